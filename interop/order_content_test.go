@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master"
-	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store/sqlite"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -175,7 +175,7 @@ func (r *contentRig) secret() {
 		told = fmt.Sprint(res["m"].Return)
 		return err == nil && strings.Contains(told, "cmd.run")
 	})
-	if strings.Contains(told, canary) || !strings.Contains(told, orders.Sealed) {
+	if strings.Contains(told, canary) || !strings.Contains(told, content.Sealed) {
 		r.t.Errorf("saltutil.running: %s", told)
 	}
 	if err := os.WriteFile(wait, nil, 0o600); err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/bootstrap"
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
@@ -128,7 +129,7 @@ func (m *Master) ensure(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap,
 		case s.KeyPair:
 			b.PublicKey, b.PrivateKey, failure = m.pairFor(x)
 		default:
-			if text(x.Spec, "token_salt") == "" {
+			if fields.Text(x.Spec, "token_salt") == "" {
 				x.Spec["token_salt"] = rand.Text()
 			}
 			x.Spec["token_expires"] = time.Now().Add(ttl).UnixMicro()
@@ -187,7 +188,7 @@ func (m *Master) secret(parts ...string) []byte {
 
 // joinToken is the token of an announced minion. It is not stored: who reads the database learns none.
 func (m *Master) joinToken(x store.Minion) string {
-	return base64.RawURLEncoding.EncodeToString(m.secret("join", x.ID, text(x.Spec, "token_salt")))
+	return base64.RawURLEncoding.EncodeToString(m.secret("join", x.ID, fields.Text(x.Spec, "token_salt")))
 }
 
 // pairFor gives the key pair made for a minion, making it if there is none. Until the minion came it is in the store, sealed.
@@ -230,9 +231,9 @@ func (m *Master) joins(ctx context.Context, peer string, r protocol.AuthRequest)
 	refused := "it was not announced"
 	err := m.changeMinion(ctx, r.ID, func(x *store.Minion) bool {
 		expires, ok := payload.Int(x.Spec["token_expires"])
-		used := text(x.Spec, "token_used")
+		used := fields.Text(x.Spec, "token_used")
 		switch {
-		case !ok || text(x.Spec, "token_salt") == "":
+		case !ok || fields.Text(x.Spec, "token_salt") == "":
 			refused = "it was not announced with a token"
 		case !hmac.Equal(r.JoinMAC, protocol.JoinMAC(m.joinToken(*x), r.ID, r.PubText, r.Nonce)):
 			refused = "the token is wrong"
@@ -291,20 +292,7 @@ func (m *Master) RevokeMinion(ctx context.Context, id string) error {
 	if e := m.keys.Delete(id); err == nil && !errors.Is(e, keys.ErrNotFound) {
 		err = e
 	}
-	list, e := m.orders.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true, Limit: maxDeliveries})
-	waiting, sent := list[:0:0], list[:0:0]
-	for _, x := range list {
-		if x.State == store.Waiting {
-			waiting = append(waiting, x)
-		} else {
-			sent = append(sent, x)
-		}
-	}
-	for _, part := range [][]store.Delivery{waiting, sent} { // what waits first: the end of what was sent would have it sent
-		inParallel(len(part), sendWorkers, func(i int) {
-			m.orders.settle(ctx, part[i], store.Cancelled, part[i].State == store.Sent, "the minion was revoked")
-		})
-	}
+	e := m.orders.Revoke(ctx, id)
 	if err == nil {
 		err = e
 	}

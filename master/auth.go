@@ -180,7 +180,7 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 	m.authEvent(r, "accept", true)
 	m.clones.signedIn(r.ID, peer)
 	m.joined(ctx, r.ID)
-	m.orders.contact(r.ID)
+	m.orders.Contact(r.ID)
 	return reply, nil
 }
 

@@ -15,24 +15,25 @@ import (
 
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // ErrNoContent is returned for orders with files, pillar or secret arguments when Options.Store cannot keep these.
-var ErrNoContent = errors.New("the store keeps nothing that orders carry")
+var ErrNoContent = orders.ErrNoContent
 
 // sealFile has the sealing key of a master alone, in its PKIDir. Masters that share a database have Shared.Key.
 const sealFile = "order_seal.key"
 
 // openCarried prepares what orders carry, if the store can keep it.
-func (m *Master) openCarried() error {
+func (m *Master) openCarried(q store.Queue) error {
 	contents, ok := store.ContentsOf(m.store)
-	if !ok || m.orders == nil {
+	if !ok {
 		return nil
 	}
-	c := &orders.Carrier{Contents: contents, Queue: m.orders.q, Limits: m.opts.OrderLimits, Log: m.log}
+	c := &content.Carrier{Contents: contents, Queue: q, Limits: m.opts.OrderLimits, Log: m.log}
 	if m.shared != nil {
 		c.Seal = m.shared.seal
 	} else {
@@ -48,7 +49,7 @@ func (m *Master) openCarried() error {
 			c.Limits.Total = 256 << 20
 		}
 	}
-	c.Files = &orders.Files{Queue: m.orders.q, Contents: contents, Seal: c.Seal, HashType: m.opts.HashType,
+	c.Files = &content.Files{Queue: q, Contents: contents, Seal: c.Seal, HashType: m.opts.HashType,
 		Tenant: func(ctx context.Context, id string) (string, error) {
 			tenant, _, err := m.tenantOf(ctx, id)
 			return tenant, err
@@ -86,8 +87,8 @@ func loadSealingKey(dir string) ([]byte, error) {
 }
 
 // cargo is what an order carries beside its job.
-func (o Order) cargo() orders.Cargo {
-	return orders.Cargo{Files: o.Files, Stream: o.FileStream, Pillar: o.Pillar, Secret: o.Secret}
+func (o Order) cargo() content.Cargo {
+	return content.Cargo{Files: o.Files, Stream: o.FileStream, Pillar: o.Pillar, Secret: o.Secret}
 }
 
 // checkContent reports what is wrong with an order before any of its files is read.
@@ -118,60 +119,38 @@ func (m *Master) storeContent(ctx context.Context, o Order, spec map[string]any,
 	default:
 		key, drop, err = m.carried.Store(ctx, cargo, spec)
 	}
-	if errors.Is(err, orders.ErrFull) {
+	if errors.Is(err, content.ErrFull) {
 		err = fmt.Errorf("%w: %w", err, ErrBusy)
 	}
 	return key, drop, err
 }
 
-// secretArgs opens the arguments of a secret order, nil if it is not one.
-func (m *Master) secretArgs(rec store.Order) ([]any, error) {
-	if !orders.IsSealed(rec) {
-		return nil, nil
-	}
-	if m.carried == nil {
-		return nil, ErrNoContent
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
-	defer cancel()
-	return m.carried.Args(ctx, rec)
-}
-
 // withSecretArgs is a stored job as its minions get it. store.ErrNotFound if it is secret and has ended.
 func (m *Master) withSecretArgs(ctx context.Context, j store.Job) (store.Job, error) {
-	if !orders.IsSecret(j.Load) || m.orders == nil {
+	if !content.IsSecret(j.Load) || m.orders == nil {
 		return j, nil
 	}
-	rec, err := m.orders.q.OrderOf(ctx, j.JID)
+	rec, err := m.orders.Queue().OrderOf(ctx, j.JID)
 	if err != nil {
 		return j, err
 	}
-	arg, err := m.secretArgs(rec)
+	if !content.IsSealed(rec) {
+		return j, nil
+	}
+	if m.carried == nil {
+		return j, ErrNoContent
+	}
+	arg, err := m.carried.Args(ctx, rec)
 	if err == nil && arg != nil {
 		j.Arg = arg
 	}
 	return j, err
 }
 
-// lostContent ends deliveries of an order whose sealed content is gone or cannot be opened: trying again would
-// not help. Other errors are returned.
-func (d *dispatcher) lostContent(ds []store.Delivery, err error) error {
-	if !errors.Is(err, orders.ErrUnreadable) && !errors.Is(err, store.ErrNotFound) {
-		return err
-	}
-	d.m.log.Error("cannot send order", "jid", ds[0].JID, "err", err)
-	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
-	defer cancel()
-	for _, x := range ds {
-		d.settle(ctx, x, store.Lost, false, "it was never sent: what it carries is sealed with a key that the master does not have")
-	}
-	return nil
-}
-
 // concealJobs is a return that describes jobs, without the arguments of secret ones.
 func (m *Master) concealJobs(ctx context.Context, load map[string]any, now time.Time) map[string]any {
 	out := maps.Clone(load)
-	out["return"] = orders.MaskJobs(load["return"], func(jid string) bool {
+	out["return"] = content.MaskJobs(load["return"], func(jid string) bool {
 		job, _ := m.stored(ctx, jid, now)
 		return job.secret
 	})

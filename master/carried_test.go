@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master"
-	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
@@ -67,7 +67,7 @@ func TestFilesOfAnOrder(t *testing.T) {
 		o.Files = fstest.MapFS{"top.sls": {Data: []byte("base: {}\n")}, "_order/o-1/config.sls": {Data: []byte("stolen")}}
 		r := serve(t, o)
 		m, other := r.accepted("m", 1), r.accepted("other", 2)
-		big := make([]byte, 3*orders.PieceSize+5)
+		big := make([]byte, 3*content.PieceSize+5)
 		rng := rand.New(rand.NewPCG(1, 2))
 		for i := range big {
 			big[i] = byte(rng.Uint32())
@@ -78,7 +78,7 @@ func TestFilesOfAnOrder(t *testing.T) {
 		const at = "_order/o-1/"
 		for name, data := range map[string][]byte{"config.sls": []byte(want.Files["config.sls"]), "run.sh": []byte(want.Files["run.sh"]), "big": big} {
 			got, pieces := m.fetch(at+name, 0)
-			if !bytes.Equal(got, data) || pieces != (len(data)+orders.PieceSize-1)/orders.PieceSize {
+			if !bytes.Equal(got, data) || pieces != (len(data)+content.PieceSize-1)/content.PieceSize {
 				t.Errorf("%s: %d bytes in %d pieces", name, len(got), pieces)
 			}
 			if hashType == "sha256" {
@@ -160,7 +160,7 @@ func TestFilesOfTenants(t *testing.T) {
 	bad := order("a.b", "test.ping", "blue-m")
 	bad.Files = map[string]string{"x": ""}
 	tenant, _ := r.Tenant("blue")
-	if _, err := tenant.PlaceOrder(within(t), bad); !errors.Is(err, orders.ErrBad) {
+	if _, err := tenant.PlaceOrder(within(t), bad); !errors.Is(err, content.ErrBad) {
 		t.Error(err)
 	}
 }
@@ -287,7 +287,7 @@ func TestSameOrderWithContent(t *testing.T) {
 // TestBadContent: what an order cannot carry is refused in words, and leaves nothing.
 func TestBadContent(t *testing.T) {
 	o := orderOptions()
-	o.OrderLimits = orders.Limits{Files: 3, Bytes: 1000, Pillar: 2000}
+	o.OrderLimits = content.Limits{Files: 3, Bytes: 1000, Pillar: 2000}
 	r := serve(t, o)
 	many := map[string]string{"a": "", "b": "", "c": "", "d": ""}
 	stream := func(names ...string) func(add func(string, io.Reader) error) error {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master"
-	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -46,7 +46,7 @@ func TestEqualMastersServeOrderFiles(t *testing.T) {
 	if s := <-got; s != (seen{"[[hidden-argument]]", o.Files["run.sh"], "order's"}) {
 		t.Errorf("%+v", s)
 	}
-	if res := waitFor(t, all[2], "far", "m"); res.Status != master.Returned || fmt.Sprint(res.Load["fun_args"]) != "["+orders.Sealed+"]" {
+	if res := waitFor(t, all[2], "far", "m"); res.Status != master.Returned || fmt.Sprint(res.Load["fun_args"]) != "["+content.Sealed+"]" {
 		t.Errorf("%+v", res)
 	}
 	for _, r := range all {
@@ -138,11 +138,11 @@ func TestSecretsInADatabase(t *testing.T) {
 		}
 	}
 	shown, err := r.Order(within(t), "o")
-	if err != nil || !shown.Secret || fmt.Sprint(shown.Args) != "["+orders.Sealed+"]" || fmt.Sprint(shown.FileNames) != "[config.sls empty run.sh]" {
+	if err != nil || !shown.Secret || fmt.Sprint(shown.Args) != "["+content.Sealed+"]" || fmt.Sprint(shown.FileNames) != "[config.sls empty run.sh]" {
 		t.Errorf("%+v %v", shown, err)
 	}
 	job, err := r.Store().Job(within(t), out.JID)
-	if list, _ := payload.List(job.Load["arg"]); err != nil || fmt.Sprint(list) != "["+orders.Sealed+"]" {
+	if list, _ := payload.List(job.Load["arg"]); err != nil || fmt.Sprint(list) != "["+content.Sealed+"]" {
 		t.Errorf("%+v %v", job, err)
 	}
 	r.end()

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/master/internal/fields"
+	"github.com/brine-salt/brine/master/internal/probe"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
@@ -34,6 +36,8 @@ const (
 	cloneFirst, cloneQuiet = 2 * time.Second, 10 * time.Minute
 	// cloneRecheck is how often it is asked whether clones are there still, cloneGone how often in a row one host alone must have answered.
 	cloneRecheck, cloneGone = 5 * time.Minute, 3
+	// cloneBatch is how many ids one question is for.
+	cloneBatch = 500
 	// maxGuarded bounds the minions of which it is remembered what they said last.
 	maxGuarded = 200_000
 	// cloneDatum is the kind of what several masters know of clones.
@@ -79,14 +83,14 @@ func newCloneGuard(m *Master) *cloneGuard {
 
 // cloneHostOf reads the grains that tell hosts apart.
 func cloneHostOf(grains map[string]any) CloneHost {
-	h := CloneHost{Name: text(grains, "nodename"), MachineID: text(grains, "machine_id"), UUID: strings.ToLower(text(grains, "uuid"))}
+	h := CloneHost{Name: fields.Text(grains, "nodename"), MachineID: fields.Text(grains, "machine_id"), UUID: strings.ToLower(fields.Text(grains, "uuid"))}
 	addrs, _ := payload.Map(grains["hwaddr_interfaces"])
 	for _, x := range addrs {
 		if mac, ok := payload.Text(x); ok && strings.Trim(mac, "0:") != "" {
 			h.HWAddrs = append(h.HWAddrs, strings.ToLower(mac))
 		}
 	}
-	for _, ip := range textList(grains["ipv4"]) {
+	for _, ip := range fields.Texts(grains["ipv4"]) {
 		if !strings.HasPrefix(ip, "127.") {
 			h.IPv4 = append(h.IPv4, ip)
 		}
@@ -206,7 +210,7 @@ func (g *cloneGuard) take(now time.Time) (batch map[string]cloneCheck, next time
 	for id, c := range g.due {
 		if wait := c.next.Sub(now); wait > 0 {
 			next = min(next, wait)
-		} else if len(batch) == maxKnock {
+		} else if len(batch) == cloneBatch {
 			next = cloneFirst
 		} else {
 			if batch == nil {
@@ -290,7 +294,7 @@ func (g *cloneGuard) ask(ctx context.Context, ids []string, window time.Duration
 		}
 	}
 	_, err := g.m.publish(ctx, publication{fun: "grains.item", arg: []any{"machine_id", "uuid", "hwaddr_interfaces", "nodename", "ipv4"}, tgt: ids,
-		tgtType: target.TypeList, internal: true, wait: run, extra: marked(askMark, false)})
+		tgtType: target.TypeList, internal: true, wait: run, extra: probe.Metadata(probe.Status, false)})
 	if err != nil {
 		if !isNoMinions(err) && !errors.Is(err, ErrNotServing) && ctx.Err() == nil {
 			g.m.log.Error("cannot ask who uses an id", "err", err)
@@ -437,11 +441,11 @@ func (g *cloneGuard) clone(ctx context.Context, id string) (Clone, error) {
 	v, err := payload.UnmarshalDisk(b, payload.Limits{})
 	body, _ := payload.Map(v)
 	c := Clone{ID: id}
-	c.Since, _ = time.Parse(time.RFC3339, text(body, "since"))
-	for _, x := range list(body["hosts"]) {
+	c.Since, _ = time.Parse(time.RFC3339, fields.Text(body, "since"))
+	for _, x := range fields.List(body["hosts"]) {
 		h, _ := payload.Map(x)
-		c.Hosts = append(c.Hosts, CloneHost{Name: text(h, "nodename"), MachineID: text(h, "machine_id"), UUID: text(h, "uuid"),
-			HWAddrs: textList(h["hwaddrs"]), IPv4: textList(h["ipv4"])})
+		c.Hosts = append(c.Hosts, CloneHost{Name: fields.Text(h, "nodename"), MachineID: fields.Text(h, "machine_id"), UUID: fields.Text(h, "uuid"),
+			HWAddrs: fields.Texts(h["hwaddrs"]), IPv4: fields.Texts(h["ipv4"])})
 	}
 	return c, err
 }

@@ -12,7 +12,7 @@ import (
 func (m *Master) Drain(ctx context.Context) error {
 	var err error
 	if m.orders != nil {
-		err = m.orders.drain(ctx)
+		err = m.orders.Drain(ctx)
 	}
 	tick := time.NewTicker(drainTick)
 	defer tick.Stop()

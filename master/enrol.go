@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/store"
 )
 
@@ -20,8 +21,8 @@ func (m *Master) minionStarted(ctx context.Context, id string, load map[string]a
 		now := time.Now().UnixMicro()
 		x.Joined = true
 		x.Spec["started"], x.Spec["journal"], x.Spec["fetch"] = now, load["journal"] == true, load["fetch"] == true
-		name := text(load, "journal_id")
-		if before := text(x.Spec, "journal_id"); before != "" && name != before {
+		name := fields.Text(load, "journal_id")
+		if before := fields.Text(x.Spec, "journal_id"); before != "" && name != before {
 			x.Spec["journal_since"] = now
 		}
 		x.Spec["journal_id"] = name[:min(len(name), maxJournalID)]
@@ -30,7 +31,7 @@ func (m *Master) minionStarted(ctx context.Context, id string, load map[string]a
 	if err != nil && ctx.Err() == nil {
 		m.log.Error("cannot remember start of minion", "minion", id, "err", err)
 	}
-	m.orders.contact(id)
+	m.orders.Contact(id)
 }
 
 // changeMinion changes what the store knows of a minion, making the record if there is none. The change gets a copy, says whether

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -184,7 +185,7 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 	if !m.serving.Load() {
 		return Published{}, m.notServing()
 	}
-	if !p.internal && m.Denied(p.user, funsOf(p.fun)...) {
+	if !p.internal && m.Denied(p.user, fields.Functions(p.fun)...) {
 		m.log.Warn("job refused", "user", brief(p.user), "fun", p.fun, "err", ErrDenied)
 		return Published{}, fmt.Errorf("cannot publish: %w", ErrDenied)
 	}
@@ -280,7 +281,7 @@ func (m *Master) reserve(ctx context.Context, p publication, job map[string]any,
 		if p.noCache {
 			load["nocache"] = true
 		}
-		err := m.store.SaveJob(ctx, store.Job{JID: jid, Fun: p.fun, Arg: p.arg, Tgt: job["tgt"], TgtType: text(job, "tgt_type"),
+		err := m.store.SaveJob(ctx, store.Job{JID: jid, Fun: p.fun, Arg: p.arg, Tgt: job["tgt"], TgtType: fields.Text(job, "tgt_type"),
 			User: p.user, Minions: ids, Missing: missing, Load: load, Created: now})
 		switch {
 		case err == nil:
@@ -404,8 +405,8 @@ func (r Result) States() []protocol.StateResult { return protocol.StateResults(r
 
 func resultOf(id string, load map[string]any) Result {
 	plain := payload.PlainMap(load)
-	r := Result{ID: id, Return: plain["return"], Ordered: load["return"], Out: text(load, "out"), Load: plain}
-	r.Retcode = firstCode(load["retcode"])
+	r := Result{ID: id, Return: plain["return"], Ordered: load["return"], Out: fields.Text(load, "out"), Load: plain}
+	r.Retcode = fields.FirstCode(load["retcode"])
 	switch s := load["success"].(type) {
 	case bool:
 		r.Success = s
@@ -413,22 +414,4 @@ func resultOf(id string, load map[string]any) Result {
 		r.Success = r.Retcode == 0
 	}
 	return r
-}
-
-func firstCode(v any) int {
-	if n, ok := payload.Int(v); ok {
-		return int(n)
-	}
-	list, _ := payload.List(v)
-	if m, ok := payload.Map(v); ok {
-		for _, x := range m {
-			list = append(list, x)
-		}
-	}
-	for _, x := range list {
-		if n, ok := payload.Int(x); ok && n != 0 {
-			return int(n)
-		}
-	}
-	return 0
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -92,7 +93,7 @@ func (m *Master) KeptEvents(ctx context.Context, id, tag string) ([]KeptEvent, e
 func keptEvent(v any) KeptEvent {
 	e, _ := payload.Map(v)
 	at, _ := payload.Int(e["time"])
-	return KeptEvent{Tag: text(e, "tag"), Data: e["data"], Time: time.UnixMicro(at)}
+	return KeptEvent{Tag: fields.Text(e, "tag"), Data: e["data"], Time: time.UnixMicro(at)}
 }
 
 // ForgetEvents drops the kept events of a minion that have a tag and returns how many there were.

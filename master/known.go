@@ -66,7 +66,7 @@ func (m *Master) stored(ctx context.Context, jid string, now time.Time) (j known
 	known = err == nil
 	j = knownJob{until: now.Add(knownLife), minions: slices.Sorted(slices.Values(job.Minions))}
 	if m.orders != nil {
-		rec, err := m.orders.q.OrderOf(ctx, jid)
+		rec, err := m.orders.Queue().OrderOf(ctx, jid)
 		switch {
 		case err == nil:
 			j.order, j.secret = true, rec.Spec["secret"] == true

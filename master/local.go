@@ -22,6 +22,7 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/internal/confined"
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/jobcache"
@@ -288,7 +289,7 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any, o
 	args, _ := payload.List(load["arg"])
 	who, err := l.ask(ctx, peer, load, kwargs)
 	name := who.name
-	entry := AuditEntry{Via: "local", From: peer, User: name, EAuth: text(kwargs, "eauth"), Kind: "local", Fun: funsOf(load["fun"]), TgtType: text(load, "tgt_type"), Tgt: load["tgt"], Outcome: AuditDenied}
+	entry := AuditEntry{Via: "local", From: peer, User: name, EAuth: fields.Text(kwargs, "eauth"), Kind: "local", Fun: fields.Functions(load["fun"]), TgtType: fields.Text(load, "tgt_type"), Tgt: load["tgt"], Outcome: AuditDenied}
 	defer func() { l.m.Audit(entry) }()
 	if err != nil {
 		l.m.warnRefused(peer, "publish refused", "user", brief(name), "peer", peer, "err", err)
@@ -307,8 +308,8 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any, o
 	if who.external {
 		saved["kwargs"] = withoutSecrets(kwargs)
 	}
-	p := publication{fun: load["fun"], arg: args, tgt: tgt, tgtType: tgtType, delimiter: text(kwargs, "delimiter"),
-		ret: text(load, "ret"), user: name, jid: text(load, "jid"), load: saved, extra: make(map[string]any), again: true}
+	p := publication{fun: load["fun"], arg: args, tgt: tgt, tgtType: tgtType, delimiter: fields.Text(kwargs, "delimiter"),
+		ret: fields.Text(load, "ret"), user: name, jid: fields.Text(load, "jid"), load: saved, extra: make(map[string]any), again: true}
 	p.noCache = pytext.Truth(kwargs["nocache"])
 	protocol.PublishedKwargs(p.extra, kwargs)
 	if to, ok := load["to"]; ok {

@@ -12,6 +12,7 @@ import (
 	"github.com/brine-salt/brine/internal/cliargs"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
 )
@@ -44,12 +45,12 @@ func (l *local) ask(ctx context.Context, peer string, load, creds map[string]any
 		return l.external(t)
 	}
 	if _, ok := creds["eauth"]; ok {
-		name := text(creds, "username")
+		name := fields.Text(creds, "username")
 		proven, ok := l.tries.Try(peer, name)
 		if l.opts.Auth == nil || !ok {
 			return asker{name: name}, errCredentials
 		}
-		t, err := l.opts.Auth.Check(ctx, text(creds, "eauth"), name, password(creds))
+		t, err := l.opts.Auth.Check(ctx, fields.Text(creds, "eauth"), name, password(creds))
 		if err != nil {
 			return asker{name: name}, err
 		}
@@ -80,8 +81,8 @@ func password(creds map[string]any) string {
 // byKey checks the key of a clear request (authenticate_key): root, the master's user and sudo_x may show any key of the first
 // two; others their own.
 func (l *local) byKey(load map[string]any) (asker, error) {
-	who := asker{name: text(load, "user")}
-	shown := text(load, "key")
+	who := asker{name: fields.Text(load, "user")}
+	shown := fields.Text(load, "key")
 	fits := func(user string) bool {
 		want, known := l.keys[user]
 		return subtle.ConstantTimeCompare([]byte(want), []byte(shown)) == 1 && known && shown != ""
@@ -108,20 +109,7 @@ func (l *local) byKey(load map[string]any) (asker, error) {
 
 // denied is Salt's publisher_acl_blacklist for a request.
 func (l *local) denied(who asker, load map[string]any) bool {
-	return l.m.Denied(who.name, funsOf(load["fun"])...) || l.m.Denied(text(load, "user"))
-}
-
-// funsOf are the functions of a job as it travels: one name, or the list of a compound command.
-func funsOf(fun any) []string {
-	list, many := payload.List(fun)
-	if !many {
-		list = []any{fun}
-	}
-	funs := make([]string, len(list))
-	for i, f := range list {
-		funs[i], _ = payload.Text(f)
-	}
-	return funs
+	return l.m.Denied(who.name, fields.Functions(load["fun"])...) || l.m.Denied(fields.Text(load, "user"))
 }
 
 // Denied says whether Local.DeniedUsers or Local.DeniedFunctions keep somebody from publishing functions. As in Salt that counts for every
@@ -141,7 +129,7 @@ func (m *Master) Denied(user string, funs ...string) bool {
 // mayPublish says whether somebody may publish what a request asks for: every function of a compound command (CVE-2013-4435), and to which
 // target. find_job is always allowed, or nobody could wait.
 func (l *local) mayPublish(who asker, load map[string]any, args []any) (tgtType string, tgt any, ok bool) {
-	tgtType, tgt = text(load, "tgt_type"), load["tgt"]
+	tgtType, tgt = fields.Text(load, "tgt_type"), load["tgt"]
 	if who.trusted {
 		return tgtType, tgt, true
 	}
@@ -172,7 +160,7 @@ func (l *local) mayPublish(who asker, load map[string]any, args []any) (tgtType 
 		return tgtType, tgt, true
 	}
 	kwargs, _ := payload.Map(load["kwargs"])
-	tgtType, tgt, err := l.m.byID(tgtType, tgt, text(kwargs, "delimiter"))
+	tgtType, tgt, err := l.m.byID(tgtType, tgt, fields.Text(kwargs, "delimiter"))
 	return tgtType, tgt, err == nil && l.m.rules.MayPublish(who.rules, funs, each, tgtType, tgt)
 }
 
@@ -223,7 +211,7 @@ func (l *local) call(ctx context.Context, peer, kind string, load map[string]any
 	}
 	name := map[string]string{"user": "UserAuthenticationError", "token": "TokenAuthenticationError", "eauth": "EauthAuthenticationError"}[kindOf]
 	q := callOf(kind, load)
-	entry := AuditEntry{Via: "local", From: peer, User: who.name, EAuth: text(load, "eauth"), Kind: kind, Fun: []string{q.Fun}, Outcome: AuditDenied}
+	entry := AuditEntry{Via: "local", From: peer, User: who.name, EAuth: fields.Text(load, "eauth"), Kind: kind, Fun: []string{q.Fun}, Outcome: AuditDenied}
 	defer func() { l.m.Audit(entry) }()
 	switch {
 	case err != nil:
@@ -270,7 +258,7 @@ func (l *local) call(ctx context.Context, peer, kind string, load map[string]any
 // callOf reads a request's function and arguments: a runner's are {"arg": …, "kwarg": …} under "kwarg", a wheel's stand in the request
 // itself, as "arg" and "kwarg" or by their names.
 func callOf(kind string, load map[string]any) MasterCall {
-	c := MasterCall{Kind: kind, Fun: text(load, "fun"), Wait: kind == "wheel"}
+	c := MasterCall{Kind: kind, Fun: fields.Text(load, "fun"), Wait: kind == "wheel"}
 	inner, hasInner := payload.Map(load["kwarg"])
 	_, hasArg := load["arg"]
 	named := kind == "wheel" && !(hasArg && hasInner)
@@ -300,13 +288,13 @@ func callOf(kind string, load map[string]any) MasterCall {
 
 // makeToken answers mk_token with a token, or "" when name and password do not fit.
 func (l *local) makeToken(ctx context.Context, peer string, load map[string]any) any {
-	name := text(load, "username")
+	name := fields.Text(load, "username")
 	proven, ok := l.tries.Try(peer, name)
 	if l.opts.Auth == nil || !ok {
 		return ""
 	}
-	t, err := l.opts.Auth.Login(ctx, text(load, "eauth"), name, password(load))
-	entry := AuditEntry{Via: "local", From: peer, User: text(load, "username"), EAuth: text(load, "eauth"), Kind: "login", Outcome: AuditAllowed}
+	t, err := l.opts.Auth.Login(ctx, fields.Text(load, "eauth"), name, password(load))
+	entry := AuditEntry{Via: "local", From: peer, User: fields.Text(load, "username"), EAuth: fields.Text(load, "eauth"), Kind: "login", Outcome: AuditAllowed}
 	if err != nil {
 		entry.Outcome = AuditDenied
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -19,7 +20,7 @@ const (
 // all if it names none. "left" lists the minions for which there was no room. A stock master answers such a request with an empty map.
 func (l *local) returns(ctx context.Context, peer string, load map[string]any) any {
 	kwargs, _ := payload.Map(load["kwargs"])
-	jid := text(load, "jid")
+	jid := fields.Text(load, "jid")
 	who, err := l.ask(ctx, peer, load, kwargs)
 	if err != nil {
 		l.m.warnRefused(peer, "request for returns refused", "user", brief(who.name), "peer", peer, "err", err)
@@ -36,7 +37,7 @@ func (l *local) returns(ctx context.Context, peer string, load map[string]any) a
 			return clearError("AuthorizationError")
 		}
 	}
-	ids := textList(load["ids"])
+	ids := fields.Texts(load["ids"])
 	if len(ids) > maxReturnIDs {
 		return l.cannotRead(who, jid, errors.New("the request names too many minions"))
 	}

@@ -33,6 +33,7 @@ import (
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
@@ -53,9 +54,9 @@ type Master struct {
 	keys     *keys.Store
 	events   *events.Bus
 	store    store.Store
-	orders   *dispatcher     // nil when the store keeps no orders
-	carried  *orders.Carrier // what orders carry, nil when the store keeps none of it
-	minions  store.Minions   // nil when the store keeps no minions
+	orders   *orders.Deliverer // nil when the store keeps no orders
+	carried  *content.Carrier  // what orders carry, nil when the store keeps none of it
+	minions  store.Minions     // nil when the store keeps no minions
 	cache    *cache.Cache
 	files    *fileserver.Server
 	roots    *pillar.Roots // nil without pillar files
@@ -148,11 +149,8 @@ func New(o Options) (*Master, error) {
 		m.closeRooms()
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
-	if q, ok := store.QueueOf(m.store); ok {
-		m.orders = newDispatcher(m, q)
-	}
 	m.minions, _ = store.MinionsOf(m.store)
-	if err := m.openCarried(); err != nil {
+	if err := m.openOrders(); err != nil {
 		m.closeRooms()
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
@@ -313,7 +311,7 @@ func (m *Master) Serve(ctx context.Context) error {
 	go func() {
 		defer close(delivered)
 		if m.orders != nil {
-			m.orders.run(ctx)
+			m.orders.Run(ctx)
 		}
 	}()
 	m.maintain(ctx)
@@ -367,7 +365,7 @@ func (m *Master) listenOn(l Listener) (transport.Server, error) {
 		PublishAddr: address(l.Interface, l.PublishPort, DefaultPublishPort), RequestAddr: address(l.Interface, l.RetPort, DefaultRetPort),
 		Filter: l.Filter, Isolate: m.isolated, MaxMessage: m.opts.MaxMessage, Log: m.log, Presence: m.present,
 		Subscriber: func(peer string, up bool) {
-			m.orders.pathChanged(up)
+			m.orders.PathChanged(up)
 			m.names.subscribed(late, peer, up)
 			m.presence.changed()
 		},

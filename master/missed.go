@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -20,7 +21,7 @@ func (m *Master) returnsOf(ctx context.Context, jid string, ids []string, bytes 
 	for _, id := range ids {
 		set[id] = struct{}{}
 	}
-	wanted := func(id string) bool { return len(ids) == 0 || has(set, id) }
+	wanted := func(id string) bool { return len(ids) == 0 || fields.Has(set, id) }
 	err = m.eachReturn(ctx, jid, wanted, func(r store.Return) {
 		if bytes <= 0 {
 			left = append(left, r.ID)

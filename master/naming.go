@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/probe"
 	"github.com/brine-salt/brine/master/internal/ratelimit"
-	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
 	"github.com/brine-salt/brine/protocol/transport"
 )
@@ -25,8 +25,6 @@ const (
 	// at which no minion is known.
 	unansweredRate, unansweredBurst = 2, 250
 	unknownRate, unknownBurst       = 1, 16
-	// linkMark is the part of a question's metadata that only the subscriber that was asked knows.
-	linkMark = "link"
 )
 
 // nameAgain are the pauses before a subscriber that does not answer is asked again; the last one repeats. A minion with the shared
@@ -126,10 +124,8 @@ func (n *namer) drop(l *link) {
 // answered takes the return of a minion, and says whether it answers a question of this master. load comes from the minion that id
 // names.
 func (n *namer) answered(id string, load map[string]any) bool {
-	meta, _ := payload.Map(load["metadata"])
-	mark, _ := payload.Text(meta[linkMark])
 	n.mu.Lock()
-	l := n.marks[mark]
+	l := n.marks[probe.Link(load)]
 	if l != nil {
 		n.drop(l)
 	}
@@ -249,7 +245,7 @@ func (n *namer) ask(l *link, tenants []string) bool {
 		tenant = tenants[(l.asked-3)%len(tenants)]
 	}
 	job := map[string]any{"fun": "test.ping", "arg": []any{}, "tgt": "*", "tgt_type": target.TypeGlob, "ret": "", "jid": string(m.clock.Next(time.Now())),
-		"metadata": map[string]any{"brine": knockMark, linkMark: l.mark}}
+		"metadata": probe.LinkMetadata(l.mark)}
 	m.secrets.mu.Lock()
 	defer m.secrets.mu.Unlock()
 	msg, err := m.sealJob(tenant, job)

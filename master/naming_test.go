@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/probe"
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
@@ -93,7 +94,7 @@ func TestQuestionsWithoutAnswers(t *testing.T) {
 				}
 				asked++
 				if answer {
-					n.answered("some", map[string]any{"metadata": map[string]any{linkMark: l.mark}})
+					n.answered("some", map[string]any{"metadata": probe.LinkMetadata(l.mark)})
 				}
 			}
 		}

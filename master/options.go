@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/keys"
-	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
@@ -148,7 +148,7 @@ type Options struct {
 	LostAfter time.Duration
 	// OrderLimits bound what orders carry. Zero fields are 100 files of 256 MiB together, a pillar and sealed arguments of 1 MiB each,
 	// and 4 GiB for all open orders (256 MiB in a store in memory).
-	OrderLimits orders.Limits
+	OrderLimits content.Limits
 	// Authorize is asked for every minion of an order, before the order is stored; an error refuses it for this minion.
 	Authorize func(ctx context.Context, o Order, id string) error
 

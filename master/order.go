@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -23,7 +25,13 @@ import (
 // DefaultTTL is how long an order waits for a minion where nothing else is said.
 const DefaultTTL = 24 * time.Hour
 
+// DefaultMaxUnfinished is Options.MaxUnfinished where it is 0.
+const DefaultMaxUnfinished = 100_000
+
 var (
+	// ErrBusy is returned by PlaceOrder and RunOrder when Options.MaxUnfinished deliveries are open, or MaxUnfinishedTenant of
+	// the order's tenant: place the order again a little later.
+	ErrBusy = orders.ErrBusy
 	// ErrNoOrders is returned by everything about orders when Options.Store cannot keep any.
 	ErrNoOrders = errors.New("the store keeps no orders")
 	// ErrOrderDiffers says that an order with the same id was placed before and asks for something else.
@@ -31,9 +39,6 @@ var (
 	// ErrDraining is returned by PlaceOrder after Drain was called.
 	ErrDraining = errors.New("master is being drained")
 )
-
-// never stands for no end at all where the store wants a time to sort by.
-var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Order is a job that does not need its minions to be there: it waits for each of them, in the store, and is sent when the
 // minion is known to listen. Each minion runs it once or, when its time to live or deadline ends before that, never. The zero
@@ -60,7 +65,7 @@ type Order struct {
 	Parallel bool
 	// Files are what the order brings along, by name: its minions, and no others, read them as salt://_order/<ID>/<name> in the
 	// environment "base" until the order has ended. A file <name>.sls is the state _order.<ID>.<name>. An order with files needs an ID
-	// of 1 to 128 letters, digits, "_" and "-"; names have no directories (see orders.CheckName).
+	// of 1 to 128 letters, digits, "_" and "-"; names have no directories (see content.CheckName).
 	Files map[string]string
 	// FileStream, when set, is called once and adds further files, which may be larger than memory: add reads content to its end. It is
 	// called after everything else about the order was checked. Its error is that of PlaceOrder.
@@ -68,7 +73,7 @@ type Order struct {
 	// Pillar is merged over the pillar that the master answers to the order's minions, while the order runs on them. Targets do not
 	// see it, and other minions do not.
 	Pillar map[string]any
-	// Secret seals the arguments wherever the master stores them, and shows orders.Sealed in their place in events, in the job cache
+	// Secret seals the arguments wherever the master stores them, and shows content.Sealed in their place in events, in the job cache
 	// and to users. Files and pillar are always sealed. All of it is dropped when the order has ended. Metadata, target and function
 	// are not secret, nor is what the minions return.
 	Secret bool
@@ -106,7 +111,7 @@ func (m *Master) PlaceOrder(ctx context.Context, o Order) (Outcome, error) {
 	if m.orders == nil {
 		return Outcome{}, ErrNoOrders
 	}
-	if m.orders.isDraining() {
+	if m.orders.IsDraining() {
 		return Outcome{}, ErrDraining
 	}
 	out, err := m.placeOrder(ctx, o)
@@ -142,13 +147,13 @@ func (m *Master) placeOrder(ctx context.Context, o Order) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if m.Denied(o.User, funsOf(spec["fun"])...) {
+	if m.Denied(o.User, fields.Functions(spec["fun"])...) {
 		return Outcome{}, ErrDenied
 	}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	if o.ID != "" {
 		// Before the target is looked at, which may mean somebody else by now.
-		if old, err := m.orders.q.Order(ctx, o.ID); err == nil {
+		if old, err := m.orders.Queue().Order(ctx, o.ID); err == nil {
 			if err := m.carried.Compare(ctx, o.cargo(), spec); err != nil {
 				return Outcome{}, err
 			}
@@ -161,7 +166,7 @@ func (m *Master) placeOrder(ctx context.Context, o Order) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	labels, err := orders.Labels(o.Metadata)
+	labels, err := content.Labels(o.Metadata)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -172,7 +177,7 @@ func (m *Master) placeOrder(ctx context.Context, o Order) (Outcome, error) {
 			open++
 		}
 	}
-	if err := m.orders.room(ctx, o.Tenant, open); err != nil {
+	if err := m.orders.Reserve(ctx, o.Tenant, open); err != nil {
 		return Outcome{}, err
 	}
 	content, drop, err := m.storeContent(ctx, o, spec, open > 0)
@@ -210,7 +215,7 @@ func (m *Master) saveNew(ctx context.Context, o Order, rec store.Order, list []s
 		if !errors.Is(err, store.ErrExists) {
 			return Outcome{}, false, err
 		}
-		if old, err := m.orders.q.Order(ctx, rec.ID); err == nil && o.ID != "" {
+		if old, err := m.orders.Queue().Order(ctx, rec.ID); err == nil && o.ID != "" {
 			out, err = m.castAgain(ctx, old, o, spec)
 			return out, false, err
 		}
@@ -223,7 +228,7 @@ func (m *Master) saveNew(ctx context.Context, o Order, rec store.Order, list []s
 
 // castAgain answers for an order that is there already.
 func (m *Master) castAgain(ctx context.Context, old store.Order, o Order, spec map[string]any) (Outcome, error) {
-	if !orders.SameDigest(old.Spec, spec) || old.Tenant != o.Tenant || o.JID != "" && o.JID != old.JID {
+	if !content.SameDigest(old.Spec, spec) || old.Tenant != o.Tenant || o.JID != "" && o.JID != old.JID {
 		return Outcome{}, fmt.Errorf("%q: %w", o.ID, ErrOrderDiffers)
 	}
 	out, err := m.outcome(ctx, old)
@@ -236,22 +241,17 @@ func (m *Master) castAgain(ctx context.Context, old store.Order, o Order, spec m
 
 // placed announces an order that is in the store.
 func (m *Master) placed(ctx context.Context, rec store.Order, ids []string) (Outcome, error) {
-	load := m.orders.load(rec, ids)
-	err := m.store.SaveJob(ctx, store.Job{JID: rec.JID, Fun: load["fun"], Arg: list(load["arg"]), Tgt: rec.Spec["tgt"], TgtType: text(rec.Spec, "tgt_type"),
-		User: text(load, "user"), Minions: ids, Load: load, Created: rec.Created})
+	load := m.orders.JobMap(rec, ids)
+	err := m.store.SaveJob(ctx, store.Job{JID: rec.JID, Fun: load["fun"], Arg: fields.List(load["arg"]), Tgt: rec.Spec["tgt"], TgtType: fields.Text(rec.Spec, "tgt_type"),
+		User: fields.Text(load, "user"), Minions: ids, Load: load, Created: rec.Created})
 	if err == nil {
 		m.events.Publish("salt/job/"+rec.JID+"/new", map[string]any{"jid": rec.JID, "tgt_type": rec.Spec["tgt_type"], "tgt": rec.Spec["tgt"],
-			"user": text(load, "user"), "fun": load["fun"], "arg": load["arg"], "minions": nested.Anys(ids), "missing": []any{}})
+			"user": fields.Text(load, "user"), "fun": load["fun"], "arg": load["arg"], "minions": nested.Anys(ids), "missing": []any{}})
 	} else if !errors.Is(err, store.ErrExists) {
 		return Outcome{}, err
 	}
-	m.orders.expect(ids...)
+	m.orders.Expect(ids...)
 	return m.outcome(ctx, rec)
-}
-
-func list(v any) []any {
-	l, _ := payload.List(v)
-	return l
 }
 
 // spec is what the store keeps of an order: the fields of the published job, and a digest to know it again, of what is to be done but not of
@@ -306,25 +306,14 @@ func (m *Master) deliveries(ctx context.Context, o Order, ids []string, now time
 		if ttl > 0 {
 			d.Expires = now.Add(ttl)
 		}
-		d.Due = overdue(d)
-		m.orders.due(d.Due)
+		d.Due = orders.Overdue(d)
+		m.orders.LookBy(d.Due)
 		if err := m.authorized(ctx, o, id); err != nil {
 			d.State, d.Reason, d.Due, d.Ended = store.Refused, err.Error(), time.Time{}, now
 		}
 		out = append(out, d)
 	}
 	return out
-}
-
-// overdue is when a delivery that waits must be given up.
-func overdue(d store.Delivery) time.Time {
-	due := never
-	for _, at := range []time.Time{d.Expires, d.Deadline} {
-		if !at.IsZero() && at.Before(due) {
-			due = at
-		}
-	}
-	return due
 }
 
 // authorized asks the program's policy and the tenant's border.
@@ -399,13 +388,13 @@ func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
 }
 
 // Order reports what an order asks for: its id, owner and job, the functions with their arguments and the target as they were placed. In
-// place of the arguments of a secret one there is orders.Sealed.
+// place of the arguments of a secret one there is content.Sealed.
 // store.ErrNotFound when there is none of this id.
 func (m *Master) Order(ctx context.Context, id string) (Order, error) {
 	if m.orders == nil {
 		return Order{}, ErrNoOrders
 	}
-	rec, err := m.orders.q.Order(ctx, id)
+	rec, err := m.orders.Queue().Order(ctx, id)
 	if err != nil {
 		return Order{}, err
 	}
@@ -414,12 +403,12 @@ func (m *Master) Order(ctx context.Context, id string) (Order, error) {
 
 // orderOf is an order as it is shown.
 func orderOf(rec store.Order) Order {
-	o := Order{ID: rec.ID, Tenant: rec.Tenant, Owner: text(rec.Spec, "owner"), Secret: rec.Spec["secret"] == true, FileNames: textList(rec.Spec["files"])}
+	o := Order{ID: rec.ID, Tenant: rec.Tenant, Owner: fields.Text(rec.Spec, "owner"), Secret: rec.Spec["secret"] == true, FileNames: fields.Texts(rec.Spec["files"])}
 	if extra, ok := payload.Map(rec.Spec["extra"]); ok {
 		o.Metadata = extra["metadata"]
 	}
-	o.JID, o.User, o.Tgt, o.TgtType = rec.JID, text(rec.Spec, "user"), rec.Spec["tgt"], text(rec.Spec, "tgt_type")
-	args := list(rec.Spec["arg"])
+	o.JID, o.User, o.Tgt, o.TgtType = rec.JID, fields.Text(rec.Spec, "user"), rec.Spec["tgt"], fields.Text(rec.Spec, "tgt_type")
+	args := fields.List(rec.Spec["arg"])
 	funs, compound := payload.List(rec.Spec["fun"])
 	if !compound {
 		c := callOnWire(rec.Spec["fun"], args)
@@ -429,7 +418,7 @@ func orderOf(rec store.Order) Order {
 	for i, fun := range funs {
 		var arg []any
 		if i < len(args) {
-			arg = list(args[i])
+			arg = fields.List(args[i])
 		}
 		o.Steps = append(o.Steps, callOnWire(fun, arg))
 	}
@@ -441,7 +430,7 @@ func (m *Master) OrderOutcome(ctx context.Context, id string) (Outcome, error) {
 	if m.orders == nil {
 		return Outcome{}, ErrNoOrders
 	}
-	rec, err := m.orders.q.Order(ctx, id)
+	rec, err := m.orders.Queue().Order(ctx, id)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -453,15 +442,15 @@ func (m *Master) AwaitOrder(ctx context.Context, id string) (Outcome, error) {
 	if m.orders == nil {
 		return Outcome{}, ErrNoOrders
 	}
-	rec, err := m.orders.q.Order(ctx, id)
+	rec, err := m.orders.Queue().Order(ctx, id)
 	if err != nil {
 		return Outcome{}, err
 	}
 	// Other masters of the same store tell nobody here.
-	poll := time.NewTicker(orderPoll)
+	poll := time.NewTicker(orders.PollInterval)
 	defer poll.Stop()
 	for {
-		changed := m.orders.watch(rec.JID)
+		changed := m.orders.Watch(rec.JID)
 		out, err := m.outcome(ctx, rec)
 		if err != nil || out.Done {
 			return out, err
@@ -479,7 +468,7 @@ func (m *Master) AwaitOrder(ctx context.Context, id string) (Outcome, error) {
 
 func (m *Master) outcome(ctx context.Context, rec store.Order) (Outcome, error) {
 	out := Outcome{ID: rec.ID, JID: rec.JID, Created: rec.Created, Results: make(map[string]Result)}
-	ds, err := m.orders.q.Deliveries(ctx, store.DeliveryFilter{JID: rec.JID, Limit: maxDeliveries})
+	ds, err := m.orders.Queue().Deliveries(ctx, store.DeliveryFilter{JID: rec.JID, Limit: orders.MaxDeliveries})
 	if err != nil {
 		return out, err
 	}
@@ -533,11 +522,11 @@ func (m *Master) CancelOrder(ctx context.Context, id string) (Outcome, error) {
 	if m.orders == nil {
 		return Outcome{}, ErrNoOrders
 	}
-	rec, err := m.orders.q.Order(ctx, id)
+	rec, err := m.orders.Queue().Order(ctx, id)
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := m.orders.cancel(ctx, rec); err != nil {
+	if err := m.orders.Cancel(ctx, rec); err != nil {
 		return Outcome{}, fmt.Errorf("cannot cancel order %q: %w", id, err)
 	}
 	return m.outcome(ctx, rec)

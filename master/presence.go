@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol/transport"
 )
@@ -102,7 +103,7 @@ func (p *presence) elsewhere(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, ids := range p.others {
-		if has(ids, id) {
+		if fields.Has(ids, id) {
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
@@ -125,7 +126,7 @@ func (m *Master) send(job map[string]any, to audience) error {
 
 // reqJob gives a minion a job that was announced to it. What is for others does not exist for it.
 func (m *Master) reqJob(ctx context.Context, v protocol.Verified) (any, error) {
-	jid := text(v.Load(), "jid")
+	jid := fields.Text(v.Load(), "jid")
 	if !protocol.ValidJID(jid) {
 		return map[string]any{}, nil
 	}

@@ -12,7 +12,8 @@ import (
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/fileserver"
-	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/internal/fields"
+	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -44,7 +45,7 @@ func (m *Master) ofOrder(v protocol.Verified) (name string, ok bool) {
 	name, a := payload.Text(v.Load()["path"])
 	env, b := saltenv(v.Load())
 	name, env, c := fileserver.Split(name, env)
-	return name, a && b && c && m.carried != nil && orders.Owns(name, env)
+	return name, a && b && c && m.carried != nil && content.Owns(name, env)
 }
 
 func (m *Master) mayRead(ctx context.Context, id, name, env string) bool {
@@ -155,13 +156,13 @@ func (m *Master) listing(ctx context.Context, v protocol.Verified) (fileserver.L
 	if !ok {
 		return fileserver.Listing{}, "", func(string) bool { return false }, nil
 	}
-	prefix := strings.Trim(text(v.Load(), "prefix"), "/")
+	prefix := strings.Trim(fields.Text(v.Load(), "prefix"), "/")
 	l, err := m.files.List(ctx, env)
-	if err == nil && env == orders.Env && m.carried != nil {
+	if err == nil && env == content.Env && m.carried != nil {
 		l, err = m.carried.List(ctx, v.ID(), l)
 	}
 	return l, env, func(name string) bool {
-		if m.carried != nil && orders.Owns(name, env) {
+		if m.carried != nil && content.Owns(name, env) {
 			return strings.HasPrefix(name, prefix)
 		}
 		return strings.HasPrefix(name, prefix) && m.mayRead(ctx, v.ID(), "|"+name, env)
@@ -206,12 +207,12 @@ func (m *Master) reqSymlinkList(ctx context.Context, v protocol.Verified) (any, 
 
 func (m *Master) reqFileEnvs(ctx context.Context, v protocol.Verified) (any, error) {
 	envs := m.files.Envs()
-	if m.carried == nil || slices.Contains(envs, orders.Env) {
+	if m.carried == nil || slices.Contains(envs, content.Env) {
 		return nested.Anys(envs), nil
 	}
 	files, _, err := m.carried.Files.List(ctx, v.ID())
 	if len(files) > 0 {
-		envs = append(envs, orders.Env)
+		envs = append(envs, content.Env)
 		slices.Sort(envs)
 	}
 	return nested.Anys(envs), err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
@@ -78,9 +79,9 @@ func (m *Master) reqMineGet(ctx context.Context, v protocol.Verified) (any, erro
 	if len(funs) == 0 || !has {
 		return map[string]any{}, nil
 	}
-	tgtType := text(load, "tgt_type")
+	tgtType := fields.Text(load, "tgt_type")
 	if tgtType == "" {
-		tgtType = text(load, "expr_form")
+		tgtType = fields.Text(load, "expr_form")
 	}
 	switch strings.ToLower(tgtType) {
 	case "":
@@ -153,7 +154,7 @@ func (m *Master) mineValue(value any, asking string) (any, bool) {
 		return value, true
 	}
 	if tgt, limited := entry["allow_tgt"]; limited {
-		tgtType := text(entry, "allow_tgt_type")
+		tgtType := fields.Text(entry, "allow_tgt_type")
 		if tgtType == "" {
 			tgtType = target.TypeGlob
 		}

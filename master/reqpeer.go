@@ -15,6 +15,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
@@ -129,7 +130,7 @@ func (m *Master) peerJob(v protocol.Verified) (Job, bool) {
 
 // auditPeer accounts for what a minion asks to be run elsewhere.
 func (m *Master) auditPeer(v protocol.Verified, kind string, ok bool) {
-	e := AuditEntry{Via: "peer", User: v.ID(), Kind: kind, Fun: funsOf(v.Load()["fun"]), TgtType: text(v.Load(), "tgt_type"), Tgt: v.Load()["tgt"], Outcome: AuditDenied}
+	e := AuditEntry{Via: "peer", User: v.ID(), Kind: kind, Fun: fields.Functions(v.Load()["fun"]), TgtType: fields.Text(v.Load(), "tgt_type"), Tgt: v.Load()["tgt"], Outcome: AuditDenied}
 	if ok {
 		e.Outcome = AuditAllowed
 	}
@@ -146,7 +147,7 @@ func (m *Master) readPeerJob(v protocol.Verified) (Job, bool) {
 	if !isText || !hasTgt || !hasArg || !hasRet {
 		return Job{}, false
 	}
-	j := Job{Tgt: tgt, TgtType: text(load, "tgt_type"), Ret: text(load, "ret"), Asker: v.ID(), User: "root"}
+	j := Job{Tgt: tgt, TgtType: fields.Text(load, "tgt_type"), Ret: fields.Text(load, "ret"), Asker: v.ID(), User: "root"}
 	args, _ := payload.List(load["arg"])
 	if s, ok := payload.Text(load["arg"]); ok {
 		args = []any{s}
@@ -243,7 +244,7 @@ func (m *Master) reqMinionPublish(ctx context.Context, v protocol.Verified) (any
 	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
 	defer cancel()
 	out := make(map[string]any)
-	full := text(v.Load(), "form") == "full"
+	full := fields.Text(v.Load(), "form") == "full"
 	for {
 		res, err := r.Next(ctx)
 		if err != nil {
@@ -270,7 +271,7 @@ func (m *Master) reqPubRet(ctx context.Context, v protocol.Verified) (any, error
 		return map[string]any{}, nil
 	}
 	job, err := m.store.Job(ctx, jid)
-	if err != nil || text(job.Load, "id") != v.ID() {
+	if err != nil || fields.Text(job.Load, "id") != v.ID() {
 		return map[string]any{}, nil
 	}
 	returns, err := m.store.Returns(ctx, jid)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -39,7 +40,7 @@ func (m *Master) makePillar(ctx context.Context, v protocol.Verified) payload.Or
 	}
 	grains["id"] = v.ID()
 	m.clones.asksPillar(v.ID(), grains)
-	r := pillar.Request{ID: v.ID(), Grains: grains, Saltenv: text(load, "saltenv"), Pillarenv: text(load, "pillarenv")}
+	r := pillar.Request{ID: v.ID(), Grains: grains, Saltenv: fields.Text(load, "saltenv"), Pillarenv: fields.Text(load, "pillarenv")}
 	r.GrainsOrder, _ = load["grains"].(payload.OrderedMap)
 	override := load["pillar_override"]
 	r.Override, _ = payload.Map(payload.Plain(override))

@@ -8,7 +8,9 @@ import (
 	"maps"
 	"time"
 
-	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/internal/fields"
+	"github.com/brine-salt/brine/master/internal/probe"
+	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -26,15 +28,15 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 		m.log.Warn("return refused", "minion", v.ID(), "err", err)
 		return nil, nil // Salt ignores what is not one; an error would only make the minion send it again
 	}
-	if isKnock(load) && m.names.answered(v.ID(), load) {
-		m.orders.heard(v.ID(), load)
+	if probe.IsProbe(load) && m.names.answered(v.ID(), load) {
+		m.orders.Heard(v.ID(), load)
 		return nil, nil
 	}
 	now := time.Now()
 	jid := string(r.JID)
 	var job knownJob
-	question := isQuestion(load)
-	if orders.TellsOfJobs(load) {
+	question := probe.IsQuestion(load)
+	if content.TellsOfJobs(load) {
 		load = m.concealJobs(ctx, load, now)
 	}
 	switch r.JID {
@@ -65,7 +67,7 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 	}
 	load["jid"] = jid
 	if job.secret {
-		load = orders.MaskReturn(load)
+		load = content.MaskReturn(load)
 	}
 	first := true
 	if !question && !m.noCache(jid) {
@@ -76,7 +78,7 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 		if err != nil {
 			m.log.Error("return is stored, but not everywhere", "minion", v.ID(), "jid", jid, "err", err)
 		}
-	} else if m.shared != nil && m.runOf(jid) == nil && !(question && m.shared.onlyHere(load)) {
+	} else if m.shared != nil && m.runOf(jid) == nil && !(question && probe.IsOwn(load, m.shared.name)) {
 		if err := m.shared.tellReturned(ctx, jid, v.ID(), load); err != nil {
 			return nil, errors.Join(errDrop, err)
 		}
@@ -115,7 +117,7 @@ func (m *Master) toldBefore(ctx context.Context, jid, id string) bool {
 	if len(m.retold) >= maxRetold {
 		clear(m.retold)
 	}
-	if has(m.retold, jid+"/"+id) {
+	if fields.Has(m.retold, jid+"/"+id) {
 		return true
 	}
 	m.retold[jid+"/"+id] = struct{}{}
@@ -135,7 +137,7 @@ func (m *Master) ownJob(ctx context.Context, id string, load map[string]any, now
 		jid := string(m.clock.Next(now))
 		saved["jid"] = jid
 		err := m.store.SaveJob(ctx, store.Job{JID: jid, Fun: load["fun"], Arg: args, Tgt: id, TgtType: "glob",
-			User: text(load, "user"), Minions: []string{id}, Load: saved, Created: now})
+			User: fields.Text(load, "user"), Minions: []string{id}, Load: saved, Created: now})
 		if err == nil {
 			return jid, nil
 		}
@@ -177,19 +179,19 @@ func (m *Master) returned(ctx context.Context, jid, id string, load map[string]a
 	m.stateErrors(jid, id, load)
 	if r := m.runOf(jid); r != nil {
 		r.deliver(resultOf(id, load))
-	} else if isQuestion(load) {
-		if m.shared == nil || m.shared.onlyHere(load) {
-			m.orders.late(ctx, id, load)
+	} else if probe.IsQuestion(load) {
+		if m.shared == nil || probe.IsOwn(load, m.shared.name) {
+			m.orders.ReturnedLate(ctx, id, load)
 		}
 	} else if order && !m.noCache(jid) {
-		m.orders.returned(ctx, jid, id, load)
+		m.orders.Returned(ctx, jid, id, load)
 	}
-	m.orders.heard(id, load)
+	m.orders.Heard(id, load)
 }
 
 // stateErrors fires an event per failed state of a state run (salt/utils/event.py, fire_ret_load).
 func (m *Master) stateErrors(jid, id string, load map[string]any) {
-	fun := text(load, "fun")
+	fun := fields.Text(load, "fun")
 	if fun != "state.highstate" && fun != "state.sls" {
 		return // Salt's list, without state.apply
 	}

@@ -412,9 +412,3 @@ func (m *Master) call(ctx context.Context, f encryptedFunc, v protocol.Verified)
 	}()
 	return f(m, ctx, v)
 }
-
-// text returns a text field of a request.
-func text(load map[string]any, key string) string {
-	s, _ := payload.Text(load[key])
-	return s
-}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -314,7 +315,7 @@ func (r *Run) endPoll(now time.Time) {
 func (r *Run) awaits(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return has(r.pending, id)
+	return fields.Has(r.pending, id)
 }
 
 func (r *Run) isEnding() bool {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/probe"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -173,8 +174,8 @@ func (m *Master) sealJob(tenant string, job map[string]any) ([]byte, error) {
 	}
 	if m.shared == nil {
 		job["serial"] = m.secrets.next(time.Now())
-	} else if isQuestion(job) {
-		job = knockedBy(job, m.shared.name)
+	} else if probe.IsQuestion(job) {
+		job = probe.SentBy(job, m.shared.name)
 	}
 	return protocol.SealPublish(job, key, m.identity.Key, m.opts.SigningAlgorithm)
 }

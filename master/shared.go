@@ -12,8 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/fields"
+	"github.com/brine-salt/brine/master/internal/probe"
 	"github.com/brine-salt/brine/master/keys"
-	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events"
@@ -333,9 +335,9 @@ func (s *shared) told(ctx context.Context, list []store.Message) {
 				continue
 			}
 			data, _ := payload.Map(body["data"])
-			s.m.events.Relay(text(body, "tag"), data)
+			s.m.events.Relay(fields.Text(body, "tag"), data)
 		case tellExpect:
-			s.m.orders.expectElsewhere(textList(body["ids"]), textList(body["here"]))
+			s.m.orders.ExpectElsewhere(fields.Texts(body["ids"]), fields.Texts(body["here"]))
 		case tellSecret:
 			s.reload(ctx)
 		case tellListen:
@@ -369,8 +371,8 @@ func (s *shared) publishOthers(job map[string]any, to audience) error {
 // publishMessage is what hands a job to the minions of another master, or of all others if it has no name.
 func (s *shared) publishMessage(name string, job map[string]any, to audience) (store.Message, error) {
 	body := map[string]any{"job": job}
-	if orders.IsSecret(job) {
-		sealed, err := orders.SealJob(s.seal, job)
+	if content.IsSecret(job) {
+		sealed, err := content.SealJob(s.seal, job)
 		if err != nil {
 			return store.Message{}, err
 		}
@@ -386,7 +388,7 @@ func (s *shared) publishMessage(name string, job map[string]any, to audience) (s
 	default:
 		body["ids"] = to.ids
 	}
-	if s.m.noCache(text(job, "jid")) {
+	if s.m.noCache(fields.Text(job, "jid")) {
 		body["nocache"] = true
 	}
 	b, err := payload.MarshalBin(body)
@@ -400,47 +402,35 @@ func (s *shared) publishHere(body map[string]any) {
 		return
 	}
 	if sealed, ok := payload.Bytes(body["sealed"]); ok {
-		if err := orders.OpenJob(s.seal, job, sealed); err != nil {
+		if err := content.OpenJob(s.seal, job, sealed); err != nil {
 			s.m.log.Error("job of another master cannot be sent", "jid", job["jid"], "err", err)
 			return
 		}
 	}
 	if body["nocache"] == true {
-		s.m.skipCache(text(job, "jid"))
+		s.m.skipCache(fields.Text(job, "jid"))
 	}
 	var to audience
 	if list, ok := payload.List(body["topics"]); ok {
-		to.topics = textList(list)
+		to.topics = fields.Texts(list)
 	}
 	if list, ok := payload.List(body["ids"]); ok {
-		to.ids = textList(list)
+		to.ids = fields.Texts(list)
 	} else if body["ids"] == true {
 		to.ids = to.topics
 	}
-	if isKnock(job) {
-		s.m.orders.askedElsewhere(to.ids)
+	if probe.IsProbe(job) {
+		s.m.orders.AskedElsewhere(to.ids)
 	}
 	if err := s.m.send(job, to); err != nil {
 		s.m.log.Error("job of another master cannot be sent", "jid", job["jid"], "err", err)
 	}
 }
 
-// textList are the texts of a list, which is not nil.
-func textList(v any) []string {
-	list, _ := payload.List(v)
-	out := make([]string, 0, len(list))
-	for _, x := range list {
-		if s, ok := payload.Text(x); ok {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
 // saveOrder stores an order and tells the others that it waits: whoever dies now, one of them delivers it.
 func (m *Master) saveOrder(ctx context.Context, rec store.Order, list []store.Delivery, ids []string) error {
 	if m.shared == nil {
-		return m.orders.q.SaveOrder(ctx, rec, list)
+		return m.orders.Queue().SaveOrder(ctx, rec, list)
 	}
 	here := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !m.here(id) })
 	b, err := payload.MarshalBin(map[string]any{"ids": ids, "here": here})
@@ -484,11 +474,11 @@ func (s *shared) tellReturned(ctx context.Context, jid, id string, load map[stri
 
 // returnedElsewhere takes a return that another master got. It is read from the store only if somebody here wants it.
 func (s *shared) returnedElsewhere(ctx context.Context, body map[string]any) {
-	jid, id := text(body, "jid"), text(body, "id")
-	s.m.orders.heardElsewhere(id)
+	jid, id := fields.Text(body, "jid"), fields.Text(body, "id")
+	s.m.orders.HeardElsewhere(id)
 	load, ok := payload.Map(body["load"])
-	if ok && isKnock(load) && (s.m.names.answered(id, load) || knockOf(load) == s.name) {
-		s.m.orders.heard(id, load)
+	if ok && probe.IsProbe(load) && (s.m.names.answered(id, load) || probe.Sender(load) == s.name) {
+		s.m.orders.Heard(id, load)
 		return
 	}
 	if !ok {
@@ -523,7 +513,7 @@ func onceMark(v protocol.Verified) []byte {
 func (s *shared) firstTime(ctx context.Context, v protocol.Verified) (bool, error) {
 	switch v.Cmd() {
 	case "_return":
-		if jid := text(v.Load(), "jid"); jid != string(protocol.JIDRequest) && jid != string(protocol.JIDNoCache) {
+		if jid := fields.Text(v.Load(), "jid"); jid != string(protocol.JIDRequest) && jid != string(protocol.JIDNoCache) {
 			return true, nil
 		}
 	case "_minion_event", "_mine", "_mine_delete", "_mine_flush", "_file_recv", "minion_pub", "minion_publish", "minion_runner", "revoke_auth":

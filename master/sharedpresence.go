@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -28,7 +29,7 @@ func (s *shared) beatPresence(ctx context.Context) error {
 		unknown = unknown || p.others[name] == nil
 	}
 	gone := len(p.others)
-	maps.DeleteFunc(p.others, func(name string, _ map[string]struct{}) bool { return !has(masters, name) })
+	maps.DeleteFunc(p.others, func(name string, _ map[string]struct{}) bool { return !fields.Has(masters, name) })
 	gone -= len(p.others)
 	p.mu.Unlock()
 	if gone > 0 {
@@ -46,12 +47,12 @@ func (s *shared) beatPresence(ctx context.Context) error {
 	} else {
 		var up, down []string
 		for id := range now {
-			if !has(s.present, id) {
+			if !fields.Has(s.present, id) {
 				up = append(up, id)
 			}
 		}
 		for id := range s.present {
-			if !has(now, id) {
+			if !fields.Has(now, id) {
 				down = append(down, id)
 			}
 		}
@@ -66,11 +67,6 @@ func (s *shared) beatPresence(ctx context.Context) error {
 	}
 	s.present = now
 	return nil
-}
-
-func has[V any](set map[string]V, id string) bool {
-	_, ok := set[id]
-	return ok
 }
 
 // hearPresence takes what another master tells of its minions.

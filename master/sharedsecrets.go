@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
@@ -192,7 +193,7 @@ func (s *shared) identity(o keys.IdentityOptions) (keys.Identity, error) {
 	if !o.SignPubkey {
 		return id, nil
 	}
-	id.PubkeySignature = text(m, "signature")
+	id.PubkeySignature = fields.Text(m, "signature")
 	if sign, ok := payload.Bytes(m["sign"]); ok {
 		if id.Sign, err = crypt.ParsePrivateKey(sign); err != nil {
 			return keys.Identity{}, fmt.Errorf("cannot use signing key of the masters: %w", err)

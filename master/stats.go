@@ -136,7 +136,7 @@ func (m *Master) Health(ctx context.Context) error {
 	if !m.serving.Load() {
 		return m.notServing()
 	}
-	if m.orders != nil && m.orders.isDraining() {
+	if m.orders != nil && m.orders.IsDraining() {
 		return ErrDraining
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)

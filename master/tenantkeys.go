@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
@@ -204,7 +205,7 @@ func (m *Master) parts(ctx context.Context, job map[string]any, topics []string)
 		ids[of[id]] = append(ids[of[id]], id)
 	}
 	tgt, _ := payload.Text(job["tgt"])
-	everybody := tgt == "*" && text(job, "tgt_type") == target.TypeGlob
+	everybody := tgt == "*" && fields.Text(job, "tgt_type") == target.TypeGlob
 	var out []part
 	for _, tenant := range slices.Sorted(maps.Keys(ids)) {
 		p := part{tenant, job, ids[tenant]}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -79,7 +80,7 @@ func (m *Master) mayMean(j store.Job, id string) (means, byID bool) {
 		Grains: func() map[string]any { byID = false; return s.Grains() },
 		Pillar: func() map[string]any { byID = false; return s.Pillar() },
 	}
-	means, err := target.Match(j.TgtType, j.Tgt, text(j.Load, "delimiter"), watched)
+	means, err := target.Match(j.TgtType, j.Tgt, fields.Text(j.Load, "delimiter"), watched)
 	return means, byID && err == nil
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/keys"
-	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/transport/tcp"
@@ -44,7 +44,7 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		KeepJobs: c.Duration("keep_jobs_seconds", time.Second), MaxJobs: c.Int("max_jobs"), MaxBytes: unbounded(c, "max_jobs_size"),
 		MaxUnordered:  unbounded(c, "max_unordered_size"),
 		MaxUnfinished: c.Int("max_unfinished"),
-		OrderLimits: orders.Limits{Files: c.Int("max_order_files"), Bytes: int64(c.Int("max_order_size")) << 20,
+		OrderLimits: content.Limits{Files: c.Int("max_order_files"), Bytes: int64(c.Int("max_order_size")) << 20,
 			Pillar: int64(c.Int("max_order_pillar")) << 10, Total: int64(c.Int("max_orders_size")) << 20},
 		FileIgnoreRegex: c.Strings("file_ignore_regex"), FileIgnoreGlob: c.Strings("file_ignore_glob"),
 		HashType: c.String("hash_type"), FileListCache: listCache(c), FileBufferSize: c.Int("file_buffer_size"),

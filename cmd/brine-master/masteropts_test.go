@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/orders/content"
 )
 
 func load(t *testing.T, text string) *conf.Config {
@@ -90,7 +90,7 @@ fileserver_backend: [roots, s3fs]
 		o.Advertise, o.AdvertiseTransport}
 	want := []any{"here", "127.0.0.1", 1505, 4506, true, 5 * time.Minute,
 		int64(2 << 20), true, map[string][]any{"web.*": {"test.ping", "cmd.*"}}, map[string][]any{"fred": {"test.ping"}, "web.*": {map[string]any{"web*": []any{"test.*"}}}},
-		7 * time.Second, time.Minute, 1000, int64(3 << 20), 50, orders.Limits{Files: 7, Bytes: 2 << 20, Pillar: 3 << 10, Total: 9 << 20}, map[string]any{"g": "L@a"}, true, true, "sha256",
+		7 * time.Second, time.Minute, 1000, int64(3 << 20), 50, content.Limits{Files: 7, Bytes: 2 << 20, Pillar: 3 << 10, Total: 9 << 20}, map[string]any{"g": "L@a"}, true, true, "sha256",
 		[]string{"a.example", "b.example:4606"}, "zeromq"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -22,7 +22,7 @@ import (
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
-	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/store"
 )
 
@@ -53,7 +53,7 @@ func badOrder(err error) (answer error, ok bool) {
 	switch {
 	case errors.As(err, &upload):
 		return exchange.NewError(http.StatusBadRequest, upload.Error()), true
-	case errors.Is(err, orders.ErrBad):
+	case errors.Is(err, content.ErrBad):
 		text := strings.TrimPrefix(err.Error(), "cannot place order: ")
 		return exchange.NewError(http.StatusBadRequest, strings.ToUpper(text[:1])+text[1:]), true
 	case errors.Is(err, master.ErrNoContent):

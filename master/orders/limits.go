@@ -1,4 +1,4 @@
-package master
+package orders
 
 import (
 	"context"
@@ -7,11 +7,7 @@ import (
 	"time"
 )
 
-// DefaultMaxUnfinished is how many deliveries may be unfinished where nothing else is said.
-const DefaultMaxUnfinished = 100_000
-
-// ErrBusy is returned by PlaceOrder and RunOrder when Options.MaxUnfinished deliveries are open, or MaxUnfinishedTenant of the order's tenant: place the
-// order again a little later.
+// ErrBusy is returned by Reserve when Options.MaxUnfinished deliveries are open, or MaxUnfinishedTenant of one tenant.
 var ErrBusy = errors.New("too many orders are unfinished")
 
 // countLife is how long a count of open deliveries holds, but for what is placed here.
@@ -36,9 +32,9 @@ type count struct {
 	ended bool
 }
 
-// room says whether so many more deliveries may be placed, by a tenant or, with "", by nobody's, and counts them. One order may go beyond a
+// Reserve says whether so many more deliveries may be placed, by a tenant or, with "", by nobody's, and counts them. One order may go beyond a
 // bound, the next one may not. While one counts, the others go on with the last count, unless there is none or it leaves no room.
-func (d *dispatcher) room(ctx context.Context, tenant string, more int) error {
+func (d *Deliverer) Reserve(ctx context.Context, tenant string, more int) error {
 	if tenant != "" && more > 0 {
 		d.mu.Lock()
 		b := d.tenants[tenant]
@@ -47,14 +43,14 @@ func (d *dispatcher) room(ctx context.Context, tenant string, more int) error {
 			d.tenants[tenant] = b
 		}
 		d.mu.Unlock()
-		if err := d.roomIn(ctx, b, d.m.opts.MaxUnfinishedTenant, more); err != nil {
+		if err := d.reserveIn(ctx, b, d.opts.MaxUnfinishedTenant, more); err != nil {
 			return err
 		}
 	}
-	return d.roomIn(ctx, &d.backlog, d.m.opts.MaxUnfinished, more)
+	return d.reserveIn(ctx, &d.backlog, d.opts.MaxUnfinished, more)
 }
 
-func (d *dispatcher) roomIn(ctx context.Context, b *backlog, limit, more int) error {
+func (d *Deliverer) reserveIn(ctx context.Context, b *backlog, limit, more int) error {
 	if limit < 0 {
 		return nil
 	}
@@ -95,7 +91,7 @@ func (d *dispatcher) roomIn(ctx context.Context, b *backlog, limit, more int) er
 }
 
 // count counts, for all who wait for it.
-func (d *dispatcher) count(ctx context.Context, b *backlog, c *count) error {
+func (d *Deliverer) count(ctx context.Context, b *backlog, c *count) error {
 	n, err := d.q.CountOpen(ctx, b.tenant)
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,8 +1,7 @@
-package master
+package orders
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"maps"
 	"slices"
@@ -11,7 +10,8 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/internal/fields"
+	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// orderPoll is how often the store is looked at for what nobody here was told of.
-	orderPoll = 2 * time.Second
+	// PollInterval is how often the store is looked at for what nobody here was told of.
+	PollInterval = 2 * time.Second
 	// orderResume is how often all that waits is looked at.
 	orderResume = 30 * time.Second
 	// sendWorkers is how many minions' queues are looked at in parallel.
 	sendWorkers = 32
-	// maxDeliveries bounds the minions of one order.
-	maxDeliveries = 1 << 20
+	// MaxDeliveries bounds the minions of one order.
+	MaxDeliveries = 1 << 20
 )
 
 // inParallel calls f for 0 to n-1, some at a time.
@@ -43,20 +43,24 @@ func inParallel(n, slots int, f func(i int)) {
 	wg.Wait()
 }
 
-// dispatcher delivers orders. A delivery is sent only when its minion has just proved, by an answer to something published, that it
-// hears: what is published to nobody would be gone.
-type dispatcher struct {
-	m     *Master
-	q     store.Queue
-	owner string // who this master is in the store
-	wake  chan struct{}
-	jobs  sync.WaitGroup // recoveries under way
+// storeTime bounds one use of the database where no request bounds it.
+const storeTime = 2 * time.Minute
+
+// Deliverer delivers orders. Its methods may be called from many goroutines; those that report what a minion did may be
+// called on a nil Deliverer, that of a master whose store keeps no orders.
+type Deliverer struct {
+	opts    Options
+	q       store.Queue
+	minions store.Minions // nil when the store keeps no minions
+	owner   string        // who this master is in the store
+	wake    chan struct{}
+	jobs    sync.WaitGroup // recoveries under way
 
 	backlog backlog
 
 	mu       sync.Mutex          // guards the fields below
 	tenants  map[string]*backlog // of tenants that placed something
-	targets  map[string]*knock
+	targets  map[string]*awaited
 	ready    map[string]struct{}
 	proofs   map[string]time.Time
 	paths    map[string]time.Time       // of several masters: minions that hear what this one alone sends
@@ -67,32 +71,26 @@ type dispatcher struct {
 	watchers map[string][]chan struct{} // by job id
 	broken   time.Time                  // when a subscription last ended
 	inquired int                        // how many all of them are asked after
-	roused   time.Time                  // when all targets were last asked anew
+	woken    time.Time                  // when all targets were last asked anew
 	look     time.Time                  // when to look for what is due at the latest
 	draining bool
 }
 
-func newDispatcher(m *Master, q store.Queue) *dispatcher {
-	return &dispatcher{m: m, q: q, owner: m.opts.ID + "/" + rand.Text(), wake: make(chan struct{}, 1), tenants: make(map[string]*backlog), targets: make(map[string]*knock),
-		ready: make(map[string]struct{}), proofs: make(map[string]time.Time), paths: make(map[string]time.Time), asked: make(map[string]struct{}),
-		came: make(map[string]struct{}), silent: make(map[string]struct{}), asking: make(map[string]int), watchers: make(map[string][]chan struct{})}
-}
-
-func (d *dispatcher) signal() {
+func (d *Deliverer) signal() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (d *dispatcher) isDraining() bool {
+func (d *Deliverer) IsDraining() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.draining
 }
 
-// watch returns a channel that is closed at the next change of a job's deliveries.
-func (d *dispatcher) watch(jid string) <-chan struct{} {
+// Watch returns a channel that is closed at the next change of a job's deliveries.
+func (d *Deliverer) Watch(jid string) <-chan struct{} {
 	c := make(chan struct{})
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,7 +98,7 @@ func (d *dispatcher) watch(jid string) <-chan struct{} {
 	return c
 }
 
-func (d *dispatcher) changed(jid string) {
+func (d *Deliverer) changed(jid string) {
 	d.mu.Lock()
 	list := d.watchers[jid]
 	delete(d.watchers, jid)
@@ -110,8 +108,8 @@ func (d *dispatcher) changed(jid string) {
 	}
 }
 
-// due has the store looked at by a time, when a delivery is due.
-func (d *dispatcher) due(at time.Time) {
+// LookBy has the store looked at by a time, when a delivery is due.
+func (d *Deliverer) LookBy(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if at.Before(d.look) {
@@ -120,8 +118,8 @@ func (d *dispatcher) due(at time.Time) {
 	}
 }
 
-// run delivers until ctx ends.
-func (d *dispatcher) run(ctx context.Context) {
+// Run delivers until ctx ends.
+func (d *Deliverer) Run(ctx context.Context) {
 	defer d.jobs.Wait()
 	d.failed(ctx, "cannot read orders", d.resume(ctx))
 	again := time.NewTicker(orderResume)
@@ -143,8 +141,8 @@ func (d *dispatcher) run(ctx context.Context) {
 }
 
 // resume finds what waits and nobody here knows of: since the last master ended, or another one took it and died.
-func (d *dispatcher) resume(ctx context.Context) error {
-	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Open: true, Limit: maxDeliveries})
+func (d *Deliverer) resume(ctx context.Context) error {
+	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Open: true, Limit: MaxDeliveries})
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	busy := make(map[string]struct{})
@@ -163,7 +161,7 @@ func (d *dispatcher) resume(ctx context.Context) error {
 }
 
 // turn looks up, sends and knocks, and says how long nothing more is to be done.
-func (d *dispatcher) turn(ctx context.Context, now time.Time) time.Duration {
+func (d *Deliverer) turn(ctx context.Context, now time.Time) time.Duration {
 	d.mu.Lock()
 	asked := slices.Collect(maps.Keys(d.asked))
 	clear(d.asked)
@@ -171,7 +169,7 @@ func (d *dispatcher) turn(ctx context.Context, now time.Time) time.Duration {
 	d.came = make(map[string]struct{})
 	look := !now.Before(d.look)
 	if look {
-		d.look = now.Add(orderPoll)
+		d.look = now.Add(PollInterval)
 	}
 	d.mu.Unlock()
 	if look {
@@ -189,17 +187,17 @@ func (d *dispatcher) turn(ctx context.Context, now time.Time) time.Duration {
 		}
 		d.mu.Lock()
 		_, was := d.silent[id]
-		if !has(d.asking, id) { // else its next sign of life counts
+		if !fields.Has(d.asking, id) { // else its next sign of life counts
 			delete(d.silent, id)
 		}
 		_, arrived := came[id]
 		if arrived && slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Sent }) {
 			// It left whom it listened to. When it answers again, ask what became of what it was sent.
 			d.silent[id] = struct{}{}
-			d.targets[id] = &knock{next: now.Add(knockFirst), wait: knockFirst}
+			d.targets[id] = &awaited{next: now.Add(probeFirst), wait: probeFirst}
 		}
 		if k := d.targets[id]; arrived && k != nil {
-			k.near, k.wait = true, orderPoll // whom it signs in with it will listen to
+			k.near, k.wait = true, PollInterval // whom it signs in with it will listen to
 		}
 		d.mu.Unlock()
 		for i := range list {
@@ -220,23 +218,23 @@ func (d *dispatcher) turn(ctx context.Context, now time.Time) time.Duration {
 	draining := d.draining
 	d.mu.Unlock()
 	if draining {
-		return orderPoll
+		return PollInterval
 	}
 	d.send(ctx, ready)
-	next := d.knock(ctx, now)
+	next := d.sendProbes(ctx, now)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return max(0, min(next, d.look.Sub(now)))
 }
 
-func (d *dispatcher) failed(ctx context.Context, what string, err error) {
+func (d *Deliverer) failed(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
-		d.m.log.Error(what, "err", err)
+		d.opts.Log.Error(what, "err", err)
 	}
 }
 
 // send takes what may be sent to minions that listen, and publishes each job once for all of them.
-func (d *dispatcher) send(ctx context.Context, ids []string) {
+func (d *Deliverer) send(ctx context.Context, ids []string) {
 	if len(ids) == 0 {
 		return
 	}
@@ -252,30 +250,30 @@ func (d *dispatcher) send(ctx context.Context, ids []string) {
 	jids := slices.Sorted(maps.Keys(byJob))
 	recs, errs := make([]store.Order, len(jids)), make([]error, len(jids))
 	inParallel(len(jids), sendWorkers, func(i int) { recs[i], errs[i] = d.q.OrderOf(ctx, jids[i]) })
-	var others []store.Message
+	var others []Parcel
 	for i, jid := range jids { // in the order of placing
-		var tell []store.Message
+		var more []Parcel
 		if errs[i] == nil {
-			tell, errs[i] = d.publish(recs[i], byJob[jid], nil)
+			more, errs[i] = d.publish(ctx, recs[i], byJob[jid], nil)
 		}
-		others = append(others, tell...)
+		others = append(others, more...)
 		d.failed(ctx, "cannot send order", errs[i])
 		d.changed(jid)
 	}
-	d.failed(ctx, "cannot send orders", d.tell(ctx, others))
+	d.failed(ctx, "cannot send orders", d.sendAll(ctx, others))
 }
 
-// tell tells other masters, if there are any, what they are to send.
-func (d *dispatcher) tell(ctx context.Context, list []store.Message) error {
+// sendAll sends what publish left, which is often nothing.
+func (d *Deliverer) sendAll(ctx context.Context, list []Parcel) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return d.m.shared.db.Tell(ctx, list...)
+	return d.opts.Wire.Send(ctx, list...)
 }
 
 // take claims what may be sent to one minion now: everything parallel, and of the rest the first one, unless one is under way. Of several
 // masters one succeeds; the others begin anew, for what they saw is not so any more.
-func (d *dispatcher) take(ctx context.Context, id string) []store.Delivery {
+func (d *Deliverer) take(ctx context.Context, id string) []store.Delivery {
 	var out []store.Delivery
 again:
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true})
@@ -289,7 +287,7 @@ again:
 		if x.State != store.Waiting || busy && !x.Parallel {
 			continue
 		}
-		if !now.Before(overdue(x)) {
+		if !now.Before(Overdue(x)) {
 			d.giveUp(ctx, x, now)
 			continue
 		}
@@ -310,62 +308,63 @@ again:
 }
 
 // later has a minion looked at again after a failure of the store.
-func (d *dispatcher) later(id string) {
+func (d *Deliverer) later(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.targets[id] = &knock{next: time.Now().Add(orderPoll), wait: orderPoll}
+	d.targets[id] = &awaited{next: time.Now().Add(PollInterval), wait: PollInterval}
 }
 
 // nextCheck is when a delivery that was sent is asked after: soon, then more seldom.
-func (d *dispatcher) nextCheck(x store.Delivery, sent, now time.Time) time.Time {
-	next := now.Add(min(max(now.Sub(sent)/2, d.m.opts.Timeout), time.Minute))
+func (d *Deliverer) nextCheck(x store.Delivery, sent, now time.Time) time.Time {
+	next := now.Add(min(max(now.Sub(sent)/2, d.opts.Timeout), time.Minute))
 	if !x.Deadline.IsZero() && x.Deadline.Before(next) && now.Before(x.Deadline) {
 		next = x.Deadline
 	}
-	d.due(next)
+	d.LookBy(next)
 	return next
 }
 
-// load is the job map of an order for some of its minions, as it is shown: a secret one has its arguments in what it carries.
-func (d *dispatcher) load(rec store.Order, ids []string) map[string]any {
-	job := map[string]any{"jid": rec.JID, "fun": rec.Spec["fun"], "arg": rec.Spec["arg"], "tgt": nested.Anys(ids), "tgt_type": target.TypeList, "ret": text(rec.Spec, "ret")}
+// JobMap is the job map of an order for some of its minions, as it is shown: a secret one has its arguments in what it carries.
+func (d *Deliverer) JobMap(rec store.Order, ids []string) map[string]any {
+	job := map[string]any{"jid": rec.JID, "fun": rec.Spec["fun"], "arg": rec.Spec["arg"], "tgt": nested.Anys(ids), "tgt_type": target.TypeList, "ret": fields.Text(rec.Spec, "ret")}
 	if extra, ok := payload.Map(rec.Spec["extra"]); ok {
 		maps.Copy(job, extra)
 	}
-	if user := text(rec.Spec, "user"); user != "" {
+	if user := fields.Text(rec.Spec, "user"); user != "" {
 		job["user"] = user
 	}
 	if rec.Spec["secret"] == true {
 		job[protocol.SecretField] = true
 	}
-	if c := orders.Carried(rec); c != (protocol.Carried{}) {
+	if c := content.Carried(rec); c != (protocol.Carried{}) {
 		job[protocol.OrderField] = c.Field()
 	}
 	return job
 }
 
-// publish sends a job to the minions of deliveries that were taken. Of several masters one sends it to each of them, over one connection,
-// if it is known which: via are those that are sent it again because they may not have got it, with the master over whose connection they
-// have just said so; nil when it is sent for the first time. It gives what the others must be told for that.
-func (d *dispatcher) publish(rec store.Order, ds []store.Delivery, via map[string]string) (tell []store.Message, err error) {
+// publish sends a job to the minions of deliveries that were taken. In a cluster one master sends it to each of them, over one
+// connection, if it is known which: via has those that are sent it again because they may not have got it, with the master over
+// whose connection they have just said so; it is nil when the job is sent for the first time. publish returns what others must
+// send, for one Wire.Send together with that of other jobs.
+func (d *Deliverer) publish(ctx context.Context, rec store.Order, ds []store.Delivery, via map[string]string) (others []Parcel, err error) {
 	jid := rec.JID
 	ids := make([]string, len(ds))
 	for i, x := range ds {
 		ids[i] = x.Minion
 	}
 	slices.Sort(ids)
-	job := d.load(rec, ids)
-	d.m.events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
-	d.m.log.Debug("order sent", "jid", jid, "minions", len(ids))
-	arg, err := d.m.secretArgs(rec)
+	job := d.JobMap(rec, ids)
+	d.opts.Events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
+	d.opts.Log.Debug("order sent", "jid", jid, "minions", len(ids))
+	arg, err := d.secretArgs(rec)
 	if err != nil {
 		return nil, d.lostContent(ds, err)
 	}
 	if arg != nil {
 		job["arg"] = arg
 	}
-	if d.m.shared == nil {
-		return nil, d.m.send(job, audience{ids, ids})
+	if !d.several() {
+		return nil, d.opts.Wire.Send(ctx, Parcel{Job: job, IDs: ids, Here: true})
 	}
 	by := make(map[string][]string)
 	for _, id := range ids {
@@ -374,39 +373,66 @@ func (d *dispatcher) publish(rec store.Order, ds []store.Delivery, via map[strin
 	}
 	var errs []error
 	for name, ids := range by {
-		job, to := d.load(rec, ids), audience{ids, ids}
+		job := d.JobMap(rec, ids)
 		if arg != nil {
 			job["arg"] = arg
 		}
-		if name != d.m.shared.name {
-			msg, err := d.m.shared.publishMessage(name, job, to)
-			errs = append(errs, err)
-			if err == nil {
-				tell = append(tell, msg)
-			}
+		if name != d.opts.Name {
+			others = append(others, Parcel{Job: job, IDs: ids, Via: name})
 		}
-		if name == d.m.shared.name || name == "" {
-			errs = append(errs, d.m.send(job, to))
+		if name == d.opts.Name || name == "" {
+			errs = append(errs, d.opts.Wire.Send(ctx, Parcel{Job: job, IDs: ids, Here: true}))
 		}
 	}
-	return tell, errors.Join(errs...)
+	return others, errors.Join(errs...)
+}
+
+// secretArgs opens the arguments of a secret order, nil if it is not one.
+func (d *Deliverer) secretArgs(rec store.Order) ([]any, error) {
+	if !content.IsSealed(rec) {
+		return nil, nil
+	}
+	if d.opts.Content == nil {
+		return nil, ErrNoContent
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	return d.opts.Content.Args(ctx, rec)
+}
+
+// ErrNoContent is returned for orders with files, pillar or secret arguments when the store cannot keep these.
+var ErrNoContent = errors.New("the store keeps nothing that orders carry")
+
+// lostContent ends deliveries of an order whose sealed content is gone or cannot be opened: trying again would
+// not help. Other errors are returned.
+func (d *Deliverer) lostContent(ds []store.Delivery, err error) error {
+	if !errors.Is(err, content.ErrUnreadable) && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	d.opts.Log.Error("cannot send order", "jid", ds[0].JID, "err", err)
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	for _, x := range ds {
+		d.settle(ctx, x, store.Lost, false, "it was never sent: what it carries is sealed with a key that the master does not have")
+	}
+	return nil
 }
 
 // pathTo is which of several masters a minion listens to, empty if nobody knows.
-func (d *dispatcher) pathTo(id string, via map[string]string) string {
-	self := d.m.shared.name
+func (d *Deliverer) pathTo(id string, via map[string]string) string {
+	self := d.opts.Name
 	name := via[id]
 	switch {
-	case name != "" && (name == self || d.m.presence.knows(name)):
+	case name != "" && (name == self || d.opts.Wire.KnowsPeer(name)):
 		return name
-	case d.m.here(id) || via == nil && d.hears([]string{id}):
+	case d.here(id) || via == nil && d.hears([]string{id}):
 		return self
 	}
 	return ""
 }
 
 // giveUp ends a delivery that waited too long.
-func (d *dispatcher) giveUp(ctx context.Context, x store.Delivery, now time.Time) {
+func (d *Deliverer) giveUp(ctx context.Context, x store.Delivery, now time.Time) {
 	reason := "its time to live ended before the minion came"
 	if !x.Deadline.IsZero() && !now.Before(x.Deadline) {
 		reason = "its deadline passed before the minion came"
@@ -426,7 +452,7 @@ func end(x *store.Delivery, s store.State, still bool) bool {
 }
 
 // finish applies a change until it holds, and tells who waits. The change says whether there is still something to do.
-func (d *dispatcher) finish(ctx context.Context, x store.Delivery, change func(x *store.Delivery) bool) {
+func (d *Deliverer) finish(ctx context.Context, x store.Delivery, change func(x *store.Delivery) bool) {
 	for {
 		if !x.State.Open() || !change(&x) {
 			return
@@ -452,14 +478,14 @@ func (d *dispatcher) finish(ctx context.Context, x store.Delivery, change func(x
 	if x.State.Open() {
 		return
 	}
-	d.m.events.Publish("brine/order/"+x.JID+"/"+x.Minion, map[string]any{"jid": x.JID, "id": x.Minion, "state": string(x.State), "reason": x.Reason,
+	d.opts.Events.Publish("brine/order/"+x.JID+"/"+x.Minion, map[string]any{"jid": x.JID, "id": x.Minion, "state": string(x.State), "reason": x.Reason,
 		"running": x.Running})
 	d.changed(x.JID)
 	d.next(x.Minion)
 }
 
 // next looks for what else waits for a minion.
-func (d *dispatcher) next(id string) {
+func (d *Deliverer) next(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if now := time.Now(); d.holds(id, d.proofs[id], now) {
@@ -470,8 +496,8 @@ func (d *dispatcher) next(id string) {
 	d.signal()
 }
 
-// returned ends the delivery that a return belongs to, if there is one.
-func (d *dispatcher) returned(ctx context.Context, jid, id string, load map[string]any) {
+// Returned ends the delivery that a return belongs to, if there is one.
+func (d *Deliverer) Returned(ctx context.Context, jid, id string, load map[string]any) {
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: jid, Minion: id})
 	d.failed(ctx, "cannot end order", err)
 	for _, x := range list {
@@ -479,7 +505,7 @@ func (d *dispatcher) returned(ctx context.Context, jid, id string, load map[stri
 	}
 }
 
-func (d *dispatcher) finishReturned(ctx context.Context, x store.Delivery, load map[string]any) {
+func (d *Deliverer) finishReturned(ctx context.Context, x store.Delivery, load map[string]any) {
 	d.finish(ctx, x, func(x *store.Delivery) bool {
 		if why := refusal(load); why != "" {
 			x.Reason = why
@@ -496,7 +522,7 @@ func (d *dispatcher) finishReturned(ctx context.Context, x store.Delivery, load 
 // refusal is what a return says when the minion's own policy kept the job from running.
 func refusal(load map[string]any) string {
 	said, ok := payload.Text(load["return"])
-	if !ok || firstCode(load["retcode"]) == 0 {
+	if !ok || fields.FirstCode(load["retcode"]) == 0 {
 		return ""
 	}
 	for _, mark := range []string{"the policy of this minion does not allow ", "Minion in blackout mode. "} {
@@ -505,4 +531,37 @@ func refusal(load map[string]any) string {
 		}
 	}
 	return ""
+}
+
+// never stands for no end at all where the store wants a time to sort by.
+var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Overdue returns when a delivery that waits must be given up.
+func Overdue(d store.Delivery) time.Time {
+	due := never
+	for _, at := range []time.Time{d.Expires, d.Deadline} {
+		if !at.IsZero() && at.Before(due) {
+			due = at
+		}
+	}
+	return due
+}
+
+// Revoke cancels all open deliveries of a minion.
+func (d *Deliverer) Revoke(ctx context.Context, id string) error {
+	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true, Limit: MaxDeliveries})
+	waiting, sent := list[:0:0], list[:0:0]
+	for _, x := range list {
+		if x.State == store.Waiting {
+			waiting = append(waiting, x)
+		} else {
+			sent = append(sent, x)
+		}
+	}
+	for _, part := range [][]store.Delivery{waiting, sent} { // what waits first: the end of what was sent would have it sent
+		inParallel(len(part), sendWorkers, func(i int) {
+			d.settle(ctx, part[i], store.Cancelled, part[i].State == store.Sent, "the minion was revoked")
+		})
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-package master
+package orders
 
 import (
 	"context"
@@ -32,18 +32,17 @@ func (q slowCount) CountOpen(ctx context.Context, _ string) (int, error) {
 // he wants to.
 func TestRoomWhileCounting(t *testing.T) {
 	q := slowCount{begun: make(chan struct{}), result: make(chan any)}
-	m := &Master{opts: Options{ID: "m", MaxUnfinished: 10}}
-	d := newDispatcher(m, q)
+	d := New(Options{Queue: q, Store: store.NewMemory(), ID: "m", MaxUnfinished: 10})
 	ctx, cancel := context.WithCancel(t.Context())
 	first, third := make(chan error, 1), make(chan error, 1)
-	go func() { first <- d.room(ctx, "", 1) }()
+	go func() { first <- d.Reserve(ctx, "", 1) }()
 	<-q.begun
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if err := d.room(gone, "", 1); !errors.Is(err, context.Canceled) {
+	if err := d.Reserve(gone, "", 1); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	go func() { third <- d.room(t.Context(), "", 1) }()
+	go func() { third <- d.Reserve(t.Context(), "", 1) }()
 	cancel()
 	if err := <-first; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
@@ -60,15 +59,15 @@ func TestRoomWhileCounting(t *testing.T) {
 		d.backlog.at = d.backlog.at.Add(-2 * countLife)
 	}
 	old()
-	go func() { first <- d.room(t.Context(), "", 1) }()
+	go func() { first <- d.Reserve(t.Context(), "", 1) }()
 	<-q.begun
-	if err := d.room(t.Context(), "", 3); err != nil { // 5 there, and 1
+	if err := d.Reserve(t.Context(), "", 3); err != nil { // 5 there, and 1
 		t.Fatal(err)
 	}
-	if err := d.room(t.Context(), "", 4); err != nil { // 9
+	if err := d.Reserve(t.Context(), "", 4); err != nil { // 9
 		t.Fatal(err)
 	}
-	if err := d.room(gone, "", 1); !errors.Is(err, context.Canceled) { // the last count leaves no room: this one waits
+	if err := d.Reserve(gone, "", 1); !errors.Is(err, context.Canceled) { // the last count leaves no room: this one waits
 		t.Fatal(err)
 	}
 	q.result <- 2
@@ -81,13 +80,13 @@ func TestRoomWhileCounting(t *testing.T) {
 
 	old()
 	why := errors.New("no disk")
-	go func() { first <- d.room(t.Context(), "", 1) }()
+	go func() { first <- d.Reserve(t.Context(), "", 1) }()
 	<-q.begun
 	q.result <- why
 	if err := <-first; !errors.Is(err, why) {
 		t.Fatal(err)
 	}
-	go func() { first <- d.room(t.Context(), "", 1) }()
+	go func() { first <- d.Reserve(t.Context(), "", 1) }()
 	<-q.begun
 	q.result <- 10
 	if err := <-first; !errors.Is(err, ErrBusy) {

@@ -1,4 +1,4 @@
-package master
+package orders
 
 import (
 	"context"
@@ -8,11 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/store"
-	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
-	"github.com/brine-salt/brine/protocol/target"
 )
 
 const (
@@ -27,25 +25,25 @@ const (
 	// maxAsking is how many deliveries are asked after at one time, and askSlots how many questions after single jobs are on their way.
 	// The others wait until there is room: most of them return meanwhile.
 	maxAsking, askSlots = 500, 16
-	// leave is how long the master that a minion listens to has before others ask after what was sent to it.
-	leave = 15 * time.Second
+	// takeoverAfter is how long the master that a minion listens to has before others ask after what was sent to it.
+	takeoverAfter = 15 * time.Second
 )
 
 // scan looks at what is due: waited too long, or was sent and not heard of.
-func (d *dispatcher) scan(ctx context.Context) {
+func (d *Deliverer) scan(ctx context.Context) {
 	for {
 		now := time.Now().UTC()
 		list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Due: now, Limit: scanBatch})
 		d.failed(ctx, "cannot look for orders", err)
 		ended := d.review(ctx, list)
-		if len(list) < scanBatch || ended == 0 || err != nil || ctx.Err() != nil || d.isDraining() {
+		if len(list) < scanBatch || ended == 0 || err != nil || ctx.Err() != nil || d.IsDraining() {
 			return
 		}
 	}
 }
 
 // review takes those of the deliveries that are due and looks after them. It returns how many were given up.
-func (d *dispatcher) review(ctx context.Context, list []store.Delivery) (ended int) {
+func (d *Deliverer) review(ctx context.Context, list []store.Delivery) (ended int) {
 	now := time.Now().UTC()
 	var sent, late []store.Delivery
 	for _, x := range list {
@@ -53,7 +51,7 @@ func (d *dispatcher) review(ctx context.Context, list []store.Delivery) (ended i
 		case x.Due.After(now) || !x.State.Open():
 		case x.State == store.Waiting:
 			late = append(late, x)
-		case !d.isDraining() && !d.leaves(x, now):
+		case !d.IsDraining() && !d.leftToPeer(x, now):
 			sent = append(sent, x)
 		}
 	}
@@ -61,7 +59,7 @@ func (d *dispatcher) review(ctx context.Context, list []store.Delivery) (ended i
 	inParallel(len(late), sendWorkers, func(i int) { d.giveUp(ctx, late[i], now) })
 	ended = len(late)
 	d.mu.Lock()
-	sent = slices.DeleteFunc(sent, func(x store.Delivery) bool { return has(d.asking, x.Minion) })
+	sent = slices.DeleteFunc(sent, func(x store.Delivery) bool { return fields.Has(d.asking, x.Minion) })
 	sent = sent[:min(len(sent), maxAsking-d.inquired)]
 	d.inquired += len(sent)
 	for _, x := range sent {
@@ -74,16 +72,16 @@ func (d *dispatcher) review(ctx context.Context, list []store.Delivery) (ended i
 	return ended
 }
 
-// leaves says whether another of several masters is to ask after a delivery: the one that its minion listens to.
-func (d *dispatcher) leaves(x store.Delivery, now time.Time) bool {
-	if d.m.shared == nil || now.Sub(x.Due) >= leave || d.hears([]string{x.Minion}) {
+// leftToPeer says whether another of several masters is to ask after a delivery: the one that its minion listens to.
+func (d *Deliverer) leftToPeer(x store.Delivery, now time.Time) bool {
+	if !d.several() || now.Sub(x.Due) >= takeoverAfter || d.hears([]string{x.Minion}) {
 		return false
 	}
-	return !d.m.here(x.Minion) && d.m.presence.elsewhere(x.Minion)
+	return !d.here(x.Minion) && d.elsewhere(x.Minion)
 }
 
 // claim takes deliveries until a time: nobody else asks after them meanwhile, unless this master dies.
-func (d *dispatcher) claim(ctx context.Context, ds []store.Delivery, due time.Time) []store.Delivery {
+func (d *Deliverer) claim(ctx context.Context, ds []store.Delivery, due time.Time) []store.Delivery {
 	errs := make([]error, len(ds))
 	inParallel(len(ds), sendWorkers, func(i int) {
 		ds[i].Owner, ds[i].Due = d.owner, due
@@ -110,7 +108,7 @@ func minionsOf(ds []store.Delivery) map[string]struct{} {
 }
 
 // answered lets minions be asked something else.
-func (d *dispatcher) answered(ids map[string]struct{}) {
+func (d *Deliverer) answered(ids map[string]struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for id := range ids {
@@ -121,11 +119,11 @@ func (d *dispatcher) answered(ids map[string]struct{}) {
 
 // recover finds out what became of jobs on minions that were silent. Each minion is asked one thing at a time: once for all that it runs,
 // then after what it does not run, by job.
-func (d *dispatcher) recover(ctx context.Context, ds []store.Delivery) {
-	end := time.Now().UTC().Add(d.m.opts.GatherTimeout + 10*time.Second) // for asking
+func (d *Deliverer) recover(ctx context.Context, ds []store.Delivery) {
+	end := time.Now().UTC().Add(d.opts.GatherTimeout + 10*time.Second) // for asking
 	asked := minionsOf(ds)
 	byJob := make(map[string][]store.Delivery)
-	for _, x := range d.claim(ctx, ds, end.Add(2*d.m.opts.GatherTimeout)) { // what is asked in the end is answered before that
+	for _, x := range d.claim(ctx, ds, end.Add(2*d.opts.GatherTimeout)) { // what is asked in the end is answered before that
 		byJob[x.JID] = append(byJob[x.JID], x)
 	}
 	jids := slices.Sorted(maps.Keys(byJob))
@@ -135,14 +133,14 @@ func (d *dispatcher) recover(ctx context.Context, ds []store.Delivery) {
 		d.askRunning(ctx, left)
 	}
 	waits := minionsOf(slices.Concat(left...))
-	maps.DeleteFunc(asked, func(id string, _ struct{}) bool { return has(waits, id) })
+	maps.DeleteFunc(asked, func(id string, _ struct{}) bool { return fields.Has(waits, id) })
 	d.answered(asked)
 	d.askByJob(ctx, jids, left, end)
 }
 
 // askByJob asks after what does not run, by job: a minion after one at a time, and askSlots questions are on their way in all. Who does not
 // answer is not asked the rest. What there is no time for is asked later.
-func (d *dispatcher) askByJob(ctx context.Context, jids []string, left [][]store.Delivery, end time.Time) {
+func (d *Deliverer) askByJob(ctx context.Context, jids []string, left [][]store.Delivery, end time.Time) {
 	waits := make(map[string]int) // how many questions to a minion have no answer
 	for _, x := range slices.Concat(left...) {
 		waits[x.Minion]++
@@ -156,10 +154,10 @@ func (d *dispatcher) askByJob(ctx context.Context, jids []string, left [][]store
 	ended := make(chan question)
 	fresh := true // what is asked after was looked for just now
 	for under := 0; ; under-- {
-		for i := 0; i < len(left) && under < askSlots && time.Now().Before(end) && !d.isDraining(); i++ {
+		for i := 0; i < len(left) && under < askSlots && time.Now().Before(end) && !d.IsDraining(); i++ {
 			q := question{begun: time.Now()}
 			left[i] = slices.DeleteFunc(left[i], func(x store.Delivery) bool {
-				if has(busy, x.Minion) {
+				if fields.Has(busy, x.Minion) {
 					return false
 				}
 				busy[x.Minion] = struct{}{}
@@ -192,11 +190,11 @@ func (d *dispatcher) askByJob(ctx context.Context, jids []string, left [][]store
 		}
 		for i := range left {
 			left[i] = slices.DeleteFunc(left[i], func(x store.Delivery) bool {
-				if !has(q.silent, x.Minion) {
+				if !fields.Has(q.silent, x.Minion) {
 					return false
 				}
 				waits[x.Minion]--
-				d.saysNothing(ctx, x, q.begun)
+				d.noAnswer(ctx, x, q.begun)
 				return true
 			})
 		}
@@ -213,16 +211,16 @@ func (d *dispatcher) askByJob(ctx context.Context, jids []string, left [][]store
 }
 
 // askRunning asks minions for all jobs that they run, and leaves those deliveries, by job, that nothing is known of yet.
-func (d *dispatcher) askRunning(ctx context.Context, byJob [][]store.Delivery) {
+func (d *Deliverer) askRunning(ctx context.Context, byJob [][]store.Delivery) {
 	all := slices.Concat(byJob...)
 	begun := time.Now()
 	answers := d.ask(ctx, "saltutil.running", nil, all)
 	running := make(map[string]map[string]any, len(all)) // by minion and job id
 	for id, answer := range answers {
-		list, _ := payload.List(answer.value)
+		list, _ := payload.List(answer.Value)
 		for _, v := range list {
 			if job, ok := payload.Map(v); ok {
-				running[id+" "+text(job, "jid")] = job
+				running[id+" "+fields.Text(job, "jid")] = job
 			}
 		}
 	}
@@ -234,7 +232,7 @@ func (d *dispatcher) askRunning(ctx context.Context, byJob [][]store.Delivery) {
 			case job != nil:
 				d.stillRuns(ctx, x)
 			case !said:
-				d.saysNothing(ctx, x, begun)
+				d.noAnswer(ctx, x, begun)
 			default:
 				return false
 			}
@@ -244,7 +242,7 @@ func (d *dispatcher) askRunning(ctx context.Context, byJob [][]store.Delivery) {
 }
 
 // stillRuns is for a job that its minion runs.
-func (d *dispatcher) stillRuns(ctx context.Context, x store.Delivery) {
+func (d *Deliverer) stillRuns(ctx context.Context, x store.Delivery) {
 	now := time.Now().UTC()
 	switch {
 	case !x.Deadline.IsZero() && !now.Before(x.Deadline):
@@ -258,13 +256,13 @@ func (d *dispatcher) stillRuns(ctx context.Context, x store.Delivery) {
 	}
 }
 
-// saysNothing is for a job whose minion did not answer a question that was asked at a time.
-func (d *dispatcher) saysNothing(ctx context.Context, x store.Delivery, asked time.Time) {
+// noAnswer is for a job whose minion did not answer a question that was asked at a time.
+func (d *Deliverer) noAnswer(ctx context.Context, x store.Delivery, asked time.Time) {
 	now := time.Now().UTC()
 	switch {
 	case !x.Deadline.IsZero() && !now.Before(x.Deadline):
 		d.settle(ctx, x, store.TimedOut, false, "its deadline passed, and the minion does not answer")
-	case now.Sub(x.Sent) > d.m.opts.LostAfter:
+	case now.Sub(x.Sent) > d.opts.LostAfter:
 		d.settle(ctx, x, store.Lost, false, "the minion does not answer since it was sent")
 	default:
 		d.mu.Lock()
@@ -282,7 +280,7 @@ func (d *dispatcher) saysNothing(ctx context.Context, x store.Delivery, asked ti
 }
 
 // recoverJob asks minions what they know of a job: whether it runs or waits, and what it returned. It gives those that did not answer.
-func (d *dispatcher) recoverJob(ctx context.Context, jid string, ds []store.Delivery) (silent map[string]struct{}) {
+func (d *Deliverer) recoverJob(ctx context.Context, jid string, ds []store.Delivery) (silent map[string]struct{}) {
 	rec, err := d.q.OrderOf(ctx, jid)
 	if err != nil {
 		d.failed(ctx, "cannot look after order", err)
@@ -296,22 +294,22 @@ func (d *dispatcher) recoverJob(ctx context.Context, jid string, ds []store.Deli
 	via := make(map[string]string)
 	for _, x := range ds {
 		a, said := answers[x.Minion]
-		job, cached := found(a.value)
+		job, cached := found(a.Value)
 		switch {
 		case !said:
 			silent[x.Minion] = struct{}{}
-			d.saysNothing(ctx, x, begun)
+			d.noAnswer(ctx, x, begun)
 		case len(job) > 0:
 			d.stillRuns(ctx, x)
 		case d.isOver(ctx, rec, &x, cached):
 			again = append(again, x)
-			via[x.Minion] = a.via
+			via[x.Minion] = a.Via
 		}
 	}
 	if len(again) > 0 {
-		d.m.log.Info("order is sent again", "jid", jid, "minions", len(again))
-		tell, err := d.publish(rec, again, via)
-		d.failed(ctx, "cannot send order again", errors.Join(err, d.tell(ctx, tell)))
+		d.opts.Log.Info("order is sent again", "jid", jid, "minions", len(again))
+		others, err := d.publish(ctx, rec, again, via)
+		d.failed(ctx, "cannot send order again", errors.Join(err, d.sendAll(ctx, others)))
 	}
 	return silent
 }
@@ -330,15 +328,15 @@ func found(answer any) (job map[string]any, cached any) {
 	return job, cached
 }
 
-// late takes what a minion had kept of a job from an answer that came when nobody waited for it any more: one that is slow would be asked
+// ReturnedLate takes what a minion had kept of a job from an answer that came when nobody waited for it any more: one that is slow would be asked
 // the same in vain again.
-func (d *dispatcher) late(ctx context.Context, id string, load map[string]any) {
+func (d *Deliverer) ReturnedLate(ctx context.Context, id string, load map[string]any) {
 	_, cached := found(load["return"])
 	ret, _ := payload.Map(cached)
 	if _, has := ret["return"]; d == nil || !has {
 		return
 	}
-	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: text(ret, "jid"), Minion: id})
+	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: fields.Text(ret, "jid"), Minion: id})
 	d.failed(ctx, "cannot look after order", err)
 	for _, x := range list {
 		if x.State == store.Sent {
@@ -349,7 +347,7 @@ func (d *dispatcher) late(ctx context.Context, id string, load map[string]any) {
 
 // isOver is for a job that its minion does not run: it has run it, or never got it. It says whether the job is to be sent again. cached
 // is what the minion kept of it.
-func (d *dispatcher) isOver(ctx context.Context, rec store.Order, x *store.Delivery, cached any) (again bool) {
+func (d *Deliverer) isOver(ctx context.Context, rec store.Order, x *store.Delivery, cached any) (again bool) {
 	now := time.Now().UTC()
 	load, found := payload.Map(cached)
 	if _, has := load["return"]; found && has && d.adopt(ctx, *x, load) {
@@ -372,8 +370,8 @@ func (d *dispatcher) isOver(ctx context.Context, rec store.Order, x *store.Deliv
 
 // unreturned ends deliveries whose return is in the store and gives the rest; none if the store is away, for they are due again when the
 // claim ends.
-func (d *dispatcher) unreturned(ctx context.Context, jid string, ds []store.Delivery) []store.Delivery {
-	rets, err := d.m.store.Returns(ctx, jid)
+func (d *Deliverer) unreturned(ctx context.Context, jid string, ds []store.Delivery) []store.Delivery {
+	rets, err := d.opts.Store.Returns(ctx, jid)
 	if err != nil {
 		d.failed(ctx, "cannot look after order", err)
 		return nil
@@ -387,23 +385,10 @@ func (d *dispatcher) unreturned(ctx context.Context, jid string, ds []store.Deli
 	})
 }
 
-// adopt takes a return that the minion had kept: stored, told to the other masters and as an event, and given to whoever waits for the job, as
-// if it had just come.
-func (d *dispatcher) adopt(ctx context.Context, x store.Delivery, load map[string]any) bool {
-	load["jid"], load["id"] = x.JID, x.Minion
-	if job, _ := d.m.stored(ctx, x.JID, time.Now()); job.secret {
-		load = orders.MaskReturn(load)
-	}
-	if _, err := protocol.ParseReturn(load); err != nil {
+// adopt takes a return that the minion had kept, as if it had just come.
+func (d *Deliverer) adopt(ctx context.Context, x store.Delivery, load map[string]any) bool {
+	if !d.opts.Wire.Adopt(ctx, x.JID, x.Minion, load) {
 		return false
-	}
-	first, err := d.m.saveReturn(ctx, store.Return{JID: x.JID, ID: x.Minion, Load: load, Received: time.Now()})
-	if err != nil && !first {
-		d.failed(ctx, "cannot store return", err)
-		return false
-	}
-	if first || !d.m.toldBefore(ctx, x.JID, x.Minion) {
-		d.m.returned(ctx, x.JID, x.Minion, load, false)
 	}
 	d.finishReturned(ctx, x, load)
 	return true
@@ -411,14 +396,14 @@ func (d *dispatcher) adopt(ctx context.Context, x store.Delivery, load map[strin
 
 // mayRepeat says whether sending a job again cannot make it run twice: it may, or the minion surely knows it again, or says that it keeps
 // returns (cache_jobs) and has none of it.
-func (d *dispatcher) mayRepeat(ctx context.Context, rec store.Order, x store.Delivery, cached any, now time.Time) bool {
+func (d *Deliverer) mayRepeat(ctx context.Context, rec store.Order, x store.Delivery, cached any, now time.Time) bool {
 	if ok, _ := rec.Spec["idempotent"].(bool); ok {
 		return true
 	}
-	if d.m.minions == nil {
+	if d.minions == nil {
 		return false
 	}
-	known, err := d.m.minions.Minion(ctx, x.Minion)
+	known, err := d.minions.Minion(ctx, x.Minion)
 	started, ok := payload.Int(known.Spec["started"])
 	if err != nil || !ok {
 		return false
@@ -441,18 +426,18 @@ func (d *dispatcher) mayRepeat(ctx context.Context, rec store.Order, x store.Del
 }
 
 // mayHaveCleared says whether a minion may have been told, since a delivery, to clear what it keeps of its jobs.
-func (d *dispatcher) mayHaveCleared(ctx context.Context, x store.Delivery) bool {
-	jobs, err := d.m.store.Jobs(ctx, store.Filter{Since: x.Sent, Minion: x.Minion})
+func (d *Deliverer) mayHaveCleared(ctx context.Context, x store.Delivery) bool {
+	jobs, err := d.opts.Store.Jobs(ctx, store.Filter{Since: x.Sent, Minion: x.Minion})
 	if err != nil || len(jobs) >= store.DefaultLimit {
 		return true
 	}
 	return slices.ContainsFunc(jobs, func(j store.Job) bool {
-		return slices.Contains(funsOf(j.Fun), "saltutil.clear_job_cache")
+		return slices.Contains(fields.Functions(j.Fun), "saltutil.clear_job_cache")
 	})
 }
 
 // settle ends a delivery that was sent.
-func (d *dispatcher) settle(ctx context.Context, x store.Delivery, s store.State, running bool, reason string) {
+func (d *Deliverer) settle(ctx context.Context, x store.Delivery, s store.State, running bool, reason string) {
 	d.finish(ctx, x, func(x *store.Delivery) bool {
 		x.Running, x.Reason = running, reason
 		return end(x, s, true)
@@ -460,68 +445,36 @@ func (d *dispatcher) settle(ctx context.Context, x store.Delivery, s store.State
 }
 
 // checkAgain leaves a delivery for a later time: the later, the longer it has been since a time.
-func (d *dispatcher) checkAgain(ctx context.Context, x store.Delivery, since, now time.Time) {
+func (d *Deliverer) checkAgain(ctx context.Context, x store.Delivery, since, now time.Time) {
 	d.finish(ctx, x, func(x *store.Delivery) bool {
 		x.Due = d.nextCheck(*x, since, now)
 		return true
 	})
 }
 
-// answer is what a minion said to a question after jobs, and over the connection of which of several masters it was asked.
-type answer struct {
-	value any
-	via   string
-}
-
 // ask calls a function on the minions of deliveries and gives the answers that come in GatherTimeout. Of several masters this one asks
 // those that it is connected to, all of them the others.
-func (d *dispatcher) ask(ctx context.Context, fun any, arg []any, ds []store.Delivery) map[string]answer {
+func (d *Deliverer) ask(ctx context.Context, fun any, arg []any, ds []store.Delivery) map[string]Answer {
 	var here, others []string
 	for _, x := range ds {
-		if d.m.shared != nil && d.m.here(x.Minion) {
+		if d.several() && d.here(x.Minion) {
 			here = append(here, x.Minion)
 		} else {
 			others = append(others, x.Minion)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.m.opts.GatherTimeout)
+	ctx, cancel := context.WithTimeout(ctx, d.opts.GatherTimeout)
 	defer cancel()
-	var runs []*Run
-	for i, ids := range [][]string{here, others} {
-		if len(ids) == 0 {
-			continue
-		}
-		slices.Sort(ids)
-		ids = slices.Compact(ids)
-		run := d.m.newRun(d.m.opts.GatherTimeout, d.m.opts.GatherTimeout)
-		run.internal = true
-		_, err := d.m.publish(ctx, publication{fun: fun, arg: arg, tgt: ids, tgtType: target.TypeList, internal: true, here: i == 0, wait: run,
-			extra: marked(askMark, i == 0)})
-		if err != nil {
-			if !isNoMinions(err) {
-				d.failed(ctx, "cannot ask after order", err)
-			}
-			continue
-		}
-		defer run.Close()
-		runs = append(runs, run)
-	}
-	out := make(map[string]answer)
-	for _, run := range runs {
-		for _, res := range run.gather(ctx) {
-			out[res.ID] = answer{res.Return, knockOf(res.Load)}
-		}
-	}
-	return out
+	return d.opts.Wire.Ask(ctx, Question{Fun: fun, Arg: arg, Here: here, Others: others})
 }
 
 // askUntilIdle asks whether a job runs until it does so nowhere, or GatherTimeout has passed: a job that was told to end takes a moment.
-func (d *dispatcher) askUntilIdle(ctx context.Context, jid string, ds []store.Delivery) map[string]answer {
-	limit := time.NewTimer(d.m.opts.GatherTimeout)
+func (d *Deliverer) askUntilIdle(ctx context.Context, jid string, ds []store.Delivery) map[string]Answer {
+	limit := time.NewTimer(d.opts.GatherTimeout)
 	defer limit.Stop()
-	for wait := knockFirst; ; wait *= 2 {
+	for wait := probeFirst; ; wait *= 2 {
 		answers := d.ask(ctx, findJob, []any{jid}, ds)
-		if !slices.ContainsFunc(ds, func(x store.Delivery) bool { job, _ := payload.Map(answers[x.Minion].value); return len(job) > 0 }) {
+		if !slices.ContainsFunc(ds, func(x store.Delivery) bool { job, _ := payload.Map(answers[x.Minion].Value); return len(job) > 0 }) {
 			return answers
 		}
 		select {
@@ -537,9 +490,9 @@ func (d *dispatcher) askUntilIdle(ctx context.Context, jid string, ds []store.De
 // cancelling is the reason of a delivery that was sent and shall end.
 const cancelling = "being cancelled"
 
-// cancel ends the deliveries of an order.
-func (d *dispatcher) cancel(ctx context.Context, rec store.Order) error {
-	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: rec.JID, Open: true, Limit: maxDeliveries})
+// Cancel ends the deliveries of an order.
+func (d *Deliverer) Cancel(ctx context.Context, rec store.Order) error {
+	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: rec.JID, Open: true, Limit: MaxDeliveries})
 	if err != nil {
 		return err
 	}
@@ -568,9 +521,9 @@ func (d *dispatcher) cancel(ctx context.Context, rec store.Order) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	sent, err = d.q.Deliveries(ctx, store.DeliveryFilter{JID: rec.JID, Open: true, Limit: maxDeliveries})
+	sent, err = d.q.Deliveries(ctx, store.DeliveryFilter{JID: rec.JID, Open: true, Limit: MaxDeliveries})
 	inParallel(len(sent), sendWorkers, func(i int) {
-		job, said := payload.Map(answers[sent[i].Minion].value)
+		job, said := payload.Map(answers[sent[i].Minion].Value)
 		reason := "cancelled while it ran"
 		if !said {
 			reason = "cancelled, and the minion did not answer"
@@ -580,13 +533,13 @@ func (d *dispatcher) cancel(ctx context.Context, rec store.Order) error {
 	return err
 }
 
-// drain stops taking deliveries, and gives those that others may look after to them.
-func (d *dispatcher) drain(ctx context.Context) error {
+// Drain stops taking deliveries, and gives those that others may look after to them.
+func (d *Deliverer) Drain(ctx context.Context) error {
 	d.mu.Lock()
 	d.draining = true
 	d.mu.Unlock()
-	soon := time.Now().UTC().Add(d.m.opts.Timeout)
-	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Open: true, Limit: maxDeliveries})
+	soon := time.Now().UTC().Add(d.opts.Timeout)
+	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Open: true, Limit: MaxDeliveries})
 	list = slices.DeleteFunc(list, func(x store.Delivery) bool {
 		return x.State != store.Sent || x.Owner != d.owner || x.Due.Before(soon)
 	})

@@ -1,30 +1,19 @@
-package master
+package orders
 
 import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/master/internal/probe"
 )
-
-// connectedServer is a transport that has a connection of every minion.
-type connectedServer struct{ transport.Server }
-
-func (connectedServer) Reach(topics ...string) (named, nameless int) { return len(topics), 0 }
-
-func connected(s *shared) *dispatcher {
-	m := &Master{presence: newPresence(), servers: []transport.Server{connectedServer{}}, shared: s}
-	m.serving.Store(true)
-	return newDispatcher(m, nil)
-}
 
 // TestSlowMinionsAreNotAskedForEachOrder: one that is connected is asked with growing pauses, whatever else is ordered; a sign-in begins anew.
 func TestSlowMinionsAreNotAskedForEachOrder(t *testing.T) {
-	for _, s := range []*shared{nil, {name: "a"}} {
-		d := connected(s)
+	for _, name := range []string{"", "a"} {
+		d := newDeliverer(&fakeWire{all: Here}, name)
 		now := time.Now()
 		asked := func(at time.Time) int {
-			near, others, _ := d.knocks(at)
+			near, others, _ := d.dueProbes(at)
 			return len(near) + len(others)
 		}
 		order := func(at time.Time) {
@@ -46,11 +35,11 @@ func TestSlowMinionsAreNotAskedForEachOrder(t *testing.T) {
 				last, was = at-was, at
 			}
 		}
-		if last != knockHere {
+		if last != probeHere {
 			t.Errorf("asked every %v in the end", last)
 		}
 		now = now.Add(time.Hour)
-		d.contact("m")
+		d.Contact("m")
 		at := now.Add(29 * time.Second)
 		if order(at); asked(at) != 1 {
 			t.Error("not asked after it signed in")
@@ -61,10 +50,10 @@ func TestSlowMinionsAreNotAskedForEachOrder(t *testing.T) {
 // TestConnectionsDoNotMakeQuestions: one that nobody knows to be connected is asked soon after somebody connects, but not each time, nor
 // by all masters when one has asked over the connections of all.
 func TestConnectionsDoNotMakeQuestions(t *testing.T) {
-	d := newDispatcher(&Master{presence: newPresence(), shared: &shared{name: "a"}}, nil)
+	d := newDeliverer(&fakeWire{}, "a")
 	begin := time.Now()
 	asked := func(at time.Time) int {
-		near, others, _ := d.knocks(at)
+		near, others, _ := d.dueProbes(at)
 		return len(near) + len(others)
 	}
 	d.expectOne("m", begin, true)
@@ -73,22 +62,22 @@ func TestConnectionsDoNotMakeQuestions(t *testing.T) {
 		n += asked(begin.Add(time.Duration(i) * time.Minute))
 	}
 	k := d.targets["m"]
-	if n < 8 || k.wait != knockLast {
+	if n < 8 || k.wait != probeLast {
 		t.Fatal(n, k.wait)
 	}
 	now := begin.Add(time.Hour)
 	n = 0
 	for at := time.Duration(0); at < time.Minute; at += 50 * time.Millisecond { // somebody connects all the time
-		d.rouse(now.Add(at))
+		d.wakeTargets(now.Add(at))
 		n += asked(now.Add(at))
 	}
-	if n < 25 || n > 35 { // some with growing pauses, then one each knockRouse
+	if n < 25 || n > 35 { // some with growing pauses, then one each probeWake
 		t.Errorf("asked %d times in a minute", n)
 	}
 	for _, ago := range []time.Duration{0, time.Minute, time.Hour} {
 		k.asked, k.next, k.wait = time.Now().Add(-ago), time.Now(), time.Second
-		d.askedElsewhere([]string{"m", "n"})
-		want := min(max(time.Second, ago), knockLast)
+		d.AskedElsewhere([]string{"m", "n"})
+		want := min(max(time.Second, ago), probeLast)
 		if k.wait < want || k.wait > want+time.Minute || k.next.Before(k.asked.Add(want)) || d.targets["n"] != nil {
 			t.Errorf("another one asked %v after this one: %+v", ago, k)
 		}
@@ -97,21 +86,21 @@ func TestConnectionsDoNotMakeQuestions(t *testing.T) {
 
 // TestOneOfSeveralMastersSends: the one that a minion has shown to listen to; others look later whether something is left to do.
 func TestOneOfSeveralMastersSends(t *testing.T) {
-	d := connected(&shared{name: "a"})
+	d := newDeliverer(&fakeWire{all: Here}, "a")
 	answer := func(of string) map[string]any {
-		return map[string]any{"metadata": map[string]any{"brine": knockMark, "of": of}}
+		return probe.SentBy(probe.Metadata(probe.Listening, false), of)
 	}
 	now := time.Now()
-	d.expectElsewhere([]string{"m", "n"}, []string{"m"})
+	d.ExpectElsewhere([]string{"m", "n"}, []string{"m"})
 	if !d.targets["m"].look || d.targets["n"].look {
 		t.Errorf("%+v %+v", d.targets["m"], d.targets["n"])
 	}
 	d.expectOne("m", now, true)
-	d.heard("m", answer("b"))
+	d.Heard("m", answer("b"))
 	if k := d.targets["m"]; len(d.ready) > 0 || k == nil || !k.look || !d.paths["m"].IsZero() {
 		t.Errorf("%+v %v", k, d.ready)
 	}
-	d.heard("m", answer("a"))
+	d.Heard("m", answer("a"))
 	if _, ready := d.ready["m"]; !ready || d.targets["m"] != nil || d.paths["m"].IsZero() {
 		t.Errorf("%+v %v", d.targets["m"], d.ready)
 	}
@@ -120,9 +109,7 @@ func TestOneOfSeveralMastersSends(t *testing.T) {
 // TestARepeatTakesOneWay: what is sent again goes over the connection over which its minion has just answered, and what is sent first over one
 // that is known; only if nobody knows any, over all.
 func TestARepeatTakesOneWay(t *testing.T) {
-	m := &Master{presence: newPresence(), shared: &shared{name: "a"}}
-	m.presence.others["b"] = map[string]struct{}{}
-	d := newDispatcher(m, nil)
+	d := newDeliverer(&fakeWire{peers: []string{"b"}}, "a")
 	d.paths["proved"] = time.Now()
 	via := map[string]string{"there": "b", "own": "a", "gone": "c"}
 	for _, c := range []struct {
@@ -135,22 +122,7 @@ func TestARepeatTakesOneWay(t *testing.T) {
 			t.Errorf("%s: %q instead of %q", c.id, got, c.want)
 		}
 	}
-	if d = connected(m.shared); d.pathTo("connected", nil) != "a" || d.pathTo("connected", via) != "a" {
+	if d = newDeliverer(&fakeWire{all: Here}, "a"); d.pathTo("connected", nil) != "a" || d.pathTo("connected", via) != "a" {
 		t.Error("not to the own connection")
-	}
-}
-
-// TestAnswersThatConcernNobodyElse: others are not told of what this master asked over its own connection and was answered.
-func TestAnswersThatConcernNobodyElse(t *testing.T) {
-	s := &shared{name: "a"}
-	for _, c := range []struct {
-		mark, of string
-		near     bool
-		want     bool
-	}{{knockMark, "a", true, true}, {askMark, "a", true, true}, {knockMark, "a", false, false}, {knockMark, "b", true, false}} {
-		job := knockedBy(marked(c.mark, c.near), c.of)
-		if !isQuestion(job) || isKnock(job) != (c.mark == knockMark) || s.onlyHere(job) != c.want {
-			t.Errorf("%+v: %v", c, job)
-		}
 	}
 }

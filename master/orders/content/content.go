@@ -1,4 +1,4 @@
-// Package orders keeps what an order carries beside its job: files, pillar, and the arguments of an order that is secret. It seals
+// Package content keeps what an order carries beside its job: files, pillar, and the arguments of an order that is secret. It seals
 // them piece by piece, stores the pieces in a store.Contents, and answers the file requests of the order's minions from them. It
 // places and delivers nothing: package master does, and the store forgets the pieces when the order has ended.
 //
@@ -8,7 +8,7 @@
 //	                          names, sizes, digests)
 //
 // Every piece is sealed, whether the order is secret or not; Secret decides what else of the order is.
-package orders
+package content
 
 import (
 	"errors"

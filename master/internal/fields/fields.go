@@ -1,0 +1,67 @@
+// Package fields reads fields of jobs, returns and requests: maps as they travel, whose values may be of any kind. A value
+// of another kind than asked for counts as missing.
+package fields
+
+import "github.com/brine-salt/brine/protocol/payload"
+
+// Text returns a text field, "" if it is missing.
+func Text(load map[string]any, key string) string {
+	s, _ := payload.Text(load[key])
+	return s
+}
+
+// List returns a value that is a list, nil if it is not.
+func List(v any) []any {
+	l, _ := payload.List(v)
+	return l
+}
+
+// Texts returns the texts of a list. It is never nil: some requests tell an empty list from a missing one.
+func Texts(v any) []string {
+	list, _ := payload.List(v)
+	out := make([]string, 0, len(list))
+	for _, x := range list {
+		if s, ok := payload.Text(x); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Functions returns the functions of a job: one name, or the list of a compound command.
+func Functions(fun any) []string {
+	list, many := payload.List(fun)
+	if !many {
+		list = []any{fun}
+	}
+	funs := make([]string, len(list))
+	for i, f := range list {
+		funs[i], _ = payload.Text(f)
+	}
+	return funs
+}
+
+// FirstCode returns the retcode of a return; for compound commands the first that is not 0.
+func FirstCode(v any) int {
+	if n, ok := payload.Int(v); ok {
+		return int(n)
+	}
+	list, _ := payload.List(v)
+	if m, ok := payload.Map(v); ok {
+		for _, x := range m {
+			list = append(list, x)
+		}
+	}
+	for _, x := range list {
+		if n, ok := payload.Int(x); ok && n != 0 {
+			return int(n)
+		}
+	}
+	return 0
+}
+
+// Has reports whether a set has a member.
+func Has[V any](set map[string]V, id string) bool {
+	_, ok := set[id]
+	return ok
+}

@@ -1,0 +1,148 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/brine-salt/brine/master/internal/probe"
+	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/orders/content"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/target"
+)
+
+// orderWire is the master as orders see it.
+type orderWire struct{ m *Master }
+
+var _ orders.Wire = orderWire{}
+
+// openOrders prepares the delivery of orders, if the store can keep them.
+func (m *Master) openOrders() error {
+	q, ok := store.QueueOf(m.store)
+	if !ok {
+		return nil
+	}
+	if err := m.openCarried(q); err != nil {
+		return err
+	}
+	o := m.opts
+	at := orders.Options{Wire: orderWire{m}, Queue: q, Store: m.store, Events: m.events, Log: m.log, Content: m.carried, ID: o.ID,
+		Timeout: o.Timeout, GatherTimeout: o.GatherTimeout, LostAfter: o.LostAfter,
+		MaxUnfinished: o.MaxUnfinished, MaxUnfinishedTenant: o.MaxUnfinishedTenant}
+	if m.shared != nil {
+		at.Name = m.shared.name
+	}
+	m.orders = orders.New(at)
+	return nil
+}
+
+// Send implements orders.Wire.
+func (w orderWire) Send(ctx context.Context, list ...orders.Parcel) error {
+	var errs []error
+	var tell []store.Message
+	for _, p := range list {
+		to := audience{ids: p.IDs, topics: p.IDs}
+		if p.Here {
+			errs = append(errs, w.m.send(p.Job, to))
+			continue
+		}
+		msg, err := w.m.shared.publishMessage(p.Via, p.Job, to)
+		errs = append(errs, err)
+		if err == nil {
+			tell = append(tell, msg)
+		}
+	}
+	if len(tell) > 0 {
+		errs = append(errs, w.m.shared.db.Tell(ctx, tell...))
+	}
+	return errors.Join(errs...)
+}
+
+// Probe implements orders.Wire.
+func (w orderWire) Probe(ctx context.Context, ids []string, local bool) (unaccepted []string, err error) {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		if w.m.accepted(id) {
+			return false
+		}
+		unaccepted = append(unaccepted, id)
+		return true
+	})
+	if len(ids) == 0 {
+		return unaccepted, nil
+	}
+	_, err = w.m.publish(ctx, publication{fun: "test.ping", tgt: ids, tgtType: target.TypeList, internal: true, here: local,
+		extra: probe.Metadata(probe.Listening, local)})
+	if isNoMinions(err) || errors.Is(err, ErrNotServing) {
+		err = nil
+	}
+	return unaccepted, err
+}
+
+// Ask implements orders.Wire.
+func (w orderWire) Ask(ctx context.Context, q orders.Question) map[string]orders.Answer {
+	var runs []*Run
+	for i, ids := range [][]string{q.Here, q.Others} {
+		if len(ids) == 0 {
+			continue
+		}
+		ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+		run := w.m.newRun(w.m.opts.GatherTimeout, w.m.opts.GatherTimeout)
+		run.internal = true
+		_, err := w.m.publish(ctx, publication{fun: q.Fun, arg: q.Arg, tgt: ids, tgtType: target.TypeList, internal: true, here: i == 0,
+			wait: run, extra: probe.Metadata(probe.Status, i == 0)})
+		if err != nil {
+			if !isNoMinions(err) && ctx.Err() == nil {
+				w.m.log.Error("cannot ask after order", "err", err)
+			}
+			continue
+		}
+		defer run.Close()
+		runs = append(runs, run)
+	}
+	out := make(map[string]orders.Answer)
+	for _, run := range runs {
+		for _, res := range run.gather(ctx) {
+			out[res.ID] = orders.Answer{Value: res.Return, Via: probe.Sender(res.Load)}
+		}
+	}
+	return out
+}
+
+// Where implements orders.Wire.
+func (w orderWire) Where(id string) orders.Place {
+	switch {
+	case w.m.here(id):
+		return orders.Here
+	case w.m.presence.elsewhere(id):
+		return orders.Elsewhere
+	}
+	return orders.Unknown
+}
+
+// KnowsPeer implements orders.Wire.
+func (w orderWire) KnowsPeer(name string) bool { return w.m.presence.knows(name) }
+
+// Adopt implements orders.Wire. The return is stored, told to the other masters and published as an event, and given to a run
+// that awaits it.
+func (w orderWire) Adopt(ctx context.Context, jid, id string, load map[string]any) bool {
+	m := w.m
+	load["jid"], load["id"] = jid, id
+	if job, _ := m.stored(ctx, jid, time.Now()); job.secret {
+		load = content.MaskReturn(load)
+	}
+	if _, err := protocol.ParseReturn(load); err != nil {
+		return false
+	}
+	first, err := m.saveReturn(ctx, store.Return{JID: jid, ID: id, Load: load, Received: time.Now()})
+	if err != nil && !first {
+		m.log.Error("cannot store return", "err", err)
+		return false
+	}
+	if first || !m.toldBefore(ctx, jid, id) {
+		m.returned(ctx, jid, id, load, false)
+	}
+	return true
+}
