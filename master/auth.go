@@ -47,7 +47,7 @@ func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, p
 	m.signingIn.Add(1)
 	defer m.signingIn.Add(-1)
 	if !known {
-		leave, err := m.newcomers.enter(ctx, peer)
+		leave, err := m.newcomers.Enter(ctx, peer)
 		if err != nil {
 			m.log.Debug("sign-in refused", "peer", peer, "err", err)
 			return noReply{}
@@ -176,7 +176,7 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 		return nil, err
 	}
 	log.Debug("minion signed in", "auto", v.Auto)
-	m.presence.saw(r.ID, time.Now())
+	m.presence.Saw(r.ID, time.Now())
 	m.authEvent(r, "accept", true)
 	m.clones.signedIn(r.ID, peer)
 	m.joined(ctx, r.ID)
@@ -207,6 +207,6 @@ func (m *Master) full(id string) bool {
 	if m.opts.MaxMinions <= 0 {
 		return false
 	}
-	n, known := m.presence.count(id, m.servers, time.Now())
+	n, known := m.presence.Count(id, m.servers, time.Now())
 	return n > m.opts.MaxMinions && !known
 }

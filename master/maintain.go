@@ -39,7 +39,7 @@ func (m *Master) maintain(ctx context.Context) {
 	}
 	var ends sync.WaitGroup
 	defer ends.Wait()
-	ends.Go(func() { m.names.run(ctx) })
+	ends.Go(func() { m.names.Run(ctx) })
 	ends.Go(func() { m.clones.run(ctx) })
 	if m.opts.PresenceEvents {
 		ends.Go(func() { m.tellPresence(ctx) })
@@ -112,7 +112,7 @@ func (m *Master) housekeep(ctx context.Context, now time.Time) {
 		m.clones.recheck(ctx, now)
 	}
 	m.sessions.sweep(func() ([]string, error) { return m.keys.List(keys.Accepted) }, now)
-	m.presence.keep(now)
+	m.presence.Keep(now)
 	m.runsMu.Lock()
 	maps.DeleteFunc(m.uncached, func(_ string, at time.Time) bool { return now.Sub(at) > 24*time.Hour })
 	m.runsMu.Unlock()
@@ -184,8 +184,8 @@ func (m *Master) keyChanged(c keys.Change) {
 		return
 	}
 	m.sessions.forget(c.ID)
-	m.presence.forget(c.ID)
-	m.presence.changed()
+	m.presence.Forget(c.ID)
+	m.presence.Changed()
 	if c.Act == "delete" {
 		if err := m.cache.Delete(c.ID); err != nil {
 			m.log.Warn("cannot forget minion", "minion", c.ID, "err", err)

@@ -36,6 +36,7 @@ import (
 	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/subscribers"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/events"
@@ -61,10 +62,10 @@ type Master struct {
 	files    *fileserver.Server
 	roots    *pillar.Roots // nil without pillar files
 	sessions *sessions
-	presence *presence
-	names    *namer
+	presence *subscribers.Presence
+	names    *subscribers.Identifier
 	clones   *cloneGuard
-	fetched  fetchCache
+	fetched  subscribers.FetchCache
 	tenancy  tenancy
 	grants   grants
 	// refusedLogs bounds log lines about refused sign-ins of one minion.
@@ -88,7 +89,7 @@ type Master struct {
 	// knownLimit bounds sign-ins of accepted minions whose address is over its limit, by id.
 	knownLimit *ratelimit.Limiter
 	authSlots  chan struct{} // one element per sign-in under way
-	newcomers  *newcomers
+	newcomers  *subscribers.Newcomers
 	authTurns  chan struct{}       // one element per sign-in under way that is not being stored
 	signingIn  atomic.Int64        // those that wait for a slot as well
 	turns      *semaphore.Weighted // of large requests; see admit
@@ -134,9 +135,9 @@ func New(o Options) (*Master, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
-	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: newPresence(), counts: newCounters(),
+	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: subscribers.NewPresence(), counts: newCounters(),
 		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), knownLimit: ratelimit.New(knownRate, knownBurst), auditor: newAuditor(), unorderedLimit: ratelimit.New(float64(o.MaxUnordered)/3600, float64(o.MaxUnordered)),
-		refusals: ratelimit.New(refusalRate, refusalBurst), refusedLogs: ratelimit.New(1./3600, 1), eventLogs: ratelimit.New(refusedEventsRate, refusedEventsBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce), newcomers: newNewcomers(o.AuthRate < 0),
+		refusals: ratelimit.New(refusalRate, refusalBurst), refusedLogs: ratelimit.New(1./3600, 1), eventLogs: ratelimit.New(refusedEventsRate, refusedEventsBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce), newcomers: subscribers.NewNewcomers(o.AuthRate < 0),
 		authTurns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), turns: newTurns(), rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
 		runs: make(map[string]*Run), uncached: make(map[string]time.Time), retold: make(map[string]struct{}), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {
@@ -154,7 +155,7 @@ func New(o Options) (*Master, error) {
 		m.closeRooms()
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
-	m.names = newNamer(m)
+	m.names = subscribers.NewIdentifier(prober{m}, m.presence, m.log)
 	m.clones = newCloneGuard(m)
 	m.keys.OnChange(m.keyChanged)
 	return m, nil
@@ -358,20 +359,19 @@ func (m *Master) listenOn(l Listener) (transport.Server, error) {
 		return nil, errors.New("Listener without Listen")
 	}
 	var publishPort atomic.Int64 // known once it listens; until then sign-ins wait
-	bound := make(chan struct{})
-	late := &lateServer{bound: bound}
+	late := subscribers.NewLateServer()
 	s, err := l.Listen(transport.ServerOptions{
 		PublishListener: l.PublishListener, RequestListener: l.RequestListener, Wrap: l.WrapListener,
 		PublishAddr: address(l.Interface, l.PublishPort, DefaultPublishPort), RequestAddr: address(l.Interface, l.RetPort, DefaultRetPort),
 		Filter: l.Filter, Isolate: m.isolated, MaxMessage: m.opts.MaxMessage, Log: m.log, Presence: m.present,
 		Subscriber: func(peer string, up bool) {
 			m.orders.PathChanged(up)
-			m.names.subscribed(late, peer, up)
-			m.presence.changed()
+			m.names.Subscribed(late, peer, up)
+			m.presence.Changed()
 		},
 		Handler: func(ctx context.Context, peer string, body []byte) []byte {
 			select {
-			case <-bound:
+			case <-late.Bound():
 			case <-ctx.Done():
 				return nil
 			}
@@ -382,8 +382,7 @@ func (m *Master) listenOn(l Listener) (transport.Server, error) {
 		return nil, err
 	}
 	publishPort.Store(int64(portOf(s.PublishAddr())))
-	late.Server = s
-	close(bound)
+	late.Bind(s)
 	return s, nil
 }
 
@@ -438,7 +437,7 @@ func (m *Master) present(peer string, load []byte) (string, bool) {
 		m.log.Debug("presence refused", "err", err)
 		return "", false
 	}
-	m.presence.saw(id, time.Now())
+	m.presence.Saw(id, time.Now())
 	return id, true
 }
 

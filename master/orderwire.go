@@ -116,14 +116,14 @@ func (w orderWire) Where(id string) orders.Place {
 	switch {
 	case w.m.here(id):
 		return orders.Here
-	case w.m.presence.elsewhere(id):
+	case w.m.presence.Elsewhere(id):
 		return orders.Elsewhere
 	}
 	return orders.Unknown
 }
 
 // KnowsPeer implements orders.Wire.
-func (w orderWire) KnowsPeer(name string) bool { return w.m.presence.knows(name) }
+func (w orderWire) KnowsPeer(name string) bool { return w.m.presence.Knows(name) }
 
 // Adopt implements orders.Wire. The return is stored, told to the other masters and published as an event, and given to a run
 // that awaits it.

@@ -3,15 +3,14 @@ package master
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/subscribers"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -22,26 +21,6 @@ type audience struct {
 	ids []string
 	// topics are whose connections get it; nil is all.
 	topics []string
-}
-
-// fetchedJobs is how many jobs are at hand for minions that fetch them, and fetchedFor how long; after that the store is asked.
-const (
-	fetchedJobs = 8
-	fetchedFor  = time.Minute
-)
-
-// fetchCache keeps the jobs that are being fetched. One of those who ask for a job at a time reads it from the store, the others wait.
-type fetchCache struct {
-	mu      sync.Mutex
-	jobs    []fetchedJob             // guarded by mu; the newest first
-	reading map[string]chan struct{} // guarded by mu; closed when a job was read
-}
-
-type fetchedJob struct {
-	jid  string
-	at   time.Time
-	load map[string]any // not changed
-	ids  map[string]struct{}
 }
 
 // announces is who of a job's minions gets an announcement in place of the job itself: those that fetch, when the job has arguments, and
@@ -75,7 +54,7 @@ func (m *Master) overheard(to audience) bool {
 	if err == nil && len(to.ids) >= len(accepted) {
 		return false // it is for everybody who can read it
 	}
-	if to.topics == nil || m.names.anybody() {
+	if to.topics == nil || m.names.HasUnknown() {
 		return true
 	}
 	for _, s := range m.servers { // where subscribers choose what they get, those that are known count as well
@@ -131,7 +110,7 @@ func (m *Master) reqJob(ctx context.Context, v protocol.Verified) (any, error) {
 		return map[string]any{}, nil
 	}
 	for {
-		load, wait, read := m.fetched.get(jid, v.ID(), time.Now())
+		load, wait, read := m.fetched.Get(jid, v.ID(), time.Now())
 		if load != nil {
 			return load, nil
 		}
@@ -158,50 +137,14 @@ func (m *Master) reqJob(ctx context.Context, v protocol.Verified) (any, error) {
 		}
 		return nil, err
 	}
-	x := fetchedJob{jid: jid, at: time.Now(), load: protocol.Fetched(jid, rec.Fun, rec.Arg, rec.Load), ids: make(map[string]struct{}, len(rec.Minions))}
+	x := subscribers.FetchedJob{JID: jid, At: time.Now(), Load: protocol.Fetched(jid, rec.Fun, rec.Arg, rec.Load), IDs: make(map[string]struct{}, len(rec.Minions))}
 	for _, id := range rec.Minions {
-		x.ids[id] = struct{}{}
+		x.IDs[id] = struct{}{}
 	}
-	m.fetched.put(x)
-	if _, meant := x.ids[v.ID()]; !meant {
+	m.fetched.Put(x)
+	if _, meant := x.IDs[v.ID()]; !meant {
 		m.log.Warn("minion asks for a job of others", "minion", v.ID(), "jid", jid)
 		return map[string]any{}, nil
 	}
-	return x.load, nil
-}
-
-// get is a job that is at hand and for a minion. A batch may have added the minion since; then the store knows. While another one reads the
-// job there, it gives what to wait for; else the caller is to read it, and to call read afterwards.
-func (c *fetchCache) get(jid, id string, now time.Time) (load map[string]any, wait <-chan struct{}, read func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, x := range c.jobs {
-		if _, meant := x.ids[id]; x.jid == jid && meant && now.Sub(x.at) < fetchedFor {
-			return maps.Clone(x.load), nil, nil
-		}
-	}
-	if other := c.reading[jid]; other != nil {
-		return nil, other, nil
-	}
-	if c.reading == nil {
-		c.reading = make(map[string]chan struct{})
-	}
-	done := make(chan struct{})
-	c.reading[jid] = done
-	return nil, nil, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.reading, jid)
-		close(done)
-	}
-}
-
-func (c *fetchCache) put(x fetchedJob) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.jobs = slices.DeleteFunc(c.jobs, func(old fetchedJob) bool { return old.jid == x.jid || x.at.Sub(old.at) >= fetchedFor })
-	c.jobs = slices.Insert(c.jobs, 0, x)
-	if len(c.jobs) > fetchedJobs {
-		c.jobs = slices.Delete(c.jobs, fetchedJobs, len(c.jobs))
-	}
+	return x.Load, nil
 }

@@ -28,7 +28,7 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 		m.log.Warn("return refused", "minion", v.ID(), "err", err)
 		return nil, nil // Salt ignores what is not one; an error would only make the minion send it again
 	}
-	if probe.IsProbe(load) && m.names.answered(v.ID(), load) {
+	if probe.IsProbe(load) && m.names.Answered(v.ID(), load) {
 		m.orders.Heard(v.ID(), load)
 		return nil, nil
 	}

@@ -318,7 +318,7 @@ func (m *Master) verifiedRequest(ctx context.Context, peer string, e protocol.En
 			return protocol.BadLoad
 		}
 	}
-	m.presence.saw(v.ID(), time.Now())
+	m.presence.Saw(v.ID(), time.Now())
 	defer m.counts.request(v.Cmd(), time.Now())
 	if m.log.Enabled(ctx, slog.LevelDebug) {
 		m.log.Debug("request", "minion", v.ID(), "fun", v.Cmd(), "peer", peer)

@@ -179,3 +179,34 @@ func (m *Master) sealJob(tenant string, job map[string]any) ([]byte, error) {
 	}
 	return protocol.SealPublish(job, key, m.identity.Key, m.opts.SigningAlgorithm)
 }
+
+// prober is the master as subscribers.Identifier sees it.
+type prober struct{ m *Master }
+
+// Tenants implements subscribers.Prober.
+func (p prober) Tenants(ctx context.Context) []string { return p.m.guesses(ctx) }
+
+// LastTenant implements subscribers.Prober.
+func (p prober) LastTenant(peer string) string { return p.m.tenancy.lastAt(peer) }
+
+// SignIns implements subscribers.Prober.
+func (p prober) SignIns() (count int64, waiting bool) {
+	if waiting = p.m.signingIn.Load() > int64(cap(p.m.authTurns)); waiting {
+		return 0, true
+	}
+	return p.m.counts.allSignIns(), false
+}
+
+// SealProbe implements subscribers.Prober.
+func (p prober) SealProbe(tenant, mark string, send func(msg []byte) bool) (bool, error) {
+	m := p.m
+	job := map[string]any{"fun": "test.ping", "arg": []any{}, "tgt": "*", "tgt_type": target.TypeGlob, "ret": "", "jid": string(m.clock.Next(time.Now())),
+		"metadata": probe.LinkMetadata(mark)}
+	m.secrets.mu.Lock()
+	defer m.secrets.mu.Unlock()
+	msg, err := m.sealJob(tenant, job)
+	if err != nil {
+		return false, err
+	}
+	return send(msg), nil
+}

@@ -305,7 +305,7 @@ func (s *shared) told(ctx context.Context, list []store.Message) {
 	if list == nil {
 		s.m.log.Warn("messages of other masters were missed")
 		s.m.keys.Told(nil)
-		s.m.presence.forgetOthers()
+		s.m.presence.ForgetOthers()
 		s.m.events.RelayGap(1)
 		s.reload(ctx)
 		s.m.catchUpAll(ctx)
@@ -477,7 +477,7 @@ func (s *shared) returnedElsewhere(ctx context.Context, body map[string]any) {
 	jid, id := fields.Text(body, "jid"), fields.Text(body, "id")
 	s.m.orders.HeardElsewhere(id)
 	load, ok := payload.Map(body["load"])
-	if ok && probe.IsProbe(load) && (s.m.names.answered(id, load) || probe.Sender(load) == s.name) {
+	if ok && probe.IsProbe(load) && (s.m.names.Answered(id, load) || probe.Sender(load) == s.name) {
 		s.m.orders.Heard(id, load)
 		return
 	}
@@ -543,6 +543,6 @@ func (s *shared) maintain(ctx context.Context, now time.Time) (mine bool) {
 func (m *Master) keyChangedElsewhere(c keys.Change) {
 	if c.From == keys.Accepted && c.To != keys.Accepted && c.Act != "denied" {
 		m.sessions.forget(c.ID)
-		m.presence.forget(c.ID)
+		m.presence.Forget(c.ID)
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/internal/fields"
-	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // beatPresence tells the others which minions came and went, and forgets those of masters that are gone.
@@ -22,25 +21,13 @@ func (s *shared) beatPresence(ctx context.Context) error {
 		masters[name] = struct{}{}
 	}
 	delete(masters, s.name)
-	p := s.m.presence
-	p.mu.Lock()
-	unknown := false
-	for name := range masters {
-		unknown = unknown || p.others[name] == nil
-	}
-	gone := len(p.others)
-	maps.DeleteFunc(p.others, func(name string, _ map[string]struct{}) bool { return !fields.Has(masters, name) })
-	gone -= len(p.others)
-	p.mu.Unlock()
-	if gone > 0 {
-		p.changed()
-	}
+	unknown := s.m.presence.KeepMasters(masters)
 	if unknown {
 		if err := s.tell(ctx, tellWho, map[string]any{}); err != nil {
 			return err
 		}
 	}
-	now := p.here(s.m.servers, time.Now(), !s.m.isolated())
+	now := s.m.presence.Here(s.m.servers, time.Now(), !s.m.isolated())
 	body := map[string]any{}
 	if s.asked.Swap(false) {
 		body["full"], body["up"] = true, nested.Anys(slices.Sorted(maps.Keys(now)))
@@ -71,25 +58,5 @@ func (s *shared) beatPresence(ctx context.Context) error {
 
 // hearPresence takes what another master tells of its minions.
 func (s *shared) hearPresence(from string, body map[string]any) {
-	p := s.m.presence
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if body["full"] == true {
-		p.others[from] = make(map[string]struct{})
-	}
-	ids := p.others[from]
-	if ids == nil {
-		return // a full list is to come
-	}
-	for key, up := range map[string]bool{"up": true, "down": false} {
-		list, _ := payload.List(body[key])
-		for _, x := range list {
-			if id, ok := payload.Text(x); ok && up {
-				ids[id] = struct{}{}
-			} else {
-				delete(ids, id)
-			}
-		}
-	}
-	p.changed()
+	s.m.presence.HearOf(from, body["full"] == true, fields.Texts(body["up"]), fields.Texts(body["down"]))
 }

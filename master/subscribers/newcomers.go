@@ -1,4 +1,4 @@
-package master
+package subscribers
 
 import (
 	"context"
@@ -27,10 +27,10 @@ const newcomerRate, newcomerBurst = 1, 100
 
 var errManyNewcomers = errors.New("too many sign-ins wait")
 
-// newcomers are the places for sign-ins without an accepted key, whose signatures would otherwise keep known minions waiting: half as many as there
+// Newcomers are the places for sign-ins without an accepted key, whose signatures would otherwise keep known minions waiting: half as many as there
 // are processors. After a sign-in of a source that has had many, a place stays empty, so that it is used for an eighth of the time. Sources take turns, so
 // that the flood of one address holds up nobody else's first sign-in.
-type newcomers struct {
+type Newcomers struct {
 	unpaced bool
 	few     *ratelimit.Limiter // of sources that have had few sign-ins
 
@@ -44,12 +44,13 @@ type line struct {
 	waiting []chan struct{}
 }
 
-func newNewcomers(unpaced bool) *newcomers {
-	return &newcomers{free: max(1, runtime.GOMAXPROCS(0)/newcomerPlaces), unpaced: unpaced, few: ratelimit.New(newcomerRate, newcomerBurst)}
+// NewNewcomers returns the places for this host. unpaced leaves out the pauses and the bounds.
+func NewNewcomers(unpaced bool) *Newcomers {
+	return &Newcomers{free: max(1, runtime.GOMAXPROCS(0)/newcomerPlaces), unpaced: unpaced, few: ratelimit.New(newcomerRate, newcomerBurst)}
 }
 
-// enter waits for a place, or returns an error when too many wait already. leave gives it back, after the pause, and does not wait for that.
-func (n *newcomers) enter(ctx context.Context, peer string) (leave func(), err error) {
+// Enter waits for a place, or returns an error when too many wait already. leave gives it back, after the pause, and does not wait for that.
+func (n *Newcomers) Enter(ctx context.Context, peer string) (leave func(), err error) {
 	if err := n.wait(ctx, peer); err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (n *newcomers) enter(ctx context.Context, peer string) (leave func(), err e
 	}, nil
 }
 
-func (n *newcomers) wait(ctx context.Context, peer string) error {
+func (n *Newcomers) wait(ctx context.Context, peer string) error {
 	var source netip.Addr
 	if ap, err := netip.ParseAddrPort(peer); err == nil {
 		source = peernet.Of(ap.Addr()).Addr()
@@ -112,7 +113,7 @@ func (n *newcomers) wait(ctx context.Context, peer string) error {
 }
 
 // give passes a place on, to the source whose turn it is.
-func (n *newcomers) give() {
+func (n *Newcomers) give() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.lines) == 0 {

@@ -1,4 +1,4 @@
-package master
+package subscribers
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // TestNewcomers: sources take turns, a place stays empty for a while after each sign-in, and one that gives up takes no turn.
 func TestNewcomers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := newNewcomers(false)
+		n := NewNewcomers(false)
 		n.free, n.few = 1, ratelimit.New(newcomerRate, 1)
 		for _, peer := range []string{"192.0.2.1:9", "192.0.2.2:9"} { // no more without a pause
 			n.few.Allow(peer, time.Now())
@@ -31,7 +31,7 @@ func TestNewcomers(t *testing.T) {
 			order = append(order, s)
 		}
 		signIn := func(ctx context.Context, peer string) {
-			leave, err := n.enter(ctx, peer)
+			leave, err := n.Enter(ctx, peer)
 			if err != nil {
 				note("gone")
 				return
@@ -61,11 +61,11 @@ func TestNewcomers(t *testing.T) {
 		if n.free != 1 || len(n.lines) != 0 {
 			t.Errorf("%d places, %d lines in the end", n.free, len(n.lines))
 		}
-		if n = newNewcomers(true); n.free < 1 {
+		if n = NewNewcomers(true); n.free < 1 {
 			t.Errorf("%d places", n.free)
 		}
 		for range 3 {
-			leave, err := n.enter(t.Context(), "192.0.2.1:1")
+			leave, err := n.Enter(t.Context(), "192.0.2.1:1")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,12 +77,12 @@ func TestNewcomers(t *testing.T) {
 // TestFewNewcomers: a source pauses only after as many sign-ins as a site behind one address may have, and other sources do not wait for that.
 func TestFewNewcomers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := newNewcomers(false)
+		n := NewNewcomers(false)
 		n.free = 1
 		signIns := func(peer string, times int) time.Duration {
 			begin := time.Now()
 			for range times {
-				leave, err := n.enter(t.Context(), peer)
+				leave, err := n.Enter(t.Context(), peer)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -108,7 +108,7 @@ func TestFewNewcomers(t *testing.T) {
 func TestNewcomersAreBounded(t *testing.T) {
 	for _, unpaced := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			n := newNewcomers(unpaced)
+			n := NewNewcomers(unpaced)
 			n.free = 0
 			ctx, cancel := context.WithCancel(t.Context())
 			var refused atomic.Int32
@@ -116,7 +116,7 @@ func TestNewcomersAreBounded(t *testing.T) {
 				refused.Store(0)
 				for range times {
 					go func() {
-						if _, err := n.enter(ctx, peer); errors.Is(err, errManyNewcomers) {
+						if _, err := n.Enter(ctx, peer); errors.Is(err, errManyNewcomers) {
 							refused.Add(1)
 						}
 					}()

@@ -1,14 +1,14 @@
-package master
+package subscribers
 
 import (
 	"context"
 	"crypto/rand"
+	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/master/internal/probe"
 	"github.com/brine-salt/brine/master/internal/ratelimit"
-	"github.com/brine-salt/brine/protocol/target"
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
@@ -31,12 +31,27 @@ const (
 // key of before a restart signs in at the first question and answers the second one.
 var nameAgain = [...]time.Duration{3 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute}
 
-// namer finds out which minion is behind each subscriber, where the transport does not say so (zeromq, ws, and tcp after a restart). Each
-// connection is asked alone, by a job that nobody else gets; the minion that returns it under its own key is the one behind it. So the
-// master knows who is there to the connection, and jobs go to those only for whom they are.
-type namer struct {
-	m    *Master
-	wake chan struct{}
+// Prober is what an Identifier needs of the master.
+type Prober interface {
+	// Tenants lists whose minions there are, those of no tenant first; nil if there are no tenants.
+	Tenants(ctx context.Context) []string
+	// LastTenant returns whose minion signed in last from an address.
+	LastTenant(peer string) string
+	// SignIns counts all sign-ins, and reports whether some wait for their turn.
+	SignIns() (count int64, waiting bool)
+	// SealProbe seals a probe with a mark under a tenant's key and hands it to send, in the order of publishes. It returns
+	// what send does.
+	SealProbe(tenant, mark string, send func(msg []byte) bool) (sent bool, err error)
+}
+
+// Identifier maps each subscriber connection to its minion on transports that do not carry the id (zeromq, ws, and tcp after a
+// restart). It sends a probe to one connection only; the minion that returns it, signed with its own key, owns the connection.
+// Jobs can then be sent to their targets alone.
+type Identifier struct {
+	prober   Prober
+	presence *Presence
+	log      *slog.Logger
+	wake     chan struct{}
 	// Of questions without an answer: asks at addresses with a minion, unknown at others.
 	asks, unknown *ratelimit.Limiter
 
@@ -51,7 +66,7 @@ type namer struct {
 }
 
 type linkKey struct {
-	server *lateServer
+	server *LateServer
 	peer   string
 }
 
@@ -66,14 +81,14 @@ type link struct {
 	asks  *ratelimit.Limiter
 }
 
-// lateServer is a transport that has connections before the master has it.
-type lateServer struct {
-	bound chan struct{}
+// LateServer is a transport that has connections before the master has it.
+type LateServer struct {
+	bound chan struct{} // closed when Server is set
 	transport.Server
 }
 
 // minionAt reports whether a minion is known at the address of a subscriber.
-func (s *lateServer) minionAt(peer string) bool {
+func (s *LateServer) minionAt(peer string) bool {
 	select {
 	case <-s.bound:
 		return s.MinionAt(peer)
@@ -82,13 +97,26 @@ func (s *lateServer) minionAt(peer string) bool {
 	}
 }
 
-func newNamer(m *Master) *namer {
-	return &namer{m: m, wake: make(chan struct{}, 1), asks: ratelimit.New(unansweredRate, unansweredBurst),
+// NewLateServer returns a LateServer without its transport.
+func NewLateServer() *LateServer { return &LateServer{bound: make(chan struct{})} }
+
+// Bind sets the transport. It is called once.
+func (s *LateServer) Bind(server transport.Server) {
+	s.Server = server
+	close(s.bound)
+}
+
+// Bound is closed when the transport is set.
+func (s *LateServer) Bound() <-chan struct{} { return s.bound }
+
+// NewIdentifier returns an Identifier, which probes while Run runs. It tells presence of the minions that it finds.
+func NewIdentifier(prober Prober, presence *Presence, log *slog.Logger) *Identifier {
+	return &Identifier{prober: prober, presence: presence, log: log, wake: make(chan struct{}, 1), asks: ratelimit.New(unansweredRate, unansweredBurst),
 		unknown: ratelimit.New(unknownRate, unknownBurst), links: make(map[linkKey]*link), marks: make(map[string]*link)}
 }
 
-// subscribed notes that a subscription began or ended.
-func (n *namer) subscribed(s *lateServer, peer string, up bool) {
+// Subscribed notes that a subscription began or ended.
+func (n *Identifier) Subscribed(s *LateServer, peer string, up bool) {
 	k := linkKey{s, peer}
 	n.mu.Lock()
 	if old := n.links[k]; old != nil {
@@ -96,7 +124,7 @@ func (n *namer) subscribed(s *lateServer, peer string, up bool) {
 	}
 	if up {
 		now := time.Now()
-		l := &link{linkKey: k, mark: rand.Text(), since: now, next: now.Add(nameDelay), guess: n.m.tenancy.lastAt(peer)}
+		l := &link{linkKey: k, mark: rand.Text(), since: now, next: now.Add(nameDelay), guess: n.prober.LastTenant(peer)}
 		n.links[k], n.marks[l.mark] = l, l
 	}
 	n.mu.Unlock()
@@ -108,22 +136,22 @@ func (n *namer) subscribed(s *lateServer, peer string, up bool) {
 	}
 }
 
-// anybody tells whether there are subscribers that nobody knows.
-func (n *namer) anybody() bool {
+// HasUnknown reports whether there are subscribers that nobody knows.
+func (n *Identifier) HasUnknown() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.links) > 0
 }
 
 // drop forgets a link; callers hold mu.
-func (n *namer) drop(l *link) {
+func (n *Identifier) drop(l *link) {
 	delete(n.links, l.linkKey)
 	delete(n.marks, l.mark)
 }
 
-// answered takes the return of a minion, and says whether it answers a question of this master. load comes from the minion that id
+// Answered takes the return of a minion, and says whether it answers a question of this master. load comes from the minion that id
 // names.
-func (n *namer) answered(id string, load map[string]any) bool {
+func (n *Identifier) Answered(id string, load map[string]any) bool {
 	n.mu.Lock()
 	l := n.marks[probe.Link(load)]
 	if l != nil {
@@ -135,15 +163,15 @@ func (n *namer) answered(id string, load map[string]any) bool {
 	}
 	l.asks.Refund(l.peer)
 	if l.server.Name(l.peer, id) {
-		n.m.log.Debug("subscriber is known", "minion", id, "peer", l.peer)
-		n.m.presence.saw(id, time.Now())
-		n.m.presence.changed()
+		n.log.Debug("subscriber is known", "minion", id, "peer", l.peer)
+		n.presence.Saw(id, time.Now())
+		n.presence.Changed()
 	}
 	return true
 }
 
-// run asks until ctx ends.
-func (n *namer) run(ctx context.Context) {
+// Run asks until ctx ends.
+func (n *Identifier) Run(ctx context.Context) {
 	for {
 		wait := time.NewTimer(n.turn(ctx, time.Now()))
 		select {
@@ -163,8 +191,8 @@ func (n *namer) run(ctx context.Context) {
 }
 
 // turn asks some of those whose time has come, and says when to go on.
-func (n *namer) turn(ctx context.Context, now time.Time) time.Duration {
-	tenants := n.m.guesses(ctx)
+func (n *Identifier) turn(ctx context.Context, now time.Time) time.Duration {
+	tenants := n.prober.Tenants(ctx)
 	due, next := n.due(now, n.storm(now), len(tenants))
 	for _, l := range due {
 		if ctx.Err() != nil {
@@ -174,14 +202,14 @@ func (n *namer) turn(ctx context.Context, now time.Time) time.Duration {
 			n.mu.Lock()
 			n.drop(l) // it is gone, or said by itself who it is
 			n.mu.Unlock()
-			n.m.presence.changed()
+			n.presence.Changed()
 		}
 	}
 	return max(next, namePace)
 }
 
 // due takes some of those whose time has come, and says when to go on. Each of so many tenants is asked for.
-func (n *namer) due(now time.Time, storm bool, tenants int) (due []*link, next time.Duration) {
+func (n *Identifier) due(now time.Time, storm bool, tenants int) (due []*link, next time.Duration) {
 	next = time.Hour
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -216,12 +244,12 @@ func (n *namer) due(now time.Time, storm bool, tenants int) (due []*link, next t
 }
 
 // storm tells whether many minions sign in, as counted about once a second, or some wait for their turn.
-func (n *namer) storm(now time.Time) bool {
-	if n.m.signingIn.Load() > int64(cap(n.m.authTurns)) {
+func (n *Identifier) storm(now time.Time) bool {
+	count, waiting := n.prober.SignIns()
+	if waiting {
 		return true
 	}
 	if passed := now.Sub(n.looked); passed >= time.Second {
-		count := n.m.counts.allSignIns()
 		n.busy = float64(count-n.signIns) > stormRate*passed.Seconds()
 		n.signIns, n.looked = count, now
 	}
@@ -230,7 +258,7 @@ func (n *namer) storm(now time.Time) bool {
 
 // ask sends the question to one subscriber, and says whether it is there and unknown. It must be under the key of the minion's tenant: first, twice, of
 // whose minion signed in last from there, which is nearly always right, then of all in turn. A minion that cannot read it signs in again.
-func (n *namer) ask(l *link, tenants []string) bool {
+func (n *Identifier) ask(l *link, tenants []string) bool {
 	select {
 	case <-l.server.bound:
 	default:
@@ -239,19 +267,14 @@ func (n *namer) ask(l *link, tenants []string) bool {
 	if !l.server.Unnamed(l.peer) {
 		return false // before there is a signature for nothing
 	}
-	m := n.m
 	tenant := l.guess
 	if l.asked > 2 && len(tenants) > 0 {
 		tenant = tenants[(l.asked-3)%len(tenants)]
 	}
-	job := map[string]any{"fun": "test.ping", "arg": []any{}, "tgt": "*", "tgt_type": target.TypeGlob, "ret": "", "jid": string(m.clock.Next(time.Now())),
-		"metadata": probe.LinkMetadata(l.mark)}
-	m.secrets.mu.Lock()
-	defer m.secrets.mu.Unlock()
-	msg, err := m.sealJob(tenant, job)
+	sent, err := n.prober.SealProbe(tenant, l.mark, func(msg []byte) bool { return l.server.PublishTo(l.peer, msg) })
 	if err != nil {
-		m.log.Error("cannot ask subscriber who it is", "peer", l.peer, "err", err)
+		n.log.Error("cannot ask subscriber who it is", "peer", l.peer, "err", err)
 		return true
 	}
-	return l.server.PublishTo(l.peer, msg)
+	return sent
 }

@@ -1,6 +1,7 @@
-package master
+package subscribers
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -10,9 +11,22 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
+// fakeProber is a master without tenants.
+type fakeProber struct {
+	signIns int64
+}
+
+func (*fakeProber) Tenants(context.Context) []string { return nil }
+func (*fakeProber) LastTenant(string) string         { return "" }
+func (p *fakeProber) SignIns() (int64, bool)         { return p.signIns, false }
+func (*fakeProber) SealProbe(_, mark string, send func([]byte) bool) (bool, error) {
+	return send([]byte(mark)), nil
+}
+
 // TestStorm: many sign-ins within a second are a storm, which ends when they do.
 func TestStorm(t *testing.T) {
-	n := newNamer(&Master{counts: newCounters()})
+	prober := &fakeProber{}
+	n := NewIdentifier(prober, NewPresence(), slog.New(slog.DiscardHandler))
 	now := time.Unix(1_000_000_000, 0)
 	for _, step := range []struct {
 		after time.Duration
@@ -20,9 +34,7 @@ func TestStorm(t *testing.T) {
 		want  bool
 	}{{0, 0, false}, {time.Second, 10, false}, {time.Second, 200, true}, {500 * time.Millisecond, 0, true}, {time.Second, 0, false}, {time.Hour, 1000, false}} {
 		now = now.Add(step.after)
-		for range step.count {
-			n.m.counts.signIn("accept")
-		}
+		prober.signIns += int64(step.count)
 		if got := n.storm(now); got != step.want {
 			t.Errorf("%d sign-ins in %v: storm %v", step.count, step.after, got)
 		}
@@ -39,20 +51,20 @@ func (nameless) Name(string, string) bool { return false }
 func (s nameless) MinionAt(string) bool   { return s.minions }
 
 // bound is a transport that the master has.
-func bound(s transport.Server) *lateServer {
-	ready := make(chan struct{})
-	close(ready)
-	return &lateServer{bound: ready, Server: s}
+func bound(s transport.Server) *LateServer {
+	late := NewLateServer()
+	late.Bind(s)
+	return late
 }
 
 // TestUnknownAddressesAreAskedLess: at an address where no minion is known a few subscribers are asked, and the others as fast as these answer.
 func TestUnknownAddressesAreAskedLess(t *testing.T) {
 	for _, minions := range []bool{false, true} {
-		n := newNamer(&Master{log: slog.New(slog.DiscardHandler)})
+		n := NewIdentifier(&fakeProber{}, NewPresence(), slog.New(slog.DiscardHandler))
 		server := bound(nameless{minions: minions})
 		now := time.Now()
 		for i := range 400 {
-			n.subscribed(server, fmt.Sprintf("192.0.2.1:%d", 1000+i), true)
+			n.Subscribed(server, fmt.Sprintf("192.0.2.1:%d", 1000+i), true)
 		}
 		asked := 0
 		for at := time.Second; at <= 3*time.Second; at += namePace {
@@ -73,16 +85,16 @@ func TestUnknownAddressesAreAskedLess(t *testing.T) {
 // answer are asked as fast as they do.
 func TestQuestionsWithoutAnswers(t *testing.T) {
 	for _, answer := range []bool{false, true} {
-		n := newNamer(&Master{log: slog.New(slog.DiscardHandler)})
+		n := NewIdentifier(&fakeProber{}, NewPresence(), slog.New(slog.DiscardHandler))
 		server := bound(nameless{minions: true})
 		now := time.Now()
 		for i := range 2000 {
-			n.subscribed(server, fmt.Sprintf("192.0.2.1:%d", 1000+i), true)
+			n.Subscribed(server, fmt.Sprintf("192.0.2.1:%d", 1000+i), true)
 		}
 		asked, other := 0, time.Duration(-1)
 		for at := time.Second; at < 11*time.Second; at += namePace {
 			if at == 9*time.Second {
-				n.subscribed(server, "192.0.2.2:1000", true)
+				n.Subscribed(server, "192.0.2.2:1000", true)
 			}
 			due, _ := n.due(now.Add(at), false, 0)
 			for _, l := range due {
@@ -94,7 +106,7 @@ func TestQuestionsWithoutAnswers(t *testing.T) {
 				}
 				asked++
 				if answer {
-					n.answered("some", map[string]any{"metadata": probe.LinkMetadata(l.mark)})
+					n.Answered("some", map[string]any{"metadata": probe.LinkMetadata(l.mark)})
 				}
 			}
 		}

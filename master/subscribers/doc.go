@@ -1,0 +1,10 @@
+// Package subscribers knows which minion is behind each connection of the publish channel, which minions are connected to any
+// master of a cluster, and how sign-ins of unknown minions take turns.
+//
+//	connection opens ──► Identifier: probe to this connection alone ──► its minion returns it under its own key
+//	                                                                              │
+//	sign-in, request, presence frame of tcp ─────────────────────────────► Presence ◄── reports of peer masters
+//
+// Jobs with arguments are not sent to connections that may be another minion's: the minion fetches them, and FetchCache
+// keeps the last ones at hand.
+package subscribers
