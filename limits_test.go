@@ -22,6 +22,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		trans   = "protocol/transport "
 		zeromq  = "protocol/transport/zeromq "
 		mas     = "master "
+		subs    = "master/subscribers "
 		rest    = "master/restapi "
 		listen  = "master/restapi/internal/listen "
 		vendor  = "master/vendordata "
@@ -39,9 +40,9 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		"ZeroMQ PINGs":                                               {zeromq + "maxPings", zeromq + "pingWindow"},
 		"contents of a request in the clear":                         {mas + "clearBytes", mas + "clearElements", mas + "outerDepth", mas + "localBytes"},
 		"sign-ins":                                                   {mas + "defaultAuthRate", mas + "defaultAuthBurst", mas + "authAtOnce", mas + "knownBurst"},
-		"sign-ins without an accepted key":                           {mas + "newcomerRate", mas + "newcomerBurst", mas + "newcomersOfOne", mas + "newcomerPlaces", mas + "newcomerPart", mas + "newcomersWaiting"},
+		"sign-ins without an accepted key":                           {subs + "newcomerRate", subs + "newcomerBurst", subs + "newcomersOfOne", subs + "newcomerPlaces", subs + "newcomerPart", subs + "newcomersWaiting"},
 		"messages before a sign-in, beside its signatures":           {serve + "priceFactor", serve + "maxDebt"},
-		"questions to subscribers who they are, without an answer":   {mas + "unansweredRate", mas + "unansweredBurst", mas + "unknownRate", mas + "unknownBurst", serve + "minionTime"},
+		"questions to subscribers who they are, without an answer":   {subs + "unansweredRate", subs + "unansweredBurst", subs + "unknownRate", subs + "unknownBurst", serve + "minionTime"},
 		"subscribers without a name, at an address without a minion": {serve + "unknownShare", serve + "withheldTime"},
 		"pending keys":                                               {"master/keys defaultPending", "master/keys pendingStale"},
 		"log-ins of local tools that fail":                           {mas + "localRate", mas + "localBurst", limiter + "sourceShare"},
