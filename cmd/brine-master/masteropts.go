@@ -20,6 +20,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/tlsconf"
 	"github.com/brine-salt/brine/protocol/transport/ws"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
+	"github.com/brine-salt/brine/states/render/pillar"
 )
 
 // masterOptions translates Salt's master configuration. Options that this master does not have are named in the log.
@@ -225,7 +226,7 @@ func unsupported(c *conf.Config) []string {
 	for _, run := range runs {
 		m, _ := run.(map[string]any)
 		for name := range m {
-			if !slices.Contains([]string{"cmd_json", "cmd_yaml", "http_json", "http_yaml"}, name) {
+			if !slices.Contains(pillar.BuiltIn, name) {
 				out = append(out, "ext_pillar: "+name)
 			}
 		}

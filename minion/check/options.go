@@ -10,6 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/states/render/pillar"
 )
 
 // ofConfig returns the findings of any configuration: options that are unknown, of a wrong type, or without effect.
@@ -145,7 +146,7 @@ func (r *run) options() {
 		}
 		for _, e := range c.List("ext_pillar") {
 			for _, name := range names(e) {
-				if !slices.Contains([]string{"cmd_json", "cmd_yaml", "http_json", "http_yaml"}, name) {
+				if !slices.Contains(pillar.BuiltIn, name) {
 					add(Failure, "pillar", "ext_pillar", name, "the external pillar "+name+" is missing", "")
 				}
 			}

@@ -92,6 +92,9 @@ func (c *compilation) addExternal(out *pyobj.Dict) (*pyobj.Dict, error) {
 	return out, nil
 }
 
+// BuiltIn are the names of the external pillars that need no function in [Options].
+var BuiltIn = []string{"cmd_json", "cmd_yaml", "file_tree", "http_json", "http_yaml"}
+
 // extNamed returns an external pillar: the program's own before a built-in one, nil if there is none.
 func (c *compilation) extNamed(name string) ExtFunc {
 	if f := c.o.Ext[name]; f != nil {
@@ -104,6 +107,8 @@ func (c *compilation) extNamed(name string) ExtFunc {
 		return cmdYAML
 	case "http_json", "http_yaml":
 		return httpPillar(strings.TrimPrefix(name, "http_"))
+	case "file_tree":
+		return c.fileTreePillar
 	}
 	return nil
 }
@@ -189,10 +194,11 @@ func cmdYAML(ctx context.Context, r ExtRequest) (any, error) {
 	return out, nil
 }
 
-// httpArgs binds the arguments of http_json and http_yaml, which are called names in this order.
-func httpArgs(r ExtRequest, names []string) (map[string]any, error) {
+// bindArgs binds the arguments of an external pillar, which are called names in this order. The first of them, as many
+// as required says, must be given.
+func bindArgs(r ExtRequest, names []string, required int) (map[string]any, error) {
 	if n := len(r.Args); n > len(names) {
-		return nil, fmt.Errorf("ext_pillar() takes from 3 to %d positional arguments but %d were given", len(names)+2, n+2)
+		return nil, fmt.Errorf("ext_pillar() takes from %d to %d positional arguments but %d were given", required+2, len(names)+2, n+2)
 	}
 	out := make(map[string]any, len(names))
 	for i, v := range r.Args {
@@ -204,8 +210,10 @@ func httpArgs(r ExtRequest, names []string) (map[string]any, error) {
 		}
 		out[k] = r.Kwargs[k]
 	}
-	if _, ok := out["url"]; !ok {
-		return nil, errors.New("ext_pillar() missing 1 required positional argument: 'url'")
+	for _, name := range names[:required] {
+		if _, ok := out[name]; !ok {
+			return nil, fmt.Errorf("ext_pillar() missing 1 required positional argument: '%s'", name)
+		}
 	}
 	return out, nil
 }
@@ -218,7 +226,7 @@ func httpPillar(kind string) ExtFunc {
 		names = append(names, "namespace")
 	}
 	return func(ctx context.Context, r ExtRequest) (any, error) {
-		args, err := httpArgs(r, names)
+		args, err := bindArgs(r, names, 1)
 		if err != nil {
 			return nil, err
 		}
