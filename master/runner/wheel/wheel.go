@@ -32,6 +32,8 @@ func Config(h *host.Host) *modules.Module { return funcs{h}.configModule() }
 // wheel key.gen_signature absent: signatures are made with salt-key on the master's host.
 // wheel config.apply absent: this master's configuration files are changed by those who own them.
 // wheel config.update_config absent: as config.apply.
+// wheel file_roots.read absent: the state tree is changed by those who may write its files (docs/security.md); so all of file_roots and pillar_roots.
+// wheel file_roots.write absent: as file_roots.read.
 
 func (f funcs) keyModule() *modules.Module {
 	match := modules.Param{Name: "match"}
