@@ -8,6 +8,8 @@ import (
 	"github.com/brine-salt/brine/master/runner/host"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // TestSurvey: groups by what was returned, their order, and what is printed of them. interop compares it with stock's.
@@ -43,5 +45,27 @@ func TestSurvey(t *testing.T) {
 	got, _ := c.Call(t.Context(), Request{Fun: "survey.hash", Args: []any{"*"}}).Return.(string)
 	if !strings.Contains(got, "a target and a function are needed") {
 		t.Errorf("without a function: %s", got)
+	}
+}
+
+// TestSurveyKeepsOrder: the keys of returned dictionaries stay as they came, and their order makes a difference. interop
+// compares it with stock's.
+func TestSurveyKeepsOrder(t *testing.T) {
+	h, _ := newHost(t)
+	plain := map[string]any{"z": int64(1), "a": map[string]any{"y": int64(2), "b": nil}}
+	inner := payload.OrderedMap{{Key: "y", Value: int64(2)}, {Key: "b", Value: nil}}
+	zFirst := payload.OrderedMap{{Key: "z", Value: int64(1)}, {Key: "a", Value: inner}}
+	aFirst := payload.OrderedMap{{Key: "a", Value: inner}, {Key: "z", Value: int64(1)}}
+	h.Run = func(context.Context, Job) (map[string]Answer, error) {
+		return map[string]Answer{"m1": {Value: plain, Ordered: zFirst}, "m2": {Value: plain, Ordered: zFirst},
+			"m3": {Value: plain, Ordered: aFirst}}, nil
+	}
+	got := NewClient(h).Call(t.Context(), Request{Fun: "survey.hash", Args: []any{"*", "pillar.get", "d"}})
+	want := []any{
+		map[string]any{"pool": []any{"m1", "m2"}, "result": "{'z': 1, 'a': {'y': 2, 'b': None}}"},
+		map[string]any{"pool": []any{"m3"}, "result": "{'a': {'y': 2, 'b': None}, 'z': 1}"},
+	}
+	if diff := cmp.Diff(any(want), got.Return); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/brine-salt/brine/internal/difflib"
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/ordered"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -52,7 +54,8 @@ tgt_type
 	}}
 }
 
-// pools runs the function of a call. Maps among the results have their keys in order, where Python has them as they came.
+// pools runs the function of a call and puts the minions with equal results together. The keys of dictionaries keep
+// their order, so minions that return the same in another order are apart, as in stock.
 func (f funcs) pools(ctx context.Context, c *modules.Call) ([]pool, error) {
 	if len(c.Extra) < 2 {
 		return nil, modules.Usagef("a target and a function are needed")
@@ -78,6 +81,9 @@ func (f funcs) pools(ctx context.Context, c *modules.Call) ([]pool, error) {
 	byResult := map[string][]string{}
 	for id, a := range answers {
 		text := pytext.Str(a.Value)
+		if a.Ordered != nil {
+			text = pyobj.Str(ordered.FromWire(a.Ordered))
+		}
 		byResult[text] = append(byResult[text], id)
 	}
 	pools := make([]pool, 0, len(byResult))
