@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/brine-salt/brine/protocol"
@@ -79,6 +80,7 @@ type done struct {
 	Refused int     // connections that could not be opened
 	Parts   float64 // connections, of each of which counts the part of its bytes that was sent
 	Seconds float64
+	CPU     float64 // processor time that the generator took, in seconds
 }
 
 // stranger is the load generator, an unauthenticated peer.
@@ -117,7 +119,7 @@ func (s *stranger) run(f flood, o order) done {
 	if rate == 0 {
 		rate = float64(f.rate)
 	}
-	begin := time.Now()
+	begin, used := time.Now(), ownCPU()
 	end := begin.Add(time.Duration(o.Seconds * float64(time.Second)))
 	places := make(chan struct{}, f.atOnce)
 	slice := &slice{s: s, f: f, o: o, end: end}
@@ -141,7 +143,17 @@ func (s *stranger) run(f flood, o order) done {
 	}
 	took := time.Since(begin)
 	wg.Wait()
-	return done{Conns: n, Bytes: slice.sent.Load(), Refused: int(slice.refused.Load()), Parts: float64(slice.parts.Load()) / whole, Seconds: took.Seconds()}
+	return done{Conns: n, Bytes: slice.sent.Load(), Refused: int(slice.refused.Load()), Parts: float64(slice.parts.Load()) / whole, Seconds: took.Seconds(),
+		CPU: (ownCPU() - used).Seconds()}
+}
+
+// ownCPU is the processor time of this process.
+func ownCPU() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err) // the arguments are ours
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // slice is a flood that runs.

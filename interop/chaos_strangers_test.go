@@ -661,7 +661,7 @@ func newStrangersCampaign(t *testing.T, title string) *campaign {
 	// What the disk needs for honest jobs would hide what strangers cost.
 	t.Setenv("TMPDIR", "/dev/shm")
 	return newCampaign(t, title, "flood", "connections", "MB", "MB to the sink", "sign-ins", "p99", "control", "ratio", "jobs", "p99", "control", "ratio",
-		"verdict", "processor", "control", "memory MB", "of", "disk KB", "of")
+		"verdict", "processor", "control", "generator", "control", "memory MB", "of", "disk KB", "of")
 }
 
 // attack is one row of the full form.
@@ -738,7 +738,8 @@ func (y *tally) floodWindow(length time.Duration) {
 	y.length += length
 }
 
-// controlWindow is one in which the sink gets the connections that the master took, as many a second as it took.
+// controlWindow is one in which the sink gets the connections that the master took, as many a second as it took. The table has the processor
+// time that the generator took in both, for one whose connections a master closes or answers has more to do.
 func (y *tally) controlWindow(length time.Duration) {
 	disk, cpu := y.s.disk(), y.s.cpu()
 	served, did := y.s.slice(y.f, length, y.did.Parts/y.did.Seconds, true)
@@ -750,6 +751,7 @@ func (y *tally) controlWindow(length time.Duration) {
 
 func (a *done) add(b done) {
 	a.Conns, a.Parts, a.Bytes, a.Refused, a.Seconds = a.Conns+b.Conns, a.Parts+b.Parts, a.Bytes+b.Bytes, a.Refused+b.Refused, a.Seconds+b.Seconds
+	a.CPU += b.CPU
 }
 
 // add puts another row into this one.
@@ -920,5 +922,7 @@ func (y *tally) print(verdict string) {
 		}
 		cells = append(cells, len(slices.Concat(flood...)), p99(flood), p99(control), ratioOf(flood, control))
 	}
-	y.s.c.row(append(cells, verdict, perSecond(y.cpu), perSecond(y.controlCPU), y.memory>>20, y.maxMemory>>20, y.disk>>10, y.maxDisk>>10)...)
+	y.s.c.row(append(cells, verdict, perSecond(y.cpu), perSecond(y.controlCPU),
+		fmt.Sprintf("%.2f", y.did.CPU/y.did.Seconds), fmt.Sprintf("%.2f", y.controlDid.CPU/y.controlDid.Seconds),
+		y.memory>>20, y.maxMemory>>20, y.disk>>10, y.maxDisk>>10)...)
 }
