@@ -112,7 +112,9 @@ resources:
 			t.Fatal(err)
 		}
 		complete(deployment)
-		return time.Since(begin)
+		took := time.Since(begin)
+		t.Logf("the deployment %s was complete %.1f s after the start of its guest's agent", deployment, took.Seconds())
+		return took
 	}
 	var pushed, polling, today cost
 	pushed.first = boot("first", func() error {
