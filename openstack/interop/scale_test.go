@@ -108,6 +108,13 @@ func startCrowd(t *testing.T, ctx context.Context, l *lab.Lab, k kind, n int) *c
 	return c
 }
 
+// first returns the first n servers of a crowd as one. It shares the guest.
+func (c *crowd) first(n int) *crowd {
+	part := *c
+	part.servers = c.servers[:n]
+	return &part
+}
+
 // count asks the database for a number.
 func (c *crowd) count(ctx context.Context, q string) (int, error) {
 	out, err := c.lab.SQL(ctx, q)
@@ -164,11 +171,12 @@ func (c *crowd) deployments(run string, pause time.Duration) []string {
 
 // A load is what a run cost.
 type load struct {
-	name string
-	wall time.Duration
-	used map[string]time.Duration // processor time, by the meter's names
-	rows map[string]int           // of databases, by the names of tallies
-	asks int                      // requests to heat-api and heat-api-cfn
+	name    string
+	servers int
+	wall    time.Duration
+	used    map[string]time.Duration // processor time, by the meter's names
+	rows    map[string]int           // of databases, by the names of tallies
+	asks    int                      // requests to heat-api and heat-api-cfn
 }
 
 // run creates the stacks of all deployments and waits until they are complete. In the middle, when half of the deployments are complete, it
@@ -180,7 +188,7 @@ func (c *crowd) run(t *testing.T, ctx context.Context, name string, pause time.D
 	begun := maps.Clone(m.used)
 	rows, asks := c.rows(t, ctx), c.asks(t)
 	templates, ids := c.deployments(name, pause), []string{}
-	l := load{name: name, used: map[string]time.Duration{}, rows: map[string]int{}}
+	l := load{name: name, servers: len(c.servers), used: map[string]time.Duration{}, rows: map[string]int{}}
 	begin := time.Now()
 	for i, template := range templates {
 		id, err := c.lab.Heat.Create(ctx, fmt.Sprintf("%s-%d", name, i), template, lab.StackArgs{})
@@ -306,13 +314,13 @@ func (c *crowd) asks(t *testing.T) int {
 	return requestsTo(t, c.lab, "heat-api") + requestsTo(t, c.lab, "heat-api-cfn")
 }
 
-func printLoads(t *testing.T, servers int, loads ...load) {
+func printLoads(t *testing.T, loads ...load) {
 	t.Helper()
-	t.Logf("%d servers, %d deployments in order on each, two engines:", servers, steps)
-	t.Log("| run | wall time | engines CPU | masters CPU | APIs CPU | keystone CPU | MariaDB CPU | requests to the APIs | rows of Heat | of the masters | of keystone |")
+	t.Logf("%d deployments in order on each server, two engines:", steps)
+	t.Log("| run | servers | wall time | engines CPU | masters CPU | APIs CPU | keystone CPU | MariaDB CPU | requests to the APIs | rows of Heat | of the masters | of keystone |")
 	for _, l := range loads {
 		s := func(name string) float64 { return l.used[name].Seconds() }
-		t.Logf("| %s | %.1f s | %.1f s | %.1f s | %.1f s | %.1f s | %.1f s | %d | %d | %d | %d |", l.name, l.wall.Seconds(), s("engines"),
+		t.Logf("| %s | %d | %.1f s | %.1f s | %.1f s | %.1f s | %.1f s | %.1f s | %d | %d | %d | %d |", l.name, l.servers, l.wall.Seconds(), s("engines"),
 			s("masters"), s("apis"), s("keystone"), s("mariadb"), l.asks, l.rows["heat"], l.rows["master"], l.rows["keystone"])
 	}
 }
