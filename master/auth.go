@@ -178,7 +178,7 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 	log.Debug("minion signed in", "auto", v.Auto)
 	m.presence.Saw(r.ID, time.Now())
 	m.authEvent(r, "accept", true)
-	m.clones.signedIn(r.ID, peer)
+	m.clones.SignedIn(r.ID, peer)
 	m.joined(ctx, r.ID)
 	m.orders.Contact(r.ID)
 	return reply, nil

@@ -3,9 +3,8 @@ package master
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"syscall"
 
+	"github.com/brine-salt/brine/master/internal/confined"
 	"github.com/brine-salt/brine/master/store"
 )
 
@@ -17,14 +16,8 @@ func notStored(err error) error {
 	switch {
 	case err == nil, errors.Is(err, store.ErrExists):
 		return err
-	case isDiskFull(err):
+	case confined.IsDiskFull(err):
 		return fmt.Errorf("%w: %w: make room on the disk of the master", ErrNotStored, err)
 	}
 	return fmt.Errorf("%w: %w", ErrNotStored, err)
-}
-
-// isDiskFull reports whether something could not be written because the disk, or the user's share of it, is full. What SQLite says about it has
-// no type outside of package sqlite.
-func isDiskFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || err != nil && strings.Contains(err.Error(), "disk is full")
 }

@@ -7,7 +7,7 @@ import (
 
 // CheckClones asks now who uses an id and waits so long for answers, as after a suspicion or, watch, as when clones were found.
 func (m *Master) CheckClones(ctx context.Context, id string, watch bool, window time.Duration) {
-	m.clones.check(ctx, map[string]cloneCheck{id: {done: len(cloneAgain), watch: watch}}, window)
+	m.clones.Check(ctx, id, watch, window)
 }
 
 // Handle answers one request as a transport has it answered.

@@ -40,7 +40,7 @@ func (m *Master) maintain(ctx context.Context) {
 	var ends sync.WaitGroup
 	defer ends.Wait()
 	ends.Go(func() { m.names.Run(ctx) })
-	ends.Go(func() { m.clones.run(ctx) })
+	ends.Go(func() { m.clones.Run(ctx) })
 	if m.opts.PresenceEvents {
 		ends.Go(func() { m.tellPresence(ctx) })
 	}
@@ -109,9 +109,9 @@ func (m *Master) housekeep(ctx context.Context, now time.Time) {
 	}
 	if duty {
 		m.carried.Purge(ctx, now)
-		m.clones.recheck(ctx, now)
+		m.clones.Recheck(ctx, now)
 	}
-	m.sessions.sweep(func() ([]string, error) { return m.keys.List(keys.Accepted) }, now)
+	m.sessions.Sweep(func() ([]string, error) { return m.keys.List(keys.Accepted) }, now)
 	m.presence.Keep(now)
 	m.runsMu.Lock()
 	maps.DeleteFunc(m.uncached, func(_ string, at time.Time) bool { return now.Sub(at) > 24*time.Hour })
@@ -183,7 +183,7 @@ func (m *Master) keyChanged(c keys.Change) {
 	if !lost || c.Act == "denied" {
 		return
 	}
-	m.sessions.forget(c.ID)
+	m.sessions.Forget(c.ID)
 	m.presence.Forget(c.ID)
 	m.presence.Changed()
 	if c.Act == "delete" {
@@ -191,7 +191,7 @@ func (m *Master) keyChanged(c keys.Change) {
 			m.log.Warn("cannot forget minion", "minion", c.ID, "err", err)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), storeTime)
-		m.clones.forget(ctx, c.ID)
+		m.clones.Forget(ctx, c.ID)
 		cancel()
 		if m.pillars != nil { // the next of this name may be somebody else's
 			if err := m.pillars.Clear(c.ID); err != nil {

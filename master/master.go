@@ -27,6 +27,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/clones"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/internal/confined"
@@ -35,6 +36,7 @@ import (
 	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/master/sessions"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/subscribers"
 	"github.com/brine-salt/brine/protocol"
@@ -61,10 +63,10 @@ type Master struct {
 	cache    *cache.Cache
 	files    *fileserver.Server
 	roots    *pillar.Roots // nil without pillar files
-	sessions *sessions
+	sessions *sessions.Store
 	presence *subscribers.Presence
 	names    *subscribers.Identifier
-	clones   *cloneGuard
+	clones   *clones.Guard
 	fetched  subscribers.FetchCache
 	tenancy  tenancy
 	grants   grants
@@ -229,7 +231,7 @@ func (m *Master) openMemory() (err error) {
 	o := m.opts
 	if m.shared != nil {
 		m.cache = cache.OpenShared(m.shared.db)
-		if m.sessions, err = openSessions("", o.PublishSession, o.ReplayWindow, o.Log); err != nil {
+		if m.sessions, err = sessions.Open("", o.PublishSession, o.ReplayWindow, o.Log); err != nil {
 			return err
 		}
 		if m.keys, err = keys.Open(keys.Options{Shared: m.shared.db, Name: m.shared.name, MaxPending: o.MaxPending, Log: o.Log}); err != nil {
@@ -248,7 +250,7 @@ func (m *Master) openMemory() (err error) {
 	if m.cache, err = cache.Open(o.CacheDir); err != nil {
 		return err
 	}
-	m.sessions, err = openSessions(o.CacheDir, o.PublishSession, o.ReplayWindow, o.Log)
+	m.sessions, err = sessions.Open(o.CacheDir, o.PublishSession, o.ReplayWindow, o.Log)
 	return err
 }
 
@@ -467,7 +469,7 @@ func (m *Master) closeRooms() {
 	m.events.Close()
 	m.closeEventLog()
 	if m.sessions != nil {
-		if err := m.sessions.close(); err != nil {
+		if err := m.sessions.Close(); err != nil {
 			m.log.Error("cannot close", "err", err)
 		}
 	}

@@ -39,7 +39,7 @@ func (m *Master) makePillar(ctx context.Context, v protocol.Verified) payload.Or
 		return payload.OrderedMap{}
 	}
 	grains["id"] = v.ID()
-	m.clones.asksPillar(v.ID(), grains)
+	m.clones.AsksPillar(v.ID(), grains)
 	r := pillar.Request{ID: v.ID(), Grains: grains, Saltenv: fields.Text(load, "saltenv"), Pillarenv: fields.Text(load, "pillarenv")}
 	r.GrainsOrder, _ = load["grains"].(payload.OrderedMap)
 	override := load["pillar_override"]

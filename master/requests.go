@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/brine-salt/brine/master/sessions"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -301,7 +302,7 @@ func (m *Master) oldRequest(ctx context.Context, peer string, e protocol.Envelop
 }
 
 // verifiedRequest answers a request whose sender is known.
-func (m *Master) verifiedRequest(ctx context.Context, peer string, e protocol.Envelope, v protocol.Verified, s *session, pub *crypt.PublicKey) any {
+func (m *Master) verifiedRequest(ctx context.Context, peer string, e protocol.Envelope, v protocol.Verified, s *sessions.Session, pub *crypt.PublicKey) any {
 	transport.Approve(ctx)
 	if err := m.fresh(s, v, time.Now()); err != nil {
 		m.log.Warn("request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", err)
@@ -314,7 +315,7 @@ func (m *Master) verifiedRequest(ctx context.Context, peer string, e protocol.En
 			return noReply{}
 		}
 		if !first {
-			m.log.Warn("request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", errReplayed)
+			m.log.Warn("request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", sessions.ErrReplayed)
 			return protocol.BadLoad
 		}
 	}
@@ -334,7 +335,7 @@ func (m *Master) verifiedRequest(ctx context.Context, peer string, e protocol.En
 
 // fresh refuses requests that were taken before. A pillar request may come twice with one nonce: stock minions send it again
 // as it is when they had no answer in time, and its answer is for the minion's eyes only.
-func (m *Master) fresh(s *session, v protocol.Verified, now time.Time) error {
+func (m *Master) fresh(s *sessions.Session, v protocol.Verified, now time.Time) error {
 	if at, ok := v.Time(); ok {
 		age := now.Sub(at)
 		if m.opts.RequestTTL > 0 && age > m.opts.RequestTTL {
@@ -344,13 +345,13 @@ func (m *Master) fresh(s *session, v protocol.Verified, now time.Time) error {
 			m.skew(v.ID(), age)
 		}
 	}
-	repeated, err := s.admit(v, int64(m.opts.ReplayWindow/time.Second))
+	repeated, err := s.Admit(v, int64(m.opts.ReplayWindow/time.Second))
 	if err != nil {
 		m.outdated(v.ID(), s)
 	}
 	// guard: CVE-2024-38823 TestCVE_2024_38823_Replay
 	if err == nil && repeated && v.Cmd() != "_pillar" {
-		err = errReplayed
+		err = sessions.ErrReplayed
 	}
 	return err
 }

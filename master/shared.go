@@ -542,7 +542,7 @@ func (s *shared) maintain(ctx context.Context, now time.Time) (mine bool) {
 // keyChangedElsewhere follows a change of keys that another master made; that one fired the event and replaced the shared key.
 func (m *Master) keyChangedElsewhere(c keys.Change) {
 	if c.From == keys.Accepted && c.To != keys.Accepted && c.Act != "denied" {
-		m.sessions.forget(c.ID)
+		m.sessions.Forget(c.ID)
 		m.presence.Forget(c.ID)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/sessions"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -317,7 +318,7 @@ func (s *shared) sessionKeys(id string, pub *crypt.PublicKey) ([]*crypt.Key, int
 	s.secrets.mu.Lock()
 	roots := slices.Clone(s.secrets.session)
 	s.secrets.mu.Unlock()
-	owner := ownerOf(pub)
+	owner := sessions.OwnerOf(pub)
 	info := binary.BigEndian.AppendUint64(append([]byte("brine session "+id+"\x00"), owner[:]...), uint64(generation))
 	var out []*crypt.Key
 	for _, r := range slices.Backward(roots) {
@@ -335,15 +336,15 @@ func (s *shared) sessionKeys(id string, pub *crypt.PublicKey) ([]*crypt.Key, int
 }
 
 // openRequest opens a minion's request. Where masters share their secrets, the session may have begun at another one.
-func (m *Master) openRequest(e protocol.Envelope, s *session, pub *crypt.PublicKey) (protocol.Verified, error) {
+func (m *Master) openRequest(e protocol.Envelope, s *sessions.Session, pub *crypt.PublicKey) (protocol.Verified, error) {
 	if m.shared == nil {
-		return protocol.OpenRequest(e, s.current(m.opts.PublishSession, pub), pub)
+		return protocol.OpenRequest(e, s.Current(m.opts.PublishSession, pub), pub)
 	}
 	all, generation, err := m.shared.sessionKeys(e.ID, pub)
 	if err != nil {
 		return protocol.Verified{}, err
 	}
-	s.enter(generation)
+	s.Enter(generation)
 	var v protocol.Verified
 	for _, key := range all {
 		if v, err = protocol.OpenRequest(e, key, pub); err == nil {
@@ -356,7 +357,7 @@ func (m *Master) openRequest(e protocol.Envelope, s *session, pub *crypt.PublicK
 // issueSession gives a minion that signed in its session key.
 func (m *Master) issueSession(id string, pub *crypt.PublicKey) (*crypt.Key, error) {
 	if m.shared == nil {
-		return m.sessions.issue(id, pub)
+		return m.sessions.Issue(id, pub)
 	}
 	all, _, err := m.shared.sessionKeys(id, pub)
 	if err != nil {
@@ -366,22 +367,19 @@ func (m *Master) issueSession(id string, pub *crypt.PublicKey) (*crypt.Key, erro
 }
 
 // session returns what is known of a minion's session, nil if there is none.
-func (m *Master) session(id string) *session {
+func (m *Master) session(id string) *sessions.Session {
 	if m.shared == nil {
-		return m.sessions.get(id)
+		return m.sessions.Get(id)
 	}
-	return m.sessions.join(id)
+	return m.sessions.Join(id)
 }
 
 // outdated follows a request of a time that cannot be judged: the minion gets another session key, under which recordings are worthless.
-func (m *Master) outdated(id string, s *session) {
+func (m *Master) outdated(id string, s *sessions.Session) {
 	if m.shared == nil {
 		return // the next sign-in makes one
 	}
-	s.mu.Lock()
-	generation := s.generation
-	s.mu.Unlock()
-	if err := m.keys.Renew(id, generation); err != nil {
+	if err := m.keys.Renew(id, s.Generation()); err != nil {
 		m.log.Warn("cannot renew session of minion", "minion", id, "err", err)
 	}
 }

@@ -1,4 +1,4 @@
-package master
+package sessions
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 // TestSweepSessions: a session goes with its key, and not because its minion signed in while the keys were listed.
 func TestSweepSessions(t *testing.T) {
-	s, err := openSessions(t.TempDir(), time.Hour, time.Minute, slog.New(slog.DiscardHandler))
+	s, err := Open(t.TempDir(), time.Hour, time.Minute, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,14 +21,14 @@ func TestSweepSessions(t *testing.T) {
 	}
 	issue := func(id string) {
 		t.Helper()
-		if _, err := s.issue(id, key.Public()); err != nil {
+		if _, err := s.Issue(id, key.Public()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	want := func(ids ...string) {
 		t.Helper()
 		for _, id := range ids {
-			if s.get(id) == nil {
+			if s.Get(id) == nil {
 				t.Errorf("%s has no session", id)
 			}
 		}
@@ -38,9 +38,9 @@ func TestSweepSessions(t *testing.T) {
 	}
 	issue("gone")
 	issue("there")
-	s.sweep(func() ([]string, error) { return nil, errors.New("cannot list") }, time.Now())
+	s.Sweep(func() ([]string, error) { return nil, errors.New("cannot list") }, time.Now())
 	want("gone", "there")
-	s.sweep(func() ([]string, error) {
+	s.Sweep(func() ([]string, error) {
 		list := []string{"there"}
 		issue("new") // its key was accepted after the list was made
 		return list, nil

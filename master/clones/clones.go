@@ -1,9 +1,18 @@
-package master
+// Package clones finds ids that several hosts use at once with one key, as copies of a machine's image do. Two hosts that
+// cannot be the same one must answer one question, twice in a row.
+//
+//	another address, other hardware ──► suspect ──► asked ──► one answers: asked again later, then left alone
+//	                                                  │
+//	                                                  └──► two answer ──► asked once more ──► found: event, Notes
+//	                                                                                            │
+//	                             one host alone answered several times in a row ◄── asked from time to time
+package clones
 
 import (
 	"context"
-	"errors"
 	"hash/maphash"
+	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -11,21 +20,19 @@ import (
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/internal/fields"
-	"github.com/brine-salt/brine/master/internal/probe"
-	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/payload"
-	"github.com/brine-salt/brine/protocol/target"
 )
 
 // Clone is an id that several hosts use at once with one key, as copies of a machine's image do.
 type Clone struct {
 	ID    string
 	Since time.Time
-	Hosts []CloneHost
+	Hosts []Host
 }
 
-// CloneHost is what one of them said of itself.
-type CloneHost struct {
+// Host is what one of them said of itself.
+type Host struct {
 	Name, MachineID, UUID string
 	HWAddrs, IPv4         []string // sorted
 }
@@ -40,25 +47,29 @@ const (
 	cloneBatch = 500
 	// maxGuarded bounds the minions of which it is remembered what they said last.
 	maxGuarded = 200_000
-	// cloneDatum is the kind of what several masters know of clones.
-	cloneDatum = "clone"
 )
+
+// hostGrains are the grains that hostOf reads.
+var hostGrains = [...]string{"machine_id", "uuid", "hwaddr_interfaces", "nodename", "ipv4"}
 
 // cloneAgain are the pauses before the question is asked again when one host alone has answered.
 var cloneAgain = [...]time.Duration{10 * time.Second, time.Minute}
 
-// cloneGuard finds out whether an id is used by several hosts. Another address or other hardware than before is reason to ask, and nothing
+// Guard finds out whether an id is used by several hosts. Another address or other hardware than before is reason to ask, and nothing
 // more: a host may be replaced, a way through the network may change. The question is a job for that id, and only if two hosts that
 // cannot be the same one answer it, twice in a row, they are there both.
-type cloneGuard struct {
-	m    *Master
-	seed maphash.Seed
-	wake chan struct{}
+type Guard struct {
+	asker  Asker
+	notes  Notes
+	events *events.Bus
+	window time.Duration
+	log    *slog.Logger
+	seed   maphash.Seed
+	wake   chan struct{}
 
 	mu    sync.Mutex // guards the fields below
 	known map[string]guarded
 	due   map[string]cloneCheck
-	found map[string]Clone     // of a master alone; several have them in their database
 	last  map[string]time.Time // when it was asked last whether those that were found are there still
 	alone map[string]int       // how often in a row one of those that were found has answered alone
 }
@@ -76,14 +87,37 @@ type cloneCheck struct {
 	watch bool // of one that was found
 }
 
-func newCloneGuard(m *Master) *cloneGuard {
-	return &cloneGuard{m: m, seed: maphash.MakeSeed(), wake: make(chan struct{}, 1), known: make(map[string]guarded), due: make(map[string]cloneCheck),
-		found: make(map[string]Clone), last: make(map[string]time.Time), alone: make(map[string]int)}
+// Asker is what a Guard needs of the master.
+type Asker interface {
+	// Accepted reports whether a minion has an accepted key.
+	Accepted(id string) bool
+	// Grains returns what is known of a minion's grains.
+	Grains(id string) (grains map[string]any, known bool)
+	// AskHosts asks minions for grains until ctx ends, and calls each with every answer, also with further ones of the same id.
+	AskHosts(ctx context.Context, ids, grains []string, each func(id string, answer any))
 }
 
-// cloneHostOf reads the grains that tell hosts apart.
-func cloneHostOf(grains map[string]any) CloneHost {
-	h := CloneHost{Name: fields.Text(grains, "nodename"), MachineID: fields.Text(grains, "machine_id"), UUID: strings.ToLower(fields.Text(grains, "uuid"))}
+// Notes keep the clones that were found: Memory, or the database of several masters.
+type Notes interface {
+	// Add keeps what was found of an id, unless something is kept already. It reports whether this was the first.
+	Add(ctx context.Context, id string, body []byte) (first bool, err error)
+	// Read returns what is kept of an id, nil if there is nothing.
+	Read(ctx context.Context, id string) ([]byte, error)
+	// Drop forgets an id. It is no error that nothing was kept.
+	Drop(ctx context.Context, id string) error
+	// IDs lists the ids of which something is kept.
+	IDs(ctx context.Context) ([]string, error)
+}
+
+// NewGuard returns a Guard, which asks while Run runs. window is how long hosts may take to answer.
+func NewGuard(asker Asker, notes Notes, bus *events.Bus, window time.Duration, log *slog.Logger) *Guard {
+	return &Guard{asker: asker, notes: notes, events: bus, window: window, log: log, seed: maphash.MakeSeed(), wake: make(chan struct{}, 1),
+		known: make(map[string]guarded), due: make(map[string]cloneCheck), last: make(map[string]time.Time), alone: make(map[string]int)}
+}
+
+// hostOf reads the grains that tell hosts apart.
+func hostOf(grains map[string]any) Host {
+	h := Host{Name: fields.Text(grains, "nodename"), MachineID: fields.Text(grains, "machine_id"), UUID: strings.ToLower(fields.Text(grains, "uuid"))}
 	addrs, _ := payload.Map(grains["hwaddr_interfaces"])
 	for _, x := range addrs {
 		if mac, ok := payload.Text(x); ok && strings.Trim(mac, "0:") != "" {
@@ -102,13 +136,13 @@ func cloneHostOf(grains map[string]any) CloneHost {
 }
 
 // differs says that two hosts cannot be the same one: the firmware or the system has another number, or they have no network card in common.
-func (h CloneHost) differs(o CloneHost) bool {
+func (h Host) differs(o Host) bool {
 	other := func(a, b string) bool { return a != "" && b != "" && a != b }
 	return other(h.UUID, o.UUID) || other(h.MachineID, o.MachineID) || len(h.HWAddrs) > 0 && len(o.HWAddrs) > 0 &&
 		!slices.ContainsFunc(h.HWAddrs, func(mac string) bool { return slices.Contains(o.HWAddrs, mac) })
 }
 
-func (h CloneHost) body() map[string]any {
+func (h Host) body() map[string]any {
 	return map[string]any{"nodename": h.Name, "machine_id": h.MachineID, "uuid": h.UUID, "hwaddrs": nested.Anys(h.HWAddrs), "ipv4": nested.Anys(h.IPv4)}
 }
 
@@ -121,9 +155,9 @@ func (c Clone) Map() map[string]any {
 	return map[string]any{"id": c.ID, "since": c.Since.UTC().Format(time.RFC3339), "hosts": hosts}
 }
 
-// signedIn notes where a minion came from.
-func (g *cloneGuard) signedIn(id, peer string) {
-	h := maphash.String(g.seed, hostOf(peer))
+// SignedIn notes where a minion came from.
+func (g *Guard) SignedIn(id, peer string) {
+	h := maphash.String(g.seed, address(peer))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	e := g.known[id]
@@ -137,9 +171,9 @@ func (g *cloneGuard) signedIn(id, peer string) {
 	g.remember(id, e)
 }
 
-// asksPillar notes what a minion says of its host, before that takes the place of what was known of it.
-func (g *cloneGuard) asksPillar(id string, grains map[string]any) {
-	host := cloneHostOf(grains)
+// AsksPillar notes what a minion says of its host, before that takes the place of what was known of it.
+func (g *Guard) AsksPillar(id string, grains map[string]any) {
+	host := hostOf(grains)
 	h := maphash.Comparable(g.seed, [3]string{host.UUID, host.MachineID, strings.Join(host.HWAddrs, " ")})
 	g.mu.Lock()
 	e := g.known[id]
@@ -151,8 +185,8 @@ func (g *cloneGuard) asksPillar(id string, grains map[string]any) {
 	if same {
 		return
 	}
-	old, ok := g.m.cache.Data(id)
-	if ok && !cloneHostOf(old.Grains).differs(host) || !ok && before == 0 {
+	old, ok := g.asker.Grains(id)
+	if ok && !hostOf(old).differs(host) || !ok && before == 0 {
 		return
 	}
 	g.mu.Lock()
@@ -161,7 +195,7 @@ func (g *cloneGuard) asksPillar(id string, grains map[string]any) {
 }
 
 // remember keeps what is known of a minion. Callers hold mu.
-func (g *cloneGuard) remember(id string, e guarded) {
+func (g *Guard) remember(id string, e guarded) {
 	if _, ok := g.known[id]; !ok && len(g.known) >= maxGuarded {
 		clear(g.known)
 	}
@@ -169,26 +203,26 @@ func (g *cloneGuard) remember(id string, e guarded) {
 }
 
 // suspect has an id asked. Callers hold mu.
-func (g *cloneGuard) suspect(id string, now time.Time) {
+func (g *Guard) suspect(id string, now time.Time) {
 	g.due[id] = cloneCheck{next: now.Add(cloneFirst)}
 	g.signal()
 }
 
-func (g *cloneGuard) signal() {
+func (g *Guard) signal() {
 	select {
 	case g.wake <- struct{}{}:
 	default:
 	}
 }
 
-// run asks until ctx ends.
-func (g *cloneGuard) run(ctx context.Context) {
+// Run asks until ctx ends.
+func (g *Guard) Run(ctx context.Context) {
 	var questions sync.WaitGroup
 	defer questions.Wait()
 	for {
 		batch, next := g.take(time.Now())
 		if len(batch) > 0 {
-			questions.Go(func() { g.check(ctx, batch, g.m.opts.GatherTimeout) })
+			questions.Go(func() { g.check(ctx, batch, g.window) })
 		}
 		timer := time.NewTimer(next)
 		select {
@@ -203,7 +237,7 @@ func (g *cloneGuard) run(ctx context.Context) {
 }
 
 // take takes those whose time has come, and says when to look again.
-func (g *cloneGuard) take(now time.Time) (batch map[string]cloneCheck, next time.Duration) {
+func (g *Guard) take(now time.Time) (batch map[string]cloneCheck, next time.Duration) {
 	next = time.Hour
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -224,10 +258,10 @@ func (g *cloneGuard) take(now time.Time) (batch map[string]cloneCheck, next time
 }
 
 // check asks ids, and those of which several hosts answer once more.
-func (g *cloneGuard) check(ctx context.Context, batch map[string]cloneCheck, window time.Duration) {
+func (g *Guard) check(ctx context.Context, batch map[string]cloneCheck, window time.Duration) {
 	ids := make([]string, 0, len(batch))
 	for id := range batch {
-		if g.m.accepted(id) {
+		if g.asker.Accepted(id) {
 			ids = append(ids, id)
 		}
 	}
@@ -264,89 +298,74 @@ func (g *cloneGuard) check(ctx context.Context, batch map[string]cloneCheck, win
 }
 
 // ask asks ids and gives the hosts that answer in a time, by id: sooner, when several have answered of each.
-func (g *cloneGuard) ask(ctx context.Context, ids []string, window time.Duration) map[string][]CloneHost {
+func (g *Guard) ask(ctx context.Context, ids []string, window time.Duration) map[string][]Host {
 	if len(ids) == 0 {
 		return nil
 	}
 	slices.Sort(ids)
 	var mu sync.Mutex
-	out := make(map[string][]CloneHost)
+	out := make(map[string][]Host)
 	left := len(ids)
 	all := make(chan struct{})
-	run := g.m.newRun(window, window)
-	run.internal = true
-	run.each = func(res Result) {
-		grains, ok := payload.Map(res.Return)
-		if _, asked := slices.BinarySearch(ids, res.ID); !ok || !asked {
+	each := func(id string, answer any) {
+		grains, ok := payload.Map(answer)
+		if _, asked := slices.BinarySearch(ids, id); !ok || !asked {
 			return
 		}
-		host := cloneHostOf(grains)
+		host := hostOf(grains)
 		mu.Lock()
 		defer mu.Unlock()
-		if slices.ContainsFunc(out[res.ID], func(o CloneHost) bool { return !o.differs(host) }) {
+		if slices.ContainsFunc(out[id], func(o Host) bool { return !o.differs(host) }) {
 			return
 		}
-		out[res.ID] = append(out[res.ID], host)
-		if len(out[res.ID]) == 2 {
+		out[id] = append(out[id], host)
+		if len(out[id]) == 2 {
 			if left--; left == 0 {
 				close(all)
 			}
 		}
 	}
-	_, err := g.m.publish(ctx, publication{fun: "grains.item", arg: []any{"machine_id", "uuid", "hwaddr_interfaces", "nodename", "ipv4"}, tgt: ids,
-		tgtType: target.TypeList, internal: true, wait: run, extra: probe.Metadata(probe.Status, false)})
-	if err != nil {
-		if !isNoMinions(err) && !errors.Is(err, ErrNotServing) && ctx.Err() == nil {
-			g.m.log.Error("cannot ask who uses an id", "err", err)
+	ctx, cancel := context.WithTimeout(ctx, window)
+	defer cancel()
+	go func() {
+		select {
+		case <-all:
+			cancel()
+		case <-ctx.Done():
 		}
-		return nil
-	}
-	defer run.Close()
-	timer := time.NewTimer(window)
-	defer timer.Stop()
-	select {
-	case <-all:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	run.Close()
+	}()
+	g.asker.AskHosts(ctx, ids, hostGrains[:], each)
 	mu.Lock()
 	defer mu.Unlock()
 	return out
 }
 
 // several tells of an id that several hosts use, once.
-func (g *cloneGuard) several(ctx context.Context, c Clone) {
+func (g *Guard) several(ctx context.Context, c Clone) {
 	g.mu.Lock()
 	delete(g.alone, c.ID)
 	g.last[c.ID] = time.Now()
-	_, known := g.found[c.ID]
-	if g.m.shared == nil && !known {
-		g.found[c.ID] = c
-	}
 	g.mu.Unlock()
-	if g.m.shared != nil {
-		b, err := payload.MarshalBin(c.Map())
-		var first bool
-		if err == nil {
-			first, err = g.m.shared.db.SetDatum(ctx, cloneDatum, c.ID, b, 0)
-		}
-		if err != nil {
-			g.m.log.Error("cannot note that hosts share an id", "minion", c.ID, "err", err)
-		}
-		known = err == nil && !first
+	b, err := payload.MarshalBin(c.Map())
+	first := false
+	if err == nil {
+		first, err = g.notes.Add(ctx, c.ID, b)
 	}
+	if err != nil {
+		g.log.Error("cannot note that hosts share an id", "minion", c.ID, "err", err)
+	}
+	known := err == nil && !first
 	if known {
 		return
 	}
-	g.m.log.Warn("several hosts use one id and key: copies of one machine? Give each an id and a key of its own", "minion", c.ID, "hosts", c.Map()["hosts"])
+	g.log.Warn("several hosts use one id and key: copies of one machine? Give each an id and a key of its own", "minion", c.ID, "hosts", c.Map()["hosts"])
 	body := c.Map()
 	body["cloned"] = true
-	g.m.events.Publish("brine/clone/"+c.ID, body)
+	g.events.Publish("brine/clone/"+c.ID, body)
 }
 
 // one notes that one host alone answered; after some times in a row, one of several that were found is left.
-func (g *cloneGuard) one(ctx context.Context, id string) {
+func (g *Guard) one(ctx context.Context, id string) {
 	g.mu.Lock()
 	g.alone[id]++
 	n := g.alone[id]
@@ -354,33 +373,29 @@ func (g *cloneGuard) one(ctx context.Context, id string) {
 	if n < cloneGone {
 		return
 	}
-	g.forget(ctx, id)
-	g.m.log.Info("one host alone uses the id again", "minion", id)
-	g.m.events.Publish("brine/clone/"+id, map[string]any{"id": id, "cloned": false})
+	g.Forget(ctx, id)
+	g.log.Info("one host alone uses the id again", "minion", id)
+	g.events.Publish("brine/clone/"+id, map[string]any{"id": id, "cloned": false})
 }
 
-// forget drops what was found of an id, whose key is gone or which one host uses.
-func (g *cloneGuard) forget(ctx context.Context, id string) {
+// Forget drops what was found of an id, whose key is gone or which one host uses.
+func (g *Guard) Forget(ctx context.Context, id string) {
 	g.mu.Lock()
-	delete(g.found, id)
 	delete(g.last, id)
 	delete(g.alone, id)
 	delete(g.known, id)
 	g.mu.Unlock()
-	if g.m.shared == nil {
-		return
-	}
-	if _, err := g.m.shared.db.SetDatum(ctx, cloneDatum, id, nil, -1); err != nil && ctx.Err() == nil {
-		g.m.log.Warn("cannot forget that hosts shared an id", "minion", id, "err", err)
+	if err := g.notes.Drop(ctx, id); err != nil && ctx.Err() == nil {
+		g.log.Warn("cannot forget that hosts shared an id", "minion", id, "err", err)
 	}
 }
 
-// recheck asks those that were found, from time to time.
-func (g *cloneGuard) recheck(ctx context.Context, now time.Time) {
-	list, err := g.list(ctx)
+// Recheck asks those that were found, from time to time.
+func (g *Guard) Recheck(ctx context.Context, now time.Time) {
+	list, err := g.notes.IDs(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			g.m.log.Warn("cannot list ids that hosts share", "err", err)
+			g.log.Warn("cannot list ids that hosts share", "err", err)
 		}
 		return
 	}
@@ -395,32 +410,16 @@ func (g *cloneGuard) recheck(ctx context.Context, now time.Time) {
 	}
 }
 
-// list are the ids that were found.
-func (g *cloneGuard) list(ctx context.Context) ([]string, error) {
-	if g.m.shared != nil {
-		return g.m.shared.db.DatumIDs(ctx, cloneDatum)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	ids := make([]string, 0, len(g.found))
-	for id := range g.found {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids, nil
-}
-
-// Clones lists the ids that several hosts use at once with one key, sorted, as they are found when such a host comes: of all masters that
-// share a database. Such an id leaves the list when its key is deleted, or one host alone has answered for some time.
-func (m *Master) Clones(ctx context.Context) ([]Clone, error) {
-	ids, err := m.clones.list(ctx)
+// List returns what was found, sorted by id, of the ids whose keys are accepted.
+func (g *Guard) List(ctx context.Context) ([]Clone, error) {
+	ids, err := g.notes.IDs(ctx)
 	var out []Clone
 	for _, id := range ids {
 		var c Clone
-		if c, err = m.clones.clone(ctx, id); err != nil {
+		if c, err = g.clone(ctx, id); err != nil {
 			return nil, err
 		}
-		if len(c.Hosts) > 0 && m.keys.State(id) == keys.Accepted {
+		if len(c.Hosts) > 0 && g.asker.Accepted(id) {
 			out = append(out, c)
 		}
 	}
@@ -428,13 +427,8 @@ func (m *Master) Clones(ctx context.Context) ([]Clone, error) {
 }
 
 // clone is what was found of an id.
-func (g *cloneGuard) clone(ctx context.Context, id string) (Clone, error) {
-	if g.m.shared == nil {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		return g.found[id], nil
-	}
-	b, _, err := g.m.shared.db.Datum(ctx, cloneDatum, id)
+func (g *Guard) clone(ctx context.Context, id string) (Clone, error) {
+	b, err := g.notes.Read(ctx, id)
 	if err != nil || b == nil {
 		return Clone{}, err
 	}
@@ -444,8 +438,22 @@ func (g *cloneGuard) clone(ctx context.Context, id string) (Clone, error) {
 	c.Since, _ = time.Parse(time.RFC3339, fields.Text(body, "since"))
 	for _, x := range fields.List(body["hosts"]) {
 		h, _ := payload.Map(x)
-		c.Hosts = append(c.Hosts, CloneHost{Name: fields.Text(h, "nodename"), MachineID: fields.Text(h, "machine_id"), UUID: fields.Text(h, "uuid"),
+		c.Hosts = append(c.Hosts, Host{Name: fields.Text(h, "nodename"), MachineID: fields.Text(h, "machine_id"), UUID: fields.Text(h, "uuid"),
 			HWAddrs: fields.Texts(h["hwaddrs"]), IPv4: fields.Texts(h["ipv4"])})
 	}
 	return c, err
+}
+
+// Check asks now who uses ids, as after the last of the suspicions or, if watch is set, as when clones were found. Hosts may
+// take so long to answer.
+func (g *Guard) Check(ctx context.Context, id string, watch bool, window time.Duration) {
+	g.check(ctx, map[string]cloneCheck{id: {done: len(cloneAgain), watch: watch}}, window)
+}
+
+// address is the host of a peer.
+func address(peer string) string {
+	if host, _, err := net.SplitHostPort(peer); err == nil {
+		return host
+	}
+	return peer
 }

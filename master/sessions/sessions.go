@@ -1,4 +1,5 @@
-package master
+// Package sessions holds the keys that minions seal their requests with, and takes each request once.
+package sessions
 
 import (
 	"crypto/sha256"
@@ -23,23 +24,24 @@ const replayFile = ".seen"
 // maxNonces bounds what is remembered of one busy minion: at 40 bytes each, 160 KiB until the next sweep.
 const maxNonces = 4096
 
-// sessions are the keys that requests are sealed with, one per minion, and what was seen under each of them. A request is
+// Store holds the keys that requests are sealed with, one per minion, and what was seen under each of them. A request is
 // taken once: its nonce is remembered as long as its time is within a window of the newest seen from that minion, and
 // an older one is refused. Both are the minion's own times, so a wrong clock breaks nothing; a clock that jumps back far is
 // healed by a new session key at the next sign-in, under which old recordings are worthless (CVE-2024-38823).
 //
 // On disk a key is the file that Salt has, sessions/<id>. After a crash nobody knows what was seen, so all keys are new then.
-type sessions struct {
+type Store struct {
 	dir    *confined.Dir // nil in memory
 	life   time.Duration
 	window int64 // seconds
 	log    *slog.Logger
 
 	mu  sync.Mutex // guards all
-	all map[string]*session
+	all map[string]*Session
 }
 
-type session struct {
+// Session is the key of one minion, and what was seen under it.
+type Session struct {
 	mu      sync.Mutex // guards the fields below
 	key     *crypt.Key
 	owner   [32]byte         // hash of the public key that it was issued to
@@ -53,8 +55,10 @@ type session struct {
 	generation int64
 }
 
-func openSessions(cacheDir string, life, window time.Duration, log *slog.Logger) (*sessions, error) {
-	s := &sessions{life: life, window: int64(window / time.Second), log: log, all: make(map[string]*session)}
+// Open returns the sessions of a directory, or in memory if it is "". life is how long a key lives, window how far apart in its
+// own time two of a minion's requests may arrive out of order.
+func Open(cacheDir string, life, window time.Duration, log *slog.Logger) (*Store, error) {
+	s := &Store{life: life, window: int64(window / time.Second), log: log, all: make(map[string]*Session)}
 	if cacheDir == "" {
 		return s, nil
 	}
@@ -70,7 +74,7 @@ func openSessions(cacheDir string, life, window time.Duration, log *slog.Logger)
 }
 
 // load takes over the session keys of a master that ended cleanly, and removes those of one that did not.
-func (s *sessions) load() error {
+func (s *Store) load() error {
 	floors := map[string]any{}
 	b, _, err := s.dir.Read(replayFile, 64<<20)
 	clean := err == nil
@@ -94,7 +98,7 @@ func (s *sessions) load() error {
 		if clean && known && e.Type().IsRegular() && protocol.ValidID(id) == nil {
 			if text, info, err := s.dir.Read(id, 1024); err == nil {
 				if key, err := crypt.ParseKey(string(text)); err == nil {
-					s.all[id] = &session{key: key, owner: owner, made: info.ModTime(), newest: newest, floor: newest + 1}
+					s.all[id] = &Session{key: key, owner: owner, made: info.ModTime(), newest: newest, floor: newest + 1}
 					continue
 				}
 			}
@@ -119,10 +123,11 @@ func keptSession(list []any) (newest int64, owner [32]byte, ok bool) {
 	return newest, [32]byte(b), true
 }
 
-func ownerOf(pub *crypt.PublicKey) [32]byte { return sha256.Sum256([]byte(pub.Text())) }
+// OwnerOf returns what a session remembers of a public key: its hash.
+func OwnerOf(pub *crypt.PublicKey) [32]byte { return sha256.Sum256([]byte(pub.Text())) }
 
-// close writes what was seen.
-func (s *sessions) close() error {
+// Close writes what was seen.
+func (s *Store) Close() error {
 	if s.dir == nil {
 		return nil
 	}
@@ -149,27 +154,27 @@ func (s *sessions) close() error {
 	return nil
 }
 
-// get returns the session of an id, nil when there is none. Callers have looked up the accepted key of the id before.
-func (s *sessions) get(id string) *session {
+// Get returns the session of an id, nil when there is none. Callers have looked up the accepted key of the id before.
+func (s *Store) Get(id string) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all[id]
 }
 
-// join returns the session of an id, which may have begun at another master.
-func (s *sessions) join(id string) *session {
+// Join returns the session of an id, which may have begun at another master.
+func (s *Store) Join(id string) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.all[id]
 	if e == nil {
-		e = &session{made: time.Now()}
+		e = &Session{made: time.Now()}
 		s.all[id] = e
 	}
 	return e
 }
 
-// enter forgets what was seen under session keys of before.
-func (e *session) enter(generation int64) {
+// Enter forgets what was seen under session keys of before.
+func (e *Session) Enter(generation int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.generation != generation {
@@ -177,12 +182,12 @@ func (e *session) enter(generation int64) {
 	}
 }
 
-// current returns the key that requests must be sealed with, nil when there is none or it has become too old: then the
+// Current returns the key that requests must be sealed with, nil when there is none or it has become too old: then the
 // minion's request is refused and it signs in again. So it is when the id belongs to another public key by now.
-func (e *session) current(life time.Duration, pub *crypt.PublicKey) *crypt.Key {
+func (e *Session) Current(life time.Duration, pub *crypt.PublicKey) *crypt.Key {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.key == nil || time.Since(e.made) > life || e.of != pub && e.owner != ownerOf(pub) {
+	if e.key == nil || time.Since(e.made) > life || e.of != pub && e.owner != OwnerOf(pub) {
 		e.expired = true
 		return nil
 	}
@@ -190,16 +195,16 @@ func (e *session) current(life time.Duration, pub *crypt.PublicKey) *crypt.Key {
 	return e.key
 }
 
-// issue returns the session key for a minion that just signed in with its accepted key, making one if needed.
-func (s *sessions) issue(id string, pub *crypt.PublicKey) (*crypt.Key, error) {
-	owner := ownerOf(pub)
+// Issue returns the session key for a minion that just signed in with its accepted key, making one if needed.
+func (s *Store) Issue(id string, pub *crypt.PublicKey) (*crypt.Key, error) {
+	owner := OwnerOf(pub)
 	if err := protocol.ValidID(id); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	e := s.all[id]
 	if e == nil {
-		e = &session{}
+		e = &Session{}
 		s.all[id] = e
 	}
 	s.mu.Unlock()
@@ -214,7 +219,7 @@ func (s *sessions) issue(id string, pub *crypt.PublicKey) (*crypt.Key, error) {
 	}
 	if s.dir != nil {
 		err := s.dir.Write(id, []byte(key.Text()), 0o600, false)
-		if isDiskFull(err) {
+		if confined.IsDiskFull(err) {
 			// The key is for this process then: after a restart the minion signs in again.
 			s.log.Error("session key of a minion is only in memory: the disk is full", "minion", id, "err", err)
 			err = s.dir.Remove(id)
@@ -227,8 +232,8 @@ func (s *sessions) issue(id string, pub *crypt.PublicKey) (*crypt.Key, error) {
 	return key, nil
 }
 
-// forget drops the session of an id: its next request is refused.
-func (s *sessions) forget(id string) {
+// Forget drops the session of an id: its next request is refused.
+func (s *Store) Forget(id string) {
 	if protocol.ValidID(id) != nil {
 		return
 	}
@@ -243,11 +248,11 @@ func (s *sessions) forget(id string) {
 	}
 }
 
-// errReplayed says that a request was taken before, or could have been.
-var errReplayed = errors.New("request was seen before")
+// ErrReplayed says that a request was taken before, or could have been.
+var ErrReplayed = errors.New("request was seen before")
 
-// admit says whether a verified request may be taken, and whether it repeats one that was taken already.
-func (e *session) admit(v protocol.Verified, window int64) (repeated bool, err error) {
+// Admit reports whether a verified request may be taken, and whether it repeats one that was taken already.
+func (e *Session) Admit(v protocol.Verified, window int64) (repeated bool, err error) {
 	at, ok := v.Time()
 	if !ok {
 		return false, errors.New("request has no time")
@@ -257,13 +262,13 @@ func (e *session) admit(v protocol.Verified, window int64) (repeated bool, err e
 	nonce := [16]byte(sum[:16])
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// guard: CVE-2024-38823 TestCVE_2024_38823_Replay
+	// guard: CVE-2024-38823 master:TestCVE_2024_38823_Replay
 	if ts < e.floor || ts < e.newest-window {
 		// Either old, or the minion's clock jumped back: a new session key tells the two apart.
 		e.expired = true
-		return false, fmt.Errorf("%w, or the minion's clock jumped back %d s", errReplayed, e.newest-ts)
+		return false, fmt.Errorf("%w, or the minion's clock jumped back %d s", ErrReplayed, e.newest-ts)
 	}
-	// guard: CVE-2024-38823 TestCVE_2024_38823_Replay
+	// guard: CVE-2024-38823 master:TestCVE_2024_38823_Replay
 	if _, dup := e.seen[nonce]; dup {
 		return true, nil
 	}
@@ -283,7 +288,7 @@ func (e *session) admit(v protocol.Verified, window int64) (repeated bool, err e
 }
 
 // trim forgets what is older than a window; such requests are refused by their time from now on.
-func (e *session) trim(window int64) {
+func (e *Session) trim(window int64) {
 	e.floor = max(e.floor, e.newest-window)
 	for n, ts := range e.seen {
 		if ts < e.floor {
@@ -295,9 +300,9 @@ func (e *session) trim(window int64) {
 	}
 }
 
-// sweep gives back the memory of minions that have been quiet, and drops sessions of ids that are not accepted any more. It asks for the
+// Sweep gives back the memory of minions that have been quiet, and drops sessions of ids that are not accepted any more. It asks for the
 // accepted ids, sorted, after it has looked which sessions there are: who signs in meanwhile keeps his.
-func (s *sessions) sweep(accepted func() ([]string, error), now time.Time) {
+func (s *Store) Sweep(accepted func() ([]string, error), now time.Time) {
 	s.mu.Lock()
 	all := maps.Clone(s.all)
 	s.mu.Unlock()
@@ -307,7 +312,7 @@ func (s *sessions) sweep(accepted func() ([]string, error), now time.Time) {
 	}
 	for id, e := range all {
 		if _, ok := slices.BinarySearch(ids, id); !ok {
-			s.forget(id)
+			s.Forget(id)
 			continue
 		}
 		e.mu.Lock()
@@ -320,4 +325,11 @@ func (s *sessions) sweep(accepted func() ([]string, error), now time.Time) {
 		}
 		e.mu.Unlock()
 	}
+}
+
+// Generation returns the generation of the key that requests were last sealed with, where several masters make the same ones.
+func (e *Session) Generation() int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.generation
 }

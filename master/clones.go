@@ -1,0 +1,61 @@
+package master
+
+import (
+	"context"
+	"errors"
+
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/master/clones"
+	"github.com/brine-salt/brine/master/internal/probe"
+	"github.com/brine-salt/brine/protocol/target"
+)
+
+// Clone is an id that several hosts use at once with one key, as copies of a machine's image do.
+type Clone = clones.Clone
+
+// CloneHost is what one of the hosts of a Clone says of itself.
+type CloneHost = clones.Host
+
+// cloneAsker is the master as clones.Guard sees it.
+type cloneAsker struct{ m *Master }
+
+// newCloneGuard returns what finds ids that several hosts use.
+func newCloneGuard(m *Master) *clones.Guard {
+	var notes clones.Notes = new(clones.Memory)
+	if m.shared != nil {
+		notes = clones.Shared{DB: m.shared.db}
+	}
+	return clones.NewGuard(cloneAsker{m}, notes, m.events, m.opts.GatherTimeout, m.log)
+}
+
+// Accepted implements clones.Asker.
+func (a cloneAsker) Accepted(id string) bool { return a.m.accepted(id) }
+
+// Grains implements clones.Asker.
+func (a cloneAsker) Grains(id string) (map[string]any, bool) {
+	d, ok := a.m.cache.Data(id)
+	return d.Grains, ok
+}
+
+// AskHosts implements clones.Asker.
+func (a cloneAsker) AskHosts(ctx context.Context, ids, grains []string, each func(id string, answer any)) {
+	m := a.m
+	run := m.newRun(0, 0)
+	run.internal = true
+	run.each = func(res Result) { each(res.ID, res.Return) }
+	_, err := m.publish(ctx, publication{fun: "grains.item", arg: nested.Anys(grains), tgt: ids, tgtType: target.TypeList, internal: true,
+		wait: run, extra: probe.Metadata(probe.Status, false)})
+	if err != nil {
+		if !isNoMinions(err) && !errors.Is(err, ErrNotServing) && ctx.Err() == nil {
+			m.log.Error("cannot ask who uses an id", "err", err)
+		}
+		return
+	}
+	defer run.Close()
+	<-ctx.Done()
+}
+
+// Clones lists the ids that several hosts use at once with one key, sorted, as they are found when such a host comes: of all
+// masters that share a database. Such an id leaves the list when its key is deleted, or one host alone has answered for some
+// time.
+func (m *Master) Clones(ctx context.Context) ([]Clone, error) { return m.clones.List(ctx) }

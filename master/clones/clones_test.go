@@ -1,0 +1,156 @@
+package clones
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/events"
+)
+
+// fakeAsker is a network where hosts share ids. What it knows of a minion's grains is what the first host said.
+type fakeAsker struct {
+	mu    sync.Mutex // guards the fields below
+	hosts map[string][]map[string]any
+	asked int
+}
+
+func (a *fakeAsker) Accepted(string) bool { return true }
+
+func (a *fakeAsker) Grains(id string) (map[string]any, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.hosts[id]) == 0 {
+		return nil, false
+	}
+	return a.hosts[id][0], true
+}
+
+func (a *fakeAsker) AskHosts(ctx context.Context, ids, grains []string, each func(id string, answer any)) {
+	a.mu.Lock()
+	a.asked++
+	for _, id := range ids {
+		for _, h := range a.hosts[id] {
+			each(id, h)
+		}
+	}
+	a.mu.Unlock()
+	<-ctx.Done()
+}
+
+func (a *fakeAsker) set(id string, hosts ...map[string]any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.hosts == nil {
+		a.hosts = make(map[string][]map[string]any)
+	}
+	a.hosts[id] = hosts
+}
+
+func host(name, uuid string) map[string]any {
+	return map[string]any{"nodename": name, "uuid": uuid, "machine_id": "same", "ipv4": []any{"127.0.0.1", "10.0.0." + uuid}}
+}
+
+// TestCloneComesAndGoes: two hosts with one id are found once, and the id leaves the list when one host alone has answered
+// several times in a row.
+func TestCloneComesAndGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &fakeAsker{}
+		bus := events.New(nil)
+		sub := bus.Subscribe(events.SubscribeOptions{})
+		g := NewGuard(a, new(Memory), bus, 5*time.Second, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			g.Run(ctx)
+		}()
+		a.set("m", host("first", "1"), host("second", "2"))
+		g.AsksPillar("m", host("second", "2"))
+		time.Sleep(time.Minute)
+		got, err := g.List(ctx)
+		if err != nil || len(got) != 1 || got[0].ID != "m" || len(got[0].Hosts) != 2 || got[0].Hosts[1].Name != "second" ||
+			!slices.Equal(got[0].Hosts[0].IPv4, []string{"10.0.0.1"}) || got[0].Since.IsZero() {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		a.set("m", host("second", "2"))
+		for range cloneGone {
+			time.Sleep(cloneRecheck)
+			g.Recheck(ctx, time.Now())
+		}
+		time.Sleep(time.Minute)
+		if got, err := g.List(ctx); err != nil || len(got) != 0 {
+			t.Errorf("%+v, %v", got, err)
+		}
+		for _, cloned := range []bool{true, false} {
+			if e, err := sub.Next(ctx); err != nil || e.Tag != "brine/clone/m" || e.Data["cloned"] != cloned {
+				t.Errorf("event %v, %v, want cloned %v", e, err, cloned)
+			}
+		}
+		if n := sub.Waiting(); n > 0 {
+			t.Errorf("%d further events", n)
+		}
+		sub.Close()
+		stop()
+		<-done
+	})
+}
+
+// TestReplacedHostIsNoClone: a host that took the place of another is asked for a while and then left alone; so is one that
+// only comes from another address.
+func TestReplacedHostIsNoClone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &fakeAsker{}
+		bus := events.New(nil)
+		sub := bus.Subscribe(events.SubscribeOptions{})
+		g := NewGuard(a, new(Memory), bus, 5*time.Second, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			g.Run(ctx)
+		}()
+		a.set("m", host("first", "1"))
+		g.SignedIn("m", "192.0.2.1:1")
+		g.SignedIn("m", "192.0.2.1:2")
+		time.Sleep(time.Minute)
+		if a.asked != 0 {
+			t.Errorf("asked %d times without a reason", a.asked)
+		}
+		g.SignedIn("m", "192.0.2.2:1")
+		time.Sleep(time.Hour)
+		if a.asked != 1+len(cloneAgain) || sub.Waiting() != 0 {
+			t.Errorf("asked %d times, %d events", a.asked, sub.Waiting())
+		}
+		sub.Close()
+		stop()
+		<-done
+	})
+}
+
+// TestMemoryNotes: what is kept first stays until it is dropped.
+func TestMemoryNotes(t *testing.T) {
+	var n Memory
+	ctx := t.Context()
+	for _, c := range []struct {
+		body  string
+		first bool
+	}{{"one", true}, {"two", false}} {
+		if first, err := n.Add(ctx, "m", []byte(c.body)); first != c.first || err != nil {
+			t.Errorf("%s: %v, %v", c.body, first, err)
+		}
+	}
+	if b, err := n.Read(ctx, "m"); string(b) != "one" || err != nil {
+		t.Errorf("%q, %v", b, err)
+	}
+	if err := n.Drop(ctx, "m"); err != nil {
+		t.Error(err)
+	}
+	if ids, err := n.IDs(ctx); len(ids) != 0 || err != nil {
+		t.Error(ids, err)
+	}
+}
