@@ -56,8 +56,8 @@ func TestSurveyKeepsOrder(t *testing.T) {
 	inner := payload.OrderedMap{{Key: "y", Value: int64(2)}, {Key: "b", Value: nil}}
 	zFirst := payload.OrderedMap{{Key: "z", Value: int64(1)}, {Key: "a", Value: inner}}
 	aFirst := payload.OrderedMap{{Key: "a", Value: inner}, {Key: "z", Value: int64(1)}}
-	h.Run = func(context.Context, Job) (map[string]Answer, error) {
-		return map[string]Answer{"m1": {Value: plain, Ordered: zFirst}, "m2": {Value: plain, Ordered: zFirst},
+	h.Run = func(context.Context, host.Job) (map[string]host.Answer, error) {
+		return map[string]host.Answer{"m1": {Value: plain, Ordered: zFirst}, "m2": {Value: plain, Ordered: zFirst},
 			"m3": {Value: plain, Ordered: aFirst}}, nil
 	}
 	got := NewClient(h).Call(t.Context(), Request{Fun: "survey.hash", Args: []any{"*", "pillar.get", "d"}})
