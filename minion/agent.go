@@ -29,7 +29,7 @@ func (a agent) Running() []map[string]any {
 	if a.m.ctx == nil {
 		return a.m.procFiles()
 	}
-	expected := a.m.jobs.expected()
+	expected := a.m.jobs.expectedJobs()
 	var list []map[string]any
 	for _, j := range a.m.jobs.list() {
 		delete(expected, string(j.JID))
@@ -68,7 +68,7 @@ func (j *job) describe() map[string]any {
 // on the way.
 func (a agent) Job(jid string) map[string]any {
 	if a.m.ctx != nil {
-		expected := a.m.jobs.expected()
+		expected := a.m.jobs.expectedJobs()
 		if j := a.m.jobs.get(jid); j != nil && j != a.job {
 			return j.describe()
 		}
@@ -90,8 +90,8 @@ const (
 	sigHup, sigInt, sigQuit, sigAbrt, sigKill, sigTerm = 1, 2, 3, 6, 9, 15
 )
 
-// ends tells whether a signal ends a process that does nothing about it.
-func ends(sig int) bool {
+// endsProcess tells whether a signal ends a process that does nothing about it.
+func endsProcess(sig int) bool {
 	switch sig {
 	case sigHup, sigInt, sigQuit, sigAbrt, sigKill, sigTerm:
 		return true
@@ -116,7 +116,7 @@ func (a agent) Signal(jid string, sig int) string {
 	if j.runner != nil {
 		sent = j.runner.Signal(sig)
 	}
-	if sig == sigKill || ends(sig) && sent == 0 {
+	if sig == sigKill || endsProcess(sig) && sent == 0 {
 		j.cancel(errSignal)
 	}
 	pid := os.Getpid()
@@ -171,7 +171,7 @@ func (a agent) Masters() map[string]bool {
 	}
 	for _, l := range links {
 		current := l.session()
-		for _, s := range l.masters() {
+		for _, s := range l.masterList() {
 			list[s.name] = current != nil && current.master == s
 		}
 	}
@@ -191,14 +191,14 @@ var (
 
 // Request implements modules.Master.
 func (d masterDoor) Request(ctx context.Context, load map[string]any) (any, error) {
-	return d.l.request(ctx, onWire(load), d.l.plainCall())
+	return d.l.requestReply(ctx, onWire(load), d.l.plainCall())
 }
 
 // RequestOrdered implements modules.OrderedMaster.
 func (d masterDoor) RequestOrdered(ctx context.Context, load map[string]any) (any, error) {
 	c := d.l.plainCall()
 	c.unsealed = func(v any, s *session, nonce string) (any, error) { return s.requester.OpenReplyOrdered(v, nonce) }
-	v, err := d.l.request(ctx, onWire(load), c)
+	v, err := d.l.requestReply(ctx, onWire(load), c)
 	return ordered.FromWire(v), err
 }
 

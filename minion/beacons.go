@@ -13,7 +13,7 @@ import (
 func (m *Minion) newBeacons() *beacon.Engine {
 	s := m.settings()
 	own := &ownBeacons{}
-	return beacon.New(beacon.Options{Kinds: m.o.Beacons, Own: own.find, OwnNames: own.names, Beacons: s.dict("beacons"), Pillar: m.currentPillar, Loop: s.span("loop_interval", 1, time.Second),
+	return beacon.New(beacon.Options{Kinds: m.o.Beacons, Own: own.findKind, OwnNames: own.names, Beacons: s.dict("beacons"), Pillar: m.currentPillar, Loop: s.span("loop_interval", 1, time.Second),
 		Host: m.beaconHost, StateRunning: m.jobs.stateRunning, Spawn: m.wg.Go, Log: m.log,
 		Send: func(events []any) { m.localEvent("__beacons_return", map[string]any{"beacons": events}) },
 		Fire: func(tag string, data map[string]any) { m.bus.bus.Publish(tag, data) }})
@@ -22,8 +22,8 @@ func (m *Minion) newBeacons() *beacon.Engine {
 // beaconHost is what beacons see: a minion without a job.
 func (m *Minion) beaconHost(ctx context.Context) *beacon.Host {
 	l := m.firstLink()
-	e := m.env(ctx, l, nil)
-	refuse := func(ctx context.Context, fun string) error { return m.dispatch.refuse(ctx, l, fun) }
+	e := m.jobEnvironment(ctx, l, nil)
+	refuse := func(ctx context.Context, fun string) error { return m.dispatch.refuseFunction(ctx, l, fun) }
 	return &beacon.Host{Env: e, Refuse: refuse, Exec: func(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
 		res := m.o.Registry.Run(ctx, e, modules.Request{Fun: fun, Args: args, Kwargs: kwargs})
 		return res.Return, res.Err

@@ -60,7 +60,7 @@ func (m *Minion) cleanProc() {
 		path := filepath.Join(dir, e.Name())
 		data := readMap(path)
 		pid, _ := payload.Int(data["pid"])
-		if data["tgt"] == "salt-call" && pid > 0 && pid != int64(os.Getpid()) && alive(int(pid)) {
+		if data["tgt"] == "salt-call" && pid > 0 && pid != int64(os.Getpid()) && processAlive(int(pid)) {
 			continue
 		}
 		if err := os.Remove(path); err != nil {
@@ -83,7 +83,7 @@ func (m *Minion) procFiles() []map[string]any {
 	for _, e := range list {
 		data := readMap(filepath.Join(dir, e.Name()))
 		pid, ok := payload.Int(data["pid"])
-		if !ok || pid == int64(os.Getpid()) || !alive(int(pid)) {
+		if !ok || pid == int64(os.Getpid()) || !processAlive(int(pid)) {
 			continue
 		}
 		jobs = append(jobs, data)

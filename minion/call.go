@@ -35,7 +35,7 @@ func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error
 			return modules.Result{}, err
 		}
 		defer l.close()
-		m.stage("Signed in", started, "master", l.masterName())
+		m.logStage("Signed in", started, "master", l.masterName())
 		if err := l.refreshPillar(ctx, false); err != nil {
 			return modules.Result{}, &ExitError{Code: 1, Err: err}
 		}
@@ -45,19 +45,19 @@ func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error
 		jid = m.jids.Next(m.now())
 	}
 	defer m.noteCall(q, jid)()
-	env := m.env(ctx, l, nil)
+	env := m.jobEnvironment(ctx, l, nil)
 	env.OnState = q.OnState
 	began := time.Now()
 	res := m.callFunction(ctx, env, q, jid)
-	m.stage("The function has ended", began, "fun", q.Fun, "retcode", res.Retcode)
+	m.logStage("The function has ended", began, "fun", q.Fun, "retcode", res.Retcode)
 	began = time.Now()
 	m.afterCall(ctx, l, q, jid, res, local)
-	m.stage("The result was sent and kept", began)
+	m.logStage("The result was sent and kept", began)
 	return res, nil
 }
 
-// stage tells at debug how long a part of the work took.
-func (m *Minion) stage(what string, began time.Time, args ...any) {
+// logStage tells at debug how long a part of the work took.
+func (m *Minion) logStage(what string, began time.Time, args ...any) {
 	m.log.Debug(what, append(args, "ms", time.Since(began).Milliseconds())...)
 }
 
@@ -79,11 +79,11 @@ func (m *Minion) callLink(ctx context.Context, owner bool) (*link, error) {
 		return nil, err
 	}
 	if err := makeCacheDir(s.cacheDir); err != nil {
-		return nil, unusable(err)
+		return nil, unusableConfig(err)
 	}
 	l := newLink(m, s.masters)
 	l.owner = owner
-	if _, err := l.establish(ctx, true); err != nil {
+	if _, err := l.establishSession(ctx, true); err != nil {
 		l.close()
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid prot
 	}
 	switch {
 	case !local && !q.NoReturnEvent:
-		if _, err := l.request(ctx, ret.Load(), l.plainCall()); err != nil {
+		if _, err := l.requestReply(ctx, ret.Load(), l.plainCall()); err != nil {
 			m.log.Warn("The result could not be sent to the master", "err", err)
 		}
 	case m.settings().truth("cache_jobs", false):

@@ -126,7 +126,7 @@ func (g *grains) ready() bool {
 }
 
 func (m *Minion) gatherGrains(ctx context.Context) map[string]any {
-	defer m.stage("The grains were gathered", time.Now())
+	defer m.logStage("The grains were gathered", time.Now())
 	s := m.settings()
 	if m.o.Grains != nil {
 		if g := m.o.Grains(ctx, s.options); g != nil {
@@ -260,7 +260,7 @@ func (l *link) loadPillar(ctx context.Context) {
 func (l *link) refreshPillar(ctx context.Context, clean bool) error {
 	l.pillar.busy.Lock()
 	defer l.pillar.busy.Unlock()
-	defer l.m.stage("The pillar was compiled", time.Now())
+	defer l.m.logStage("The pillar was compiled", time.Now())
 	set := l.m.settings()
 	data, err := l.fetchPillar(ctx, set.options["saltenv"], pillarEnv(set), nil, clean)
 	if err == nil {
@@ -317,7 +317,7 @@ func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override
 		return m, nil
 	}
 	start := time.Now()
-	v, err := l.request(ctx, load, c)
+	v, err := l.requestReply(ctx, load, c)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return nil, fmt.Errorf("Pillar timed out after %d seconds", int(time.Since(start).Seconds())) //nolint:staticcheck // stock's text
 	}
@@ -345,8 +345,8 @@ func (l *link) pillarData(ctx context.Context) map[string]any {
 	return l.pillar.get(ctx)
 }
 
-// match tells whether this minion is meant.
-func (l *link) match(ctx context.Context, tgtType string, tgt any, delimiter string) (bool, error) {
+// matchTarget tells whether this minion is meant.
+func (l *link) matchTarget(ctx context.Context, tgtType string, tgt any, delimiter string) (bool, error) {
 	set := l.m.settings()
 	return target.Match(tgtType, tgt, delimiter, target.Subject{ID: set.id,
 		Grains:     func() map[string]any { return l.m.grains.get(ctx) },

@@ -15,16 +15,16 @@ import (
 // dispatcher decides what may run here and runs it.
 type dispatcher struct{ m *Minion }
 
-// run runs the i-th function of a job with everything that stands in its way checked first.
-func (d *dispatcher) run(ctx context.Context, e *modules.Env, j *job, i int) modules.Result {
+// runFunction runs the i-th function of a job with everything that stands in its way checked first.
+func (d *dispatcher) runFunction(ctx context.Context, e *modules.Env, j *job, i int) modules.Result {
 	fun := j.Fun[i]
-	if err := d.refuse(ctx, j.link, fun); err != nil {
-		return failure(fun, err)
+	if err := d.refuseFunction(ctx, j.link, fun); err != nil {
+		return failedResult(fun, err)
 	}
 	s := d.m.settings()
 	sudo, err := executors(j.Raw["module_executors"], s)
 	if err != nil {
-		return failure(fun, err)
+		return failedResult(fun, err)
 	}
 	var arg []any
 	if i < len(j.Args) {
@@ -44,17 +44,17 @@ func (d *dispatcher) run(ctx context.Context, e *modules.Env, j *job, i int) mod
 		Progress: func(item any) { j.progress.send(j, item) }})
 }
 
-// refuse says why a function may not be called from outside, or nothing. Only the minion's own configuration and data
+// refuseFunction says why a function may not be called from outside, or nothing. Only the minion's own configuration and data
 // decide; no master can lift it. The policy is asked again at every call that the function makes.
-func (d *dispatcher) refuse(ctx context.Context, l *link, fun string) error {
+func (d *dispatcher) refuseFunction(ctx context.Context, l *link, fun string) error {
 	if err := d.m.settings().policy.Refuse(modules.Execution, fun); err != nil {
 		return err
 	}
-	return d.blackout(ctx, l, fun)
+	return d.checkBlackout(ctx, l, fun)
 }
 
-// blackout is the operator's emergency stop by pillar or grain (salt/minion.py: _execute_job_function).
-func (d *dispatcher) blackout(ctx context.Context, l *link, fun string) error {
+// checkBlackout is the operator's emergency stop by pillar or grain (salt/minion.py: _execute_job_function).
+func (d *dispatcher) checkBlackout(ctx context.Context, l *link, fun string) error {
 	if fun == "saltutil.refresh_pillar" || fun == "saltutil.find_job" {
 		// The first ends a blackout; without the second a salt command does not learn that jobs still run.
 		return nil
@@ -98,8 +98,8 @@ func executors(wanted any, s *settings) (sudo bool, err error) {
 	return user != "", nil
 }
 
-// failure is the result of a call that was refused before it began.
-func failure(fun string, err error) modules.Result {
+// failedResult is the result of a call that was refused before it began.
+func failedResult(fun string, err error) modules.Result {
 	res := modules.Result{Retcode: 1, Out: "nested", Err: err, Return: err.Error()}
 	var usage *modules.UsageError
 	if errors.As(err, &usage) {

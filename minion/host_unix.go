@@ -9,8 +9,8 @@ import (
 
 const unixModes = true
 
-// alive tells whether a process exists.
-func alive(pid int) bool {
+// processAlive tells whether a process exists.
+func processAlive(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)
 }

@@ -5,7 +5,7 @@ import "os"
 const unixModes = false
 
 // alive tells whether a process exists.
-func alive(pid int) bool {
+func processAlive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
 		return false

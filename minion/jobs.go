@@ -64,9 +64,9 @@ type coming struct {
 	ended    bool           // it was told to end
 }
 
-// immediate tells whether a job needs no place and no record: it only answers what is so now, or acts on other jobs. It
+// runsAtOnce tells whether a job needs no place and no record: it only answers what is so now, or acts on other jobs. It
 // must work while everything else is stuck.
-func immediate(j *protocol.Job) bool {
+func runsAtOnce(j *protocol.Job) bool {
 	if j.Compound {
 		return false
 	}
@@ -79,12 +79,12 @@ func immediate(j *protocol.Job) bool {
 
 // hasEffects tells whether a job must be on the disk before it runs.
 func hasEffects(j *protocol.Job) bool {
-	return !immediate(j) && (j.Compound || j.Fun[0] != "test.ping")
+	return !runsAtOnce(j) && (j.Compound || j.Fun[0] != "test.ping")
 }
 
-// urgent tells whether a job gets a place at once even when there is none.
-func urgent(j *protocol.Job) bool {
-	if immediate(j) {
+// isUrgent tells whether a job gets a place at once even when there is none.
+func isUrgent(j *protocol.Job) bool {
+	if runsAtOnce(j) {
 		return true
 	}
 	if j.Compound {
@@ -110,22 +110,22 @@ func (m *Minion) startJob(l *link, master string, pj protocol.Job) {
 		m.log.Debug("Dropping a job that was taken on before", "jid", jid)
 		return
 	}
-	entry := journal.Entry{JID: jid, Master: master, At: m.now(), Job: m.brief(pj)}
+	entry := journal.Entry{JID: jid, Master: master, At: m.now(), Job: m.briefJob(pj)}
 	if m.journal.Seen(jid) {
-		m.finish(j)
+		m.finishJob(j)
 		m.log.Debug("Dropping a job that has run before", "jid", jid)
 		return
 	}
-	m.jobs.line(j, m.places(), m.log.Warn)
+	m.jobs.waitInLine(j, m.jobPlaces(), m.log.Warn)
 	m.wg.Go(func() {
-		defer m.finish(j)
+		defer m.finishJob(j)
 		// Counted before it runs: after a crash at any later point the job is reported, not repeated.
 		first, err := m.journal.Begin(entry, hasEffects(&pj))
 		if !first {
 			m.log.Debug("Dropping a job that has run before", "jid", jid)
 			j.cancel(errSignal)
 			if m.jobs.admit(j) {
-				m.jobs.leave(m.places())
+				m.jobs.leave(m.jobPlaces())
 			}
 			return
 		}
@@ -138,17 +138,17 @@ func (m *Minion) startJob(l *link, master string, pj protocol.Job) {
 		case j.ctx.Err() == nil:
 			m.runJob(j)
 		case admitted:
-			m.jobs.leave(m.places())
+			m.jobs.leave(m.jobPlaces())
 			fallthrough
 		default:
-			m.interrupted(j)
+			m.returnInterrupted(j)
 		}
 	})
 }
 
-// brief is what a report of an interrupted job needs, see journalArgs.
-func (m *Minion) brief(pj protocol.Job) map[string]any {
-	b := map[string]any{"fun": pj.FunValue(), "arg": journalArgs(pj, m.dispatch.compiled)}
+// briefJob is what a report of an interrupted job needs, see journalArgs.
+func (m *Minion) briefJob(pj protocol.Job) map[string]any {
+	b := map[string]any{"fun": pj.FunValue(), "arg": journalArgs(pj, m.dispatch.compiledDefs)}
 	for _, k := range []string{"user", "metadata", "master_id"} {
 		if v, ok := pj.Raw[k]; ok {
 			b[k] = v
@@ -157,8 +157,8 @@ func (m *Minion) brief(pj protocol.Job) map[string]any {
 	return b
 }
 
-// places is how many jobs may run at once: no more than there are descriptors for.
-func (m *Minion) places() int {
+// jobPlaces is how many jobs may run at once: no more than there are descriptors for.
+func (m *Minion) jobPlaces() int {
 	if n := m.settings().integer("process_count_max", -1); n > 0 {
 		return runcmd.Places(n)
 	}
@@ -181,12 +181,12 @@ func (t *jobTable) add(j *job) bool {
 			j.cancel(errSignal)
 		}
 	}
-	t.tell()
+	t.wakeWaiters()
 	return true
 }
 
-// announced notes that a job is going to be fetched. done is called when that is over; it is nil when the job is here already.
-func (t *jobTable) announced(pj protocol.Job) (done func()) {
+// addAnnounced notes that a job is going to be fetched. done is called when that is over; it is nil when the job is here already.
+func (t *jobTable) addAnnounced(pj protocol.Job) (done func()) {
 	jid := string(pj.JID)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -218,9 +218,9 @@ func (c *coming) describe() map[string]any {
 	return d
 }
 
-// expected describes the jobs that are being fetched, by job id. Who wants to know of all jobs asks this first: none is missed that is
+// expectedJobs describes the jobs that are being fetched, by job id. Who wants to know of all jobs asks this first: none is missed that is
 // taken on meanwhile.
-func (t *jobTable) expected() map[string]map[string]any {
+func (t *jobTable) expectedJobs() map[string]map[string]any {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := make(map[string]map[string]any, len(t.coming))
@@ -235,7 +235,7 @@ func (t *jobTable) endComing(jid string, sig int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.coming[jid]
-	if c != nil && ends(sig) {
+	if c != nil && endsProcess(sig) {
 		c.ended = true
 	}
 	return c != nil
@@ -245,22 +245,22 @@ func (t *jobTable) remove(j *job) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.running, string(j.JID))
-	t.tell()
+	t.wakeWaiters()
 }
 
-// tell tells who wants to know how many jobs there are. Its caller has the lock, so that the numbers come in order.
-func (t *jobTable) tell() {
+// wakeWaiters tells who wants to know how many jobs there are. Its caller has the lock, so that the numbers come in order.
+func (t *jobTable) wakeWaiters() {
 	if t.changed != nil {
 		t.changed(len(t.running))
 	}
 }
 
-// line gives the job a place, or the last one in the queue. Places are given in the order in which jobs came.
-func (t *jobTable) line(j *job, places int, warn func(string, ...any)) {
+// waitInLine gives the job a place, or the last one in the queue. Places are given in the order in which jobs came.
+func (t *jobTable) waitInLine(j *job, places int, warn func(string, ...any)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	j.ready = make(chan struct{})
-	if urgent(&j.Job) || t.active < places && len(t.queue) == 0 {
+	if isUrgent(&j.Job) || t.active < places && len(t.queue) == 0 {
 		t.active++
 		close(j.ready)
 		return
@@ -357,17 +357,17 @@ var (
 	errSignal   = modules.Errorf("the job was cancelled by a signal")
 )
 
-func (m *Minion) finish(j *job) {
+func (m *Minion) finishJob(j *job) {
 	j.cancel(nil)
 	m.jobs.remove(j)
 	close(j.finished)
 }
 
-// interrupted answers for a job that never got a place.
-func (m *Minion) interrupted(j *job) {
+// returnInterrupted answers for a job that never got a place.
+func (m *Minion) returnInterrupted(j *job) {
 	ret := m.emptyReturn(j)
 	ret.Return, ret.Retcode, ret.Success, ret.Out = "ERROR: "+context.Cause(j.ctx).Error(), int64(1), false, "nested"
-	m.deliver(j, ret)
+	m.deliverReturn(j, ret)
 }
 
 // runJob runs an admitted job and sends its return.
@@ -378,16 +378,16 @@ func (m *Minion) runJob(j *job) {
 	if hasEffects(&j.Job) {
 		proc = m.writeProc(j)
 	}
-	if m.settings().truth("grains_refresh_pre_exec", false) && !immediate(&j.Job) {
+	if m.settings().truth("grains_refresh_pre_exec", false) && !runsAtOnce(&j.Job) {
 		if err := m.refreshGrains(j.ctx); err != nil {
 			m.log.Warn("Cannot refresh grains before a job", "jid", jid, "err", err)
 		}
 	}
 	failpoint("running")
-	ret, silent := m.execute(j)
+	ret, silent := m.executeJob(j)
 	failpoint("ran")
 	j.returning.Store(true)
-	m.jobs.leave(m.places())
+	m.jobs.leave(m.jobPlaces())
 	j.progress.close()
 	m.dropOrderFiles(j.Carried().Files)
 	if proc != "" {
@@ -399,7 +399,7 @@ func (m *Minion) runJob(j *job) {
 		}
 		return
 	}
-	m.deliver(j, ret)
+	m.deliverReturn(j, ret)
 }
 
 // writeProc leaves the job where stock tools look for running ones.
@@ -407,7 +407,7 @@ func (m *Minion) writeProc(j *job) string {
 	data := maps.Clone(j.Raw)
 	data["pid"] = os.Getpid()
 	if _, ok := data["arg"]; ok && len(j.Args) > 0 {
-		data["arg"] = maskedArgs(j.Job, m.dispatch.compiled)
+		data["arg"] = maskedArgs(j.Job, m.dispatch.compiledDefs)
 	}
 	b, err := payload.Marshal(data)
 	path := filepath.Join(m.settings().cacheDir, "proc", string(j.JID))
@@ -437,13 +437,13 @@ func (m *Minion) emptyReturn(j *job) protocol.Return {
 	return ret
 }
 
-// execute runs the functions of a job. silent means that the job asked for no return.
-func (m *Minion) execute(j *job) (ret protocol.Return, silent bool) {
+// executeJob runs the functions of a job. silent means that the job asked for no return.
+func (m *Minion) executeJob(j *job) (ret protocol.Return, silent bool) {
 	ret = m.emptyReturn(j)
-	env := m.env(j.ctx, j.link, j)
-	defer func() { ret.FunArgs = maskedArgs(j.Job, m.dispatch.declared(env, j)) }()
+	env := m.jobEnvironment(j.ctx, j.link, j)
+	defer func() { ret.FunArgs = maskedArgs(j.Job, m.dispatch.declaredDefs(env, j)) }()
 	if !j.Compound {
-		res := m.dispatch.run(j.ctx, env, j, 0)
+		res := m.dispatch.runFunction(j.ctx, env, j, 0)
 		ret.Return, ret.Retcode, ret.Success, ret.Out = ordered.Result(res.Return, res.Ordered, res.Out), int64(res.Retcode), res.Success, res.Out
 		if rm, ok := res.Return.(map[string]any); ok {
 			no, _ := rm["__no_return__"].(bool)
@@ -456,7 +456,7 @@ func (m *Minion) execute(j *job) (ret protocol.Return, silent bool) {
 	returns, retcodes, success := make([]any, n), make([]any, n), make([]any, n)
 	byName := [3]map[string]any{{}, {}, {}}
 	for i, fun := range j.Fun {
-		res := m.dispatch.run(j.ctx, env, j, i)
+		res := m.dispatch.runFunction(j.ctx, env, j, i)
 		m.logResult(j, fun, res)
 		returns[i], success[i] = ordered.Result(res.Return, res.Ordered, res.Out), res.Success
 		byName[0][fun], byName[2][fun] = returns[i], res.Success
@@ -481,8 +481,8 @@ func (m *Minion) logResult(j *job, fun string, res modules.Result) {
 	}
 }
 
-// env is what one job, or a call without a job, sees. l is nil without a master.
-func (m *Minion) env(ctx context.Context, l *link, j *job) *modules.Env {
+// jobEnvironment is what one job, or a call without a job, sees. l is nil without a master.
+func (m *Minion) jobEnvironment(ctx context.Context, l *link, j *job) *modules.Env {
 	s := m.settings()
 	e := &modules.Env{ID: s.id, Clock: m.o.Clock, Log: m.log, Runner: m.o.Runner, Templates: m.o.Templates, Others: m.o.Others,
 		MasterHost: m.o.MasterHost, Policy: s.policy, Functions: m.o.Registry,
@@ -513,7 +513,7 @@ func (m *Minion) env(ctx context.Context, l *link, j *job) *modules.Env {
 		}
 		e.Files = l.files()
 		e.Match = func(tgtType string, tgt any, delimiter string) (bool, error) {
-			return l.match(ctx, tgtType, tgt, delimiter)
+			return l.matchTarget(ctx, tgtType, tgt, delimiter)
 		}
 	}
 	return e

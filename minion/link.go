@@ -104,7 +104,7 @@ func (l *link) run(ctx context.Context) error {
 		}
 	}
 	for l.ctx.Err() == nil {
-		s, err := l.establish(l.ctx, false)
+		s, err := l.establishSession(l.ctx, false)
 		if err != nil {
 			if l.ctx.Err() != nil || errors.Is(err, errUnresolvable) {
 				return nil
@@ -112,21 +112,21 @@ func (l *link) run(ctx context.Context) error {
 			return err
 		}
 		if err := l.serve(l.ctx, s); err != nil {
-			l.leave(s, err)
+			l.leaveMaster(s, err)
 		}
 	}
 	return nil
 }
 
-// leave gives the current master up.
-func (l *link) leave(s *session, why error) {
+// leaveMaster gives the current master up.
+func (l *link) leaveMaster(s *session, why error) {
 	l.setSession(nil)
 	s.dial.Close()
 	switch {
 	case errors.Is(why, errLost):
 		l.log.Info("Connection to master " + s.name + " lost")
 		l.moveToEnd(s.master)
-		if len(l.masters()) > 1 {
+		if len(l.masterList()) > 1 {
 			l.log.Info("Trying to tune in to next master from master-list")
 		}
 	case errors.Is(why, errFailback):
@@ -150,14 +150,14 @@ func (l *link) moveToEnd(a master) {
 	}
 }
 
-func (l *link) masters() []master {
+func (l *link) masterList() []master {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.list)
 }
 
-// replace changes the list of masters of a failover link.
-func (l *link) replace(list []master) {
+// replaceMasters changes the list of masters of a failover link.
+func (l *link) replaceMasters(list []master) {
 	l.mu.Lock()
 	l.home, l.list = list, slices.Clone(list)
 	gone := l.sess != nil && !slices.Contains(list, l.sess.master)
@@ -245,7 +245,7 @@ func (l *link) setState(st State, err error) {
 		l.m.tellBus(next, before)
 	}
 	if !same {
-		l.m.report(next)
+		l.m.reportStatus(next)
 	}
 }
 

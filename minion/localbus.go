@@ -115,7 +115,7 @@ func (m *Minion) localEvent(tag string, data map[string]any) {
 	case strings.HasPrefix(tag, "pillar_refresh"), strings.HasPrefix(tag, "grains_refresh"):
 		m.wg.Go(func() { m.refreshForBus(o) })
 	case strings.HasPrefix(tag, "manage_schedule"), strings.HasPrefix(tag, "manage_beacons"):
-		m.manage(tag, plain)
+		m.manageEvent(tag, plain)
 	case strings.HasPrefix(tag, "beacons_refresh"):
 		m.beacons.Refresh()
 	case strings.HasPrefix(tag, "fire_master"):
@@ -179,7 +179,7 @@ func (m *Minion) toMasters(load map[string]any) {
 			own[k] = v
 		}
 		m.wg.Go(func() {
-			_, err := l.request(m.ctx, own, l.daemonCall())
+			_, err := l.requestReply(m.ctx, own, l.daemonCall())
 			m.logFailed("forward an event to the master", err)
 		})
 	}
@@ -197,7 +197,7 @@ func (m *Minion) requestForBus(tag string, data map[string]any) {
 		if s := l.session(); s == nil || s.name != name && s.host != name {
 			continue
 		}
-		v, err := l.request(m.ctx, data, l.daemonCall())
+		v, err := l.requestReply(m.ctx, data, l.daemonCall())
 		if err != nil {
 			m.logFailed("make a request for a program", err)
 			answer["error"] = "timeout"

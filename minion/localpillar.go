@@ -35,7 +35,7 @@ func (l *link) localPillar(ctx context.Context) error {
 // compilePillar compiles the pillar of pillar_roots. Errors of single files are in it under _errors, as Salt has them.
 func (l *link) compilePillar(ctx context.Context, saltenv, pillarenv string, override *pyobj.Dict) (*pyobj.Dict, error) {
 	set := l.m.settings()
-	env := l.m.env(ctx, l, nil)
+	env := l.m.jobEnvironment(ctx, l, nil)
 	c := pillar.New(pillar.Options{Opts: set.options, Registry: l.m.o.Registry, Env: *env, Version: l.m.o.Version, Log: l.log})
 	r := pillar.Request{Override: override, ID: set.id, Grains: l.m.grains.get(ctx), GrainsOrder: l.m.grains.inOrder(), Saltenv: saltenv, Pillarenv: pillarenv}
 	fresh, err := c.Compile(context.WithValue(ctx, compiling{}, true), r)

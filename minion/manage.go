@@ -19,8 +19,8 @@ import (
 // manageWait is how long a salt-call waits for the daemon's answer, as in Salt (salt/modules/schedule.py).
 const manageWait = 30 * time.Second
 
-// manage does what an event that manages schedule or beacons asks for and gives the event that answers it.
-func (m *Minion) manage(tag string, data map[string]any) map[string]any {
+// manageEvent does what an event that manages schedule or beacons asks for and gives the event that answers it.
+func (m *Minion) manageEvent(tag string, data map[string]any) map[string]any {
 	switch {
 	case strings.HasPrefix(tag, "manage_schedule"):
 		return m.schedule.Manage(data)
@@ -37,7 +37,7 @@ func (a agent) Manage(ctx context.Context, tag string, data map[string]any, answ
 	m := a.m
 	if m.ctx != nil {
 		m.bus.bus.Publish(tag, data)
-		return m.manage(tag, data), true
+		return m.manageEvent(tag, data), true
 	}
 	if answer == "" {
 		return nil, m.fireLocal(tag, data)
@@ -58,7 +58,7 @@ func (a agent) Manage(ctx context.Context, tag string, data map[string]any, answ
 		return nil, false
 	}
 	defer c.Close()
-	if !m.heard(ctx, c) || !m.fireLocal(tag, data) {
+	if !m.serveBus(ctx, c) || !m.fireLocal(tag, data) {
 		return nil, false
 	}
 	for {
@@ -75,8 +75,8 @@ func (a agent) Manage(ctx context.Context, tag string, data map[string]any, answ
 // heardEvery is how often an event is fired until it comes back.
 const heardEvery = 200 * time.Millisecond
 
-// heard waits until the daemon has taken the connection on: what it fires before that is not seen, the answer neither.
-func (m *Minion) heard(ctx context.Context, c *ipc.Client) bool {
+// serveBus waits until the daemon has taken the connection on: what it fires before that is not seen, the answer neither.
+func (m *Minion) serveBus(ctx context.Context, c *ipc.Client) bool {
 	mark := "brine/" + rand.Text()
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})

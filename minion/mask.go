@@ -22,7 +22,7 @@ type secrecy func(p modules.Param) bool
 // journalArgs are the arguments of a job as the journal keeps them: besides secrets without the environment of programs, and long
 // texts cut.
 func journalArgs(pj protocol.Job, declared func(fun string) []*modules.Def) []any {
-	args := masked(pj, declared, func(p modules.Param) bool { return p.Secret || p.Name == "env" || p.Name == "environ" })
+	args := maskSecrets(pj, declared, func(p modules.Param) bool { return p.Secret || p.Name == "env" || p.Name == "environ" })
 	cut, _ := cutTexts(args).([]any)
 	return cut
 }
@@ -67,11 +67,11 @@ func cutText(s string) string {
 // maskedArgs are the arguments of a job as ArgValue has them, those of each function after a look at its declarations. No
 // declaration means that nothing is known, and everything is masked. Of a secret job nothing is left.
 func maskedArgs(pj protocol.Job, declared func(fun string) []*modules.Def) []any {
-	return masked(pj, declared, func(p modules.Param) bool { return p.Secret })
+	return maskSecrets(pj, declared, func(p modules.Param) bool { return p.Secret })
 }
 
-// masked is maskedArgs with a say in which parameters are secret.
-func masked(pj protocol.Job, declared func(fun string) []*modules.Def, secret secrecy) []any {
+// maskSecrets is maskedArgs with a say in which parameters are secret.
+func maskSecrets(pj protocol.Job, declared func(fun string) []*modules.Def, secret secrecy) []any {
 	args := make([][]any, len(pj.Args))
 	if pj.Secret() {
 		for i := range args {
@@ -98,13 +98,13 @@ func maskArgs(defs []*modules.Def, arg []any, secret secrecy) []any {
 	place := 0
 	for i, a := range arg {
 		out[i] = a
-		if name, _, ok := protocol.SplitKwarg(text(a)); ok {
+		if name, _, ok := protocol.SplitKwarg(textOf(a)); ok {
 			if secretName(defs, name, secret) {
 				out[i] = name + "=" + mask
 			}
 			continue
 		}
-		if m, ok := kwargs(a); ok {
+		if m, ok := kwargsOf(a); ok {
 			out[i] = maskKwargs(defs, m, secret)
 			continue
 		}
@@ -116,13 +116,13 @@ func maskArgs(defs []*modules.Def, arg []any, secret secrecy) []any {
 	return out
 }
 
-func text(v any) string {
+func textOf(v any) string {
 	s, _ := v.(string)
 	return s
 }
 
-// kwargs tells whether an argument is a map of keyword arguments.
-func kwargs(v any) (map[string]any, bool) {
+// kwargsOf tells whether an argument is a map of keyword arguments.
+func kwargsOf(v any) (map[string]any, bool) {
 	m := map[string]any{}
 	switch v := v.(type) {
 	case map[string]any:
@@ -178,9 +178,9 @@ func secretPlace(defs []*modules.Def, place int, secret secrecy) bool {
 	return len(defs) == 0
 }
 
-// compiled are the declarations that the program itself has for a function, of whichever module the host will use. It asks no
+// compiledDefs are the declarations that the program itself has for a function, of whichever module the host will use. It asks no
 // program of the host, since the job is not allowed yet.
-func (d *dispatcher) compiled(fun string) (defs []*modules.Def) {
+func (d *dispatcher) compiledDefs(fun string) (defs []*modules.Def) {
 	mod, name, _ := strings.Cut(fun, ".")
 	for _, m := range d.m.o.Registry.All() {
 		if m.Called() != mod {
@@ -195,11 +195,11 @@ func (d *dispatcher) compiled(fun string) (defs []*modules.Def) {
 	return defs
 }
 
-// declared are the declarations of the functions of a job that has run. A function that was refused is not looked for.
-func (d *dispatcher) declared(e *modules.Env, j *job) func(fun string) []*modules.Def {
+// declaredDefs are the declarations of the functions of a job that has run. A function that was refused is not looked for.
+func (d *dispatcher) declaredDefs(e *modules.Env, j *job) func(fun string) []*modules.Def {
 	return func(fun string) []*modules.Def {
-		if d.refuse(j.ctx, j.link, fun) != nil {
-			return d.compiled(fun)
+		if d.refuseFunction(j.ctx, j.link, fun) != nil {
+			return d.compiledDefs(fun)
 		}
 		if def, err := d.m.o.Registry.Lookup(fun, e); err == nil {
 			return []*modules.Def{def}

@@ -101,7 +101,7 @@ func TestFailoverSequences(t *testing.T) {
 			}
 			f.publish(jobMap(jidAt(jid), "test.ping", nil))
 			f.await("return", isReturn(jidAt(jid)))
-			if got := len(r.m.eachLink()[0].masters()); got != len(names) {
+			if got := len(r.m.eachLink()[0].masterList()); got != len(names) {
 				t.Fatalf("the list of masters shrank to %d", got)
 			}
 		}
@@ -184,9 +184,9 @@ func TestRandomMaster(t *testing.T) {
 					t.Fatal(err)
 				}
 				l := newLink(m, m.settings().masters)
-				l.shuffle(m.settings())
-				firsts[l.masters()[0].name]++
-				if len(l.masters()) != len(names) {
+				l.shuffleMasters(m.settings())
+				firsts[l.masterList()[0].name]++
+				if len(l.masterList()) != len(names) {
 					t.Fatal("masters are lost")
 				}
 				l.close()

@@ -115,7 +115,7 @@ func (m *Minion) openKeys() error {
 		m.key, err = m.store.Identity()
 	}
 	if err != nil {
-		return unusable(err)
+		return unusableConfig(err)
 	}
 	m.token = protocol.NewToken()
 	if m.tok, err = protocol.RequestToken(m.key); err != nil {
@@ -129,9 +129,9 @@ func (m *Minion) openKeys() error {
 	return nil
 }
 
-// unusable is the error of a directory or a key that a minion cannot start with. Its code is stock's: the number of the system's error where there
+// unusableConfig is the error of a directory or a key that a minion cannot start with. Its code is stock's: the number of the system's error where there
 // is one, which Python takes for "file exists" when a directory is a file.
-func unusable(err error) *ExitError {
+func unusableConfig(err error) *ExitError {
 	var number syscall.Errno
 	switch {
 	case errors.Is(err, keys.ErrUnsafe), errors.Is(err, os.ErrPermission):
@@ -197,7 +197,7 @@ func (m *Minion) openState() (unlock func(), err error) {
 	}
 	if err := m.openCache(); err != nil {
 		release()
-		return nil, unusable(err)
+		return nil, unusableConfig(err)
 	}
 	return func() {
 		if err := m.journal.Close(); err != nil {
@@ -248,8 +248,8 @@ func (m *Minion) closeLinks() {
 	}
 }
 
-// report tells the outside where a connection stands.
-func (m *Minion) report(st Status) {
+// reportStatus tells the outside where a connection stands.
+func (m *Minion) reportStatus(st Status) {
 	if m.o.OnState == nil {
 		return
 	}
@@ -299,7 +299,7 @@ func (m *Minion) relink(s *settings) {
 	}
 	if s.failover() {
 		for _, l := range m.eachLink() {
-			l.replace(s.masters)
+			l.replaceMasters(s.masters)
 		}
 		return
 	}
@@ -311,7 +311,7 @@ func (m *Minion) relink(s *settings) {
 		wanted[a.requestAddr()] = a
 	}
 	for _, l := range m.links {
-		addr := l.masters()[0].requestAddr()
+		addr := l.masterList()[0].requestAddr()
 		if _, ok := wanted[addr]; !ok {
 			l.quit()
 			continue

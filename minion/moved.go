@@ -45,7 +45,7 @@ func (l *link) watchName(ctx context.Context) *repeating {
 	if n := l.moves.Load(); n > 0 {
 		w.skip = min(1<<n, nameMaxSkips)
 	}
-	return repeat(backoff.Random(nameCheckMin, nameCheckMax), l.m.waitedFor(func() { w.check(ctx) }))
+	return repeatEvery(backoff.Random(nameCheckMin, nameCheckMax), l.m.waitedFor(func() { w.check(ctx) }))
 }
 
 // check looks the name up. It is left for the new address only if several look-ups agree and a master answers there.
@@ -121,7 +121,7 @@ func (l *link) checkKey(ctx context.Context, every time.Duration) {
 	if !l.connected() || time.Since(time.Unix(0, l.answered.Load())) < every {
 		return
 	}
-	if _, err := l.request(ctx, map[string]any{"cmd": "_file_envs", "id": l.m.ID()}, l.daemonCall()); err != nil && ctx.Err() == nil {
+	if _, err := l.requestReply(ctx, map[string]any{"cmd": "_file_envs", "id": l.m.ID()}, l.daemonCall()); err != nil && ctx.Err() == nil {
 		l.log.Debug("The master does not answer for this minion's key", "err", err)
 	}
 }

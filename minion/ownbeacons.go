@@ -19,8 +19,8 @@ type ownBeacons struct {
 	open map[string]bool  // guarded by mu; those that have looked
 }
 
-// find is the kind of a name, nil if there is none; reason tells why the host cannot use one that is there.
-func (o *ownBeacons) find(h *beacon.Host, name string) (k *beacon.Kind, reason string) {
+// findKind is the kind of a name, nil if there is none; reason tells why the host cannot use one that is there.
+func (o *ownBeacons) findKind(h *beacon.Host, name string) (k *beacon.Kind, reason string) {
 	m, reason := modules.FindIn(modules.KindBeacons, h.Env, name)
 	if m == nil || m.Def("beacon") == nil {
 		return nil, reason
@@ -43,7 +43,7 @@ func (o *ownBeacons) find(h *beacon.Host, name string) (k *beacon.Kind, reason s
 			return pytext.Truth(pair[0]), pytext.Str(pair[1])
 		},
 		Look: func(ctx context.Context, h *beacon.Host, config []any) ([]map[string]any, error) {
-			o.looked(beaconName(config), true)
+			o.noteLookup(beaconName(config), true)
 			v, err := o.call(ctx, h, m, "beacon", config)
 			if err != nil {
 				return nil, err
@@ -65,7 +65,7 @@ func (o *ownBeacons) find(h *beacon.Host, name string) (k *beacon.Kind, reason s
 					h.Logger().Debug("Failed to close a beacon", "beacon", name, "err", err)
 				}
 			}
-			o.looked(beaconName(config), false)
+			o.noteLookup(beaconName(config), false)
 		},
 	}, ""
 }
@@ -75,7 +75,7 @@ func (o *ownBeacons) names(h *beacon.Host) []string {
 	var list []string
 	for _, s := range modules.SourcesOf(modules.KindBeacons) {
 		for _, m := range s.Modules(h.Functions, h.Env) {
-			if k, _ := o.find(h, m.Called()); k != nil {
+			if k, _ := o.findKind(h, m.Called()); k != nil {
 				list = append(list, m.Called())
 			}
 		}
@@ -100,8 +100,8 @@ func (o *ownBeacons) call(ctx context.Context, h *beacon.Host, m *modules.Module
 	return m.Def(fun).Run(ctx, c)
 }
 
-// looked notes that a beacon is in use, or no more. With the last one the process ends.
-func (o *ownBeacons) looked(name string, inUse bool) {
+// noteLookup notes that a beacon is in use, or no more. With the last one the process ends.
+func (o *ownBeacons) noteLookup(name string, inUse bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if inUse {

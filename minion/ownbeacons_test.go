@@ -89,7 +89,7 @@ func TestOwnBeacons(t *testing.T) {
 					module = m
 				}
 			}
-			kind, _ := own.find(h, module)
+			kind, _ := own.findKind(h, module)
 			if kind == nil {
 				continue
 			}
@@ -123,7 +123,7 @@ func TestOwnBeacons(t *testing.T) {
 		f.Close()
 	}
 	for name := range own.open {
-		own.looked(name, false)
+		own.noteLookup(name, false)
 	}
 	if own.job != nil {
 		t.Error("the process of the beacons has not ended")

@@ -161,7 +161,7 @@ func (m *Minion) signInOnce(ctx context.Context, a master, hash string) SignInRe
 	defer dial.Close()
 	res, err := l.askSignIn(ctx, a, dial, m.settings().authTimeout)
 	if err == nil && res.Status == protocol.Accepted {
-		err = l.pinned(res)
+		err = l.checkPinned(res)
 	}
 	if rep.Err = err; err != nil {
 		return rep

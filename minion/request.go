@@ -34,13 +34,13 @@ func (l *link) daemonCall() call {
 	return call{timeout: func() time.Duration { return backoff.Random(set.returnMin, set.returnMax) }, tries: set.returnTries}
 }
 
-// request asks the master, with the timeouts and repetitions of Salt (salt/channel/client.py: AsyncReqChannel.send). The
+// requestReply asks the master, with the timeouts and repetitions of Salt (salt/channel/client.py: AsyncReqChannel.send). The
 // answer has passed every check.
-func (l *link) request(ctx context.Context, load map[string]any, c call) (any, error) {
+func (l *link) requestReply(ctx context.Context, load map[string]any, c call) (any, error) {
 	var last error
 	for range c.tries {
 		tctx, cancel := context.WithTimeout(ctx, c.timeout())
-		v, err := l.once(tctx, load, c)
+		v, err := l.requestOnce(tctx, load, c)
 		cancel()
 		if err == nil {
 			return v, nil
@@ -50,17 +50,17 @@ func (l *link) request(ctx context.Context, load map[string]any, c call) (any, e
 			break
 		}
 	}
-	l.suspect(last)
+	l.suspectMaster(last)
 	return nil, fmt.Errorf("cannot ask master for %v: %w", load["cmd"], last)
 }
 
-// once asks once, and once more with new keys when the old ones are not good any more.
-func (l *link) once(ctx context.Context, load map[string]any, c call) (any, error) {
+// requestOnce asks once, and once more with new keys when the old ones are not good any more.
+func (l *link) requestOnce(ctx context.Context, load map[string]any, c call) (any, error) {
 	s, err := l.wait(ctx)
 	if err != nil {
 		return nil, err
 	}
-	v, err := l.ask(ctx, s, load, c)
+	v, err := l.askMaster(ctx, s, load, c)
 	if err == nil {
 		l.answered.Store(time.Now().UnixNano())
 	}
@@ -73,10 +73,10 @@ func (l *link) once(ctx context.Context, load map[string]any, c call) (any, erro
 	if s, err = l.wait(ctx); err != nil {
 		return nil, err
 	}
-	return l.ask(ctx, s, load, c)
+	return l.askMaster(ctx, s, load, c)
 }
 
-func (l *link) ask(ctx context.Context, s *session, load map[string]any, c call) (any, error) {
+func (l *link) askMaster(ctx context.Context, s *session, load map[string]any, c call) (any, error) {
 	pack := s.requester.Pack
 	if c.sign {
 		pack = func(load map[string]any, now time.Time) (protocol.Envelope, string, error) {
@@ -108,9 +108,9 @@ func (l *link) ask(ctx context.Context, s *session, load map[string]any, c call)
 	return s.requester.OpenReply(v, nonce)
 }
 
-// suspect makes the publish connection anew when requests fail for lack of an answer: both ways lead to the same host, and
+// suspectMaster makes the publish connection anew when requests fail for lack of an answer: both ways lead to the same host, and
 // a subscriber alone cannot see that its peer is gone.
-func (l *link) suspect(err error) {
+func (l *link) suspectMaster(err error) {
 	if err == nil || !errors.Is(err, context.DeadlineExceeded) {
 		return
 	}
@@ -139,7 +139,7 @@ func (l *link) ping(ctx context.Context, s *session) error {
 func (l *link) fileRequest(ctx context.Context, load map[string]any, raw bool) (any, error) {
 	c := l.plainCall()
 	c.raw = raw
-	return l.request(ctx, load, c)
+	return l.requestReply(ctx, load, c)
 }
 
 // fire sends one event (salt/minion.py: _fire_master).
@@ -153,7 +153,7 @@ func (l *link) fire(ctx context.Context, tag string, data any, grains map[string
 		load["journal_id"] = l.m.journal.ID() // but for one that was sent before this journal began
 		load["fetch"] = true                  // and may announce jobs that others must not read
 	}
-	if _, err := l.request(ctx, load, l.daemonCall()); err != nil {
+	if _, err := l.requestReply(ctx, load, l.daemonCall()); err != nil {
 		return fmt.Errorf("cannot fire event %q: %w", tag, err)
 	}
 	return nil

@@ -31,7 +31,7 @@ func (m *Minion) sendToReturners(ctx context.Context, l *link, p *policy.Policy,
 	for _, s := range modules.SourcesOf(modules.KindReturners) {
 		r.AddSource(s)
 	}
-	env := m.env(ctx, l, nil)
+	env := m.jobEnvironment(ctx, l, nil)
 	env.Policy = p
 	for _, name := range names {
 		fun := name + ".returner"

@@ -20,8 +20,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// deliver makes sure that a job's return reaches its master: on disk first, then sent until acknowledged.
-func (m *Minion) deliver(j *job, ret protocol.Return) {
+// deliverReturn makes sure that a job's return reaches its master: on disk first, then sent until acknowledged.
+func (m *Minion) deliverReturn(j *job, ret protocol.Return) {
 	jid := string(j.JID)
 	load := ret.Load()
 	if j.degraded != nil {
@@ -58,7 +58,7 @@ func (m *Minion) deliver(j *job, ret protocol.Return) {
 	if s := j.link.session(); s == nil || !s.prompt {
 		backoff.Sleep(m.ctx, m.settings().returnAge-time.Since(j.received))
 	}
-	m.returns.send(m.ctx, item, load)
+	m.returns.sendItem(m.ctx, item, load)
 }
 
 // minReturnAge is how soon after its job was received a return may leave for a stock master; a master of ours says that it
@@ -130,7 +130,7 @@ func (m *Minion) reportInterrupted() {
 
 func immediateName(fun any) bool {
 	name, ok := fun.(string)
-	return ok && immediate(&protocol.Job{Fun: []string{name}})
+	return ok && runsAtOnce(&protocol.Job{Fun: []string{name}})
 }
 
 // interruptedReturn has the shape of a failed job.
@@ -171,21 +171,21 @@ type sender struct {
 // maxRefused is how often a return is sent to a master whose function for returns fails on it.
 const maxRefused = 3
 
-// send tries to deliver a return now. What fails is tried again later.
-func (q *sender) send(ctx context.Context, it *spool.Item, load map[string]any) {
-	if !q.claim(it) {
+// sendItem tries to deliver a return now. What fails is tried again later.
+func (q *sender) sendItem(ctx context.Context, it *spool.Item, load map[string]any) {
+	if !q.claimItem(it) {
 		return
 	}
-	err := q.deliver(ctx, it, load)
-	q.release(it)
+	err := q.deliverItem(ctx, it, load)
+	q.releaseItem(it)
 	if err != nil && ctx.Err() == nil {
 		q.m.log.Warn("The minion failed to return the job information for job "+it.JID+"; it will be tried again until the master "+
 			"has it", "jid", it.JID, "err", err)
-		q.later()
+		q.retryLater()
 	}
 }
 
-func (q *sender) claim(it *spool.Item) bool {
+func (q *sender) claimItem(it *spool.Item) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.flying[it] {
@@ -198,14 +198,14 @@ func (q *sender) claim(it *spool.Item) bool {
 	return true
 }
 
-func (q *sender) release(it *spool.Item) {
+func (q *sender) releaseItem(it *spool.Item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.flying, it)
 }
 
-// deliver sends a return once, with the repetitions of a request.
-func (q *sender) deliver(ctx context.Context, it *spool.Item, load map[string]any) error {
+// deliverItem sends a return once, with the repetitions of a request.
+func (q *sender) deliverItem(ctx context.Context, it *spool.Item, load map[string]any) error {
 	l := q.link(it.Master)
 	if l == nil {
 		return ErrNotConnected
@@ -219,7 +219,7 @@ func (q *sender) deliver(ctx context.Context, it *spool.Item, load map[string]an
 	}
 	c := l.daemonCall()
 	c.sign = q.m.settings().truth("minion_sign_messages", false)
-	answer, err := l.request(ctx, load, c)
+	answer, err := l.requestReply(ctx, load, c)
 	failpoint("sent")
 	if errors.Is(err, payload.ErrLimit) {
 		q.m.spool.Drop(it, err.Error())
@@ -227,11 +227,11 @@ func (q *sender) deliver(ctx context.Context, it *spool.Item, load map[string]an
 	}
 	if err != nil {
 		if q.tooLarge(ctx, l, it, err) {
-			return q.replace(ctx, l, it, load)
+			return q.replacePillar(ctx, l, it, load)
 		}
 		return err
 	}
-	if text, failed := answer.(string); failed && text == "" && !q.refused(it) {
+	if text, failed := answer.(string); failed && text == "" && !q.itemRefused(it) {
 		// The master's function raised: it may have stored the return or not.
 		return errors.New("the master failed to take the return")
 	}
@@ -253,27 +253,27 @@ func (q *sender) tooLarge(ctx context.Context, l *link, it *spool.Item, err erro
 		return false
 	}
 	s := l.session()
-	return s != nil && l.ping(ctx, s) == nil && q.refused(it)
+	return s != nil && l.ping(ctx, s) == nil && q.itemRefused(it)
 }
 
-// replace puts a short return in the place of one that the master cannot take. The whole one stays where
+// replacePillar puts a short return in the place of one that the master cannot take. The whole one stays where
 // saltutil.find_cached_job finds it.
-func (q *sender) replace(ctx context.Context, l *link, it *spool.Item, load map[string]any) error {
+func (q *sender) replacePillar(ctx context.Context, l *link, it *spool.Item, load map[string]any) error {
 	if err := q.m.writeCachedJob(it.JID, load); err != nil {
 		q.m.log.Warn("Cannot cache a return that is too large to be sent", "jid", it.JID, "err", err)
 	}
 	short := maps.Clone(load)
 	short["return"] = fmt.Sprintf("ERROR: the return of %d bytes is too large for the transport of the master; the minion keeps it in its job cache", it.Size())
 	short["retcode"], short["success"], short["out"] = int64(1), false, "nested"
-	if _, err := l.request(ctx, short, l.daemonCall()); err != nil {
+	if _, err := l.requestReply(ctx, short, l.daemonCall()); err != nil {
 		return err
 	}
 	q.m.spool.Done(it)
 	return nil
 }
 
-// refused counts a failure of the master on a return and tells whether it is time to give up.
-func (q *sender) refused(it *spool.Item) bool {
+// itemRefused counts a failure of the master on a return and tells whether it is time to give up.
+func (q *sender) itemRefused(it *spool.Item) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.tries[it]++
@@ -288,7 +288,7 @@ func (q *sender) refused(it *spool.Item) bool {
 func (q *sender) link(master string) *link {
 	var other *link
 	for _, l := range q.m.eachLink() {
-		for _, a := range l.masters() {
+		for _, a := range l.masterList() {
 			if a.name == master {
 				if l.session() == nil {
 					return nil
@@ -322,8 +322,8 @@ func (q *sender) kick() {
 	q.m.wg.Go(q.flush)
 }
 
-// later kicks after a while.
-func (q *sender) later() {
+// retryLater kicks after a while.
+func (q *sender) retryLater() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.timer != nil || q.active {
@@ -345,7 +345,7 @@ func (q *sender) flush() {
 	case again:
 		q.kick()
 	case failed:
-		q.later()
+		q.retryLater()
 	}
 }
 
@@ -356,11 +356,11 @@ func (q *sender) flushAll() (failed bool) {
 		if q.m.ctx.Err() != nil {
 			return false
 		}
-		if !q.claim(it) {
+		if !q.claimItem(it) {
 			continue
 		}
-		err := q.deliver(q.m.ctx, it, nil)
-		q.release(it)
+		err := q.deliverItem(q.m.ctx, it, nil)
+		q.releaseItem(it)
 		failed = failed || err != nil
 	}
 	return failed

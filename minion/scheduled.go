@@ -114,7 +114,7 @@ func (m *Minion) startScheduled(r schedule.Run) {
 	}
 	m.log.Info(fmt.Sprintf("Running scheduled job: %s with jid %s", r.Name, jid), "jid", string(jid))
 	m.wg.Go(func() {
-		defer m.finish(j)
+		defer m.finishJob(j)
 		m.runScheduled(j, r, args)
 	})
 }
@@ -180,7 +180,7 @@ func (m *Minion) runScheduled(j *job, r schedule.Run, args []any) {
 		}
 		m.sendToReturners(j.ctx, j.link, m.settings().policy, names, ret)
 	}
-	if def, err := m.o.Registry.Lookup(r.Fun, m.env(j.ctx, j.link, j)); err == nil && def.Out != "" {
+	if def, err := m.o.Registry.Lookup(r.Fun, m.jobEnvironment(j.ctx, j.link, j)); err == nil && def.Out != "" {
 		ret["out"] = def.Out
 	}
 	m.returnScheduled(j, ret, r.Job["return_job"], len(names) == 0)
@@ -195,14 +195,14 @@ func (m *Minion) callScheduled(j *job, args []any, keywords any) (modules.Result
 	kwargs, ok := keywords.(map[string]any)
 	switch {
 	case fun == "":
-		return failure(fun, errors.New("the job names no function")), 1
+		return failedResult(fun, errors.New("the job names no function")), 1
 	case keywords != nil && !ok:
-		return failure(fun, fmt.Errorf("kwargs is %s, not a dictionary", modules.TypeName(keywords))), 1
+		return failedResult(fun, fmt.Errorf("kwargs is %s, not a dictionary", modules.TypeName(keywords))), 1
 	}
-	if err := m.dispatch.refuse(j.ctx, j.link, fun); err != nil {
-		return failure(fun, err), 1
+	if err := m.dispatch.refuseFunction(j.ctx, j.link, fun); err != nil {
+		return failedResult(fun, err), 1
 	}
-	env := m.env(j.ctx, j.link, j)
+	env := m.jobEnvironment(j.ctx, j.link, j)
 	own := &modules.Context{}
 	res := m.o.Registry.Run(j.ctx, env, modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
 		Context: own, Progress: func(item any) { j.progress.send(j, item) }})
@@ -244,7 +244,7 @@ func (m *Minion) returnScheduled(j *job, ret map[string]any, wanted any, unretur
 			m.log.Error("Cannot return a scheduled job", "jid", string(j.JID), "err", err)
 			return
 		}
-		m.returns.send(m.ctx, item, load)
+		m.returns.sendItem(m.ctx, item, load)
 	}
 }
 

@@ -77,7 +77,7 @@ func (l *link) serve(ctx context.Context, s *session) error {
 			st := box.get()
 			if !st.Connected {
 				l.setState(Connecting, st.Err)
-				if !down && len(l.masters()) > 1 {
+				if !down && len(l.masterList()) > 1 {
 					lost.Reset(failoverGrace)
 				}
 				down = true
@@ -91,7 +91,7 @@ func (l *link) serve(ctx context.Context, s *session) error {
 			if !ok {
 				return errLost
 			}
-			r.receive(ctx, b)
+			r.receiveMessage(ctx, b)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func (l *link) onConnected(ctx context.Context, fresh, again bool) {
 	} else {
 		l.log.Info("Minion is ready to receive requests!")
 	}
-	l.m.wg.Go(func() { l.greet(ctx, first) })
+	l.m.wg.Go(func() { l.fireStart(ctx, first) })
 }
 
 // checkKeys signs in again within random_reauth_delay.
@@ -187,8 +187,8 @@ func (l *link) checkKeys(ctx context.Context) {
 
 func (l *link) masterName() string { return l.status().Master }
 
-// greet is what follows a sign-in: returns that wait, start events, pillar, mine.
-func (l *link) greet(ctx context.Context, first bool) {
+// fireStart is what follows a sign-in: returns that wait, start events, pillar, mine.
+func (l *link) fireStart(ctx context.Context, first bool) {
 	l.m.returns.kick()
 	l.m.wg.Go(func() { l.startEvents(ctx) })
 	if first || l.pillar.failed() {
@@ -236,8 +236,8 @@ type receiver struct {
 // publishLimits bound a publish before it is authenticated: arguments may carry whole files.
 var publishLimits = payload.Limits{Depth: 4, Elements: 64}
 
-// receive opens a publish and hands its job on. What does not pass is dropped and said.
-func (r *receiver) receive(ctx context.Context, b []byte) {
+// receiveMessage opens a publish and hands its job on. What does not pass is dropped and said.
+func (r *receiver) receiveMessage(ctx context.Context, b []byte) {
 	l := r.l
 	env, err := protocol.ParseEnvelope(b, publishLimits)
 	if err != nil {
@@ -248,19 +248,19 @@ func (r *receiver) receive(ctx context.Context, b []byte) {
 	if s == nil {
 		return
 	}
-	load, err := l.open(env, s)
+	load, err := l.openLoad(env, s)
 	if errors.Is(err, protocol.ErrReauth) {
 		if s = r.newKeys(ctx, s); s == nil {
 			return
 		}
-		load, err = l.open(env, s)
+		load, err = l.openLoad(env, s)
 	}
 	if err != nil {
 		l.log.Warn("Dropping a publish that cannot be verified", "master", s.name, "err", err)
 		return
 	}
 	r.rubbish = 0
-	l.accept(ctx, s, load)
+	l.acceptJob(ctx, s, load)
 }
 
 // heldFor bounds how long a publish under a new shared key waits for the sign-in, so that its answer is in time for a salt
@@ -293,9 +293,9 @@ func (r *receiver) newKeys(ctx context.Context, s *session) *session {
 	return l.session()
 }
 
-// open decrypts and verifies a publish. Whether it must be signed depends on sign_pub_messages and on whether this master
+// openLoad decrypts and verifies a publish. Whether it must be signed depends on sign_pub_messages and on whether this master
 // was ever seen to sign: every accepted minion knows the shared key and could forge what is not signed (CVE-2017-7893).
-func (l *link) open(env protocol.Envelope, s *session) (map[string]any, error) {
+func (l *link) openLoad(env protocol.Envelope, s *session) (map[string]any, error) {
 	policy := l.m.settings().signPolicy()
 	if policy == signNever {
 		env.Sig = nil
@@ -314,8 +314,8 @@ func (l *link) open(env protocol.Envelope, s *session) (map[string]any, error) {
 	return load, err
 }
 
-// accept decides about an authentic publish (salt/minion.py: _target_load, _handle_decoded_payload).
-func (l *link) accept(ctx context.Context, s *session, load map[string]any) {
+// acceptJob decides about an authentic publish (salt/minion.py: _target_load, _handle_decoded_payload).
+func (l *link) acceptJob(ctx context.Context, s *session, load map[string]any) {
 	job, err := protocol.ParseJob(load)
 	if err != nil {
 		l.log.Warn("Dropping a malformed job", "master", s.name, "err", err)
@@ -328,10 +328,10 @@ func (l *link) accept(ctx context.Context, s *session, load map[string]any) {
 	}
 	delete(job.Raw, "serial")
 	if l.matchesNow(job.TgtType) {
-		l.take(ctx, s, job)
+		l.takeJob(ctx, s, job)
 		return
 	}
-	l.m.wg.Go(func() { l.take(ctx, s, job) }) // the target may need grains or pillar that are still being fetched
+	l.m.wg.Go(func() { l.takeJob(ctx, s, job) }) // the target may need grains or pillar that are still being fetched
 }
 
 // matchesNow tells whether a target can be decided without waiting.
@@ -343,8 +343,8 @@ func (l *link) matchesNow(tgtType string) bool {
 	return l.m.grains.ready() && l.pillar.ready()
 }
 
-func (l *link) take(ctx context.Context, s *session, job protocol.Job) {
-	ok, err := l.match(ctx, job.TgtType, job.Tgt, job.Delimiter)
+func (l *link) takeJob(ctx context.Context, s *session, job protocol.Job) {
+	ok, err := l.matchTarget(ctx, job.TgtType, job.Tgt, job.Delimiter)
 	if err != nil {
 		l.log.Debug("A target does not apply", "jid", string(job.JID), "type", job.TgtType, "err", err)
 	}
@@ -352,32 +352,32 @@ func (l *link) take(ctx context.Context, s *session, job protocol.Job) {
 		return
 	}
 	if job.Announced() {
-		l.announced(ctx, s, job)
+		l.takeAnnounced(ctx, s, job)
 		return
 	}
-	l.begin(s, job)
+	l.beginJob(s, job)
 }
 
-// announced fetches a job that is not known yet. Until it is here it counts as one that waits.
-func (l *link) announced(ctx context.Context, s *session, job protocol.Job) {
+// takeAnnounced fetches a job that is not known yet. Until it is here it counts as one that waits.
+func (l *link) takeAnnounced(ctx context.Context, s *session, job protocol.Job) {
 	if l.m.journal.Seen(string(job.JID)) {
 		return
 	}
-	done := l.m.jobs.announced(job)
+	done := l.m.jobs.addAnnounced(job)
 	if done == nil {
 		return
 	}
 	l.m.wg.Go(func() {
 		defer done()
 		if !l.m.journal.Seen(string(job.JID)) { // else it was given by another master, and ended, just now
-			l.fetch(ctx, s, job.JID)
+			l.fetchJob(ctx, s, job.JID)
 		}
 	})
 }
 
-// fetch asks for a job that was announced only. One that cannot be had counts as never heard of: the master will ask what became of it.
-func (l *link) fetch(ctx context.Context, s *session, jid protocol.JID) {
-	v, err := l.request(ctx, map[string]any{"cmd": protocol.FetchCmd, "id": l.m.ID(), "jid": string(jid)}, l.plainCall())
+// fetchJob asks for a job that was announced only. One that cannot be had counts as never heard of: the master will ask what became of it.
+func (l *link) fetchJob(ctx context.Context, s *session, jid protocol.JID) {
+	v, err := l.requestReply(ctx, map[string]any{"cmd": protocol.FetchCmd, "id": l.m.ID(), "jid": string(jid)}, l.plainCall())
 	var job protocol.Job
 	if err == nil {
 		load, _ := payload.Map(v)
@@ -393,11 +393,11 @@ func (l *link) fetch(ctx context.Context, s *session, jid protocol.JID) {
 		}
 		return
 	}
-	l.begin(s, job)
+	l.beginJob(s, job)
 }
 
-// begin takes a job on.
-func (l *link) begin(s *session, job protocol.Job) {
+// beginJob takes a job on.
+func (l *link) beginJob(s *session, job protocol.Job) {
 	if job.User != "" {
 		// guard: CVE-2015-6918,CVE-2015-6941,CVE-2021-25284 TestT7SecretsAreNotLogged instead: l.log.Info(fmt.Sprint("Executing command ", job.Raw))
 		l.log.Info(fmt.Sprintf("User %s Executing command %v with jid %s", job.User, job.FunValue(), job.JID), "jid", string(job.JID))

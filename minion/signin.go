@@ -35,15 +35,15 @@ type verdicts struct {
 	unresolved                      int
 }
 
-// establish signs in at the first master that accepts, trying for ever. With once it is salt-call: one round, and a key that
+// establishSession signs in at the first master that accepts, trying for ever. With once it is salt-call: one round, and a key that
 // waits for acceptance is an error.
-func (l *link) establish(ctx context.Context, once bool) (*session, error) {
+func (l *link) establishSession(ctx context.Context, once bool) (*session, error) {
 	set := l.m.settings()
-	l.shuffle(set)
+	l.shuffleMasters(set)
 	retry := backoff.Backoff{Base: set.span("recon_default", 1000, time.Millisecond), Max: set.span("recon_max", 10000, time.Millisecond)}
 	wait, lookups, rounds := set.acceptWait, 0, 0
 	for {
-		s, v, err := l.round(ctx)
+		s, v, err := l.signinRound(ctx)
 		if err != nil || s != nil {
 			return s, err
 		}
@@ -55,13 +55,13 @@ func (l *link) establish(ctx context.Context, once bool) (*session, error) {
 			return nil, l.callFailed(v)
 		}
 		if v.rejected > 0 && v.pending+v.full+v.failed == 0 && !set.truth("rejected_retry", false) && l.lastHope() {
-			return nil, l.rejected(ctx)
+			return nil, l.keyRejected(ctx)
 		}
 		if v.unresolved > 0 && v.unresolved == v.failed {
 			lookups++
 			if n, limited := set.options["retry_dns_count"]; limited && n != nil && lookups > set.integer("retry_dns_count", 0) {
 				l.log.Error(fmt.Sprintf("Master address: '%s' could not be resolved. Invalid or unresolveable address. "+
-					"Set 'master' value in minion config.", l.masters()[0].name))
+					"Set 'master' value in minion config.", l.masterList()[0].name))
 				return nil, errUnresolvable
 			}
 		}
@@ -69,7 +69,7 @@ func (l *link) establish(ctx context.Context, once bool) (*session, error) {
 		if v.pending+v.rejected+v.full > 0 {
 			pause = wait
 			l.log.Info(fmt.Sprintf("Waiting %v seconds before retry.", wait.Seconds()))
-			if limit := cmp.Or(set.acceptWaitMax, l.patience(v, set)); wait < limit {
+			if limit := cmp.Or(set.acceptWaitMax, l.signinPatience(v, set)); wait < limit {
 				wait = min(wait*2, max(limit, wait))
 			}
 			// A little spread, lest a whole fleet asks in step.
@@ -83,7 +83,7 @@ func (l *link) establish(ctx context.Context, once bool) (*session, error) {
 			if v.permanent {
 				pause = max(pause, backoff.Random(wait/2, wait))
 			}
-			if len(l.masters()) > 1 {
+			if len(l.masterList()) > 1 {
 				l.log.Error("No master could be reached or all masters denied the minion's connection attempt.")
 			}
 		}
@@ -93,8 +93,8 @@ func (l *link) establish(ctx context.Context, once bool) (*session, error) {
 	}
 }
 
-// shuffle is option random_master. With failback the first of the list stays the first.
-func (l *link) shuffle(set *settings) {
+// shuffleMasters is option random_master. With failback the first of the list stays the first.
+func (l *link) shuffleMasters(set *settings) {
 	if !set.truth("random_master", false) && !set.truth("master_shuffle", false) {
 		return
 	}
@@ -113,9 +113,9 @@ func (l *link) shuffle(set *settings) {
 // revokedWaitMax is the longest pause between the sign-ins of a minion that was revoked.
 const revokedWaitMax = 5 * time.Minute
 
-// patience is how far the pauses between sign-ins grow where acceptance_wait_time_max does not say so. A new minion's do not, as stock's: an operator
+// signinPatience is how far the pauses between sign-ins grow where acceptance_wait_time_max does not say so. A new minion's do not, as stock's: an operator
 // is about to accept it. One that was accepted before, or whose join token did not help, was revoked: there nobody waits for it.
-func (l *link) patience(v verdicts, set *settings) time.Duration {
+func (l *link) signinPatience(v verdicts, set *settings) time.Duration {
 	if v.pending+v.rejected > 0 && (l.welcome.Load() || set.text("join_token", "")+set.text("join_token_file", "") != "") {
 		return revokedWaitMax
 	}
@@ -141,10 +141,10 @@ func (l *link) lastHope() bool {
 	return true
 }
 
-// round asks each master once.
-func (l *link) round(ctx context.Context) (*session, verdicts, error) {
+// signinRound asks each master once.
+func (l *link) signinRound(ctx context.Context) (*session, verdicts, error) {
 	var v verdicts
-	list := l.masters()
+	list := l.masterList()
 	for _, a := range list {
 		if ctx.Err() != nil {
 			return nil, v, ctx.Err()
@@ -169,13 +169,13 @@ func (l *link) round(ctx context.Context) (*session, verdicts, error) {
 			l.welcome.Store(true)
 			return s, v, nil
 		default:
-			l.count(&v, status)
+			l.countVerdict(&v, status)
 		}
 	}
 	return nil, v, nil
 }
 
-func (l *link) count(v *verdicts, status protocol.SigninStatus) {
+func (l *link) countVerdict(v *verdicts, status protocol.SigninStatus) {
 	set := l.m.settings()
 	switch status {
 	case protocol.Pending:
@@ -202,8 +202,8 @@ const rejectedText = "The Salt Master has rejected this minion's public key!\nTo
 	"for this minion on the Salt Master and restart this minion.\nOr restart the Salt Master in open mode to clean out the " +
 	"keys. The Salt Minion will now exit."
 
-// rejected ends the minion, after a pause that keeps a service manager from starting it all over at once.
-func (l *link) rejected(ctx context.Context) error {
+// keyRejected ends the minion, after a pause that keeps a service manager from starting it all over at once.
+func (l *link) keyRejected(ctx context.Context) error {
 	l.m.critical(rejectedText, "delete", "salt-key -d "+l.m.ID(), "fingerprint", l.ownFinger())
 	if !backoff.Sleep(ctx, backoff.Random(rejectedPauseMin, rejectedPauseMax)) {
 		return ctx.Err()
@@ -316,8 +316,8 @@ func (l *link) signIn(ctx context.Context, a master, dial transport.Requester) (
 	defer l.contact.Store(nil)
 	var last error
 	for range tries {
-		res, err := l.attempt(ctx, a, dial, set.authTimeout)
-		if err == nil || !retryable(err) || ctx.Err() != nil {
+		res, err := l.attemptSignin(ctx, a, dial, set.authTimeout)
+		if err == nil || !isRetryable(err) || ctx.Err() != nil {
 			return res, err
 		}
 		last = err
@@ -328,19 +328,19 @@ func (l *link) signIn(ctx context.Context, a master, dial transport.Requester) (
 	return protocol.SigninResult{}, fmt.Errorf("cannot sign in to master %q: %w", a.name, last)
 }
 
-// retryable tells whether the same question may get another answer.
-func retryable(err error) bool {
+// isRetryable tells whether the same question may get another answer.
+func isRetryable(err error) bool {
 	var exit *ExitError
 	return !errors.As(err, &exit) && !errors.Is(err, protocol.ErrBadReply) && !errors.Is(err, protocol.ErrAlgorithm)
 }
 
-// attempt is one sign-in. Nothing is kept of a reply that fails any check.
-func (l *link) attempt(ctx context.Context, a master, dial transport.Requester, timeout time.Duration) (protocol.SigninResult, error) {
+// attemptSignin is one sign-in. Nothing is kept of a reply that fails any check.
+func (l *link) attemptSignin(ctx context.Context, a master, dial transport.Requester, timeout time.Duration) (protocol.SigninResult, error) {
 	began := time.Now()
 	res, err := l.askSignIn(ctx, a, dial, timeout)
 	l.log.Debug("Sign-in attempt", "master", a.name, "addr", a.requestAddr(), "answer", res.Status.String(), "ms", time.Since(began).Milliseconds(), "key", keyFinger(res.MasterKey), "err", err)
 	if err == nil && res.Status == protocol.Accepted {
-		err = l.trust(a, res)
+		err = l.trustMaster(a, res)
 	}
 	return res, err
 }
@@ -356,7 +356,7 @@ func keyFinger(k *crypt.PublicKey) string {
 
 // askSignIn sends one sign-in request and checks the reply.
 func (l *link) askSignIn(ctx context.Context, a master, dial transport.Requester, timeout time.Duration) (protocol.SigninResult, error) {
-	sign, err := l.signer(ctx, a)
+	sign, err := l.signinFor(ctx, a)
 	if err != nil {
 		return protocol.SigninResult{}, err
 	}
@@ -381,8 +381,8 @@ func (l *link) askSignIn(ctx context.Context, a master, dial transport.Requester
 	return sign.Reply(v)
 }
 
-// signer prepares a sign-in: which key the master must have, and how it may prove another one.
-func (l *link) signer(ctx context.Context, a master) (*protocol.Signin, error) {
+// signinFor prepares a sign-in: which key the master must have, and how it may prove another one.
+func (l *link) signinFor(ctx context.Context, a master) (*protocol.Signin, error) {
 	set := l.m.settings()
 	s := &protocol.Signin{ID: set.id, Key: l.m.key, EncAlgo: set.encAlgo, SigAlgo: set.sigAlgo, ClearToken: l.m.token,
 		OpenMode: set.truth("open_mode", false), VerifyPubkeySign: set.truth("verify_master_pubkey_sign", false),
@@ -423,10 +423,10 @@ func (l *link) signer(ctx context.Context, a master) (*protocol.Signin, error) {
 	return s, nil
 }
 
-// trust compares an accepted master's key with master_finger and then caches it.
-func (l *link) trust(a master, res protocol.SigninResult) error {
+// trustMaster compares an accepted master's key with master_finger and then caches it.
+func (l *link) trustMaster(a master, res protocol.SigninResult) error {
 	set := l.m.settings()
-	if err := l.pinned(res); err != nil {
+	if err := l.checkPinned(res); err != nil {
 		return err
 	}
 	l.m.keyMu.Lock()
@@ -458,8 +458,8 @@ func (l *link) trust(a master, res protocol.SigninResult) error {
 	return nil
 }
 
-// pinned compares an accepted master's key with master_finger.
-func (l *link) pinned(res protocol.SigninResult) error {
+// checkPinned compares an accepted master's key with master_finger.
+func (l *link) checkPinned(res protocol.SigninResult) error {
 	set := l.m.settings()
 	if finger := set.text("master_finger", ""); finger != "" {
 		have, err := res.MasterKey.Fingerprint(set.text("hash_type", "sha256"))
@@ -519,7 +519,7 @@ func (l *link) reauth(ctx context.Context, old *session) error {
 	if err != nil {
 		var exit *ExitError
 		if errors.As(err, &exit) || errors.Is(err, protocol.ErrBadReply) {
-			l.logFailure(old.master, err, len(l.masters()))
+			l.logFailure(old.master, err, len(l.masterList()))
 			l.signedOut(err)
 		}
 		return err

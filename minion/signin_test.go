@@ -110,7 +110,7 @@ func TestRevokedBacksOff(t *testing.T) {
 			}
 			l := r.m.eachLink()[0]
 			for v, want := range map[verdicts]time.Duration{{pending: 1}: revokedWaitMax, {rejected: 1}: revokedWaitMax, {full: 1}: 0, {failed: 1}: 0} {
-				if got := l.patience(v, r.m.settings()); got != want {
+				if got := l.signinPatience(v, r.m.settings()); got != want {
 					t.Errorf("%s: accepted, then %+v: %v", name, v, got)
 				}
 			}

@@ -31,7 +31,7 @@ func (l *link) startupStates(ctx context.Context) {
 	case "top":
 		fun, arg = "state.top", []any{set.options["top_file"]}
 	}
-	e := l.m.env(ctx, l, nil)
+	e := l.m.jobEnvironment(ctx, l, nil)
 	jid := string(l.m.jids.Next(l.m.now()))
 	res := l.m.o.Registry.Run(ctx, e, modules.Request{Fun: fun, JID: jid, Args: arg})
 	l.m.returnInternal(ctx, l, fun, arg, res)
@@ -52,7 +52,7 @@ func (l *link) tellShipped(ctx context.Context) {
 	if files == nil {
 		return
 	}
-	e := l.m.env(ctx, l, nil)
+	e := l.m.jobEnvironment(ctx, l, nil)
 	var kinds []string
 	for _, k := range owncode.Kinds() {
 		kinds = append(kinds, k.Name)
@@ -97,7 +97,7 @@ func startupFailure(fun, jid string, res modules.Result) map[string]any {
 		out["comment"] = shorten(text)
 		return out
 	}
-	sorting.Stable(names, func(a, b string) int { return order(states[a]) - order(states[b]) })
+	sorting.Stable(names, func(a, b string) int { return orderOf(states[a]) - orderOf(states[b]) })
 	failed := make([]any, 0, min(len(names), maxFailedStates))
 	for _, name := range names[:min(len(names), maxFailedStates)] {
 		s := states[name].(map[string]any)
@@ -108,8 +108,8 @@ func startupFailure(fun, jid string, res modules.Result) map[string]any {
 	return out
 }
 
-// order is when a state ran.
-func order(v any) int {
+// orderOf is when a state ran.
+func orderOf(v any) int {
 	s, _ := v.(map[string]any)
 	n, _ := s["__run_num__"].(int64)
 	return int(n)

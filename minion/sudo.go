@@ -25,14 +25,14 @@ func viaSudo(ctx context.Context, e *modules.Env, s *settings, fun string, args 
 	}
 	cmd = append(cmd, "--", fun)
 	for _, a := range args {
-		cmd = append(cmd, argument(a))
+		cmd = append(cmd, argumentText(a))
 	}
 	for _, k := range slices.Sorted(maps.Keys(kwargs)) {
-		cmd = append(cmd, k+"="+argument(kwargs[k]))
+		cmd = append(cmd, k+"="+argumentText(kwargs[k]))
 	}
 	out, err := e.Cmd(ctx, modules.Command{Args: cmd})
 	if err != nil {
-		return failure(fun, err)
+		return failedResult(fun, err)
 	}
 	if out.ExitCode != 0 {
 		return modules.Result{Return: strings.TrimRight(string(out.Stderr), "\n"), Retcode: out.ExitCode}
@@ -45,19 +45,19 @@ func viaSudo(ctx context.Context, e *modules.Env, s *settings, fun string, args 
 		} `json:"local"`
 	}
 	if err := json.Unmarshal(out.Stdout, &reply); err != nil {
-		return failure(fun, modules.Errorf("cannot read what salt-call printed: %v", err))
+		return failedResult(fun, modules.Errorf("cannot read what salt-call printed: %v", err))
 	}
 	var ret any
 	if len(reply.Local.Return) > 0 {
 		if ret, err = pyjson.Parse(reply.Local.Return); err != nil {
-			return failure(fun, modules.Errorf("cannot read what salt-call printed: %v", err))
+			return failedResult(fun, modules.Errorf("cannot read what salt-call printed: %v", err))
 		}
 	}
 	return modules.Result{Return: ret, Retcode: reply.Local.Retcode, Success: reply.Local.Retcode == 0, Out: reply.Local.Out}
 }
 
-// argument is a value as salt-call reads it back from its command line.
-func argument(v any) string {
+// argumentText is a value as salt-call reads it back from its command line.
+func argumentText(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v

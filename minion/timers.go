@@ -27,7 +27,7 @@ type repeating struct {
 	stopped bool        // guarded by mu
 }
 
-func repeat(every time.Duration, run func()) *repeating {
+func repeatEvery(every time.Duration, run func()) *repeating {
 	r := &repeating{every: every, run: run}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +64,7 @@ func (t *timers) add(every time.Duration, run func()) {
 	run = t.m.waitedFor(run)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.list = append(t.list, repeat(every, run))
+	t.list = append(t.list, repeatEvery(every, run))
 }
 
 // waitedFor makes a timer's function one that Run waits for, and that is not begun once the minion stops.
@@ -126,7 +126,7 @@ func (m *Minion) mineUpdate(ctx context.Context) {
 		if l.session() == nil {
 			continue
 		}
-		e := m.env(ctx, l, nil)
+		e := m.jobEnvironment(ctx, l, nil)
 		if _, err := m.o.Registry.Lookup("mine.update", e); err != nil {
 			if modules.IsRefused(err) {
 				m.log.Warn("Unable to send mine data to master.", "err", err)
@@ -147,7 +147,7 @@ func (m *Minion) mineUpdate(ctx context.Context) {
 func (m *Minion) returnInternal(ctx context.Context, l *link, fun string, arg []any, res modules.Result) {
 	ret := protocol.Return{JID: protocol.JIDRequest, ID: m.ID(), Fun: fun, FunArgs: arg, Return: res.Return,
 		Retcode: int64(res.Retcode), Success: res.Success, Out: res.Out}
-	if _, err := l.request(ctx, ret.Load(), l.daemonCall()); err != nil && ctx.Err() == nil {
+	if _, err := l.requestReply(ctx, ret.Load(), l.daemonCall()); err != nil && ctx.Err() == nil {
 		m.log.Warn("Cannot return an internal job", "fun", fun, "err", err)
 	}
 }
@@ -168,17 +168,17 @@ func (w *watcher) stop() {
 func (l *link) watch(ctx context.Context) *watcher {
 	set := l.m.settings()
 	w := &watcher{name: l.watchName(ctx)}
-	w.key = repeat(backoff.Random(keyCheckMin, keyCheckMax), l.m.waitedFor(func() { l.checkKey(ctx, keyCheckMin/2) }))
+	w.key = repeatEvery(backoff.Random(keyCheckMin, keyCheckMax), l.m.waitedFor(func() { l.checkKey(ctx, keyCheckMin/2) }))
 	alive := set.span("master_alive_interval", 0, time.Second)
 	if alive > 0 {
-		w.alive = repeat(alive, l.m.waitedFor(func() { l.checkAlive(ctx) }))
+		w.alive = repeatEvery(alive, l.m.waitedFor(func() { l.checkAlive(ctx) }))
 	}
 	every := set.span("master_failback_interval", 0, time.Second)
 	if every == 0 {
 		every = alive
 	}
 	if set.failover() && set.truth("master_failback", false) && every > 0 {
-		w.failback = repeat(every, l.m.waitedFor(func() { l.checkFirst(ctx) }))
+		w.failback = repeatEvery(every, l.m.waitedFor(func() { l.checkFirst(ctx) }))
 	}
 	return w
 }
@@ -197,7 +197,7 @@ func (l *link) checkAlive(ctx context.Context) {
 		return
 	}
 	l.log.Warn("Master "+s.name+" does not answer", "err", err)
-	if len(l.masters()) > 1 {
+	if len(l.masterList()) > 1 {
 		l.leaveFor(errLost)
 		return
 	}

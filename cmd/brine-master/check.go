@@ -54,7 +54,7 @@ func runCheck(ctx context.Context, c *saltcli.Console, args []string) int {
 	if _, err := os.Stat(roster); err != nil {
 		roster = ""
 	}
-	report := check.Master(config, unsupported(config), roster)
+	report := check.Master(config, unsupportedOptions(config), roster)
 	host := &host.Host{}
 	runners, wheel := runner.NewClient(host), runner.NewWheel(host)
 	trees, err := program.CheckRoots(ctx, config, v.String("id"), v.String("grains_file"), reactorFiles(config), func(kind, fun string) bool {

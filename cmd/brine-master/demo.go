@@ -71,15 +71,15 @@ func runDemo(ctx context.Context, c *saltcli.Console, args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := demonstrate(ctx, c, v.String("log_level"), v.Bool("stay")); err != nil && ctx.Err() == nil {
+	if err := showMinions(ctx, c, v.String("log_level"), v.Bool("stay")); err != nil && ctx.Err() == nil {
 		fmt.Fprintf(c.Err, "The demonstration failed: %v\n", err)
 		return saltcli.ExitGeneric
 	}
 	return 0
 }
 
-// demonstrate runs the demonstration and leaves nothing behind.
-func demonstrate(ctx context.Context, c *saltcli.Console, level string, stay bool) (err error) {
+// showMinions runs the demonstration and leaves nothing behind.
+func showMinions(ctx context.Context, c *saltcli.Console, level string, stay bool) (err error) {
 	kept := &bytes.Buffer{} // saltlog writes one line at a time
 	o := saltlog.Options{Console: c.Err, ConsoleLevel: level, Name: "demo"}
 	if level == "" {
@@ -128,7 +128,7 @@ func demonstrate(ctx context.Context, c *saltcli.Console, level string, stay boo
 	if !stay {
 		return nil
 	}
-	d.invite()
+	d.inviteUser()
 	select {
 	case <-ctx.Done():
 		return nil
@@ -180,7 +180,7 @@ func (d *demo) startMaster(ctx context.Context) error {
 	}
 	// The same configuration file as a stand-alone master's, for the command line tools.
 	return writeConfig(filepath.Join(d.dir, "master"), [][2]string{
-		{"interface", "127.0.0.1"}, {"publish_port", port(m.PublishAddr())}, {"ret_port", port(m.RequestAddr())}, {"user", name},
+		{"interface", "127.0.0.1"}, {"publish_port", portOf(m.PublishAddr())}, {"ret_port", portOf(m.RequestAddr())}, {"user", name},
 		{"root_dir", d.dir}, {"pki_dir", filepath.Join(d.dir, "pki")}, {"cachedir", filepath.Join(d.dir, "cache")},
 		{"sock_dir", filepath.Join(d.dir, "run")}, {"log_file", filepath.Join(d.dir, "log")}, {"key_logfile", filepath.Join(d.dir, "log")},
 	})
@@ -189,7 +189,7 @@ func (d *demo) startMaster(ctx context.Context) error {
 // show goes through the demonstration.
 func (d *demo) show(ctx context.Context) error {
 	fmt.Fprintf(d.Out, "A master and %d minions are starting on 127.0.0.1; their files are in %s.\n", len(demoIDs()), d.dir)
-	if err := d.await(ctx, "salt/auth", func(e events.Event) string {
+	if err := d.awaitEvent(ctx, "salt/auth", func(e events.Event) string {
 		if e.Tag == "salt/auth" && e.Data["act"] == "pend" {
 			return e.Text("id")
 		}
@@ -203,7 +203,7 @@ func (d *demo) show(ctx context.Context) error {
 		func() error { return d.run(ctx, "Each minion has asked to be let in.", "salt-key", "-L") },
 		func() error { return d.run(ctx, "Accept their keys.", "salt-key", "-A", "-y") },
 		func() error {
-			return d.await(ctx, "salt/minion/*/start", func(e events.Event) string {
+			return d.awaitEvent(ctx, "salt/minion/*/start", func(e events.Event) string {
 				return strings.TrimSuffix(strings.TrimPrefix(e.Tag, "salt/minion/"), "/start")
 			})
 		},
@@ -273,9 +273,9 @@ func (d *demo) cat(path string) error {
 	return nil
 }
 
-// await reads the news until every minion was named by an event: from the beginning, since a minion may be quicker than the
+// awaitEvent reads the news until every minion was named by an event: from the beginning, since a minion may be quicker than the
 // step before.
-func (d *demo) await(ctx context.Context, what string, id func(events.Event) string) error {
+func (d *demo) awaitEvent(ctx context.Context, what string, id func(events.Event) string) error {
 	missing := map[string]bool{}
 	for _, id := range demoIDs() {
 		missing[id] = true
@@ -322,8 +322,8 @@ func shorten(s string, n int) string {
 	return s
 }
 
-// invite says how to go on from another terminal.
-func (d *demo) invite() {
+// inviteUser says how to go on from another terminal.
+func (d *demo) inviteUser() {
 	self, err := os.Executable()
 	if err != nil || slices.Contains(strings.Split(filepath.ToSlash(self), "/"), "exe") { // go run's temporary program
 		self = "go run ./cmd/brine-master"

@@ -33,7 +33,7 @@ func (d *demo) startMinion(ctx context.Context, id string) error {
 	path := filepath.Join(home, "minion")
 	if err := writeConfig(path, [][2]string{
 		{"id", id}, {"root_dir", home}, {"master", "127.0.0.1"}, {"acceptance_wait_time", "1"}, {"random_reauth_delay", "1"},
-		{"master_port", port(d.master.RequestAddr())}, {"publish_port", port(d.master.PublishAddr())},
+		{"master_port", portOf(d.master.RequestAddr())}, {"publish_port", portOf(d.master.PublishAddr())},
 	}); err != nil {
 		return err
 	}
@@ -87,8 +87,8 @@ func writeConfig(path string, options [][2]string) error {
 	return nil
 }
 
-// port is the number in an address.
-func port(a net.Addr) string {
+// portOf is the number in an address.
+func portOf(a net.Addr) string {
 	_, p, _ := net.SplitHostPort(a.String())
 	return p
 }

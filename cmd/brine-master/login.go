@@ -11,9 +11,9 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// credentials are the fields of a request of a user who logs in (--auth, --username, --password). nil means that the command
+// tokenOrLogin are the fields of a request of a user who logs in (--auth, --username, --password). nil means that the command
 // line has none.
-func credentials(p *saltcli.Program) (map[string]any, error) {
+func tokenOrLogin(p *saltcli.Program) (map[string]any, error) {
 	v := p.Values
 	auth := v.String("eauth")
 	if auth == "" {
@@ -27,7 +27,7 @@ func credentials(p *saltcli.Program) (map[string]any, error) {
 
 // login is credentials after --make-token: the token that the master gave for them.
 func login(ctx context.Context, p *saltcli.Program, cl *client.Client) (map[string]any, error) {
-	creds, err := credentials(p)
+	creds, err := tokenOrLogin(p)
 	if err != nil || creds == nil || !p.Values.Bool("mktoken") {
 		return creds, err
 	}

@@ -42,8 +42,8 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		MaxMinions: c.Int("max_minions"), KeepAESOnDelete: !c.Bool("rotate_aes_key"), PingOnRotate: c.Bool("ping_on_rotate"),
 		PublishSession: c.Duration("publish_session", time.Second), RequestTTL: c.Duration("request_server_ttl", time.Second),
 		MinimumVersion: minimumVersion(c, log), FIPS: c.Bool("fips_mode"), UniqueJID: c.Bool("unique_jid"),
-		KeepJobs: c.Duration("keep_jobs_seconds", time.Second), MaxJobs: c.Int("max_jobs"), MaxBytes: unbounded(c, "max_jobs_size"),
-		MaxUnordered:  unbounded(c, "max_unordered_size"),
+		KeepJobs: c.Duration("keep_jobs_seconds", time.Second), MaxJobs: c.Int("max_jobs"), MaxBytes: unboundedInt(c, "max_jobs_size"),
+		MaxUnordered:  unboundedInt(c, "max_unordered_size"),
 		MaxUnfinished: c.Int("max_unfinished"),
 		OrderLimits: content.Limits{Files: c.Int("max_order_files"), Bytes: int64(c.Int("max_order_size")) << 20,
 			Pillar: int64(c.Int("max_order_pillar")) << 10, Total: int64(c.Int("max_orders_size")) << 20},
@@ -51,13 +51,13 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		HashType: c.String("hash_type"), FileListCache: listCache(c), FileBufferSize: c.Int("file_buffer_size"),
 		FileRecv: c.Bool("file_recv"), FileRecvMaxSize: int64(c.Int("file_recv_max_size")) << 20,
 		Nodegroups: c.Map("nodegroups"),
-		Peer:       peers(c), PeerRun: rules(c, "peer_run"), MineGet: rules(c, "mine_get"),
+		Peer:       peerRules(c), PeerRun: ruleLists(c, "peer_run"), MineGet: ruleLists(c, "mine_get"),
 		NoKeyRevoke: !c.Bool("allow_minion_key_revoke"), NoMinionDataCache: !c.Bool("minion_data_cache"),
 		SigningAlgorithm: c.String("publish_signing_algorithm"),
 		Timeout:          c.Duration("timeout", time.Second), GatherTimeout: c.Duration("gather_job_timeout", time.Second),
 		LoopInterval: c.Duration("loop_interval", time.Second), PresenceEvents: c.Bool("presence_events"), NoAuthEvents: !c.Bool("auth_events"),
 		MasterOpts: minionVisible(c),
-		Local: &master.Local{SockDir: c.String("sock_dir"), Events: localmaster.EventSockets(c, ""), WriteBuffer: max(0, c.Int("ipc_write_buffer")), User: c.String("user"), ACL: acl(c), SudoACL: c.Bool("sudo_acl"), AnyHost: c.Bool("allow_remote_clients"),
+		Local: &master.Local{SockDir: c.String("sock_dir"), Events: localmaster.EventSockets(c, ""), WriteBuffer: max(0, c.Int("ipc_write_buffer")), User: c.String("user"), ACL: publisherACL(c), SudoACL: c.Bool("sudo_acl"), AnyHost: c.Bool("allow_remote_clients"),
 			DeniedUsers: blacklist.Strings("users"), DeniedFunctions: blacklist.Strings("modules"),
 			NoJobCache: !c.Bool("job_cache")},
 	}
@@ -85,7 +85,7 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 	if err := c.RefuseLocks(); err != nil {
 		return o, err
 	}
-	for _, name := range unsupported(c) {
+	for _, name := range unsupportedOptions(c) {
 		log.Warn("The option " + name + " is not supported by this master and has no effect")
 	}
 	return o, listenWith(c, &o)
@@ -149,17 +149,17 @@ func roots(c *conf.Config, name string) map[string][]string {
 	return out
 }
 
-// rules reads an option like peer_run: patterns of minions and lists of patterns of functions. Absent it is nil, which is not
+// ruleLists reads an option like peer_run: patterns of minions and lists of patterns of functions. Absent it is nil, which is not
 // the same as empty for mine_get.
-func rules(c *conf.Config, name string) map[string][]string {
+func ruleLists(c *conf.Config, name string) map[string][]string {
 	if len(c.Map(name)) == 0 {
 		return nil
 	}
 	return roots(c, name)
 }
 
-// peers reads peer: patterns of minions and what they may publish. As in stock, what is no list counts for nothing.
-func peers(c *conf.Config) map[string][]any {
+// peerRules reads peer: patterns of minions and what they may publish. As in stock, what is no list counts for nothing.
+func peerRules(c *conf.Config) map[string][]any {
 	out := map[string][]any{}
 	for id, v := range c.Map("peer") {
 		if list, ok := v.([]any); ok {
@@ -169,8 +169,8 @@ func peers(c *conf.Config) map[string][]any {
 	return out
 }
 
-// acl reads publisher_acl: users, or patterns of them, and what they may do.
-func acl(c *conf.Config) map[string][]any {
+// publisherACL reads publisher_acl: users, or patterns of them, and what they may do.
+func publisherACL(c *conf.Config) map[string][]any {
 	out := map[string][]any{}
 	for name, v := range c.Map("publisher_acl") {
 		rules, ok := v.([]any)
@@ -182,8 +182,8 @@ func acl(c *conf.Config) map[string][]any {
 	return out
 }
 
-// unbounded reads a size in MiB that has a default: 0 and less is no bound, which master.Options writes as -1.
-func unbounded(c *conf.Config, name string) int64 {
+// unboundedInt reads a size in MiB that has a default: 0 and less is no bound, which master.Options writes as -1.
+func unboundedInt(c *conf.Config, name string) int64 {
 	if _, set := c.Opts[name]; !set {
 		return 0
 	}
@@ -206,8 +206,8 @@ func minionVisible(c *conf.Config) map[string]any {
 	return out
 }
 
-// unsupported names the options that were set to something this master cannot do.
-func unsupported(c *conf.Config) []string {
+// unsupportedOptions names the options that were set to something this master cannot do.
+func unsupportedOptions(c *conf.Config) []string {
 	defaults := conf.MasterDefaults()
 	var out []string
 	for _, name := range []string{"engines", "order_masters", "syndic_master", "cluster_id",

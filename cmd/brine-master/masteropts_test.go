@@ -127,7 +127,7 @@ func TestTenants(t *testing.T) {
 		{"rest_cherrypy: {port: 1, tenants: [bob]}", "rest_cherrypy: tenants must be a map of names and tenants"},
 		{"rest_cherrypy: {port: 1, tenants: {bob: }}", "rest_cherrypy: tenants: <nil> of bob is no name of a tenant"},
 	} {
-		whose, err := tenants(load(t, c.text))
+		whose, err := tenantFinder(load(t, c.text))
 		got := ""
 		if err == nil && whose != nil {
 			got, err = whose(eauth.Token{Name: "bob"})

@@ -42,8 +42,8 @@ type masterMinion struct {
 	grains   func() map[string]any
 }
 
-// orchestrate gives a host the functions that orchestration needs. It does nothing before one of them is called.
-func orchestrate(h *host.Host, c *conf.Config, pillars *pillar.Roots, log *slog.Logger) *masterMinion {
+// newMasterMinion gives a host the functions that orchestration needs. It does nothing before one of them is called.
+func newMasterMinion(h *host.Host, c *conf.Config, pillars *pillar.Roots, log *slog.Logger) *masterMinion {
 	m := &masterMinion{conf: c, log: log, host: h, pillars: pillars}
 	m.grains = sync.OnceValue(func() map[string]any {
 		return grains.Gather(context.Background(), grains.Options{Opts: m.options(nil), Log: log, SaltVersion: version.Salt, Version: version.Brine()})
@@ -83,8 +83,8 @@ func (m *masterMinion) exec(ctx context.Context, q modules.Request) (any, error)
 	return res.Return, res.Err
 }
 
-// template renders a file that belongs to the master, not to a minion.
-func (m *masterMinion) template(ctx context.Context, t modules.Template) (any, error) {
+// renderTemplate renders a file that belongs to the master, not to a minion.
+func (m *masterMinion) renderTemplate(ctx context.Context, t modules.Template) (any, error) {
 	return m.registry().NewCall(m.env(), "template", "", nil).Template(ctx, t)
 }
 

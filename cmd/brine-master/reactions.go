@@ -7,9 +7,9 @@ import (
 	"github.com/brine-salt/brine/master/reactor"
 )
 
-// react follows the events of the master as the option reactor says, until ctx ends. Templates may call execution modules, which
+// startReactor follows the events of the master as the option reactor says, until ctx ends. Templates may call execution modules, which
 // run here, as this program's user.
-func (s *services) react(ctx context.Context) error {
+func (s *services) startReactor(ctx context.Context) error {
 	c, log := s.p.Conf, s.p.Log
 	o := reactor.Options{Master: s.master, ID: c.String("id"), Key: s.master.LocalKey(localmaster.User(c)), Renderer: c.String("renderer"),
 		Runner: s.runner, Wheel: s.wheel, Workers: c.Int("reactor_worker_threads"), Queue: c.Int("reactor_worker_hwm"), Log: log}
@@ -27,7 +27,7 @@ func (s *services) react(ctx context.Context) error {
 			return nil
 		}
 	}
-	o.Template, o.Caller = s.minion.template, s.minion.exec
+	o.Template, o.Caller = s.minion.renderTemplate, s.minion.exec
 	r, err := reactor.New(o)
 	if err != nil {
 		return err

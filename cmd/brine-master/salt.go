@@ -96,7 +96,7 @@ func (s *saltCmd) run(ctx context.Context) error {
 		maps.Copy(s.cmd.Kwargs, creds)
 		err = s.work(ctx)
 	}
-	if text, ok := s.explain(err); ok {
+	if text, ok := s.explainError(err); ok {
 		var refused *client.PublishError
 		if errors.As(err, &refused) {
 			return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: text + "\n"} // stock ends with an exception
@@ -115,7 +115,7 @@ func (s *saltCmd) readCommand() error {
 	if err != nil {
 		return err
 	}
-	args, err := words(s.Program)
+	args, err := commandWords(s.Program)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (s *saltCmd) readCommand() error {
 		!slices.ContainsFunc(rest, func(w string) bool { return strings.HasPrefix(w, "state_events=") }) {
 		rest = append(slices.Clone(rest), "state_events=True")
 	}
-	if s.cmd.Fun, s.cmd.Arg, err = command(s.Program, rest); err != nil {
+	if s.cmd.Fun, s.cmd.Arg, err = parseCommand(s.Program, rest); err != nil {
 		return err
 	}
 	s.cmd.Ret = s.Values.String("return")
@@ -154,13 +154,13 @@ func (s *saltCmd) kwargs() error {
 			s.cmd.Kwargs[field] = yaml.ParseValue(text)
 		}
 	}
-	_, err := credentials(s.Program) // what lacks is said before anybody is asked
+	_, err := tokenOrLogin(s.Program) // what lacks is said before anybody is asked
 	return err
 }
 
-// explain gives the text that stock prints, as if it were a result, for what can go wrong with a master. The exit code
+// explainError gives the text that stock prints, as if it were a result, for what can go wrong with a master. The exit code
 // is then 0, as stock's, unless the job is a batch, static or asynchronous.
-func (s *saltCmd) explain(err error) (string, bool) {
+func (s *saltCmd) explainError(err error) (string, bool) {
 	var refused *client.PublishError
 	var group *groupError
 	switch {
@@ -216,16 +216,16 @@ func (s *saltCmd) work(ctx context.Context) error {
 	}
 	switch {
 	case v.Bool("static"):
-		return s.static(ctx, size)
+		return s.runStatic(ctx, size)
 	case size != "":
-		return s.batch(ctx, size)
+		return s.runBatch(ctx, size)
 	case v.Bool("async"):
-		return s.async(ctx)
+		return s.publishOnly(ctx)
 	}
 	return s.wait(ctx)
 }
 
-func (s *saltCmd) async(ctx context.Context) error {
+func (s *saltCmd) publishOnly(ctx context.Context) error {
 	p, err := s.client.Publish(ctx, s.cmd)
 	jid := p.JID
 	if errors.Is(err, client.ErrNoMatch) {
@@ -242,8 +242,8 @@ func (s *saltCmd) noMatch() {
 	fmt.Fprintln(s.Out, "No minions matched the target. No command was sent, no jid was assigned.")
 }
 
-// nothing is how the program ends when no minion answered.
-func nothing() error {
+// noMinions is how the program ends when no minion answered.
+func noMinions() error {
 	return &saltcli.ExitError{Code: exitNothing, Text: "ERROR: No return received\n"}
 }
 
@@ -294,12 +294,12 @@ func (s *saltCmd) wait(ctx context.Context) error {
 		s.progress(ctx, r, sum)
 		fmt.Fprint(s.Out, sum.text())
 	case s.cmd.Fun == "sys.doc":
-		if err := s.docs(ctx, r); err != nil {
+		if err := s.showDocs(ctx, r); err != nil {
 			return err
 		}
 	default:
 		for ret := range r.Returns(ctx) {
-			if err := s.one(ret, sum); err != nil {
+			if err := s.printReturn(ret, sum); err != nil {
 				return err
 			}
 		}
@@ -319,12 +319,12 @@ func (s *saltCmd) wait(ctx context.Context) error {
 	return nil
 }
 
-// one shows one minion's return.
-func (s *saltCmd) one(ret client.Return, sum *summary) error {
-	if ret.Status != client.Returned && s.hidden(ret) {
+// printReturn shows one minion's return.
+func (s *saltCmd) printReturn(ret client.Return, sum *summary) error {
+	if ret.Status != client.Returned && s.isHidden(ret) {
 		return nil
 	}
-	text, out, code := s.value(ret), ret.Out, ret.Code()
+	text, out, code := s.shownValue(ret), ret.Out, ret.Code()
 	taken := false
 	if ret.Status != client.Returned {
 		text, out, code = lostText(ret), "no_return", saltcli.ExitGeneric
@@ -342,16 +342,16 @@ func (s *saltCmd) one(ret client.Return, sum *summary) error {
 	return s.print.Print(map[string]any{ret.ID: text}, out, code)
 }
 
-// value is what a minion returned, for the outputter that shows it.
-func (s *saltCmd) value(ret client.Return) any {
+// shownValue is what a minion returned, for the outputter that shows it.
+func (s *saltCmd) shownValue(ret client.Return) any {
 	if s.print.InOrder(ret.Out) {
 		return ret.Ordered
 	}
 	return ret.Value
 }
 
-// hidden says whether a lost minion is passed over: by --hide-timeout without --verbose, and if it is a syndic.
-func (s *saltCmd) hidden(ret client.Return) bool {
+// isHidden says whether a lost minion is passed over: by --hide-timeout without --verbose, and if it is a syndic.
+func (s *saltCmd) isHidden(ret client.Return) bool {
 	if isFile(filepath.Join(s.Conf.String("syndic_dir"), ret.ID)) {
 		return true
 	}
@@ -366,8 +366,8 @@ func lostText(ret client.Return) string {
 	return client.LostText(ret.JID)
 }
 
-// docs shows the documentation that any minion has, once for each function.
-func (s *saltCmd) docs(ctx context.Context, r *client.Run) error {
+// showDocs shows the documentation that any minion has, once for each function.
+func (s *saltCmd) showDocs(ctx context.Context, r *client.Run) error {
 	docs := map[string]any{}
 	answered := false
 	for ret := range r.Returns(ctx) {
@@ -430,7 +430,7 @@ func (s *saltCmd) show(v any, out string, code int) error {
 		return err
 	}
 	if l, ok := v.([]any); !conf.Truth(v) || ok && len(l) == 0 {
-		return nothing()
+		return noMinions()
 	}
 	return nil
 }

@@ -33,8 +33,8 @@ func targetType(p *saltcli.Program) (string, error) {
 	return tgtType, nil
 }
 
-// words completes the arguments of the command line: --doc and --preview-target stand for a function.
-func words(p *saltcli.Program) ([]string, error) {
+// commandWords completes the arguments of the command line: --doc and --preview-target stand for a function.
+func commandWords(p *saltcli.Program) ([]string, error) {
 	v, args := p.Values, slices.Clone(p.Values.Args)
 	if v.Bool("preview_target") {
 		args = append(args, "not_a_valid_command")
@@ -67,9 +67,9 @@ func splitList(tgt string) []string {
 	return strings.Fields(tgt)
 }
 
-// command reads function and arguments: one function, or several with commas between and their arguments behind
+// parseCommand reads function and arguments: one function, or several with commas between and their arguments behind
 // separators (salt/utils/parsers.py: SaltCMDOptionParser).
-func command(p *saltcli.Program, words []string) (fun any, arg []any, err error) {
+func parseCommand(p *saltcli.Program, words []string) (fun any, arg []any, err error) {
 	raw := cliargs.NoParse(p.Values.String("no_parse"))
 	if !strings.Contains(words[0], ",") {
 		return words[0], parseInput(words[1:], raw), nil

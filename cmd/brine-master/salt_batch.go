@@ -15,9 +15,9 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// batch runs the job on some minions at a time and shows each return with its job id and return code, as stock does in
+// runBatch runs the job on some minions at a time and shows each return with its job id and return code, as stock does in
 // this mode (salt/cli/batch.py).
-func (s *saltCmd) batch(ctx context.Context, size string) error {
+func (s *saltCmd) runBatch(ctx context.Context, size string) error {
 	highest := 0
 	var fail error
 	o := s.batchOptions(size)
@@ -40,7 +40,7 @@ func (s *saltCmd) batch(ctx context.Context, size string) error {
 		if ret.HasRetcode {
 			data = append(data, payload.Pair{Key: "retcode", Value: int64(ret.Code())})
 		}
-		data = append(data, payload.Pair{Key: "jid", Value: ret.JID}, payload.Pair{Key: ret.ID, Value: s.value(ret)})
+		data = append(data, payload.Pair{Key: "jid", Value: ret.JID}, payload.Pair{Key: ret.ID, Value: s.shownValue(ret)})
 		if err := s.print.Print(data, ret.Out, 0); err != nil {
 			fail = err
 		}
@@ -77,9 +77,9 @@ func (s *saltCmd) batchError(err error) error {
 	case errors.Is(err, client.ErrNoMatch):
 		s.noMatch()
 		fmt.Fprintln(s.Out, "No minions matched the target.")
-		return nothing()
+		return noMinions()
 	case errors.Is(err, client.ErrNoAnswer):
-		return nothing()
+		return noMinions()
 	case errors.As(err, &size):
 		fmt.Fprintln(s.Out, size.Error())
 		return exitWith(saltcli.ExitGeneric)
@@ -87,9 +87,9 @@ func (s *saltCmd) batchError(err error) error {
 	return err
 }
 
-// static collects all returns, through a batch, and shows them at the end in one piece. Stock leaves out the minions that did not return, without a
+// runStatic collects all returns, through a batch, and shows them at the end in one piece. Stock leaves out the minions that did not return, without a
 // word; here they are named on standard error, in the words of a batch, and the program fails.
-func (s *saltCmd) static(ctx context.Context, size string) error {
+func (s *saltCmd) runStatic(ctx context.Context, size string) error {
 	if size == "" {
 		size = "100%"
 	}
@@ -103,7 +103,7 @@ func (s *saltCmd) static(ctx context.Context, size string) error {
 	}
 	err := s.client.Batch(ctx, s.cmd, o, func(ret client.Return) {
 		if ret.Status == client.Returned {
-			all[ret.ID] = s.value(ret)
+			all[ret.ID] = s.shownValue(ret)
 		} else {
 			lost = append(lost, fmt.Sprintf("Minion '%s' failed to respond to job sent\n", ret.ID))
 		}

@@ -66,7 +66,7 @@ func (s *saltCmd) progress(ctx context.Context, r *client.Run, sum *summary) {
 	for ret := range r.Returns(ctx) {
 		code := ret.Code()
 		if ret.Status != client.Returned {
-			if s.hidden(ret) {
+			if s.isHidden(ret) {
 				continue
 			}
 			code = 1

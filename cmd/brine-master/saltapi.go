@@ -69,7 +69,7 @@ func openAPI(s *services) (*api, error) {
 	}
 	rest, err := restapi.New(restapi.Options{Master: s.master, Auth: s.auth, Runner: s.runner, Wheel: s.wheel,
 		Clients: clients, MaxBody: int64(o.Int("max_request_body_size")), OpenHooks: o.Bool("webhook_disable_auth"), Metrics: o.Bool("metrics"),
-		RequestRate: float64(o.Int("request_rate")), RequestBurst: float64(o.Int("request_burst")), OpenStats: o.Bool("stats_disable_auth"), Origins: o.Strings("cors_origin"), Addresses: addresses(o), Pages: restapi.Pages{App: o.String("app"), AppPath: o.String("app_path"),
+		RequestRate: float64(o.Int("request_rate")), RequestBurst: float64(o.Int("request_burst")), OpenStats: o.Bool("stats_disable_auth"), Origins: o.Strings("cors_origin"), Addresses: allowedAddresses(o), Pages: restapi.Pages{App: o.String("app"), AppPath: o.String("app_path"),
 			Static: o.String("static"), StaticPath: o.String("static_path"), Favicon: o.String("favicon")},
 		Timeout: c.Duration("rest_timeout", time.Second), Log: p.Log})
 	if err != nil {
@@ -83,8 +83,8 @@ func openAPI(s *services) (*api, error) {
 	return a, nil
 }
 
-// addresses are the rules of who may come from where.
-func addresses(o *conf.Config) restapi.Addresses {
+// allowedAddresses are the rules of who may come from where.
+func allowedAddresses(o *conf.Config) restapi.Addresses {
 	a := restapi.Addresses{Authorized: o.Strings("authorized_ips")}
 	if acl := o.Map("api_acl"); len(acl) > 0 {
 		users := &conf.Config{Opts: (&conf.Config{Opts: acl}).Map("users")}
@@ -103,8 +103,8 @@ const (
 	maxConnections, descriptorPart, addressPart = 4096, 16, 4
 )
 
-// limited bounds the connections of a listener for HTTP.
-func limited(ln net.Listener) net.Listener {
+// limitListener bounds the connections of a listener for HTTP.
+func limitListener(ln net.Listener) net.Listener {
 	n := max(addressPart, min(maxConnections, descriptors.Limit()/descriptorPart))
 	return restapi.Limit(ln, n, n/addressPart)
 }
@@ -130,7 +130,7 @@ func listenAPI(o *conf.Config) (net.Listener, error) {
 		if err != nil {
 			return nil, fmt.Errorf("rest_cherrypy: socket: %w", err)
 		}
-		return limited(ln), nil
+		return limitListener(ln), nil
 	}
 	return listenTCP("rest_cherrypy", o)
 }
@@ -158,7 +158,7 @@ func listenTCP(name string, o *conf.Config) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	ln = limited(ln)
+	ln = limitListener(ln)
 	if config != nil {
 		ln = tls.NewListener(ln, config)
 	}

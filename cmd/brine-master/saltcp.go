@@ -83,13 +83,13 @@ func (s *saltCp) run(ctx context.Context) error {
 	if err = s.resolve(); err != nil {
 		return err
 	}
-	send := s.plain
+	send := s.copyPlain
 	if s.Values.Bool("chunked") {
-		send = s.chunked
+		send = s.copyChunked
 	}
 	ret, err := send(ctx)
 	if err != nil {
-		if text, ok := s.explain(err); ok {
+		if text, ok := s.explainError(err); ok {
 			err = errors.New(text)
 		}
 		return err
@@ -108,9 +108,9 @@ func realPath(name string) string {
 	return name
 }
 
-// job runs a function on the target and gives what each minion returned, false for those that kept silent. none says that the
+// runJob runs a function on the target and gives what each minion returned, false for those that kept silent. none says that the
 // target is nobody.
-func (s *saltCp) job(ctx context.Context, fun string, arg ...any) (ret map[string]any, none bool, err error) {
+func (s *saltCp) runJob(ctx context.Context, fun string, arg ...any) (ret map[string]any, none bool, err error) {
 	s.cmd.Fun, s.cmd.Arg = fun, arg
 	r, err := s.client.Run(ctx, s.cmd, s.runOptions())
 	if errors.Is(err, client.ErrNoMatch) {
@@ -133,8 +133,8 @@ func (s *saltCp) job(ctx context.Context, fun string, arg ...any) (ret map[strin
 	return ret, len(ret) == 0, r.Err()
 }
 
-// plain sends whole text files in one job (cp.recv).
-func (s *saltCp) plain(ctx context.Context) (map[string]any, error) {
+// copyPlain sends whole text files in one job (cp.recv).
+func (s *saltCp) copyPlain(ctx context.Context) (map[string]any, error) {
 	files := map[string]any{}
 	for _, name := range s.src {
 		info, err := os.Stat(name)
@@ -158,7 +158,7 @@ func (s *saltCp) plain(ctx context.Context) (map[string]any, error) {
 		}
 		files[name] = string(b)
 	}
-	ret, _, err := s.job(ctx, "cp.recv", files, s.dest)
+	ret, _, err := s.runJob(ctx, "cp.recv", files, s.dest)
 	return ret, err
 }
 
@@ -201,8 +201,8 @@ func (t *tree) add(name string, depth int) error {
 	return nil
 }
 
-// remote is where a file or an empty directory goes.
-func (s *saltCp) remote(name string, intoDir bool) string {
+// remotePath is where a file or an empty directory goes.
+func (s *saltCp) remotePath(name string, intoDir bool) string {
 	if slices.Contains(s.src, name) {
 		if !intoDir {
 			return s.dest
@@ -225,8 +225,8 @@ func joinRemote(dir string, names ...string) string {
 	return dir + path.Join(names...)
 }
 
-// chunked sends files piece by piece, a job for each (cp.recv_chunked).
-func (s *saltCp) chunked(ctx context.Context) (map[string]any, error) {
+// copyChunked sends files piece by piece, a job for each (cp.recv_chunked).
+func (s *saltCp) copyChunked(ctx context.Context) (map[string]any, error) {
 	t := &tree{files: map[string]fs.FileMode{}}
 	for _, name := range s.src {
 		if err := t.add(name, 0); err != nil {
@@ -243,13 +243,13 @@ func (s *saltCp) chunked(ctx context.Context) (map[string]any, error) {
 		ret[id].(map[string]any)[file] = v
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.files)) {
-		if err := s.file(ctx, name, s.remote(name, intoDir), t.files[name], note); err != nil {
+		if err := s.sendFile(ctx, name, s.remotePath(name, intoDir), t.files[name], note); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range slices.Compact(t.empty) {
-		to := s.remote(name, intoDir)
-		got, _, err := s.job(ctx, "cp.recv_chunked", to, nil)
+		to := s.remotePath(name, intoDir)
+		got, _, err := s.runJob(ctx, "cp.recv_chunked", to, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -260,8 +260,8 @@ func (s *saltCp) chunked(ctx context.Context) (map[string]any, error) {
 	return ret, nil
 }
 
-// file sends one file and notes the first answer of each minion that is not true.
-func (s *saltCp) file(ctx context.Context, name, to string, mode fs.FileMode, note func(id, file string, v any)) error {
+// sendFile sends one file and notes the first answer of each minion that is not true.
+func (s *saltCp) sendFile(ctx context.Context, name, to string, mode fs.FileMode, note func(id, file string, v any)) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return fmt.Errorf("cannot copy: %w", err)
@@ -287,7 +287,7 @@ func (s *saltCp) file(ctx context.Context, name, to string, mode fs.FileMode, no
 		if err != nil {
 			return err
 		}
-		got, none, err := s.job(ctx, "cp.recv_chunked", to, piece, !first, zip, int64(pythonMode(mode)))
+		got, none, err := s.runJob(ctx, "cp.recv_chunked", to, piece, !first, zip, int64(pythonMode(mode)))
 		if err != nil || none {
 			return err
 		}

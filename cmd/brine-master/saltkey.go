@@ -76,7 +76,7 @@ func (k *saltKey) run(ctx context.Context) error {
 	if v.Bool("delete_all") && len(v.Args) > 0 {
 		return errors.New("Delete all takes no arguments. Use -d to delete specified keys")
 	}
-	if err := k.check(); err != nil {
+	if err := k.checkOptions(); err != nil {
 		return err
 	}
 	if v.String("eauth") == "" {
@@ -117,7 +117,7 @@ func (k *saltKey) run(ctx context.Context) error {
 	case "finger":
 		return k.finger(match)
 	}
-	return k.change(ctx, cmd, match)
+	return k.changeKeys(ctx, cmd, match)
 }
 
 // open opens the keys' store: with --eauth the master's wheel functions.
@@ -142,8 +142,8 @@ func (k *saltKey) open(ctx context.Context) (closer func() error, err error) {
 	return cl.Close, nil
 }
 
-// check refuses values that stock refuses.
-func (k *saltKey) check() error {
+// checkOptions refuses values that stock refuses.
+func (k *saltKey) checkOptions() error {
 	v := k.Values
 	if l := v.String("list"); l != "" && !slices.ContainsFunc([]string{"acc", "pre", "un", "rej", "den", "all"},
 		func(s string) bool { return strings.HasPrefix(l, s) }) {
@@ -220,8 +220,8 @@ func (k *saltKey) matches(pattern string) (map[keys.State][]string, error) {
 	return ret, nil
 }
 
-// each maps the keys that match to what f says about them.
-func (k *saltKey) each(match string, f func(keys.Key) (string, error)) (map[string]any, error) {
+// eachKey maps the keys that match to what f says about them.
+func (k *saltKey) eachKey(match string, f func(keys.Key) (string, error)) (map[string]any, error) {
 	found, err := k.matches(match)
 	if err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func (k *saltKey) each(match string, f func(keys.Key) (string, error)) (map[stri
 
 // print shows keys as they are stored: Salt keeps cleaned ones, without final newline.
 func (k *saltKey) print(match string) error {
-	ret, err := k.each(match, func(key keys.Key) (string, error) { return key.Text, nil })
+	ret, err := k.eachKey(match, func(key keys.Key) (string, error) { return key.Text, nil })
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (k *saltKey) print(match string) error {
 
 func (k *saltKey) finger(match string) error {
 	hash := k.Conf.String("hash_type")
-	ret, err := k.each(match, func(key keys.Key) (string, error) { return key.Fingerprint(hash) })
+	ret, err := k.eachKey(match, func(key keys.Key) (string, error) { return key.Fingerprint(hash) })
 	if err != nil {
 		return err
 	}
@@ -285,8 +285,8 @@ func (k *saltKey) finger(match string) error {
 	return k.show(ret)
 }
 
-// included says which states besides the pending one an action is about.
-func (k *saltKey) included(cmd string) []keys.State {
+// includedStates says which states besides the pending one an action is about.
+func (k *saltKey) includedStates(cmd string) []keys.State {
 	v := k.Values
 	states := []keys.State{keys.Pending}
 	add := func(st keys.State, on bool) {
@@ -308,14 +308,14 @@ type invalidKeyError struct{ id string }
 
 func (e *invalidKeyError) Error() string { return "Unable to accept invalid key for " + e.id + "." }
 
-// change accepts, rejects or deletes keys after asking.
-func (k *saltKey) change(ctx context.Context, cmd, match string) error {
+// changeKeys accepts, rejects or deletes keys after asking.
+func (k *saltKey) changeKeys(ctx context.Context, cmd, match string) error {
 	found, err := k.matches(match)
 	if err != nil {
 		return err
 	}
 	for st := range found {
-		if !slices.Contains(k.included(cmd), st) {
+		if !slices.Contains(k.includedStates(cmd), st) {
 			delete(found, st)
 		}
 	}
@@ -342,7 +342,7 @@ func (k *saltKey) change(ctx context.Context, cmd, match string) error {
 	changed, failed := 0, 0
 	for _, st := range order {
 		for _, id := range found[st] {
-			if err := k.one(cmd, id, st); err != nil {
+			if err := k.changeKey(cmd, id, st); err != nil {
 				fmt.Fprintf(k.Err, "%v\n", err)
 				if invalid := (*invalidKeyError)(nil); !errors.As(err, &invalid) { // which is no failure in stock
 					failed++
@@ -352,7 +352,7 @@ func (k *saltKey) change(ctx context.Context, cmd, match string) error {
 			changed++
 			fmt.Fprintf(k.Out, "Key for minion %s %s.\n", id, done)
 			if !k.remote {
-				k.fire(ctx, cmd, id)
+				k.fireEvent(ctx, cmd, id)
 			}
 		}
 	}
@@ -374,8 +374,8 @@ func (k *saltKey) change(ctx context.Context, cmd, match string) error {
 	return nil
 }
 
-// one changes a single key.
-func (k *saltKey) one(cmd, id string, st keys.State) error {
+// changeKey changes a single key.
+func (k *saltKey) changeKey(cmd, id string, st keys.State) error {
 	switch cmd {
 	case "accept":
 		key, err := k.store.Get(id, st)
@@ -432,8 +432,8 @@ func (k *saltKey) confirm(cmd string) (bool, error) {
 	return strings.HasPrefix(answer, "y"), nil
 }
 
-// fire tells a running master. None running is no error.
-func (k *saltKey) fire(ctx context.Context, act, id string) {
+// fireEvent tells a running master. None running is no error.
+func (k *saltKey) fireEvent(ctx context.Context, act, id string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	err := ipc.Fire(ctx, localmaster.EventSockets(k.Conf, ""), "salt/key", map[string]any{"result": true, "act": act, "id": id})

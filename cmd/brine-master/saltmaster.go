@@ -216,7 +216,7 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 		}
 		defer cancel()
 		go daemon.Shrink(ctx)
-		if err := services.react(ctx); err != nil {
+		if err := services.startReactor(ctx); err != nil {
 			m.Close()
 			return err
 		}

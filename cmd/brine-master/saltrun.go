@@ -96,7 +96,7 @@ func (s *saltRun) run(ctx context.Context) (int, error) {
 	}
 	q.User, _ = localmaster.UserNames(s.Conf, s.Env)
 	if v.Bool("async") {
-		return 0, s.async(q)
+		return 0, s.runAsync(q)
 	}
 	return s.show(c, c.Call(ctx, q), q.Fun)
 }
@@ -115,12 +115,12 @@ func (s *saltRun) asUser(ctx context.Context) (int, error) {
 	f := client.FunctionCall{Kind: "runner", Fun: v.Args[0]}
 	f.Args, f.Kwargs = cliargs.ParseOrdered(v.Args[1:], cliargs.NoParse(v.String("no_parse")))
 	if f.Login, err = login(ctx, s.Program, cl); err != nil {
-		return 0, s.refused(err)
+		return 0, s.refusedRun(err)
 	}
 	if v.Bool("async") {
 		_, tag, err := cl.Start(ctx, f)
 		if err != nil {
-			return 0, s.refused(err)
+			return 0, s.refusedRun(err)
 		}
 		s.Log.Warn(asyncText + tag)
 		return 0, nil
@@ -132,15 +132,15 @@ func (s *saltRun) asUser(ctx context.Context) (int, error) {
 		res.Return = "'" + f.Fun + "' is not available."
 		res.Ordered = res.Return
 	case err != nil:
-		return 0, s.refused(err)
+		return 0, s.refusedRun(err)
 	case failed:
 		res.Retcode = int(code)
 	}
 	return s.show(nil, res, f.Fun)
 }
 
-// refused is the end of a command whose log-in failed, or whose master is not there.
-func (s *saltRun) refused(err error) error {
+// refusedRun is the end of a command whose log-in failed, or whose master is not there.
+func (s *saltRun) refusedRun(err error) error {
 	if refusedLogin(err) {
 		s.Log.Error(loginFailed)
 		return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: err.Error() + "\n"}
@@ -219,8 +219,8 @@ func (s *saltRun) docs(c *runner.Client) {
 	}
 }
 
-// async starts the same run in the background.
-func (s *saltRun) async(q runner.Request) error {
+// runAsync starts the same run in the background.
+func (s *saltRun) runAsync(q runner.Request) error {
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("cannot start the runner: %w", err)
@@ -320,7 +320,7 @@ func (s *saltRun) open(h *runnerHost) error {
 	}
 	h.Print = func(line string) { fmt.Fprintln(s.Out, line) }
 	h.Progress = s.progress
-	orchestrate(&h.Host, c, pillars, s.Log)
+	newMasterMinion(&h.Host, c, pillars, s.Log)
 	return nil
 }
 

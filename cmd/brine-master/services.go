@@ -53,7 +53,7 @@ func newServices(p *saltcli.Program) (*services, error) {
 		}
 	}
 	match := func(tgtType string, tgt any) ([]string, error) { return s.master.Match(tgtType, tgt) }
-	tenant, err := tenants(c)
+	tenant, err := tenantFinder(c)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +66,8 @@ func newServices(p *saltcli.Program) (*services, error) {
 	return s, nil
 }
 
-// tenants reads whose users are (tenants, an option of ours below rest_cherrypy). Without it nobody is of a tenant.
-func tenants(c *conf.Config) (func(eauth.Token) (string, error), error) {
+// tenantFinder reads whose users are (tenants, an option of ours below rest_cherrypy). Without it nobody is of a tenant.
+func tenantFinder(c *conf.Config) (func(eauth.Token) (string, error), error) {
 	o := &conf.Config{Opts: c.Map("rest_cherrypy")}
 	if _, set := o.Opts["tenants"]; !set {
 		return nil, nil
@@ -99,7 +99,7 @@ func (s *services) join(m *master.Master) {
 	host.Timeout, host.Gather = c.Duration("timeout", time.Second), c.Duration("gather_job_timeout", time.Second)
 	host.PillarTop = s.pillars.Top
 	host.Key = m.LocalKey(localmaster.User(c))
-	s.minion = orchestrate(host, c, s.pillars, s.p.Log)
+	s.minion = newMasterMinion(host, c, s.pillars, s.p.Log)
 	s.master, s.runner, s.wheel = m, runner.NewClient(host), runner.NewWheel(host)
 }
 

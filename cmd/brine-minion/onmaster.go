@@ -34,8 +34,8 @@ var _ modules.MasterHost = masterHere{}
 // functionLimit is how long a wheel function may take. Runners take as long as their job may.
 const functionLimit = 5 * time.Minute
 
-// load reads the master's configuration anew, which may change at any time.
-func (h masterHere) load() (*conf.Config, error) {
+// loadConfig reads the master's configuration anew, which may change at any time.
+func (h masterHere) loadConfig() (*conf.Config, error) {
 	c, err := conf.LoadMasterWith(filepath.Join(filepath.Dir(h.confFile), "master"), conf.Options{TolerateIncludes: true, Getenv: h.env})
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration of the master on this host: %w", err)
@@ -45,16 +45,16 @@ func (h masterHere) load() (*conf.Config, error) {
 
 // Fire implements modules.MasterHost.
 func (h masterHere) Fire(ctx context.Context, tag string, data map[string]any) error {
-	c, err := h.load()
+	c, err := h.loadConfig()
 	if err != nil {
 		return err
 	}
 	return ipc.Fire(ctx, localmaster.EventSockets(c, ""), tag, ordered.ToWire(data).(map[string]any))
 }
 
-// connect makes a client of the master, which has so long for an answer; 0 is the usual time.
-func (h masterHere) connect(timeout time.Duration) (*client.Client, *conf.Config, error) {
-	c, err := h.load()
+// connectMaster makes a client of the master, which has so long for an answer; 0 is the usual time.
+func (h masterHere) connectMaster(timeout time.Duration) (*client.Client, *conf.Config, error) {
+	c, err := h.loadConfig()
 	if err != nil {
 		return nil, nil, modules.Errorf("%v", err)
 	}
@@ -74,7 +74,7 @@ func (h masterHere) connect(timeout time.Duration) (*client.Client, *conf.Config
 
 // Run implements modules.MasterHost.
 func (h masterHere) Run(ctx context.Context, q modules.MasterJob, each func(modules.MasterAnswer)) error {
-	cl, c, err := h.connect(0)
+	cl, c, err := h.connectMaster(0)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (h masterHere) Run(ctx context.Context, q modules.MasterJob, each func(modu
 	}
 	r, err := cl.Run(ctx, job, o)
 	if err != nil {
-		return h.failure(ctx, err)
+		return h.explainFailure(ctx, err)
 	}
 	defer r.Close()
 	for ret := range r.Returns(ctx) {
@@ -104,11 +104,11 @@ func (h masterHere) Run(ctx context.Context, q modules.MasterJob, each func(modu
 			each(modules.MasterAnswer{ID: ret.ID, Failed: true})
 		}
 	}
-	return h.failure(ctx, r.Err())
+	return h.explainFailure(ctx, r.Err())
 }
 
-// failure is an error of a client for modules.
-func (h masterHere) failure(ctx context.Context, err error) error {
+// explainFailure is an error of a client for modules.
+func (h masterHere) explainFailure(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.Is(err, client.ErrNoMatch):
 		return nil
@@ -123,7 +123,7 @@ func (h masterHere) failure(ctx context.Context, err error) error {
 
 // Call implements modules.MasterHost.
 func (h masterHere) Call(ctx context.Context, q modules.MasterCall) (map[string]any, error) {
-	cl, _, err := h.connect(functionLimit)
+	cl, _, err := h.connectMaster(functionLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (h masterHere) Call(ctx context.Context, q modules.MasterCall) (map[string]
 		if ctx.Err() == nil && errors.Is(err, client.ErrNoFunction) {
 			return nil, &modules.NotAvailableError{Fun: q.Fun}
 		}
-		return nil, h.failure(ctx, err)
+		return nil, h.explainFailure(ctx, err)
 	}
 	return data, nil
 }

@@ -56,7 +56,7 @@ func (c *Client) Batch(ctx context.Context, cmd Command, o BatchOptions, each fu
 	if _, err := BatchSize(o.Size, 1); err != nil {
 		return err
 	}
-	up, down, err := c.ping(ctx, cmd, o.RunOptions)
+	up, down, err := c.pingTargets(ctx, cmd, o.RunOptions)
 	if err != nil {
 		return err
 	}
@@ -72,14 +72,14 @@ func (c *Client) Batch(ctx context.Context, cmd Command, o BatchOptions, each fu
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	b := &batch{c: c, cmd: cmd, o: o, todo: up, size: size, ret: make(chan Return), done: make(chan error)}
-	err = b.run(ctx, each)
+	err = b.runBatch(ctx, each)
 	cancel()
 	b.drain()
 	return err
 }
 
-// ping finds out who is there.
-func (c *Client) ping(ctx context.Context, cmd Command, o RunOptions) (up, down []string, err error) {
+// pingTargets finds out who is there.
+func (c *Client) pingTargets(ctx context.Context, cmd Command, o RunOptions) (up, down []string, err error) {
 	r, err := c.Run(ctx, Command{Fun: "test.ping", Tgt: cmd.Tgt, TgtType: cmd.TgtType, Kwargs: cmd.Kwargs}, o)
 	if err != nil {
 		return nil, nil, err
@@ -112,13 +112,13 @@ type batch struct {
 	resting []time.Time // when slots become free again
 }
 
-func (b *batch) run(ctx context.Context, each func(Return)) error {
+func (b *batch) runBatch(ctx context.Context, each func(Return)) error {
 	for {
-		b.wake(time.Now())
+		b.wakeAt(time.Now())
 		if n := min(b.size-b.active-len(b.resting), len(b.todo)); n > 0 {
 			ids := b.todo[:n]
 			b.todo = b.todo[n:]
-			b.start(ctx, ids)
+			b.startJob(ctx, ids)
 		}
 		if b.jobs == 0 && len(b.todo) == 0 {
 			return ctx.Err()
@@ -149,15 +149,15 @@ func (b *batch) run(ctx context.Context, each func(Return)) error {
 	}
 }
 
-// wake frees the slots whose rest is over.
-func (b *batch) wake(now time.Time) {
+// wakeAt frees the slots whose rest is over.
+func (b *batch) wakeAt(now time.Time) {
 	for len(b.resting) > 0 && !b.resting[0].After(now) {
 		b.resting = b.resting[1:]
 	}
 }
 
-// start gives the job to some minions.
-func (b *batch) start(ctx context.Context, ids []string) {
+// startJob gives the job to some minions.
+func (b *batch) startJob(ctx context.Context, ids []string) {
 	b.jobs++
 	b.active += len(ids)
 	if b.o.Started != nil {
@@ -165,11 +165,11 @@ func (b *batch) start(ctx context.Context, ids []string) {
 	}
 	cmd := b.cmd
 	cmd.Tgt, cmd.TgtType = ids, "list"
-	go func() { b.done <- b.job(ctx, cmd, ids) }()
+	go func() { b.done <- b.followJob(ctx, cmd, ids) }()
 }
 
-// job runs the command on one group and passes on exactly one return for each of its minions.
-func (b *batch) job(ctx context.Context, cmd Command, ids []string) error {
+// followJob runs the command on one group and passes on exactly one return for each of its minions.
+func (b *batch) followJob(ctx context.Context, cmd Command, ids []string) error {
 	r, err := b.c.Run(ctx, cmd, b.o.RunOptions)
 	if err != nil {
 		return err

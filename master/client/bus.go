@@ -39,8 +39,8 @@ func (b *bus) close() {
 	b.wg.Wait()
 }
 
-// watch starts to look for the events of jobs, which bind names later.
-func (b *bus) watch(ctx context.Context) (*watch, error) {
+// watchEvents starts to look for the events of jobs, which bind names later.
+func (b *bus) watchEvents(ctx context.Context) (*watch, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.started {
@@ -49,15 +49,15 @@ func (b *bus) watch(ctx context.Context) (*watch, error) {
 			return nil, err
 		}
 		b.started = true
-		b.wg.Go(func() { b.read(conn) })
+		b.wg.Go(func() { b.readEvents(conn) })
 	}
 	w := &watch{bus: b, jids: make(map[string]bool), ready: make(chan struct{}, 1)}
 	b.watches[w] = struct{}{}
 	return w, nil
 }
 
-// read hands events to the watches until the bus is closed.
-func (b *bus) read(conn *ipc.Client) {
+// readEvents hands events to the watches until the bus is closed.
+func (b *bus) readEvents(conn *ipc.Client) {
 	pause := 50 * time.Millisecond
 	for {
 		for conn != nil {
@@ -73,7 +73,7 @@ func (b *bus) read(conn *ipc.Client) {
 			}
 			pause = 50 * time.Millisecond
 			if strings.HasPrefix(e.Tag, jobPrefix) {
-				b.hand(e)
+				b.handOut(e)
 			}
 		}
 		select {
@@ -101,7 +101,7 @@ func (b *bus) tellGap() {
 	}
 }
 
-func (b *bus) hand(e events.Event) {
+func (b *bus) handOut(e events.Event) {
 	jid, _, _ := strings.Cut(e.Tag[len(jobPrefix):], "/")
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,7 +135,7 @@ func (w *watch) offer(jid string, e events.Event) {
 	switch {
 	case w.jids[jid]:
 		w.queue = append(w.queue, e)
-		w.signal()
+		w.signalReader()
 	case w.open > 0:
 		w.held = append(w.held, heldEvent{jid, e})
 	}
@@ -146,7 +146,7 @@ func (w *watch) missed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.gap = true
-	w.signal()
+	w.signalReader()
 }
 
 // gapped reports whether events were missed since the last call.
@@ -158,21 +158,21 @@ func (w *watch) gapped() bool {
 	return gap
 }
 
-func (w *watch) signal() {
+func (w *watch) signalReader() {
 	select {
 	case w.ready <- struct{}{}:
 	default:
 	}
 }
 
-// hold is called before a publish, bind after it, with the job's id or "" if there was none.
-func (w *watch) hold() {
+// holdEvents is called before a publish, bind after it, with the job's id or "" if there was none.
+func (w *watch) holdEvents() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.open++
 }
 
-func (w *watch) bind(jid string) {
+func (w *watch) bindJob(jid string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.open--
@@ -183,22 +183,22 @@ func (w *watch) bind(jid string) {
 				w.queue = append(w.queue, h.e)
 			}
 		}
-		w.signal()
+		w.signalReader()
 	}
 	if w.open == 0 {
 		w.held = nil
 	}
 }
 
-// forget drops a job that is of no more interest.
-func (w *watch) forget(jid string) {
+// forgetJob drops a job that is of no more interest.
+func (w *watch) forgetJob(jid string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.jids, jid)
 }
 
-// take returns what has come.
-func (w *watch) take() []events.Event {
+// takeEvents returns what has come.
+func (w *watch) takeEvents() []events.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	q := w.queue
@@ -212,8 +212,8 @@ func (w *watch) close() {
 	delete(w.bus.watches, w)
 }
 
-// part returns the n-th part of a job's tag after the job id: "ret", then the minion's id.
-func part(tag string, n int) string {
+// tagPart returns the n-th part of a job's tag after the job id: "ret", then the minion's id.
+func tagPart(tag string, n int) string {
 	parts := strings.SplitN(tag, "/", 5)
 	if n+3 >= len(parts) {
 		return ""

@@ -55,8 +55,8 @@ func (c *Client) cachedIDs(jid string) []string {
 	return ids
 }
 
-// cached reads a return from the job cache. The minion's directory is made before its files are, so there may be none yet.
-func (c *Client) cached(jid, id string) (map[string]any, bool) {
+// cachedReturn reads a return from the job cache. The minion's directory is made before its files are, so there may be none yet.
+func (c *Client) cachedReturn(jid, id string) (map[string]any, bool) {
 	dir := filepath.Join(c.jobDir(jid), id)
 	v, err := readPacked(filepath.Join(dir, "return.p"))
 	if err != nil {
@@ -98,8 +98,8 @@ func (c *Client) Cached(id string) (grains, pillar map[string]any) {
 	return grains, pillar
 }
 
-// remembered lists the minions that Cached may know something about.
-func (c *Client) remembered() []string {
+// cachedMinions lists the minions that Cached may know something about.
+func (c *Client) cachedMinions() []string {
 	var ids []string
 	dirs, _ := os.ReadDir(filepath.Join(c.o.CacheDir, "minions"))
 	for _, e := range dirs {

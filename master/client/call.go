@@ -38,7 +38,7 @@ func (c *Client) Call(ctx context.Context, f FunctionCall) (map[string]any, erro
 		return nil, err
 	}
 	defer bus.Close()
-	reply, err := c.call(ctx, f)
+	reply, err := c.callMaster(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (c *Client) Call(ctx context.Context, f FunctionCall) (map[string]any, erro
 
 // Start is [Client.Call] for a runner function whose end nobody waits for. It gives the run's job id and the beginning of its tags.
 func (c *Client) Start(ctx context.Context, f FunctionCall) (jid, tag string, err error) {
-	reply, err := c.call(ctx, f)
+	reply, err := c.callMaster(ctx, f)
 	if err != nil {
 		return "", "", err
 	}
@@ -91,7 +91,7 @@ const missedFor = 5 * time.Second
 func (c *Client) missedEnd(ctx context.Context, fun, tag string, cause error) (data map[string]any, err error) {
 	jid := tag[strings.LastIndexByte(tag, '/')+1:]
 	for end := time.Now().Add(missedFor); ctx.Err() == nil && time.Now().Before(end); {
-		err = c.stored(ctx, jid, nil, nil, func(_ string, ret map[string]any) {
+		err = c.storedReturns(ctx, jid, nil, nil, func(_ string, ret map[string]any) {
 			data, _ = payload.Map(ret["return"])
 		})
 		if data != nil {
@@ -111,8 +111,8 @@ func (c *Client) missedEnd(ctx context.Context, fun, tag string, cause error) (d
 	return nil, fmt.Errorf("events were missed while %s ran (%w): its result may be found later, by salt-run jobs.lookup_jid %s", fun, cause, jid)
 }
 
-// call asks for a function; a master that was started anew has a new key.
-func (c *Client) call(ctx context.Context, f FunctionCall) (map[string]any, error) {
+// callMaster asks for a function; a master that was started anew has a new key.
+func (c *Client) callMaster(ctx context.Context, f FunctionCall) (map[string]any, error) {
 	args, kwargs := f.Args, f.Kwargs
 	if args == nil {
 		args = []any{}
@@ -157,7 +157,7 @@ func (c *Client) call(ctx context.Context, f FunctionCall) (map[string]any, erro
 			return nil, fmt.Errorf("%w: %s", ErrNoFunction, f.Fun)
 		case again && f.Login == nil && c.readKey():
 		default:
-			return nil, refusal(e)
+			return nil, refusalError(e)
 		}
 	}
 }

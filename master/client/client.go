@@ -168,18 +168,18 @@ func (c *Client) Publish(ctx context.Context, cmd Command) (Published, error) {
 			return Published{}, fmt.Errorf("%w: %w", ErrNotRunning, err)
 		}
 	}
-	reply, err := c.publish(ctx, cmd)
-	if err == nil && empty(reply) && c.readKey() {
-		reply, err = c.publish(ctx, cmd)
+	reply, err := c.publishJob(ctx, cmd)
+	if err == nil && isEmpty(reply) && c.readKey() {
+		reply, err = c.publishJob(ctx, cmd)
 	}
 	if err != nil {
 		return Published{}, err
 	}
-	return c.published(reply)
+	return c.readPublished(reply)
 }
 
-// empty is how a master refuses without a word.
-func empty(v any) bool {
+// isEmpty is how a master refuses without a word.
+func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case nil:
 		return true
@@ -191,7 +191,7 @@ func empty(v any) bool {
 	return false
 }
 
-func (c *Client) publish(ctx context.Context, cmd Command) (any, error) {
+func (c *Client) publishJob(ctx context.Context, cmd Command) (any, error) {
 	c.mu.Lock()
 	key := c.key
 	c.mu.Unlock()
@@ -240,8 +240,8 @@ func (c *Client) requestOrdered(ctx context.Context, load map[string]any) (any, 
 	return v, nil
 }
 
-// published reads the reply to a publish.
-func (c *Client) published(reply any) (Published, error) {
+// readPublished reads the reply to a publish.
+func (c *Client) readPublished(reply any) (Published, error) {
 	if text, ok := payload.Text(reply); ok {
 		if text == "" {
 			return Published{}, ErrAuthentication
@@ -253,13 +253,13 @@ func (c *Client) published(reply any) (Published, error) {
 		return Published{}, ErrAuthentication
 	}
 	if e, ok := m["error"]; ok {
-		return Published{}, refusal(e)
+		return Published{}, refusalError(e)
 	}
 	load, ok := payload.Map(m["load"])
 	if !ok {
 		return Published{}, &PublishError{fmt.Sprintf("the master's answer has no load: %.80v", reply)}
 	}
-	p := Published{Minions: texts(load["minions"]), Missing: texts(load["missing"])}
+	p := Published{Minions: textList(load["minions"]), Missing: textList(load["missing"])}
 	p.JID, _ = payload.Text(load["jid"])
 	if e, ok := payload.Text(load["error"]); ok && load["minions"] == nil {
 		return Published{}, &PublishError{e}
@@ -273,8 +273,8 @@ func (c *Client) published(reply any) (Published, error) {
 	return p, nil
 }
 
-// refusal is the error in a reply.
-func refusal(e any) error {
+// refusalError is the error in a reply.
+func refusalError(e any) error {
 	m, ok := payload.Map(e)
 	if !ok {
 		return &PublishError{fmt.Sprint(e)}
@@ -290,8 +290,8 @@ func refusal(e any) error {
 	return &PublishError{msg}
 }
 
-// texts takes the texts out of a list.
-func texts(v any) []string {
+// textList takes the texts out of a list.
+func textList(v any) []string {
 	list, _ := payload.List(v)
 	out := make([]string, 0, len(list))
 	for _, x := range list {

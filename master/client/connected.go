@@ -58,7 +58,7 @@ func (c *Client) Present(ctx context.Context) map[string]string {
 		if out[id] != "" {
 			continue
 		}
-		for _, a := range c.addresses(id) {
+		for _, a := range c.minionAddresses(id) {
 			if !a.IsLoopback() {
 				out[id] = a.String()
 				break
@@ -80,7 +80,7 @@ func (c *Client) Clones(ctx context.Context) (map[string]any, error) {
 
 func (c *Client) askPresent(ctx context.Context) ([]string, error) {
 	v, err := c.askMinions(ctx, "minions.connected")
-	return texts(v), err
+	return textList(v), err
 }
 
 // askMinions asks the master for what it knows of minions' connections.
@@ -110,13 +110,13 @@ func (c *Client) askMinions(ctx context.Context, fun string) (any, error) {
 // Connected lists the minions that the master remembers and that have a connection to its publish port on this host, with the
 // address of each. It is as good as the addresses in their grains are.
 func (c *Client) Connected() map[string]string {
-	remote := remotes(c.o.PublishPort)
+	remote := remoteAddresses(c.o.PublishPort)
 	ids := map[string]string{}
 	if len(remote) == 0 {
 		return ids
 	}
-	for _, id := range c.remembered() {
-		addrs := c.addresses(id)
+	for _, id := range c.cachedMinions() {
+		addrs := c.minionAddresses(id)
 		if i := slices.IndexFunc(addrs, func(a netip.Addr) bool { return remote[a] }); i >= 0 {
 			ids[id] = addrs[i].String()
 		}
@@ -124,8 +124,8 @@ func (c *Client) Connected() map[string]string {
 	return ids
 }
 
-// addresses are those that a minion's cached grains have.
-func (c *Client) addresses(id string) []netip.Addr {
+// minionAddresses are those that a minion's cached grains have.
+func (c *Client) minionAddresses(id string) []netip.Addr {
 	grains, _ := c.Cached(id)
 	var out []netip.Addr
 	for _, key := range []string{"ipv4", "ipv6"} {
@@ -140,9 +140,9 @@ func (c *Client) addresses(id string) []netip.Addr {
 	return out
 }
 
-// remotes are the addresses connected to the publish port. A connection over loopback counts for the other addresses of
+// remoteAddresses are the addresses connected to the publish port. A connection over loopback counts for the other addresses of
 // this host.
-func remotes(port int) map[netip.Addr]bool {
+func remoteAddresses(port int) map[netip.Addr]bool {
 	remote := map[netip.Addr]bool{}
 	loop := false
 	for _, path := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

@@ -152,21 +152,21 @@ func (c *Client) Run(ctx context.Context, cmd Command, o RunOptions) (*Run, erro
 	if o.Again <= 0 {
 		o.Again = max(o.Timeout, 10*time.Second)
 	}
-	w, err := c.bus.watch(ctx)
+	w, err := c.bus.watchEvents(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotRunning, err)
 	}
-	w.hold()
+	w.holdEvents()
 	p, err := c.Publish(ctx, cmd)
-	w.bind(p.JID)
+	w.bindJob(p.JID)
 	if err != nil {
 		w.close()
 		return nil, err
 	}
 	r := &Run{Published: p, c: c, w: w, o: o, expected: make(map[string]*expectation), seen: make(map[string]bool),
-		missing: make(map[string]bool), creds: credentials(cmd.Kwargs)}
+		missing: make(map[string]bool), creds: takeCredentials(cmd.Kwargs)}
 	now := time.Now()
-	r.expect(p.Minions, now)
+	r.expectMinions(p.Minions, now)
 	for _, id := range p.Missing {
 		r.missing[id] = true
 	}
@@ -200,7 +200,7 @@ func (r *Run) Outstanding() []string {
 	return ids
 }
 
-func (r *Run) expect(ids []string, now time.Time) {
+func (r *Run) expectMinions(ids []string, now time.Time) {
 	for _, id := range ids {
 		if !r.seen[id] && r.expected[id] == nil {
 			r.expected[id] = &expectation{until: now.Add(r.o.Timeout)}
@@ -215,8 +215,8 @@ func (r *Run) Returns(ctx context.Context) iter.Seq[Return] {
 		probing, stop := context.WithCancel(ctx)
 		defer stop()
 		for {
-			for _, e := range r.w.take() {
-				ret, ok := r.event(e)
+			for _, e := range r.w.takeEvents() {
+				ret, ok := r.handleEvent(e)
 				if r.err != nil || ok && !yield(ret) {
 					return
 				}
@@ -225,8 +225,8 @@ func (r *Run) Returns(ctx context.Context) iter.Seq[Return] {
 				break
 			}
 			now := time.Now()
-			steps := r.reread(ctx, now)
-			steps = append(steps, r.step(probing, now)...)
+			steps := r.readStored(ctx, now)
+			steps = append(steps, r.stepAt(probing, now)...)
 			if r.err = ctx.Err(); r.err != nil {
 				return
 			}
@@ -242,15 +242,15 @@ func (r *Run) Returns(ctx context.Context) iter.Seq[Return] {
 				return
 			}
 		}
-		for _, id := range sorted(r.missing) {
-			if !r.seen[id] && !yield(r.lost(id)) {
+		for _, id := range sortedKeys(r.missing) {
+			if !r.seen[id] && !yield(r.lostReturn(id)) {
 				return
 			}
 		}
 	}
 }
 
-func sorted(set map[string]bool) []string {
+func sortedKeys(set map[string]bool) []string {
 	var ids []string
 	for id := range set {
 		ids = append(ids, id)
@@ -280,7 +280,7 @@ func (r *Run) wait(ctx context.Context) error {
 	case p := <-published:
 		r.probe.result = nil
 		r.probe.jid = p.JID
-		r.w.bind(p.JID)
+		r.w.bindJob(p.JID)
 		// Only now the minions have the question.
 		if r.o.Gather > 0 {
 			r.probe.end = time.Now().Add(r.o.Gather)
@@ -290,11 +290,11 @@ func (r *Run) wait(ctx context.Context) error {
 	return nil
 }
 
-// event takes one event in and says whether it is a return to report.
-func (r *Run) event(e events.Event) (Return, bool) {
-	jid := part(e.Tag, -1)
+// handleEvent takes one event in and says whether it is a return to report.
+func (r *Run) handleEvent(e events.Event) (Return, bool) {
+	jid := tagPart(e.Tag, -1)
 	if r.probe != nil && jid == r.probe.jid {
-		r.answer(e)
+		r.probeAnswer(e)
 		return Return{}, false
 	}
 	if jid != r.JID {
@@ -302,28 +302,28 @@ func (r *Run) event(e events.Event) (Return, bool) {
 	}
 	now := time.Now()
 	if ids, ok := e.Data["minions"]; ok {
-		r.expect(texts(ids), now)
-		for _, id := range texts(e.Data["missing"]) {
+		r.expectMinions(textList(ids), now)
+		for _, id := range textList(e.Data["missing"]) {
 			r.missing[id] = true
 		}
 		return Return{}, false
 	}
-	switch part(e.Tag, 0) {
+	switch tagPart(e.Tag, 0) {
 	case "error":
 		r.err = ErrAuthorization
 	case "prog":
-		r.progress(e)
+		r.reportProgress(e)
 	case "ret":
 		id, ok := payload.Text(e.Data["id"])
 		if _, has := e.Data["return"]; ok && has && !r.seen[id] {
-			return r.report(id, e.Ordered()), true
+			return r.returnOf(id, e.Ordered()), true
 		}
 	}
 	return Return{}, false
 }
 
-// progress takes the event of a state that ended.
-func (r *Run) progress(e events.Event) {
+// reportProgress takes the event of a state that ended.
+func (r *Run) reportProgress(e events.Event) {
 	data, ok := payload.Map(e.Data["data"])
 	if !ok {
 		data = e.Data
@@ -334,7 +334,7 @@ func (r *Run) progress(e events.Event) {
 	}
 	number, _ := payload.Int(ret["__run_num__"])
 	total, _ := payload.Int(data["len"])
-	id := part(e.Tag, 1) // with the number of the event
+	id := tagPart(e.Tag, 1) // with the number of the event
 	if i := strings.LastIndexByte(id, '/'); i >= 0 {
 		id = id[:i]
 	}
@@ -344,7 +344,7 @@ func (r *Run) progress(e events.Event) {
 	r.o.OnState(s)
 }
 
-func (r *Run) report(id string, data map[string]any) Return {
+func (r *Run) returnOf(id string, data map[string]any) Return {
 	r.seen[id] = true
 	delete(r.expected, id)
 	plain := payload.PlainMap(data)
@@ -354,8 +354,8 @@ func (r *Run) report(id string, data map[string]any) Return {
 	return ret
 }
 
-// lost gives a minion up.
-func (r *Run) lost(id string) Return {
+// lostReturn gives a minion up.
+func (r *Run) lostReturn(id string) Return {
 	r.seen[id] = true
 	delete(r.expected, id)
 	ret := Return{ID: id, JID: r.JID, Status: NoResponse, Unknown: r.missing[id]}
@@ -365,9 +365,9 @@ func (r *Run) lost(id string) Return {
 	return ret
 }
 
-// answer takes one minion's answer to the question whether the job is running.
-func (r *Run) answer(e events.Event) {
-	if part(e.Tag, 0) != "ret" {
+// probeAnswer takes one minion's answer to the question whether the job is running.
+func (r *Run) probeAnswer(e events.Event) {
+	if tagPart(e.Tag, 0) != "ret" {
 		return
 	}
 	id, ok := payload.Text(e.Data["id"])
@@ -389,25 +389,25 @@ func (r *Run) answer(e events.Event) {
 		return
 	}
 	now := time.Now()
-	r.expect([]string{id}, now)
+	r.expectMinions([]string{id}, now)
 	x := r.expected[id]
 	x.running, x.worked, x.silent = true, true, 0
 	x.until = now.Add(r.o.Timeout)
 }
 
-// step does what the time asks for: probes, and gives up minions after one.
-func (r *Run) step(ctx context.Context, now time.Time) []Return {
+// stepAt does what the time asks for: probes, and gives up minions after one.
+func (r *Run) stepAt(ctx context.Context, now time.Time) []Return {
 	if p := r.probe; p != nil {
 		if now.Before(p.end) {
 			return nil
 		}
-		if out, longer := r.prolong(ctx, p, now); longer {
+		if out, longer := r.prolongWait(ctx, p, now); longer {
 			return out
 		}
 		if p.result != nil { // the master did not even take the question
-			r.w.bind("")
+			r.w.bindJob("")
 		} else if p.jid != "" {
-			r.w.forget(p.jid)
+			r.w.forgetJob(p.jid)
 		}
 		r.probe = nil
 		if p.gap && r.unheard < maxUnheard { // an answer may be among the events that were missed
@@ -435,14 +435,14 @@ func (r *Run) step(ctx context.Context, now time.Time) []Return {
 	}
 	out := r.fromStore(ctx)
 	if len(r.expected) > 0 {
-		r.ask(ctx, now)
+		r.askRunning(ctx, now)
 	}
 	return out
 }
 
-// reread reads the store after events were missed: at once, and twice later, for the master takes a moment to notice that this client listens
+// readStored reads the store after events were missed: at once, and twice later, for the master takes a moment to notice that this client listens
 // again.
-func (r *Run) reread(ctx context.Context, now time.Time) []Return {
+func (r *Run) readStored(ctx context.Context, now time.Time) []Return {
 	if r.w.gapped() {
 		r.rereads = []time.Time{now, now.Add(300 * time.Millisecond), now.Add(time.Second)}
 		if r.probe != nil {
@@ -456,8 +456,8 @@ func (r *Run) reread(ctx context.Context, now time.Time) []Return {
 	return r.fromStore(ctx)
 }
 
-// prolong keeps a probe open for minions that have not answered and are connected, as far as the master knows. The others are given up.
-func (r *Run) prolong(ctx context.Context, p *probe, now time.Time) (out []Return, longer bool) {
+// prolongWait keeps a probe open for minions that have not answered and are connected, as far as the master knows. The others are given up.
+func (r *Run) prolongWait(ctx context.Context, p *probe, now time.Time) (out []Return, longer bool) {
 	if r.o.Gather > 0 || p.prolonged || p.gap {
 		return nil, false
 	}
@@ -497,7 +497,7 @@ func (r *Run) giveUp(ctx context.Context, now time.Time, keep map[string]bool) [
 			x.silent++ // it worked a moment ago, and is slow
 			continue
 		}
-		out = append(out, r.lost(id))
+		out = append(out, r.lostReturn(id))
 	}
 	return out
 }
@@ -505,9 +505,9 @@ func (r *Run) giveUp(ctx context.Context, now time.Time, keep map[string]bool) [
 // fromStore finds returns whose events did not arrive here, in the master's store.
 func (r *Run) fromStore(ctx context.Context) []Return {
 	var out []Return
-	err := r.c.stored(ctx, r.JID, r.Outstanding(), r.creds, func(id string, data map[string]any) {
+	err := r.c.storedReturns(ctx, r.JID, r.Outstanding(), r.creds, func(id string, data map[string]any) {
 		if _, has := data["return"]; has && r.expected[id] != nil {
-			out = append(out, r.report(id, data))
+			out = append(out, r.returnOf(id, data))
 		}
 	})
 	if err != nil && !errors.Is(err, errNoReturns) && ctx.Err() == nil {
@@ -523,15 +523,15 @@ func (r *Run) fromCache() []Return {
 		if r.expected[id] == nil {
 			continue
 		}
-		if data, ok := r.c.cached(r.JID, id); ok {
-			out = append(out, r.report(id, data))
+		if data, ok := r.c.cachedReturn(r.JID, id); ok {
+			out = append(out, r.returnOf(id, data))
 		}
 	}
 	return out
 }
 
-// ask publishes the question whether the job is running, in the background.
-func (r *Run) ask(ctx context.Context, now time.Time) {
+// askRunning publishes the question whether the job is running, in the background.
+func (r *Run) askRunning(ctx context.Context, now time.Time) {
 	ids := r.Outstanding()
 	for _, x := range r.expected {
 		x.running, x.answered = false, false
@@ -543,7 +543,7 @@ func (r *Run) ask(ctx context.Context, now time.Time) {
 		p.end = now.Add(r.o.Timeout - r.o.Timeout/2 + answerGrace)
 	}
 	r.probe = p
-	r.w.hold()
+	r.w.holdEvents()
 	r.wg.Go(func() {
 		pub, err := r.c.Publish(ctx, Command{Fun: "saltutil.find_job", Arg: []any{r.JID}, Tgt: ids, TgtType: "list"})
 		if err != nil {

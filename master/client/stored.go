@@ -15,9 +15,9 @@ const askedReturns = 1000
 // errNoReturns says that the master does not answer requests for returns: a stock one. What it has is in the files of the job cache.
 var errNoReturns = errors.New("the master does not answer requests for returns")
 
-// stored asks the master for the returns of a job that its store has, of some minions, or of all if ids is empty, and calls f with each. creds are
+// storedReturns asks the master for the returns of a job that its store has, of some minions, or of all if ids is empty, and calls f with each. creds are
 // the token, or the name and password, that the job was published with, if any.
-func (c *Client) stored(ctx context.Context, jid string, ids []string, creds map[string]any, f func(id string, data map[string]any)) error {
+func (c *Client) storedReturns(ctx context.Context, jid string, ids []string, creds map[string]any, f func(id string, data map[string]any)) error {
 	for all := len(ids) == 0; all || len(ids) > 0; {
 		part := ids[:min(len(ids), askedReturns)]
 		ids = ids[len(part):]
@@ -33,7 +33,7 @@ func (c *Client) stored(ctx context.Context, jid string, ids []string, creds map
 			return errNoReturns
 		}
 		if e, ok := m["error"]; ok {
-			return fmt.Errorf("the master does not tell the returns: %w", refusal(e))
+			return fmt.Errorf("the master does not tell the returns: %w", refusalError(e))
 		}
 		returns, _ := payload.Map(m["returns"])
 		for id, v := range returns {
@@ -41,7 +41,7 @@ func (c *Client) stored(ctx context.Context, jid string, ids []string, creds map
 				f(id, data)
 			}
 		}
-		left := texts(m["left"])
+		left := textList(m["left"])
 		if len(left) > 0 && len(returns) == 0 {
 			return errors.New("the master's answer has no returns")
 		}
@@ -50,8 +50,8 @@ func (c *Client) stored(ctx context.Context, jid string, ids []string, creds map
 	return nil
 }
 
-// credentials are what of a command's fields says who sends it.
-func credentials(kwargs map[string]any) map[string]any {
+// takeCredentials are what of a command's fields says who sends it.
+func takeCredentials(kwargs map[string]any) map[string]any {
 	creds := map[string]any{}
 	for _, key := range [...]string{"token", "eauth", "username", "password", "sharedsecret"} {
 		if v, ok := kwargs[key]; ok {

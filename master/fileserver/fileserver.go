@@ -314,7 +314,7 @@ func (s *Server) Hash(name, env string) (string, Found, error) {
 		return "", Found{}, fmt.Errorf("cannot read file %q: %w", f.Rel, err)
 	}
 	f.Info = info
-	key := hashKey{at.backend.Name(), f.Path, info.Size(), info.ModTime(), inode(info)}
+	key := hashKey{at.backend.Name(), f.Path, info.Size(), info.ModTime(), inodeOf(info)}
 	s.mu.Lock()
 	sum, ok := s.hashes[key]
 	s.mu.Unlock()
@@ -361,9 +361,9 @@ func (s *Server) List(ctx context.Context, env string) (Listing, error) {
 		if err != nil {
 			return Listing{}, fmt.Errorf("cannot list environment %q: %w", env, err)
 		}
-		out.Files = append(out.Files, s.keep(l.Files)...)
-		out.Dirs = append(out.Dirs, s.keep(l.Dirs)...)
-		out.EmptyDirs = append(out.EmptyDirs, s.keep(l.EmptyDirs)...)
+		out.Files = append(out.Files, s.keepEnvironments(l.Files)...)
+		out.Dirs = append(out.Dirs, s.keepEnvironments(l.Dirs)...)
+		out.EmptyDirs = append(out.EmptyDirs, s.keepEnvironments(l.EmptyDirs)...)
 		for k, v := range l.Links {
 			if _, dup := out.Links[k]; !dup && !s.opts.Ignore.Match(k) {
 				out.Links[k] = v
@@ -385,7 +385,7 @@ func (s *Server) List(ctx context.Context, env string) (Listing, error) {
 	return out, nil
 }
 
-func (s *Server) keep(names []string) []string {
+func (s *Server) keepEnvironments(names []string) []string {
 	if s.opts.Ignore == nil {
 		return names
 	}

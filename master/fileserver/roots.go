@@ -64,7 +64,7 @@ func (r *Roots) envDirs(env string) []string {
 	return out
 }
 
-func (r *Roots) tree(dir string) (tree, error) {
+func (r *Roots) openTree(dir string) (tree, error) {
 	if r.opts.FollowSymlinks {
 		return openFollowing(filepath.Clean(dir))
 	}
@@ -75,7 +75,7 @@ func (r *Roots) tree(dir string) (tree, error) {
 // eachTree calls f with the trees of an environment until it returns something other than ErrNotFound.
 func (r *Roots) eachTree(env string, f func(tree) error) error {
 	for _, dir := range r.envDirs(env) {
-		t, err := r.tree(dir)
+		t, err := r.openTree(dir)
 		if err != nil {
 			continue // a root that does not exist has no files, as in Salt
 		}

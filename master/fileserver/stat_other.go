@@ -16,6 +16,6 @@ func localName(name string) bool {
 	return !strings.ContainsAny(name, `\:`) && filepath.IsLocal(filepath.FromSlash(name))
 }
 
-func inode(fs.FileInfo) uint64 { return 0 }
+func inodeOf(fs.FileInfo) uint64 { return 0 }
 
 func sysStat(fs.FileInfo, *[10]int64) {}

@@ -13,7 +13,7 @@ const nonblock = syscall.O_NONBLOCK
 // localName reports whether a name can be one file; a backslash is an ordinary character here.
 func localName(string) bool { return true }
 
-func inode(info fs.FileInfo) uint64 {
+func inodeOf(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Ino)
 	}

@@ -21,13 +21,13 @@ const (
 // A tree is a directory tree below one point, with slash-separated names relative to it.
 type tree interface {
 	readDir(name string) ([]fs.DirEntry, error)
-	stat(name string) (fs.FileInfo, error) // follows links
+	statFile(name string) (fs.FileInfo, error) // follows links
 	readLink(name string) (string, error)
 	open(name string) (Handle, error)
-	where(name string) string        // for people
+	pathOf(name string) string        // for people
 	inside(link, target string) bool // whether a link leads to something in the tree
 	dirOutside(link string) bool     // whether a link that stat does not follow leads to a directory
-	follows() bool                   // whether to walk into links to directories
+	followsLinks() bool                   // whether to walk into links to directories
 	close() error
 }
 
@@ -54,18 +54,18 @@ func (t *confinedTree) readDir(name string) ([]fs.DirEntry, error) {
 	return f.ReadDir(-1)
 }
 
-func (t *confinedTree) stat(name string) (fs.FileInfo, error) { return t.root.Stat(name) }
+func (t *confinedTree) statFile(name string) (fs.FileInfo, error) { return t.root.Stat(name) }
 func (t *confinedTree) readLink(name string) (string, error)  { return t.root.Readlink(name) }
-func (t *confinedTree) where(name string) string {
+func (t *confinedTree) pathOf(name string) string {
 	return filepath.Join(t.dir, filepath.FromSlash(name))
 }
 func (t *confinedTree) inside(string, string) bool { return true } // Salt lists every link if it follows none
-func (t *confinedTree) follows() bool              { return false }
+func (t *confinedTree) followsLinks() bool              { return false }
 
 // dirOutside looks at the link's target, which is neither opened nor served. Stock lists such a link as a
 // directory. Its minions make a link of what is listed as a directory, but a file of what is not.
 func (t *confinedTree) dirOutside(link string) bool {
-	info, err := os.Stat(t.where(link))
+	info, err := os.Stat(t.pathOf(link))
 	return err == nil && info.IsDir()
 }
 func (t *confinedTree) close() error { return t.root.Close() }
@@ -88,25 +88,25 @@ func openFollowing(dir string) (tree, error) {
 	return &followingTree{dir}, nil
 }
 
-func (t *followingTree) where(name string) string {
+func (t *followingTree) pathOf(name string) string {
 	return filepath.Join(t.dir, filepath.FromSlash(name))
 }
-func (t *followingTree) readDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(t.where(name)) }
-func (t *followingTree) stat(name string) (fs.FileInfo, error)      { return os.Stat(t.where(name)) }
-func (t *followingTree) readLink(name string) (string, error)       { return os.Readlink(t.where(name)) }
+func (t *followingTree) readDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(t.pathOf(name)) }
+func (t *followingTree) statFile(name string) (fs.FileInfo, error)      { return os.Stat(t.pathOf(name)) }
+func (t *followingTree) readLink(name string) (string, error)       { return os.Readlink(t.pathOf(name)) }
 func (t *followingTree) dirOutside(string) bool                     { return false }
-func (t *followingTree) follows() bool                              { return true }
+func (t *followingTree) followsLinks() bool                              { return true }
 func (t *followingTree) close() error                               { return nil }
 func (t *followingTree) open(name string) (Handle, error) {
-	return openRegular(os.OpenFile(t.where(name), os.O_RDONLY|nonblock, 0))
+	return openRegular(os.OpenFile(t.pathOf(name), os.O_RDONLY|nonblock, 0))
 }
 
 func (t *followingTree) inside(link, target string) bool {
 	switch {
 	case strings.HasPrefix(target, ".."): // Salt then takes the link for a directory, so that one more step stays inside
-		target = filepath.Join(t.where(link), target)
+		target = filepath.Join(t.pathOf(link), target)
 	case !filepath.IsAbs(target):
-		target = filepath.Join(filepath.Dir(t.where(link)), target)
+		target = filepath.Join(filepath.Dir(t.pathOf(link)), target)
 	}
 	root, err := filepath.EvalSymlinks(t.dir)
 	if err != nil {
@@ -149,12 +149,12 @@ type fsTree struct {
 }
 
 func (t *fsTree) readDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(t.fsys, name) }
-func (t *fsTree) stat(name string) (fs.FileInfo, error)      { return fs.Stat(t.fsys, name) }
+func (t *fsTree) statFile(name string) (fs.FileInfo, error)      { return fs.Stat(t.fsys, name) }
 func (t *fsTree) readLink(name string) (string, error)       { return fs.ReadLink(t.fsys, name) }
-func (t *fsTree) where(name string) string                   { return path.Join(t.name, name) }
+func (t *fsTree) pathOf(name string) string                   { return path.Join(t.name, name) }
 func (t *fsTree) inside(string, string) bool                 { return true }
 func (t *fsTree) dirOutside(string) bool                     { return false }
-func (t *fsTree) follows() bool                              { return false }
+func (t *fsTree) followsLinks() bool                              { return false }
 func (t *fsTree) close() error                               { return nil }
 func (t *fsTree) open(name string) (Handle, error) {
 	f, err := t.fsys.Open(name)
@@ -211,7 +211,7 @@ func (w *walker) walkDir(dir string, above []fs.FileInfo) error {
 	}
 	for _, e := range entries {
 		if w.entries++; w.entries > maxEntries {
-			return fmt.Errorf("more than %d entries below %q", maxEntries, w.tree.where("."))
+			return fmt.Errorf("more than %d entries below %q", maxEntries, w.tree.pathOf("."))
 		}
 		name := path.Join(dir, e.Name())
 		link := e.Type()&fs.ModeSymlink != 0
@@ -219,7 +219,7 @@ func (w *walker) walkDir(dir string, above []fs.FileInfo) error {
 		var info fs.FileInfo
 		if link && w.skipLinks {
 			// Where it follows links, Salt leaves out the link and lists what is behind it.
-			if info, err = w.tree.stat(name); err == nil && info.IsDir() && w.tree.follows() {
+			if info, err = w.tree.statFile(name); err == nil && info.IsDir() && w.tree.followsLinks() {
 				if err := w.enterDir(name, true, info, above, false); err != nil {
 					return err
 				}
@@ -227,7 +227,7 @@ func (w *walker) walkDir(dir string, above []fs.FileInfo) error {
 			continue
 		}
 		if link {
-			if info, err = w.tree.stat(name); err == nil {
+			if info, err = w.tree.statFile(name); err == nil {
 				isDir = info.IsDir()
 			} else {
 				isDir = w.tree.dirOutside(name)
@@ -254,13 +254,13 @@ func (w *walker) enterDir(name string, link bool, info fs.FileInfo, above []fs.F
 		w.out.EmptyDirs = append(w.out.EmptyDirs, name)
 		return nil
 	}
-	if link && !w.tree.follows() || len(above) >= maxDepth {
+	if link && !w.tree.followsLinks() || len(above) >= maxDepth {
 		return nil
 	}
-	if w.tree.follows() {
+	if w.tree.followsLinks() {
 		if info == nil {
 			var err error
-			if info, err = w.tree.stat(name); err != nil {
+			if info, err = w.tree.statFile(name); err != nil {
 				return nil
 			}
 		}
@@ -279,7 +279,7 @@ func listTree(ctx context.Context, t tree, skipLinks bool, out *Listing) error {
 		out.Links = make(map[string]string)
 	}
 	w := walker{ctx: ctx, tree: t, skipLinks: skipLinks, out: out}
-	top, err := t.stat(".")
+	top, err := t.statFile(".")
 	if err != nil {
 		return nil
 	}
@@ -288,10 +288,10 @@ func listTree(ctx context.Context, t tree, skipLinks bool, out *Listing) error {
 
 // findRegular describes a regular file of a tree.
 func findRegular(t tree, name string) (Found, error) {
-	info, err := t.stat(name)
+	info, err := t.statFile(name)
 	if err != nil || !info.Mode().IsRegular() {
 		// Missing, unreadable, or a link that leads out: the minion sees no difference.
 		return Found{}, ErrNotFound
 	}
-	return Found{Path: t.where(name), Rel: name, Info: info}, nil
+	return Found{Path: t.pathOf(name), Rel: name, Info: info}, nil
 }

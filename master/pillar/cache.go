@@ -65,14 +65,14 @@ func (c *Cache) Fetch(id, pillarenv string, compile func() (payload.OrderedMap, 
 	if err := protocol.ValidID(id); err != nil {
 		return nil, err
 	}
-	lock := c.lock(id)
+	lock := c.lockMinion(id)
 	lock.Lock()
-	envs, at := c.read(id)
+	envs, at := c.readMinion(id)
 	lock.Unlock()
-	if c.old(at) {
+	if c.isOld(at) {
 		envs = nil
 	}
-	if have, ok := of(envs, pillarenv).(payload.OrderedMap); ok {
+	if have, ok := pillarOf(envs, pillarenv).(payload.OrderedMap); ok {
 		return have, nil
 	}
 	made, err := compile()
@@ -84,10 +84,10 @@ func (c *Cache) Fetch(id, pillarenv string, compile func() (payload.OrderedMap, 
 	}
 	lock.Lock()
 	defer lock.Unlock()
-	if envs, at = c.read(id); c.old(at) {
+	if envs, at = c.readMinion(id); c.isOld(at) {
 		envs = nil
 	}
-	if err := c.write(id, put(envs, pillarenv, made)); err != nil {
+	if err := c.writeMinion(id, putPillar(envs, pillarenv, made)); err != nil {
 		c.log.Warn("cannot keep a pillar", "minion", id, "err", err)
 	}
 	return made, nil
@@ -98,11 +98,11 @@ func (c *Cache) Shown(id, pillarenv string) (any, bool) {
 	if protocol.ValidID(id) != nil {
 		return nil, false
 	}
-	lock := c.lock(id)
+	lock := c.lockMinion(id)
 	lock.Lock()
 	defer lock.Unlock()
-	envs, _ := c.read(id)
-	return payload.Plain(of(envs, pillarenv)), len(envs) > 0
+	envs, _ := c.readMinion(id)
+	return payload.Plain(pillarOf(envs, pillarenv)), len(envs) > 0
 }
 
 // Clear forgets a minion's pillars.
@@ -110,7 +110,7 @@ func (c *Cache) Clear(id string) error {
 	if err := protocol.ValidID(id); err != nil {
 		return err
 	}
-	lock := c.lock(id)
+	lock := c.lockMinion(id)
 	lock.Lock()
 	defer lock.Unlock()
 	if c.dir != nil {
@@ -122,35 +122,35 @@ func (c *Cache) Clear(id string) error {
 	return nil
 }
 
-func (c *Cache) lock(id string) *sync.Mutex {
+func (c *Cache) lockMinion(id string) *sync.Mutex {
 	return &c.busy[maphash.String(c.seed, id)%uint64(len(c.busy))]
 }
 
-// old reports whether what was kept at a time counts no more.
-func (c *Cache) old(at time.Time) bool { return time.Since(at) > c.ttl }
+// isOld reports whether what was kept at a time counts no more.
+func (c *Cache) isOld(at time.Time) bool { return time.Since(at) > c.ttl }
 
-// key is how an environment is named in the file: none chosen is None.
-func key(pillarenv string) any {
+// envKey is how an environment is named in the file: none chosen is None.
+func envKey(pillarenv string) any {
 	if pillarenv == "" {
 		return nil
 	}
 	return pillarenv
 }
 
-// of is the pillar of an environment, nil without one.
-func of(envs payload.OrderedMap, pillarenv string) any {
+// pillarOf is the pillar of an environment, nil without one.
+func pillarOf(envs payload.OrderedMap, pillarenv string) any {
 	for _, p := range envs {
-		if p.Key == key(pillarenv) {
+		if p.Key == envKey(pillarenv) {
 			return p.Value
 		}
 	}
 	return nil
 }
 
-// put sets an environment's pillar, in place of the oldest one when there are too many.
-func put(envs payload.OrderedMap, pillarenv string, data payload.OrderedMap) payload.OrderedMap {
+// putPillar sets an environment's pillar, in place of the oldest one when there are too many.
+func putPillar(envs payload.OrderedMap, pillarenv string, data payload.OrderedMap) payload.OrderedMap {
 	for i := range envs {
-		if envs[i].Key == key(pillarenv) {
+		if envs[i].Key == envKey(pillarenv) {
 			envs[i].Value = data
 			return envs
 		}
@@ -158,7 +158,7 @@ func put(envs payload.OrderedMap, pillarenv string, data payload.OrderedMap) pay
 	if len(envs) >= maxEnvs {
 		envs = envs[len(envs)-maxEnvs+1:]
 	}
-	return append(envs, payload.Pair{Key: key(pillarenv), Value: data})
+	return append(envs, payload.Pair{Key: envKey(pillarenv), Value: data})
 }
 
 // The two parts of a file.
@@ -167,8 +167,8 @@ const (
 	timeKey = "CacheDisk_cachetime"
 )
 
-// read gives the pillars of a minion and the time of the last one. What cannot be read is not there.
-func (c *Cache) read(id string) (payload.OrderedMap, time.Time) {
+// readMinion gives the pillars of a minion and the time of the last one. What cannot be read is not there.
+func (c *Cache) readMinion(id string) (payload.OrderedMap, time.Time) {
 	var b []byte
 	if c.dir == nil {
 		c.mu.Lock()
@@ -200,7 +200,7 @@ func (c *Cache) read(id string) (payload.OrderedMap, time.Time) {
 	return envs, time.UnixMicro(int64(sec * 1e6))
 }
 
-func (c *Cache) write(id string, envs payload.OrderedMap) error {
+func (c *Cache) writeMinion(id string, envs payload.OrderedMap) error {
 	sec := float64(time.Now().UnixMicro()) / 1e6
 	b, err := payload.MarshalBin(payload.OrderedMap{
 		{Key: dataKey, Value: payload.OrderedMap{{Key: id, Value: envs}}}, {Key: timeKey, Value: payload.OrderedMap{{Key: id, Value: sec}}},

@@ -31,8 +31,8 @@ func (a Addresses) check() error {
 	return nil
 }
 
-// contains says whether a request comes from one of some addresses. One from a unix socket comes from none.
-func contains(list []string, r *http.Request) bool {
+// addressIn says whether a request comes from one of some addresses. One from a unix socket comes from none.
+func addressIn(list []string, r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && slices.ContainsFunc(list, func(s string) bool {
 		addr, err := netip.ParseAddr(s)
@@ -49,5 +49,5 @@ func (a Addresses) mayLogin(name string, r *http.Request) bool {
 	if !ok {
 		list = a.Users["*"]
 	}
-	return slices.Contains(list, "*") || contains(list, r)
+	return slices.Contains(list, "*") || addressIn(list, r)
 }

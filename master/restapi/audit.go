@@ -12,11 +12,11 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// audit accounts for a command: t is who gave it, if that is known, and v and err are its answer.
-func (s *Server) audit(r *http.Request, t eauth.Token, c map[string]any, v any, err error) {
+// auditCommand accounts for a command: t is who gave it, if that is known, and v and err are its answer.
+func (s *Server) auditCommand(r *http.Request, t eauth.Token, c map[string]any, v any, err error) {
 	kind, _ := c["client"].(string)
 	kind, _, _ = strings.Cut(kind, "_")
-	e := s.entry(r, t, kind, err)
+	e := s.auditEntry(r, t, kind, err)
 	e.Tgt = c["tgt"]
 	e.TgtType, _ = c["tgt_type"].(string)
 	if fun, ok := c["fun"].(string); ok {
@@ -31,14 +31,14 @@ func (s *Server) audit(r *http.Request, t eauth.Token, c map[string]any, v any, 
 		e.User, _ = c["username"].(string)
 		e.EAuth, _ = c["eauth"].(string)
 	}
-	if m, ok := v.(map[string]any); ok && err == nil && strings.HasSuffix(text(c["client"]), "_async") {
+	if m, ok := v.(map[string]any); ok && err == nil && strings.HasSuffix(textOf(c["client"]), "_async") {
 		e.JID, _ = m["jid"].(string)
 	}
 	s.o.Master.Audit(e)
 }
 
-// entry is a line of the audit log as far as all kinds have it.
-func (s *Server) entry(r *http.Request, t eauth.Token, kind string, err error) master.AuditEntry {
+// auditEntry is a line of the audit log as far as all kinds have it.
+func (s *Server) auditEntry(r *http.Request, t eauth.Token, kind string, err error) master.AuditEntry {
 	e := master.AuditEntry{Via: "http", From: r.RemoteAddr, User: t.Name, EAuth: t.EAuth, Kind: kind, Outcome: master.AuditAllowed}
 	if t.UID != "" && source(r) == "" {
 		e.From = "uid " + t.UID
@@ -55,7 +55,7 @@ func (s *Server) entry(r *http.Request, t eauth.Token, kind string, err error) m
 	return e
 }
 
-func text(v any) string {
+func textOf(v any) string {
 	s, _ := v.(string)
 	return s
 }

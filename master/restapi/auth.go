@@ -33,17 +33,17 @@ func tokenID(r *http.Request) string {
 
 // session returns who sends a request: the owner of the token that it shows, or without one the peer on the unix socket.
 func (s *Server) session(r *http.Request) (eauth.Token, error) {
-	t, err := s.caller(r, tokenID(r))
+	t, err := s.tokenOwner(r, tokenID(r))
 	if err != nil {
 		return eauth.Token{}, err
 	}
-	return t, s.counted(t)
+	return t, s.countRequest(t)
 }
 
-// caller is session for the token with this id, without counting the request.
-func (s *Server) caller(r *http.Request, id string) (eauth.Token, error) {
+// tokenOwner is session for the token with this id, without counting the request.
+func (s *Server) tokenOwner(r *http.Request, id string) (eauth.Token, error) {
 	if id == "" {
-		return s.peer(r)
+		return s.socketPeer(r)
 	}
 	t, ok := s.o.Auth.Token(id)
 	if !ok {
@@ -59,8 +59,8 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context { return eauth
 // forwarding are headers that a proxy or a browser adds: the peer on the socket is the proxy then, not the caller.
 var forwarding = [...]string{"Forwarded", "Via", "X-Forwarded-For", "X-Real-Ip", "Origin"}
 
-// peer returns who is at the other end of the unix socket that a request came through, if external_auth has rules for that user.
-func (s *Server) peer(r *http.Request) (eauth.Token, error) {
+// socketPeer returns who is at the other end of the unix socket that a request came through, if external_auth has rules for that user.
+func (s *Server) socketPeer(r *http.Request) (eauth.Token, error) {
 	for _, name := range forwarding {
 		if r.Header.Get(name) != "" {
 			return eauth.Token{}, exchange.ErrNoToken
@@ -73,8 +73,8 @@ func (s *Server) peer(r *http.Request) (eauth.Token, error) {
 	return t, nil
 }
 
-// counted counts a request of somebody, and refuses it when they ask too much.
-func (s *Server) counted(t eauth.Token) error {
+// countRequest counts a request of somebody, and refuses it when they ask too much.
+func (s *Server) countRequest(t eauth.Token) error {
 	key := scope.Owner(t)
 	if t.UID != "" {
 		key = t.EAuth + "/uid/" + t.UID // a user may have several names
@@ -85,13 +85,13 @@ func (s *Server) counted(t eauth.Token) error {
 	return nil
 }
 
-// who finds out on whose behalf a command is given: the owner of the session's token; without one, by the command's own token or credentials;
+// commandOwner finds out on whose behalf a command is given: the owner of the session's token; without one, by the command's own token or credentials;
 // and without those, the peer on the unix socket. session is nil where the request was not yet asked who sends it.
-func (s *Server) who(r *http.Request, chunk map[string]any, session *eauth.Token) (eauth.Token, error) {
+func (s *Server) commandOwner(r *http.Request, chunk map[string]any, session *eauth.Token) (eauth.Token, error) {
 	if session != nil && session.ID != "" {
 		t, ok := s.o.Auth.Token(session.ID)
 		if !ok {
-			return eauth.Token{}, denied(chunk, "token", "")
+			return eauth.Token{}, notAuthenticated(chunk, "token", "")
 		}
 		return t, nil // session has counted it
 	}
@@ -102,38 +102,38 @@ func (s *Server) who(r *http.Request, chunk map[string]any, session *eauth.Token
 		}
 		t, ok := s.o.Auth.Token(id)
 		if !ok {
-			return eauth.Token{}, denied(chunk, "token", "")
+			return eauth.Token{}, notAuthenticated(chunk, "token", "")
 		}
-		return t, s.counted(t)
+		return t, s.countRequest(t)
 	}
 	if system, ok := chunk["eauth"].(string); ok {
-		return s.credentials(r, chunk, system)
+		return s.checkCredentials(r, chunk, system)
 	}
 	if session != nil {
 		return *session, nil
 	}
-	t, err := s.peer(r)
+	t, err := s.socketPeer(r)
 	if err != nil {
 		return eauth.Token{}, exchange.ErrNoCreds
 	}
-	return t, s.counted(t)
+	return t, s.countRequest(t)
 }
 
-// credentials checks the name and the password in a command.
-func (s *Server) credentials(r *http.Request, chunk map[string]any, system string) (eauth.Token, error) {
+// checkCredentials checks the name and the password in a command.
+func (s *Server) checkCredentials(r *http.Request, chunk map[string]any, system string) (eauth.Token, error) {
 	name, _ := chunk["username"].(string)
-	t, err := s.try(r, name, func() (eauth.Token, error) {
-		return s.o.Auth.Check(r.Context(), system, name, secret(chunk))
+	t, err := s.tryLogin(r, name, func() (eauth.Token, error) {
+		return s.o.Auth.Check(r.Context(), system, name, passwordIn(chunk))
 	})
 	var status *exchange.Error
 	if err != nil && !errors.As(err, &status) {
-		err = denied(chunk, "eauth", name)
+		err = notAuthenticated(chunk, "eauth", name)
 	}
 	return t, err
 }
 
-// try checks a name and a password.
-func (s *Server) try(r *http.Request, name string, check func() (eauth.Token, error)) (eauth.Token, error) {
+// tryLogin checks a name and a password.
+func (s *Server) tryLogin(r *http.Request, name string, check func() (eauth.Token, error)) (eauth.Token, error) {
 	proven, ok := s.logins.Try(source(r), name)
 	// guard: log-in-lockout TestLoginsAreBounded
 	if !ok {
@@ -150,8 +150,8 @@ func (s *Server) try(r *http.Request, name string, check func() (eauth.Token, er
 	return t, err
 }
 
-// denied is what Salt says to the sender of a command who is not who they say: for functions of minions one thing, for others another.
-func denied(chunk map[string]any, kind, user string) error {
+// notAuthenticated is what Salt says to the sender of a command who is not who they say: for functions of minions one thing, for others another.
+func notAuthenticated(chunk map[string]any, kind, user string) error {
 	if client, _ := chunk["client"].(string); strings.HasPrefix(client, "local") {
 		return exchange.NewError(http.StatusUnauthorized, "Authentication error occurred.")
 	}
@@ -162,8 +162,8 @@ func denied(chunk map[string]any, kind, user string) error {
 	return exchange.NewError(http.StatusUnauthorized, text+".")
 }
 
-// secret is the password of a request; sharedsecret calls it by its own name.
-func secret(creds map[string]any) string {
+// passwordIn is the password of a request; sharedsecret calls it by its own name.
+func passwordIn(creds map[string]any) string {
 	for _, key := range []string{"password", "sharedsecret"} {
 		if v, ok := creds[key]; ok && v != nil {
 			return pytext.Str(v)
@@ -189,33 +189,33 @@ func (s *Server) login(q *exchange.Request) (any, error) {
 	q.W.Header().Set("X-Auth-Token", t.ID)
 	http.SetCookie(q.W, &http.Cookie{Name: cookie, Value: t.ID, Path: "/", Expires: t.Expire, HttpOnly: true, Secure: q.TLS != nil, SameSite: http.SameSiteLaxMode})
 	out := tokenData(t)
-	out["perms"] = permissions(s.o.Auth.Shown(t))
+	out["perms"] = shownRules(s.o.Auth.Shown(t))
 	return map[string]any{"return": []any{out}}, nil
 }
 
 func (s *Server) newToken(q *exchange.Request, creds map[string]any) (t eauth.Token, err error) {
 	defer func() {
-		e := s.entry(q.Request, t, "login", err)
+		e := s.auditEntry(q.Request, t, "login", err)
 		if err != nil {
-			e.User, e.EAuth = text(creds["username"]), text(creds["eauth"])
+			e.User, e.EAuth = textOf(creds["username"]), textOf(creds["eauth"])
 		}
 		s.o.Master.Audit(e)
 	}()
 	system, _ := creds["eauth"].(string)
 	name, _ := creds["username"].(string)
-	return s.try(q.Request, name, func() (eauth.Token, error) {
-		return s.o.Auth.Login(q.Context(), system, name, secret(creds))
+	return s.tryLogin(q.Request, name, func() (eauth.Token, error) {
+		return s.o.Auth.Login(q.Context(), system, name, passwordIn(creds))
 	})
 }
 
 func tokenData(t eauth.Token) map[string]any {
-	return map[string]any{"token": t.ID, "start": unix(t.Start), "expire": unix(t.Expire), "user": t.Name, "eauth": t.EAuth}
+	return map[string]any{"token": t.ID, "start": unixSeconds(t.Start), "expire": unixSeconds(t.Expire), "user": t.Name, "eauth": t.EAuth}
 }
 
-func unix(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
+func unixSeconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// permissions are rules in the order in which rest_cherrypy shows them: text first, then maps by key.
-func permissions(rules []any) any {
+// shownRules are rules in the order in which rest_cherrypy shows them: text first, then maps by key.
+func shownRules(rules []any) any {
 	if len(rules) == 0 {
 		return map[string]any{}
 	}
@@ -243,8 +243,8 @@ func (s *Server) logout(q *exchange.Request) (any, error) {
 	return map[string]any{"return": "Your token has been cleared"}, nil
 }
 
-// token makes tokens without a session, one for each set of credentials.
-func (s *Server) token(q *exchange.Request) (any, error) {
+// newTokens makes tokens without a session, one for each set of credentials.
+func (s *Server) newTokens(q *exchange.Request) (any, error) {
 	chunks, err := q.Chunks()
 	if err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func (s *Server) token(q *exchange.Request) (any, error) {
 		t, err := s.newToken(q, c)
 		if errors.Is(err, eauth.ErrDenied) {
 			name, _ := c["username"].(string)
-			err = denied(nil, "eauth", name)
+			err = notAuthenticated(nil, "eauth", name)
 		}
 		if err != nil {
 			return nil, err

@@ -63,20 +63,20 @@ func (b *background) close() {
 	b.wg.Wait()
 }
 
-// lowstate runs the commands of a body for the owner of a session.
-func (s *Server) lowstate(q *exchange.Request) (any, error) {
+// runSession runs the commands of a body for the owner of a session.
+func (s *Server) runSession(q *exchange.Request) (any, error) {
 	t, err := s.session(q.Request)
 	if err != nil {
 		return nil, err
 	}
-	return s.returns(q, &t, "")
+	return s.runCommands(q, &t, "")
 }
 
-// run runs commands that bring their own credentials.
-func (s *Server) run(q *exchange.Request) (any, error) { return s.returns(q, nil, "") }
+// runUnsessioned runs commands that bring their own credentials.
+func (s *Server) runUnsessioned(q *exchange.Request) (any, error) { return s.runCommands(q, nil, "") }
 
-// returns runs all commands of a body and gathers what they return.
-func (s *Server) returns(q *exchange.Request, session *eauth.Token, client string) (any, error) {
+// runCommands runs all commands of a body and gathers what they return.
+func (s *Server) runCommands(q *exchange.Request, session *eauth.Token, client string) (any, error) {
 	chunks, err := q.Chunks()
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (s *Server) returns(q *exchange.Request, session *eauth.Token, client strin
 		if client != "" {
 			c["client"] = client
 		}
-		v, err := s.command(q.Request, session, c)
+		v, err := s.runCommand(q.Request, session, c)
 		if err != nil {
 			return nil, err
 		}
@@ -102,10 +102,10 @@ func (s *Server) returns(q *exchange.Request, session *eauth.Token, client strin
 // several are the results of one command that gives many.
 type several []any
 
-// command runs one command after looking at who gives it and whether they may.
-func (s *Server) command(r *http.Request, session *eauth.Token, c map[string]any) (v any, err error) {
+// runCommand runs one command after looking at who gives it and whether they may.
+func (s *Server) runCommand(r *http.Request, session *eauth.Token, c map[string]any) (v any, err error) {
 	var t eauth.Token
-	defer func() { s.audit(r, t, c, v, err) }()
+	defer func() { s.auditCommand(r, t, c, v, err) }()
 	name, _ := c["client"].(string)
 	// guard: CVE-2017-5200,CVE-2019-17361,CVE-2020-16846,CVE-2021-3148,CVE-2021-3197 TestCVE_2017_5200_NoSSHClient
 	if !slices.Contains(Clients(), name) {
@@ -115,7 +115,7 @@ func (s *Server) command(r *http.Request, session *eauth.Token, c map[string]any
 		return nil, exchange.NewError(http.StatusBadRequest, "Client disabled: '"+name+"'. Add to 'netapi_enable_clients' master config option to enable.")
 	}
 	// guard: CVE-2018-15750,CVE-2018-15751,CVE-2020-25592,CVE-2021-25281 TestCVE_2018_15751_CommandsBringCredentials
-	if t, err = s.who(r, c, session); err != nil {
+	if t, err = s.commandOwner(r, c, session); err != nil {
 		return nil, err
 	}
 	fun, ok := c["fun"].(string)
@@ -126,7 +126,7 @@ func (s *Server) command(r *http.Request, session *eauth.Token, c map[string]any
 	} else if !ok || fun == "" {
 		return nil, exchange.NewError(http.StatusBadRequest, "fun must be the name of a function")
 	}
-	tenant, err := s.tenant(t)
+	tenant, err := s.tenantOf(t)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (s *Server) command(r *http.Request, session *eauth.Token, c map[string]any
 	ctx, cancel := context.WithTimeout(r.Context(), s.o.Timeout)
 	defer cancel()
 	if strings.HasPrefix(name, "local") {
-		return s.local(ctx, t, name, c)
+		return s.runLocal(ctx, t, name, c)
 	}
 	v, err = s.onMaster(ctx, t, name, fun, c)
 	if err == nil && tenant != "" {
@@ -182,7 +182,7 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 		if t.ID != "" {
 			shown = "token"
 		}
-		return nil, denied(c, shown, t.Name)
+		return nil, notAuthenticated(c, shown, t.Name)
 	}
 	if def == nil && kind == "runner" {
 		return nil, exchange.NewError(http.StatusBadRequest, "'"+fun+"' is not available.")
@@ -211,15 +211,15 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 	return map[string]any{"tag": res.Tag, "data": data}, nil
 }
 
-// local publishes a job, if the rules allow it.
-func (s *Server) local(ctx context.Context, t eauth.Token, name string, c map[string]any) (any, error) {
+// runLocal publishes a job, if the rules allow it.
+func (s *Server) runLocal(ctx context.Context, t eauth.Token, name string, c map[string]any) (any, error) {
 	j, err := lowstate.Job(c)
 	if err != nil {
 		return nil, err
 	}
 	j.User = t.Name
 	funs, args := lowstate.Calls(j)
-	v, err := s.view(t)
+	v, err := s.viewOf(t)
 	if err != nil {
 		return nil, err
 	}
@@ -238,18 +238,18 @@ func (s *Server) local(ctx context.Context, t eauth.Token, name string, c map[st
 	}
 	switch name {
 	case "local_async":
-		return s.publish(ctx, v, j)
+		return s.publishJob(ctx, v, j)
 	case "local_batch":
-		return s.batch(ctx, v, j, pytext.Str(c["batch"]), c)
+		return s.runBatch(ctx, v, j, pytext.Str(c["batch"]), c)
 	case "local_subset":
-		return s.subset(ctx, v, j, c)
+		return s.runSubset(ctx, v, j, c)
 	}
-	return s.wait(ctx, v, j, pytext.Truth(c["full_return"]))
+	return s.awaitJob(ctx, v, j, pytext.Truth(c["full_return"]))
 }
 
-// publish answers with the job's id. A job id that the client chose, and that is taken by the same job, gets the same answer:
+// publishJob answers with the job's id. A job id that the client chose, and that is taken by the same job, gets the same answer:
 // so a client that heard nothing may ask again.
-func (s *Server) publish(ctx context.Context, v scope.View, j master.Job) (any, error) {
+func (s *Server) publishJob(ctx context.Context, v scope.View, j master.Job) (any, error) {
 	p, err := v.Publish(ctx, j)
 	var none *master.NoMinionsError
 	switch {
@@ -270,8 +270,8 @@ func (s *Server) publish(ctx context.Context, v scope.View, j master.Job) (any, 
 	return map[string]any{"jid": p.JID, "minions": nested.Anys(p.Minions)}, nil
 }
 
-// wait answers with what the minions returned.
-func (s *Server) wait(ctx context.Context, v scope.View, j master.Job, full bool) (any, error) {
+// awaitJob answers with what the minions returned.
+func (s *Server) awaitJob(ctx context.Context, v scope.View, j master.Job, full bool) (any, error) {
 	run, err := v.Submit(ctx, j)
 	var none *master.NoMinionsError
 	switch {
@@ -293,7 +293,7 @@ func (s *Server) wait(ctx context.Context, v scope.View, j master.Job, full bool
 		case err != nil:
 			return nil, lowstate.Refused(err)
 		case r.Status == master.Returned:
-			out[r.ID] = returned(r, full)
+			out[r.ID] = shownReturn(r, full)
 		case r.Status == master.Missing:
 			text := client.LostText(run.JID)
 			if out[r.ID] = text; full {
@@ -303,7 +303,7 @@ func (s *Server) wait(ctx context.Context, v scope.View, j master.Job, full bool
 	}
 }
 
-func returned(r master.Result, full bool) any {
+func shownReturn(r master.Result, full bool) any {
 	if !full {
 		return r.Ordered
 	}
@@ -317,8 +317,8 @@ func returned(r master.Result, full bool) any {
 	return out
 }
 
-// batch runs a job on some minions at a time.
-func (s *Server) batch(ctx context.Context, v scope.View, j master.Job, size string, c map[string]any) (any, error) {
+// runBatch runs a job on some minions at a time.
+func (s *Server) runBatch(ctx context.Context, v scope.View, j master.Job, size string, c map[string]any) (any, error) {
 	ids, err := v.Match(ctx, j.TgtType, j.Tgt)
 	if err != nil {
 		return nil, lowstate.Refused(err)
@@ -357,7 +357,7 @@ func (s *Server) batch(ctx context.Context, v scope.View, j master.Job, size str
 				continue
 			}
 			failed = failed || r.Retcode != 0
-			out = append(out, map[string]any{id: returned(r, pytext.Truth(c["full_return"]))})
+			out = append(out, map[string]any{id: shownReturn(r, pytext.Truth(c["full_return"]))})
 		}
 		if failed && pytext.Truth(c["failhard"]) {
 			break
@@ -366,8 +366,8 @@ func (s *Server) batch(ctx context.Context, v scope.View, j master.Job, size str
 	return out, nil
 }
 
-// subset runs a job on some minions, chosen by chance.
-func (s *Server) subset(ctx context.Context, v scope.View, j master.Job, c map[string]any) (any, error) {
+// runSubset runs a job on some minions, chosen by chance.
+func (s *Server) runSubset(ctx context.Context, v scope.View, j master.Job, c map[string]any) (any, error) {
 	n := 3
 	for _, key := range []string{"sub", "subset"} {
 		if v, ok := c[key]; ok {
@@ -385,7 +385,7 @@ func (s *Server) subset(ctx context.Context, v scope.View, j master.Job, c map[s
 	rand.Shuffle(len(ids), func(i, k int) { ids[i], ids[k] = ids[k], ids[i] })
 	j.Tgt, j.TgtType = ids[:min(n, len(ids))], "list"
 	if pytext.Truth(c["cli"]) {
-		return s.publish(ctx, v, j)
+		return s.publishJob(ctx, v, j)
 	}
-	return s.wait(ctx, v, j, pytext.Truth(c["full_return"]))
+	return s.awaitJob(ctx, v, j, pytext.Truth(c["full_return"]))
 }

@@ -48,19 +48,19 @@ func (s *Server) admitBody(r *http.Request) (free func(), of int64, err error) {
 		n = s.o.MaxBody
 	}
 	// guard: large-bodies TestStrangersShareTheirMemory
-	if !s.reserve(n) {
+	if !s.reserveBytes(n) {
 		return nil, 0, exchange.NewError(http.StatusServiceUnavailable, "Too many large requests are being sent")
 	}
 	// guard: large-bodies TestLargeBodiesOfOneAddress instead: true
 	if s.bodies.AllowBytes(r.RemoteAddr, n, time.Now()) {
-		return func() { s.reserve(-n) }, n, nil
+		return func() { s.reserveBytes(-n) }, n, nil
 	}
-	s.reserve(-n)
+	s.reserveBytes(-n)
 	return nil, 0, exchange.NewError(http.StatusTooManyRequests, "Too many large requests without a token")
 }
 
-// reserve takes n bytes of Options.Strangers, or gives them back, and reports whether they were there.
-func (s *Server) reserve(n int64) bool {
+// reserveBytes takes n bytes of Options.Strangers, or gives them back, and reports whether they were there.
+func (s *Server) reserveBytes(n int64) bool {
 	s.strangers.Lock()
 	defer s.strangers.Unlock()
 	if s.strangers.bytes+n > s.o.Strangers {

@@ -22,8 +22,8 @@ func isNamed(name string) func(modules.Param) bool {
 	return func(p modules.Param) bool { return p.Name == name }
 }
 
-// minions answers with the grains of minions.
-func (s *Server) minions(q *exchange.Request) (any, error) {
+// listMinions answers with the grains of minions.
+func (s *Server) listMinions(q *exchange.Request) (any, error) {
 	t, err := s.session(q.Request)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (s *Server) minions(q *exchange.Request) (any, error) {
 	if tgt == "" {
 		tgt = "*"
 	}
-	v, err := s.command(q.Request, &t, map[string]any{"client": "local", "tgt": tgt, "fun": "grains.items"})
+	v, err := s.runCommand(q.Request, &t, map[string]any{"client": "local", "tgt": tgt, "fun": "grains.items"})
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (s *Server) minionsPost(q *exchange.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.returns(q, &t, "local_async")
+	v, err := s.runCommands(q, &t, "local_async")
 	if err != nil {
 		return nil, err
 	}
@@ -65,26 +65,26 @@ func (s *Server) minionsPost(q *exchange.Request) (any, error) {
 }
 
 // runner runs a runner function for the owner of a session.
-func (s *Server) asked(q *exchange.Request, c map[string]any) (any, error) {
+func (s *Server) runAsSession(q *exchange.Request, c map[string]any) (any, error) {
 	t, err := s.session(q.Request)
 	if err != nil {
 		return nil, err
 	}
-	return s.command(q.Request, &t, c)
+	return s.runCommand(q.Request, &t, c)
 }
 
-func (s *Server) jobs(q *exchange.Request) (any, error) {
+func (s *Server) listJobs(q *exchange.Request) (any, error) {
 	if jid, err := q.Named("jid"); err != nil || jid != "" {
-		return s.job(q)
+		return s.showJob(q)
 	}
-	v, err := s.asked(q, map[string]any{"client": "runner", "fun": "jobs.list_jobs"})
+	v, err := s.runAsSession(q, map[string]any{"client": "runner", "fun": "jobs.list_jobs"})
 	if err != nil {
 		return nil, err
 	}
 	return map[string]any{"return": []any{v}}, nil
 }
 
-func (s *Server) job(q *exchange.Request) (any, error) {
+func (s *Server) showJob(q *exchange.Request) (any, error) {
 	jid, err := q.Named("jid")
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (s *Server) job(q *exchange.Request) (any, error) {
 	if !protocol.ValidJID(jid) {
 		return nil, exchange.NewError(http.StatusBadRequest, "jid must be a job id")
 	}
-	v, err := s.asked(q, map[string]any{"client": "runner", "fun": "jobs.list_job", "kwarg": map[string]any{"jid": jid}})
+	v, err := s.runAsSession(q, map[string]any{"client": "runner", "fun": "jobs.list_job", "kwarg": map[string]any{"jid": jid}})
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func wheelReturn(v any, err error) (any, error) {
 	return map[string]any{"return": map[string]any{}}, nil
 }
 
-func (s *Server) keys(q *exchange.Request) (any, error) {
+func (s *Server) showKeys(q *exchange.Request) (any, error) {
 	mid, err := q.Named("mid")
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (s *Server) keys(q *exchange.Request) (any, error) {
 	if mid != "" {
 		c = map[string]any{"client": "wheel", "fun": "key.finger", "kwarg": map[string]any{"match": mid}}
 	}
-	v, err := s.asked(q, c)
+	v, err := s.runAsSession(q, c)
 	if errors.Is(err, exchange.ErrNoToken) {
 		err = exchange.ErrNoCreds // as in Salt, where this is a command like others
 	}
@@ -145,7 +145,7 @@ func (s *Server) keyPair(w http.ResponseWriter, r *http.Request) {
 	q := &exchange.Request{Request: r, W: w}
 	tarball, id, err := s.makePair(q)
 	if err != nil {
-		s.failed(w, r, err)
+		s.answerError(w, r, err)
 		return
 	}
 	h := w.Header()
@@ -181,7 +181,7 @@ func (s *Server) makePair(q *exchange.Request) (tarball []byte, id string, err e
 	if _, has := c["eauth"]; !has && c["token"] == nil && tokenID(q.Request) != "" {
 		session = &eauth.Token{ID: tokenID(q.Request)}
 	}
-	v, err := wheelReturn(s.command(q.Request, session, c))
+	v, err := wheelReturn(s.runCommand(q.Request, session, c))
 	if err != nil {
 		return nil, "", err
 	}
@@ -203,8 +203,8 @@ func (s *Server) makePair(q *exchange.Request) (tarball []byte, id string, err e
 	return b.Bytes(), id, nil
 }
 
-// hook fires an event with what came.
-func (s *Server) hook(q *exchange.Request) (any, error) {
+// fireHook fires an event with what came.
+func (s *Server) fireHook(q *exchange.Request) (any, error) {
 	tag := "salt/netapi/hook"
 	if p := strings.Trim(q.PathValue("path"), "/"); p != "" {
 		tag += "/" + p
@@ -214,7 +214,7 @@ func (s *Server) hook(q *exchange.Request) (any, error) {
 	if !s.o.OpenHooks {
 		t, err = s.operator(q.Request)
 	}
-	e := s.entry(q.Request, t, "hook", err)
+	e := s.auditEntry(q.Request, t, "hook", err)
 	e.Fun = []string{tag}
 	s.o.Master.Audit(e)
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *stats) count(r *http.Request) {
 	}
 }
 
-func (s *Server) statistics(q *exchange.Request) (any, error) {
+func (s *Server) showStats(q *exchange.Request) (any, error) {
 	if !s.o.OpenStats {
 		if _, err := s.operator(q.Request); err != nil {
 			return nil, err
@@ -259,8 +259,8 @@ func (s *Server) statistics(q *exchange.Request) (any, error) {
 		"Total POST Requests": s.stats.posts.Load(), "Event Streams": s.stats.streams.Load(), "Connected Minions": int64(len(s.o.Master.Present()))}}, nil
 }
 
-// alive reports whether somebody may go on following events. The peer on a unix socket may as long as the connection lasts.
-func (s *Server) alive(t eauth.Token) bool {
+// mayFollow reports whether somebody may go on following events. The peer on a unix socket may as long as the connection lasts.
+func (s *Server) mayFollow(t eauth.Token) bool {
 	if t.UID != "" && t.ID == "" {
 		return true
 	}

@@ -153,34 +153,34 @@ func (s *Server) Close() {
 }
 
 func (s *Server) routes() {
-	json := func(pattern string, f func(*exchange.Request) (any, error)) { s.handle(pattern, s.answer(f)) }
+	json := func(pattern string, f func(*exchange.Request) (any, error)) { s.handle(pattern, s.answerWith(f)) }
 	for _, path := range []string{"/{$}", "/run", "/token"} {
 		json("GET "+path, s.welcome)
 	}
-	json("POST /{$}", s.lowstate)
-	json("POST /run", s.run)
+	json("POST /{$}", s.runSession)
+	json("POST /run", s.runUnsessioned)
 	json("GET /login", s.loginHint)
 	json("POST /login", s.login)
 	json("POST /logout", s.logout)
-	json("POST /token", s.token)
-	json("GET /minions", s.minions)
-	json("GET /minions/{mid}", s.minions)
+	json("POST /token", s.newTokens)
+	json("GET /minions", s.listMinions)
+	json("GET /minions/{mid}", s.listMinions)
 	json("POST /minions", s.minionsPost)
-	json("GET /jobs", s.jobs)
-	json("GET /jobs/{jid}", s.job)
-	json("GET /keys", s.keys)
-	json("GET /keys/{mid}", s.keys)
-	json("GET /stats", s.statistics)
-	json("POST /hook", s.hook)
-	json("POST /hook/{path...}", s.hook)
+	json("GET /jobs", s.listJobs)
+	json("GET /jobs/{jid}", s.showJob)
+	json("GET /keys", s.showKeys)
+	json("GET /keys/{mid}", s.showKeys)
+	json("GET /stats", s.showStats)
+	json("POST /hook", s.fireHook)
+	json("POST /hook/{path...}", s.fireHook)
 	for pattern, f := range s.native.Routes() {
 		json(pattern, f)
 	}
 	s.handle("GET /v1/events", s.nativeEvents)
 	s.handle("POST /keys", s.keyPair)
-	s.handle("GET /events", s.events)
-	s.handle("GET /ws", s.websocket)
-	s.handle("GET /ws/{token}", s.websocket)
+	s.handle("GET /events", s.streamEvents)
+	s.handle("GET /ws", s.streamWebSocket)
+	s.handle("GET /ws/{token}", s.streamWebSocket)
 	s.handle("GET /openapi.json", openAPI)
 	for _, name := range []string{"healthz", "readyz"} {
 		s.handle("GET /"+name, s.health)
@@ -233,7 +233,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// nothing that follows is one (RFC 9112, 6.1).
 		w.Header().Set("Connection", "close")
 	}
-	if len(s.o.Addresses.Authorized) > 0 && !contains(s.o.Addresses.Authorized, r) {
+	if len(s.o.Addresses.Authorized) > 0 && !addressIn(s.o.Addresses.Authorized, r) {
 		exchange.Fail(w, r, exchange.NewError(http.StatusForbidden, "Bad IP"))
 		return
 	}
@@ -245,11 +245,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.URL.Path = strings.TrimRight(r.URL.Path, "/")
 	}
 	// guard: foreign-origin TestForeignOrigin
-	if s.byCookieAlone(r) && s.foreign(r) {
+	if s.byCookieAlone(r) && s.foreignOrigin(r) {
 		exchange.Fail(w, r, exchange.NewError(http.StatusForbidden, "The page of another origin may not use the session cookie (cors_origin)"))
 		return
 	}
-	cors(h, r)
+	allowOrigins(h, r)
 	if r.Method == http.MethodOptions {
 		h.Set("Content-Type", "text/html;charset=utf-8")
 		w.WriteHeader(http.StatusOK)
@@ -280,9 +280,9 @@ func (s *Server) byCookieAlone(r *http.Request) bool {
 	return err == nil && r.Header.Get("X-Auth-Token") == ""
 }
 
-// foreign reports whether a page of another origin sends a request: another host or port, for which browsers send the cookie along
+// foreignOrigin reports whether a page of another origin sends a request: another host or port, for which browsers send the cookie along
 // if it is of the same site, and which Options.Origins does not name. rest_cherrypy serves these; its cookie lets any such page in.
-func (s *Server) foreign(r *http.Request) bool {
+func (s *Server) foreignOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
@@ -298,8 +298,8 @@ func (s *Server) foreign(r *http.Request) bool {
 	return err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host)
 }
 
-// cors is what rest_cherrypy tells browsers.
-func cors(h http.Header, r *http.Request) {
+// allowOrigins is what rest_cherrypy tells browsers.
+func allowOrigins(h http.Header, r *http.Request) {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
 		origin = "*"
@@ -314,8 +314,8 @@ func cors(h http.Header, r *http.Request) {
 	}
 }
 
-// answer wraps a function that answers with a value in the format that the client wants.
-func (s *Server) answer(f func(*exchange.Request) (any, error)) http.HandlerFunc {
+// answerWith wraps a function that answers with a value in the format that the client wants.
+func (s *Server) answerWith(f func(*exchange.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		header := r.Header.Get("Accept")
 		format := exchange.Negotiate(header)
@@ -335,7 +335,7 @@ func (s *Server) answer(f func(*exchange.Request) (any, error)) http.HandlerFunc
 			if q.Charged > 0 {
 				s.bodies.ChargeBytes(r.RemoteAddr, (refusedBody-1)*q.Charged)
 			}
-			s.failed(w, r, err)
+			s.answerError(w, r, err)
 			return
 		}
 		var out []byte
@@ -357,8 +357,8 @@ func (s *Server) answer(f func(*exchange.Request) (any, error)) http.HandlerFunc
 	}
 }
 
-// failed turns an error into an answer. Errors that are not meant for clients go to the log.
-func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
+// answerError turns an error into an answer. Errors that are not meant for clients go to the log.
+func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	var status *exchange.Error
 	var large *http.MaxBytesError
 	switch {
@@ -389,8 +389,8 @@ type callers struct{ s *Server }
 
 func (c callers) Session(r *http.Request) (eauth.Token, error) { return c.s.session(r) }
 
-func (c callers) View(t eauth.Token) (scope.View, error) { return c.s.view(t) }
+func (c callers) View(t eauth.Token) (scope.View, error) { return c.s.viewOf(t) }
 
 func (c callers) Entry(r *http.Request, t eauth.Token, kind string, err error) master.AuditEntry {
-	return c.s.entry(r, t, kind, err)
+	return c.s.auditEntry(r, t, kind, err)
 }

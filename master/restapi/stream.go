@@ -34,21 +34,21 @@ type feed struct {
 
 // feedOf is the feed of somebody, behind the newest event unless cursor says where.
 func (s *Server) feedOf(t eauth.Token, cursor string) (feed, error) {
-	v, err := s.view(t)
+	v, err := s.viewOf(t)
 	if cursor == "" {
 		cursor = s.o.Master.FollowCursor()
 	}
 	return feed{who: t, view: v, cursor: cursor}, err
 }
 
-// follow calls each with every event of a feed until ctx ends, the token dies, or each fails. It calls quiet from time to time with how far
+// followFeed calls each with every event of a feed until ctx ends, the token dies, or each fails. It calls quiet from time to time with how far
 // it has come.
-func (s *Server) follow(ctx context.Context, f feed, each func(e events.Logged) error, quiet func(cursor string) error) error {
+func (s *Server) followFeed(ctx context.Context, f feed, each func(e events.Logged) error, quiet func(cursor string) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.open, cancel)()
 	for e := range f.view.FollowMarked(ctx, idle, f.cursor, f.tags...) {
-		if !s.alive(f.who) {
+		if !s.mayFollow(f.who) {
 			return exchange.ErrNoToken
 		}
 		err := error(nil)
@@ -67,8 +67,8 @@ func (s *Server) follow(ctx context.Context, f feed, each func(e events.Logged) 
 	return events.ErrClosed
 }
 
-// enter takes one of the places for streams.
-func (s *Server) enter() (leave func(), err error) {
+// enterStream takes one of the places for streams.
+func (s *Server) enterStream() (leave func(), err error) {
 	select {
 	case s.streams <- struct{}{}:
 		s.stats.streams.Add(1)
@@ -83,9 +83,9 @@ func eventText(e events.Event) ([]byte, error) {
 	return exchange.Marshal(map[string]any{"tag": e.Tag, "data": e.Ordered()})
 }
 
-// events streams events as server-sent events. A client that comes back with Last-Event-ID gets what it missed, or a comment
+// streamEvents streams events as server-sent events. A client that comes back with Last-Event-ID gets what it missed, or a comment
 // that some of it is gone.
-func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawQuery != "" {
 		exchange.Fail(w, r, exchange.NewError(http.StatusBadRequest, "The /events endpoint takes no query parameters; in particular, tokens must not be passed via "+
 			"the query string -- they end up in access logs and the Referer header. Use the 'X-Auth-Token' header (for non-browser clients) or the "+
@@ -94,22 +94,22 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	t, err := s.session(r)
 	if err != nil {
-		s.failed(w, r, err)
+		s.answerError(w, r, err)
 		return
 	}
 	f, err := s.feedOf(t, r.Header.Get("Last-Event-ID"))
 	if err != nil {
-		s.failed(w, r, err)
+		s.answerError(w, r, err)
 		return
 	}
-	s.sse(w, r, f)
+	s.serverSentEvents(w, r, f)
 }
 
 // nativeEvents is events with a cursor and tags in the query: those of /v1.
 func (s *Server) nativeEvents(w http.ResponseWriter, r *http.Request) {
 	t, err := s.session(r)
 	if err != nil {
-		s.failed(w, r, err)
+		s.answerError(w, r, err)
 		return
 	}
 	query := r.URL.Query()
@@ -125,18 +125,18 @@ func (s *Server) nativeEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	f, err := s.feedOf(t, cursor)
 	if err != nil {
-		s.failed(w, r, err)
+		s.answerError(w, r, err)
 		return
 	}
 	f.tags = query["tag"]
-	s.sse(w, r, f)
+	s.serverSentEvents(w, r, f)
 }
 
-// sse streams events to somebody.
-func (s *Server) sse(w http.ResponseWriter, r *http.Request, f feed) {
-	leave, err := s.enter()
+// serverSentEvents streams events to somebody.
+func (s *Server) serverSentEvents(w http.ResponseWriter, r *http.Request, f feed) {
+	leave, err := s.enterStream()
 	if err != nil {
-		s.failed(w, r, err)
+		s.answerError(w, r, err)
 		return
 	}
 	defer leave()
@@ -158,7 +158,7 @@ func (s *Server) sse(w http.ResponseWriter, r *http.Request, f feed) {
 	if send("retry: 400\n") != nil {
 		return
 	}
-	err = s.follow(r.Context(), f, func(e events.Logged) error {
+	err = s.followFeed(r.Context(), f, func(e events.Logged) error {
 		if e.Missed > 0 {
 			return send(": events before this one are lost\n")
 		}
@@ -175,14 +175,14 @@ func (s *Server) sse(w http.ResponseWriter, r *http.Request, f feed) {
 // oneLine keeps a tag from ending its line.
 func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(s) }
 
-// formatted is what is done with events for a client that wants to know of minions and jobs instead. Grains of minions that come are asked for in
+// formatEvents is what is done with events for a client that wants to know of minions and jobs instead. Grains of minions that come are asked for in
 // the client's name, if that may.
-func (s *Server) formatted(r *http.Request, t eauth.Token, send func(text string) error) func(e events.Event) error {
+func (s *Server) formatEvents(r *http.Request, t eauth.Token, send func(text string) error) func(e events.Event) error {
 	all := saltinfo.New()
 	return func(e events.Event) error {
 		out, wanted := all.Event(e)
 		if len(wanted) > 0 {
-			_, err := s.command(r, &t, map[string]any{"client": "local_async", "tgt": nested.Anys(wanted), "fun": "grains.items"})
+			_, err := s.runCommand(r, &t, map[string]any{"client": "local_async", "tgt": nested.Anys(wanted), "fun": "grains.items"})
 			if err != nil {
 				s.o.Log.Debug("grains are not asked for", "user", t.Name, "err", err)
 			}
@@ -200,16 +200,16 @@ func (s *Server) formatted(r *http.Request, t eauth.Token, send func(text string
 	}
 }
 
-// websocket streams events over a WebSocket, after the client says that it is ready. One that names a cursor, or an empty one, gets with each
+// streamWebSocket streams events over a WebSocket, after the client says that it is ready. One that names a cursor, or an empty one, gets with each
 // event the place behind it, may come back there, and is told of gaps.
-func (s *Server) websocket(w http.ResponseWriter, r *http.Request) {
+func (s *Server) streamWebSocket(w http.ResponseWriter, r *http.Request) {
 	id := tokenID(r)
 	if p := r.PathValue("token"); p != "" {
 		id = p // the only way that stock's clients know
 	}
-	t, err := s.caller(r, id)
+	t, err := s.tokenOwner(r, id)
 	if err != nil {
-		s.failed(w, r, err)
+		s.answerError(w, r, err)
 		return
 	}
 	query := r.URL.Query()
@@ -218,9 +218,9 @@ func (s *Server) websocket(w http.ResponseWriter, r *http.Request) {
 		exchange.Fail(w, r, exchange.NewError(http.StatusBadRequest, "cursor and format_events do not go together"))
 		return
 	}
-	leave, err := s.enter()
+	leave, err := s.enterStream()
 	if err != nil {
-		s.failed(w, r, err)
+		s.answerError(w, r, err)
 		return
 	}
 	defer leave()
@@ -269,8 +269,8 @@ func (s *Server) websocket(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}()
-	formatted := s.formatted(r, t, send)
-	err = s.follow(ctx, f, func(e events.Logged) error {
+	formatted := s.formatEvents(r, t, send)
+	err = s.followFeed(ctx, f, func(e events.Logged) error {
 		switch {
 		case query.Has("format_events"):
 			if e.Missed > 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// tenant says whose somebody is, "" for nobody's.
-func (s *Server) tenant(t eauth.Token) (string, error) {
+// tenantOf says whose somebody is, "" for nobody's.
+func (s *Server) tenantOf(t eauth.Token) (string, error) {
 	name, err := s.o.Auth.Tenant(t)
 	if err != nil {
 		s.o.Log.Warn("request refused", "user", t.Name, "eauth", t.EAuth, "err", err)
@@ -23,9 +23,9 @@ func (s *Server) tenant(t eauth.Token) (string, error) {
 	return name, nil
 }
 
-// view gives somebody their view.
-func (s *Server) view(t eauth.Token) (scope.View, error) {
-	name, err := s.tenant(t)
+// viewOf gives somebody their view.
+func (s *Server) viewOf(t eauth.Token) (scope.View, error) {
+	name, err := s.tenantOf(t)
 	switch {
 	case err != nil:
 		return nil, err
@@ -41,7 +41,7 @@ func (s *Server) operator(r *http.Request) (eauth.Token, error) {
 	if err != nil {
 		return t, err
 	}
-	name, err := s.tenant(t)
+	name, err := s.tenantOf(t)
 	if err == nil && name != "" {
 		err = exchange.ErrRefused
 	}
@@ -50,7 +50,7 @@ func (s *Server) operator(r *http.Request) (eauth.Token, error) {
 
 // ownJobs leaves of what jobs.list_jobs and jobs.list_job say what is about a tenant's minions only.
 func (s *Server) ownJobs(ctx context.Context, t eauth.Token, fun string, v any) (any, error) {
-	seen, err := s.view(t)
+	seen, err := s.viewOf(t)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 		Connected: func(context.Context) (map[string]string, error) {
 			out := map[string]string{}
 			for _, id := range m.Present() {
-				out[id] = address(m, id)
+				out[id] = minionAddress(m, id)
 			}
 			return out, nil
 		},
@@ -86,8 +86,8 @@ func (s stream) Close() error {
 	return nil
 }
 
-// address is one that a minion's grains have, "" when nothing is known.
-func address(m *master.Master, id string) string {
+// minionAddress is one that a minion's grains have, "" when nothing is known.
+func minionAddress(m *master.Master, id string) string {
 	d, _ := m.Minion(id)
 	for _, key := range [...]string{"ipv4", "ipv6"} {
 		list, _ := d.Grains[key].([]any)

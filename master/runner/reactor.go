@@ -14,7 +14,7 @@ import (
 // managing begins the tags by which a running reactor is asked (package master/reactor).
 const managing = "salt/reactors/manage/"
 
-func (f funcs) reactor() *modules.Module {
+func (f funcs) reactorModule() *modules.Module {
 	env := []modules.Param{{Name: "saltenv", Default: "base"}, {Name: "test", Optional: true}}
 	return &modules.Module{Name: "reactor", Doc: "What the running master does on events.", Funcs: []modules.Def{
 		{Name: "list", Doc: `What is done on which events.

@@ -52,8 +52,8 @@ func NewClient(h *host.Host) *Client {
 	c := newClient(h, "runner", "salt/run/")
 	f := funcs{Host: h, client: c}
 	c.registry = modules.NewRegistry(jobs.Module(h), manage.Module(h), manage.Survey(h), data.Cache(h),
-		data.Fileserver(h), data.Pillar(h), data.Mine(h), f.salt(), f.event(), f.config(), f.reactor(), f.test(),
-		f.errorModule(), f.doc(), f.match(), f.network())
+		data.Fileserver(h), data.Pillar(h), data.Mine(h), f.saltModule(), f.eventModule(), f.configModule(), f.reactorModule(), f.testModule(),
+		f.errorModule(), f.docModule(), f.matchModule(), f.networkModule())
 	if h.Exec != nil {
 		c.registry.Add(orchestrate.Module(h))
 	}
@@ -123,7 +123,7 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 		funArgs = append(funArgs, q.Kwargs)
 	}
 	data := map[string]any{"fun": c.kind + "." + q.Fun, "jid": q.JID, "user": q.User, "fun_args": funArgs}
-	c.fire(ctx, q.JID, "new", data)
+	c.fireEvent(ctx, q.JID, "new", data)
 	args, _ := ordered.Objects(q.Args).([]any)
 	kwargs, _ := ordered.Objects(q.Kwargs).(map[string]any)
 	out := c.registry.Run(ctx, c.env, modules.Request{Fun: q.Fun, JID: q.JID, Args: args, Kwargs: kwargs,
@@ -132,7 +132,7 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 				if c.host.Progress != nil {
 					c.host.Progress(m)
 				}
-				c.fire(ctx, q.JID, "progress", m)
+				c.fireEvent(ctx, q.JID, "progress", m)
 			}
 		}})
 	res.Ordered, res.Success = out.Return, true
@@ -162,15 +162,15 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 		data["retcode"] = int64(res.Retcode)
 	}
 	if c.kind == "runner" {
-		c.keep(ctx, q.JID, data)
+		c.storeRun(ctx, q.JID, data)
 	}
 	res.Data = data
-	c.fire(ctx, q.JID, "ret", data)
+	c.fireEvent(ctx, q.JID, "ret", data)
 	return res
 }
 
-// keep stores the run with the jobs, as one that the master did itself.
-func (c *Client) keep(ctx context.Context, jid string, data map[string]any) {
+// storeRun stores the run with the jobs, as one that the master did itself.
+func (c *Client) storeRun(ctx context.Context, jid string, data map[string]any) {
 	if c.host.Jobs == nil {
 		return
 	}
@@ -186,8 +186,8 @@ func (c *Client) keep(ctx context.Context, jid string, data map[string]any) {
 	}
 }
 
-// fire puts an event of a run on the bus. A bus that is not there is no reason not to run.
-func (c *Client) fire(ctx context.Context, jid, suffix string, data map[string]any) {
+// fireEvent puts an event of a run on the bus. A bus that is not there is no reason not to run.
+func (c *Client) fireEvent(ctx context.Context, jid, suffix string, data map[string]any) {
 	if c.host.Fire == nil {
 		return
 	}

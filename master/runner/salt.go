@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-func (f funcs) salt() *modules.Module {
+func (f funcs) saltModule() *modules.Module {
 	m := &modules.Module{Name: "salt", Doc: "Execution functions, from the master.", Funcs: []modules.Def{
 		{Name: "execute", Doc: `Run a function on minions and return what they return.
 
@@ -21,7 +21,7 @@ timeout
 
     salt-run salt.execute '*' cmd.run arg='["uptime"]'`, Params: []modules.Param{{Name: "tgt"}, {Name: "fun"}, {Name: "arg", Default: []any{}},
 			{Name: "timeout", Optional: true}, {Name: "tgt_type", Default: "glob"}, {Name: "ret", Default: ""}, {Name: "jid", Default: ""},
-			{Name: "kwarg", Optional: true}}, Kwargs: "kwargs", Run: f.execute},
+			{Name: "kwarg", Optional: true}}, Kwargs: "kwargs", Run: f.executeHere},
 	}}
 	if f.Exec != nil {
 		m.Funcs = append(m.Funcs, modules.Def{Name: "cmd", Doc: `Run an execution function on the master's host.
@@ -50,7 +50,7 @@ func (f funcs) cmdHere(ctx context.Context, c *modules.Call) (any, error) {
 	return v, err
 }
 
-func (f funcs) execute(ctx context.Context, c *modules.Call) (any, error) {
+func (f funcs) executeHere(ctx context.Context, c *modules.Call) (any, error) {
 	j := host.Job{Tgt: c.Value("tgt"), TgtType: c.Str("tgt_type"), Fun: c.Str("fun"), Ret: c.Str("ret"), JID: c.Str("jid")}
 	if j.JID != "" && !protocol.ValidJID(j.JID) {
 		return nil, modules.Usagef("jid %q is not a job id", j.JID)

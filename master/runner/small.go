@@ -17,7 +17,7 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-func (f funcs) event() *modules.Module {
+func (f funcs) eventModule() *modules.Module {
 	return &modules.Module{Name: "event", Doc: "The master's event bus.", Funcs: []modules.Def{
 		{Name: "send", Doc: `Fire an event on the master's bus.
 
@@ -46,7 +46,7 @@ data
 	}}
 }
 
-func (f funcs) config() *modules.Module {
+func (f funcs) configModule() *modules.Module {
 	return &modules.Module{Name: "config", Doc: "The master's configuration.", Funcs: []modules.Def{
 		{Name: "get", Doc: `An option of the master; a delimiter in the key reaches into it.
 
@@ -96,7 +96,7 @@ func traverse(v any, path []string) (any, bool) {
 	return v, true
 }
 
-func (f funcs) test() *modules.Module {
+func (f funcs) testModule() *modules.Module {
 	arguments := func(drop bool) modules.Func {
 		return func(_ context.Context, c *modules.Call) (any, error) {
 			kwargs := maps.Clone(c.Keywords)
@@ -124,9 +124,9 @@ func (f funcs) test() *modules.Module {
 			Run: func(_ context.Context, c *modules.Call) (any, error) {
 				switch c.Str("locality") {
 				case "us":
-					return words("foo bar baz qux quux quuz corge grault garply waldo fred plugh xyzzy thud"), nil
+					return splitWords("foo bar baz qux quux quuz corge grault garply waldo fred plugh xyzzy thud"), nil
 				case "uk":
-					return words("wibble wobble wubble flob"), nil
+					return splitWords("wibble wobble wubble flob"), nil
 				}
 				return nil, nil
 			}},
@@ -137,7 +137,7 @@ func (f funcs) test() *modules.Module {
 			if err != nil {
 				return nil, err
 			}
-			if err := wait(ctx, d); err != nil {
+			if err := waitFor(ctx, d); err != nil {
 				return nil, err
 			}
 			return true, nil
@@ -155,7 +155,7 @@ func (f funcs) test() *modules.Module {
     salt-run test.stream`, Run: func(ctx context.Context, c *modules.Call) (any, error) {
 			for i := int64(1); i < 100; i++ {
 				c.Progress(map[string]any{"message": "Runner is " + pytext.Str(i) + "% done"})
-				if err := wait(ctx, 100*time.Millisecond); err != nil {
+				if err := waitFor(ctx, 100*time.Millisecond); err != nil {
 					return nil, err
 				}
 			}
@@ -170,7 +170,7 @@ func (f funcs) test() *modules.Module {
 // test.sleep differs: it does not print its argument.
 // test.stdout_print absent: runners of this master have no standard output of their own.
 
-func words(text string) []any {
+func splitWords(text string) []any {
 	var out []any
 	for w := range strings.FieldsSeq(text) {
 		out = append(out, w)
@@ -178,8 +178,8 @@ func words(text string) []any {
 	return out
 }
 
-// wait waits unless ctx ends first.
-func wait(ctx context.Context, d time.Duration) error {
+// waitFor waits unless ctx ends first.
+func waitFor(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -205,7 +205,7 @@ func (f funcs) errorModule() *modules.Module {
 	}}
 }
 
-func (f funcs) doc() *modules.Module {
+func (f funcs) docModule() *modules.Module {
 	return &modules.Module{Name: "doc", Doc: "Documentation.", Funcs: []modules.Def{
 		{Name: "runner", Doc: `The documentation of all runners.
 
@@ -242,7 +242,7 @@ func (f funcs) doc() *modules.Module {
 	}}
 }
 
-func (f funcs) match() *modules.Module {
+func (f funcs) matchModule() *modules.Module {
 	return &modules.Module{Name: "match", Doc: "Whom a target means, for minions that ask (peer_run).", Funcs: []modules.Def{
 		{Name: "compound_matches", Doc: `Whether a compound expression means a minion: its id, or False. Pillar values are compared literally, and a minion
 that the master has no data of is not meant by what is about data.
@@ -262,7 +262,7 @@ that the master has no data of is not meant by what is about data.
 	}}
 }
 
-func (f funcs) network() *modules.Module {
+func (f funcs) networkModule() *modules.Module {
 	to := []modules.Param{{Name: "bcast", Default: "255.255.255.255"}, {Name: "destport", Default: int64(9)}}
 	send := func(ctx context.Context, c *modules.Call, mac string) error {
 		port, err := c.Int("destport")

@@ -89,7 +89,7 @@ type Options struct {
 func Run(ctx context.Context, o Options) (*Report, error) {
 	r := &run{Options: o, known: knownFunctions(o), report: &Report{}, seen: map[Finding]bool{}}
 	if o.Configuration {
-		r.options()
+		r.checkOptions()
 	}
 	trees := []*tree{}
 	for _, dir := range o.Trees {
@@ -102,7 +102,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		trees = append(trees, &tree{run: r, roots: r.fileRoots(), files: o.Env.Files})
 	}
 	for _, t := range trees {
-		if err := t.check(ctx); err != nil {
+		if err := t.checkWhole(ctx); err != nil {
 			return nil, err
 		}
 	}

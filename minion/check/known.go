@@ -26,9 +26,9 @@ type known struct {
 
 func knownFunctions(o Options) *known {
 	c := o.Config
-	k := &known{functions: declared(o.Registry.All()), returners: map[string]bool{},
+	k := &known{functions: declaredFunctions(o.Registry.All()), returners: map[string]bool{},
 		renderers: map[string]bool{}, custom: map[string]bool{}, own: map[string]bool{}}
-	k.states = declared(o.States.Reachable(func(fun string) bool { return has(k.functions, fun) }))
+	k.states = declaredFunctions(o.States.Reachable(func(fun string) bool { return hasFunction(k.functions, fun) }))
 	for _, m := range returners.All() {
 		k.returners[m.Called()] = true
 	}
@@ -51,7 +51,7 @@ func knownFunctions(o Options) *known {
 				k.custom[name] = true
 				k.functions[name] = nil
 				if b, err := readSmall(filepath.Join(dir, e.Name())); err == nil && strings.HasSuffix(e.Name(), ".py") {
-					if virtual := defines(b).virtual; virtual != "" && k.functions[virtual] == nil {
+					if virtual := definitionsIn(b).virtual; virtual != "" && k.functions[virtual] == nil {
 						k.functions[virtual] = nil
 					}
 				}
@@ -72,7 +72,7 @@ func (k *known) ownStates(e *modules.Env) {
 			for _, entry := range entries {
 				names := []string{strings.TrimSuffix(entry.Name(), filepath.Ext(entry.Name()))}
 				if b, err := readSmall(filepath.Join(dir, entry.Name())); err == nil && strings.HasSuffix(entry.Name(), ".py") {
-					if virtual := defines(b).virtual; virtual != "" {
+					if virtual := definitionsIn(b).virtual; virtual != "" {
 						names = append(names, virtual)
 					}
 				}
@@ -92,7 +92,7 @@ func (k *known) ownStates(e *modules.Env) {
 	}
 }
 
-func declared(list []*modules.Module) map[string]map[string]bool {
+func declaredFunctions(list []*modules.Module) map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	for _, m := range list {
 		if m.Discover != nil {
@@ -114,15 +114,15 @@ func declared(list []*modules.Module) map[string]map[string]bool {
 	return out
 }
 
-// has reports whether a full name is among functions.
-func has(in map[string]map[string]bool, fun string) bool {
+// hasFunction reports whether a full name is among functions.
+func hasFunction(in map[string]map[string]bool, fun string) bool {
 	mod, name, _ := strings.Cut(fun, ".")
 	funs, ok := in[mod]
 	return ok && (funs == nil || funs[name])
 }
 
-// near is the function that has almost the given name, or "" if no name is near.
-func near(in map[string]map[string]bool, fun string) string {
+// nearestName is the function that has almost the given name, or "" if no name is near.
+func nearestName(in map[string]map[string]bool, fun string) string {
 	mod, name, _ := strings.Cut(fun, ".")
 	if funs, ok := in[mod]; ok {
 		var list []string
@@ -185,8 +185,8 @@ var (
 	pyVirtual = regexp.MustCompile(`(?m)^__virtualname__ *= *['"]([A-Za-z0-9_]+)['"]`)
 )
 
-// defines reads the functions of a Python file without running it.
-func defines(b []byte) definition {
+// definitionsIn reads the functions of a Python file without running it.
+func definitionsIn(b []byte) definition {
 	var d definition
 	if m := pyVirtual.FindSubmatch(b); m != nil {
 		d.virtual = string(m[1])

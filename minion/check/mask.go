@@ -9,9 +9,9 @@ import (
 // placeholder stands for what a template prints. It is text that may stand anywhere in YAML.
 const placeholder = "JINJA"
 
-// mask takes the tags out of a template, so that what is left can be read as YAML with the lines where they were. inside[n] reports
+// maskTemplates takes the tags out of a template, so that what is left can be read as YAML with the lines where they were. inside[n] reports
 // whether line n, from 1, is within an if, for or macro.
-func mask(text string) (masked string, inside []bool) {
+func maskTemplates(text string) (masked string, inside []bool) {
 	var b strings.Builder
 	inside = append(inside, false)
 	depth, line := 0, 1

@@ -37,8 +37,8 @@ func ofConfig(c *conf.Config) []Finding {
 	return list
 }
 
-// configured returns a finding with the place of an option, or of a key below it.
-func configured(c *conf.Config, level Level, kind, option, name, text, cure string) Finding {
+// configuredModule returns a finding with the place of an option, or of a key below it.
+func configuredModule(c *conf.Config, level Level, kind, option, name, text, cure string) Finding {
 	f := Finding{Level: level, Kind: kind, Name: name, Text: text, Cure: cure}
 	f.File, f.Line = c.Place(option)
 	if b, err := os.ReadFile(f.File); err == nil && f.File != "" {
@@ -74,19 +74,19 @@ func lineOfText(n *yaml.Node, text string) int {
 	return 0
 }
 
-// options checks the configuration of a minion.
-func (r *run) options() {
+// checkOptions checks the configuration of a minion.
+func (r *run) checkOptions() {
 	c := r.Config
 	r.report.Files += len(c.Files)
 	for _, f := range ofConfig(c) {
 		r.add(f)
 	}
 	add := func(level Level, kind, option, name, text, cure string) {
-		r.add(configured(c, level, kind, option, name, text, cure))
+		r.add(configuredModule(c, level, kind, option, name, text, cure))
 	}
 	function := func(option, fun string) {
-		if strings.Contains(fun, ".") && !has(r.known.functions, fun) {
-			add(Failure, "function", option, fun, "the function "+fun+" of "+option+" is missing"+didYouMean(near(r.known.functions, fun)), "")
+		if strings.Contains(fun, ".") && !hasFunction(r.known.functions, fun) {
+			add(Failure, "function", option, fun, "the function "+fun+" of "+option+" is missing"+didYouMean(nearestName(r.known.functions, fun)), "")
 		}
 	}
 	jobs := c.Map("schedule")
@@ -98,7 +98,7 @@ func (r *run) options() {
 		}
 		function("schedule", pytext.Str(job["function"]))
 		if ret, ok := job["returner"].(string); ok {
-			r.returner("schedule", ret)
+			r.checkReturner("schedule", ret)
 		}
 	}
 	mine := c.Map("mine_functions")
@@ -130,7 +130,7 @@ func (r *run) options() {
 	}
 	for _, option := range []string{"return", "ext_job_cache"} {
 		for name := range strings.SplitSeq(c.String(option), ",") {
-			r.returner(option, strings.TrimSpace(name))
+			r.checkReturner(option, strings.TrimSpace(name))
 		}
 	}
 	for _, e := range c.List("engines") {
@@ -170,10 +170,10 @@ func (r *run) options() {
 	}
 }
 
-func (r *run) returner(option, name string) {
+func (r *run) checkReturner(option, name string) {
 	name, _, _ = strings.Cut(name, ".")
 	if name != "" && !r.known.returners[name] {
-		r.add(configured(r.Config, Failure, "returner", option, name, "the returner "+name+" is missing", ""))
+		r.add(configuredModule(r.Config, Failure, "returner", option, name, "the returner "+name+" is missing", ""))
 	}
 }
 
@@ -201,7 +201,7 @@ func Master(c *conf.Config, unsupported []string, roster string) *Report {
 		} else {
 			entry = option
 		}
-		r.add(configured(c, Failure, kind, option, entry, text, ""))
+		r.add(configuredModule(c, Failure, kind, option, entry, text, ""))
 	}
 	for _, f := range ofConfig(c) {
 		if !slices.ContainsFunc(r.report.Findings, func(have Finding) bool { return have.Name == f.Name }) {

@@ -20,19 +20,19 @@ var (
 	slotCall = regexp.MustCompile(`__slot__:salt:([a-z_][a-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*)`)
 )
 
-// scan finds the names in the YAML of a state file. What is no YAML as a whole is read by its top blocks, and those that are no YAML
+// scanStates finds the names in the YAML of a state file. What is no YAML as a whole is read by its top blocks, and those that are no YAML
 // are left out.
-func scan(text, name string) []ref {
+func scanStates(text, name string) []ref {
 	s := &scanner{}
 	if n, err := yaml.Tree([]byte(text), name); err == nil {
-		s.file(n, 0)
+		s.scanFile(n, 0)
 		return s.refs
 	}
 	var block strings.Builder
 	first, line := 1, 0
 	flush := func() {
 		if n, err := yaml.Tree([]byte(block.String()), name); err == nil {
-			s.file(n, first-1)
+			s.scanFile(n, first-1)
 		}
 		block.Reset()
 	}
@@ -53,11 +53,11 @@ type scanner struct {
 	offset int
 }
 
-func (s *scanner) note(kind, name string, line int) {
+func (s *scanner) noteReference(kind, name string, line int) {
 	s.refs = append(s.refs, ref{kind, name, line + s.offset})
 }
 
-func (s *scanner) file(n *yaml.Node, offset int) {
+func (s *scanner) scanFile(n *yaml.Node, offset int) {
 	s.offset = offset
 	if n == nil {
 		return
@@ -67,22 +67,22 @@ func (s *scanner) file(n *yaml.Node, offset int) {
 		case "include":
 			for _, item := range p.Value.Items {
 				if item.Scalar {
-					s.note("include", item.Text, item.Line)
+					s.noteReference("include", item.Text, item.Line)
 				}
 			}
 		case "exclude":
 		case "extend":
 			for _, e := range p.Value.Pairs {
-				s.body(e.Key, e.Value)
+				s.scanBody(e.Key, e.Value)
 			}
 		default:
-			s.body(p.Key, p.Value)
+			s.scanBody(p.Key, p.Value)
 		}
 	}
 }
 
-// named reports whether the arguments of a state have a name.
-func named(n *yaml.Node) bool {
+// isNamed reports whether the arguments of a state have a name.
+func isNamed(n *yaml.Node) bool {
 	for _, item := range n.Items {
 		if item.Get("name") != nil {
 			return true
@@ -91,14 +91,14 @@ func named(n *yaml.Node) bool {
 	return false
 }
 
-// body is what stands below an id.
-func (s *scanner) body(id, n *yaml.Node) {
+// scanBody is what stands below an id.
+func (s *scanner) scanBody(id, n *yaml.Node) {
 	if n == nil {
 		return
 	}
 	if n.Scalar {
 		if fullName.MatchString(n.Text) {
-			s.note("state", n.Text, n.Line)
+			s.noteReference("state", n.Text, n.Line)
 		}
 		return
 	}
@@ -113,7 +113,7 @@ func (s *scanner) body(id, n *yaml.Node) {
 			if kind != "runner" && kind != "wheel" {
 				kind = "function"
 			}
-			s.note(kind, m[2], p.Key.Line)
+			s.noteReference(kind, m[2], p.Key.Line)
 			continue
 		}
 		switch {
@@ -122,29 +122,29 @@ func (s *scanner) body(id, n *yaml.Node) {
 				continue // a value that has a dot in its name
 			}
 			fun = key
-			s.note("state", key, p.Key.Line)
+			s.noteReference("state", key, p.Key.Line)
 		case bareName.MatchString(key):
 			for _, item := range p.Value.Items {
 				if item.Scalar && bareName.MatchString(item.Text) {
 					fun = key + "." + item.Text
-					s.note("state", fun, item.Line)
+					s.noteReference("state", fun, item.Line)
 				}
 			}
 		}
 		if fun != "" {
-			s.arguments(fun, p.Value)
-			if kind := strings.TrimPrefix(fun, "salt."); (kind == "runner" || kind == "wheel" || kind == "function") && kind != fun && !named(p.Value) && fullName.MatchString(id.Text) {
-				s.note(kind, id.Text, id.Line)
+			s.scanArguments(fun, p.Value)
+			if kind := strings.TrimPrefix(fun, "salt."); (kind == "runner" || kind == "wheel" || kind == "function") && kind != fun && !isNamed(p.Value) && fullName.MatchString(id.Text) {
+				s.noteReference(kind, id.Text, id.Line)
 			}
 		}
 	}
 }
 
-// arguments finds the functions that arguments of states name.
-func (s *scanner) arguments(state string, n *yaml.Node) {
+// scanArguments finds the functions that arguments of states name.
+func (s *scanner) scanArguments(state string, n *yaml.Node) {
 	function := func(n *yaml.Node) {
 		if n != nil && n.Scalar && fullName.MatchString(n.Text) && !strings.Contains(n.Text, placeholder) {
-			s.note("function", n.Text, n.Line)
+			s.noteReference("function", n.Text, n.Line)
 		}
 	}
 	rendered := false
@@ -158,7 +158,7 @@ func (s *scanner) arguments(state string, n *yaml.Node) {
 			switch key := p.Key.Text; {
 			case key == "name" && (state == "salt.runner" || state == "salt.wheel" || state == "salt.function"): // of an orchestration
 				if kind := strings.TrimPrefix(state, "salt."); p.Value.Scalar && fullName.MatchString(p.Value.Text) && !strings.Contains(p.Value.Text, placeholder) {
-					s.note(kind, p.Value.Text, p.Value.Line)
+					s.noteReference(kind, p.Value.Text, p.Value.Line)
 				}
 			case strings.HasPrefix(state, "module.") && fullName.MatchString(key):
 				function(p.Key)
@@ -174,13 +174,13 @@ func (s *scanner) arguments(state string, n *yaml.Node) {
 					function(c.Get("fun"))
 				}
 			case key == "template" && strings.HasPrefix(state, "file.") && p.Value.Scalar && bareName.MatchString(p.Value.Text):
-				s.note("template", p.Value.Text, p.Value.Line)
+				s.noteReference("template", p.Value.Text, p.Value.Line)
 			case key == "source" && rendered && p.Value.Scalar && strings.HasPrefix(p.Value.Text, "salt://") && !strings.Contains(p.Value.Text, placeholder):
-				s.note("source", strings.TrimPrefix(p.Value.Text, "salt://"), p.Value.Line)
+				s.noteReference("source", strings.TrimPrefix(p.Value.Text, "salt://"), p.Value.Line)
 			}
 			if p.Value.Scalar {
 				if m := slotCall.FindStringSubmatch(p.Value.Text); m != nil {
-					s.note("function", m[1], p.Value.Line)
+					s.noteReference("function", m[1], p.Value.Line)
 				}
 			}
 		}

@@ -60,28 +60,28 @@ func (r *run) fileRoots() map[string][]string {
 	return roots
 }
 
-func (t *tree) check(ctx context.Context) error {
+func (t *tree) checkWhole(ctx context.Context) error {
 	t.byName, t.custom, t.asked, t.complete = map[string]*source{}, map[string]string{}, map[string]bool{}, true
 	for _, env := range slices.Sorted(maps.Keys(t.roots)) {
 		for _, root := range t.roots[env] {
-			if err := t.walk(ctx, env, root); err != nil {
+			if err := t.walkTree(ctx, env, root); err != nil {
 				return err
 			}
 		}
 	}
-	t.reactions()
+	t.checkReactions()
 	t.readText()
 	if err := t.render(ctx); err != nil {
 		return err
 	}
 	for _, s := range t.sources {
-		t.judge(s)
+		t.judgeSource(s)
 	}
 	return nil
 }
 
-// walk reads the files of a directory. One that is missing is no error where the configuration names it: stock goes on too.
-func (t *tree) walk(ctx context.Context, env, root string) error {
+// walkTree reads the files of a directory. One that is missing is no error where the configuration names it: stock goes on too.
+func (t *tree) walkTree(ctx context.Context, env, root string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return err
@@ -119,13 +119,13 @@ func (t *tree) walk(ctx context.Context, env, root string) error {
 			t.sources = append(t.sources, s) // read only if a state names it as a template
 			return nil
 		}
-		return t.load(s)
+		return t.loadSource(s)
 	})
 	return err
 }
 
-// reactions reads the files of the option reactor.
-func (t *tree) reactions() {
+// checkReactions reads the files of the option reactor.
+func (t *tree) checkReactions() {
 	for _, file := range t.Reactors {
 		rel, inTree := strings.CutPrefix(file, "salt://")
 		if i := slices.IndexFunc(t.sources, func(s *source) bool { return s.path == file || inTree && s.rel == rel }); i >= 0 {
@@ -133,14 +133,14 @@ func (t *tree) reactions() {
 			continue
 		}
 		if _, err := os.Stat(file); err != nil {
-			t.add(configured(t.Master, Failure, "reactor", "reactor", file, "the file of a reactor is missing: "+file, ""))
+			t.add(configuredModule(t.Master, Failure, "reactor", "reactor", file, "the file of a reactor is missing: "+file, ""))
 			continue
 		}
-		_ = t.load(&source{env: "base", path: file, rel: filepath.Base(file), sls: file, reaction: true, wanted: true, reached: map[ref]bool{}})
+		_ = t.loadSource(&source{env: "base", path: file, rel: filepath.Base(file), sls: file, reaction: true, wanted: true, reached: map[ref]bool{}})
 	}
 }
 
-func (t *tree) load(s *source) error {
+func (t *tree) loadSource(s *source) error {
 	b, err := readSmall(s.path)
 	if err != nil {
 		t.add(Finding{Level: Warning, Kind: "render", Name: s.rel, File: s.path, Text: err.Error()})
@@ -163,7 +163,7 @@ func (t *tree) customFile(dir, file string) {
 	t.report.Files++
 	var d definition
 	if b, err := readSmall(file); err == nil {
-		d = defines(b)
+		d = definitionsIn(b)
 	}
 	called := name
 	if d.virtual != "" {
@@ -214,7 +214,7 @@ func (t *tree) readText() {
 			if !wanted[s.rel] {
 				continue
 			}
-			if err := t.load(s); err != nil || !strings.Contains(s.text, "{%") && !strings.Contains(s.text, "{{") {
+			if err := t.loadSource(s); err != nil || !strings.Contains(s.text, "{%") && !strings.Contains(s.text, "{{") {
 				continue
 			}
 		}
@@ -237,12 +237,12 @@ func (t *tree) readSLS(s *source) {
 	body := s.text
 	if slices.Contains(pipe, "jinja") || slices.Contains(pipe, "stateconf") {
 		t.readJinja(s, true)
-		body, s.inside = mask(s.text)
+		body, s.inside = maskTemplates(s.text)
 	}
 	if !slices.Contains(pipe, "json") {
 		body = dropShebang(body)
 	}
-	s.refs = scan(body, s.path)
+	s.refs = scanStates(body, s.path)
 }
 
 // dropShebang empties the first line if it names renderers.
@@ -277,7 +277,7 @@ func pipeOf(text string) []string {
 func (t *tree) readJinja(s *source, certain bool) {
 	uses, err := render.Uses(&modules.Call{Env: t.Env}, s.text, s.sls != "")
 	if s.inside == nil {
-		_, s.inside = mask(s.text)
+		_, s.inside = maskTemplates(s.text)
 	}
 	var wrong *jinja.Error
 	if errors.As(err, &wrong) {
@@ -382,7 +382,7 @@ func (t *tree) renderOne(ctx context.Context, c *modules.Call, p *readOnly, s *s
 	}
 	s.rendered = true
 	t.report.Rendered++
-	for _, r := range scan(text, s.path) {
+	for _, r := range scanStates(text, s.path) {
 		switch r.kind {
 		case "include":
 			for _, key := range t.included(s, r.name) {
@@ -459,33 +459,33 @@ func (t *tree) included(s *source, name string) []string {
 	return t.matching(s.env, name)
 }
 
-// judge makes findings of a file's names.
-func (t *tree) judge(s *source) {
+// judgeSource makes findings of a file's names.
+func (t *tree) judgeSource(s *source) {
 	branch := func(line int) bool { return !s.reaction && line < len(s.inside) && line > 0 && s.inside[line] }
 	told := map[ref]bool{}
 	for _, u := range s.uses {
 		f := Finding{Level: Failure, Kind: string(u.Kind), Name: u.Name, File: s.path, Line: u.Line}
 		switch {
 		case u.Kind == jinja.UseFunction:
-			if has(t.known.functions, u.Name) {
+			if hasFunction(t.known.functions, u.Name) {
 				continue
 			}
-			t.missing(&f, u.Name)
+			t.explainMissing(&f, u.Name)
 			if !t.asked[u.Name] && (s.rendered || s.sls != "" && !s.wanted || s.sls == "" && t.complete && s.template || branch(u.Line)) {
-				t.elsewhere(&f, s)
+				t.noteElsewhere(&f, s)
 			}
 		case u.Known:
 			continue
 		default:
 			f.Text = "Jinja's " + f.Kind + " " + u.Name + " is missing"
 			if u.Guarded && s.rendered || s.sls != "" && !s.wanted {
-				t.elsewhere(&f, s)
+				t.noteElsewhere(&f, s)
 			}
 		}
 		t.add(f)
 	}
 	for _, r := range s.refs {
-		f, wrong := t.wrong(r)
+		f, wrong := t.wrongReference(r)
 		if !wrong {
 			continue
 		}
@@ -493,7 +493,7 @@ func (t *tree) judge(s *source) {
 		plain := ref{r.kind, r.name, 0}
 		told[plain] = true
 		if s.rendered && !s.reached[plain] || !s.rendered && branch(r.line) || !s.wanted {
-			t.elsewhere(&f, s)
+			t.noteElsewhere(&f, s)
 		}
 		t.add(f)
 	}
@@ -501,7 +501,7 @@ func (t *tree) judge(s *source) {
 		if told[r] {
 			continue
 		}
-		if f, wrong := t.wrong(r); wrong {
+		if f, wrong := t.wrongReference(r); wrong {
 			f.File, f.Line = s.path, lineWith(s.text, r.name)
 			if f.Line == 0 {
 				mod, fun, _ := strings.Cut(r.name, ".")
@@ -514,7 +514,7 @@ func (t *tree) judge(s *source) {
 	}
 }
 
-func (t *tree) elsewhere(f *Finding, s *source) {
+func (t *tree) noteElsewhere(f *Finding, s *source) {
 	f.Level = Warning
 	switch {
 	case s.sls == "":
@@ -526,24 +526,24 @@ func (t *tree) elsewhere(f *Finding, s *source) {
 	}
 }
 
-// wrong is the finding of a name in a state file, if there is one.
-func (t *tree) wrong(r ref) (Finding, bool) {
+// wrongReference is the finding of a name in a state file, if there is one.
+func (t *tree) wrongReference(r ref) (Finding, bool) {
 	f := Finding{Level: Failure, Kind: r.kind, Name: r.name}
 	switch r.kind {
 	case "state":
-		if has(t.known.states, r.name) {
+		if hasFunction(t.known.states, r.name) {
 			return f, false
 		}
-		f.Text = "the state " + r.name + " is missing" + didYouMean(near(t.known.states, r.name))
+		f.Text = "the state " + r.name + " is missing" + didYouMean(nearestName(t.known.states, r.name))
 		if file := t.custom["state "+r.name]; file != "" {
 			f.Text = "the state " + r.name + " is code that a master distributes (" + file + "), which is not run"
 			f.Cure = "put that file into a directory of the host and name the directory in states_dirs"
 		}
 	case "function":
-		if has(t.known.functions, r.name) {
+		if hasFunction(t.known.functions, r.name) {
 			return f, false
 		}
-		t.missing(&f, r.name)
+		t.explainMissing(&f, r.name)
 	case "runner", "wheel":
 		if t.OnMaster == nil || t.OnMaster(r.kind, r.name) {
 			return f, false
@@ -560,8 +560,8 @@ func (t *tree) wrong(r ref) (Finding, bool) {
 	return f, true
 }
 
-func (t *tree) missing(f *Finding, name string) {
-	f.Text = "the function " + name + " is missing" + didYouMean(near(t.known.functions, name))
+func (t *tree) explainMissing(f *Finding, name string) {
+	f.Text = "the function " + name + " is missing" + didYouMean(nearestName(t.known.functions, name))
 	if file := t.custom["function "+name]; file != "" {
 		f.Text = "the function " + name + " is code that a master distributes (" + file + "), which is not run"
 		f.Cure = "put that file into a directory of the host and name the directory in module_dirs"

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/states/render"
 )
 
-// templates are the renderers.
-func templates() func(context.Context, *modules.Call, modules.Template) (any, error) {
+// templateRenderer are the renderers.
+func templateRenderer() func(context.Context, *modules.Call, modules.Template) (any, error) {
 	return render.Render
 }

@@ -9,4 +9,4 @@ import (
 )
 
 // templates are none: this build does without renderers.
-func templates() func(context.Context, *modules.Call, modules.Template) (any, error) { return nil }
+func templateRenderer() func(context.Context, *modules.Call, modules.Template) (any, error) { return nil }

@@ -37,7 +37,7 @@ func Options(opts map[string]any, log *slog.Logger) (minion.Options, error) {
 	}
 	return minion.Options{
 		Opts: opts, Log: log, Dialers: Dialers(), Wrap: wrap, Grains: gatherGrains(log), Files: fileClient(log),
-		Runner: &runcmd.Runner{}, Version: version.Brine(), Templates: templates(), Others: others, Beacons: beacons(),
+		Runner: &runcmd.Runner{}, Version: version.Brine(), Templates: templateRenderer(), Others: otherModules, Beacons: beacons(),
 	}, nil
 }
 
@@ -93,7 +93,7 @@ func fileClient(log *slog.Logger) func(map[string]any, minion.FileRequest) modul
 		cacheDir, _ := opts["cachedir"].(string)
 		hashType, _ := opts["hash_type"].(string)
 		return fileclient.New(fileclient.Options{Request: request, Roots: fileRoots(opts), CacheDir: cacheDir, HashType: hashType,
-			Fetch: fetcher(opts), Log: log})
+			Fetch: webFetcher(opts), Log: log})
 	}
 }
 
@@ -110,8 +110,8 @@ func fileRoots(opts map[string]any) map[string][]string {
 	return roots
 }
 
-// others are the functions besides those of execution modules, for sys.list_state_functions and its like.
-func others(kind string) []*modules.Module {
+// otherModules are the functions besides those of execution modules, for sys.list_state_functions and its like.
+func otherModules(kind string) []*modules.Module {
 	switch kind {
 	case "states":
 		return states.Default().Declared()

@@ -13,8 +13,8 @@ import (
 	"github.com/brine-salt/brine/minion/fileclient/web"
 )
 
-// fetcher gets files from http, https and ftp addresses.
-func fetcher(opts map[string]any) func(context.Context, fileclient.WebRequest, io.Writer) (string, error) {
+// webFetcher gets files from http, https and ftp addresses.
+func webFetcher(opts map[string]any) func(context.Context, fileclient.WebRequest, io.Writer) (string, error) {
 	return web.New(webOptions(opts))
 }
 

@@ -20,8 +20,8 @@ type remark struct {
 	text  string
 }
 
-// remarks collects those of the modules in a directory. A remark goes on in the lines below it, up to the next.
-func remarks(dir string) ([]remark, error) {
+// remarksIn collects those of the modules in a directory. A remark goes on in the lines below it, up to the next.
+func remarksIn(dir string) ([]remark, error) {
 	files, err := filepath.Glob(dir + "/*/*.go")
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func remarks(dir string) ([]remark, error) {
 			switch {
 			case m != nil:
 				names := strings.Split(strings.ReplaceAll(m[1], " and ", ", "), ", ")
-				list = append(list, remark{names: slices.DeleteFunc(names, func(s string) bool { return s == "" }), text: note(m)})
+				list = append(list, remark{names: slices.DeleteFunc(names, func(s string) bool { return s == "" }), text: noteText(m)})
 				within = true
 			case within && comment && !next.MatchString(text):
 				list[len(list)-1].text += " " + more
@@ -56,8 +56,8 @@ func remarks(dir string) ([]remark, error) {
 	return list, nil
 }
 
-// note is the text of a remark; what limits it to a platform or release stays in it.
-func note(m []string) string {
+// noteText is the text of a remark; what limits it to a platform or release stays in it.
+func noteText(m []string) string {
 	if at := strings.Index(m[0], " on Windows "); at > 0 {
 		return "Windows: " + m[2]
 	}

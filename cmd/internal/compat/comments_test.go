@@ -30,7 +30,7 @@ package x509_v2
 	if err := os.WriteFile(filepath.Join(dir, "x509_v2", "x.go"), []byte(src), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	list, err := remarks(dir)
+	list, err := remarksIn(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

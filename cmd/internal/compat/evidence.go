@@ -96,30 +96,30 @@ var program = map[string]*regexp.Regexp{
 	"salt-run":    regexp.MustCompile(`salt-run|saltRun`),
 }
 
-// flag is the first test that gives a program an option of the command line, or "" if it is missing.
-func (e *evidence) flag(prog, flag string) string {
+// flagEvidence is the first test that gives a program an option of the command line, or "" if it is missing.
+func (e *evidence) flagEvidence(prog, flag string) string {
 	use := regexp.MustCompile("(?:^|[\"` ',(])" + regexp.QuoteMeta(flag) + "(?:[\"` ',=)\n]|$)")
-	return e.first("flag "+prog+" "+flag, e.programs, func(s source) bool {
+	return e.firstSource("flag "+prog+" "+flag, e.programs, func(s source) bool {
 		return strings.Contains(s.text, flag) && use.MatchString(s.text) && program[prog].MatchString(s.text) // the quickest first
 	})
 }
 
-// option is the first test that sets an option, or gives it to what reads it.
-func (e *evidence) option(name string) string {
+// optionEvidence is the first test that sets an option, or gives it to what reads it.
+func (e *evidence) optionEvidence(name string) string {
 	q := regexp.QuoteMeta(name)
 	use := regexp.MustCompile("(?m)(?:^|[\"`{]|\\\\n|, )" + q + ": ?|\"" + q + "\"")
-	return e.first("option "+name, e.tests, func(s source) bool { return strings.Contains(s.text, name) && use.MatchString(s.text) })
+	return e.firstSource("option "+name, e.tests, func(s source) bool { return strings.Contains(s.text, name) && use.MatchString(s.text) })
 }
 
-// request is the first test that sends a request.
-func (e *evidence) request(name string) string {
+// requestEvidence is the first test that sends a request.
+func (e *evidence) requestEvidence(name string) string {
 	use := regexp.MustCompile(`"cmd": ?"` + regexp.QuoteMeta(name) + `"|"` + regexp.QuoteMeta(name) + `"`)
-	return e.first("request "+name, e.tests, func(s source) bool {
+	return e.firstSource("request "+name, e.tests, func(s source) bool {
 		return (strings.HasPrefix(s.name, "master") || strings.HasPrefix(s.name, "interop") || strings.HasPrefix(s.name, "protocol")) && use.MatchString(s.text)
 	})
 }
 
-func (e *evidence) first(question string, list []source, shows func(source) bool) string {
+func (e *evidence) firstSource(question string, list []source, shows func(source) bool) string {
 	if name, ok := e.found[question]; ok {
 		return name
 	}

@@ -38,7 +38,7 @@ func (c *compat) knownOptions() error {
 		maps.Copy(further, own)
 	}
 	idle := func(get func(inventory) []string, master bool) (list []string) {
-		for _, name := range c.union(get) {
+		for _, name := range c.unionOf(get) {
 			prefix, _, _ := strings.Cut(name, "_") // of options that are read in a family
 			if !c.literals[name] && (!master || !c.requests[name] && !c.requests[prefix+"_"]) && c.notes.Options[name] == "" {
 				list = append(list, name)

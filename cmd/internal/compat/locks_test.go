@@ -65,7 +65,7 @@ func TestLocksTable(t *testing.T) {
 	if diff := cmp.Diff(stock, listed); diff != "" {
 		t.Errorf("the table lacks (-) or has beyond stock (+):\n%s", diff)
 	}
-	named, err := literals("../../../master", "../../../minion", "../../../modules", "../../../states", "../../../internal", "../../../cmd", "../../../protocol")
+	named, err := literalsIn("../../../master", "../../../minion", "../../../modules", "../../../states", "../../../internal", "../../../cmd", "../../../protocol")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,8 +82,8 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	pages := c.pages()
-	if pages[commandLine], err = c.flags(); err != nil {
+	pages := c.buildPages()
+	if pages[commandLine], err = c.flagTable(); err != nil {
 		return err
 	}
 	old, err := filepath.Glob("docs/compatibility/*.md")
@@ -128,11 +128,11 @@ func pageOf(mod string) string {
 	return "functions-a-c.md"
 }
 
-// pages are all pages but that of the command line, by path.
-func (c *compat) pages() map[string]string {
-	fun := c.table(execution, c.ours, c.cases, c.notes.Functions)
+// buildPages are all pages but that of the command line, by path.
+func (c *compat) buildPages() map[string]string {
+	fun := c.writeTable(executionFunctions, c.ours, c.cases, c.notes.Functions)
 	get := func(i inventory) map[string][]string { return i.States }
-	state := c.table(get, c.ourStates, c.stateCases, c.notes.States)
+	state := c.writeTable(get, c.ourStates, c.stateCases, c.notes.States)
 	pages := map[string]string{}
 	add := func(name, title string, body func(w io.Writer)) {
 		var b strings.Builder
@@ -154,13 +154,13 @@ func (c *compat) pages() map[string]string {
 			m.write(w)
 		}
 	})
-	minion, ofMinion := c.options("minion", func(i inventory) []string { return i.MinionOptions })
-	master, ofMaster := c.options("master", func(i inventory) []string { return i.MasterOptions })
+	minion, ofMinion := c.optionTable("minion", func(i inventory) []string { return i.MinionOptions })
+	master, ofMaster := c.optionTable("master", func(i inventory) []string { return i.MasterOptions })
 	add("options-minion.md", "Options of the minion", func(w io.Writer) { io.WriteString(w, minion) })
 	add("options-master.md", "Options of the master", func(w io.Writer) { io.WriteString(w, master) })
 	add("requests.md", "Requests that our master answers", c.commands)
 	var b strings.Builder
-	c.head(&b)
+	c.writeHead(&b)
 	fmt.Fprintf(&b, "## Pages\n\n| page | what |\n|---|---|\n")
 	row := func(page, text string) { fmt.Fprintf(&b, "| [%s](compatibility/%s.md) | %s |\n", page, page, text) }
 	for _, r := range ranges {
@@ -172,20 +172,20 @@ func (c *compat) pages() map[string]string {
 	row("command-line", "options of the programs")
 	row("requests", "requests that our master answers")
 	fmt.Fprintf(&b, "\n## Execution functions\n\nOf %d functions that the three lines have together, %d are there, %d of them compared with stock.\n\n", fun.total, fun.have, fun.proven)
-	index(&b, fun.modules, pageOf)
+	writeIndex(&b, fun.modules, pageOf)
 	c.many(&b)
 	fmt.Fprint(&b, "### Absent modules\n\nThe number of functions stands beside the name.\n\n")
-	c.list(&b, fun.absent, execution)
+	c.writeList(&b, fun.absent, executionFunctions)
 	fmt.Fprint(&b, "## State functions\n\n")
-	index(&b, state.modules, func(string) string { return "states.md" })
+	writeIndex(&b, state.modules, func(string) string { return "states.md" })
 	fmt.Fprint(&b, "### Absent state modules\n\nThe number of functions stands beside the name.\n\n")
-	c.list(&b, state.absent, get)
+	c.writeList(&b, state.absent, get)
 	pages["docs/compatibility.md"] = strings.TrimSuffix(b.String(), "\n")
 	return pages
 }
 
-// index names modules in running text, with links to their tables.
-func index(w io.Writer, list []moduleRows, page func(mod string) string) {
+// writeIndex names modules in running text, with links to their tables.
+func writeIndex(w io.Writer, list []moduleRows, page func(mod string) string) {
 	for i, m := range list {
 		switch {
 		case i > 0 && i%6 == 0:
@@ -217,12 +217,12 @@ func (c *compat) load() error {
 	if err := yaml.Unmarshal(text, &c.notes); err != nil {
 		return err
 	}
-	list, err := remarks("modules")
+	list, err := remarksIn("modules")
 	if err != nil {
 		return err
 	}
 	c.general = addRemarks(&c.notes.Functions, list)
-	if list, err = remarks("states"); err != nil {
+	if list, err = remarksIn("states"); err != nil {
 		return err
 	}
 	c.general = append(c.general, addRemarks(&c.notes.States, list)...)
@@ -242,10 +242,10 @@ func (c *compat) load() error {
 	if c.evidence, err = readEvidence(); err != nil {
 		return err
 	}
-	if c.literals, err = literals("minion", "modules", "cmd", "internal"); err != nil {
+	if c.literals, err = literalsIn("minion", "modules", "cmd", "internal"); err != nil {
 		return err
 	}
-	c.requests, err = literals("master", "protocol")
+	c.requests, err = literalsIn("master", "protocol")
 	return err
 }
 
@@ -304,8 +304,8 @@ func (c *compat) findCases() error {
 	return nil
 }
 
-// literals collects the texts in Go sources: an option that no source names is not honoured.
-func literals(dirs ...string) (map[string]bool, error) {
+// literalsIn collects the texts in Go sources: an option that no source names is not honoured.
+func literalsIn(dirs ...string) (map[string]bool, error) {
 	found := map[string]bool{}
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -341,7 +341,7 @@ func literals(dirs ...string) (map[string]bool, error) {
 	return found, nil
 }
 
-func (c *compat) head(w io.Writer) {
+func (c *compat) writeHead(w io.Writer) {
 	fmt.Fprintf(w, "# Compatibility with stock Salt\n\nGenerated by `make compat`; do not edit. Stock is ")
 	for i, line := range lines {
 		if i > 0 {
@@ -361,8 +361,8 @@ found in their sources. Ours is what our programs have.
 `)
 }
 
-// union lists the names that any line has.
-func (c *compat) union(names func(inventory) []string) []string {
+// unionOf lists the names that any line has.
+func (c *compat) unionOf(names func(inventory) []string) []string {
 	set := map[string]bool{}
 	for _, line := range lines {
 		for _, name := range names(c.stock[line]) {
@@ -391,7 +391,7 @@ func moduleNames(get func(inventory) map[string][]string) func(inventory) []stri
 	return func(i inventory) []string { return slices.Collect(maps.Keys(get(i))) }
 }
 
-func execution(i inventory) map[string][]string { return i.Functions }
+func executionFunctions(i inventory) map[string][]string { return i.Functions }
 
 // moduleRows is the table of one module.
 type moduleRows struct {
@@ -410,12 +410,12 @@ type tables struct {
 	absent              []string // modules that we have not
 }
 
-// table makes the rows of all modules of a kind that we have, and names those that we have not.
-func (c *compat) table(get func(inventory) map[string][]string, ours map[string][]string, cases map[string]string, notes map[string]string) tables {
+// writeTable makes the rows of all modules of a kind that we have, and names those that we have not.
+func (c *compat) writeTable(get func(inventory) map[string][]string, ours map[string][]string, cases map[string]string, notes map[string]string) tables {
 	var t tables
-	for _, mod := range c.union(moduleNames(get)) {
+	for _, mod := range c.unionOf(moduleNames(get)) {
 		of := func(i inventory) []string { return get(i)[mod] }
-		funs := c.union(of)
+		funs := c.unionOf(of)
 		t.total += len(funs)
 		if ours[mod] == nil {
 			t.absent = append(t.absent, mod)
@@ -442,8 +442,8 @@ func (c *compat) table(get func(inventory) map[string][]string, ours map[string]
 	return t
 }
 
-// list names modules in running text, with the number of their functions.
-func (c *compat) list(w io.Writer, names []string, get func(inventory) map[string][]string) {
+// writeList names modules in running text, with the number of their functions.
+func (c *compat) writeList(w io.Writer, names []string, get func(inventory) map[string][]string) {
 	for i, mod := range names {
 		if i > 0 {
 			fmt.Fprint(w, ", ")
@@ -451,20 +451,20 @@ func (c *compat) list(w io.Writer, names []string, get func(inventory) map[strin
 				fmt.Fprintln(w)
 			}
 		}
-		fmt.Fprintf(w, "`%s` %d", mod, len(c.union(func(i inventory) []string { return get(i)[mod] })))
+		fmt.Fprintf(w, "`%s` %d", mod, len(c.unionOf(func(i inventory) []string { return get(i)[mod] })))
 	}
 	fmt.Fprint(w, "\n\n")
 }
 
-// options is the table of the options of a program, and a sentence about them.
-func (c *compat) options(kind string, get func(inventory) []string) (table, summary string) {
-	names := c.union(get)
+// optionTable is the table of the options of a program, and a sentence about them.
+func (c *compat) optionTable(kind string, get func(inventory) []string) (table, summary string) {
+	names := c.unionOf(get)
 	read := 0
 	var b strings.Builder
 	for _, name := range names {
 		status := "no effect"
 		if kind == "minion" && c.literals[name] || kind == "master" && (c.requests[name] || c.literals[name]) {
-			status = proof("works", c.evidence.option(name))
+			status = proof("works", c.evidence.optionEvidence(name))
 			read++
 		}
 		if c.notes.Options[name] != "" {
@@ -476,8 +476,8 @@ func (c *compat) options(kind string, get func(inventory) []string) (table, summ
 	return strings.ToUpper(summary[:1]) + summary[1:] + ".\n\n| option | only in | status | note |\n|---|---|---|---|\n" + b.String(), summary
 }
 
-// flags is the page of the command line.
-func (c *compat) flags() (string, error) {
+// flagTable is the page of the command line.
+func (c *compat) flagTable() (string, error) {
 	var b strings.Builder
 	fmt.Fprint(&b, "# Command line\n\nGenerated by `make compat`; do not edit. [What the words mean, and the other pages](../compatibility.md).\n\n",
 		"| program | option | only in | status | note |\n|---|---|---|---|---|\n")
@@ -489,7 +489,7 @@ func (c *compat) flags() (string, error) {
 			return "", err
 		}
 		have := long.FindAllString(help, -1)
-		for _, flag := range c.union(of) {
+		for _, flag := range c.unionOf(of) {
 			note := c.notes.Flags[program+" "+flag]
 			status := "absent"
 			switch {
@@ -497,7 +497,7 @@ func (c *compat) flags() (string, error) {
 			case note != "":
 				status = "differs"
 			default:
-				status = proof("works", c.evidence.flag(program, flag))
+				status = proof("works", c.evidence.flagEvidence(program, flag))
 			}
 			fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s |\n", program, flag, c.in(flag, of), status, note)
 		}
@@ -536,10 +536,10 @@ func (c *compat) commands(w io.Writer) {
 	for _, get := range []func(inventory) []string{
 		func(i inventory) []string { return i.Requests }, func(i inventory) []string { return i.ClearRequests },
 	} {
-		for _, name := range c.union(get) {
+		for _, name := range c.unionOf(get) {
 			status := "absent"
 			if c.requests[name] {
-				status = proof("works", c.evidence.request(name))
+				status = proof("works", c.evidence.requestEvidence(name))
 			}
 			fmt.Fprintf(w, "| `%s` | %s | %s |\n", name, c.in(name, get), status)
 		}

@@ -16,7 +16,7 @@ func TestPagesAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages := c.pages()
+	pages := c.buildPages()
 	for path, want := range pages {
 		got, err := os.ReadFile(path)
 		if err != nil || string(got) != want {
@@ -61,12 +61,12 @@ var words = "timeout: 3"
 `)
 	e := &evidence{programs: list, tests: list, found: map[string]string{}}
 	for _, tt := range []struct{ got, want string }{
-		{e.flag("salt-call", "--out"), "cmd/x: TestOne"},
-		{e.flag("salt-call", "--file-root"), "cmd/x: TestOne"},
-		{e.flag("salt-call", "-L"), ""},
-		{e.flag("salt-key", "-L"), "cmd/x: TestTwo"},
-		{e.option("timeout"), "cmd/x: TestTwo"},
-		{e.option("time"), ""},
+		{e.flagEvidence("salt-call", "--out"), "cmd/x: TestOne"},
+		{e.flagEvidence("salt-call", "--file-root"), "cmd/x: TestOne"},
+		{e.flagEvidence("salt-call", "-L"), ""},
+		{e.flagEvidence("salt-key", "-L"), "cmd/x: TestTwo"},
+		{e.optionEvidence("timeout"), "cmd/x: TestTwo"},
+		{e.optionEvidence("time"), ""},
 		{proof("works", ""), "not compared"},
 	} {
 		if tt.got != tt.want {

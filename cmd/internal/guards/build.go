@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// overlay writes the sources without their guards to dir, and the list of them that `go build -overlay` reads, whose name it returns.
+// writeOverlay writes the sources without their guards to dir, and the list of them that `go build -overlay` reads, whose name it returns.
 // Guards that can be asked at run time all go into one overlay: which of them is removed is said when a test runs.
-func overlay(root, dir string, guards []guard) (string, error) {
+func writeOverlay(root, dir string, guards []guard) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
@@ -43,7 +43,7 @@ func overlay(root, dir string, guards []guard) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := put(file, apply(src, edits)); err != nil {
+		if err := put(file, applyEdits(src, edits)); err != nil {
 			return "", err
 		}
 		asks := fmt.Sprintf("package %s\n\nimport \"os\"\n\nvar %s = os.Getenv(%q)\n", f.Name.Name, switchName, switchEnv)
@@ -61,8 +61,8 @@ func overlay(root, dir string, guards []guard) (string, error) {
 	return name, os.WriteFile(name, b, 0o600)
 }
 
-// apply makes the edits, of which those at one place keep their order but for ends, which come before what begins there.
-func apply(src []byte, edits []edit) []byte {
+// applyEdits makes the edits, of which those at one place keep their order but for ends, which come before what begins there.
+func applyEdits(src []byte, edits []edit) []byte {
 	sorted := slices.Clone(edits)
 	slices.SortStableFunc(sorted, func(a, b edit) int { return a.start - b.start })
 	var out []byte
@@ -75,8 +75,8 @@ func apply(src []byte, edits []edit) []byte {
 	return append(out, src[at:]...)
 }
 
-// build makes the test program of a package. What the compiler says is the error.
-func build(ctx context.Context, root, overlay, dir, program string) error {
+// buildProgram makes the test program of a package. What the compiler says is the error.
+func buildProgram(ctx context.Context, root, overlay, dir, program string) error {
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-o", program, "./"+dir)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {

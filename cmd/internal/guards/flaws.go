@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// listed returns the flaws of the page: the first cell of each row of its tables.
-func listed(page string) []string {
+// listedNames returns the flaws of the page: the first cell of each row of its tables.
+func listedNames(page string) []string {
 	var flaws []string
 	for _, line := range strings.Split(page, "\n") {
 		if cells := cellsOf(line); cells != nil {

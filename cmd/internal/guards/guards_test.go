@@ -24,7 +24,7 @@ func TestFlaws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flaws := listed(string(b))
+	flaws := listedNames(string(b))
 	if len(flaws) < 75 {
 		t.Errorf("the page has %d flaws", len(flaws))
 	}

@@ -139,7 +139,7 @@ func (r remover) run(ctx context.Context, all, guards []guard) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	trials, err := r.prepare(ctx, tmp, all, guards)
+	trials, err := r.prepareTrials(ctx, tmp, all, guards)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (r remover) run(ctx context.Context, all, guards []guard) error {
 	if err != nil {
 		return err
 	}
-	err = r.each(len(trials), func(i int) error {
+	err = r.eachOf(len(trials), func(i int) error {
 		t := trials[i]
 		o, err := runTest(ctx, r.root, t.test, t.program, t.overlay, t.guard.removal(), t.limit)
 		if err != nil {
@@ -161,7 +161,7 @@ func (r remover) run(ctx context.Context, all, guards []guard) error {
 			}
 			fmt.Fprintf(r.out, "%s %-8s %6.1fs  %s  %s  %s\n", word, o.verdict, o.took.Seconds(), t.guard, strings.Join(t.guard.flaws, ","), t.test)
 			if o.verdict == hangs {
-				fmt.Fprintln(r.out, tail(o.output, 60))
+				fmt.Fprintln(r.out, tailOf(o.output, 60))
 			}
 		})
 	})
@@ -185,8 +185,8 @@ func (r remover) report(f func()) error {
 	return nil
 }
 
-// each calls do for 0 to n-1, r.parallel at the same time, and returns the first error.
-func (r remover) each(n int, do func(int) error) error {
+// eachOf calls do for 0 to n-1, r.parallel at the same time, and returns the first error.
+func (r remover) eachOf(n int, do func(int) error) error {
 	var wg sync.WaitGroup
 	errs := make([]error, n)
 	slots := make(chan struct{}, max(1, r.parallel))
@@ -206,10 +206,10 @@ func (r remover) each(n int, do func(int) error) error {
 	return nil
 }
 
-// prepare builds the test programs: one for each package with all guards that can be asked, and one for each of the others and its packages.
-func (r remover) prepare(ctx context.Context, tmp string, all, guards []guard) ([]trial, error) {
+// prepareTrials builds the test programs: one for each package with all guards that can be asked, and one for each of the others and its packages.
+func (r remover) prepareTrials(ctx context.Context, tmp string, all, guards []guard) ([]trial, error) {
 	together := slices.DeleteFunc(slices.Clone(all), func(g guard) bool { return g.apart })
-	common, err := overlay(r.root, filepath.Join(tmp, "common"), together)
+	common, err := writeOverlay(r.root, filepath.Join(tmp, "common"), together)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (r remover) prepare(ctx context.Context, tmp string, all, guards []guard) (
 		list, dir := common, filepath.Join(tmp, "common")
 		if g.apart {
 			dir = filepath.Join(tmp, fmt.Sprint(i))
-			if list, err = overlay(r.root, dir, []guard{g}); err != nil {
+			if list, err = writeOverlay(r.root, dir, []guard{g}); err != nil {
 				return nil, err
 			}
 		}
@@ -231,7 +231,7 @@ func (r remover) prepare(ctx context.Context, tmp string, all, guards []guard) (
 			tried[g.removal()+" "+t.String()] = true
 			program := filepath.Join(dir, strings.ReplaceAll(t.dir, "/", "-")+".test")
 			if !built[program] {
-				if err := build(ctx, r.root, list, t.dir, program); err != nil {
+				if err := buildProgram(ctx, r.root, list, t.dir, program); err != nil {
 					return nil, fmt.Errorf("without %s: %w", g, err)
 				}
 				built[program] = true
@@ -250,7 +250,7 @@ func (r remover) allPass(ctx context.Context, trials []trial) (passing []trial, 
 		return nil, 0, err
 	}
 	defer os.RemoveAll(clean)
-	none, err := overlay(r.root, clean, nil)
+	none, err := writeOverlay(r.root, clean, nil)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -274,12 +274,12 @@ func (r remover) allPass(ctx context.Context, trials []trial) (passing []trial, 
 	for _, t := range names {
 		if programs[t.dir] == "" {
 			programs[t.dir] = filepath.Join(clean, strings.ReplaceAll(t.dir, "/", "-")+".test")
-			if err := build(ctx, r.root, none, t.dir, programs[t.dir]); err != nil {
+			if err := buildProgram(ctx, r.root, none, t.dir, programs[t.dir]); err != nil {
 				return nil, 0, err
 			}
 		}
 	}
-	err = r.each(len(names), func(i int) error {
+	err = r.eachOf(len(names), func(i int) error {
 		t := names[i]
 		o, err := runTest(ctx, r.root, t, programs[t.dir], none, "", 3*time.Minute)
 		if err != nil {
@@ -288,7 +288,7 @@ func (r remover) allPass(ctx context.Context, trials []trial) (passing []trial, 
 		if o.verdict != passes {
 			return r.report(func() {
 				bad++
-				fmt.Fprintf(r.out, "FAIL %s %s with all guards in place:\n%s\n", t, o.verdict, tail(o.output, 60))
+				fmt.Fprintf(r.out, "FAIL %s %s with all guards in place:\n%s\n", t, o.verdict, tailOf(o.output, 60))
 			})
 		}
 		for _, k := range tests[t] {
@@ -299,8 +299,8 @@ func (r remover) allPass(ctx context.Context, trials []trial) (passing []trial, 
 	return slices.DeleteFunc(trials, func(t trial) bool { return t.limit == 0 }), bad, err
 }
 
-// tail returns the last lines of a text.
-func tail(text string, lines int) string {
+// tailOf returns the last lines of a text.
+func tailOf(text string, lines int) string {
 	all := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

@@ -108,14 +108,14 @@ func guardsOf(file string, src []byte) ([]guard, error) {
 			fail := func(format string, args ...any) error {
 				return fmt.Errorf("%s: %s", fset.Position(c.Pos()), fmt.Sprintf(format, args...))
 			}
-			if err := g.parse(text); err != nil {
+			if err := g.parseMark(text); err != nil {
 				return nil, fail("%v", err)
 			}
 			n, in := nodeAt(fset, f, g.line)
 			if n == nil {
 				return nil, fail("no statement or declaration begins below the mark")
 			}
-			if err := g.cut(n, in, func(p token.Pos) int { return fset.Position(p).Offset }, src); err != nil {
+			if err := g.cutOut(n, in, func(p token.Pos) int { return fset.Position(p).Offset }, src); err != nil {
 				return nil, fail("%v", err)
 			}
 			found = append(found, g)
@@ -124,8 +124,8 @@ func guardsOf(file string, src []byte) ([]guard, error) {
 	return found, nil
 }
 
-// parse reads "flaw,flaw Test,folder:Test instead: code".
-func (g *guard) parse(text string) error {
+// parseMark reads "flaw,flaw Test,folder:Test instead: code".
+func (g *guard) parseMark(text string) error {
 	text, g.instead, _ = strings.Cut(text, " instead: ")
 	fields := strings.Fields(text)
 	if len(fields) == 3 && strings.HasPrefix(fields[1], "@") {
@@ -184,8 +184,8 @@ func nodeAt(fset *token.FileSet, f *ast.File, line int) (node, in ast.Node) {
 	return node, in
 }
 
-// cut sets the edits that remove the guard n, which is part of in.
-func (g *guard) cut(n, in ast.Node, offset func(token.Pos) int, src []byte) error {
+// cutOut sets the edits that remove the guard n, which is part of in.
+func (g *guard) cutOut(n, in ast.Node, offset func(token.Pos) int, src []byte) error {
 	removed := fmt.Sprintf("%s == %q", switchName, g.removal())
 	condition := func(e ast.Expr) {
 		start, end := offset(e.Pos()), offset(e.End())
@@ -208,7 +208,7 @@ func (g *guard) cut(n, in ast.Node, offset func(token.Pos) int, src []byte) erro
 		}
 	case *ast.AssignStmt, *ast.DeclStmt, *ast.GenDecl, ast.Spec, *ast.KeyValueExpr:
 		if a, ok := n.(*ast.AssignStmt); ok && a.Tok != token.DEFINE {
-			g.statement(start, end, removed)
+			g.statementEdit(start, end, removed)
 			return nil
 		}
 		if g.instead == "" {
@@ -228,14 +228,14 @@ func (g *guard) cut(n, in ast.Node, offset func(token.Pos) int, src []byte) erro
 		if g.instead == "" {
 			return fmt.Errorf("say what is returned instead")
 		}
-		g.statement(start, end, removed)
+		g.statementEdit(start, end, removed)
 	default:
-		g.statement(start, end, removed)
+		g.statementEdit(start, end, removed)
 	}
 	return nil
 }
 
-// statement removes a whole statement.
-func (g *guard) statement(start, end int, removed string) {
+// statementEdit removes a whole statement.
+func (g *guard) statementEdit(start, end int, removed string) {
 	g.edits = append(g.edits, edit{start, start, "if " + removed + " { " + g.instead + " } else { "}, edit{end, end, " }"})
 }

@@ -24,11 +24,11 @@ func commitTime() (int64, error) {
 	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
 }
 
-// changelog is the section of a version in CHANGELOG.md, or of "Unreleased" if it has none of its own, as nfpm reads it.
-func changelog(text, version string, epoch int64) (string, error) {
-	notes := section(text, "## "+version)
+// debChangelog is the section of a version in CHANGELOG.md, or of "Unreleased" if it has none of its own, as nfpm reads it.
+func debChangelog(text, version string, epoch int64) (string, error) {
+	notes := sectionLines(text, "## "+version)
 	if notes == nil {
-		notes = section(text, "## Unreleased")
+		notes = sectionLines(text, "## Unreleased")
 	}
 	if len(notes) == 0 {
 		return "", fmt.Errorf("CHANGELOG.md has no changes of %s, nor unreleased ones", version)
@@ -45,8 +45,8 @@ func changelog(text, version string, epoch int64) (string, error) {
 	return string(out), err
 }
 
-// section returns the list below a heading, each entry in one line; nil if there is no such heading.
-func section(text, heading string) []string {
+// sectionLines returns the list below a heading, each entry in one line; nil if there is no such heading.
+func sectionLines(text, heading string) []string {
 	var list []string
 	inside := false
 	for line := range strings.Lines(text) {

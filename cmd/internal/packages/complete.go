@@ -22,12 +22,12 @@ func (h *help) bash(program string) string {
 	var all, any, dirs, files []string
 	var b strings.Builder
 	var chosen strings.Builder
-	h.options(func(o option) {
+	h.eachOption(func(o option) {
 		all = append(all, o.names...)
 		switch {
 		case o.metavar == "":
-		case o.choices() != nil:
-			fmt.Fprintf(&chosen, "\t%s)\n\t\tCOMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n\t\treturn\n\t\t;;\n", strings.Join(o.names, "|"), strings.Join(o.choices(), " "))
+		case o.choiceList() != nil:
+			fmt.Fprintf(&chosen, "\t%s)\n\t\tCOMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n\t\treturn\n\t\t;;\n", strings.Join(o.names, "|"), strings.Join(o.choiceList(), " "))
 		case o.kind() == "dir":
 			dirs = append(dirs, o.names...)
 		case o.kind() == "file":
@@ -66,13 +66,13 @@ func (h *help) zsh(program string) string {
 		fmt.Fprintf(&b, "%s_functions() {\n\tcompadd -- ${(f)\"$(%s 2>/dev/null)\"}\n}\n\n", shellName(program), list)
 	}
 	b.WriteString("_arguments -s -S \\\n")
-	h.options(func(o option) {
+	h.eachOption(func(o option) {
 		value := ""
 		if o.metavar != "" {
 			value = ":" + quote.Replace(strings.ToLower(o.metavar)) + ":"
 			switch {
-			case o.choices() != nil:
-				value += "(" + strings.Join(o.choices(), " ") + ")"
+			case o.choiceList() != nil:
+				value += "(" + strings.Join(o.choiceList(), " ") + ")"
 			case o.kind() == "dir":
 				value += "_files -/"
 			case o.kind() == "file":
@@ -99,7 +99,7 @@ func (h *help) fish(program string) string {
 	quote := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 	var b strings.Builder
 	fmt.Fprintf(&b, "# fish completion for %s\n", program)
-	h.options(func(o option) {
+	h.eachOption(func(o option) {
 		fmt.Fprintf(&b, "complete -c %s", program)
 		for _, n := range o.names {
 			if long, ok := strings.CutPrefix(n, "--"); ok {
@@ -109,7 +109,7 @@ func (h *help) fish(program string) string {
 			}
 		}
 		if o.metavar != "" {
-			switch list := o.choices(); {
+			switch list := o.choiceList(); {
 			case list != nil:
 				fmt.Fprintf(&b, " -x -a '%s'", strings.Join(slices.Compact(list), " "))
 			case o.kind() == "dir":

@@ -113,7 +113,7 @@ func parseOption(s string) (option, error) {
 	return o, nil
 }
 
-func (h *help) options(f func(option)) {
+func (h *help) eachOption(f func(option)) {
 	for _, g := range h.groups {
 		for _, o := range g.options {
 			f(o)
@@ -126,8 +126,8 @@ var (
 	quoted = regexp.MustCompile(`'([^']+)'`)
 )
 
-// choices are the values that the help of an option lists.
-func (o option) choices() []string {
+// choiceList are the values that the help of an option lists.
+func (o option) choiceList() []string {
 	m := oneOf.FindStringSubmatch(o.help)
 	if m == nil {
 		return nil

@@ -77,7 +77,7 @@ func run(release, programs, out, only string, formats []string) error {
 	if err != nil {
 		return err
 	}
-	if err := generate(work, host, release, epoch); err != nil {
+	if err := generatePackages(work, host, release, epoch); err != nil {
 		return err
 	}
 	tool, err := buildNFPM(work)
@@ -120,7 +120,7 @@ func hostPrograms(work string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	return dir, command(nil, "go", "build", "-o", dir+"/", "./cmd/brine-minion", "./cmd/brine-master")
+	return dir, runCommand(nil, "go", "build", "-o", dir+"/", "./cmd/brine-minion", "./cmd/brine-master")
 }
 
 // buildNFPM builds the tool once, for this host.
@@ -129,7 +129,7 @@ func buildNFPM(work string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, "nfpm"), command([]string{"GOBIN=" + dir}, "go", "install", nfpm)
+	return filepath.Join(dir, "nfpm"), runCommand([]string{"GOBIN=" + dir}, "go", "install", nfpm)
 }
 
 // writePackage runs nfpm on the description of a package, in which the variables are replaced.
@@ -154,7 +154,7 @@ func writePackage(tool, out, format string, vars map[string]string) error {
 	if err != nil {
 		return err
 	}
-	err = command([]string{"SOURCE_DATE_EPOCH=" + vars["EPOCH"]}, tool, "package", "--config", config, "--packager", format, "--target", dir+"/")
+	err = runCommand([]string{"SOURCE_DATE_EPOCH=" + vars["EPOCH"]}, tool, "package", "--config", config, "--packager", format, "--target", dir+"/")
 	if err != nil {
 		return err
 	}
@@ -170,8 +170,8 @@ func writePackage(tool, out, format string, vars map[string]string) error {
 	return os.Rename(names[0], filepath.Join(out, filepath.Base(names[0])))
 }
 
-// command runs a program with its output on standard error.
-func command(env []string, argv ...string) error {
+// runCommand runs a program with its output on standard error.
+func runCommand(env []string, argv ...string) error {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
@@ -181,8 +181,8 @@ func command(env []string, argv ...string) error {
 	return nil
 }
 
-// write creates a file and its directory.
-func write(text string, path ...string) error {
+// writeText creates a file and its directory.
+func writeText(text string, path ...string) error {
 	name := filepath.Join(path...)
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
@@ -213,8 +213,8 @@ var programs = map[string][]program{
 	},
 }
 
-// generate writes what the packages contain besides the programs and the files of pkg/.
-func generate(work, host, release string, epoch int64) error {
+// generatePackages writes what the packages contain besides the programs and the files of pkg/.
+func generatePackages(work, host, release string, epoch int64) error {
 	for _, side := range []string{"minion", "master"} {
 		for _, p := range programs[side] {
 			h, err := programHelp(host, p)
@@ -231,45 +231,45 @@ func generate(work, host, release string, epoch int64) error {
 				if p.name == "brine-minion-check" && !strings.HasPrefix(f.path, "man/") {
 					continue // it is the first word of brine-minion, no command
 				}
-				if err := write(f.text, work, side, f.path); err != nil {
+				if err := writeText(f.text, work, side, f.path); err != nil {
 					return err
 				}
 			}
 		}
-		if err := write(overview(side, release, epoch), work, side, "man", "brine-"+side+".1"); err != nil {
+		if err := writeText(overviewPage(side, release, epoch), work, side, "man", "brine-"+side+".1"); err != nil {
 			return err
 		}
-		if err := compress(filepath.Join(work, side, "man", "*.1")); err != nil {
+		if err := compressAll(filepath.Join(work, side, "man", "*.1")); err != nil {
 			return err
 		}
 		sample, err := sampleConfig(side)
 		if err != nil {
 			return err
 		}
-		if err := write(sample, work, side, side+".conf"); err != nil {
+		if err := writeText(sample, work, side, side+".conf"); err != nil {
 			return err
 		}
-		text, err := notices("./cmd/brine-" + side)
+		text, err := licenseNotices("./cmd/brine-" + side)
 		if err != nil {
 			return err
 		}
-		if err := write(text, work, side, "NOTICES"); err != nil {
+		if err := writeText(text, work, side, "NOTICES"); err != nil {
 			return err
 		}
-		if err := compress(filepath.Join(work, side, "NOTICES")); err != nil {
+		if err := compressAll(filepath.Join(work, side, "NOTICES")); err != nil {
 			return err
 		}
 	}
-	if err := write(copyright, work, "copyright"); err != nil {
+	if err := writeText(copyright, work, "copyright"); err != nil {
 		return err
 	}
 	changes, err := os.ReadFile("CHANGELOG.md")
 	if err != nil {
 		return err
 	}
-	list, err := changelog(string(changes), release, epoch)
+	list, err := debChangelog(string(changes), release, epoch)
 	if err != nil {
 		return err
 	}
-	return write(list, work, "changelog.yaml")
+	return writeText(list, work, "changelog.yaml")
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/brine-salt/brine/internal/version"
 )
 
-// roff quotes a text for a manual page.
-func roff(s string) string {
+// roffText quotes a text for a manual page.
+func roffText(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
 		s = `\&` + s
@@ -22,7 +22,7 @@ func roff(s string) string {
 }
 
 func manHead(name, ofBrine string, epoch int64) string {
-	return fmt.Sprintf(".TH %s 1 %q %q %q\n", roff(strings.ToUpper(name)), time.Unix(epoch, 0).UTC().Format("2006-01-02"), "brine "+ofBrine,
+	return fmt.Sprintf(".TH %s 1 %q %q %q\n", roffText(strings.ToUpper(name)), time.Unix(epoch, 0).UTC().Format("2006-01-02"), "brine "+ofBrine,
 		"Salt "+version.Salt)
 }
 
@@ -34,7 +34,7 @@ func seeAlso(names []string) string {
 		if i == len(names)-1 {
 			comma = ""
 		}
-		fmt.Fprintf(&b, ".BR %s (1)%s\n", roff(n), comma)
+		fmt.Fprintf(&b, ".BR %s (1)%s\n", roffText(n), comma)
 	}
 	return b.String()
 }
@@ -44,18 +44,18 @@ func (h *help) man(name, ofBrine string, epoch int64, also []string) string {
 	var b strings.Builder
 	b.WriteString(manHead(name, ofBrine, epoch))
 	summary, _, _ := strings.Cut(h.description, ". ")
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(strings.TrimSuffix(summary, ".")))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roffText(name), roffText(strings.TrimSuffix(summary, ".")))
 	program, rest, _ := strings.Cut(h.usage, " [")
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roff(program), roff("["+rest))
-	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", roff(h.description))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roffText(program), roffText("["+rest))
+	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", roffText(h.description))
 	for i, g := range h.groups {
 		if i == 0 {
 			b.WriteString(".SH OPTIONS\n")
 		} else {
-			fmt.Fprintf(&b, ".SS %s\n", roff(g.title))
+			fmt.Fprintf(&b, ".SS %s\n", roffText(g.title))
 		}
 		if g.description != "" {
-			fmt.Fprintf(&b, "%s\n", roff(g.description))
+			fmt.Fprintf(&b, "%s\n", roffText(g.description))
 		}
 		for _, o := range g.options {
 			b.WriteString(".TP\n")
@@ -63,33 +63,33 @@ func (h *help) man(name, ofBrine string, epoch int64, also []string) string {
 				if j > 0 {
 					b.WriteString(", ")
 				}
-				fmt.Fprintf(&b, `\fB%s\fR`, roff(n))
+				fmt.Fprintf(&b, `\fB%s\fR`, roffText(n))
 				if o.metavar != "" {
 					sep := "="
 					if !strings.HasPrefix(n, "--") {
 						sep = " "
 					}
-					fmt.Fprintf(&b, `%s\fI%s\fR`, sep, roff(o.metavar))
+					fmt.Fprintf(&b, `%s\fI%s\fR`, sep, roffText(o.metavar))
 				}
 			}
-			fmt.Fprintf(&b, "\n%s\n", roff(o.help))
+			fmt.Fprintf(&b, "\n%s\n", roffText(o.help))
 		}
 	}
 	b.WriteString(seeAlso(also))
 	return b.String()
 }
 
-// overview is the manual page of brine-minion or brine-master: which programs it is.
-func overview(side, ofBrine string, epoch int64) string {
+// overviewPage is the manual page of brine-minion or brine-master: which programs it is.
+func overviewPage(side, ofBrine string, epoch int64) string {
 	name := "brine-" + side
 	var b strings.Builder
 	b.WriteString(manHead(name, ofBrine, epoch))
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- the Salt %s as one program\n", roff(name), side)
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roff(name), `\fIcommand\fR [\fIoptions\fR] [\fIarguments\fR]`)
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- the Salt %s as one program\n", roffText(name), side)
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roffText(name), `\fIcommand\fR [\fIoptions\fR] [\fIarguments\fR]`)
 	b.WriteString(".SH DESCRIPTION\nThe first word says which program it is. Links with the names of Salt's programs need no such word.\n")
 	var also []string
 	for _, p := range programs[side] {
-		fmt.Fprintf(&b, ".TP\n.B %s\nSee\n.BR %s (1).\n", roff(p.args[1]), roff(p.name))
+		fmt.Fprintf(&b, ".TP\n.B %s\nSee\n.BR %s (1).\n", roffText(p.args[1]), roffText(p.name))
 		also = append(also, p.name)
 	}
 	if side == "minion" {
@@ -102,8 +102,8 @@ func overview(side, ofBrine string, epoch int64) string {
 	return b.String()
 }
 
-// compress writes compressed copies of files, with the same bytes each time.
-func compress(pattern string) error {
+// compressAll writes compressed copies of files, with the same bytes each time.
+func compressAll(pattern string) error {
 	names, err := filepath.Glob(pattern)
 	if err != nil {
 		return err

@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// notices are the licences of brine, of Go and of every module that is linked into a program, whole, with the notices that come
+// licenseNotices are the licences of brine, of Go and of every module that is linked into a program, whole, with the notices that come
 // with them. A module without a licence is an error.
-func notices(program string) (string, error) {
+func licenseNotices(program string) (string, error) {
 	modules := map[string]string{} // directories by path and version
 	for _, a := range arches {
 		cmd := exec.Command("go", "list", "-deps", "-json=Module", program)

@@ -42,7 +42,7 @@ func TestHelp(t *testing.T) {
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(help{}, group{}, option{})); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"x", "y", "z"}, got.groups[0].options[1].choices()); d != "" {
+	if d := cmp.Diff([]string{"x", "y", "z"}, got.groups[0].options[1].choiceList()); d != "" {
 		t.Error(d)
 	}
 	for _, text := range []string{"", "Options:\n", "Usage: x\n", "Usage: x\n\nOptions:\n  -a, b  help\n"} {
@@ -104,16 +104,16 @@ func TestSamples(t *testing.T) {
 
 func TestChangelog(t *testing.T) {
 	const text = "# Changelog\n\n## Unreleased\n\n- New.\n\n## 1.2.0 (2026)\n\n- One\n  thing.\n- Two.\n\n## 1.1.0\n\n- Old.\n"
-	if d := cmp.Diff([]string{"One thing.", "Two."}, section(text, "## 1.2.0")); d != "" {
+	if d := cmp.Diff([]string{"One thing.", "Two."}, sectionLines(text, "## 1.2.0")); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"New."}, section(text, "## Unreleased")); d != "" {
+	if d := cmp.Diff([]string{"New."}, sectionLines(text, "## Unreleased")); d != "" {
 		t.Error(d)
 	}
-	if out, err := changelog(text, "9.9.9", 0); err != nil || !strings.Contains(out, "note: New.") || !strings.Contains(out, "semver: 9.9.9") {
+	if out, err := debChangelog(text, "9.9.9", 0); err != nil || !strings.Contains(out, "note: New.") || !strings.Contains(out, "semver: 9.9.9") {
 		t.Errorf("%s %v", out, err)
 	}
-	if out, err := changelog("# Changelog\n", "1.0.0", 0); err == nil {
+	if out, err := debChangelog("# Changelog\n", "1.0.0", 0); err == nil {
 		t.Errorf("no change is %q", out)
 	}
 }
@@ -122,7 +122,7 @@ func TestChangelog(t *testing.T) {
 func TestNotices(t *testing.T) {
 	t.Chdir("../../..")
 	for _, side := range []string{"minion", "master"} {
-		text, err := notices("./cmd/brine-" + side)
+		text, err := licenseNotices("./cmd/brine-" + side)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,10 +142,10 @@ func TestCompressDeb(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	if err := write("Package: x\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.org>\nDescription: x\n", dir, "x/DEBIAN/control"); err != nil {
+	if err := writeText("Package: x\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.org>\nDescription: x\n", dir, "x/DEBIAN/control"); err != nil {
 		t.Fatal(err)
 	}
-	if err := write(strings.Repeat("abc\n", 10_001), dir, "x/usr/share/x"); err != nil {
+	if err := writeText(strings.Repeat("abc\n", 10_001), dir, "x/usr/share/x"); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(dir, "x.deb")

@@ -41,10 +41,10 @@ func (f funcs) cacheModule() *modules.Module {
 		{Name: "grains", Doc: `The grains of minions as the master last saw them.
 
     salt-run cache.grains '*'`, Params: []modules.Param{{Name: "tgt"}, {Name: "tgt_type", Default: "glob"}}, Kwargs: "kwargs",
-			Run: f.cached(func(d cache.Data) any { return data(d.Grains) })},
+			Run: f.cached(func(d cache.Data) any { return orEmpty(d.Grains) })},
 		{Name: "pillar", Doc: `The pillar of minions as the master last made it.
 
-    salt-run cache.pillar '*'`, Params: tgt, Kwargs: "kwargs", Run: f.cached(func(d cache.Data) any { return data(d.Pillar) })},
+    salt-run cache.pillar '*'`, Params: tgt, Kwargs: "kwargs", Run: f.cached(func(d cache.Data) any { return orEmpty(d.Pillar) })},
 		{Name: "mine", Doc: `The mine data of minions.
 
     salt-run cache.mine '*'`, Params: tgt, Kwargs: "kwargs", Run: f.cachedMine},
@@ -91,8 +91,8 @@ type
 	return m
 }
 
-// data is a map that is never nil.
-func data(m map[string]any) map[string]any {
+// orEmpty is a map that is never nil.
+func orEmpty(m map[string]any) map[string]any {
 	if m == nil {
 		return map[string]any{}
 	}

@@ -45,8 +45,8 @@ minion
 	}}
 }
 
-// kept lists the minions that are meant, and the environment.
-func (f funcs) kept(c *modules.Call) (ids []string, pillarenv string, err error) {
+// keptFor lists the minions that are meant, and the environment.
+func (f funcs) keptFor(c *modules.Call) (ids []string, pillarenv string, err error) {
 	if f.Match != nil {
 		ids, err = f.Match("glob", c.Str("minion"))
 	}
@@ -60,7 +60,7 @@ func (f funcs) keptPillars(_ context.Context, c *modules.Call) (any, error) {
 	if f.KeptPillars == nil {
 		return false, nil
 	}
-	ids, pillarenv, err := f.kept(c)
+	ids, pillarenv, err := f.keptFor(c)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (f funcs) clearPillars(_ context.Context, c *modules.Call) (any, error) {
 	if f.KeptPillars == nil {
 		return false, nil
 	}
-	ids, _, err := f.kept(c)
+	ids, _, err := f.keptFor(c)
 	if err != nil {
 		return nil, err
 	}

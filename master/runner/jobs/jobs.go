@@ -38,7 +38,7 @@ func (f funcs) jobsModule() *modules.Module {
 	return &modules.Module{Name: "jobs", Doc: "Jobs that were published: who works on them, and what came back.", Funcs: []modules.Def{
 		{Name: "active", Doc: `The jobs that minions work on now, as the minions say.
 
-    salt-run jobs.active`, Params: []modules.Param{progress}, Run: f.active},
+    salt-run jobs.active`, Params: []modules.Param{progress}, Run: f.activeJobs},
 		{Name: "lookup_jid", Doc: `The returns of a job by minion.
 
 jid
@@ -106,8 +106,8 @@ func startTime(jid string) string {
 	return t.Format("2006, Jan 02 15:04:05.000000")
 }
 
-// describe is a job as Salt lists it (salt.utils.jid.format_jid_instance).
-func describe(jid string, load map[string]any) map[string]any {
+// describeJob is a job as Salt lists it (salt.utils.jid.format_jid_instance).
+func describeJob(jid string, load map[string]any) map[string]any {
 	if len(load) == 0 {
 		return map[string]any{"Error": "Cannot contact returner or no job with this jid", "StartTime": startTime(jid)}
 	}
@@ -146,8 +146,8 @@ func metadata(load map[string]any) (any, bool) {
 	return nil, false
 }
 
-// results are the returns of a job as the job cache has them, by minion.
-func (f funcs) results(ctx context.Context, jid string) (map[string]any, error) {
+// jobResults are the returns of a job as the job cache has them, by minion.
+func (f funcs) jobResults(ctx context.Context, jid string) (map[string]any, error) {
 	returns, err := f.Jobs.Returns(ctx, jid)
 	if err != nil {
 		return nil, err
@@ -165,8 +165,8 @@ func (f funcs) results(ctx context.Context, jid string) (map[string]any, error) 
 	return out, nil
 }
 
-// job is a stored job; none is an empty load.
-func (f funcs) job(ctx context.Context, jid string) (load map[string]any, minions []string, err error) {
+// jobLoad is a stored job; none is an empty load.
+func (f funcs) jobLoad(ctx context.Context, jid string) (load map[string]any, minions []string, err error) {
 	if f.Jobs == nil {
 		return nil, nil, host.Needs("job cache")
 	}
@@ -194,18 +194,18 @@ func loadOf(j store.Job) map[string]any {
 	return load
 }
 
-// whole is a job with its minions and results.
-func (f funcs) whole(ctx context.Context, jid string) (map[string]any, error) {
-	load, minions, err := f.job(ctx, jid)
+// describeWhole is a job with its minions and results.
+func (f funcs) describeWhole(ctx context.Context, jid string) (map[string]any, error) {
+	load, minions, err := f.jobLoad(ctx, jid)
 	if err != nil {
 		return nil, err
 	}
-	out := describe(jid, load)
+	out := describeJob(jid, load)
 	if len(load) > 0 {
 		slices.Sort(minions)
 		out["Minions"] = nested.Anys(minions)
 	}
-	if out["Result"], err = f.results(ctx, jid); err != nil {
+	if out["Result"], err = f.jobResults(ctx, jid); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -213,7 +213,7 @@ func (f funcs) whole(ctx context.Context, jid string) (map[string]any, error) {
 
 func (f funcs) listJob(ctx context.Context, c *modules.Call) (any, error) {
 	jid := c.Str("jid")
-	out, err := f.whole(ctx, jid)
+	out, err := f.describeWhole(ctx, jid)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +222,7 @@ func (f funcs) listJob(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func (f funcs) printJob(ctx context.Context, c *modules.Call) (any, error) {
-	out, err := f.whole(ctx, c.Str("jid"))
+	out, err := f.describeWhole(ctx, c.Str("jid"))
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +230,7 @@ func (f funcs) printJob(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func (f funcs) lookupJID(ctx context.Context, c *modules.Call) (any, error) {
-	job, err := f.whole(ctx, c.Str("jid"))
+	job, err := f.describeWhole(ctx, c.Str("jid"))
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +261,7 @@ func (f funcs) lookupJID(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func (f funcs) exitSuccess(ctx context.Context, c *modules.Call) (any, error) {
-	job, err := f.whole(ctx, c.Str("jid"))
+	job, err := f.describeWhole(ctx, c.Str("jid"))
 	if err != nil {
 		return nil, err
 	}
@@ -357,7 +357,7 @@ func (f funcs) find(ctx context.Context, s search) (map[string]any, error) {
 	}
 	out := map[string]any{}
 	for _, j := range jobs {
-		d := describe(j.JID, loadOf(j))
+		d := describeJob(j.JID, loadOf(j))
 		created, ok := protocol.JID(j.JID).Time()
 		if !ok {
 			created = j.Created
@@ -422,14 +422,14 @@ func (f funcs) lastRun(ctx context.Context, c *modules.Call) (any, error) {
 		return false, nil
 	}
 	jid := slices.Max(slices.Collect(maps.Keys(all)))
-	out, err := f.whole(ctx, jid)
+	out, err := f.describeWhole(ctx, jid)
 	if err != nil {
 		return nil, err
 	}
 	return map[string]any{jid: out}, nil
 }
 
-func (f funcs) active(ctx context.Context, c *modules.Call) (any, error) {
+func (f funcs) activeJobs(ctx context.Context, c *modules.Call) (any, error) {
 	answers, err := f.Command(ctx, host.Job{Tgt: "*", Fun: "saltutil.running"})
 	if err != nil {
 		return nil, err
@@ -452,7 +452,7 @@ func (f funcs) active(ctx context.Context, c *modules.Call) (any, error) {
 			jid := pytext.Str(job["jid"])
 			d, _ := out[jid].(map[string]any)
 			if d == nil {
-				d = describe(jid, job)
+				d = describeJob(jid, job)
 				d["Running"], d["Returned"] = []any{}, []any{}
 				out[jid] = d
 			}
@@ -463,7 +463,7 @@ func (f funcs) active(ctx context.Context, c *modules.Call) (any, error) {
 		return out, nil
 	}
 	for jid, d := range out {
-		results, err := f.results(ctx, jid)
+		results, err := f.jobResults(ctx, jid)
 		if err != nil {
 			return nil, err
 		}

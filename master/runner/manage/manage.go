@@ -47,7 +47,7 @@ timeout, gather_job_timeout
     salt-run manage.status
     salt-run manage.status tgt='web*' timeout=5`, Params: append([]modules.Param{{Name: "output", Default: true}}, target...),
 			Run: func(ctx context.Context, c *modules.Call) (any, error) {
-				up, down, err := f.ping(ctx, c)
+				up, down, err := f.pingMinions(ctx, c)
 				if err != nil {
 					return nil, err
 				}
@@ -56,7 +56,7 @@ timeout, gather_job_timeout
 		{Name: "up", Doc: `The minions that answer a ping.
 
     salt-run manage.up`, Params: target, Run: func(ctx context.Context, c *modules.Call) (any, error) {
-			up, _, err := f.ping(ctx, c)
+			up, _, err := f.pingMinions(ctx, c)
 			return nested.Anys(up), err
 		}},
 		{Name: "down", Doc: `The minions that do not answer a ping.
@@ -66,14 +66,14 @@ removekeys
 
     salt-run manage.down
     salt-run manage.down removekeys=True`, Params: append([]modules.Param{{Name: "removekeys", Default: false, Type: modules.Bool}}, target...),
-			Run: f.down},
+			Run: f.listDown},
 		{Name: "versions", Doc: `The minions by how their version compares with the master's.
 
     salt-run manage.versions`, Run: f.versions},
 		{Name: "clones", Doc: `The ids that several hosts use at once with the same key, as copies of one machine's image do, with what these hosts say
 of themselves. Salt has no such function.
 
-    salt-run manage.clones`, Run: f.clones},
+    salt-run manage.clones`, Run: f.listClones},
 		{Name: "key_regen", Doc: `Let all minions make new keys, and delete the keys that the master has.
 
     salt-run manage.key_regen`, Run: f.keyRegen},
@@ -81,7 +81,7 @@ of themselves. Salt has no such function.
 	subset := []modules.Param{{Name: "subset", Optional: true}, {Name: "show_ip", Default: false, Type: modules.Bool}}
 	add := func(name string, connected bool) {
 		doc := "The minions that are connected to the master, as far as it can tell.\n\nsubset\n    Only these ids.\nshow_ip\n    With their addresses."
-		run := f.connected
+		run := f.listConnected
 		if !connected {
 			doc, run = "The accepted minions that are not connected to the master.\n\nsubset\n    Only these ids.\nshow_ip\n    Accepted for the sake of Salt's callers.", f.notConnected
 		}
@@ -99,8 +99,8 @@ of themselves. Salt has no such function.
 	return m
 }
 
-// ping asks minions and sorts them.
-func (f funcs) ping(ctx context.Context, c *modules.Call) (up, down []string, err error) {
+// pingMinions asks minions and sorts them.
+func (f funcs) pingMinions(ctx context.Context, c *modules.Call) (up, down []string, err error) {
 	j := host.Job{Tgt: c.Value("tgt"), TgtType: c.Str("tgt_type"), Fun: "test.ping"}
 	if j.Timeout, err = host.Seconds(c, "timeout"); err != nil {
 		return nil, nil, err
@@ -129,8 +129,8 @@ func (f funcs) ping(ctx context.Context, c *modules.Call) (up, down []string, er
 	return up, down, nil
 }
 
-func (f funcs) down(ctx context.Context, c *modules.Call) (any, error) {
-	_, down, err := f.ping(ctx, c)
+func (f funcs) listDown(ctx context.Context, c *modules.Call) (any, error) {
+	_, down, err := f.pingMinions(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +147,8 @@ func (f funcs) down(ctx context.Context, c *modules.Call) (any, error) {
 	return nested.Anys(down), nil
 }
 
-// wanted says which ids a subset leaves.
-func wanted(c *modules.Call) func(string) bool {
+// inSubset says which ids a subset leaves.
+func inSubset(c *modules.Call) func(string) bool {
 	if c.Value("subset") == nil {
 		return func(string) bool { return true }
 	}
@@ -156,7 +156,7 @@ func wanted(c *modules.Call) func(string) bool {
 	return func(id string) bool { return slices.Contains(ids, id) }
 }
 
-func (f funcs) connected(ctx context.Context, c *modules.Call) (any, error) {
+func (f funcs) listConnected(ctx context.Context, c *modules.Call) (any, error) {
 	if f.Connected == nil {
 		return nil, host.Needs("list of connections")
 	}
@@ -164,7 +164,7 @@ func (f funcs) connected(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	keep := wanted(c)
+	keep := inSubset(c)
 	maps.DeleteFunc(all, func(id, _ string) bool { return !keep(id) })
 	if !c.Bool("show_ip") {
 		return nested.Anys(slices.Sorted(maps.Keys(all))), nil
@@ -188,7 +188,7 @@ func (f funcs) notConnected(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	keep := wanted(c)
+	keep := inSubset(c)
 	out := []any{}
 	for _, id := range ids {
 		if _, ok := there[id]; !ok && keep(id) {
@@ -198,7 +198,7 @@ func (f funcs) notConnected(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-func (f funcs) clones(ctx context.Context, _ *modules.Call) (any, error) {
+func (f funcs) listClones(ctx context.Context, _ *modules.Call) (any, error) {
 	if f.Clones == nil {
 		return nil, host.Needs("list of clones")
 	}

@@ -36,14 +36,14 @@ tgt_type
 
     salt-run survey.hash '*' file.get_hash /etc/salt/minion survey_sort=up`, Args: "args", Kwargs: "kwargs",
 			Run: func(ctx context.Context, c *modules.Call) (any, error) {
-				pools, err := f.pools(ctx, c)
+				pools, err := f.groupResults(ctx, c)
 				return poolValues(pools), err
 			}},
 		{Name: "diff", Doc: `As survey.hash, and show how the first group differs from each of the others.
 
     salt-run survey.diff '*' cp.get_file_str file:///etc/hosts`, Args: "args", Kwargs: "kwargs",
 			Run: func(ctx context.Context, c *modules.Call) (any, error) {
-				pools, err := f.pools(ctx, c)
+				pools, err := f.groupResults(ctx, c)
 				if err == nil && f.Print != nil {
 					for _, line := range poolDiff(pools) {
 						f.Print(line)
@@ -54,9 +54,9 @@ tgt_type
 	}}
 }
 
-// pools runs the function of a call and puts the minions with equal results together. The keys of dictionaries keep
+// groupResults runs the function of a call and puts the minions with equal results together. The keys of dictionaries keep
 // their order, so minions that return the same in another order are apart, as in stock.
-func (f funcs) pools(ctx context.Context, c *modules.Call) ([]pool, error) {
+func (f funcs) groupResults(ctx context.Context, c *modules.Call) ([]pool, error) {
 	if len(c.Extra) < 2 {
 		return nil, modules.Usagef("a target and a function are needed")
 	}

@@ -58,10 +58,10 @@ func (f funcs) stateModule() *modules.Module {
 	add(f.orchestrateHigh, highDoc, slices.Concat([]modules.Param{{Name: "data"}}, opt("test"), []modules.Param{{Name: "queue", Default: false}}, opt("pillar")),
 		"kwargs", "", "orchestrate_high")
 	add(f.showSLS, showDoc, show, "", "orchestrate_show_sls", "orchestrate_show_sls", "orch_show_sls")
-	add(f.paused("state.pause"), pauseDoc, append(slices.Clone(pause), opt("duration")...), "", "pause", "pause", "set_pause")
-	add(f.paused("state.resume"), resumeDoc, pause, "", "resume", "resume", "rm_pause")
-	add(f.paused("state.soft_kill"), killDoc, pause, "", "", "soft_kill")
-	add(f.events, eventDoc, []modules.Param{{Name: "tagmatch", Default: "*"}, {Name: "count", Default: int64(-1)}, {Name: "quiet", Default: false},
+	add(f.pauseFunc("state.pause"), pauseDoc, append(slices.Clone(pause), opt("duration")...), "", "pause", "pause", "set_pause")
+	add(f.pauseFunc("state.resume"), resumeDoc, pause, "", "resume", "resume", "rm_pause")
+	add(f.pauseFunc("state.soft_kill"), killDoc, pause, "", "", "soft_kill")
+	add(f.stateEvents, eventDoc, []modules.Param{{Name: "tagmatch", Default: "*"}, {Name: "count", Default: int64(-1)}, {Name: "quiet", Default: false},
 		{Name: "sock_dir", Optional: true}, {Name: "pretty", Default: false}, {Name: "node", Default: "master"}}, "", "", "event")
 	return m
 }
@@ -159,11 +159,11 @@ func (f funcs) orchestrate(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func (f funcs) orchestrateSingle(ctx context.Context, c *modules.Call) (any, error) {
-	return f.one(ctx, c, "state.single", c.Value("fun"), c.Value("name"))
+	return f.runOne(ctx, c, "state.single", c.Value("fun"), c.Value("name"))
 }
 
 func (f funcs) orchestrateHigh(ctx context.Context, c *modules.Call) (any, error) {
-	return f.one(ctx, c, "state.high", highData(c))
+	return f.runOne(ctx, c, "state.high", highData(c))
 }
 
 // highData is the high data that the caller gave, in its order.
@@ -172,8 +172,8 @@ func highData(c *modules.Call) any {
 	return v
 }
 
-// one runs single states. As in Salt the arguments test and queue are taken and not used.
-func (f funcs) one(ctx context.Context, c *modules.Call, fun string, args ...any) (any, error) {
+// runOne runs single states. As in Salt the arguments test and queue are taken and not used.
+func (f funcs) runOne(ctx context.Context, c *modules.Call, fun string, args ...any) (any, error) {
 	pillar, err := pillarArg(c)
 	if err != nil {
 		return nil, err
@@ -216,8 +216,8 @@ func (f funcs) showSLS(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{f.ID: v}, nil
 }
 
-// paused is one of the functions for the pauses of a run.
-func (f funcs) paused(fun string) modules.Func {
+// pauseFunc is one of the functions for the pauses of a run.
+func (f funcs) pauseFunc(fun string) modules.Func {
 	return func(ctx context.Context, c *modules.Call) (any, error) {
 		args := []any{c.Value("jid"), c.Value("state_id")}
 		if fun == "state.pause" {
@@ -228,7 +228,7 @@ func (f funcs) paused(fun string) modules.Func {
 	}
 }
 
-func (f funcs) events(ctx context.Context, c *modules.Call) (any, error) {
+func (f funcs) stateEvents(ctx context.Context, c *modules.Call) (any, error) {
 	if f.Listen == nil {
 		return nil, host.Needs("event bus")
 	}

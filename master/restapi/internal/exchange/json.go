@@ -21,14 +21,14 @@ func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(plain(v)); err != nil {
+	if err := e.Encode(jsonable(v)); err != nil {
 		return nil, err
 	}
-	return spaced(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+	return addBlanks(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// spaced puts a blank behind the commas and colons of JSON that are not in texts.
-func spaced(b []byte) []byte {
+// addBlanks puts a blank behind the commas and colons of JSON that are not in texts.
+func addBlanks(b []byte) []byte {
 	out := make([]byte, 0, len(b)+len(b)/8)
 	quoted := false
 	for i := 0; i < len(b); i++ {
@@ -56,11 +56,11 @@ func (o object) MarshalJSON() ([]byte, error) {
 	e.SetEscapeHTML(false)
 	for i, p := range o {
 		b.WriteByte("{,"[min(i, 1)])
-		if err := e.Encode(plain(KeyText(p.Key))); err != nil {
+		if err := e.Encode(jsonable(KeyText(p.Key))); err != nil {
 			return nil, err
 		}
 		b.WriteByte(':')
-		if err := e.Encode(plain(p.Value)); err != nil {
+		if err := e.Encode(jsonable(p.Value)); err != nil {
 			return nil, err
 		}
 	}
@@ -71,8 +71,8 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil // the encoder drops the line ends
 }
 
-// plain turns values that JSON does not have into some that it has.
-func plain(v any) any {
+// jsonable turns values that JSON does not have into some that it has.
+func jsonable(v any) any {
 	switch v := v.(type) {
 	case []byte:
 		if utf8.Valid(v) {
@@ -92,7 +92,7 @@ func plain(v any) any {
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = plain(v[i])
+			out[i] = jsonable(v[i])
 		}
 		return out
 	case []string:
@@ -100,7 +100,7 @@ func plain(v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k := range v {
-			out[k] = plain(v[k])
+			out[k] = jsonable(v[k])
 		}
 		return out
 	case payload.OrderedMap:
@@ -108,7 +108,7 @@ func plain(v any) any {
 	case map[any]any:
 		out := make(map[string]any, len(v))
 		for k := range v {
-			out[KeyText(k)] = plain(v[k])
+			out[KeyText(k)] = jsonable(v[k])
 		}
 		return out
 	}

@@ -50,7 +50,7 @@ func (l *limited) Accept() (net.Conn, error) {
 			<-l.slots
 			return nil, err
 		}
-		source := prefix(c.RemoteAddr())
+		source := sourceNetwork(c.RemoteAddr())
 		l.mu.Lock()
 		full := source.IsValid() && l.from[source] >= l.each
 		if !full {
@@ -71,8 +71,8 @@ func (l *limited) Close() error {
 	return l.Listener.Close()
 }
 
-// prefix is the network of an address that counts as one place.
-func prefix(a net.Addr) netip.Prefix {
+// sourceNetwork is the network of an address that counts as one place.
+func sourceNetwork(a net.Addr) netip.Prefix {
 	t, ok := a.(*net.TCPAddr)
 	if !ok {
 		return netip.Prefix{}

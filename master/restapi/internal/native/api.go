@@ -55,15 +55,15 @@ func New(o Options) *API { return &API{o} }
 func (a *API) Routes() map[string]func(*exchange.Request) (any, error) {
 	return map[string]func(*exchange.Request) (any, error){
 		"POST /v1/minions":                a.ensureMinion,
-		"GET /v1/minions":                 a.announced,
-		"GET /v1/minions/{mid}":           a.announced,
+		"GET /v1/minions":                 a.listAnnounced,
+		"GET /v1/minions/{mid}":           a.listAnnounced,
 		"DELETE /v1/minions/{mid}":        a.revokeMinion,
 		"POST /v1/minions/{mid}/grants":   a.grantEvents,
 		"GET /v1/minions/{mid}/events":    a.keptEvents,
 		"DELETE /v1/minions/{mid}/events": a.forgetEvents,
 		"POST " + OrdersPath:              a.castOrder,
 		"GET /v1/jobs":                    a.listOrders,
-		"GET /v1/jobs/{id...}":            a.order,
+		"GET /v1/jobs/{id...}":            a.showOrder,
 		// The pattern with an id does not match a path without one.
 		"DELETE /v1/jobs":         a.cancelOrder,
 		"DELETE /v1/jobs/{id...}": a.cancelOrder,

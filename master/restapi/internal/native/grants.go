@@ -20,7 +20,7 @@ func (a *API) grantEvents(q *exchange.Request) (any, error) {
 		return nil, err
 	}
 	r := &reader{m: m}
-	add, remove := r.texts("add"), r.texts("remove")
+	add, remove := r.textList("add"), r.textList("remove")
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -30,7 +30,7 @@ func (a *API) grantEvents(q *exchange.Request) (any, error) {
 	}
 	tags, err := v.GrantEvents(q.Context(), id, add, remove)
 	if err != nil {
-		return nil, refused(err)
+		return nil, answerRefusal(err)
 	}
 	return map[string]any{"id": id, "events": nested.Anys(tags)}, nil
 }

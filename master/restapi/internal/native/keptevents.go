@@ -21,7 +21,7 @@ func (a *API) keptEvents(q *exchange.Request) (any, error) {
 	}
 	list, err := v.KeptEvents(q.Context(), id, q.URL.Query().Get("tag"))
 	if err != nil {
-		return nil, refused(err)
+		return nil, answerRefusal(err)
 	}
 	out := []any{}
 	for _, e := range list {
@@ -46,7 +46,7 @@ func (a *API) forgetEvents(q *exchange.Request) (any, error) {
 	}
 	n, err := v.ForgetEvents(q.Context(), id, tag)
 	if err != nil {
-		return nil, refused(err)
+		return nil, answerRefusal(err)
 	}
 	return map[string]any{"id": id, "forgotten": int64(n)}, nil
 }

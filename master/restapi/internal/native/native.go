@@ -29,7 +29,7 @@ type reader struct {
 	err error
 }
 
-func (r *reader) bad(key, want string) {
+func (r *reader) failField(key, want string) {
 	if r.err == nil {
 		r.err = exchange.NewError(http.StatusBadRequest, key+" must be "+want)
 	}
@@ -44,7 +44,7 @@ func field[T any](r *reader, key, want string) T {
 	}
 	t, ok := v.(T)
 	if !ok {
-		r.bad(key, want)
+		r.failField(key, want)
 	}
 	return t
 }
@@ -62,24 +62,24 @@ func (r *reader) number(key string) int64 { return field[int64](r, key, "a whole
 func (r *reader) seconds(key string) (d time.Duration) {
 	d, err := lowstate.Seconds(r.m[key])
 	if err != nil {
-		r.bad(key, "a number of seconds")
+		r.failField(key, "a number of seconds")
 	}
 	return d
 }
 
-func (r *reader) texts(key string) (out []string) {
+func (r *reader) textList(key string) (out []string) {
 	for _, v := range r.list(key) {
 		s, ok := v.(string)
 		if !ok {
-			r.bad(key, "a list of texts")
+			r.failField(key, "a list of texts")
 		}
 		out = append(out, s)
 	}
 	return out
 }
 
-// time reads a time of RFC 3339, or seconds since 1970.
-func (r *reader) time(key string) time.Time {
+// timeField reads a time of RFC 3339, or seconds since 1970.
+func (r *reader) timeField(key string) time.Time {
 	switch v := r.m[key].(type) {
 	case nil:
 		return time.Time{}
@@ -96,12 +96,12 @@ func (r *reader) time(key string) time.Time {
 			return time.UnixMicro(int64(v * 1e6))
 		}
 	}
-	r.bad(key, "a time (2006-01-02T15:04:05Z, or seconds since 1970)")
+	r.failField(key, "a time (2006-01-02T15:04:05Z, or seconds since 1970)")
 	return time.Time{}
 }
 
-// refused maps the errors of the master to answers.
-func refused(err error) error {
+// answerRefusal maps the errors of the master to answers.
+func answerRefusal(err error) error {
 	var none *master.NoMinionsError
 	if answer, ok := badOrder(err); ok {
 		return answer
@@ -156,19 +156,19 @@ func (a *API) ensureMinion(q *exchange.Request) (any, error) {
 	}
 	r := &reader{m: m}
 	spec := master.MinionSpec{ID: r.text("id"), Tenant: r.text("tenant"), Grains: r.object("grains"), PublicKey: r.text("public_key"), KeyPair: r.flag("key_pair"),
-		TokenTTL: r.seconds("token_ttl"), Masters: r.texts("masters"), Config: r.object("config"), Events: r.texts("events")}
+		TokenTTL: r.seconds("token_ttl"), Masters: r.textList("masters"), Config: r.object("config"), Events: r.textList("events")}
 	if spec.Events == nil && m["events"] != nil {
 		spec.Events = []string{} // none any more
 	}
 	if protocol.ValidID(spec.ID) != nil {
-		r.bad("id", "a minion id")
+		r.failField("id", "a minion id")
 	}
 	if r.err != nil {
 		return nil, r.err
 	}
 	b, err := v.EnsureMinion(q.Context(), spec)
 	if err != nil {
-		return nil, refused(err)
+		return nil, answerRefusal(err)
 	}
 	out := map[string]any{"id": b.ID, "tenant": b.Tenant}
 	for name, render := range map[string]func() ([]byte, error){"cloud_config": b.CloudConfig, "cloud_config_files": b.CloudConfigFiles,
@@ -182,15 +182,15 @@ func (a *API) ensureMinion(q *exchange.Request) (any, error) {
 	return out, nil
 }
 
-// announced lists the minions that were announced.
-func (a *API) announced(q *exchange.Request) (any, error) {
+// listAnnounced lists the minions that were announced.
+func (a *API) listAnnounced(q *exchange.Request) (any, error) {
 	_, v, err := a.mayKeys(q, "key.list_all")
 	if err != nil {
 		return nil, err
 	}
 	list, err := v.Announced(q.Context())
 	if err != nil {
-		return nil, refused(err)
+		return nil, answerRefusal(err)
 	}
 	present, err := v.Present(q.Context())
 	if err != nil {
@@ -211,7 +211,7 @@ func (a *API) announced(q *exchange.Request) (any, error) {
 		out = append(out, m)
 	}
 	if id != "" {
-		return nil, refused(store.ErrNotFound)
+		return nil, answerRefusal(store.ErrNotFound)
 	}
 	return map[string]any{"minions": out}, nil
 }
@@ -223,10 +223,10 @@ func (a *API) revokeMinion(q *exchange.Request) (any, error) {
 	}
 	id := q.PathValue("mid")
 	if protocol.ValidID(id) != nil {
-		return nil, refused(store.ErrNotFound)
+		return nil, answerRefusal(store.ErrNotFound)
 	}
 	if err := v.RevokeMinion(q.Context(), id); err != nil {
-		return nil, refused(err)
+		return nil, answerRefusal(err)
 	}
 	return map[string]any{"id": id}, nil
 }
@@ -263,17 +263,17 @@ func (a *API) castOrder(q *exchange.Request) (v any, err error) {
 		return nil, err
 	}
 	j.User = t.Name
-	o := master.Order{ID: r.text("id"), Job: j, Tenant: r.text("tenant"), TTL: r.seconds("ttl"), Deadline: r.time("deadline"), Priority: int(r.number("priority")),
+	o := master.Order{ID: r.text("id"), Job: j, Tenant: r.text("tenant"), TTL: r.seconds("ttl"), Deadline: r.timeField("deadline"), Priority: int(r.number("priority")),
 		Parallel: r.flag("parallel"), Idempotent: r.flag("idempotent"), Owner: scope.Owner(t),
-		Files: r.files("files"), Pillar: r.object("pillar"), Secret: r.flag("secret")}
+		Files: r.fileMap("files"), Pillar: r.object("pillar"), Secret: r.flag("secret")}
 	if q.Parts != nil {
 		o.FileStream = streamParts(q.Parts)
 	}
 	if len(o.ID) > store.MaxOrderID {
-		r.bad("id", fmt.Sprintf("of at most %d bytes", store.MaxOrderID))
+		r.failField("id", fmt.Sprintf("of at most %d bytes", store.MaxOrderID))
 	}
 	if o.Priority > 1<<30 || o.Priority < -1<<30 {
-		r.bad("priority", "between -2^30 and 2^30")
+		r.failField("priority", "between -2^30 and 2^30")
 	}
 	if r.err != nil {
 		return nil, r.err
@@ -288,14 +288,14 @@ func (a *API) castOrder(q *exchange.Request) (v any, err error) {
 	}
 	out, err := part.PlaceOrder(q.Context(), o)
 	if err != nil {
-		return nil, refused(err)
+		return nil, answerRefusal(err)
 	}
 	q.Code = http.StatusAccepted
-	return outcome(out), nil
+	return outcomeMap(out), nil
 }
 
-// order answers with what has become of an order; with a wait in the query, when it is done or the wait over.
-func (a *API) order(q *exchange.Request) (any, error) {
+// showOrder answers with what has become of an order; with a wait in the query, when it is done or the wait over.
+func (a *API) showOrder(q *exchange.Request) (any, error) {
 	v, id, err := a.ordersOf(q)
 	if err != nil {
 		return nil, err
@@ -307,9 +307,9 @@ func (a *API) order(q *exchange.Request) (any, error) {
 	if patience == 0 {
 		out, err := v.OrderOutcome(q.Context(), id)
 		if err != nil {
-			return nil, refused(err)
+			return nil, answerRefusal(err)
 		}
-		return outcome(out), nil
+		return outcomeMap(out), nil
 	}
 	ctx, cancel := context.WithTimeout(q.Context(), min(patience, maxWait))
 	defer cancel()
@@ -319,9 +319,9 @@ func (a *API) order(q *exchange.Request) (any, error) {
 		out, err = v.OrderOutcome(q.Context(), id)
 	}
 	if err != nil {
-		return nil, refused(err)
+		return nil, answerRefusal(err)
 	}
-	return outcome(out), nil
+	return outcomeMap(out), nil
 }
 
 func (a *API) cancelOrder(q *exchange.Request) (any, error) {
@@ -331,9 +331,9 @@ func (a *API) cancelOrder(q *exchange.Request) (any, error) {
 	}
 	out, err := v.CancelOrder(q.Context(), id)
 	if err != nil {
-		return nil, refused(err)
+		return nil, answerRefusal(err)
 	}
-	return outcome(out), nil
+	return outcomeMap(out), nil
 }
 
 // mayCast says whether somebody may place an order for a job: whom it means is not known before its minions come, so only rules that hold on
@@ -352,7 +352,7 @@ func (a *API) ordersOf(q *exchange.Request) (scope.View, string, error) {
 	}
 	id := q.PathValue("id")
 	if id == "" || len(id) > store.MaxOrderID {
-		return nil, "", refused(store.ErrNotFound)
+		return nil, "", answerRefusal(store.ErrNotFound)
 	}
 	v, err := a.o.Callers.View(t)
 	if err != nil {
@@ -360,17 +360,17 @@ func (a *API) ordersOf(q *exchange.Request) (scope.View, string, error) {
 	}
 	o, err := v.Order(q.Context(), id)
 	if err != nil {
-		return nil, "", refused(err)
+		return nil, "", answerRefusal(err)
 	}
 	if !a.mayLook(t, o) {
 		a.o.Log.Warn("order of others is not shown", "user", t.Name, "eauth", t.EAuth, "order", id)
-		return nil, "", refused(store.ErrNotFound)
+		return nil, "", answerRefusal(store.ErrNotFound)
 	}
 	return v, id, nil
 }
 
-// outcome is an outcome as clients see it.
-func outcome(o master.Outcome) map[string]any {
+// outcomeMap is an outcome as clients see it.
+func outcomeMap(o master.Outcome) map[string]any {
 	minions := make(map[string]any, len(o.Results))
 	for id, r := range o.Results {
 		x := map[string]any{"status": r.Status.String()}

@@ -26,8 +26,8 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// files reads the files of an order: texts, or maps with base64.
-func (r *reader) files(key string) map[string]string {
+// fileMap reads the files of an order: texts, or maps with base64.
+func (r *reader) fileMap(key string) map[string]string {
 	const want = `a map of names to texts or {"base64": "…"}`
 	m := field[map[string]any](r, key, want)
 	out := make(map[string]string, len(m))
@@ -40,7 +40,7 @@ func (r *reader) files(key string) map[string]string {
 		s, isText := coded["base64"].(string)
 		b, err := base64.StdEncoding.DecodeString(s)
 		if !ok || !isText || len(coded) != 1 || err != nil {
-			r.bad(key, want)
+			r.failField(key, want)
 		}
 		out[name] = string(b)
 	}
@@ -194,7 +194,7 @@ func (a *API) listOrders(q *exchange.Request) (any, error) {
 		f.Limit = usualOrders
 		list, err := v.Orders(q.Context(), f)
 		if err != nil {
-			return nil, refused(err)
+			return nil, answerRefusal(err)
 		}
 		for _, o := range list {
 			if len(jobs) == limit || scanned == scannedOrders {
@@ -211,9 +211,9 @@ func (a *API) listOrders(q *exchange.Request) (any, error) {
 				continue // purged meanwhile
 			}
 			if err != nil {
-				return nil, refused(err)
+				return nil, answerRefusal(err)
 			}
-			jobs = append(jobs, listed(o, res))
+			jobs = append(jobs, listEntry(o, res))
 		}
 		if len(list) < f.Limit {
 			out["jobs"] = jobs
@@ -258,9 +258,9 @@ func orderFilter(q *exchange.Request) (f master.OrderFilter, limit int, err erro
 // mostLabels bounds the entries of one question: each is a part of a statement.
 const mostLabels = 16
 
-// listed is an order in a list: what it asks for, and what has become of it, without what minions returned.
-func listed(o master.Order, res master.Outcome) map[string]any {
-	out := outcome(res)
+// listEntry is an order in a list: what it asks for, and what has become of it, without what minions returned.
+func listEntry(o master.Order, res master.Outcome) map[string]any {
+	out := outcomeMap(res)
 	for _, x := range out["minions"].(map[string]any) {
 		delete(x.(map[string]any), "return")
 	}

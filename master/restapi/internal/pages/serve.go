@@ -26,7 +26,7 @@ func Open(o Files) (*Server, error) {
 	p.AppPath, p.StaticPath = pagePath(o.AppPath, "/app"), pagePath(o.StaticPath, "/static")
 	for _, file := range []string{o.App, o.Favicon} {
 		if info, err := os.Stat(file); file != "" && (err != nil || !info.Mode().IsRegular()) {
-			return nil, fmt.Errorf("cannot serve the page %q: %w", file, cause(err, "it is no file"))
+			return nil, fmt.Errorf("cannot serve the page %q: %w", file, causeOr(err, "it is no file"))
 		}
 	}
 	if o.Static != "" {
@@ -38,8 +38,8 @@ func Open(o Files) (*Server, error) {
 	return p, nil
 }
 
-// cause is an error, or one made of a text.
-func cause(err error, text string) error {
+// causeOr is an error, or one made of a text.
+func causeOr(err error, text string) error {
 	if err != nil {
 		return err
 	}
@@ -69,15 +69,15 @@ func (p *Server) Serve(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case p.static != nil && below:
 		f, err := p.openStatic(name)
-		p.send(w, r, f, err)
+		p.sendFile(w, r, f, err)
 	case p.Favicon != "" && r.URL.Path == "/favicon.ico":
 		f, err := os.Open(p.Favicon)
-		p.send(w, r, f, err)
+		p.sendFile(w, r, f, err)
 	case p.App != "" && p.isApp(r):
 		w.Header().Set("X-Frame-Options", "SAMEORIGIN")
 		w.Header().Set("Cache-Control", "no-cache")
 		f, err := os.Open(p.App)
-		p.send(w, r, f, err)
+		p.sendFile(w, r, f, err)
 	default:
 		return false
 	}
@@ -107,8 +107,8 @@ func (p *Server) openStatic(name string) (*os.File, error) {
 	return p.static.Open(name)
 }
 
-// send answers with a file, or says that there is none.
-func (p *Server) send(w http.ResponseWriter, r *http.Request, f *os.File, err error) {
+// sendFile answers with a file, or says that there is none.
+func (p *Server) sendFile(w http.ResponseWriter, r *http.Request, f *os.File, err error) {
 	if err == nil {
 		defer f.Close()
 		info, serr := f.Stat()

@@ -40,9 +40,9 @@ func (i *Info) Event(e events.Event) (out []map[string]any, wanted []string) {
 			clear(i.minions)
 		}
 	case parts[1] == "job" && len(parts) == 5 && parts[3] == "ret":
-		i.returned(parts[2], parts[4], e.Data)
+		i.addReturn(parts[2], parts[4], e.Data)
 		if out = append(out, i.allJobs()); fun == "grains.items" {
-			i.minion(parts[4])["grains"] = e.Data["return"]
+			i.minionEntry(parts[4])["grains"] = e.Data["return"]
 			out = append(out, i.allMinions())
 		}
 	case parts[1] == "key":
@@ -51,7 +51,7 @@ func (i *Info) Event(e events.Event) (out []map[string]any, wanted []string) {
 		case "delete":
 			delete(i.minions, id)
 		case "accept":
-			i.minion(id)
+			i.minionEntry(id)
 		}
 		out = append(out, i.allMinions())
 	case parts[1] == "presence":
@@ -79,15 +79,15 @@ func (i *Info) Event(e events.Event) (out []map[string]any, wanted []string) {
 	return out, wanted
 }
 
-func (i *Info) minion(id string) map[string]any {
+func (i *Info) minionEntry(id string) map[string]any {
 	if i.minions[id] == nil {
 		i.minions[id] = map[string]any{}
 	}
 	return i.minions[id]
 }
 
-// job is what is known of a job.
-func (i *Info) job(jid string) map[string]any {
+// jobEntry is what is known of a job.
+func (i *Info) jobEntry(jid string) map[string]any {
 	if i.jobs[jid] == nil {
 		if len(i.jobs) >= maxJobs {
 			delete(i.jobs, slices.Min(slices.Collect(maps.Keys(i.jobs))))
@@ -106,13 +106,13 @@ func (i *Info) newJob(data map[string]any) {
 			minions[id] = map[string]any{"success": false}
 		}
 	}
-	job := i.job(jid)
+	job := i.jobEntry(jid)
 	clear(job)
 	maps.Copy(job, map[string]any{"jid": jid, "start_time": data["_stamp"], "minions": minions, "fun": data["fun"], "tgt": data["tgt"], "tgt_type": data["tgt_type"], "state": "running"})
 }
 
-func (i *Info) returned(jid, id string, data map[string]any) {
-	job := i.job(jid)
+func (i *Info) addReturn(jid, id string, data map[string]any) {
+	job := i.jobEntry(jid)
 	minions := job["minions"].(map[string]any)
 	minions[id] = map[string]any{"return": data["return"], "retcode": data["retcode"], "success": data["success"]}
 	for _, m := range minions {
