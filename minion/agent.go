@@ -64,8 +64,8 @@ func (j *job) describe() map[string]any {
 	return d
 }
 
-// Job implements modules.Agent. A job counts until its return has arrived, so that a salt command does not give up while it is
-// on the way.
+// Job implements modules.Agent. A job counts until its return has arrived, so that a salt command does not give up
+// while it is on the way.
 func (a agent) Job(jid string) map[string]any {
 	if a.m.ctx != nil {
 		expected := a.m.jobs.expectedJobs()
@@ -99,8 +99,8 @@ func endsProcess(sig int) bool {
 	return false
 }
 
-// Signal implements modules.Agent (salt/modules/saltutil.py: signal_job). A job is a goroutine here: its processes get the
-// signal, and one that has none, or that is told to die at once, is cancelled.
+// Signal implements modules.Agent (salt/modules/saltutil.py: signal_job). A job is a goroutine here: its processes get
+// the signal, and one that has none, or that is told to die at once, is cancelled.
 func (a agent) Signal(jid string, sig int) string {
 	if a.m.ctx == nil {
 		return a.signalForeign(jid)
@@ -136,7 +136,8 @@ func (a agent) signalForeign(jid string) string {
 			return fmt.Sprintf("Job %s runs inside the minion; signal it through its master", jid)
 		}
 	}
-	if path := filepath.Join(a.m.settings().cacheDir, "proc", filepath.Base(jid)); os.Remove(path) == nil {
+	if path := filepath.Join(a.m.settings().cacheDir, "proc",
+		filepath.Base(jid)); os.Remove(path) == nil {
 		return fmt.Sprintf("Job %s was not running and job data has been cleaned up", jid)
 	}
 	return ""
@@ -197,7 +198,10 @@ func (d masterDoor) Request(ctx context.Context, load map[string]any) (any, erro
 // RequestOrdered implements modules.OrderedMaster.
 func (d masterDoor) RequestOrdered(ctx context.Context, load map[string]any) (any, error) {
 	c := d.l.plainCall()
-	c.unsealed = func(v any, s *session, nonce string) (any, error) { return s.requester.OpenReplyOrdered(v, nonce) }
+	c.unsealed = func(v any, s *session, nonce string) (any,
+		error) {
+		return s.requester.OpenReplyOrdered(v, nonce)
+	}
 	v, err := d.l.requestReply(ctx, onWire(load), c)
 	return ordered.FromWire(v), err
 }
@@ -208,6 +212,7 @@ func onWire(m map[string]any) map[string]any { return ordered.ToWire(m).(map[str
 // Fire implements modules.Master. In Salt such an event passes the minion's bus, where max_event_size counts.
 func (d masterDoor) Fire(ctx context.Context, tag string, data any) error {
 	limit := d.l.m.settings().integer("max_event_size", 1<<20)
-	load := protocol.TrimEvent(map[string]any{"data": ordered.ToWire(data), "tag": tag, "events": nil, "pretag": nil}, limit)
+	load := protocol.TrimEvent(map[string]any{"data": ordered.ToWire(data), "tag": tag,
+		"events": nil, "pretag": nil}, limit)
 	return d.l.fire(ctx, tag, load["data"], nil)
 }

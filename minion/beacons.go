@@ -13,9 +13,14 @@ import (
 func (m *Minion) newBeacons() *beacon.Engine {
 	s := m.settings()
 	own := &ownBeacons{}
-	return beacon.New(beacon.Options{Kinds: m.o.Beacons, Own: own.findKind, OwnNames: own.names, Beacons: s.dict("beacons"), Pillar: m.currentPillar, Loop: s.span("loop_interval", 1, time.Second),
+	return beacon.New(beacon.Options{Kinds: m.o.Beacons, Own: own.findKind, OwnNames: own.names,
+		Beacons: s.dict("beacons"), Pillar: m.currentPillar,
+		Loop: s.span("loop_interval", 1, time.Second),
 		Host: m.beaconHost, StateRunning: m.jobs.stateRunning, Spawn: m.wg.Go, Log: m.log,
-		Send: func(events []any) { m.localEvent("__beacons_return", map[string]any{"beacons": events}) },
+		Send: func(events []any) {
+			m.localEvent("__beacons_return",
+				map[string]any{"beacons": events})
+		},
 		Fire: func(tag string, data map[string]any) { m.bus.bus.Publish(tag, data) }})
 }
 
@@ -23,11 +28,16 @@ func (m *Minion) newBeacons() *beacon.Engine {
 func (m *Minion) beaconHost(ctx context.Context) *beacon.Host {
 	l := m.firstLink()
 	e := m.jobEnvironment(ctx, l, nil)
-	refuse := func(ctx context.Context, fun string) error { return m.dispatch.refuseFunction(ctx, l, fun) }
-	return &beacon.Host{Env: e, Refuse: refuse, Exec: func(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
-		res := m.o.Registry.Run(ctx, e, modules.Request{Fun: fun, Args: args, Kwargs: kwargs})
-		return res.Return, res.Err
-	}}
+	refuse := func(ctx context.Context,
+		fun string) error {
+		return m.dispatch.refuseFunction(ctx, l, fun)
+	}
+	return &beacon.Host{Env: e, Refuse: refuse,
+		Exec: func(ctx context.Context, fun string, args []any, kwargs map[string]any) (any,
+			error) {
+			res := m.o.Registry.Run(ctx, e, modules.Request{Fun: fun, Args: args, Kwargs: kwargs})
+			return res.Return, res.Err
+		}}
 }
 
 // stateRunning tells whether a function of the module state runs.

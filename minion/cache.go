@@ -21,13 +21,16 @@ func (m *Minion) openCache() error {
 		return err
 	}
 	var err error
-	m.journal, err = journal.Open(journal.Options{Path: filepath.Join(s.cacheDir, "job_journal"), Now: m.o.Clock, Log: m.log})
+	m.journal, err = journal.Open(journal.Options{Path: filepath.Join(s.cacheDir, "job_journal"),
+		Now: m.o.Clock, Log: m.log})
 	if err != nil {
 		return err
 	}
 	m.cleanProc()
-	m.spool, err = spool.Open(spool.Options{Dir: filepath.Join(s.cacheDir, "return_spool"), Now: m.o.Clock, Log: m.log,
-		TTL: s.span("return_spool_ttl", spool.DefaultTTL.Seconds(), time.Second), MaxBytes: int64(s.number("return_spool_max_bytes", spool.DefaultMaxBytes))})
+	m.spool, err = spool.Open(spool.Options{Dir: filepath.Join(s.cacheDir, "return_spool"),
+		Now: m.o.Clock, Log: m.log,
+		TTL:      s.span("return_spool_ttl", spool.DefaultTTL.Seconds(), time.Second),
+		MaxBytes: int64(s.number("return_spool_max_bytes", spool.DefaultMaxBytes))})
 	if err != nil {
 		return errors.Join(err, m.journal.Close())
 	}
@@ -44,7 +47,8 @@ func makeCacheDir(dir string) error {
 		return fmt.Errorf("cannot use cache directory: %w", err)
 	}
 	if mode := info.Mode().Perm(); unixModes && mode&0o022 != 0 {
-		return fmt.Errorf("cannot use cache directory %q: others can write to it (mode %04o)", dir, mode)
+		return fmt.Errorf("cannot use cache directory %q: others can write to it (mode %04o)", dir,
+			mode)
 	}
 	return nil
 }
@@ -60,7 +64,8 @@ func (m *Minion) cleanProc() {
 		path := filepath.Join(dir, e.Name())
 		data := readMap(path)
 		pid, _ := payload.Int(data["pid"])
-		if data["tgt"] == "salt-call" && pid > 0 && pid != int64(os.Getpid()) && processAlive(int(pid)) {
+		if data["tgt"] == "salt-call" && pid > 0 && pid != int64(os.Getpid()) &&
+			processAlive(int(pid)) {
 			continue
 		}
 		if err := os.Remove(path); err != nil {

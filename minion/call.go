@@ -14,8 +14,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Call runs one function as salt-call does (salt/cli/caller.py): with the master's pillar and files, or with local ones. A
-// function that fails is a result; an error says that the call did not get that far.
+// Call runs one function as salt-call does (salt/cli/caller.py): with the master's pillar and files, or with local
+// ones. A function that fails is a result; an error says that the call did not get that far.
 func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error) {
 	s := m.settings()
 	local := q.Local || s.masterType == typeDisable
@@ -61,19 +61,23 @@ func (m *Minion) logStage(what string, began time.Time, args ...any) {
 	m.log.Debug(what, append(args, "ms", time.Since(began).Milliseconds())...)
 }
 
-func (m *Minion) callFunction(ctx context.Context, env *modules.Env, q CallOptions, jid protocol.JID) modules.Result {
-	pub := map[string]any{"fun": q.Fun, "jid": string(jid), "tgt": "salt-call", "pid": int64(os.Getpid())}
+func (m *Minion) callFunction(ctx context.Context, env *modules.Env, q CallOptions,
+	jid protocol.JID) modules.Result {
+	pub := map[string]any{"fun": q.Fun, "jid": string(jid), "tgt": "salt-call",
+		"pid": int64(os.Getpid())}
 	args, _ := ordered.Objects(q.Args).([]any)
 	kwargs, _ := ordered.Objects(q.Kwargs).(map[string]any)
-	return m.o.Registry.Run(ctx, env, modules.Request{Fun: q.Fun, JID: string(jid), Args: args, Kwargs: kwargs,
-		Pub: pub, Progress: q.Progress})
+	return m.o.Registry.Run(ctx, env,
+		modules.Request{Fun: q.Fun, JID: string(jid), Args: args, Kwargs: kwargs,
+			Pub: pub, Progress: q.Progress})
 }
 
 // callLink signs in at the first master that accepts; there is no subscription.
 func (m *Minion) callLink(ctx context.Context, owner bool) (*link, error) {
 	s := m.settings()
 	if m.o.Dialers[s.transport] == nil {
-		return nil, &ExitError{Code: 1, Err: fmt.Errorf("cannot connect: transport %q is not available", s.transport)}
+		return nil, &ExitError{Code: 1,
+			Err: fmt.Errorf("cannot connect: transport %q is not available", s.transport)}
 	}
 	if err := m.openKeys(); err != nil {
 		return nil, err
@@ -102,14 +106,16 @@ func (m *Minion) noteCall(q CallOptions, jid protocol.JID) func() {
 		err = os.WriteFile(path, b, 0o600)
 	}
 	if err != nil {
-		m.log.Warn(fmt.Sprintf("Cannot write to process directory. Do you have permissions to write to %s ?", path), "err", err)
+		m.log.Warn(fmt.Sprintf("Cannot write to process directory. Do you have permissions to "+
+			"write to %s ?", path), "err", err)
 		return func() {}
 	}
 	return func() { os.Remove(path) }
 }
 
 // afterCall sends and keeps the result where it shall go.
-func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid protocol.JID, res modules.Result, local bool) {
+func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid protocol.JID,
+	res modules.Result, local bool) {
 	args := q.Args
 	if len(q.Kwargs) > 0 {
 		args = append(append([]any{}, args...), protocol.Kwargs(q.Kwargs))
@@ -120,12 +126,14 @@ func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid prot
 	if args == nil {
 		args = []any{}
 	}
-	ret := protocol.Return{JID: protocol.JIDRequest, ID: m.ID(), Fun: q.Fun, FunArgs: args, Return: ordered.Result(res.Return, res.Ordered, res.Out), Retcode: int64(res.Retcode),
+	ret := protocol.Return{JID: protocol.JIDRequest, ID: m.ID(), Fun: q.Fun, FunArgs: args,
+		Return: ordered.Result(res.Return, res.Ordered, res.Out), Retcode: int64(res.Retcode),
 		Success: res.Success, Out: res.Out}
 	if q.Metadata != nil {
 		ret.Metadata = q.Metadata
 	}
-	if names := splitReturners(append(slices.Clone(q.Returners), m.settings().text("return", ""))...); len(names) > 0 {
+	if names := splitReturners(append(slices.Clone(q.Returners),
+		m.settings().text("return", ""))...); len(names) > 0 {
 		kept := ret
 		kept.JID, kept.Success = jid, true // whatever came of it, as stock says
 		load := kept.Load()

@@ -21,10 +21,12 @@ type grains struct {
 	gather func(ctx context.Context) map[string]any
 	spawn  func(func())
 
-	mu      sync.Mutex
-	data    map[string]any // guarded by mu; never changed, only replaced
-	order   *pyobj.Dict    // guarded by mu; of the keys in data, by grain; never changed, only replaced
-	pending chan struct{}  // guarded by mu; closed when the gathering under way ends; nil when none is
+	mu   sync.Mutex
+	data map[string]any // guarded by mu; never changed, only replaced
+	// guarded by mu; of the keys in data, by grain; never changed, only replaced
+	order *pyobj.Dict
+	// guarded by mu; closed when the gathering under way ends; nil when none is
+	pending chan struct{}
 }
 
 // refresh gathers anew without waiting. One gathering at a time; who asks during one gets the next.
@@ -240,8 +242,8 @@ func (p *pillarCache) inOrder() *pyobj.Dict {
 	return p.ordered
 }
 
-// loadPillar fetches the first pillar. When that fails, jobs go on without one, as there is no telling how long it takes, and
-// it is tried again until it works.
+// loadPillar fetches the first pillar. When that fails, jobs go on without one, as there is no telling how long it
+// takes, and it is tried again until it works.
 func (l *link) loadPillar(ctx context.Context) {
 	retry := backoff.Backoff{Base: 5 * time.Second, Max: 5 * time.Minute}
 	for {
@@ -249,7 +251,8 @@ func (l *link) loadPillar(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		l.log.Error("Pillar data could not be fetched. One or more masters may be down!", "err", err)
+		l.log.Error("Pillar data could not be fetched. One or more masters may be down!", "err",
+			err)
 		if !backoff.Sleep(ctx, retry.Next()) {
 			return
 		}
@@ -284,7 +287,8 @@ func pillarEnv(set *settings) any {
 }
 
 // freshPillar fetches a pillar for once. Environments that are not given are those of the configuration.
-func (l *link) freshPillar(ctx context.Context, saltenv, pillarenv string, override *pyobj.Dict) (*pyobj.Dict, error) {
+func (l *link) freshPillar(ctx context.Context, saltenv, pillarenv string,
+	override *pyobj.Dict) (*pyobj.Dict, error) {
 	set := l.m.settings()
 	env, penv := any(saltenv), any(pillarenv)
 	if saltenv == "" {
@@ -296,15 +300,18 @@ func (l *link) freshPillar(ctx context.Context, saltenv, pillarenv string, overr
 	return l.fetchPillar(ctx, env, penv, override, false)
 }
 
-// fetchPillar asks the master for a compiled pillar (salt/pillar/__init__.py: AsyncRemotePillar.compile_pillar). It is signed
-// by the master for this question; anything else is refused (CVE-2022-22934).
-func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override *pyobj.Dict, clean bool) (*pyobj.Dict, error) {
+// fetchPillar asks the master for a compiled pillar (salt/pillar/__init__.py: AsyncRemotePillar.compile_pillar). It is
+// signed by the master for this question; anything else is refused (CVE-2022-22934).
+func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override *pyobj.Dict,
+	clean bool) (*pyobj.Dict, error) {
 	if override == nil {
 		override = &pyobj.Dict{}
 	}
 	set := l.m.settings()
-	load := map[string]any{"cmd": "_pillar", "id": set.id, "grains": l.m.grains.inWire(ctx), "saltenv": saltenv, "pillarenv": pillarenv,
-		"pillar_override": ordered.ToWire(override), "extra_minion_data": map[string]any{}, "ver": "2"}
+	load := map[string]any{"cmd": "_pillar", "id": set.id, "grains": l.m.grains.inWire(ctx),
+		"saltenv": saltenv, "pillarenv": pillarenv,
+		"pillar_override": ordered.ToWire(override), "extra_minion_data": map[string]any{},
+		"ver": "2"}
 	if clean {
 		load["clean_cache"] = true
 	}
@@ -319,7 +326,8 @@ func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override
 	start := time.Now()
 	v, err := l.requestReply(ctx, load, c)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil, fmt.Errorf("Pillar timed out after %d seconds", int(time.Since(start).Seconds())) //nolint:staticcheck // stock's text
+		waited := int(time.Since(start).Seconds())
+		return nil, fmt.Errorf("Pillar timed out after %d seconds", waited) //nolint:staticcheck // stock's text
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot fetch pillar: %w", err)
@@ -346,7 +354,8 @@ func (l *link) pillarData(ctx context.Context) map[string]any {
 }
 
 // matchTarget tells whether this minion is meant.
-func (l *link) matchTarget(ctx context.Context, tgtType string, tgt any, delimiter string) (bool, error) {
+func (l *link) matchTarget(ctx context.Context, tgtType string, tgt any, delimiter string) (bool,
+	error) {
 	set := l.m.settings()
 	return target.Match(tgtType, tgt, delimiter, target.Subject{ID: set.id,
 		Grains:     func() map[string]any { return l.m.grains.get(ctx) },

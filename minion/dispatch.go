@@ -16,7 +16,8 @@ import (
 type dispatcher struct{ m *Minion }
 
 // runFunction runs the i-th function of a job with everything that stands in its way checked first.
-func (d *dispatcher) runFunction(ctx context.Context, e *modules.Env, j *job, i int) modules.Result {
+func (d *dispatcher) runFunction(ctx context.Context, e *modules.Env, j *job,
+	i int) modules.Result {
 	fun := j.Fun[i]
 	if err := d.refuseFunction(ctx, j.link, fun); err != nil {
 		return failedResult(fun, err)
@@ -40,12 +41,13 @@ func (d *dispatcher) runFunction(ctx context.Context, e *modules.Env, j *job, i 
 	args, kwargs = protocol.ParseArgs(arg, yaml.ParseValueObject)
 	args, _ = ordered.Objects(args).([]any)
 	kwargs, _ = ordered.Objects(kwargs).(map[string]any)
-	return d.m.o.Registry.Run(ctx, e, modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
-		Progress: func(item any) { j.progress.send(j, item) }})
+	return d.m.o.Registry.Run(ctx, e,
+		modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
+			Progress: func(item any) { j.progress.send(j, item) }})
 }
 
-// refuseFunction says why a function may not be called from outside, or nothing. Only the minion's own configuration and data
-// decide; no master can lift it. The policy is asked again at every call that the function makes.
+// refuseFunction says why a function may not be called from outside, or nothing. Only the minion's own configuration
+// and data decide; no master can lift it. The policy is asked again at every call that the function makes.
 func (d *dispatcher) refuseFunction(ctx context.Context, l *link, fun string) error {
 	if err := d.m.settings().policy.Refuse(modules.Execution, fun); err != nil {
 		return err
@@ -65,15 +67,18 @@ func (d *dispatcher) checkBlackout(ctx context.Context, l *link, fun string) err
 	}
 	for _, data := range sources {
 		o := options(data)
-		if o.truth("minion_blackout", false) && !slices.Contains(o.texts("minion_blackout_whitelist"), fun) {
-			return modules.Usagef("Minion in blackout mode. Set 'minion_blackout' to False in pillar or grains to resume operations. " +
+		if o.truth("minion_blackout", false) &&
+			!slices.Contains(o.texts("minion_blackout_whitelist"), fun) {
+			return modules.Usagef("Minion in blackout mode. Set 'minion_blackout' to False in " +
+				"pillar or grains to resume operations. " +
 				"Only saltutil.refresh_pillar allowed in blackout mode.")
 		}
 	}
 	return nil
 }
 
-// executors reads how the function is to be run: directly, or, where the operator has set sudo_user, always through sudo.
+// executors reads how the function is to be run: directly, or, where the operator has set sudo_user, always through
+// sudo.
 func executors(wanted any, s *settings) (sudo bool, err error) {
 	user := s.text("sudo_user", "")
 	if wanted == nil {
@@ -87,7 +92,8 @@ func executors(wanted any, s *settings) (sudo bool, err error) {
 		list = []any{w}
 	default:
 		if !ok || len(list) == 0 {
-			return false, modules.Usagef("Wrong executors specification: %v. String or non-empty list expected", wanted)
+			return false, modules.Usagef("Wrong executors specification: %v. String or non-empty "+
+				"list expected", wanted)
 		}
 	}
 	for _, x := range list {

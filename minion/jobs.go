@@ -64,8 +64,8 @@ type coming struct {
 	ended    bool           // it was told to end
 }
 
-// runsAtOnce tells whether a job needs no place and no record: it only answers what is so now, or acts on other jobs. It
-// must work while everything else is stuck.
+// runsAtOnce tells whether a job needs no place and no record: it only answers what is so now, or acts on other jobs.
+// It must work while everything else is stuck.
 func runsAtOnce(j *protocol.Job) bool {
 	if j.Compound {
 		return false
@@ -91,7 +91,8 @@ func isUrgent(j *protocol.Job) bool {
 		return false
 	}
 	switch j.Fun[0] {
-	case "test.ping", "saltutil.kill_job", "saltutil.term_job", "saltutil.signal_job", "saltutil.kill_all_jobs", "saltutil.term_all_jobs":
+	case "test.ping", "saltutil.kill_job", "saltutil.term_job", "saltutil.signal_job",
+		"saltutil.kill_all_jobs", "saltutil.term_all_jobs":
 		return true
 	}
 	return false
@@ -131,7 +132,8 @@ func (m *Minion) startJob(l *link, master string, pj protocol.Job) {
 		}
 		if err != nil {
 			j.degraded = err
-			m.log.Error("The journal cannot be written; jobs go on without it", "jid", jid, "err", err)
+			m.log.Error("The journal cannot be written; jobs go on without it", "jid", jid, "err",
+				err)
 		}
 		failpoint("journalled")
 		switch admitted := m.jobs.admit(j); {
@@ -185,7 +187,8 @@ func (t *jobTable) add(j *job) bool {
 	return true
 }
 
-// addAnnounced notes that a job is going to be fetched. done is called when that is over; it is nil when the job is here already.
+// addAnnounced notes that a job is going to be fetched. done is called when that is over; it is nil when the job is
+// here already.
 func (t *jobTable) addAnnounced(pj protocol.Job) (done func()) {
 	jid := string(pj.JID)
 	t.mu.Lock()
@@ -218,8 +221,8 @@ func (c *coming) describe() map[string]any {
 	return d
 }
 
-// expectedJobs describes the jobs that are being fetched, by job id. Who wants to know of all jobs asks this first: none is missed that is
-// taken on meanwhile.
+// expectedJobs describes the jobs that are being fetched, by job id. Who wants to know of all jobs asks this first:
+// none is missed that is taken on meanwhile.
 func (t *jobTable) expectedJobs() map[string]map[string]any {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -248,7 +251,8 @@ func (t *jobTable) remove(j *job) {
 	t.wakeWaiters()
 }
 
-// wakeWaiters tells who wants to know how many jobs there are. Its caller has the lock, so that the numbers come in order.
+// wakeWaiters tells who wants to know how many jobs there are. Its caller has the lock, so that the numbers come in
+// order.
 func (t *jobTable) wakeWaiters() {
 	if t.changed != nil {
 		t.changed(len(t.running))
@@ -267,7 +271,8 @@ func (t *jobTable) waitInLine(j *job, places int, warn func(string, ...any)) {
 	}
 	j.queued.Store(true)
 	t.queue = append(t.queue, j)
-	warn(fmt.Sprintf("Maximum number of processes reached while executing jid %s, queuing... (Running: %d, Max: %d)", j.JID, t.active, places),
+	warn(fmt.Sprintf("Maximum number of processes reached while executing jid %s, queuing... "+
+		"(Running: %d, Max: %d)", j.JID, t.active, places),
 		"jid", string(j.JID))
 }
 
@@ -282,7 +287,8 @@ func (t *jobTable) admit(j *job) bool {
 	defer t.mu.Unlock()
 	i := slices.Index(t.queue, j)
 	if i < 0 {
-		return true // the place came at the same moment; the job will see for itself that it is to end
+		// the place came at the same moment; the job will see for itself that it is to end
+		return true
 	}
 	t.queue = slices.Delete(t.queue, i, i+1)
 	return false
@@ -312,7 +318,8 @@ func (t *jobTable) list() []*job {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	list := slices.Collect(maps.Values(t.running))
-	sorting.Stable(list, func(a, b *job) int { return strings.Compare(string(a.JID), string(b.JID)) })
+	sorting.Stable(list,
+		func(a, b *job) int { return strings.Compare(string(a.JID), string(b.JID)) })
 	return list
 }
 
@@ -366,7 +373,8 @@ func (m *Minion) finishJob(j *job) {
 // returnInterrupted answers for a job that never got a place.
 func (m *Minion) returnInterrupted(j *job) {
 	ret := m.emptyReturn(j)
-	ret.Return, ret.Retcode, ret.Success, ret.Out = "ERROR: "+context.Cause(j.ctx).Error(), int64(1), false, "nested"
+	ret.Return, ret.Retcode, ret.Success, ret.Out = "ERROR: "+context.Cause(j.ctx).Error(),
+		int64(1), false, "nested"
 	m.deliverReturn(j, ret)
 }
 
@@ -423,7 +431,8 @@ func (m *Minion) writeProc(j *job) string {
 }
 
 func (m *Minion) emptyReturn(j *job) protocol.Return {
-	ret := protocol.Return{JID: j.JID, ID: m.ID(), Fun: j.FunValue(), FunArgs: j.ArgValue(), User: j.User, MasterID: j.MasterID}
+	ret := protocol.Return{JID: j.JID, ID: m.ID(), Fun: j.FunValue(), FunArgs: j.ArgValue(),
+		User: j.User, MasterID: j.MasterID}
 	if j.Secret() {
 		ret.FunArgs = maskedArgs(j.Job, nil)
 	}
@@ -431,7 +440,8 @@ func (m *Minion) emptyReturn(j *job) protocol.Return {
 		if _, ok := j.Metadata.(map[string]any); ok || j.Compound {
 			ret.Metadata = j.Metadata
 		} else {
-			m.log.Warn("The metadata parameter must be a dictionary. Ignoring.", "jid", string(j.JID))
+			m.log.Warn("The metadata parameter must be a dictionary. Ignoring.", "jid",
+				string(j.JID))
 		}
 	}
 	return ret
@@ -444,7 +454,9 @@ func (m *Minion) executeJob(j *job) (ret protocol.Return, silent bool) {
 	defer func() { ret.FunArgs = maskedArgs(j.Job, m.dispatch.declaredDefs(env, j)) }()
 	if !j.Compound {
 		res := m.dispatch.runFunction(j.ctx, env, j, 0)
-		ret.Return, ret.Retcode, ret.Success, ret.Out = ordered.Result(res.Return, res.Ordered, res.Out), int64(res.Retcode), res.Success, res.Out
+		ret.Return, ret.Retcode, ret.Success,
+			ret.Out = ordered.Result(res.Return, res.Ordered, res.Out), int64(res.Retcode),
+			res.Success, res.Out
 		if rm, ok := res.Return.(map[string]any); ok {
 			no, _ := rm["__no_return__"].(bool)
 			silent = no
@@ -475,7 +487,8 @@ func (m *Minion) executeJob(j *job) (ret protocol.Return, silent bool) {
 
 func (m *Minion) logResult(j *job, fun string, res modules.Result) {
 	if res.Err != nil && j.Secret() {
-		m.log.Error(fmt.Sprintf("Problem executing '%s'; the error is in the return only, since the job is secret", fun), "jid", string(j.JID))
+		m.log.Error(fmt.Sprintf("Problem executing '%s'; the error is in the return only, since "+
+			"the job is secret", fun), "jid", string(j.JID))
 	} else if res.Err != nil {
 		m.log.Error(fmt.Sprintf("Problem executing '%s': %v", fun, res.Err), "jid", string(j.JID))
 	}
@@ -484,7 +497,8 @@ func (m *Minion) logResult(j *job, fun string, res modules.Result) {
 // jobEnvironment is what one job, or a call without a job, sees. l is nil without a master.
 func (m *Minion) jobEnvironment(ctx context.Context, l *link, j *job) *modules.Env {
 	s := m.settings()
-	e := &modules.Env{ID: s.id, Clock: m.o.Clock, Log: m.log, Runner: m.o.Runner, Templates: m.o.Templates, Others: m.o.Others,
+	e := &modules.Env{ID: s.id, Clock: m.o.Clock, Log: m.log, Runner: m.o.Runner,
+		Templates: m.o.Templates, Others: m.o.Others,
 		MasterHost: m.o.MasterHost, Policy: s.policy, Functions: m.o.Registry,
 		Opts:      func() map[string]any { return m.settings().options },
 		Grains:    func() map[string]any { return m.grains.get(ctx) },

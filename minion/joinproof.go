@@ -18,8 +18,8 @@ import (
 // maxProofFile bounds the files that prove who a minion is.
 const maxProofFile = 64 << 10
 
-// joinProof reads what the minion shows to a master that does not know its key: a certificate with its key (join_certificate,
-// join_certificate_key) and what the provider of the machine says about it (join_document).
+// joinProof reads what the minion shows to a master that does not know its key: a certificate with its key
+// (join_certificate, join_certificate_key) and what the provider of the machine says about it (join_document).
 func joinProof(certificate, key, document string) (protocol.JoinProof, error) {
 	var p protocol.JoinProof
 	var errs []error
@@ -72,7 +72,8 @@ func readPair(p *protocol.JoinProof, certificate, key string) error {
 	if !ok {
 		return fmt.Errorf("%s: a key of type %T does not sign", key, k)
 	}
-	if pub, ok := signer.Public().(interface{ Equal(x crypto.PublicKey) bool }); !ok || !pub.Equal(p.Certificates[0].PublicKey) {
+	if pub, ok := signer.Public().(interface{ Equal(x crypto.PublicKey) bool }); !ok ||
+		!pub.Equal(p.Certificates[0].PublicKey) {
 		return fmt.Errorf("%s is not the key of the certificate", key)
 	}
 	p.Signer = signer
@@ -105,8 +106,8 @@ func readProof(path string) ([]byte, error) {
 // maxJoinToken bounds the file of a join token.
 const maxJoinToken = 1 << 10
 
-// joinToken is the token for the first sign-in: join_token, or what is in the file join_token_file. A file that is missing is no error: it may be
-// removed when the minion has joined.
+// joinToken is the token for the first sign-in: join_token, or what is in the file join_token_file. A file that is
+// missing is no error: it may be removed when the minion has joined.
 func (l *link) joinToken(set *settings) string {
 	token, path := set.text("join_token", ""), set.text("join_token_file", "")
 	if token != "" || path == "" {
@@ -145,7 +146,8 @@ func readToken(path string) (string, error) {
 		return "", err
 	case len(b) > maxJoinToken:
 		return "", fmt.Errorf("%s has more than %d bytes", path, maxJoinToken)
-	case token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+	case token == "" || strings.ContainsFunc(token,
+		func(r rune) bool { return r <= ' ' || r > '~' }):
 		return "", fmt.Errorf("%s has no token", path)
 	}
 	return token, nil

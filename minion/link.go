@@ -16,8 +16,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// link is the connection to one master, or under failover to one of several at a time. It signs in, subscribes, and signs
-// in again when keys change; requests of any goroutine go through it.
+// link is the connection to one master, or under failover to one of several at a time. It signs in, subscribes, and
+// signs in again when keys change; requests of any goroutine go through it.
 type link struct {
 	m      *Minion
 	log    *slog.Logger
@@ -144,7 +144,8 @@ func (l *link) leaveMaster(s *session, why error) {
 func (l *link) moveToEnd(a master) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.IndexFunc(l.list, func(b master) bool { return a == b }); i >= 0 && len(l.list) > 1 {
+	if i := slices.IndexFunc(l.list, func(b master) bool { return a == b }); i >= 0 &&
+		len(l.list) > 1 {
 		l.log.Info("Moving possibly failed master " + a.name + " to the end of the list of masters")
 		l.list = append(slices.Delete(l.list, i, i+1), a)
 	}

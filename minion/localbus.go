@@ -23,8 +23,8 @@ const (
 // localFireTimeout is how long a salt-call waits for the daemon to take an event, as in Salt.
 const localFireTimeout = time.Second
 
-// localBus is the minion's own event bus: what happens here, for programs on this host, and what they ask of the minion.
-// Without a program that listens an event costs nothing.
+// localBus is the minion's own event bus: what happens here, for programs on this host, and what they ask of the
+// minion. Without a program that listens an event costs nothing.
 type localBus struct {
 	bus    *events.Bus
 	server *ipc.Server // nil when the sockets could not be opened
@@ -33,7 +33,8 @@ type localBus struct {
 // busSockets are where stock programs look for the minion's bus (salt/transport/base.py: ipc_publish_server).
 func (s *settings) busSockets() (ipc.Sockets, error) {
 	if s.text("ipc_mode", "ipc") == "tcp" {
-		return ipc.Ports(s.truth("ipv6", false), s.integer("tcp_pub_port", 4510), s.integer("tcp_pull_port", 4511)), nil
+		return ipc.Ports(s.truth("ipv6", false), s.integer("tcp_pub_port", 4510),
+			s.integer("tcp_pull_port", 4511)), nil
 	}
 	return ipc.Minion(s.text("sock_dir", ""), s.id, s.text("hash_type", "sha256"))
 }
@@ -52,11 +53,14 @@ func (m *Minion) openBus() {
 	}
 	sockets, err := s.busSockets()
 	if err == nil {
-		m.bus.server, err = ipc.Listen(m.bus.bus, ipc.Options{Sockets: sockets, DirMode: 0o755, PubMode: 0o600,
-			Buffer: max(s.integer("ipc_write_buffer", 0), 0), Received: m.localEvent, Log: m.log})
+		m.bus.server, err = ipc.Listen(m.bus.bus,
+			ipc.Options{Sockets: sockets, DirMode: 0o755, PubMode: 0o600,
+				Buffer: max(s.integer("ipc_write_buffer", 0), 0), Received: m.localEvent,
+				Log: m.log})
 	}
 	if err != nil {
-		m.log.Error("The minion has no event sockets: programs on this host can neither listen to it nor fire events", "err", err)
+		m.log.Error("The minion has no event sockets: programs on this host can neither listen "+
+			"to it nor fire events", "err", err)
 	}
 }
 
@@ -69,8 +73,8 @@ func (m *Minion) closeBus() {
 	m.bus.bus.Close()
 }
 
-// fireLocal puts an event on the bus: the daemon on its own, a salt-call on that of the daemon of this host. Like stock, a
-// salt-call finds no daemon when there is none.
+// fireLocal puts an event on the bus: the daemon on its own, a salt-call on that of the daemon of this host. Like
+// stock, a salt-call finds no daemon when there is none.
 func (m *Minion) fireLocal(tag string, data any) bool {
 	d, ok := payload.Map(ordered.ToWire(data))
 	if !ok || tag == "" {
@@ -97,8 +101,9 @@ func (m *Minion) fireLocal(tag string, data any) bool {
 	return err == nil
 }
 
-// localEvent takes an event that a function or a program on this host fired: everybody who listens gets it, and some are
-// requests to the minion (salt/minion.py: Minion.handle_event). Who may write to the socket is root or the minion's user.
+// localEvent takes an event that a function or a program on this host fired: everybody who listens gets it, and some
+// are requests to the minion (salt/minion.py: Minion.handle_event). Who may write to the socket is root or the minion's
+// user.
 func (m *Minion) localEvent(tag string, data map[string]any) {
 	m.bus.bus.Publish(tag, data)
 	plain := payload.PlainMap(data)
@@ -125,7 +130,8 @@ func (m *Minion) localEvent(tag string, data map[string]any) {
 	case strings.HasPrefix(tag, "_salt_error"):
 		m.toMasters(map[string]any{"cmd": "_minion_event", "tag": tag, "data": data, "pretag": nil})
 	case strings.HasPrefix(tag, "__beacons_return"):
-		m.toMasters(map[string]any{"cmd": "_minion_event", "events": data["beacons"], "pretag": nil})
+		m.toMasters(map[string]any{"cmd": "_minion_event", "events": data["beacons"],
+			"pretag": nil})
 	case strings.HasPrefix(tag, "_minion_mine"):
 		load := map[string]any{"cmd": "_mine", "data": data["data"], "clear": data["clear"]}
 		m.toMasters(load)
@@ -136,9 +142,9 @@ func (m *Minion) localEvent(tag string, data map[string]any) {
 	}
 }
 
-// masterEvent is the request that hands on an event of the host (salt/minion.py: Minion._fire_master_prepare). Python's event.send
-// and event.fire_master name every key, with None where there is nothing. A master takes "events" for a list as soon as the key
-// is there, so what is None is left out.
+// masterEvent is the request that hands on an event of the host (salt/minion.py: Minion._fire_master_prepare). Python's
+// event.send and event.fire_master name every key, with None where there is nothing. A master takes "events" for a list
+// as soon as the key is there, so what is None is left out.
 func masterEvent(data map[string]any) map[string]any {
 	load := map[string]any{"cmd": "_minion_event", "pretag": data["pretag"]}
 	tag, _ := payload.Text(data["tag"])
@@ -155,8 +161,8 @@ func masterEvent(data map[string]any) map[string]any {
 	return load
 }
 
-// refreshForBus gathers the grains anew, which also decides which modules suit the host, and then the pillar, which may depend on
-// them.
+// refreshForBus gathers the grains anew, which also decides which modules suit the host, and then the pillar, which may
+// depend on them.
 func (m *Minion) refreshForBus(o options) {
 	m.logFailed("refresh grains", m.refreshGrains(m.ctx))
 	for _, l := range m.eachLink() {

@@ -33,11 +33,14 @@ func (l *link) localPillar(ctx context.Context) error {
 }
 
 // compilePillar compiles the pillar of pillar_roots. Errors of single files are in it under _errors, as Salt has them.
-func (l *link) compilePillar(ctx context.Context, saltenv, pillarenv string, override *pyobj.Dict) (*pyobj.Dict, error) {
+func (l *link) compilePillar(ctx context.Context, saltenv, pillarenv string,
+	override *pyobj.Dict) (*pyobj.Dict, error) {
 	set := l.m.settings()
 	env := l.m.jobEnvironment(ctx, l, nil)
-	c := pillar.New(pillar.Options{Opts: set.options, Registry: l.m.o.Registry, Env: *env, Version: l.m.o.Version, Log: l.log})
-	r := pillar.Request{Override: override, ID: set.id, Grains: l.m.grains.get(ctx), GrainsOrder: l.m.grains.inOrder(), Saltenv: saltenv, Pillarenv: pillarenv}
+	c := pillar.New(pillar.Options{Opts: set.options, Registry: l.m.o.Registry, Env: *env,
+		Version: l.m.o.Version, Log: l.log})
+	r := pillar.Request{Override: override, ID: set.id, Grains: l.m.grains.get(ctx),
+		GrainsOrder: l.m.grains.inOrder(), Saltenv: saltenv, Pillarenv: pillarenv}
 	fresh, err := c.Compile(context.WithValue(ctx, compiling{}, true), r)
 	if err != nil || override == nil {
 		return fresh, err
@@ -51,8 +54,8 @@ func (l *link) compilePillar(ctx context.Context, saltenv, pillarenv string, ove
 // compiling marks the context of what templates of a pillar call.
 type compiling struct{}
 
-// underOrder is fresh with the keys that have has as well first, in the order of have. A stock minion merges the pillar of a call over the
-// one in memory (option ssh_merge_pillar).
+// underOrder is fresh with the keys that have has as well first, in the order of have. A stock minion merges the pillar
+// of a call over the one in memory (option ssh_merge_pillar).
 func underOrder(have, fresh *pyobj.Dict) *pyobj.Dict {
 	if have == nil {
 		return fresh

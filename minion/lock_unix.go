@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockDir makes sure that one minion uses a directory. The lock is on the directory itself and ends with the process, so
-// that nothing is left behind to be guessed about.
+// lockDir makes sure that one minion uses a directory. The lock is on the directory itself and ends with the process,
+// so that nothing is left behind to be guessed about.
 func lockDir(dir string) (release func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {

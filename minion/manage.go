@@ -33,7 +33,8 @@ func (m *Minion) manageEvent(tag string, data map[string]any) map[string]any {
 var _ modules.Manager = agent{}
 
 // Manage implements modules.Manager: within the daemon at once, else over the daemon's bus.
-func (a agent) Manage(ctx context.Context, tag string, data map[string]any, answer string) (map[string]any, bool) {
+func (a agent) Manage(ctx context.Context, tag string, data map[string]any,
+	answer string) (map[string]any, bool) {
 	m := a.m
 	if m.ctx != nil {
 		m.bus.bus.Publish(tag, data)
@@ -75,7 +76,8 @@ func (a agent) Manage(ctx context.Context, tag string, data map[string]any, answ
 // heardEvery is how often an event is fired until it comes back.
 const heardEvery = 200 * time.Millisecond
 
-// serveBus waits until the daemon has taken the connection on: what it fires before that is not seen, the answer neither.
+// serveBus waits until the daemon has taken the connection on: what it fires before that is not seen, the answer
+// neither.
 func (m *Minion) serveBus(ctx context.Context, c *ipc.Client) bool {
 	mark := "brine/" + rand.Text()
 	ctx, cancel := context.WithCancel(ctx)
@@ -113,7 +115,8 @@ func (m *Minion) persistSchedule(jobs map[string]any) error {
 	if err != nil {
 		return err
 	}
-	text, err := yaml.MarshalStyle(map[string]any{"schedule": jobs}, yaml.Style{Flow: yaml.FlowLeafs})
+	text, err := yaml.MarshalStyle(map[string]any{"schedule": jobs},
+		yaml.Style{Flow: yaml.FlowLeafs})
 	if err != nil {
 		return fmt.Errorf("cannot write schedule: %w", err)
 	}

@@ -12,17 +12,18 @@ import (
 // mask stands for the value of a secret parameter in what is kept on disk and sent back about a job.
 const mask = "**********"
 
-// maxJournalText bounds each text of a job's arguments in the journal, in bytes: file contents are not needed to tell which job was
-// interrupted.
+// maxJournalText bounds each text of a job's arguments in the journal, in bytes: file contents are not needed to tell
+// which job was interrupted.
 const maxJournalText = 256
 
 // secrecy tells which parameters are masked.
 type secrecy func(p modules.Param) bool
 
-// journalArgs are the arguments of a job as the journal keeps them: besides secrets without the environment of programs, and long
-// texts cut.
+// journalArgs are the arguments of a job as the journal keeps them: besides secrets without the environment of
+// programs, and long texts cut.
 func journalArgs(pj protocol.Job, declared func(fun string) []*modules.Def) []any {
-	args := maskSecrets(pj, declared, func(p modules.Param) bool { return p.Secret || p.Name == "env" || p.Name == "environ" })
+	args := maskSecrets(pj, declared,
+		func(p modules.Param) bool { return p.Secret || p.Name == "env" || p.Name == "environ" })
 	cut, _ := cutTexts(args).([]any)
 	return cut
 }
@@ -64,8 +65,8 @@ func cutText(s string) string {
 	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(s[:maxJournalText], ""), len(s))
 }
 
-// maskedArgs are the arguments of a job as ArgValue has them, those of each function after a look at its declarations. No
-// declaration means that nothing is known, and everything is masked. Of a secret job nothing is left.
+// maskedArgs are the arguments of a job as ArgValue has them, those of each function after a look at its declarations.
+// No declaration means that nothing is known, and everything is masked. Of a secret job nothing is left.
 func maskedArgs(pj protocol.Job, declared func(fun string) []*modules.Def) []any {
 	return maskSecrets(pj, declared, func(p modules.Param) bool { return p.Secret })
 }
@@ -178,8 +179,8 @@ func secretPlace(defs []*modules.Def, place int, secret secrecy) bool {
 	return len(defs) == 0
 }
 
-// compiledDefs are the declarations that the program itself has for a function, of whichever module the host will use. It asks no
-// program of the host, since the job is not allowed yet.
+// compiledDefs are the declarations that the program itself has for a function, of whichever module the host will use.
+// It asks no program of the host, since the job is not allowed yet.
 func (d *dispatcher) compiledDefs(fun string) (defs []*modules.Def) {
 	mod, name, _ := strings.Cut(fun, ".")
 	for _, m := range d.m.o.Registry.All() {
@@ -195,7 +196,8 @@ func (d *dispatcher) compiledDefs(fun string) (defs []*modules.Def) {
 	return defs
 }
 
-// declaredDefs are the declarations of the functions of a job that has run. A function that was refused is not looked for.
+// declaredDefs are the declarations of the functions of a job that has run. A function that was refused is not looked
+// for.
 func (d *dispatcher) declaredDefs(e *modules.Env, j *job) func(fun string) []*modules.Def {
 	return func(fun string) []*modules.Def {
 		if d.refuseFunction(j.ctx, j.link, fun) != nil {

@@ -109,7 +109,8 @@ func (m *Minion) critical(msg string, args ...any) {
 func (m *Minion) openKeys() error {
 	s := m.settings()
 	var err error
-	m.store, err = keys.Open(keys.Options{Dir: s.pkiDir, Bits: s.integer("keysize", 2048), Owners: ownerIDs(s.text("user", "")),
+	m.store, err = keys.Open(keys.Options{Dir: s.pkiDir, Bits: s.integer("keysize", 2048),
+		Owners:     ownerIDs(s.text("user", "")),
 		Permissive: s.truth("permissive_pki_access", false), Log: m.log})
 	if err == nil {
 		m.key, err = m.store.Identity()
@@ -129,8 +130,8 @@ func (m *Minion) openKeys() error {
 	return nil
 }
 
-// unusableConfig is the error of a directory or a key that a minion cannot start with. Its code is stock's: the number of the system's error where there
-// is one, which Python takes for "file exists" when a directory is a file.
+// unusableConfig is the error of a directory or a key that a minion cannot start with. Its code is stock's: the number
+// of the system's error where there is one, which Python takes for "file exists" when a directory is a file.
 func unusableConfig(err error) *ExitError {
 	var number syscall.Errno
 	switch {
@@ -148,7 +149,8 @@ func unusableConfig(err error) *ExitError {
 func (m *Minion) Run(ctx context.Context) error {
 	s := m.settings()
 	if s.masterType != typeDisable && m.o.Dialers[s.transport] == nil {
-		return &ExitError{Code: 1, Err: fmt.Errorf("cannot connect: transport %q is not available", s.transport)}
+		return &ExitError{Code: 1,
+			Err: fmt.Errorf("cannot connect: transport %q is not available", s.transport)}
 	}
 	m.ctx, m.stop = context.WithCancelCause(ctx)
 	defer m.stop(nil)
@@ -160,7 +162,8 @@ func (m *Minion) Run(ctx context.Context) error {
 	m.schedule, m.beacons = m.newSchedule(), m.newBeacons()
 	m.openBus()
 	if d := s.options["discovery"]; d != nil && d != false && s.text("master", "salt") == "salt" {
-		m.log.Error("SSDP discovery failure: this minion trusts no broadcast to name its master; set the option master")
+		m.log.Error("SSDP discovery failure: this minion trusts no broadcast to name its master; " +
+			"set the option master")
 	}
 	if m.o.Ready != nil {
 		m.o.Ready()
@@ -258,8 +261,8 @@ func (m *Minion) reportStatus(st Status) {
 	m.o.OnState(st)
 }
 
-// Reload re-reads the configuration, as SIGHUP does: masters that were added are connected to, others let go, grains and
-// pillar are refreshed, timers start anew. id, pki_dir, cachedir, transport and master_type need a restart.
+// Reload re-reads the configuration, as SIGHUP does: masters that were added are connected to, others let go, grains
+// and pillar are refreshed, timers start anew. id, pki_dir, cachedir, transport and master_type need a restart.
 func (m *Minion) Reload(ctx context.Context) error {
 	if m.o.Load == nil {
 		return m.refreshAll(ctx)
@@ -275,9 +278,11 @@ func (m *Minion) Reload(ctx context.Context) error {
 	s.order = m.o.optsOrder()
 	old := m.settings()
 	for name, same := range map[string]bool{"id": s.id == old.id, "pki_dir": s.pkiDir == old.pkiDir,
-		"cachedir": s.cacheDir == old.cacheDir, "transport": s.transport == old.transport, "master_type": s.masterType == old.masterType} {
+		"cachedir": s.cacheDir == old.cacheDir, "transport": s.transport == old.transport,
+		"master_type": s.masterType == old.masterType} {
 		if !same {
-			return fmt.Errorf("cannot reload configuration: %s was changed, which needs a restart", name)
+			return fmt.Errorf("cannot reload configuration: %s was changed, which needs a restart",
+				name)
 		}
 	}
 	m.set.Store(s)

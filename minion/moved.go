@@ -14,8 +14,8 @@ import (
 // errMoved is why a master is left whose name leads elsewhere.
 var errMoved = errors.New("the master's name leads to another address")
 
-// How a moved name is found out about: within a minute, and never because of a resolver that answers with other parts of a
-// large set each time.
+// How a moved name is found out about: within a minute, and never because of a resolver that answers with other parts
+// of a large set each time.
 const (
 	nameCheckMin  = 35 * time.Second // a minion's own interval is random between the two
 	nameCheckMax  = 50 * time.Second
@@ -45,7 +45,8 @@ func (l *link) watchName(ctx context.Context) *repeating {
 	if n := l.moves.Load(); n > 0 {
 		w.skip = min(1<<n, nameMaxSkips)
 	}
-	return repeatEvery(backoff.Random(nameCheckMin, nameCheckMax), l.m.waitedFor(func() { w.check(ctx) }))
+	return repeatEvery(backoff.Random(nameCheckMin, nameCheckMax),
+		l.m.waitedFor(func() { w.check(ctx) }))
 }
 
 // check looks the name up. It is left for the new address only if several look-ups agree and a master answers there.
@@ -78,7 +79,8 @@ func (w *nameWatch) check(ctx context.Context) {
 	}
 	defer dial.Close()
 	if err := w.l.ping(ctx, &session{master: w.s.master, dial: dial}); err != nil {
-		w.l.log.Debug("The master's name leads to another address, where no master answers", "master", w.s.host, "err", err)
+		w.l.log.Debug("The master's name leads to another address, where no master answers",
+			"master", w.s.host, "err", err)
 		return
 	}
 	w.l.moves.Store(min(w.l.moves.Load()+1, 16))
@@ -121,7 +123,8 @@ func (l *link) checkKey(ctx context.Context, every time.Duration) {
 	if !l.connected() || time.Since(time.Unix(0, l.answered.Load())) < every {
 		return
 	}
-	if _, err := l.requestReply(ctx, map[string]any{"cmd": "_file_envs", "id": l.m.ID()}, l.daemonCall()); err != nil && ctx.Err() == nil {
+	if _, err := l.requestReply(ctx, map[string]any{"cmd": "_file_envs", "id": l.m.ID()},
+		l.daemonCall()); err != nil && ctx.Err() == nil {
 		l.log.Debug("The master does not answer for this minion's key", "err", err)
 	}
 }

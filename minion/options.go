@@ -16,14 +16,15 @@ import (
 
 // Options are everything a minion is told from outside.
 type Options struct {
-	// Opts is the configuration under Salt's names, with defaults filled in and paths joined to root_dir. "id" must be set.
-	// Missing options have Salt's defaults, but without "sock_dir" no event sockets are opened. It must not be changed
-	// afterwards.
+	// Opts is the configuration under Salt's names, with defaults filled in and paths joined to root_dir. "id" must be
+	// set. Missing options have Salt's defaults, but without "sock_dir" no event sockets are opened. It must not be
+	// changed afterwards.
 	Opts map[string]any
 	// Load reads the configuration anew for [Minion.Reload]; nil means that a reload keeps Opts.
 	Load func() (map[string]any, error)
-	// OptsOrder gives, for Opts or what Load gave last, the order of keys in the values of options, where templates are to see another one than that
-	// of the text: maps of the same shape, whose other values do not count. nil means that no order is known.
+	// OptsOrder gives, for Opts or what Load gave last, the order of keys in the values of options, where templates are
+	// to see another one than that of the text: maps of the same shape, whose other values do not count. nil means that
+	// no order is known.
 	OptsOrder func() payload.OrderedMap
 	// Log receives messages; nil is silent.
 	Log *slog.Logger
@@ -35,14 +36,15 @@ type Options struct {
 	Wrap func(ctx context.Context, c net.Conn, host string) (net.Conn, error)
 	// Lookup resolves the name of a master whose address may have changed; nil is the system's resolver.
 	Lookup func(ctx context.Context, host string) ([]string, error)
-	// Grains gathers the grains from the configuration; nil means only the option grains. What is a payload.OrderedMap keeps its order
-	// in templates.
+	// Grains gathers the grains from the configuration; nil means only the option grains. What is a payload.OrderedMap
+	// keeps its order in templates.
 	Grains func(ctx context.Context, opts map[string]any) map[string]any
 	// Files makes the file client. Request asks the master; it is nil in local calls. nil means that there is none.
 	Files func(opts map[string]any, request FileRequest) modules.Files
 	// Runner runs programs; nil means that functions cannot run any.
 	Runner modules.Runner
-	// Templates renders templates and state files for functions (package states/render); nil means that there are no renderers.
+	// Templates renders templates and state files for functions (package states/render); nil means that there are no
+	// renderers.
 	Templates func(ctx context.Context, c *modules.Call, t modules.Template) (any, error)
 	// Beacons are the kinds of beacons that there are, beacon.Kinds() for all; nil is none.
 	Beacons []*beacon.Kind
@@ -57,14 +59,14 @@ type Options struct {
 	Ready func()
 	// OnState is called, one call at a time, whenever the connection to a master changes. It must not block.
 	OnState func(Status)
-	// OnJobs is called, one call at a time, with the number of jobs whenever it changes; nil is nobody. It must not block.
-	// Programs use it to find out when they are idle.
+	// OnJobs is called, one call at a time, with the number of jobs whenever it changes; nil is nobody. It must not
+	// block. Programs use it to find out when they are idle.
 	OnJobs func(running int)
-	// OnWork is called after the minion did something that is not a job: a timer's work, or what a connection does to stay alive; nil is
-	// nobody. It must not block.
+	// OnWork is called after the minion did something that is not a job: a timer's work, or what a connection does to
+	// stay alive; nil is nobody. It must not block.
 	OnWork func()
-	// StopTimeout is how long running jobs may go on after the end of Run's context; then they are killed, and what they
-	// return is sent after the next start. 0 means DefaultStopTimeout.
+	// StopTimeout is how long running jobs may go on after the end of Run's context; then they are killed, and what
+	// they return is sent after the next start. 0 means DefaultStopTimeout.
 	StopTimeout time.Duration
 	// Clock is the time; nil is time.Now.
 	Clock func() time.Time
@@ -120,7 +122,8 @@ type CallOptions struct {
 	Returners []string
 	// Metadata is added to the return (--set-metadata).
 	Metadata map[string]any
-	// ForMaster is a call that a master caused: the policy for masters holds. Without it the call is the host's owner's.
+	// ForMaster is a call that a master caused: the policy for masters holds. Without it the call is the host's
+	// owner's.
 	ForMaster bool
 	// SkipGrains leaves the core grains out (--skip-grains).
 	SkipGrains bool

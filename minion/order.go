@@ -35,7 +35,8 @@ func (l *link) orderPillar(ctx context.Context, e *modules.Env) {
 	fresh := sync.OnceValue(func() *pyobj.Dict {
 		p, err := l.freshPillar(ctx, "", "", nil)
 		if err != nil {
-			l.log.Error(fmt.Sprintf("Cannot fetch the pillar of an order; its functions see the one in memory: %v", err))
+			l.log.Error(fmt.Sprintf("Cannot fetch the pillar of an order; its functions see the "+
+				"one in memory: %v", err))
 			return l.orderedPillar(ctx)
 		}
 		return p

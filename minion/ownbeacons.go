@@ -11,8 +11,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// ownBeacons are the beacons that the host's owner has put there. They share a job that lasts as long as any of them is configured,
-// since Salt's keep what they have seen in their variables.
+// ownBeacons are the beacons that the host's owner has put there. They share a job that lasts as long as any of them is
+// configured, since Salt's keep what they have seen in their variables.
 type ownBeacons struct {
 	mu   sync.Mutex
 	job  *modules.Context // guarded by mu
@@ -28,7 +28,8 @@ func (o *ownBeacons) findKind(h *beacon.Host, name string) (k *beacon.Kind, reas
 	return &beacon.Kind{Name: name,
 		Validate: func(h *beacon.Host, config any) (bool, string) {
 			if m.Def("validate") == nil {
-				h.Logger().Warn(fmt.Sprintf("No validate function found for %s, running basic beacon validation.", name))
+				h.Logger().Warn(fmt.Sprintf("No validate function found for %s, running basic "+
+					"beacon validation.", name))
 				_, list := config.([]any)
 				return list, "Configuration for beacon must be a list."
 			}
@@ -53,7 +54,8 @@ func (o *ownBeacons) findKind(h *beacon.Host, name string) (k *beacon.Kind, reas
 			for _, x := range list {
 				d, ok := x.(map[string]any)
 				if !ok {
-					return nil, modules.Errorf("the beacon answered with %s where a dictionary belongs", pytext.Repr(x))
+					return nil, modules.Errorf("the beacon answered with %s where a dictionary "+
+						"belongs", pytext.Repr(x))
 				}
 				found = append(found, d)
 			}
@@ -84,7 +86,8 @@ func (o *ownBeacons) names(h *beacon.Host) []string {
 }
 
 // call calls a function of a beacon with its configuration.
-func (o *ownBeacons) call(ctx context.Context, h *beacon.Host, m *modules.Module, fun string, config any) (any, error) {
+func (o *ownBeacons) call(ctx context.Context, h *beacon.Host, m *modules.Module, fun string,
+	config any) (any, error) {
 	o.mu.Lock()
 	if o.job == nil {
 		o.job = &modules.Context{}
@@ -93,7 +96,8 @@ func (o *ownBeacons) call(ctx context.Context, h *beacon.Host, m *modules.Module
 	job := o.job
 	o.mu.Unlock()
 	full := m.Called() + "." + fun
-	c, err := h.Functions.NewCall(h.Env, full, "", job).Foreign(h.Env, nil, m.Def(fun), full, []any{nested.Copy(config)}, nil)
+	c, err := h.Functions.NewCall(h.Env, full, "", job).Foreign(h.Env, nil, m.Def(fun), full,
+		[]any{nested.Copy(config)}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// ConnectionsTag is the event by which a program on the host asks the daemon how it is connected; connectionsAnswer is its answer's tag.
+// ConnectionsTag is the event by which a program on the host asks the daemon how it is connected; connectionsAnswer is
+// its answer's tag.
 const (
 	ConnectionsTag    = "brine/connections"
 	connectionsAnswer = "brine/connections/answer"
@@ -25,7 +26,8 @@ func (m *Minion) connections() map[string]any {
 		l.mu.Lock()
 		st, at := l.state, l.stateAt
 		l.mu.Unlock()
-		c := map[string]any{"master": st.Master, "state": string(st.State), "since": at.Unix(), "answered": int64(0), "error": ""}
+		c := map[string]any{"master": st.Master, "state": string(st.State), "since": at.Unix(),
+			"answered": int64(0), "error": ""}
 		if n := l.answered.Load(); n > 0 {
 			c["answered"] = time.Unix(0, n).Unix()
 		}
@@ -47,8 +49,8 @@ type Connection struct {
 	Err      string // why it is not connected
 }
 
-// Connections asks the minion's daemon on this host, through its event sockets, how it is connected. The error says that there is no
-// daemon, or none that knows the question, within ctx.
+// Connections asks the minion's daemon on this host, through its event sockets, how it is connected. The error says
+// that there is no daemon, or none that knows the question, within ctx.
 func (m *Minion) Connections(ctx context.Context) (pid int, list []Connection, err error) {
 	sockets, err := m.settings().busSockets()
 	if err != nil {
@@ -127,11 +129,12 @@ type SignInReport struct {
 	Time, At time.Time
 }
 
-// SignIn signs in once at each master, as a start of the daemon would, and keeps nothing of it. A key that is missing is an error: SignIn
-// makes none. own is the fingerprint of the minion's key.
+// SignIn signs in once at each master, as a start of the daemon would, and keeps nothing of it. A key that is missing
+// is an error: SignIn makes none. own is the fingerprint of the minion's key.
 func (m *Minion) SignIn(ctx context.Context) (own string, list []SignInReport, err error) {
 	s := m.settings()
-	m.store, err = keys.Open(keys.Options{Dir: s.pkiDir, Owners: ownerIDs(s.text("user", "")), Permissive: s.truth("permissive_pki_access", false), ReadOnly: true})
+	m.store, err = keys.Open(keys.Options{Dir: s.pkiDir, Owners: ownerIDs(s.text("user", "")),
+		Permissive: s.truth("permissive_pki_access", false), ReadOnly: true})
 	if err == nil {
 		m.key, err = m.store.Identity()
 	}

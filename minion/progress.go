@@ -8,7 +8,8 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// progress sends what a function reports before it returns, in order, without holding the function up more than it must.
+// progress sends what a function reports before it returns, in order, without holding the function up more than it
+// must.
 type progress struct {
 	mu    sync.Mutex
 	items chan any      // guarded by mu; nil until there is something
@@ -33,7 +34,8 @@ func (p *progress) send(j *job, item any) {
 		return
 	}
 	if p.items == nil {
-		p.items, p.stop, p.done = make(chan any, progressQueue), make(chan struct{}), make(chan struct{})
+		p.items, p.stop, p.done = make(chan any, progressQueue), make(chan struct{}),
+			make(chan struct{})
 		items, stop, done := p.items, p.stop, p.done
 		j.link.m.wg.Go(func() {
 			defer close(done)

@@ -25,17 +25,21 @@ type call struct {
 
 func (l *link) plainCall() call {
 	set := l.m.settings()
-	return call{timeout: func() time.Duration { return set.requestTimeout }, tries: set.requestTries}
+	return call{timeout: func() time.Duration { return set.requestTimeout },
+		tries: set.requestTries}
 }
 
 // daemonCall is for returns and events: shorter waits, spread over minions.
 func (l *link) daemonCall() call {
 	set := l.m.settings()
-	return call{timeout: func() time.Duration { return backoff.Random(set.returnMin, set.returnMax) }, tries: set.returnTries}
+	return call{timeout: func() time.Duration {
+		return backoff.Random(set.returnMin,
+			set.returnMax)
+	}, tries: set.returnTries}
 }
 
-// requestReply asks the master, with the timeouts and repetitions of Salt (salt/channel/client.py: AsyncReqChannel.send). The
-// answer has passed every check.
+// requestReply asks the master, with the timeouts and repetitions of Salt (salt/channel/client.py:
+// AsyncReqChannel.send). The answer has passed every check.
 func (l *link) requestReply(ctx context.Context, load map[string]any, c call) (any, error) {
 	var last error
 	for range c.tries {
@@ -76,7 +80,8 @@ func (l *link) requestOnce(ctx context.Context, load map[string]any, c call) (an
 	return l.askMaster(ctx, s, load, c)
 }
 
-func (l *link) askMaster(ctx context.Context, s *session, load map[string]any, c call) (any, error) {
+func (l *link) askMaster(ctx context.Context, s *session, load map[string]any, c call) (any,
+	error) {
 	pack := s.requester.Pack
 	if c.sign {
 		pack = func(load map[string]any, now time.Time) (protocol.Envelope, string, error) {
@@ -108,8 +113,8 @@ func (l *link) askMaster(ctx context.Context, s *session, load map[string]any, c
 	return s.requester.OpenReply(v, nonce)
 }
 
-// suspectMaster makes the publish connection anew when requests fail for lack of an answer: both ways lead to the same host, and
-// a subscriber alone cannot see that its peer is gone.
+// suspectMaster makes the publish connection anew when requests fail for lack of an answer: both ways lead to the same
+// host, and a subscriber alone cannot see that its peer is gone.
 func (l *link) suspectMaster(err error) {
 	if err == nil || !errors.Is(err, context.DeadlineExceeded) {
 		return
@@ -125,7 +130,8 @@ func (l *link) suspectMaster(err error) {
 
 // ping is a round trip through the request channel that leaves no trace on the master.
 func (l *link) ping(ctx context.Context, s *session) error {
-	env := protocol.Envelope{Enc: protocol.EncClear, Load: map[string]any{"cmd": "ping"}, Version: protocol.Version}
+	env := protocol.Envelope{Enc: protocol.EncClear, Load: map[string]any{"cmd": "ping"},
+		Version: protocol.Version}
 	body, err := env.Marshal()
 	if err != nil {
 		return err
@@ -144,12 +150,15 @@ func (l *link) fileRequest(ctx context.Context, load map[string]any, raw bool) (
 
 // fire sends one event (salt/minion.py: _fire_master).
 func (l *link) fire(ctx context.Context, tag string, data any, grains map[string]any) error {
-	load := map[string]any{"cmd": "_minion_event", "id": l.m.ID(), "tag": tag, "data": data, "pretag": nil}
+	load := map[string]any{"cmd": "_minion_event", "id": l.m.ID(), "tag": tag, "data": data,
+		"pretag": nil}
 	if grains != nil {
 		load["grains"] = grains
 	}
-	if s := l.session(); tag == protocol.Tagify("minion", l.m.ID(), "start") && s != nil && s.prompt {
-		load["journal"] = true                // a master of ours may send a job again that it lost sight of: it runs once
+	if s := l.session(); tag == protocol.Tagify("minion", l.m.ID(), "start") && s != nil &&
+		s.prompt {
+		// a master of ours may send a job again that it lost sight of: it runs once
+		load["journal"] = true
 		load["journal_id"] = l.m.journal.ID() // but for one that was sent before this journal began
 		load["fetch"] = true                  // and may announce jobs that others must not read
 	}

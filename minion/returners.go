@@ -18,7 +18,8 @@ const returnerTimeout = 5 * time.Minute
 
 // sendToReturners hands a return to returners. What fails is logged, as in Salt: the master has the return, or will.
 // The policy is that of whoever chose them.
-func (m *Minion) sendToReturners(ctx context.Context, l *link, p *policy.Policy, names []string, ret map[string]any) {
+func (m *Minion) sendToReturners(ctx context.Context, l *link, p *policy.Policy, names []string,
+	ret map[string]any) {
 	if len(names) == 0 {
 		return
 	}
@@ -36,14 +37,16 @@ func (m *Minion) sendToReturners(ctx context.Context, l *link, p *policy.Policy,
 	for _, name := range names {
 		fun := name + ".returner"
 		if _, err := r.Lookup(fun, env); err != nil {
-			m.log.Error(fmt.Sprintf("Returner %s could not be loaded: %s", fun, err), "jid", ret["jid"])
+			m.log.Error(fmt.Sprintf("Returner %s could not be loaded: %s", fun, err), "jid",
+				ret["jid"])
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, returnerTimeout)
 		res := r.Run(ctx, env, modules.Request{Fun: fun, Args: []any{maps.Clone(ret)}})
 		cancel()
 		if res.Err != nil {
-			m.log.Error(fmt.Sprintf("The return failed for job %v: %s", ret["jid"], res.Err), "returner", name)
+			m.log.Error(fmt.Sprintf("The return failed for job %v: %s", ret["jid"], res.Err),
+				"returner", name)
 		}
 	}
 }
@@ -72,8 +75,8 @@ func (m *Minion) allowedReturners(names []string) []string {
 	})
 }
 
-// callReturners hands the return of a job to the returners that the job and the option return name. What the job says of their
-// settings counts for those that it may ask for.
+// callReturners hands the return of a job to the returners that the job and the option return name. What the job says
+// of their settings counts for those that it may ask for.
 func (m *Minion) callReturners(j *job, load map[string]any) {
 	asked := m.allowedReturners(splitReturners(j.Ret))
 	own := splitReturners(m.settings().text("return", ""))

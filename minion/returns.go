@@ -41,7 +41,8 @@ func (m *Minion) deliverReturn(j *job, ret protocol.Return) {
 	item, err := keep(j.master, jid, load)
 	if item == nil {
 		// Not even packable: the master shall at least know that.
-		ret.Return, ret.Retcode, ret.Success, ret.Out = "ERROR: "+err.Error(), int64(1), false, "nested"
+		ret.Return, ret.Retcode, ret.Success, ret.Out = "ERROR: "+err.Error(), int64(1), false,
+			"nested"
 		load = ret.Load()
 		item, err = keep(j.master, jid, load)
 	}
@@ -61,20 +62,22 @@ func (m *Minion) deliverReturn(j *job, ret protocol.Return) {
 	m.returns.sendItem(m.ctx, item, load)
 }
 
-// minReturnAge is how soon after its job was received a return may leave for a stock master; a master of ours says that it
-// takes returns at once. It is the default of our own option min_return_age, in milliseconds.
+// minReturnAge is how soon after its job was received a return may leave for a stock master; a master of ours says that
+// it takes returns at once. It is the default of our own option min_return_age, in milliseconds.
 //
-// The stock client of 3007 and later polls its socket, and not the buffer into which its event loop may have read already
-// (salt/transport/tcp.py: PublishClient.recv). An answer that comes while the client works through the news of its own job
-// stays in that buffer until another event comes, at the latest the client's find_job at its timeout of seconds.
-// Measured with a 3007.15 master under load, 600 jobs of a long-lived LocalClient each: after a pause of 0 to 2 ms it
-// overlooked 11 to 15 of 100 answers, after 4 ms 3.7, 6 ms 2.7, 8 ms 1.5, 10 to 15 ms 0.5 to 0.8, 18 to 25 ms 0 to 0.5. Some
-// remain however long the pause: it is the burst of the news that has to be over, and that takes longer on a busy master.
+// The stock client of 3007 and later polls its socket, and not the buffer into which its event loop may have read
+// already (salt/transport/tcp.py: PublishClient.recv). An answer that comes while the client works through the news of
+// its own job stays in that buffer until another event comes, at the latest the client's find_job at its timeout of
+// seconds. Measured with a 3007.15 master under load, 600 jobs of a long-lived LocalClient each: after a pause of 0 to
+// 2 ms it overlooked 11 to 15 of 100 answers, after 4 ms 3.7, 6 ms 2.7, 8 ms 1.5, 10 to 15 ms 0.5 to 0.8, 18 to 25 ms 0
+// to 0.5. Some remain however long the pause: it is the burst of the news that has to be over, and that takes longer on
+// a busy master.
 const minReturnAge = 18 * time.Millisecond
 
 // errorName is what a degraded return says about the disk.
 func errorName(err error) string {
-	for name, errno := range map[string]error{"ENOSPC": syscall.ENOSPC, "EROFS": syscall.EROFS, "EDQUOT": syscall.EDQUOT, "EIO": syscall.EIO} {
+	for name, errno := range map[string]error{"ENOSPC": syscall.ENOSPC, "EROFS": syscall.EROFS,
+		"EDQUOT": syscall.EDQUOT, "EIO": syscall.EIO} {
 		if errors.Is(err, errno) {
 			return name
 		}
@@ -136,10 +139,12 @@ func immediateName(fun any) bool {
 // interruptedReturn has the shape of a failed job.
 func interruptedReturn(id string, e journal.Entry) protocol.Return {
 	text := "ERROR: the job was interrupted: the minion stopped or crashed after it had begun at " +
-		e.At.UTC().Format(time.RFC3339) + ". It was not run again; what it did until then is unknown."
+		e.At.UTC().Format(time.RFC3339) +
+		". It was not run again; what it did until then is unknown."
 	o := options(e.Job)
 	args, _ := payload.List(e.Job["arg"])
-	r := protocol.Return{JID: protocol.JID(e.JID), ID: id, Fun: e.Job["fun"], FunArgs: args, Return: text, Retcode: int64(1), Success: false,
+	r := protocol.Return{JID: protocol.JID(e.JID), ID: id, Fun: e.Job["fun"], FunArgs: args,
+		Return: text, Retcode: int64(1), Success: false,
 		Out: "nested", User: o.text("user", ""), MasterID: o.text("master_id", "")}
 	if meta, ok := e.Job["metadata"].(map[string]any); ok {
 		r.Metadata = meta
@@ -179,7 +184,8 @@ func (q *sender) sendItem(ctx context.Context, it *spool.Item, load map[string]a
 	err := q.deliverItem(ctx, it, load)
 	q.releaseItem(it)
 	if err != nil && ctx.Err() == nil {
-		q.m.log.Warn("The minion failed to return the job information for job "+it.JID+"; it will be tried again until the master "+
+		q.m.log.Warn("The minion failed to return the job information for job "+it.JID+
+			"; it will be tried again until the master "+
 			"has it", "jid", it.JID, "err", err)
 		q.retryLater()
 	}
@@ -249,7 +255,8 @@ const largeReturn = 4<<20 - 64<<10
 
 // tooLarge tells whether a return fails because of its size: again and again, at a master that answers otherwise.
 func (q *sender) tooLarge(ctx context.Context, l *link, it *spool.Item, err error) bool {
-	if it.Size() < largeReturn || !errors.Is(err, transport.ErrTooBig) && !errors.Is(err, transport.ErrNoReply) {
+	if it.Size() < largeReturn || !errors.Is(err, transport.ErrTooBig) &&
+		!errors.Is(err, transport.ErrNoReply) {
 		return false
 	}
 	s := l.session()
@@ -258,12 +265,15 @@ func (q *sender) tooLarge(ctx context.Context, l *link, it *spool.Item, err erro
 
 // replacePillar puts a short return in the place of one that the master cannot take. The whole one stays where
 // saltutil.find_cached_job finds it.
-func (q *sender) replacePillar(ctx context.Context, l *link, it *spool.Item, load map[string]any) error {
+func (q *sender) replacePillar(ctx context.Context, l *link, it *spool.Item,
+	load map[string]any) error {
 	if err := q.m.writeCachedJob(it.JID, load); err != nil {
-		q.m.log.Warn("Cannot cache a return that is too large to be sent", "jid", it.JID, "err", err)
+		q.m.log.Warn("Cannot cache a return that is too large to be sent", "jid", it.JID, "err",
+			err)
 	}
 	short := maps.Clone(load)
-	short["return"] = fmt.Sprintf("ERROR: the return of %d bytes is too large for the transport of the master; the minion keeps it in its job cache", it.Size())
+	short["return"] = fmt.Sprintf("ERROR: the return of %d bytes is too large for the transport "+
+		"of the master; the minion keeps it in its job cache", it.Size())
 	short["retcode"], short["success"], short["out"] = int64(1), false, "nested"
 	if _, err := l.requestReply(ctx, short, l.daemonCall()); err != nil {
 		return err

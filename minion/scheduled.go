@@ -29,8 +29,10 @@ func makeDir(dir string) error {
 // newSchedule makes the schedule; it starts when there is a pillar, as that may have jobs.
 func (m *Minion) newSchedule() *schedule.Schedule {
 	s := m.settings()
-	return schedule.New(schedule.Options{Jobs: s.dict("schedule"), Loop: s.span("loop_interval", 1, time.Second), Pillar: m.currentPillar,
-		Grains: m.currentGrains, Running: m.jobs.scheduled, Start: m.startScheduled, Persist: m.persistSchedule, Log: m.log, Clock: m.o.Clock,
+	return schedule.New(schedule.Options{Jobs: s.dict("schedule"),
+		Loop: s.span("loop_interval", 1, time.Second), Pillar: m.currentPillar,
+		Grains: m.currentGrains, Running: m.jobs.scheduled, Start: m.startScheduled,
+		Persist: m.persistSchedule, Log: m.log, Clock: m.o.Clock,
 		Fire: func(tag string, data map[string]any) { m.bus.bus.Publish(tag, data) }})
 }
 
@@ -53,8 +55,8 @@ func (m *Minion) currentGrains() map[string]any {
 	return m.grains.data
 }
 
-// pillarChanged is called after every attempt to fetch a pillar, which may have jobs and beacons. The first one starts both, even
-// when it fails: those of the configuration do not depend on it.
+// pillarChanged is called after every attempt to fetch a pillar, which may have jobs and beacons. The first one starts
+// both, even when it fails: those of the configuration do not depend on it.
 func (m *Minion) pillarChanged() {
 	if m.ctx == nil || m.schedule == nil {
 		return
@@ -98,12 +100,14 @@ func (m *Minion) startScheduled(r schedule.Run) {
 	if kwargs, ok := r.Job["kwargs"]; ok {
 		funArgs = append(funArgs, kwargs)
 	}
-	raw := map[string]any{"id": m.ID(), "fun": r.Fun, "fun_args": funArgs, "schedule": r.Name, "jid": string(jid), "pid": int64(os.Getpid())}
+	raw := map[string]any{"id": m.ID(), "fun": r.Fun, "fun_args": funArgs, "schedule": r.Name,
+		"jid": string(jid), "pid": int64(os.Getpid())}
 	if r.Fun == "" {
 		raw["fun"] = nil
 	}
 	m.addScheduleMetadata(raw, r.Job["metadata"])
-	j := &job{Job: protocol.Job{JID: jid, Fun: []string{r.Fun}, Raw: raw}, received: time.Now(), finished: make(chan struct{}), link: m.firstLink()}
+	j := &job{Job: protocol.Job{JID: jid, Fun: []string{r.Fun}, Raw: raw}, received: time.Now(),
+		finished: make(chan struct{}), link: m.firstLink()}
 	j.ctx, j.cancel = context.WithCancelCause(context.WithoutCancel(m.ctx))
 	if rc, ok := m.o.Runner.(*runcmd.Runner); ok {
 		j.runner = rc.Sub()
@@ -112,7 +116,8 @@ func (m *Minion) startScheduled(r schedule.Run) {
 		j.cancel(nil)
 		return
 	}
-	m.log.Info(fmt.Sprintf("Running scheduled job: %s with jid %s", r.Name, jid), "jid", string(jid))
+	m.log.Info(fmt.Sprintf("Running scheduled job: %s with jid %s", r.Name, jid), "jid",
+		string(jid))
 	m.wg.Go(func() {
 		defer m.finishJob(j)
 		m.runScheduled(j, r, args)
@@ -159,13 +164,15 @@ func (m *Minion) runScheduled(j *job, r schedule.Run, args []any) {
 	}
 	ret := maps.Clone(j.Raw) // others read the job's own
 	res, code := m.callScheduled(j, args, r.Job["kwargs"])
-	ret["return"], ret["retcode"], ret["success"] = ordered.Result(res.Return, res.Ordered, res.Out), int64(code), true
+	ret["return"], ret["retcode"],
+		ret["success"] = ordered.Result(res.Return, res.Ordered, res.Out), int64(code), true
 	if res.Err != nil {
 		text := "Unhandled exception running " + pytext.Str(j.Raw["fun"])
 		m.log.Error(text, "err", res.Err)
 		ret["return"], ret["success"], ret["retcode"] = text, false, int64(254)
 		if isMissing(res.Err) {
-			ret["return"] = res.Err.Error() // and no documentation of others, which jobs of a master get
+			// and no documentation of others, which jobs of a master get
+			ret["return"] = res.Err.Error()
 		}
 	}
 	j.returning.Store(true)
@@ -180,7 +187,8 @@ func (m *Minion) runScheduled(j *job, r schedule.Run, args []any) {
 		}
 		m.sendToReturners(j.ctx, j.link, m.settings().policy, names, ret)
 	}
-	if def, err := m.o.Registry.Lookup(r.Fun, m.jobEnvironment(j.ctx, j.link, j)); err == nil && def.Out != "" {
+	if def, err := m.o.Registry.Lookup(r.Fun, m.jobEnvironment(j.ctx, j.link, j)); err == nil &&
+		def.Out != "" {
 		ret["out"] = def.Out
 	}
 	m.returnScheduled(j, ret, r.Job["return_job"], len(names) == 0)
@@ -189,7 +197,8 @@ func (m *Minion) runScheduled(j *job, r schedule.Run, args []any) {
 	}
 }
 
-// callScheduled runs the function, with the checks that a master's job has to pass too: the pillar's schedule is the master's.
+// callScheduled runs the function, with the checks that a master's job has to pass too: the pillar's schedule is the
+// master's.
 func (m *Minion) callScheduled(j *job, args []any, keywords any) (modules.Result, int) {
 	fun := j.Fun[0]
 	kwargs, ok := keywords.(map[string]any)
@@ -197,15 +206,17 @@ func (m *Minion) callScheduled(j *job, args []any, keywords any) (modules.Result
 	case fun == "":
 		return failedResult(fun, errors.New("the job names no function")), 1
 	case keywords != nil && !ok:
-		return failedResult(fun, fmt.Errorf("kwargs is %s, not a dictionary", modules.TypeName(keywords))), 1
+		return failedResult(fun,
+			fmt.Errorf("kwargs is %s, not a dictionary", modules.TypeName(keywords))), 1
 	}
 	if err := m.dispatch.refuseFunction(j.ctx, j.link, fun); err != nil {
 		return failedResult(fun, err), 1
 	}
 	env := m.jobEnvironment(j.ctx, j.link, j)
 	own := &modules.Context{}
-	res := m.o.Registry.Run(j.ctx, env, modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
-		Context: own, Progress: func(item any) { j.progress.send(j, item) }})
+	res := m.o.Registry.Run(j.ctx, env,
+		modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
+			Context: own, Progress: func(item any) { j.progress.send(j, item) }})
 	return res, own.Retcode()
 }
 
@@ -222,8 +233,8 @@ func (m *Minion) scheduleReturner() any {
 	return m.currentPillar()["schedule_returner"]
 }
 
-// returnScheduled sends a return to every master, unless the job does not want that. Without returner the master is to make a
-// job id of its own for it.
+// returnScheduled sends a return to every master, unless the job does not want that. Without returner the master is to
+// make a job id of its own for it.
 func (m *Minion) returnScheduled(j *job, ret map[string]any, wanted any, unreturned bool) {
 	if wanted != nil && !pytext.Truth(wanted) {
 		return

@@ -96,7 +96,8 @@ func (l *link) serve(ctx context.Context, s *session) error {
 	}
 }
 
-func (l *link) subscribe(ctx context.Context, s *session, box *stateBox) (transport.Subscriber, error) {
+func (l *link) subscribe(ctx context.Context, s *session, box *stateBox) (transport.Subscriber,
+	error) {
 	c := l.m.settings().client(s.master)
 	port := s.publish
 	if port == 0 {
@@ -127,8 +128,8 @@ func (l *link) unsubscribe(sub transport.Subscriber) {
 	sub.Close()
 }
 
-// presence says on a tcp publish connection who is there. A connection that is made again may be to a restarted master, so
-// the minion signs in before, as Salt does.
+// presence says on a tcp publish connection who is there. A connection that is made again may be to a restarted master,
+// so the minion signs in before, as Salt does.
 func (l *link) presence(ctx context.Context, again bool) ([]byte, error) {
 	s, err := l.wait(ctx)
 	if err != nil {
@@ -162,8 +163,8 @@ func (l *link) onConnected(ctx context.Context, fresh, again bool) {
 	if again {
 		l.log.Info("Connection to master " + l.masterName() + " re-established")
 		if l.m.settings().transport == "zeromq" || l.m.settings().transport == "ws" {
-			// The master may have been restarted and have other keys. Finding out takes the place of the first publish that
-			// cannot be read; all minions of a master come back at once, hence the spread.
+			// The master may have been restarted and have other keys. Finding out takes the place of the first publish
+			// that cannot be read; all minions of a master come back at once, hence the spread.
 			l.m.wg.Go(func() { l.checkKeys(ctx) })
 			l.m.returns.kick()
 			return
@@ -177,7 +178,8 @@ func (l *link) onConnected(ctx context.Context, fresh, again bool) {
 // checkKeys signs in again within random_reauth_delay.
 func (l *link) checkKeys(ctx context.Context) {
 	s := l.session()
-	if s == nil || !backoff.Sleep(ctx, backoff.Random(0, l.m.settings().span("random_reauth_delay", 10, time.Second))) {
+	if s == nil || !backoff.Sleep(ctx,
+		backoff.Random(0, l.m.settings().span("random_reauth_delay", 10, time.Second))) {
 		return
 	}
 	if err := l.reauth(ctx, s); err != nil && ctx.Err() == nil {
@@ -214,14 +216,16 @@ func (l *link) startEvents(ctx context.Context) {
 			}
 		}
 	}
-	text := fmt.Sprintf("Minion %s started at %s", set.id, l.m.now().Format("Mon Jan _2 15:04:05 2006"))
+	text := fmt.Sprintf("Minion %s started at %s", set.id,
+		l.m.now().Format("Mon Jan _2 15:04:05 2006"))
 	tags := []string{protocol.Tagify("minion", set.id, "start")}
 	if set.truth("enable_legacy_startup_events", true) {
 		tags = append([]string{"minion_start"}, tags...)
 	}
 	for _, tag := range tags {
 		if err := l.fire(ctx, tag, text, grains); err != nil && ctx.Err() == nil {
-			l.log.Info("fire_master failed: master could not be contacted. Request timed out.", "tag", tag, "err", err)
+			l.log.Info("fire_master failed: master could not be contacted. Request timed out.",
+				"tag", tag, "err", err)
 		}
 	}
 }
@@ -263,11 +267,13 @@ func (r *receiver) receiveMessage(ctx context.Context, b []byte) {
 	l.acceptJob(ctx, s, load)
 }
 
-// heldFor bounds how long a publish under a new shared key waits for the sign-in, so that its answer is in time for a salt
-// command with the default timeout of 5 seconds. Who sets random_reauth_delay above its default of 10 seconds gets all of it.
+// heldFor bounds how long a publish under a new shared key waits for the sign-in, so that its answer is in time for a
+// salt command with the default timeout of 5 seconds. Who sets random_reauth_delay above its default of 10 seconds gets
+// all of it.
 const heldFor = 3 * time.Second
 
-// newKeys signs in again because a publish cannot be read. It gives nil when there is no use in trying the publish again.
+// newKeys signs in again because a publish cannot be read. It gives nil when there is no use in trying the publish
+// again.
 func (r *receiver) newKeys(ctx context.Context, s *session) *session {
 	l := r.l
 	now := l.m.now()
@@ -293,15 +299,17 @@ func (r *receiver) newKeys(ctx context.Context, s *session) *session {
 	return l.session()
 }
 
-// openLoad decrypts and verifies a publish. Whether it must be signed depends on sign_pub_messages and on whether this master
-// was ever seen to sign: every accepted minion knows the shared key and could forge what is not signed (CVE-2017-7893).
+// openLoad decrypts and verifies a publish. Whether it must be signed depends on sign_pub_messages and on whether this
+// master was ever seen to sign: every accepted minion knows the shared key and could forge what is not signed
+// (CVE-2017-7893).
 func (l *link) openLoad(env protocol.Envelope, s *session) (map[string]any, error) {
 	policy := l.m.settings().signPolicy()
 	if policy == signNever {
 		env.Sig = nil
 	}
 	if env.Sig != nil && !crypt.FIPS(env.SigAlgo) && l.m.settings().truth("fips_mode", false) {
-		return nil, fmt.Errorf("%w: fips_mode refuses signatures with %s; set publish_signing_algorithm: %s on the master",
+		return nil, fmt.Errorf("%w: fips_mode refuses signatures with %s; set "+
+			"publish_signing_algorithm: %s on the master",
 			protocol.ErrAlgorithm, cmp.Or(env.SigAlgo, crypt.PKCS1v15SHA1), crypt.PKCS1v15SHA224)
 	}
 	must := policy == signAlways || policy == signSeen && l.m.journal.Pinned(s.keyName)
@@ -323,7 +331,8 @@ func (l *link) acceptJob(ctx context.Context, s *session, load map[string]any) {
 	}
 	// guard: CVE-2022-22936 TestT22ReplayAfterTheTargetChanged
 	if job.HasSerial && !l.m.journal.Advance(s.aesName, job.Serial) {
-		l.log.Error("Dropping a job with an invalid serial", "jid", string(job.JID), "serial", job.Serial)
+		l.log.Error("Dropping a job with an invalid serial", "jid", string(job.JID), "serial",
+			job.Serial)
 		return
 	}
 	delete(job.Raw, "serial")
@@ -331,7 +340,8 @@ func (l *link) acceptJob(ctx context.Context, s *session, load map[string]any) {
 		l.takeJob(ctx, s, job)
 		return
 	}
-	l.m.wg.Go(func() { l.takeJob(ctx, s, job) }) // the target may need grains or pillar that are still being fetched
+	// the target may need grains or pillar that are still being fetched
+	l.m.wg.Go(func() { l.takeJob(ctx, s, job) })
 }
 
 // matchesNow tells whether a target can be decided without waiting.
@@ -346,7 +356,8 @@ func (l *link) matchesNow(tgtType string) bool {
 func (l *link) takeJob(ctx context.Context, s *session, job protocol.Job) {
 	ok, err := l.matchTarget(ctx, job.TgtType, job.Tgt, job.Delimiter)
 	if err != nil {
-		l.log.Debug("A target does not apply", "jid", string(job.JID), "type", job.TgtType, "err", err)
+		l.log.Debug("A target does not apply", "jid", string(job.JID), "type", job.TgtType, "err",
+			err)
 	}
 	if !ok {
 		return
@@ -369,21 +380,25 @@ func (l *link) takeAnnounced(ctx context.Context, s *session, job protocol.Job) 
 	}
 	l.m.wg.Go(func() {
 		defer done()
-		if !l.m.journal.Seen(string(job.JID)) { // else it was given by another master, and ended, just now
+		// else it was given by another master, and ended, just now
+		if !l.m.journal.Seen(string(job.JID)) {
 			l.fetchJob(ctx, s, job.JID)
 		}
 	})
 }
 
-// fetchJob asks for a job that was announced only. One that cannot be had counts as never heard of: the master will ask what became of it.
+// fetchJob asks for a job that was announced only. One that cannot be had counts as never heard of: the master will ask
+// what became of it.
 func (l *link) fetchJob(ctx context.Context, s *session, jid protocol.JID) {
-	v, err := l.requestReply(ctx, map[string]any{"cmd": protocol.FetchCmd, "id": l.m.ID(), "jid": string(jid)}, l.plainCall())
+	v, err := l.requestReply(ctx,
+		map[string]any{"cmd": protocol.FetchCmd, "id": l.m.ID(), "jid": string(jid)}, l.plainCall())
 	var job protocol.Job
 	if err == nil {
 		load, _ := payload.Map(v)
 		if len(load) == 0 {
 			err = errors.New("the master has none for this minion")
-		} else if job, err = protocol.ParseJob(load); err == nil && (job.JID != jid || job.Announced()) {
+		} else if job, err = protocol.ParseJob(load); err == nil &&
+			(job.JID != jid || job.Announced()) {
 			err = fmt.Errorf("the answer is job %s", job.JID)
 		}
 	}
@@ -400,9 +415,11 @@ func (l *link) fetchJob(ctx context.Context, s *session, jid protocol.JID) {
 func (l *link) beginJob(s *session, job protocol.Job) {
 	if job.User != "" {
 		// guard: CVE-2015-6918,CVE-2015-6941,CVE-2021-25284 TestT7SecretsAreNotLogged instead: l.log.Info(fmt.Sprint("Executing command ", job.Raw))
-		l.log.Info(fmt.Sprintf("User %s Executing command %v with jid %s", job.User, job.FunValue(), job.JID), "jid", string(job.JID))
+		l.log.Info(fmt.Sprintf("User %s Executing command %v with jid %s", job.User, job.FunValue(),
+			job.JID), "jid", string(job.JID))
 	} else {
-		l.log.Info(fmt.Sprintf("Executing command %v with jid %s", job.FunValue(), job.JID), "jid", string(job.JID))
+		l.log.Info(fmt.Sprintf("Executing command %v with jid %s", job.FunValue(), job.JID), "jid",
+			string(job.JID))
 	}
 	l.m.startJob(l, s.name, job)
 }

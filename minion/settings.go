@@ -21,7 +21,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// options reads single values of the configuration. A value of a wrong type counts as not set: Salt only warns about it.
+// options reads single values of the configuration. A value of a wrong type counts as not set: Salt only warns about
+// it.
 type options map[string]any
 
 func (o options) text(key, def string) string {
@@ -115,7 +116,8 @@ const (
 // settings are the options that the minion itself needs, typed. They are replaced as a whole by a reload.
 type settings struct {
 	options
-	order                *pyobj.Dict // of the keys in the values of options, by option; nil where none is known
+	// of the keys in the values of options, by option; nil where none is known
+	order                *pyobj.Dict
 	policy               *policy.Policy
 	id, pkiDir, cacheDir string
 	masterType           string
@@ -149,12 +151,14 @@ func newSettings(opts map[string]any) (*settings, error) {
 		authTimeout:   max(o.span("auth_timeout", 5, time.Second), 100*time.Millisecond),
 		authTries:     max(o.integer("auth_tries", 7), 1),
 
-		requestTimeout: max(o.span("request_channel_timeout", 60, time.Second), 100*time.Millisecond),
-		requestTries:   max(o.integer("request_channel_tries", 3), 1),
-		returnMin:      max(o.span("return_retry_timer", 5, time.Second), 100*time.Millisecond),
-		returnMax:      o.span("return_retry_timer_max", 10, time.Second),
-		returnTries:    max(o.integer("return_retry_tries", 3), 1),
-		returnAge:      o.span("min_return_age", float64(minReturnAge/time.Millisecond), time.Millisecond),
+		requestTimeout: max(o.span("request_channel_timeout", 60, time.Second),
+			100*time.Millisecond),
+		requestTries: max(o.integer("request_channel_tries", 3), 1),
+		returnMin:    max(o.span("return_retry_timer", 5, time.Second), 100*time.Millisecond),
+		returnMax:    o.span("return_retry_timer_max", 10, time.Second),
+		returnTries:  max(o.integer("return_retry_tries", 3), 1),
+		returnAge: o.span("min_return_age", float64(minReturnAge/time.Millisecond),
+			time.Millisecond),
 	}
 	if err := protocol.ValidID(s.id); err != nil {
 		return nil, fmt.Errorf("cannot use minion id: %w", err)
@@ -200,7 +204,8 @@ func (s *settings) findMasters() error {
 	case typeDisable:
 		return nil
 	case "func":
-		return errors.New("cannot use master_type func: the master must be named in the configuration")
+		return errors.New("cannot use master_type func: the master must be named in the " +
+			"configuration")
 	default:
 		return fmt.Errorf("Invalid keyword '%s' for variable 'master_type'", s.masterType)
 	}
@@ -209,7 +214,8 @@ func (s *settings) findMasters() error {
 		names = []string{"salt"}
 	}
 	if len(names) == 0 {
-		return errors.New("Master address: 'unknown address' could not be resolved. Invalid or unresolveable address. " +
+		return errors.New("Master address: 'unknown address' could not be resolved. Invalid or " +
+			"unresolveable address. " +
 			"Set 'master' value in minion config.")
 	}
 	for _, name := range names {
@@ -217,7 +223,8 @@ func (s *settings) findMasters() error {
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(s.masters, func(b master) bool { return b.host == a.host && b.port == a.port }) {
+		if !slices.ContainsFunc(s.masters,
+			func(b master) bool { return b.host == a.host && b.port == a.port }) {
 			s.masters = append(s.masters, a)
 		}
 	}
@@ -285,7 +292,8 @@ func (s *settings) parseMaster(name string) (master, error) {
 
 func (s *settings) checkPorts(a master) error {
 	if a.port < 1 || a.port > 65535 || a.publish < 0 || a.publish > 65535 {
-		return fmt.Errorf("cannot use master %q: ports %d and %d are not in 1..65535", a.name, a.port, a.publish)
+		return fmt.Errorf("cannot use master %q: ports %d and %d are not in 1..65535", a.name,
+			a.port, a.publish)
 	}
 	return nil
 }
@@ -325,8 +333,10 @@ func interfaceAddr(name string, v6 bool) string {
 // client are the transport's options for a master.
 func (s *settings) client(a master) transport.ClientOptions {
 	c := transport.ClientOptions{
-		RequestAddr: a.requestAddr(), RequestSource: s.source("source_ret_port"), PublishSource: s.source("source_publish_port"),
-		KeepAlive: transport.SaltKeepAlive(s.truth("tcp_keepalive", true), s.integer("tcp_keepalive_idle", 300),
+		RequestAddr: a.requestAddr(), RequestSource: s.source("source_ret_port"),
+		PublishSource: s.source("source_publish_port"),
+		KeepAlive: transport.SaltKeepAlive(s.truth("tcp_keepalive", true),
+			s.integer("tcp_keepalive_idle", 300),
 			s.integer("tcp_keepalive_cnt", -1), s.integer("tcp_keepalive_intvl", -1)),
 		ReconRandomize: s.truth("recon_randomize", true),
 		ID:             s.id, Filter: s.truth("zmq_filtering", false),
@@ -334,12 +344,14 @@ func (s *settings) client(a master) transport.ClientOptions {
 	if c.KeepAlive.Disabled {
 		c.Probe = -1
 	}
-	first, last := s.span("recon_default", 1000, time.Millisecond), s.span("recon_max", 10000, time.Millisecond)
+	first, last := s.span("recon_default", 1000, time.Millisecond),
+		s.span("recon_max", 10000, time.Millisecond)
 	if first != time.Second || last != 10*time.Second {
 		// Salt's own defaults mean the transport's, which come back sooner.
 		c.ReconDefault, c.ReconMax = first, last
 	}
-	if b := s.span("tcp_reconnect_backoff", 1, time.Second); s.transport == "tcp" && b != time.Second && b > 0 {
+	if b := s.span("tcp_reconnect_backoff", 1, time.Second); s.transport == "tcp" &&
+		b != time.Second && b > 0 {
 		c.ReconDefault, c.ReconMax, c.ReconRandomize = b, b, false
 	}
 	return c
@@ -355,7 +367,8 @@ const (
 )
 
 func (s *settings) signPolicy() signPolicy {
-	if t, ok := s.options["sign_pub_messages"].(string); ok && strings.EqualFold(strings.TrimSpace(t), "never") {
+	if t, ok := s.options["sign_pub_messages"].(string); ok &&
+		strings.EqualFold(strings.TrimSpace(t), "never") {
 		return signNever
 	}
 	if s.truth("sign_pub_messages", false) {

@@ -35,12 +35,13 @@ type verdicts struct {
 	unresolved                      int
 }
 
-// establishSession signs in at the first master that accepts, trying for ever. With once it is salt-call: one round, and a key that
-// waits for acceptance is an error.
+// establishSession signs in at the first master that accepts, trying for ever. With once it is salt-call: one round,
+// and a key that waits for acceptance is an error.
 func (l *link) establishSession(ctx context.Context, once bool) (*session, error) {
 	set := l.m.settings()
 	l.shuffleMasters(set)
-	retry := backoff.Backoff{Base: set.span("recon_default", 1000, time.Millisecond), Max: set.span("recon_max", 10000, time.Millisecond)}
+	retry := backoff.Backoff{Base: set.span("recon_default", 1000, time.Millisecond),
+		Max: set.span("recon_max", 10000, time.Millisecond)}
 	wait, lookups, rounds := set.acceptWait, 0, 0
 	for {
 		s, v, err := l.signinRound(ctx)
@@ -54,13 +55,16 @@ func (l *link) establishSession(ctx context.Context, once bool) (*session, error
 		if once && (v.pending > 0 || rounds >= max(1, set.integer("master_tries", 1))) {
 			return nil, l.callFailed(v)
 		}
-		if v.rejected > 0 && v.pending+v.full+v.failed == 0 && !set.truth("rejected_retry", false) && l.lastHope() {
+		if v.rejected > 0 && v.pending+v.full+v.failed == 0 &&
+			!set.truth("rejected_retry", false) && l.lastHope() {
 			return nil, l.keyRejected(ctx)
 		}
 		if v.unresolved > 0 && v.unresolved == v.failed {
 			lookups++
-			if n, limited := set.options["retry_dns_count"]; limited && n != nil && lookups > set.integer("retry_dns_count", 0) {
-				l.log.Error(fmt.Sprintf("Master address: '%s' could not be resolved. Invalid or unresolveable address. "+
+			if n, limited := set.options["retry_dns_count"]; limited && n != nil &&
+				lookups > set.integer("retry_dns_count", 0) {
+				l.log.Error(fmt.Sprintf("Master address: '%s' could not be resolved. Invalid or "+
+					"unresolveable address. "+
 					"Set 'master' value in minion config.", l.masterList()[0].name))
 				return nil, errUnresolvable
 			}
@@ -76,7 +80,8 @@ func (l *link) establishSession(ctx context.Context, once bool) (*session, error
 			pause = backoff.Random(pause*9/10, pause*11/10)
 		} else {
 			pause = retry.Next()
-			if every := set.span("retry_dns", retryDNS, time.Second); v.unresolved > 0 && v.unresolved == v.failed && every > 0 && every != retryDNS*time.Second {
+			if every := set.span("retry_dns", retryDNS, time.Second); v.unresolved > 0 &&
+				v.unresolved == v.failed && every > 0 && every != retryDNS*time.Second {
 				// Salt's own default means ours, which finds a name sooner.
 				pause = backoff.Random(every*9/10, every*11/10)
 			}
@@ -84,7 +89,8 @@ func (l *link) establishSession(ctx context.Context, once bool) (*session, error
 				pause = max(pause, backoff.Random(wait/2, wait))
 			}
 			if len(l.masterList()) > 1 {
-				l.log.Error("No master could be reached or all masters denied the minion's connection attempt.")
+				l.log.Error("No master could be reached or all masters denied the minion's " +
+					"connection attempt.")
 			}
 		}
 		if !backoff.Sleep(ctx, pause) {
@@ -113,10 +119,12 @@ func (l *link) shuffleMasters(set *settings) {
 // revokedWaitMax is the longest pause between the sign-ins of a minion that was revoked.
 const revokedWaitMax = 5 * time.Minute
 
-// signinPatience is how far the pauses between sign-ins grow where acceptance_wait_time_max does not say so. A new minion's do not, as stock's: an operator
-// is about to accept it. One that was accepted before, or whose join token did not help, was revoked: there nobody waits for it.
+// signinPatience is how far the pauses between sign-ins grow where acceptance_wait_time_max does not say so. A new
+// minion's do not, as stock's: an operator is about to accept it. One that was accepted before, or whose join token did
+// not help, was revoked: there nobody waits for it.
 func (l *link) signinPatience(v verdicts, set *settings) time.Duration {
-	if v.pending+v.rejected > 0 && (l.welcome.Load() || set.text("join_token", "")+set.text("join_token_file", "") != "") {
+	if v.pending+v.rejected > 0 &&
+		(l.welcome.Load() || set.text("join_token", "")+set.text("join_token_file", "") != "") {
 		return revokedWaitMax
 	}
 	return 0
@@ -180,8 +188,10 @@ func (l *link) countVerdict(v *verdicts, status protocol.SigninStatus) {
 	switch status {
 	case protocol.Pending:
 		v.pending++
-		l.log.Error(fmt.Sprintf("The Salt Master has cached the public key for this node, this salt minion will wait for %v "+
-			"seconds before attempting to re-authenticate", set.acceptWait.Seconds()), "accept", "salt-key -a "+set.id, "fingerprint", l.ownFinger())
+		l.log.Error(fmt.Sprintf("The Salt Master has cached the public key for this node, this "+
+			"salt minion will wait for %v "+
+			"seconds before attempting to re-authenticate", set.acceptWait.Seconds()), "accept",
+			"salt-key -a "+set.id, "fingerprint", l.ownFinger())
 		l.setState(Pending, nil)
 	case protocol.Full:
 		v.full++
@@ -190,16 +200,20 @@ func (l *link) countVerdict(v *verdicts, status protocol.SigninStatus) {
 	default:
 		v.rejected++
 		if set.truth("rejected_retry", false) {
-			l.log.Error("The Salt Master has rejected this minion's public key.\nTo repair this issue, delete the public key " +
-				"for this minion on the Salt Master.\nThe Salt Minion will attempt to re-authenicate.")
+			l.log.Error("The Salt Master has rejected this minion's public key.\nTo repair this " +
+				"issue, delete the public key " +
+				"for this minion on the Salt Master.\nThe Salt Minion will attempt to " +
+				"re-authenicate.")
 		}
 		l.setState(Rejected, nil)
 	}
 }
 
 // rejectedText is what Salt says when the master has rejected the key.
-const rejectedText = "The Salt Master has rejected this minion's public key!\nTo repair this issue, delete the public key " +
-	"for this minion on the Salt Master and restart this minion.\nOr restart the Salt Master in open mode to clean out the " +
+const rejectedText = "The Salt Master has rejected this minion's public key!\nTo repair this " +
+	"issue, delete the public key " +
+	"for this minion on the Salt Master and restart this minion.\nOr restart the Salt Master in " +
+	"open mode to clean out the " +
 	"keys. The Salt Minion will now exit."
 
 // keyRejected ends the minion, after a pause that keeps a service manager from starting it all over at once.
@@ -226,8 +240,10 @@ func (l *link) callFailed(v verdicts) error {
 		l.m.critical(rejectedText, "delete", "salt-key -d "+l.m.ID(), "fingerprint", l.ownFinger())
 		return &ExitError{Code: ExitRejected, Err: ErrRejected}
 	}
-	return &ExitError{Code: 1, Err: fmt.Errorf("%w: no master could be reached or all masters denied the minion's connection "+
-		"attempt (last: %s)", ErrNotConnected, rootCause(cmpErr(l.status().Err, errLost)))}
+	return &ExitError{Code: 1,
+		Err: fmt.Errorf("%w: no master could be reached or all masters denied the minion's "+
+			"connection "+
+			"attempt (last: %s)", ErrNotConnected, rootCause(cmpErr(l.status().Err, errLost)))}
 }
 
 func cmpErr(err, def error) error {
@@ -242,10 +258,12 @@ func (l *link) logFailure(a master, err error, masters int) {
 	var dns *net.DNSError
 	switch {
 	case errors.Is(err, protocol.ErrMasterKeyChanged):
-		l.log.Error("The master key has changed, the salt master could have been subverted, verify salt master's public key", "master", a.name, "err", err)
+		l.log.Error("The master key has changed, the salt master could have been subverted, "+
+			"verify salt master's public key", "master", a.name, "err", err)
 		l.keyRefused()
 	case errors.Is(err, protocol.ErrAlgorithm):
-		l.log.Error("This minion is using an algorithm that is not supported by its Master. Please check your minion "+
+		l.log.Error("This minion is using an algorithm that is not supported by its Master. "+
+			"Please check your minion "+
 			"configuration.", "err", err)
 	case errors.Is(err, protocol.ErrBadSignature):
 		l.m.critical("The payload signature did not validate.", "master", a.name, "err", err)
@@ -256,21 +274,28 @@ func (l *link) logFailure(a master, err error, masters int) {
 		l.log.Error("Sign-in attempt failed", "master", a.name, "err", err)
 		l.keyRefused()
 	case errors.As(err, &dns):
-		l.log.Error(fmt.Sprintf("DNS lookup or connection check of '%s' failed.", a.host), "err", err)
+		l.log.Error(fmt.Sprintf("DNS lookup or connection check of '%s' failed.", a.host), "err",
+			err)
 		if masters == 1 {
-			l.log.Error(fmt.Sprintf("Master hostname: '%s' not found or not responsive. Retrying", a.host))
+			l.log.Error(fmt.Sprintf("Master hostname: '%s' not found or not responsive. Retrying",
+				a.host))
 		}
 	case masters > 1:
-		l.log.Info(fmt.Sprintf("Master %s could not be reached, trying next master (if any)", a.name), "err", err)
+		l.log.Info(fmt.Sprintf("Master %s could not be reached, trying next master (if any)",
+			a.name), "err", err)
 	default:
-		l.log.Error(fmt.Sprintf("Error while bringing up minion. Is master at %s responding?", a.name), "err", err)
+		l.log.Error(fmt.Sprintf("Error while bringing up minion. Is master at %s responding?",
+			a.name), "err", err)
 	}
 }
 
 func (l *link) keyRefused() {
-	l.m.critical("The Salt Master server's public key did not authenticate!\nThe master may need to be updated if it is a " +
-		"version of Salt lower than 3006.12, or\nIf you are confident that you are connecting to a valid Salt Master, then " +
-		"remove the master public key and restart the Salt Minion.\nThe master public key can be found at:\n" + l.m.store.MasterPath())
+	l.m.critical("The Salt Master server's public key did not authenticate!\nThe master may need " +
+		"to be updated if it is a " +
+		"version of Salt lower than 3006.12, or\nIf you are confident that you are connecting to " +
+		"a valid Salt Master, then " +
+		"remove the master public key and restart the Salt Minion.\nThe master public key can be " +
+		"found at:\n" + l.m.store.MasterPath())
 }
 
 // signInAt connects to a master and signs in, with a new session when it accepts.
@@ -306,7 +331,8 @@ func (l *link) takeAuth(ctx context.Context) bool {
 func (l *link) giveAuth() { l.auth <- struct{}{} }
 
 // signIn asks a master auth_tries times. The caller holds the right to sign in.
-func (l *link) signIn(ctx context.Context, a master, dial transport.Requester) (protocol.SigninResult, error) {
+func (l *link) signIn(ctx context.Context, a master,
+	dial transport.Requester) (protocol.SigninResult, error) {
 	set := l.m.settings()
 	tries := set.authTries
 	if set.failover() {
@@ -321,7 +347,8 @@ func (l *link) signIn(ctx context.Context, a master, dial transport.Requester) (
 			return res, err
 		}
 		last = err
-		if errors.Is(err, transport.ErrNoReply) && !backoff.Sleep(ctx, backoff.Random(0, time.Second)) {
+		if errors.Is(err, transport.ErrNoReply) &&
+			!backoff.Sleep(ctx, backoff.Random(0, time.Second)) {
 			break // a server that closes at once would be asked without a pause
 		}
 	}
@@ -331,14 +358,18 @@ func (l *link) signIn(ctx context.Context, a master, dial transport.Requester) (
 // isRetryable tells whether the same question may get another answer.
 func isRetryable(err error) bool {
 	var exit *ExitError
-	return !errors.As(err, &exit) && !errors.Is(err, protocol.ErrBadReply) && !errors.Is(err, protocol.ErrAlgorithm)
+	return !errors.As(err, &exit) && !errors.Is(err, protocol.ErrBadReply) &&
+		!errors.Is(err, protocol.ErrAlgorithm)
 }
 
 // attemptSignin is one sign-in. Nothing is kept of a reply that fails any check.
-func (l *link) attemptSignin(ctx context.Context, a master, dial transport.Requester, timeout time.Duration) (protocol.SigninResult, error) {
+func (l *link) attemptSignin(ctx context.Context, a master, dial transport.Requester,
+	timeout time.Duration) (protocol.SigninResult, error) {
 	began := time.Now()
 	res, err := l.askSignIn(ctx, a, dial, timeout)
-	l.log.Debug("Sign-in attempt", "master", a.name, "addr", a.requestAddr(), "answer", res.Status.String(), "ms", time.Since(began).Milliseconds(), "key", keyFinger(res.MasterKey), "err", err)
+	l.log.Debug("Sign-in attempt", "master", a.name, "addr", a.requestAddr(), "answer",
+		res.Status.String(), "ms", time.Since(began).Milliseconds(), "key",
+		keyFinger(res.MasterKey), "err", err)
 	if err == nil && res.Status == protocol.Accepted {
 		err = l.trustMaster(a, res)
 	}
@@ -355,7 +386,8 @@ func keyFinger(k *crypt.PublicKey) string {
 }
 
 // askSignIn sends one sign-in request and checks the reply.
-func (l *link) askSignIn(ctx context.Context, a master, dial transport.Requester, timeout time.Duration) (protocol.SigninResult, error) {
+func (l *link) askSignIn(ctx context.Context, a master, dial transport.Requester,
+	timeout time.Duration) (protocol.SigninResult, error) {
 	sign, err := l.signinFor(ctx, a)
 	if err != nil {
 		return protocol.SigninResult{}, err
@@ -384,14 +416,18 @@ func (l *link) askSignIn(ctx context.Context, a master, dial transport.Requester
 // signinFor prepares a sign-in: which key the master must have, and how it may prove another one.
 func (l *link) signinFor(ctx context.Context, a master) (*protocol.Signin, error) {
 	set := l.m.settings()
-	s := &protocol.Signin{ID: set.id, Key: l.m.key, EncAlgo: set.encAlgo, SigAlgo: set.sigAlgo, ClearToken: l.m.token,
-		OpenMode: set.truth("open_mode", false), VerifyPubkeySign: set.truth("verify_master_pubkey_sign", false),
-		AlwaysVerifySignature: set.truth("always_verify_signature", false), JoinToken: l.joinToken(set)}
+	s := &protocol.Signin{ID: set.id, Key: l.m.key, EncAlgo: set.encAlgo, SigAlgo: set.sigAlgo,
+		ClearToken:            l.m.token,
+		OpenMode:              set.truth("open_mode", false),
+		VerifyPubkeySign:      set.truth("verify_master_pubkey_sign", false),
+		AlwaysVerifySignature: set.truth("always_verify_signature", false),
+		JoinToken:             l.joinToken(set)}
 	if set.integer("minimum_auth_version", protocol.Version) == 2 {
 		s.MinimumVersion = 2
 	}
 	var err error
-	if s.Proof, err = joinProof(set.text("join_certificate", ""), set.text("join_certificate_key", ""), set.text("join_document", "")); err != nil {
+	if s.Proof, err = joinProof(set.text("join_certificate", ""),
+		set.text("join_certificate_key", ""), set.text("join_document", "")); err != nil {
 		l.log.Warn("Proof for the master cannot be read", "err", err)
 	}
 	if s.VerifyPubkeySign {
@@ -400,7 +436,8 @@ func (l *link) signinFor(ctx context.Context, a master) (*protocol.Signin, error
 			return nil, err
 		}
 		if s.VerifyKey == nil {
-			l.log.Error(fmt.Sprintf("Verification public key %s.pub does not exist. You need to copy it from the master to "+
+			l.log.Error(fmt.Sprintf("Verification public key %s.pub does not exist. You need to "+
+				"copy it from the master to "+
 				"the minions pki directory", name))
 		}
 	}
@@ -445,12 +482,15 @@ func (l *link) trustMaster(a master, res protocol.SigninResult) error {
 			return err
 		}
 	}
-	if res.FirstContact && set.text("master_finger", "") == "" && !set.truth("verify_master_pubkey_sign", false) {
-		finger, err := crypt.FingerprintPEM([]byte(res.MasterKey.Text()), set.text("hash_type", "sha256"))
+	if res.FirstContact && set.text("master_finger", "") == "" &&
+		!set.truth("verify_master_pubkey_sign", false) {
+		finger, err := crypt.FingerprintPEM([]byte(res.MasterKey.Text()),
+			set.text("hash_type", "sha256"))
 		if err != nil {
 			return err
 		}
-		l.log.Warn("The key of the master is trusted on first use; set master_finger to be sure", "master", a.name, "fingerprint", finger)
+		l.log.Warn("The key of the master is trusted on first use; set master_finger to be sure",
+			"master", a.name, "fingerprint", finger)
 	}
 	l.mu.Lock()
 	l.known[a.requestAddr()] = knownKey{res.MasterKey}
@@ -467,9 +507,12 @@ func (l *link) checkPinned(res protocol.SigninResult) error {
 			return &ExitError{Code: 1, Err: err}
 		}
 		if !strings.EqualFold(strings.TrimSpace(finger), have) {
-			l.m.critical(fmt.Sprintf("The specified fingerprint in the master configuration file:\n%s\nDoes not match the "+
-				"authenticating master's key:\n%s\nVerify that the configured fingerprint matches the fingerprint of the correct "+
-				"master and that this minion is not subject to a man-in-the-middle attack.", finger, have))
+			l.m.critical(fmt.Sprintf("The specified fingerprint in the master configuration "+
+				"file:\n%s\nDoes not match the "+
+				"authenticating master's key:\n%s\nVerify that the configured fingerprint "+
+				"matches the fingerprint of the correct "+
+				"master and that this minion is not subject to a man-in-the-middle attack.", finger,
+				have))
 			return &ExitError{Code: ExitFinger, Err: ErrFinger}
 		}
 	}
@@ -478,8 +521,10 @@ func (l *link) checkPinned(res protocol.SigninResult) error {
 
 func (l *link) newSession(a master, dial transport.Requester, res protocol.SigninResult) *session {
 	set := l.m.settings()
-	s := &session{master: a, dial: dial, aes: res.AES, aesName: keyName(res.AES), key: res.MasterKey, port: res.PublishPort, prompt: res.PromptReturns,
-		requester: protocol.Requester{ID: set.id, Session: res.Session, Token: l.m.tok, EncAlgo: set.encAlgo, SigAlgo: set.sigAlgo,
+	s := &session{master: a, dial: dial, aes: res.AES, aesName: keyName(res.AES),
+		key: res.MasterKey, port: res.PublishPort, prompt: res.PromptReturns,
+		requester: protocol.Requester{ID: set.id, Session: res.Session, Token: l.m.tok,
+			EncAlgo: set.encAlgo, SigAlgo: set.sigAlgo,
 			Version: res.Version}}
 	sum := sha256.Sum256([]byte(res.MasterKey.Text()))
 	s.keyName = hex.EncodeToString(sum[:])

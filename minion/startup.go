@@ -39,14 +39,16 @@ func (l *link) startupStates(ctx context.Context) {
 		return
 	}
 	failure := startupFailure(fun, jid, res)
-	l.log.Error("The startup states failed", "fun", fun, "retcode", res.Retcode, "err", failure["comment"])
-	if err := (masterDoor{l}).Fire(ctx, protocol.Tagify("startup", "failed", set.id), failure); err != nil && ctx.Err() == nil {
+	l.log.Error("The startup states failed", "fun", fun, "retcode", res.Retcode, "err",
+		failure["comment"])
+	if err := (masterDoor{l}).Fire(ctx, protocol.Tagify("startup", "failed", set.id),
+		failure); err != nil && ctx.Err() == nil {
 		l.log.Warn("cannot tell the master that the startup states failed", "err", err)
 	}
 }
 
-// tellShipped names in the log the code that the master distributes and this minion does not run, so that nobody misses it in
-// silence.
+// tellShipped names in the log the code that the master distributes and this minion does not run, so that nobody misses
+// it in silence.
 func (l *link) tellShipped(ctx context.Context) {
 	files := l.files()
 	if files == nil {
@@ -101,7 +103,8 @@ func startupFailure(fun, jid string, res modules.Result) map[string]any {
 	failed := make([]any, 0, min(len(names), maxFailedStates))
 	for _, name := range names[:min(len(names), maxFailedStates)] {
 		s := states[name].(map[string]any)
-		failed = append(failed, map[string]any{"state": shorten(name), "comment": shorten(pytext.Str(s["comment"]))})
+		failed = append(failed,
+			map[string]any{"state": shorten(name), "comment": shorten(pytext.Str(s["comment"]))})
 	}
 	out["states"], out["failed"] = failed, int64(len(names))
 	out["comment"] = failed[0].(map[string]any)["comment"]

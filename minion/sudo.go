@@ -14,14 +14,17 @@ import (
 
 // viaSudo runs a function as another user: through sudo and salt-call, as option sudo_user asks
 // (salt/executors/sudo.py). The arguments are passed as a list; no shell sees them.
-func viaSudo(ctx context.Context, e *modules.Env, s *settings, fun string, args []any, kwargs map[string]any) modules.Result {
+func viaSudo(ctx context.Context, e *modules.Env, s *settings, fun string, args []any,
+	kwargs map[string]any) modules.Result {
 	user := s.text("sudo_user", "")
-	cmd := []string{"sudo", "-n", "-u", user, "--", "salt-call", "--out", "json", "--metadata", "--no-return-event"}
+	cmd := []string{"sudo", "-n", "-u", user, "--", "salt-call", "--out", "json", "--metadata",
+		"--no-return-event"}
 	if dir := s.text("config_dir", ""); dir != "" {
 		cmd = append(cmd, "-c", dir)
 	}
 	if s.policy.LimitsMasters() {
-		cmd = append(cmd, "--for-master") // a salt-call that does not know it, stock's, ends with an error
+		// a salt-call that does not know it, stock's, ends with an error
+		cmd = append(cmd, "--for-master")
 	}
 	cmd = append(cmd, "--", fun)
 	for _, a := range args {
@@ -35,7 +38,8 @@ func viaSudo(ctx context.Context, e *modules.Env, s *settings, fun string, args 
 		return failedResult(fun, err)
 	}
 	if out.ExitCode != 0 {
-		return modules.Result{Return: strings.TrimRight(string(out.Stderr), "\n"), Retcode: out.ExitCode}
+		return modules.Result{Return: strings.TrimRight(string(out.Stderr), "\n"),
+			Retcode: out.ExitCode}
 	}
 	var reply struct {
 		Local struct {
@@ -53,7 +57,8 @@ func viaSudo(ctx context.Context, e *modules.Env, s *settings, fun string, args 
 			return failedResult(fun, modules.Errorf("cannot read what salt-call printed: %v", err))
 		}
 	}
-	return modules.Result{Return: ret, Retcode: reply.Local.Retcode, Success: reply.Local.Retcode == 0, Out: reply.Local.Out}
+	return modules.Result{Return: ret, Retcode: reply.Local.Retcode,
+		Success: reply.Local.Retcode == 0, Out: reply.Local.Out}
 }
 
 // argumentText is a value as salt-call reads it back from its command line.

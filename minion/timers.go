@@ -133,7 +133,8 @@ func (m *Minion) mineUpdate(ctx context.Context) {
 			}
 			return
 		}
-		res := m.o.Registry.Run(ctx, e, modules.Request{Fun: "mine.update", JID: string(m.jids.Next(m.now()))})
+		res := m.o.Registry.Run(ctx, e,
+			modules.Request{Fun: "mine.update", JID: string(m.jids.Next(m.now()))})
 		if res.Err != nil && ctx.Err() == nil {
 			m.log.Warn("Unable to send mine data to master.", "err", res.Err)
 		}
@@ -144,8 +145,10 @@ func (m *Minion) mineUpdate(ctx context.Context) {
 }
 
 // returnInternal sends the return of something that the minion ran by itself.
-func (m *Minion) returnInternal(ctx context.Context, l *link, fun string, arg []any, res modules.Result) {
-	ret := protocol.Return{JID: protocol.JIDRequest, ID: m.ID(), Fun: fun, FunArgs: arg, Return: res.Return,
+func (m *Minion) returnInternal(ctx context.Context, l *link, fun string, arg []any,
+	res modules.Result) {
+	ret := protocol.Return{JID: protocol.JIDRequest, ID: m.ID(), Fun: fun, FunArgs: arg,
+		Return:  res.Return,
 		Retcode: int64(res.Retcode), Success: res.Success, Out: res.Out}
 	if _, err := l.requestReply(ctx, ret.Load(), l.daemonCall()); err != nil && ctx.Err() == nil {
 		m.log.Warn("Cannot return an internal job", "fun", fun, "err", err)
@@ -163,12 +166,13 @@ func (w *watcher) stop() {
 	}
 }
 
-// watch is options master_alive_interval and master_failback, and what Salt does not do: it looks after the master's name and
-// this minion's key. Being alive means a round trip.
+// watch is options master_alive_interval and master_failback, and what Salt does not do: it looks after the master's
+// name and this minion's key. Being alive means a round trip.
 func (l *link) watch(ctx context.Context) *watcher {
 	set := l.m.settings()
 	w := &watcher{name: l.watchName(ctx)}
-	w.key = repeatEvery(backoff.Random(keyCheckMin, keyCheckMax), l.m.waitedFor(func() { l.checkKey(ctx, keyCheckMin/2) }))
+	w.key = repeatEvery(backoff.Random(keyCheckMin, keyCheckMax),
+		l.m.waitedFor(func() { l.checkKey(ctx, keyCheckMin/2) }))
 	alive := set.span("master_alive_interval", 0, time.Second)
 	if alive > 0 {
 		w.alive = repeatEvery(alive, l.m.waitedFor(func() { l.checkAlive(ctx) }))

@@ -29,7 +29,8 @@ func runAudit(c *saltcli.Console, files []string) int {
 	if chain.First != "" {
 		from = chain.First
 	}
-	fmt.Fprintf(c.Out, "%d lines, %d torn, from %s to %s\n", chain.Lines, chain.Torn, from, chain.Last)
+	fmt.Fprintf(c.Out, "%d lines, %d torn, from %s to %s\n", chain.Lines, chain.Torn, from,
+		chain.Last)
 	return 0
 }
 

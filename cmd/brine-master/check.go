@@ -20,15 +20,23 @@ import (
 	"github.com/brine-salt/brine/minion/program"
 )
 
-// runCheck reports what of a master's configuration will not work: 0 is fine, 1 not fine, 2 tells that no check was possible.
+// runCheck reports what of a master's configuration will not work: 0 is fine, 1 not fine, 2 tells that no check was
+// possible.
 func runCheck(ctx context.Context, c *saltcli.Console, args []string) int {
-	parser := &optparse.Parser{Prog: "brine-master check", Usage: "%prog [options] [CONFIG_DIR]", Width: c.Width(),
-		Description: "Reports what of a master's configuration, state files and reactors will not work. Exit code 0: fine, 1: not fine, 2: no " +
+	parser := &optparse.Parser{Prog: "brine-master check", Usage: "%prog [options] [CONFIG_DIR]",
+		Width: c.Width(),
+		Description: "Reports what of a master's configuration, state files and reactors will " +
+			"not work. Exit code 0: fine, 1: not fine, 2: no " +
 			"check was possible.",
-		Options: append(saltcli.ConfigOptions(c.ConfigDir()), optparse.Option{Names: []string{"-h", "--help"}, Kind: optparse.True, Help: "Show this help."},
-			optparse.Option{Names: []string{"--out", "--output"}, Dest: "output", Help: "Print the report as text, or with \"json\" as JSON."},
-			optparse.Option{Names: []string{"--grains-file"}, Default: "", Help: "Render with the grains of this YAML file over those of the host."},
-			optparse.Option{Names: []string{"--id"}, Default: "minion", Help: "Render for this minion id."})}
+		Options: append(saltcli.ConfigOptions(c.ConfigDir()),
+			optparse.Option{Names: []string{"-h", "--help"}, Kind: optparse.True,
+				Help: "Show this help."},
+			optparse.Option{Names: []string{"--out", "--output"}, Dest: "output",
+				Help: "Print the report as text, or with \"json\" as JSON."},
+			optparse.Option{Names: []string{"--grains-file"}, Default: "",
+				Help: "Render with the grains of this YAML file over those of the host."},
+			optparse.Option{Names: []string{"--id"}, Default: "minion",
+				Help: "Render for this minion id."})}
 	v, err := parser.Parse(args)
 	if err != nil || len(v.Args) > 1 {
 		fmt.Fprint(c.Err, parser.ErrorText("one configuration directory is checked at a time"))
@@ -42,7 +50,8 @@ func runCheck(ctx context.Context, c *saltcli.Console, args []string) int {
 	if len(v.Args) == 1 {
 		dir = v.Args[0]
 	}
-	config, err := conf.LoadMasterWith(filepath.Join(dir, "master"), conf.Options{TolerateIncludes: true, ReadOnly: true, CLI: "salt-master", Getenv: c.Env})
+	config, err := conf.LoadMasterWith(filepath.Join(dir, "master"),
+		conf.Options{TolerateIncludes: true, ReadOnly: true, CLI: "salt-master", Getenv: c.Env})
 	if err == nil && len(config.Files) == 0 {
 		err = fmt.Errorf("there is no file %s", filepath.Join(dir, "master"))
 	}
@@ -57,12 +66,13 @@ func runCheck(ctx context.Context, c *saltcli.Console, args []string) int {
 	report := check.Master(config, unsupportedOptions(config), roster)
 	host := &host.Host{}
 	runners, wheel := runner.NewClient(host), runner.NewWheel(host)
-	trees, err := program.CheckRoots(ctx, config, v.String("id"), v.String("grains_file"), reactorFiles(config), func(kind, fun string) bool {
-		if kind == "wheel" {
-			return wheel.Argspec(fun) != nil
-		}
-		return runners.Argspec(fun) != nil
-	})
+	trees, err := program.CheckRoots(ctx, config, v.String("id"), v.String("grains_file"),
+		reactorFiles(config), func(kind, fun string) bool {
+			if kind == "wheel" {
+				return wheel.Argspec(fun) != nil
+			}
+			return runners.Argspec(fun) != nil
+		})
 	if err != nil {
 		fmt.Fprintf(c.Err, "cannot check: %v\n", err)
 		return 2

@@ -32,10 +32,12 @@ func openDatabase(c *conf.Config) (store.Shared, error) {
 		s, err = sqlite.Open(dsn)
 	default:
 		// It may have a password in it, so it is not shown.
-		return nil, errors.New("shared_database is none of postgres://…, mysql:user:password@tcp(host:port)/name and the path of a file")
+		return nil, errors.New("shared_database is none of postgres://…, " +
+			"mysql:user:password@tcp(host:port)/name and the path of a file")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot open shared_database: %w; does the database server run, and does it let this host and user in?", err)
+		return nil, fmt.Errorf("cannot open shared_database: %w; does the database server run, "+
+			"and does it let this host and user in?", err)
 	}
 	db, ok := s.(store.Shared)
 	if !ok {
@@ -61,9 +63,10 @@ func sharedOptions(c *conf.Config) (*master.Shared, error) {
 	return o, nil
 }
 
-// openKeys opens the minions' keys where a master with this configuration has them, for a program that is not the master. The closer
-// ends what was opened.
-func openKeys(c *conf.Config, program string) (k *keys.Store, db store.Shared, closer func() error, err error) {
+// openKeys opens the minions' keys where a master with this configuration has them, for a program that is not the
+// master. The closer ends what was opened.
+func openKeys(c *conf.Config, program string) (k *keys.Store, db store.Shared, closer func() error,
+	err error) {
 	if db, err = openDatabase(c); err != nil {
 		return nil, nil, nil, err
 	}

@@ -47,12 +47,16 @@ type demo struct {
 func demoParser(c *saltcli.Console) *optparse.Parser {
 	return &optparse.Parser{
 		Prog: "brine-master demo", Usage: "%prog [options]", Width: c.Width(),
-		Description: "Starts a master and three minions on loopback, in a temporary directory, and shows them at work.",
+		Description: "Starts a master and three minions on loopback, in a temporary directory, " +
+			"and shows them at work.",
 		Options: []optparse.Option{
-			{Names: []string{"--stay"}, Kind: optparse.True, Help: "Keep running afterwards, until Ctrl-c, for commands from another terminal."},
+			{Names: []string{"--stay"}, Kind: optparse.True,
+				Help: "Keep running afterwards, until Ctrl-c, for commands from another terminal."},
 			{Names: []string{"-l", "--log-level"}, Default: "",
-				Help: "Show the log of master and minions from this level on. Without it, it is shown when something fails."},
-			{Names: []string{"-h", "--help"}, Kind: optparse.True, Help: "show this help message and exit"},
+				Help: "Show the log of master and minions from this level on. Without it, it is " +
+					"shown when something fails."},
+			{Names: []string{"-h", "--help"}, Kind: optparse.True,
+				Help: "show this help message and exit"},
 		},
 	}
 }
@@ -71,7 +75,8 @@ func runDemo(ctx context.Context, c *saltcli.Console, args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := showMinions(ctx, c, v.String("log_level"), v.Bool("stay")); err != nil && ctx.Err() == nil {
+	if err := showMinions(ctx, c, v.String("log_level"), v.Bool("stay")); err != nil &&
+		ctx.Err() == nil {
 		fmt.Fprintf(c.Err, "The demonstration failed: %v\n", err)
 		return saltcli.ExitGeneric
 	}
@@ -103,7 +108,8 @@ func showMinions(ctx context.Context, c *saltcli.Console, level string, stay boo
 	if err != nil {
 		return fmt.Errorf("cannot make a directory for the demonstration: %w", err)
 	}
-	d := &demo{Console: c, dir: dir, log: logger.Logger(), failed: make(chan error, len(demoIDs())+1)}
+	d := &demo{Console: c, dir: dir, log: logger.Logger(),
+		failed: make(chan error, len(demoIDs())+1)}
 	run, cancel := context.WithCancel(ctx)
 	defer func() {
 		cancel()
@@ -158,11 +164,13 @@ func (d *demo) startMaster(ctx context.Context) error {
 	}
 	name, _ := userName()
 	m, err := master.New(master.Options{
-		ID: "demo_master", Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort,
-		PKIDir: filepath.Join(d.dir, "pki"), CacheDir: filepath.Join(d.dir, "cache"),
-		FileRoots: map[string][]string{"base": {files}}, FileRecv: true, PillarRoots: map[string][]string{"base": {pillar}},
-		Local: &master.Local{SockDir: filepath.Join(d.dir, "run"), User: name},
-		Log:   d.log,
+		ID: "demo_master", Interface: "127.0.0.1", PublishPort: master.AnyPort,
+		RetPort: master.AnyPort,
+		PKIDir:  filepath.Join(d.dir, "pki"), CacheDir: filepath.Join(d.dir, "cache"),
+		FileRoots: map[string][]string{"base": {files}}, FileRecv: true,
+		PillarRoots: map[string][]string{"base": {pillar}},
+		Local:       &master.Local{SockDir: filepath.Join(d.dir, "run"), User: name},
+		Log:         d.log,
 	})
 	if err != nil {
 		return err
@@ -180,9 +188,12 @@ func (d *demo) startMaster(ctx context.Context) error {
 	}
 	// The same configuration file as a stand-alone master's, for the command line tools.
 	return writeConfig(filepath.Join(d.dir, "master"), [][2]string{
-		{"interface", "127.0.0.1"}, {"publish_port", portOf(m.PublishAddr())}, {"ret_port", portOf(m.RequestAddr())}, {"user", name},
-		{"root_dir", d.dir}, {"pki_dir", filepath.Join(d.dir, "pki")}, {"cachedir", filepath.Join(d.dir, "cache")},
-		{"sock_dir", filepath.Join(d.dir, "run")}, {"log_file", filepath.Join(d.dir, "log")}, {"key_logfile", filepath.Join(d.dir, "log")},
+		{"interface", "127.0.0.1"}, {"publish_port", portOf(m.PublishAddr())},
+		{"ret_port", portOf(m.RequestAddr())}, {"user", name},
+		{"root_dir", d.dir}, {"pki_dir", filepath.Join(d.dir, "pki")},
+		{"cachedir", filepath.Join(d.dir, "cache")},
+		{"sock_dir", filepath.Join(d.dir, "run")}, {"log_file", filepath.Join(d.dir, "log")},
+		{"key_logfile", filepath.Join(d.dir, "log")},
 	})
 }
 
@@ -198,7 +209,8 @@ func (d *demo) show(ctx context.Context) error {
 		return err
 	}
 	target := filepath.Join(d.dir, "hello.txt")
-	pushed := filepath.Join(d.dir, "cache", "minions", "web1", "files", strings.TrimPrefix(target, filepath.VolumeName(target)))
+	pushed := filepath.Join(d.dir, "cache", "minions", "web1", "files",
+		strings.TrimPrefix(target, filepath.VolumeName(target)))
 	steps := []func() error{
 		func() error { return d.run(ctx, "Each minion has asked to be let in.", "salt-key", "-L") },
 		func() error { return d.run(ctx, "Accept their keys.", "salt-key", "-A", "-y") },
@@ -208,20 +220,27 @@ func (d *demo) show(ctx context.Context) error {
 			})
 		},
 		func() error { return d.run(ctx, "Who is there?", "salt", "*", "test.ping") },
-		func() error { return d.run(ctx, "What are they?", "salt", "*", "grains.item", "os", "kernel") },
 		func() error {
-			return d.run(ctx, "Run a command on some of them.", "salt", "web*", "cmd.run", "echo one && echo two")
+			return d.run(ctx, "What are they?", "salt", "*", "grains.item", "os",
+				"kernel")
 		},
 		func() error {
-			return d.run(ctx, "Send a file to a minion …", "salt", "web1", "cp.get_file", "salt://hello.txt", target)
+			return d.run(ctx, "Run a command on some of them.", "salt", "web*", "cmd.run",
+				"echo one && echo two")
+		},
+		func() error {
+			return d.run(ctx, "Send a file to a minion …", "salt", "web1", "cp.get_file",
+				"salt://hello.txt", target)
 		},
 		func() error { return d.run(ctx, "… and get it back.", "salt", "web1", "cp.push", target) },
 		func() error { return d.cat(pushed) },
 		func() error {
-			return d.run(ctx, "Apply states: a directory, a page from a template, and what follows when the page has changed.", "salt", "web1", "state.apply", "site")
+			return d.run(ctx, "Apply states: a directory, a page from a template, and what "+
+				"follows when the page has changed.", "salt", "web1", "state.apply", "site")
 		},
 		func() error {
-			return d.run(ctx, "The same for all. What is right already stays as it is.", "salt", "*", "state.apply", "site", "--state-output=terse")
+			return d.run(ctx, "The same for all. What is right already stays as it is.", "salt",
+				"*", "state.apply", "site", "--state-output=terse")
 		},
 		func() error { return d.events(ctx) },
 	}
@@ -273,8 +292,8 @@ func (d *demo) cat(path string) error {
 	return nil
 }
 
-// awaitEvent reads the news until every minion was named by an event: from the beginning, since a minion may be quicker than the
-// step before.
+// awaitEvent reads the news until every minion was named by an event: from the beginning, since a minion may be quicker
+// than the step before.
 func (d *demo) awaitEvent(ctx context.Context, what string, id func(events.Event) string) error {
 	missing := map[string]bool{}
 	for _, id := range demoIDs() {
@@ -288,7 +307,8 @@ func (d *demo) awaitEvent(ctx context.Context, what string, id func(events.Event
 		}
 		e, err := d.news.Next(ctx)
 		if err != nil {
-			return fmt.Errorf("the minions are late: waited for %s of %v: %w", what, slices.Sorted(maps.Keys(missing)), err)
+			return fmt.Errorf("the minions are late: waited for %s of %v: %w", what,
+				slices.Sorted(maps.Keys(missing)), err)
 		}
 		delete(missing, id(e))
 	}
@@ -325,9 +345,11 @@ func shorten(s string, n int) string {
 // inviteUser says how to go on from another terminal.
 func (d *demo) inviteUser() {
 	self, err := os.Executable()
-	if err != nil || slices.Contains(strings.Split(filepath.ToSlash(self), "/"), "exe") { // go run's temporary program
+	// go run's temporary program
+	if err != nil || slices.Contains(strings.Split(filepath.ToSlash(self), "/"), "exe") {
 		self = "go run ./cmd/brine-master"
 	}
-	fmt.Fprintf(d.Out, "\nStill running, until Ctrl-c. From another terminal:\n\n    %s salt -c %s '*' test.ping\n\nor, with stock Salt installed:\n\n"+
+	fmt.Fprintf(d.Out, "\nStill running, until Ctrl-c. From another terminal:\n\n    %s salt -c "+
+		"%s '*' test.ping\n\nor, with stock Salt installed:\n\n"+
 		"    salt -c %s '*' test.ping\n", self, d.dir, d.dir)
 }

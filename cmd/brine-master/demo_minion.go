@@ -32,8 +32,10 @@ func (d *demo) startMinion(ctx context.Context, id string) error {
 	}
 	path := filepath.Join(home, "minion")
 	if err := writeConfig(path, [][2]string{
-		{"id", id}, {"root_dir", home}, {"master", "127.0.0.1"}, {"acceptance_wait_time", "1"}, {"random_reauth_delay", "1"},
-		{"master_port", portOf(d.master.RequestAddr())}, {"publish_port", portOf(d.master.PublishAddr())},
+		{"id", id}, {"root_dir", home}, {"master", "127.0.0.1"}, {"acceptance_wait_time", "1"},
+		{"random_reauth_delay", "1"},
+		{"master_port", portOf(d.master.RequestAddr())},
+		{"publish_port", portOf(d.master.PublishAddr())},
 	}); err != nil {
 		return err
 	}
@@ -56,12 +58,16 @@ func newMinion(path string, log *slog.Logger) (*minion.Minion, error) {
 		return nil, err
 	}
 	return minion.New(minion.Options{
-		Opts: c.Opts, Log: log, Dialers: map[string]transport.Dialer{"zeromq": zeromq.New()}, Version: version.Brine(),
+		Opts: c.Opts, Log: log, Dialers: map[string]transport.Dialer{"zeromq": zeromq.New()},
+		Version: version.Brine(),
 		Grains: func(ctx context.Context, opts map[string]any) map[string]any {
-			return grains.Gather(ctx, grains.Options{Opts: opts, Log: log, SaltVersion: version.Salt, Version: version.Brine()})
+			return grains.Gather(ctx,
+				grains.Options{Opts: opts, Log: log, SaltVersion: version.Salt,
+					Version: version.Brine()})
 		},
 		Files: func(opts map[string]any, request minion.FileRequest) modules.Files {
-			return fileclient.New(fileclient.Options{Request: request, CacheDir: c.String("cachedir"), HashType: c.String("hash_type"), Log: log})
+			return fileclient.New(fileclient.Options{Request: request,
+				CacheDir: c.String("cachedir"), HashType: c.String("hash_type"), Log: log})
 		},
 		Runner: &runcmd.Runner{}, Templates: render.Render, Others: stateFunctions,
 	})

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// siteStates are the states of the demonstration. They stay below each minion's own directory, and need no rights: the package is one that
-// is there already, the service one that runs, or on a host without any, one that does not.
+// siteStates are the states of the demonstration. They stay below each minion's own directory, and need no rights: the
+// package is one that is there already, the service one that runs, or on a host without any, one that does not.
 const siteStates = `{% set site = opts['root_dir'] ~ '/site' %}
 site directory:
   file.directory:
@@ -54,9 +54,11 @@ const sitePillar = `site:
 // writeTrees writes the states and the pillar below the directories of the master.
 func writeTrees(files, pillar string) error {
 	for name, text := range map[string]string{
-		filepath.Join(files, "hello.txt"): "Hello from the master's file server.\n", filepath.Join(files, "site", "init.sls"): siteStates,
-		filepath.Join(files, "site", "index.html"): siteTemplate, filepath.Join(pillar, "top.sls"): "base: {'*': [site]}\n",
-		filepath.Join(pillar, "site.sls"): sitePillar,
+		filepath.Join(files, "hello.txt"):          "Hello from the master's file server.\n",
+		filepath.Join(files, "site", "init.sls"):   siteStates,
+		filepath.Join(files, "site", "index.html"): siteTemplate,
+		filepath.Join(pillar, "top.sls"):           "base: {'*': [site]}\n",
+		filepath.Join(pillar, "site.sls"):          sitePillar,
 	} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return fmt.Errorf("cannot write the demonstration's files: %w", err)

@@ -22,7 +22,8 @@ func newClient(p *saltcli.Program) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return localmaster.Connect(p.Conf, localmaster.Way{Dialer: dialer, Options: options}, p.Env, p.Log)
+	return localmaster.Connect(p.Conf, localmaster.Way{Dialer: dialer, Options: options}, p.Env,
+		p.Log)
 }
 
 // dialerFor is the transport of a master's configuration.
@@ -72,7 +73,8 @@ func (s *saltCmd) resolve() error {
 		}
 		name := tgt
 		for word := range strings.FieldsSeq(tgt) {
-			if group, ok := strings.CutPrefix(word, "N@"); ok && s.cmd.TgtType == target.TypeCompound {
+			if group, ok := strings.CutPrefix(word, "N@"); ok &&
+				s.cmd.TgtType == target.TypeCompound {
 				if _, known := groups[group]; !known {
 					name = group
 					break
@@ -81,7 +83,8 @@ func (s *saltCmd) resolve() error {
 		}
 		if _, known := groups[name]; known {
 			// Stock logs that the group is illegal, and sends the job to an expression that no minion matches.
-			s.Log.Error(fmt.Sprintf("Failed nodegroup expansion: illegal nested nodegroup \"%s\"", name))
+			s.Log.Error(fmt.Sprintf("Failed nodegroup expansion: illegal nested nodegroup \"%s\"",
+				name))
 			s.cmd.Tgt, s.cmd.TgtType = "", target.TypeGlob
 			return nil
 		}

@@ -10,16 +10,19 @@ import (
 	"github.com/brine-salt/brine/master/fileserver/gitfs"
 )
 
-// fileBackends are the sources of files that fileserver_backend names, in its order. The second is the one of git repositories, nil
-// without. changed is called when one of these brought something; nil is nobody.
-func fileBackends(c *conf.Config, log *slog.Logger, changed func()) ([]fileserver.Backend, *gitfs.FS, error) {
+// fileBackends are the sources of files that fileserver_backend names, in its order. The second is the one of git
+// repositories, nil without. changed is called when one of these brought something; nil is nobody.
+func fileBackends(c *conf.Config, log *slog.Logger, changed func()) ([]fileserver.Backend,
+	*gitfs.FS, error) {
 	var list []fileserver.Backend
 	var repos *gitfs.FS
 	for _, name := range c.Strings("fileserver_backend") {
 		switch name {
 		case "roots", "file":
-			list = append(list, fileserver.NewRoots(fileserver.RootsOptions{Roots: roots(c, "file_roots"),
-				FollowSymlinks: c.Bool("fileserver_followsymlinks"), IgnoreSymlinks: c.Bool("fileserver_ignoresymlinks")}))
+			list = append(list, fileserver.NewRoots(fileserver.RootsOptions{Roots: roots(c,
+				"file_roots"),
+				FollowSymlinks: c.Bool("fileserver_followsymlinks"),
+				IgnoreSymlinks: c.Bool("fileserver_ignoresymlinks")}))
 		case "git", "gitfs":
 			if repos != nil {
 				continue
@@ -39,7 +42,8 @@ func fileBackends(c *conf.Config, log *slog.Logger, changed func()) ([]fileserve
 	return list, repos, nil
 }
 
-// listCache is fileserver_list_cache_time in the form of the file server's options, which keep listings for 20 s by themselves.
+// listCache is fileserver_list_cache_time in the form of the file server's options, which keep listings for 20 s by
+// themselves.
 func listCache(c *conf.Config) time.Duration {
 	if _, ok := c.Opts["fileserver_list_cache_time"]; !ok {
 		return 0

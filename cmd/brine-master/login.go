@@ -11,8 +11,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// tokenOrLogin are the fields of a request of a user who logs in (--auth, --username, --password). nil means that the command
-// line has none.
+// tokenOrLogin are the fields of a request of a user who logs in (--auth, --username, --password). nil means that the
+// command line has none.
 func tokenOrLogin(p *saltcli.Program) (map[string]any, error) {
 	v := p.Values
 	auth := v.String("eauth")
@@ -22,7 +22,8 @@ func tokenOrLogin(p *saltcli.Program) (map[string]any, error) {
 	if v.String("username") == "" || v.Get("password") == nil {
 		return nil, errors.New("external authentication needs --username and --password")
 	}
-	return map[string]any{"eauth": auth, "username": v.String("username"), "password": v.String("password")}, nil
+	return map[string]any{"eauth": auth, "username": v.String("username"),
+		"password": v.String("password")}, nil
 }
 
 // login is credentials after --make-token: the token that the master gave for them.
@@ -36,7 +37,8 @@ func login(ctx context.Context, p *saltcli.Program, cl *client.Client) (map[stri
 }
 
 // loginFailed is the message for a log-in that the master refused.
-const loginFailed = "the master refused the log-in: name, password or token are wrong, or external_auth of the master has no such method " +
+const loginFailed = "the master refused the log-in: name, password or token are wrong, or " +
+	"external_auth of the master has no such method " +
 	"or user, or does not allow the function"
 
 // refusedLogin tells whether the master answered, and refused.
@@ -56,7 +58,8 @@ var _ keyStore = remoteKeys{}
 
 // call runs a wheel function.
 func (r remoteKeys) call(fun string, kwargs map[string]any) (any, error) {
-	data, err := r.client.Call(r.ctx, client.FunctionCall{Kind: "wheel", Fun: fun, Kwargs: kwargs, Login: r.login})
+	data, err := r.client.Call(r.ctx,
+		client.FunctionCall{Kind: "wheel", Fun: fun, Kwargs: kwargs, Login: r.login})
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +110,8 @@ func (r remoteKeys) Accept(id string, rejected, denied bool) error {
 	} else if denied {
 		from = keys.Denied
 	}
-	return r.change("key.accept_dict", id, from, map[string]any{"include_rejected": rejected, "include_denied": denied})
+	return r.change("key.accept_dict", id, from,
+		map[string]any{"include_rejected": rejected, "include_denied": denied})
 }
 
 // Reject implements keyStore.
@@ -118,7 +122,8 @@ func (r remoteKeys) Reject(id string, accepted, denied bool) error {
 	} else if denied {
 		from = keys.Denied
 	}
-	return r.change("key.reject_dict", id, from, map[string]any{"include_accepted": accepted, "include_denied": denied})
+	return r.change("key.reject_dict", id, from,
+		map[string]any{"include_accepted": accepted, "include_denied": denied})
 }
 
 // DeleteState implements keyStore. The master forgets what it knows of the minion as well.

@@ -28,36 +28,59 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 	blacklist := &conf.Config{Opts: c.Map("publisher_acl_blacklist")}
 	o := master.Options{
 		ID: c.String("id"), Log: log,
-		Interface: c.String("interface"), PublishPort: c.Int("publish_port"), RetPort: c.Int("ret_port"), Filter: c.Bool("zmq_filtering"), Isolate: c.Bool("isolate_minions"), Advertise: c.Strings("advertise"), AdvertiseTransport: c.String("transport"),
-		KeepEvents: c.Strings("keep_events"),
-		PKIDir:     c.String("pki_dir"), CacheDir: c.String("cachedir"), KeySize: c.Int("keysize"),
-		SignPubkey: c.Bool("master_sign_pubkey"), UsePubkeySignature: c.Bool("master_use_pubkey_signature"),
-		SignKeyName: c.String("master_sign_key_name"), PubkeySignature: c.String("master_pubkey_signature"),
+		Interface: c.String("interface"), PublishPort: c.Int("publish_port"),
+		RetPort: c.Int("ret_port"), Filter: c.Bool("zmq_filtering"),
+		Isolate: c.Bool("isolate_minions"), Advertise: c.Strings("advertise"),
+		AdvertiseTransport: c.String("transport"),
+		KeepEvents:         c.Strings("keep_events"),
+		PKIDir:             c.String("pki_dir"), CacheDir: c.String("cachedir"),
+		KeySize:            c.Int("keysize"),
+		SignPubkey:         c.Bool("master_sign_pubkey"),
+		UsePubkeySignature: c.Bool("master_use_pubkey_signature"),
+		SignKeyName:        c.String("master_sign_key_name"),
+		PubkeySignature:    c.String("master_pubkey_signature"),
 		Keys: keys.Policy{
 			AutoAccept: c.Bool("auto_accept"), OpenMode: c.Bool("open_mode"),
 			AutosignFile: c.String("autosign_file"), AutorejectFile: c.String("autoreject_file"),
-			AutosignGrainsDir: c.String("autosign_grains_dir"), AutosignTimeout: c.Duration("autosign_timeout", time.Minute),
+			AutosignGrainsDir:   c.String("autosign_grains_dir"),
+			AutosignTimeout:     c.Duration("autosign_timeout", time.Minute),
 			PermissivePKIAccess: c.Bool("permissive_pki_access"), Log: log,
 		},
-		MaxMinions: c.Int("max_minions"), KeepAESOnDelete: !c.Bool("rotate_aes_key"), PingOnRotate: c.Bool("ping_on_rotate"),
-		PublishSession: c.Duration("publish_session", time.Second), RequestTTL: c.Duration("request_server_ttl", time.Second),
-		MinimumVersion: minimumVersion(c, log), FIPS: c.Bool("fips_mode"), UniqueJID: c.Bool("unique_jid"),
-		KeepJobs: c.Duration("keep_jobs_seconds", time.Second), MaxJobs: c.Int("max_jobs"), MaxBytes: unboundedInt(c, "max_jobs_size"),
+		MaxMinions: c.Int("max_minions"), KeepAESOnDelete: !c.Bool("rotate_aes_key"),
+		PingOnRotate:   c.Bool("ping_on_rotate"),
+		PublishSession: c.Duration("publish_session", time.Second),
+		RequestTTL:     c.Duration("request_server_ttl", time.Second),
+		MinimumVersion: minimumVersion(c, log), FIPS: c.Bool("fips_mode"),
+		UniqueJID: c.Bool("unique_jid"),
+		KeepJobs:  c.Duration("keep_jobs_seconds", time.Second), MaxJobs: c.Int("max_jobs"),
+		MaxBytes:      unboundedInt(c, "max_jobs_size"),
 		MaxUnordered:  unboundedInt(c, "max_unordered_size"),
 		MaxUnfinished: c.Int("max_unfinished"),
-		OrderLimits: content.Limits{Files: c.Int("max_order_files"), Bytes: int64(c.Int("max_order_size")) << 20,
-			Pillar: int64(c.Int("max_order_pillar")) << 10, Total: int64(c.Int("max_orders_size")) << 20},
-		FileIgnoreRegex: c.Strings("file_ignore_regex"), FileIgnoreGlob: c.Strings("file_ignore_glob"),
-		HashType: c.String("hash_type"), FileListCache: listCache(c), FileBufferSize: c.Int("file_buffer_size"),
-		FileRecv: c.Bool("file_recv"), FileRecvMaxSize: int64(c.Int("file_recv_max_size")) << 20,
-		Nodegroups: c.Map("nodegroups"),
-		Peer:       peerRules(c), PeerRun: ruleLists(c, "peer_run"), MineGet: ruleLists(c, "mine_get"),
-		NoKeyRevoke: !c.Bool("allow_minion_key_revoke"), NoMinionDataCache: !c.Bool("minion_data_cache"),
-		SigningAlgorithm: c.String("publish_signing_algorithm"),
-		Timeout:          c.Duration("timeout", time.Second), GatherTimeout: c.Duration("gather_job_timeout", time.Second),
-		LoopInterval: c.Duration("loop_interval", time.Second), PresenceEvents: c.Bool("presence_events"), NoAuthEvents: !c.Bool("auth_events"),
+		OrderLimits: content.Limits{Files: c.Int("max_order_files"),
+			Bytes:  int64(c.Int("max_order_size")) << 20,
+			Pillar: int64(c.Int("max_order_pillar")) << 10,
+			Total:  int64(c.Int("max_orders_size")) << 20},
+		FileIgnoreRegex: c.Strings("file_ignore_regex"),
+		FileIgnoreGlob:  c.Strings("file_ignore_glob"),
+		HashType:        c.String("hash_type"), FileListCache: listCache(c),
+		FileBufferSize:  c.Int("file_buffer_size"),
+		FileRecv:        c.Bool("file_recv"),
+		FileRecvMaxSize: int64(c.Int("file_recv_max_size")) << 20,
+		Nodegroups:      c.Map("nodegroups"),
+		Peer:            peerRules(c), PeerRun: ruleLists(c, "peer_run"),
+		MineGet:           ruleLists(c, "mine_get"),
+		NoKeyRevoke:       !c.Bool("allow_minion_key_revoke"),
+		NoMinionDataCache: !c.Bool("minion_data_cache"),
+		SigningAlgorithm:  c.String("publish_signing_algorithm"),
+		Timeout:           c.Duration("timeout", time.Second),
+		GatherTimeout:     c.Duration("gather_job_timeout", time.Second),
+		LoopInterval:      c.Duration("loop_interval", time.Second),
+		PresenceEvents:    c.Bool("presence_events"), NoAuthEvents: !c.Bool("auth_events"),
 		MasterOpts: minionVisible(c),
-		Local: &master.Local{SockDir: c.String("sock_dir"), Events: localmaster.EventSockets(c, ""), WriteBuffer: max(0, c.Int("ipc_write_buffer")), User: c.String("user"), ACL: publisherACL(c), SudoACL: c.Bool("sudo_acl"), AnyHost: c.Bool("allow_remote_clients"),
+		Local: &master.Local{SockDir: c.String("sock_dir"), Events: localmaster.EventSockets(c, ""),
+			WriteBuffer: max(0, c.Int("ipc_write_buffer")), User: c.String("user"),
+			ACL: publisherACL(c), SudoACL: c.Bool("sudo_acl"),
+			AnyHost:     c.Bool("allow_remote_clients"),
 			DeniedUsers: blacklist.Strings("users"), DeniedFunctions: blacklist.Strings("modules"),
 			NoJobCache: !c.Bool("job_cache")},
 	}
@@ -149,8 +172,8 @@ func roots(c *conf.Config, name string) map[string][]string {
 	return out
 }
 
-// ruleLists reads an option like peer_run: patterns of minions and lists of patterns of functions. Absent it is nil, which is not
-// the same as empty for mine_get.
+// ruleLists reads an option like peer_run: patterns of minions and lists of patterns of functions. Absent it is nil,
+// which is not the same as empty for mine_get.
 func ruleLists(c *conf.Config, name string) map[string][]string {
 	if len(c.Map(name)) == 0 {
 		return nil
@@ -196,8 +219,10 @@ func unboundedInt(c *conf.Config, name string) int64 {
 // minionVisible are the options that minions ask the master for (_master_opts).
 func minionVisible(c *conf.Config) map[string]any {
 	out := map[string]any{}
-	for _, name := range []string{"renderer", "failhard", "state_top", "state_top_saltenv", "state_auto_order", "state_events",
-		"state_aggregate", "jinja_env", "jinja_sls_env", "jinja_lstrip_blocks", "jinja_trim_blocks", "top_file_merging_strategy",
+	for _, name := range []string{"renderer", "failhard", "state_top", "state_top_saltenv",
+		"state_auto_order", "state_events",
+		"state_aggregate", "jinja_env", "jinja_sls_env", "jinja_lstrip_blocks", "jinja_trim_blocks",
+		"top_file_merging_strategy",
 		"env_order", "default_top"} {
 		if v, ok := c.Opts[name]; ok {
 			out[name] = v
@@ -213,7 +238,8 @@ func unsupportedOptions(c *conf.Config) []string {
 	for _, name := range []string{"engines", "order_masters", "syndic_master", "cluster_id",
 		"ext_job_cache", "event_return", "token_driver", "schedule",
 		"minionfs_whitelist", "signing_key_pass", "key_cache", "ext_processes"} {
-		if v, ok := c.Opts[name]; ok && conf.Truth(v) && pytext.Repr(v) != pytext.Repr(defaults[name]) {
+		if v, ok := c.Opts[name]; ok && conf.Truth(v) &&
+			pytext.Repr(v) != pytext.Repr(defaults[name]) {
 			out = append(out, name)
 		}
 	}

@@ -29,8 +29,8 @@ import (
 	"github.com/brine-salt/brine/states/render"
 )
 
-// masterMinion runs execution functions on the master's host, as stock's MasterMinion does for runners: with the master's options,
-// this host's grains, no pillar of its own, and the files of file_roots.
+// masterMinion runs execution functions on the master's host, as stock's MasterMinion does for runners: with the
+// master's options, this host's grains, no pillar of its own, and the files of file_roots.
 type masterMinion struct {
 	conf *conf.Config
 	log  *slog.Logger
@@ -43,10 +43,13 @@ type masterMinion struct {
 }
 
 // newMasterMinion gives a host the functions that orchestration needs. It does nothing before one of them is called.
-func newMasterMinion(h *host.Host, c *conf.Config, pillars *pillar.Roots, log *slog.Logger) *masterMinion {
+func newMasterMinion(h *host.Host, c *conf.Config, pillars *pillar.Roots,
+	log *slog.Logger) *masterMinion {
 	m := &masterMinion{conf: c, log: log, host: h, pillars: pillars}
 	m.grains = sync.OnceValue(func() map[string]any {
-		return grains.Gather(context.Background(), grains.Options{Opts: m.options(nil), Log: log, SaltVersion: version.Salt, Version: version.Brine()})
+		return grains.Gather(context.Background(),
+			grains.Options{Opts: m.options(nil), Log: log, SaltVersion: version.Salt,
+				Version: version.Brine()})
 	})
 	m.registry = modules.Default
 	h.Exec = m.exec
@@ -68,8 +71,10 @@ func newMasterMinion(h *host.Host, c *conf.Config, pillars *pillar.Roots, log *s
 
 func (m *masterMinion) options(grains map[string]any) map[string]any {
 	opts := shownOptions(m.conf)
-	maps.Copy(opts, map[string]any{"file_client": "local", "__role": "master", "grains": grains, "pillar": map[string]any{}})
-	for k, v := range map[string]any{"test": false, "features": map[string]any{}, "saltenv": nil, "pillarenv": nil} {
+	maps.Copy(opts, map[string]any{"file_client": "local", "__role": "master", "grains": grains,
+		"pillar": map[string]any{}})
+	for k, v := range map[string]any{"test": false, "features": map[string]any{}, "saltenv": nil,
+		"pillarenv": nil} {
 		if _, ok := opts[k]; !ok {
 			opts[k] = v
 		}
@@ -93,14 +98,23 @@ func (m *masterMinion) env() *modules.Env {
 	data := m.grains()
 	opts := m.options(data)
 	agent := &masterAgent{host: m.host}
-	env := &modules.Env{ID: m.host.ID, Log: m.log, Runner: &runcmd.Runner{}, Files: localFiles(m.conf, m.log), Templates: render.Render,
+	env := &modules.Env{ID: m.host.ID, Log: m.log, Runner: &runcmd.Runner{},
+		Files: localFiles(m.conf, m.log), Templates: render.Render,
 		Opts: func() map[string]any { return opts }, Grains: func() map[string]any { return data },
-		Pillar: func() map[string]any { return pyobj.PlainMap(agent.pillar()) }, OrderedPillar: agent.pillar, Others: stateFunctions,
-		Listen: m.host.Listen, Agent: agent, MasterHost: runner.Here(m.host, runner.NewClient(m.host), runner.NewWheel(m.host))}
-	env.FreshPillar = func(ctx context.Context, saltenv, pillarenv string, override *pyobj.Dict) (*pyobj.Dict, error) {
-		return m.pillars.Compile(ctx, pillar.Request{ID: m.host.ID, Grains: data, Saltenv: saltenv, Pillarenv: pillarenv, Override: overrideOf(override)})
+		Pillar:        func() map[string]any { return pyobj.PlainMap(agent.pillar()) },
+		OrderedPillar: agent.pillar, Others: stateFunctions,
+		Listen: m.host.Listen, Agent: agent,
+		MasterHost: runner.Here(m.host, runner.NewClient(m.host), runner.NewWheel(m.host))}
+	env.FreshPillar = func(ctx context.Context, saltenv, pillarenv string,
+		override *pyobj.Dict) (*pyobj.Dict, error) {
+		return m.pillars.Compile(ctx,
+			pillar.Request{ID: m.host.ID, Grains: data, Saltenv: saltenv, Pillarenv: pillarenv,
+				Override: overrideOf(override)})
 	}
-	agent.compile = func(ctx context.Context) (*pyobj.Dict, error) { return env.FreshPillar(ctx, "", "", nil) }
+	agent.compile = func(ctx context.Context) (*pyobj.Dict,
+		error) {
+		return env.FreshPillar(ctx, "", "", nil)
+	}
 	return env
 }
 
@@ -130,8 +144,8 @@ func (s stream) Next(ctx context.Context) (string, map[string]any, error) {
 
 func (s stream) Close() error { return s.client.Close() }
 
-// masterAgent is what functions on the master have in place of a running minion: no jobs, the master's bus, and a pillar once
-// states have asked for one.
+// masterAgent is what functions on the master have in place of a running minion: no jobs, the master's bus, and a
+// pillar once states have asked for one.
 type masterAgent struct {
 	host    *host.Host
 	compile func(ctx context.Context) (*pyobj.Dict, error)

@@ -11,13 +11,18 @@ func keyParser(c *saltcli.Console) *optparse.Parser {
 	options = append(options, saltcli.UserOption("salt-key"), saltcli.HardCrashOption())
 	options = append(options, []optparse.Option{
 		{Names: []string{"-q", "--quiet"}, Kind: optparse.True, Help: "Suppress output."},
-		{Names: []string{"-y", "--yes"}, Kind: optparse.True, Help: `Answer "Yes" to all questions presented. Default: %default.`},
+		{Names: []string{"-y", "--yes"}, Kind: optparse.True,
+			Help: `Answer "Yes" to all questions presented. Default: %default.`},
 		{Names: []string{"--rotate-aes-key"}, Default: true,
-			Help: "Setting this to False prevents the master from refreshing the key session when keys are deleted or " +
-				"rejected, this lowers the security of the key deletion/rejection operation. Default: %default."},
+			Help: "Setting this to False prevents the master from refreshing the key session " +
+				"when keys are deleted or " +
+				"rejected, this lowers the security of the key deletion/rejection operation. " +
+				"Default: %default."},
 		{Names: []string{"--preserve-minions"}, Default: false,
-			Help: "Setting this to True prevents the master from deleting the minion cache when keys are deleted, this may " +
-				"have security implications if compromised minions auth with a previous deleted minion ID. Default: %default."},
+			Help: "Setting this to True prevents the master from deleting the minion cache when " +
+				"keys are deleted, this may " +
+				"have security implications if compromised minions auth with a previous deleted " +
+				"minion ID. Default: %default."},
 	}...)
 	return &optparse.Parser{
 		Prog:        "salt-key",
@@ -31,7 +36,8 @@ func keyParser(c *saltcli.Console) *optparse.Parser {
 			saltcli.OutputGroup("salt-key"),
 			{Title: "Actions", Options: keyActions()},
 			{Title: "Key Generation Options", Options: keyGeneration()},
-			saltcli.LoggingGroup(saltcli.Logging{Level: "warning", File: "/var/log/salt/key", FileDest: "key_logfile"}),
+			saltcli.LoggingGroup(saltcli.Logging{Level: "warning", File: "/var/log/salt/key",
+				FileDest: "key_logfile"}),
 		},
 	}
 }
@@ -43,18 +49,26 @@ func keyActions() []optparse.Option {
 	flag := func(help string, names ...string) optparse.Option {
 		return optparse.Option{Names: names, Kind: optparse.True, Help: help}
 	}
-	list := text("-l", "--list", "List the public keys. The args 'pre', 'un', and 'unaccepted' will list unaccepted/unsigned "+
-		"keys. 'acc' or 'accepted' will list accepted/signed keys. 'rej' or 'rejected' will list rejected keys. 'den' or "+
-		"'denied' will list denied keys. Finally, 'all' will list all keys.")
+	list := text("-l", "--list",
+		"List the public keys. The args 'pre', 'un', and 'unaccepted' will list "+
+			"unaccepted/unsigned "+
+			"keys. 'acc' or 'accepted' will list accepted/signed keys. 'rej' or 'rejected' will "+
+			"list "+
+			"rejected keys. 'den' or "+
+			"'denied' will list denied keys. Finally, 'all' will list all keys.")
 	list.Metavar = "ARG"
 	return []optparse.Option{
 		list,
 		flag(`List all public keys. Deprecated: use "--list all".`, "-L", "--list-all"),
-		text("-a", "--accept", "Accept the specified public key (use --include-rejected and --include-denied to match rejected "+
-			"and denied keys in addition to pending keys). Globs are supported."),
+		text("-a", "--accept",
+			"Accept the specified public key (use --include-rejected and --include-denied to "+
+				"match rejected "+
+				"and denied keys in addition to pending keys). Globs are supported."),
 		flag("Accept all pending keys.", "-A", "--accept-all"),
-		text("-r", "--reject", "Reject the specified public key. Use --include-accepted and --include-denied to match accepted "+
-			"and denied keys in addition to pending keys. Globs are supported."),
+		text("-r", "--reject",
+			"Reject the specified public key. Use --include-accepted and --include-denied to "+
+				"match accepted "+
+				"and denied keys in addition to pending keys. Globs are supported."),
 		flag("Reject all pending keys.", "-R", "--reject-all"),
 		flag(`Include rejected/accepted keys when accepting/rejecting. Deprecated: use "--include-rejected" and `+
 			`"--include-accepted".`, "--include-all"),
@@ -72,19 +86,27 @@ func keyActions() []optparse.Option {
 
 func keyGeneration() []optparse.Option {
 	return []optparse.Option{
-		{Names: []string{"--gen-keys"}, Default: "", Help: "Set a name to generate a keypair for use with salt."},
+		{Names: []string{"--gen-keys"}, Default: "",
+			Help: "Set a name to generate a keypair for use with salt."},
 		{Names: []string{"--gen-keys-dir"}, Default: ".",
 			Help: `Set the directory to save the generated keypair, only works with "--gen-keys" option. Default: '%default'.`},
 		{Names: []string{"--keysize"}, Kind: optparse.Int, Default: int64(2048),
 			Help: `Set the keysize for the generated key, only works with the "--gen-keys" option, the key size must be 2048 ` +
 				"or higher, otherwise it will be rounded up to 2048. Default: %default."},
 		{Names: []string{"--gen-signature"}, Kind: optparse.True,
-			Help: "Create a signature file of the masters public-key named master_pubkey_signature. The signature can be send " +
-				"to a minion in the masters auth-reply and enables the minion to verify the masters public-key " +
-				"cryptographically. This requires a new signing-key-pair which can be auto-created with the --auto-create parameter."},
-		{Names: []string{"--priv"}, Default: "", Help: "The private-key file to create a signature with."},
-		{Names: []string{"--signature-path"}, Default: "", Help: "The path where the signature file should be written."},
-		{Names: []string{"--pub"}, Default: "", Help: "The public-key file to create a signature for."},
-		{Names: []string{"--auto-create"}, Kind: optparse.True, Help: "Auto-create a signing key-pair if it does not yet exist."},
+			Help: "Create a signature file of the masters public-key named " +
+				"master_pubkey_signature. The signature can be send " +
+				"to a minion in the masters auth-reply and enables the minion to verify the " +
+				"masters public-key " +
+				"cryptographically. This requires a new signing-key-pair which can be " +
+				"auto-created with the --auto-create parameter."},
+		{Names: []string{"--priv"}, Default: "",
+			Help: "The private-key file to create a signature with."},
+		{Names: []string{"--signature-path"}, Default: "",
+			Help: "The path where the signature file should be written."},
+		{Names: []string{"--pub"}, Default: "",
+			Help: "The public-key file to create a signature for."},
+		{Names: []string{"--auto-create"}, Kind: optparse.True,
+			Help: "Auto-create a signing key-pair if it does not yet exist."},
 	}
 }

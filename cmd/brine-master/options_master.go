@@ -19,7 +19,8 @@ func masterParser(c *saltcli.Console) *optparse.Parser {
 		Width:       c.Width(),
 		Options:     options,
 		Groups: []optparse.Group{
-			saltcli.LoggingGroup(saltcli.Logging{Short: true, Level: "warning", File: "/var/log/salt/master"}),
+			saltcli.LoggingGroup(saltcli.Logging{Short: true, Level: "warning",
+				File: "/var/log/salt/master"}),
 		},
 	}
 }

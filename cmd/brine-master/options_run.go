@@ -10,24 +10,30 @@ func runParser(c *saltcli.Console) *optparse.Parser {
 	options := append(saltcli.VersionOptions(), saltcli.ConfigOptions(c.ConfigDir())...)
 	options = append(options, []optparse.Option{
 		{Names: []string{"-t", "--timeout"}, Kind: optparse.Int, Default: int64(1),
-			Help: "Change the timeout, if applicable, for the running command (in seconds). Default: %default."},
+			Help: "Change the timeout, if applicable, for the running command (in seconds). " +
+				"Default: %default."},
 		{Names: []string{"--args-stdin"}, Kind: optparse.True,
-			Help: "Read additional options and/or arguments from stdin. Each entry is newline separated."},
+			Help: "Read additional options and/or arguments from stdin. Each entry is newline " +
+				"separated."},
 		{Names: []string{"--jid"}, Help: "Pass a JID to be used instead of generating one."},
 		saltcli.HardCrashOption(),
 		{Names: []string{"--no-parse"}, Metavar: "argname1,argname2,...", Default: "",
-			Help: "Comma-separated list of named CLI arguments (i.e. argname=value) which should not be parsed as Python data types"},
+			Help: "Comma-separated list of named CLI arguments (i.e. argname=value) which should " +
+				"not be parsed as Python data types"},
 		{Names: []string{"-d", "--doc", "--documentation"}, Dest: "doc", Kind: optparse.True,
-			Help: "Display documentation for runners, pass a runner or runner.function to see documentation on only that runner " +
+			Help: "Display documentation for runners, pass a runner or runner.function to see " +
+				"documentation on only that runner " +
 				"or function."},
-		{Names: []string{"--async"}, Kind: optparse.True, Help: "Start the runner operation and immediately return control."},
+		{Names: []string{"--async"}, Kind: optparse.True,
+			Help: "Start the runner operation and immediately return control."},
 		{Names: []string{"--skip-grains"}, Kind: optparse.True, Help: "Do not load grains."},
 	}...)
 	output := saltcli.OutputGroup("salt-run")
 	return &optparse.Parser{
 		Prog:  "salt-run",
 		Usage: "%prog [options] <function> [arguments]",
-		Description: "salt-run is the frontend command for executing Salt Runners.\nSalt Runners are modules used to execute " +
+		Description: "salt-run is the frontend command for executing Salt Runners.\nSalt Runners " +
+			"are modules used to execute " +
 			"convenience functions on the Salt Master",
 		Epilog:  saltcli.Epilog,
 		Width:   c.Width(),
@@ -38,12 +44,15 @@ func runParser(c *saltcli.Console) *optparse.Parser {
 			{Title: "Profiling support", Options: []optparse.Option{
 				{Names: []string{"--profiling-path"}, Default: "/tmp/stats",
 					Help: "Folder that will hold all stats generations path. Default: '%default'."},
-				{Names: []string{"--enable-profiling"}, Dest: "profiling_enabled", Kind: optparse.True,
+				{Names: []string{"--enable-profiling"}, Dest: "profiling_enabled",
+					Kind: optparse.True,
 					Help: "Enable generating profiling stats. See also: --profiling-path."},
 			}},
 			{Title: output.Title, Description: output.Description, Options: []optparse.Option{
-				{Names: []string{"--quiet"}, Kind: optparse.True, Help: "Do not display the results of the run."}}},
-			saltcli.LoggingGroup(saltcli.Logging{Short: true, Level: "warning", File: "/var/log/salt/master"}),
+				{Names: []string{"--quiet"}, Kind: optparse.True,
+					Help: "Do not display the results of the run."}}},
+			saltcli.LoggingGroup(saltcli.Logging{Short: true, Level: "warning",
+				File: "/var/log/salt/master"}),
 		},
 	}
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/brine-salt/brine/master"
 )
 
-// With --with-parent the master belongs to the process that started it: it ends when its standard input does, which is when every process
-// that has the other end of the pipe closed it or ended. It starts only if no other master runs with the same cachedir.
+// With --with-parent the master belongs to the process that started it: it ends when its standard input does, which is
+// when every process that has the other end of the pipe closed it or ended. It starts only if no other master runs with
+// the same cachedir.
 
 // exitRunning is how a master with --with-parent ends when another one runs already (EX_TEMPFAIL of sysexits).
 const exitRunning = 75
@@ -46,12 +47,14 @@ func parentInput(in io.Reader) error {
 	}
 	null, err := os.Stat(os.DevNull)
 	if info.Mode().IsRegular() || info.IsDir() || err == nil && os.SameFile(info, null) {
-		return errors.New("--with-parent: standard input must be a pipe that the parent process holds open")
+		return errors.New("--with-parent: standard input must be a pipe that the parent process " +
+			"holds open")
 	}
 	return nil
 }
 
-// takeLock makes sure that one master uses the cachedir. Without --with-parent a second master is left to fail as stock's does, at its ports.
+// takeLock makes sure that one master uses the cachedir. Without --with-parent a second master is left to fail as
+// stock's does, at its ports.
 func takeLock(p *saltcli.Program) (release func(), err error) {
 	release, err = runlock.Take(filepath.Join(p.Conf.String("cachedir"), "master.lock"))
 	if err == nil {
@@ -68,9 +71,11 @@ func takeLock(p *saltcli.Program) (release func(), err error) {
 	return func() {}, nil
 }
 
-// follow returns a context that ends some time after ctx or the parent's end of standard input: when the master has handed over its orders, and
-// the results that are awaited have come or drainTime is over. stop ends it at once and waits until nothing of it runs any more.
-func follow(ctx context.Context, m *master.Master, in io.Reader, log *slog.Logger) (drained context.Context, stop context.CancelFunc) {
+// follow returns a context that ends some time after ctx or the parent's end of standard input: when the master has
+// handed over its orders, and the results that are awaited have come or drainTime is over. stop ends it at once and
+// waits until nothing of it runs any more.
+func follow(ctx context.Context, m *master.Master, in io.Reader,
+	log *slog.Logger) (drained context.Context, stop context.CancelFunc) {
 	drained, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	gone := make(chan struct{})
 	go func() { // ends with the process: a read from standard input cannot be interrupted

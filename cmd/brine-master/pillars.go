@@ -11,15 +11,17 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// pillarFiles makes pillars from pillar_roots and ext_pillar. As with stock's master, templates may call all execution modules;
-// they run here, as this program's user.
+// pillarFiles makes pillars from pillar_roots and ext_pillar. As with stock's master, templates may call all execution
+// modules; they run here, as this program's user.
 func pillarFiles(c *conf.Config, log *slog.Logger) *pillar.Roots {
-	return pillar.NewRoots(pillar.RootsOptions{Opts: shownOptions(c), Version: version.Salt, Log: log, Env: modules.Env{
-		Log: log, Runner: &runcmd.Runner{}, Files: localFiles(c, log),
-	}})
+	return pillar.NewRoots(pillar.RootsOptions{Opts: shownOptions(c), Version: version.Salt,
+		Log: log, Env: modules.Env{
+			Log: log, Runner: &runcmd.Runner{}, Files: localFiles(c, log),
+		}})
 }
 
 // localFiles is a file client on the master's own file_roots.
 func localFiles(c *conf.Config, log *slog.Logger) modules.Files {
-	return fileclient.New(fileclient.Options{Roots: roots(c, "file_roots"), CacheDir: c.String("cachedir"), HashType: c.String("hash_type"), Log: log})
+	return fileclient.New(fileclient.Options{Roots: roots(c, "file_roots"),
+		CacheDir: c.String("cachedir"), HashType: c.String("hash_type"), Log: log})
 }

@@ -7,12 +7,14 @@ import (
 	"github.com/brine-salt/brine/master/reactor"
 )
 
-// startReactor follows the events of the master as the option reactor says, until ctx ends. Templates may call execution modules, which
-// run here, as this program's user.
+// startReactor follows the events of the master as the option reactor says, until ctx ends. Templates may call
+// execution modules, which run here, as this program's user.
 func (s *services) startReactor(ctx context.Context) error {
 	c, log := s.p.Conf, s.p.Log
-	o := reactor.Options{Master: s.master, ID: c.String("id"), Key: s.master.LocalKey(localmaster.User(c)), Renderer: c.String("renderer"),
-		Runner: s.runner, Wheel: s.wheel, Workers: c.Int("reactor_worker_threads"), Queue: c.Int("reactor_worker_hwm"), Log: log}
+	o := reactor.Options{Master: s.master, ID: c.String("id"),
+		Key: s.master.LocalKey(localmaster.User(c)), Renderer: c.String("renderer"),
+		Runner: s.runner, Wheel: s.wheel, Workers: c.Int("reactor_worker_threads"),
+		Queue: c.Int("reactor_worker_hwm"), Log: log}
 	if path, ok := c.Opts["reactor"].(string); ok {
 		if path == "" {
 			return nil

@@ -47,7 +47,8 @@ func runSalt(ctx context.Context, c *saltcli.Console, args []string) int {
 	defer p.Close()
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	s := &saltCmd{Program: p, print: &saltcli.Printer{Out: c.Out, Opts: p.Conf.Opts, Terminal: c.Terminal, Log: p.Log}}
+	s := &saltCmd{Program: p,
+		print: &saltcli.Printer{Out: c.Out, Opts: p.Conf.Opts, Terminal: c.Terminal, Log: p.Log}}
 	err = s.run(ctx)
 	s.meter.Stop()
 	if ctx.Err() != nil {
@@ -61,8 +62,10 @@ func runSalt(ctx context.Context, c *saltcli.Console, args []string) int {
 func (s *saltCmd) interrupted() {
 	text := "\nExiting gracefully on Ctrl-c\n"
 	if s.jid != "" {
-		text += "This job's jid is: " + s.jid + "\nThe minions may not have all finished running and any remaining minions will " +
-			"return upon completion. To look up the return data for this job later, run the following command:\n\n" +
+		text += "This job's jid is: " + s.jid +
+			"\nThe minions may not have all finished running and any remaining minions will " +
+			"return upon completion. To look up the return data for this job later, run the " +
+			"following command:\n\n" +
 			"salt-run jobs.lookup_jid " + s.jid + "\n"
 	}
 	fmt.Fprint(s.Err, text)
@@ -99,9 +102,11 @@ func (s *saltCmd) run(ctx context.Context) error {
 	if text, ok := s.explainError(err); ok {
 		var refused *client.PublishError
 		if errors.As(err, &refused) {
-			return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: text + "\n"} // stock ends with an exception
+			// stock ends with an exception
+			return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: text + "\n"}
 		}
-		if v.Bool("static") || v.Bool("async") || fmt.Sprint(v.Get("batch")) != "" { // there stock ends with an exception
+		// there stock ends with an exception
+		if v.Bool("static") || v.Bool("async") || fmt.Sprint(v.Get("batch")) != "" {
 			return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: text + "\n"}
 		}
 		return s.show(text, "", 1)
@@ -128,7 +133,8 @@ func (s *saltCmd) readCommand() error {
 		return err
 	}
 	if s.meter = s.StateMeter(args[1]); s.meter != nil && saltcli.HasStateEvents(args[1]) &&
-		!slices.ContainsFunc(rest, func(w string) bool { return strings.HasPrefix(w, "state_events=") }) {
+		!slices.ContainsFunc(rest,
+			func(w string) bool { return strings.HasPrefix(w, "state_events=") }) {
 		rest = append(slices.Clone(rest), "state_events=True")
 	}
 	if s.cmd.Fun, s.cmd.Arg, err = parseCommand(s.Program, rest); err != nil {
@@ -144,12 +150,14 @@ func (s *saltCmd) readCommand() error {
 // kwargs are the further fields that stock sends along.
 func (s *saltCmd) kwargs() error {
 	v := s.Values
-	s.cmd.Kwargs = map[string]any{"delimiter": v.String("delimiter"), "show_timeout": v.Bool("show_timeout"), "show_jid": v.Bool("show_jid")}
+	s.cmd.Kwargs = map[string]any{"delimiter": v.String("delimiter"),
+		"show_timeout": v.Bool("show_timeout"), "show_jid": v.Bool("show_jid")}
 	if text := v.String("return_config"); text != "" {
 		s.cmd.Kwargs["ret_config"] = text
 	}
-	for dest, field := range map[string]string{"return_kwargs": "ret_kwargs", "module_executors": "module_executors",
-		"executor_opts": "executor_opts", "metadata": "metadata"} {
+	for dest, field := range map[string]string{"return_kwargs": "ret_kwargs",
+		"module_executors": "module_executors",
+		"executor_opts":    "executor_opts", "metadata": "metadata"} {
 		if text := v.String(dest); text != "" {
 			s.cmd.Kwargs[field] = yaml.ParseValue(text)
 		}
@@ -158,21 +166,25 @@ func (s *saltCmd) kwargs() error {
 	return err
 }
 
-// explainError gives the text that stock prints, as if it were a result, for what can go wrong with a master. The exit code
-// is then 0, as stock's, unless the job is a batch, static or asynchronous.
+// explainError gives the text that stock prints, as if it were a result, for what can go wrong with a master. The exit
+// code is then 0, as stock's, unless the job is a batch, static or asynchronous.
 func (s *saltCmd) explainError(err error) (string, bool) {
 	var refused *client.PublishError
 	var group *groupError
 	switch {
 	case errors.Is(err, client.ErrNotRunning):
-		s.Log.Error("Unable to connect to the salt master publisher at " + s.Conf.String("sock_dir"))
+		s.Log.Error("Unable to connect to the salt master publisher at " +
+			s.Conf.String("sock_dir"))
 		s.Log.Debug("the reason", "err", err)
 		return "The salt master could not be contacted. Is master running?", true
 	case errors.Is(err, client.ErrTimeout):
 		s.Log.Error("Message timed out")
-		return "Salt request timed out. The master is not responding. You may need to run your command with `--async` in " +
-			"order to bypass the congested event bus. With `--async`, the CLI tool will print the job id (jid) and exit " +
-			"immediately without listening for responses. You can then use `salt-run jobs.lookup_jid` to look up the results " +
+		return "Salt request timed out. The master is not responding. You may need to run your " +
+			"command with `--async` in " +
+			"order to bypass the congested event bus. With `--async`, the CLI tool will print " +
+			"the job id (jid) and exit " +
+			"immediately without listening for responses. You can then use `salt-run " +
+			"jobs.lookup_jid` to look up the results " +
 			"of the job in the job cache later.", true
 	case errors.Is(err, client.ErrAuthentication):
 		if s.Values.String("eauth") != "" || s.cmd.Kwargs["token"] != nil {
@@ -247,8 +259,8 @@ func noMinions() error {
 	return &saltcli.ExitError{Code: exitNothing, Text: "ERROR: No return received\n"}
 }
 
-// runOptions say how long to wait. Stock waits another gather_job_timeout (10 s) for minions that keep silent; here only for those
-// that are connected, unless that option was changed or -g given.
+// runOptions say how long to wait. Stock waits another gather_job_timeout (10 s) for minions that keep silent; here
+// only for those that are connected, unless that option was changed or -g given.
 func (s *saltCmd) runOptions() client.RunOptions {
 	o := client.RunOptions{Timeout: s.Conf.Duration("timeout", time.Second)}
 	if o.Timeout <= 0 {
@@ -314,7 +326,8 @@ func (s *saltCmd) wait(ctx context.Context) error {
 		return s.endViews(sum)
 	}
 	if sum.failed {
-		return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: "ERROR: Minions returned with non-zero exit code\n"}
+		return &saltcli.ExitError{Code: saltcli.ExitGeneric,
+			Text: "ERROR: Minions returned with non-zero exit code\n"}
 	}
 	return nil
 }
@@ -401,8 +414,9 @@ func (s *saltCmd) showDocs(ctx context.Context, r *client.Run) error {
 
 // subset replaces the target by some minions that have the function.
 func (s *saltCmd) subset(ctx context.Context, n int) error {
-	r, err := s.client.Run(ctx, client.Command{Fun: "sys.list_functions", Tgt: s.cmd.Tgt, TgtType: s.cmd.TgtType,
-		Kwargs: s.cmd.Kwargs}, s.runOptions())
+	r, err := s.client.Run(ctx,
+		client.Command{Fun: "sys.list_functions", Tgt: s.cmd.Tgt, TgtType: s.cmd.TgtType,
+			Kwargs: s.cmd.Kwargs}, s.runOptions())
 	if errors.Is(err, client.ErrNoMatch) {
 		return nil // the job itself will meet nobody either
 	}

@@ -11,9 +11,12 @@ import (
 
 // targetFlags lists the exclusive target options as the command line has them, and Salt's tgt_type of each.
 func targetFlags() [][3]string {
-	return [][3]string{{"list_hosts", "--hosts", "list_hosts"}, {"pcre", "--pcre", "pcre"}, {"list", "--list", "list"},
-		{"grain", "--grain", "grain"}, {"grain_pcre", "--grain-pcre", "grain_pcre"}, {"nodegroup", "--nodegroup", "nodegroup"},
-		{"range", "--range", "range"}, {"compound", "--compound", "compound"}, {"pillar_target", "--pillar", "pillar"},
+	return [][3]string{{"list_hosts", "--hosts", "list_hosts"}, {"pcre", "--pcre", "pcre"},
+		{"list", "--list", "list"},
+		{"grain", "--grain", "grain"}, {"grain_pcre", "--grain-pcre", "grain_pcre"},
+		{"nodegroup", "--nodegroup", "nodegroup"},
+		{"range", "--range", "range"}, {"compound", "--compound", "compound"},
+		{"pillar_target", "--pillar", "pillar"},
 		{"pillar_pcre", "--pillar-pcre", "pillar_pcre"}, {"ipcidr", "--ipcidr", "ipcidr"}}
 }
 
@@ -28,7 +31,8 @@ func targetType(p *saltcli.Program) (string, error) {
 		}
 	}
 	if len(given) > 1 {
-		return "", p.Usage("The options " + strings.Join(given, "/") + " are mutually exclusive. Please only choose one of them")
+		return "", p.Usage("The options " + strings.Join(given, "/") +
+			" are mutually exclusive. Please only choose one of them")
 	}
 	return tgtType, nil
 }
@@ -51,10 +55,12 @@ func commandWords(p *saltcli.Program) ([]string, error) {
 		}
 	}
 	if len(args) == 0 {
-		return nil, &saltcli.ExitError{Code: saltcli.ExitOptions, Text: "\nCannot execute command without defining a target.\n\n"}
+		return nil, &saltcli.ExitError{Code: saltcli.ExitOptions,
+			Text: "\nCannot execute command without defining a target.\n\n"}
 	}
 	if len(args) == 1 {
-		return nil, &saltcli.ExitError{Code: saltcli.ExitOptions, Text: "\nIncomplete options passed.\n\n"}
+		return nil, &saltcli.ExitError{Code: saltcli.ExitOptions,
+			Text: "\nIncomplete options passed.\n\n"}
 	}
 	return args, nil
 }
@@ -78,9 +84,11 @@ func parseCommand(p *saltcli.Program, words []string) (fun any, arg []any, err e
 	lists := splitCompound(words[1:], p.Values.String("args_separator"), len(funs))
 	switch {
 	case len(lists) < len(funs):
-		return nil, nil, &saltcli.ExitError{Code: saltcli.ExitOptions, Text: "Cannot execute compound command without defining all arguments.\n"}
+		return nil, nil, &saltcli.ExitError{Code: saltcli.ExitOptions,
+			Text: "Cannot execute compound command without defining all arguments.\n"}
 	case len(lists) > len(funs):
-		return nil, nil, &saltcli.ExitError{Code: saltcli.ExitOptions, Text: "Cannot execute compound command with more arguments than commands.\n"}
+		return nil, nil, &saltcli.ExitError{Code: saltcli.ExitOptions,
+			Text: "Cannot execute compound command with more arguments than commands.\n"}
 	}
 	for _, list := range lists {
 		arg = append(arg, parseInput(list, raw))

@@ -15,8 +15,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// runBatch runs the job on some minions at a time and shows each return with its job id and return code, as stock does in
-// this mode (salt/cli/batch.py).
+// runBatch runs the job on some minions at a time and shows each return with its job id and return code, as stock does
+// in this mode (salt/cli/batch.py).
 func (s *saltCmd) runBatch(ctx context.Context, size string) error {
 	highest := 0
 	var fail error
@@ -40,7 +40,8 @@ func (s *saltCmd) runBatch(ctx context.Context, size string) error {
 		if ret.HasRetcode {
 			data = append(data, payload.Pair{Key: "retcode", Value: int64(ret.Code())})
 		}
-		data = append(data, payload.Pair{Key: "jid", Value: ret.JID}, payload.Pair{Key: ret.ID, Value: s.shownValue(ret)})
+		data = append(data, payload.Pair{Key: "jid", Value: ret.JID},
+			payload.Pair{Key: ret.ID, Value: s.shownValue(ret)})
 		if err := s.print.Print(data, ret.Out, 0); err != nil {
 			fail = err
 		}
@@ -62,7 +63,8 @@ func (s *saltCmd) batchOptions(size string) client.BatchOptions {
 		o.Stop = func(ret client.Return) bool {
 			bad := ret.Status != client.Returned || ret.Code() > 0
 			if bad {
-				s.Log.Error("Minion " + ret.ID + " returned with non-zero exit code. Batch run stopped due to failhard")
+				s.Log.Error("Minion " + ret.ID +
+					" returned with non-zero exit code. Batch run stopped due to failhard")
 			}
 			return bad
 		}
@@ -87,8 +89,9 @@ func (s *saltCmd) batchError(err error) error {
 	return err
 }
 
-// runStatic collects all returns, through a batch, and shows them at the end in one piece. Stock leaves out the minions that did not return, without a
-// word; here they are named on standard error, in the words of a batch, and the program fails.
+// runStatic collects all returns, through a batch, and shows them at the end in one piece. Stock leaves out the minions
+// that did not return, without a word; here they are named on standard error, in the words of a batch, and the program
+// fails.
 func (s *saltCmd) runStatic(ctx context.Context, size string) error {
 	if size == "" {
 		size = "100%"
@@ -98,7 +101,8 @@ func (s *saltCmd) runStatic(ctx context.Context, size string) error {
 	o := s.batchOptions(size)
 	o.Down = func(ids []string) {
 		for _, id := range ids {
-			lost = append(lost, fmt.Sprintf("Minion %s did not respond. No job will be sent.\n", id))
+			lost = append(lost, fmt.Sprintf("Minion %s did not respond. No job will be sent.\n",
+				id))
 		}
 	}
 	err := s.client.Batch(ctx, s.cmd, o, func(ret client.Return) {

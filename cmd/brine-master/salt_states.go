@@ -16,7 +16,8 @@ func (s *saltCmd) showProgress(o *client.RunOptions) {
 	o.OnState = func(st client.StateDone) {
 		text := saltcli.StateText(st.Number, st.Total, st.Fun, st.Name)
 		if st.Targeted != 1 {
-			text = fmt.Sprintf("%s: %s, %d of %d minions have ended", st.ID, text, st.Ended, st.Targeted)
+			text = fmt.Sprintf("%s: %s, %d of %d minions have ended", st.ID, text, st.Ended,
+				st.Targeted)
 		}
 		s.meter.Set(text)
 	}
@@ -33,7 +34,8 @@ func (s *saltCmd) endViews(sum *summary) error {
 	case 0:
 		return nil
 	case saltcli.ExitGeneric:
-		return &saltcli.ExitError{Code: code, Text: "ERROR: Minions returned with non-zero exit code\n"}
+		return &saltcli.ExitError{Code: code,
+			Text: "ERROR: Minions returned with non-zero exit code\n"}
 	}
 	return &saltcli.ExitError{Code: code}
 }

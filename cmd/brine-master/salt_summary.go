@@ -47,7 +47,8 @@ func (s *summary) text() string {
 		for _, part := range []struct {
 			title string
 			ids   []string
-		}{{"Minions not connected", s.notConnected}, {"Minions not responding", s.silent}, {"Minions with failures", s.failedNames}} {
+		}{{"Minions not connected", s.notConnected}, {"Minions not responding", s.silent},
+			{"Minions with failures", s.failedNames}} {
 			if len(part.ids) > 0 {
 				fmt.Fprintf(&b, "%s: %s\n", part.title, strings.Join(part.ids, " "))
 			}
@@ -88,8 +89,10 @@ func (s *saltCmd) bar(n, total int, start time.Time) {
 	}
 	took := int(time.Since(start) / time.Second)
 	left := fmt.Sprintf("%3d%% |", percent)
-	right := fmt.Sprintf("| Elapsed Time: %d:%02d:%02d Returns: [%d/%d]", took/3600, took/60%60, took%60, n, total)
+	right := fmt.Sprintf("| Elapsed Time: %d:%02d:%02d Returns: [%d/%d]", took/3600, took/60%60,
+		took%60, n, total)
 	room := max(s.Width()-len(left)-len(right)-1, 10)
 	done := room * percent / 100
-	fmt.Fprintf(s.Err, "\r%s%s%s%s", left, strings.Repeat("#", done), strings.Repeat(" ", room-done), right)
+	fmt.Fprintf(s.Err, "\r%s%s%s%s", left, strings.Repeat("#", done),
+		strings.Repeat(" ", room-done), right)
 }

@@ -47,7 +47,8 @@ func storedToken(p *saltcli.Program) string {
 }
 
 // makeToken gets a token for a name and a password from the master, and keeps it for later commands (-T).
-func makeToken(ctx context.Context, p *saltcli.Program, cl *client.Client, creds map[string]any) (string, error) {
+func makeToken(ctx context.Context, p *saltcli.Program, cl *client.Client,
+	creds map[string]any) (string, error) {
 	load := maps.Clone(creds)
 	load["cmd"] = "mk_token"
 	reply, err := cl.Request(ctx, load)

@@ -20,7 +20,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// api is what rest_cherrypy configures: stock Salt has a process of its own for it (salt-api), this master serves it itself.
+// api is what rest_cherrypy configures: stock Salt has a process of its own for it (salt-api), this master serves it
+// itself.
 type api struct {
 	name     string // of the option
 	listener net.Listener
@@ -59,18 +60,26 @@ func openAPI(s *services) (*api, error) {
 	if clients == nil {
 		clients = []string{} // as stock: none, until the administrator says which
 	}
-	for _, name := range []string{"enable_sessions", "log_access_file", "log_error_file", "root_prefix", "ssl_chain", "webhook_url"} {
+	for _, name := range []string{"enable_sessions", "log_access_file", "log_error_file",
+		"root_prefix", "ssl_chain", "webhook_url"} {
 		if o.Opts[name] != nil {
 			p.Log.Warn("This master does not have an option of rest_cherrypy", "option", name)
 		}
 	}
 	if c.Map("external_auth")[eauth.PeerSystem] != nil && o.String("socket") == "" {
-		p.Log.Warn("external_auth: rules of peer are for callers on a unix socket, and rest_cherrypy has no option socket: nobody is let in by them")
+		p.Log.Warn("external_auth: rules of peer are for callers on a unix socket, and " +
+			"rest_cherrypy has no option socket: nobody is let in by them")
 	}
-	rest, err := restapi.New(restapi.Options{Master: s.master, Auth: s.auth, Runner: s.runner, Wheel: s.wheel,
-		Clients: clients, MaxBody: int64(o.Int("max_request_body_size")), OpenHooks: o.Bool("webhook_disable_auth"), Metrics: o.Bool("metrics"),
-		RequestRate: float64(o.Int("request_rate")), RequestBurst: float64(o.Int("request_burst")), OpenStats: o.Bool("stats_disable_auth"), Origins: o.Strings("cors_origin"), Addresses: allowedAddresses(o), Pages: restapi.Pages{App: o.String("app"), AppPath: o.String("app_path"),
-			Static: o.String("static"), StaticPath: o.String("static_path"), Favicon: o.String("favicon")},
+	rest, err := restapi.New(restapi.Options{Master: s.master, Auth: s.auth, Runner: s.runner,
+		Wheel:   s.wheel,
+		Clients: clients, MaxBody: int64(o.Int("max_request_body_size")),
+		OpenHooks: o.Bool("webhook_disable_auth"), Metrics: o.Bool("metrics"),
+		RequestRate: float64(o.Int("request_rate")), RequestBurst: float64(o.Int("request_burst")),
+		OpenStats: o.Bool("stats_disable_auth"), Origins: o.Strings("cors_origin"),
+		Addresses: allowedAddresses(o),
+		Pages: restapi.Pages{App: o.String("app"), AppPath: o.String("app_path"),
+			Static: o.String("static"), StaticPath: o.String("static_path"),
+			Favicon: o.String("favicon")},
 		Timeout: c.Duration("rest_timeout", time.Second), Log: p.Log})
 	if err != nil {
 		return nil, err
@@ -97,9 +106,9 @@ func allowedAddresses(o *conf.Config) restapi.Addresses {
 }
 
 const (
-	// maxConnections is how many connections to the HTTP interface there may be at once, and to that of vendordata; descriptorPart is the part of
-	// the process's descriptors that each may take at most, which the ports of the minions leave to them. One address may have one addressPart of
-	// the connections.
+	// maxConnections is how many connections to the HTTP interface there may be at once, and to that of vendordata;
+	// descriptorPart is the part of the process's descriptors that each may take at most, which the ports of the
+	// minions leave to them. One address may have one addressPart of the connections.
 	maxConnections, descriptorPart, addressPart = 4096, 16, 4
 )
 
@@ -140,7 +149,8 @@ func listenTCP(name string, o *conf.Config) (net.Listener, error) {
 	cert, key := o.String("ssl_crt"), o.String("ssl_key")
 	plain := o.Bool("disable_ssl") || o.Bool("debug")
 	if !plain && (cert == "" || key == "") {
-		return nil, errors.New(name + ": Options 'ssl_crt' and 'ssl_key' are required if SSL is not disabled")
+		return nil, errors.New(name +
+			": Options 'ssl_crt' and 'ssl_key' are required if SSL is not disabled")
 	}
 	host := o.String("host")
 	if host == "" {
@@ -154,7 +164,8 @@ func listenTCP(name string, o *conf.Config) (net.Listener, error) {
 		}
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
-	ln, err := transport.BindTCP(net.JoinHostPort(host, strconv.Itoa(o.Int("port"))), transport.KeepAlive{})
+	ln, err := transport.BindTCP(net.JoinHostPort(host, strconv.Itoa(o.Int("port"))),
+		transport.KeepAlive{})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

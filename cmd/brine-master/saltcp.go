@@ -49,7 +49,8 @@ func runCp(ctx context.Context, c *saltcli.Console, args []string) int {
 	defer p.Close()
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	s := &saltCp{saltCmd: saltCmd{Program: p, print: &saltcli.Printer{Out: c.Out, Opts: p.Conf.Opts, Terminal: c.Terminal, Log: p.Log}}}
+	s := &saltCp{saltCmd: saltCmd{Program: p,
+		print: &saltcli.Printer{Out: c.Out, Opts: p.Conf.Opts, Terminal: c.Terminal, Log: p.Log}}}
 	err = s.run(ctx)
 	if ctx.Err() != nil {
 		fmt.Fprint(c.Err, "\nExiting gracefully on Ctrl-c\n")
@@ -108,9 +109,10 @@ func realPath(name string) string {
 	return name
 }
 
-// runJob runs a function on the target and gives what each minion returned, false for those that kept silent. none says that the
-// target is nobody.
-func (s *saltCp) runJob(ctx context.Context, fun string, arg ...any) (ret map[string]any, none bool, err error) {
+// runJob runs a function on the target and gives what each minion returned, false for those that kept silent. none says
+// that the target is nobody.
+func (s *saltCp) runJob(ctx context.Context, fun string, arg ...any) (ret map[string]any, none bool,
+	err error) {
 	s.cmd.Fun, s.cmd.Arg = fun, arg
 	r, err := s.client.Run(ctx, s.cmd, s.runOptions())
 	if errors.Is(err, client.ErrNoMatch) {
@@ -142,12 +144,14 @@ func (s *saltCp) copyPlain(ctx context.Context) (map[string]any, error) {
 		case err != nil:
 			continue // as stock, which then sends nothing
 		case info.IsDir():
-			fmt.Fprintf(s.Out, "%s is a directory, only files are supported in non-chunked mode. Use \"--chunked\" command line argument.\n", name)
+			fmt.Fprintf(s.Out, "%s is a directory, only files are supported in non-chunked mode. "+
+				"Use \"--chunked\" command line argument.\n", name)
 			return nil, &saltcli.ExitError{Code: saltcli.ExitGeneric}
 		case !info.Mode().IsRegular():
 			continue
 		case info.Size() > maxPlainFile:
-			return nil, fmt.Errorf(`cannot send %s: it has more than %d bytes; use "--chunked"`, name, maxPlainFile)
+			return nil, fmt.Errorf(`cannot send %s: it has more than %d bytes; use "--chunked"`,
+				name, maxPlainFile)
 		}
 		b, err := os.ReadFile(name)
 		if err != nil {
@@ -234,7 +238,8 @@ func (s *saltCp) copyChunked(ctx context.Context) (map[string]any, error) {
 		}
 	}
 	slices.Sort(t.empty)
-	intoDir := len(t.empty) > 0 || len(t.files) > 1 || strings.HasSuffix(s.dest, "/") || strings.HasSuffix(s.dest, `\`)
+	intoDir := len(t.empty) > 0 || len(t.files) > 1 || strings.HasSuffix(s.dest, "/") ||
+		strings.HasSuffix(s.dest, `\`)
 	ret := map[string]any{}
 	note := func(id, file string, v any) {
 		if ret[id] == nil {
@@ -243,7 +248,8 @@ func (s *saltCp) copyChunked(ctx context.Context) (map[string]any, error) {
 		ret[id].(map[string]any)[file] = v
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.files)) {
-		if err := s.sendFile(ctx, name, s.remotePath(name, intoDir), t.files[name], note); err != nil {
+		if err := s.sendFile(ctx, name, s.remotePath(name, intoDir), t.files[name],
+			note); err != nil {
 			return nil, err
 		}
 	}
@@ -261,7 +267,8 @@ func (s *saltCp) copyChunked(ctx context.Context) (map[string]any, error) {
 }
 
 // sendFile sends one file and notes the first answer of each minion that is not true.
-func (s *saltCp) sendFile(ctx context.Context, name, to string, mode fs.FileMode, note func(id, file string, v any)) error {
+func (s *saltCp) sendFile(ctx context.Context, name, to string, mode fs.FileMode,
+	note func(id, file string, v any)) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return fmt.Errorf("cannot copy: %w", err)
@@ -287,7 +294,8 @@ func (s *saltCp) sendFile(ctx context.Context, name, to string, mode fs.FileMode
 		if err != nil {
 			return err
 		}
-		got, none, err := s.runJob(ctx, "cp.recv_chunked", to, piece, !first, zip, int64(pythonMode(mode)))
+		got, none, err := s.runJob(ctx, "cp.recv_chunked", to, piece, !first, zip,
+			int64(pythonMode(mode)))
 		if err != nil || none {
 			return err
 		}
@@ -326,7 +334,8 @@ func packPiece(b []byte, zip bool) (string, error) {
 // pythonMode is a mode as st_mode's last four octal digits have it.
 func pythonMode(m fs.FileMode) fs.FileMode {
 	out := m.Perm()
-	for _, bit := range []struct{ is, has fs.FileMode }{{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000}} {
+	for _, bit := range []struct{ is, has fs.FileMode }{{fs.ModeSetuid, 0o4000},
+		{fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000}} {
 		if m&bit.is != 0 {
 			out |= bit.has
 		}

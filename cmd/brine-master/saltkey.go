@@ -67,7 +67,8 @@ func runKey(ctx context.Context, c *saltcli.Console, args []string) int {
 
 // keyCommands are the actions in the order in which the first one given counts; list_all is also what no action means.
 func keyCommands() []string {
-	return []string{"gen_keys", "gen_signature", "list", "list_all", "print", "print_all", "accept", "accept_all", "reject",
+	return []string{"gen_keys", "gen_signature", "list", "list_all", "print", "print_all", "accept",
+		"accept_all", "reject",
 		"reject_all", "delete", "delete_all", "finger", "finger_all"}
 }
 
@@ -94,7 +95,8 @@ func (k *saltKey) run(ctx context.Context) error {
 	match := "*"
 	if cmd == "list_all" {
 		match = "all"
-	} else if name, all := strings.CutSuffix(cmd, "_all"); !all && !strings.HasPrefix(name, "gen_") {
+	} else if name, all := strings.CutSuffix(cmd, "_all"); !all &&
+		!strings.HasPrefix(name, "gen_") {
 		match = v.String(cmd)
 	}
 	cmd = strings.TrimSuffix(cmd, "_all")
@@ -145,8 +147,9 @@ func (k *saltKey) open(ctx context.Context) (closer func() error, err error) {
 // checkOptions refuses values that stock refuses.
 func (k *saltKey) checkOptions() error {
 	v := k.Values
-	if l := v.String("list"); l != "" && !slices.ContainsFunc([]string{"acc", "pre", "un", "rej", "den", "all"},
-		func(s string) bool { return strings.HasPrefix(l, s) }) {
+	if l := v.String("list"); l != "" &&
+		!slices.ContainsFunc([]string{"acc", "pre", "un", "rej", "den", "all"},
+			func(s string) bool { return strings.HasPrefix(l, s) }) {
 		return k.Usage(fmt.Sprintf("'%s' is not a valid argument to '--list'", l))
 	}
 	if n := v.Int("keysize"); n < 2048 {
@@ -163,7 +166,8 @@ func (k *saltKey) ids(st keys.State) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(ids, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
+	slices.SortStableFunc(ids,
+		func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
 	return ids, nil
 }
 
@@ -184,7 +188,8 @@ func (k *saltKey) local() ([]string, error) {
 
 // list shows the ids of the states that match asks for.
 func (k *saltKey) list(match string) error {
-	states := map[string][]keys.State{"acc": {keys.Accepted}, "pre": {keys.Pending}, "un": {keys.Pending},
+	states := map[string][]keys.State{"acc": {keys.Accepted}, "pre": {keys.Pending},
+		"un":  {keys.Pending},
 		"rej": {keys.Rejected}, "den": {keys.Denied}, "all": keys.States()}
 	ret := map[string]any{}
 	for prefix, sts := range states {
@@ -256,7 +261,8 @@ func (k *saltKey) print(match string) error {
 
 func (k *saltKey) finger(match string) error {
 	hash := k.Conf.String("hash_type")
-	ret, err := k.eachKey(match, func(key keys.Key) (string, error) { return key.Fingerprint(hash) })
+	ret, err := k.eachKey(match,
+		func(key keys.Key) (string, error) { return key.Fingerprint(hash) })
 	if err != nil {
 		return err
 	}
@@ -268,7 +274,8 @@ func (k *saltKey) finger(match string) error {
 	}
 	local := map[string]any{}
 	for _, name := range names {
-		if !slices.ContainsFunc(strings.Split(match, ","), func(p string) bool { return target.Glob(p, name) }) {
+		if !slices.ContainsFunc(strings.Split(match, ","),
+			func(p string) bool { return target.Glob(p, name) }) {
 			continue
 		}
 		b, err := readKeyFile(filepath.Join(k.dir, name))
@@ -344,7 +351,8 @@ func (k *saltKey) changeKeys(ctx context.Context, cmd, match string) error {
 		for _, id := range found[st] {
 			if err := k.changeKey(cmd, id, st); err != nil {
 				fmt.Fprintf(k.Err, "%v\n", err)
-				if invalid := (*invalidKeyError)(nil); !errors.As(err, &invalid) { // which is no failure in stock
+				// which is no failure in stock
+				if invalid := (*invalidKeyError)(nil); !errors.As(err, &invalid) {
 					failed++
 				}
 				continue
@@ -369,7 +377,8 @@ func (k *saltKey) changeKeys(ctx context.Context, cmd, match string) error {
 		}
 	}
 	if failed > 0 {
-		return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: fmt.Sprintf("%d of %d keys could not be %s.\n", failed, failed+changed, done)}
+		return &saltcli.ExitError{Code: saltcli.ExitGeneric,
+			Text: fmt.Sprintf("%d of %d keys could not be %s.\n", failed, failed+changed, done)}
 	}
 	return nil
 }
@@ -401,8 +410,10 @@ func (k *saltKey) noMatch(cmd, match string) {
 		}
 	}
 	v := k.Values
-	add("accepted", cmd != "accept" && (v.Bool("include_accepted") || cmd == "reject" && v.Bool("include_all")))
-	add("rejected", cmd != "reject" && (v.Bool("include_rejected") || cmd == "accept" && v.Bool("include_all")))
+	add("accepted", cmd != "accept" &&
+		(v.Bool("include_accepted") || cmd == "reject" && v.Bool("include_all")))
+	add("rejected", cmd != "reject" &&
+		(v.Bool("include_rejected") || cmd == "accept" && v.Bool("include_all")))
 	add("denied", v.Bool("include_denied"))
 	text := words[0]
 	if n := len(words); n > 1 {
@@ -436,7 +447,8 @@ func (k *saltKey) confirm(cmd string) (bool, error) {
 func (k *saltKey) fireEvent(ctx context.Context, act, id string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	err := ipc.Fire(ctx, localmaster.EventSockets(k.Conf, ""), "salt/key", map[string]any{"result": true, "act": act, "id": id})
+	err := ipc.Fire(ctx, localmaster.EventSockets(k.Conf, ""), "salt/key",
+		map[string]any{"result": true, "act": act, "id": id})
 	if err != nil {
 		k.Log.Debug("cannot tell the master", "err", err)
 	}
@@ -546,7 +558,8 @@ func (k *saltKey) genSignature() error {
 	if dir == "" {
 		dir = k.dir
 	}
-	wrote, err := signPublicKey(priv, pub, filepath.Join(dir, k.Conf.String("master_pubkey_signature")))
+	wrote, err := signPublicKey(priv, pub,
+		filepath.Join(dir, k.Conf.String("master_pubkey_signature")))
 	if err != nil {
 		return err
 	}
@@ -560,7 +573,8 @@ func (k *saltKey) show(ret map[string]any) error {
 		return p.Print(ret, "key", 0)
 	}
 	var ordered payload.OrderedMap
-	for _, name := range []string{"minions", "minions_pre", "minions_rejected", "minions_denied", "local", "return"} {
+	for _, name := range []string{"minions", "minions_pre", "minions_rejected", "minions_denied",
+		"local", "return"} {
 		if v, ok := ret[name]; ok {
 			ordered = append(ordered, payload.Pair{Key: name, Value: v})
 		}

@@ -66,15 +66,16 @@ func runMaster(ctx context.Context, c *saltcli.Console, args []string) int {
 	return failed(p, serveMaster(ctx, p, c.In))
 }
 
-// becomeMasterUser gives up root for the option user in a command that works on the master's own files, so that what it writes there
-// belongs to the master's user (salt/cli/key.py, salt/cli/run.py). A user other than root keeps its identity, where stock does nothing
-// and exits with 0.
+// becomeMasterUser gives up root for the option user in a command that works on the master's own files, so that what it
+// writes there belongs to the master's user (salt/cli/key.py, salt/cli/run.py). A user other than root keeps its
+// identity, where stock does nothing and exits with 0.
 func becomeMasterUser(p *saltcli.Program) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
 	if err := saltcli.BecomeUser(p.Conf.String("user")); err != nil {
-		return &saltcli.ExitError{Code: saltcli.ExitNoUser, Text: "[CRITICAL] " + err.Error() + "\n"}
+		return &saltcli.ExitError{Code: saltcli.ExitNoUser, Text: "[CRITICAL] " + err.Error() +
+			"\n"}
 	}
 	return nil
 }
@@ -94,7 +95,8 @@ func failed(p *saltcli.Program, err error) int {
 	case errors.Is(err, syscall.EADDRINUSE):
 		fmt.Fprintln(p.Err, "The ports are not available to bind")
 		return exitPorts
-	case (errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EEXIST)) && errors.As(err, &number):
+	case (errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EEXIST)) &&
+		errors.As(err, &number):
 		return int(number)
 	}
 	return saltcli.ExitGeneric
@@ -121,12 +123,15 @@ func makeDirs(p *saltcli.Program) error {
 		path string
 		mode os.FileMode
 	}{
-		{pki, 0o700}, {c.String("cachedir"), 0o755}, {filepath.Join(c.String("cachedir"), "jobs"), 0o755},
+		{pki, 0o700}, {c.String("cachedir"), 0o755},
+		{filepath.Join(c.String("cachedir"), "jobs"), 0o755},
 		{c.String("sock_dir"), 0o755}, {filepath.Dir(c.String("pidfile")), 0o755},
 		// Nothing of ours is there: Python programs on this host expect them.
-		{c.String("token_dir"), 0o700}, {c.String("sqlite_queue_dir"), 0o755}, {c.String("syndic_dir"), 0o755},
+		{c.String("token_dir"), 0o700}, {c.String("sqlite_queue_dir"), 0o755},
+		{c.String("syndic_dir"), 0o755},
 	}
-	for _, sub := range []string{"minions", "minions_pre", "minions_denied", "minions_rejected", "minions_autosign"} {
+	for _, sub := range []string{"minions", "minions_pre", "minions_denied", "minions_rejected",
+		"minions_autosign"} {
 		dirs = append(dirs, struct {
 			path string
 			mode os.FileMode
@@ -171,7 +176,8 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 			if strings.Contains(err.Error(), "disk is full") {
 				return fmt.Errorf("%w; make room on the disk that has %s", err, name)
 			}
-			return fmt.Errorf("%w; if it is damaged, move %s away: the master makes a new one, and stock's job cache keeps what was there", err, name)
+			return fmt.Errorf("%w; if it is damaged, move %s away: the master makes a new one, "+
+				"and stock's job cache keeps what was there", err, name)
 		}
 		defer jobs.Close()
 		options.Store = jobs
@@ -181,7 +187,8 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 		return err
 	}
 	repos := (*gitfs.FS)(nil)
-	if options.FileBackends, repos, err = fileBackends(p.Conf, p.Log, services.filesChanged); err != nil {
+	if options.FileBackends, repos,
+		err = fileBackends(p.Conf, p.Log, services.filesChanged); err != nil {
 		return err
 	}
 	services.options(&options)
@@ -189,13 +196,15 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 		return err
 	}
 	o := daemon.Options{
-		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"), Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Master",
+		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"),
+		Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Master",
 		Dump: func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
 		// Keys, files and pillar are read when they are needed; the rest takes a restart.
 		Reload: func() {
 			c, err := p.Load()
 			if err != nil {
-				p.Log.Error("The configuration could not be read again; the master goes on with the one of its start", "err", err)
+				p.Log.Error("The configuration could not be read again; the master goes on with "+
+					"the one of its start", "err", err)
 				return
 			}
 			p.LogReload(p.Conf, c, ", which counts from the next start")
@@ -245,7 +254,8 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 			defer close(told)
 			if m.AwaitReady(ctx) == nil {
 				n.Ready()
-				n.Status("serving minions on " + m.PublishAddr().String() + " and " + m.RequestAddr().String())
+				n.Status("serving minions on " + m.PublishAddr().String() + " and " +
+					m.RequestAddr().String())
 			}
 		}()
 		err = m.Serve(ctx)

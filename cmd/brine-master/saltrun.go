@@ -30,8 +30,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// saltRun is the program salt-run: it runs a function in its own process, over the directories of the master on this host,
-// and commands minions through that master (salt/cli/run.py).
+// saltRun is the program salt-run: it runs a function in its own process, over the directories of the master on this
+// host, and commands minions through that master (salt/cli/run.py).
 type saltRun struct {
 	*saltcli.Program
 	print *saltcli.Printer
@@ -49,7 +49,8 @@ func runRun(ctx context.Context, c *saltcli.Console, args []string) int {
 	defer p.Close()
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	s := &saltRun{Program: p, print: &saltcli.Printer{Out: c.Out, Opts: p.Conf.Opts, Terminal: c.Terminal, Log: p.Log}}
+	s := &saltRun{Program: p,
+		print: &saltcli.Printer{Out: c.Out, Opts: p.Conf.Opts, Terminal: c.Terminal, Log: p.Log}}
 	code, err := s.run(ctx)
 	if err != nil {
 		return p.Exit(err)
@@ -126,7 +127,8 @@ func (s *saltRun) asUser(ctx context.Context) (int, error) {
 		return 0, nil
 	}
 	data, err := cl.Call(ctx, f)
-	res := runner.Result{Return: payload.Plain(data["return"]), Ordered: data["return"], Success: data["success"] == true}
+	res := runner.Result{Return: payload.Plain(data["return"]), Ordered: data["return"],
+		Success: data["success"] == true}
 	switch code, failed := data["retcode"].(int64); {
 	case errors.Is(err, client.ErrNoFunction):
 		res.Return = "'" + f.Fun + "' is not available."
@@ -149,7 +151,8 @@ func (s *saltRun) refusedRun(err error) error {
 }
 
 // asyncText is before the tag of a run that goes on in the background.
-const asyncText = "Running in asynchronous mode. Results of this execution may be collected by attaching to the master event bus or by " +
+const asyncText = "Running in asynchronous mode. Results of this execution may be collected by " +
+	"attaching to the master event bus or by " +
 	"examining the master job cache, if configured. This execution is running under tag "
 
 // show prints what came of a call, and gives the exit code.
@@ -202,7 +205,8 @@ func (s *saltRun) progress(item map[string]any) {
 		return
 	}
 	out, _ := item["outputter"].(string)
-	if err := s.print.Print(payload.OrderedMap{{Key: "suffix", Value: "progress"}, {Key: "event", Value: item}}, out, 0); err != nil {
+	if err := s.print.Print(payload.OrderedMap{{Key: "suffix", Value: "progress"},
+		{Key: "event", Value: item}}, out, 0); err != nil {
 		s.Log.Error("cannot print progress", "err", err)
 	}
 }
@@ -225,7 +229,8 @@ func (s *saltRun) runAsync(q runner.Request) error {
 	if err != nil {
 		return fmt.Errorf("cannot start the runner: %w", err)
 	}
-	args := []string{"salt-run", "--config-dir", s.Conf.String("config_dir"), "--jid", q.JID, "--quiet"}
+	args := []string{"salt-run", "--config-dir", s.Conf.String("config_dir"), "--jid", q.JID,
+		"--quiet"}
 	if list := s.Values.String("no_parse"); list != "" {
 		args = append(args, "--no-parse", list)
 	}
@@ -260,15 +265,20 @@ func (s *saltRun) host() (*runnerHost, error) {
 	}
 	h := &runnerHost{client: cl, out: s.Out, closers: []func() error{cl.Close}}
 	h.ID, h.Opts, h.Log, h.CacheDir = c.String("id"), c.Opts, s.Log, c.String("cachedir")
-	h.Timeout, h.Gather = c.Duration("timeout", time.Second), c.Duration("gather_job_timeout", time.Second)
+	h.Timeout, h.Gather = c.Duration("timeout", time.Second),
+		c.Duration("gather_job_timeout", time.Second)
 	h.Run = h.run
-	if key, err := os.ReadFile(filepath.Join(h.CacheDir, "."+localmaster.User(c)+"_key")); err == nil {
+	if key, err := os.ReadFile(filepath.Join(h.CacheDir, "."+localmaster.User(c)+
+		"_key")); err == nil {
 		h.Key = string(key)
 	}
 	h.Match = func(tgtType string, tgt any) ([]string, error) {
 		return cl.Preview(tgtType, tgt, ":", c.Map("nodegroups"))
 	}
-	h.Connected = func(ctx context.Context) (map[string]string, error) { return cl.Present(ctx), nil }
+	h.Connected = func(ctx context.Context) (map[string]string, error) {
+		return cl.Present(ctx),
+			nil
+	}
 	h.Clones = cl.Clones
 	h.Fire = func(ctx context.Context, tag string, data map[string]any) error {
 		return ipc.Fire(ctx, localmaster.EventSockets(c, ""), tag, data)
@@ -295,7 +305,8 @@ func (s *saltRun) open(h *runnerHost) error {
 		return err
 	}
 	o := fileserver.Options{HashType: c.String("hash_type"), ListCache: listCache(c)}
-	if o.Ignore, err = fileserver.NewIgnore(c.Strings("file_ignore_regex"), c.Strings("file_ignore_glob")); err != nil {
+	if o.Ignore, err = fileserver.NewIgnore(c.Strings("file_ignore_regex"),
+		c.Strings("file_ignore_glob")); err != nil {
 		return err
 	}
 	if o.Backends, _, err = fileBackends(c, s.Log, nil); err != nil {
@@ -342,14 +353,17 @@ func (s *saltRun) openDirs(h *runnerHost) error {
 
 // run publishes a job through the master and gathers its returns.
 func (h *runnerHost) run(ctx context.Context, j host.Job) (map[string]host.Answer, error) {
-	cmd := client.Command{Fun: j.Fun, Arg: slices.Clone(j.Args), Tgt: j.Tgt, TgtType: j.TgtType, Ret: j.Ret, JID: j.JID, Kwargs: j.Extra}
+	cmd := client.Command{Fun: j.Fun, Arg: slices.Clone(j.Args), Tgt: j.Tgt, TgtType: j.TgtType,
+		Ret: j.Ret, JID: j.JID, Kwargs: j.Extra}
 	if len(j.Kwargs) > 0 {
 		cmd.Arg = append(cmd.Arg, protocol.Kwargs(j.Kwargs))
 	}
 	out := map[string]host.Answer{}
-	r, err := h.client.Run(ctx, cmd, client.RunOptions{Timeout: j.Timeout, Gather: localmaster.Gather(j.Gather)})
+	r, err := h.client.Run(ctx, cmd,
+		client.RunOptions{Timeout: j.Timeout, Gather: localmaster.Gather(j.Gather)})
 	if errors.Is(err, client.ErrNoMatch) {
-		fmt.Fprintln(h.out, "No minions matched the target. No command was sent, no jid was assigned.")
+		fmt.Fprintln(h.out, "No minions matched the target. No command was sent, no jid was "+
+			"assigned.")
 		return out, nil
 	}
 	if err != nil {
@@ -359,7 +373,8 @@ func (h *runnerHost) run(ctx context.Context, j host.Job) (map[string]host.Answe
 	for ret := range r.Returns(ctx) {
 		switch {
 		case ret.Status == client.Returned:
-			out[ret.ID] = host.Answer{Value: ret.Value, Ordered: ret.Ordered, Retcode: ret.Code(), Out: ret.Out, JID: ret.JID, Data: ret.Data}
+			out[ret.ID] = host.Answer{Value: ret.Value, Ordered: ret.Ordered, Retcode: ret.Code(),
+				Out: ret.Out, JID: ret.JID, Data: ret.Data}
 		case j.Expect:
 			out[ret.ID] = host.Answer{Failed: true}
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// services are what a stand-alone master has besides the master itself: external authentication, runners and wheel functions, for
-// tools on this host, for minions that may (peer_run), and for the HTTP interface.
+// services are what a stand-alone master has besides the master itself: external authentication, runners and wheel
+// functions, for tools on this host, for minions that may (peer_run), and for the HTTP interface.
 type services struct {
 	p             *saltcli.Program
 	auth          *eauth.Auth
@@ -47,8 +47,10 @@ func newServices(p *saltcli.Program) (*services, error) {
 	}
 	rules := maps.Clone(c.Map("external_auth"))
 	for name := range rules {
-		if systems[name] == nil { // as in stock, whose modules miss a library or a setting: nobody comes in by it
-			p.Log.Error("external_auth: nobody can log in with this system, which this master does not have", "eauth", name)
+		// as in stock, whose modules miss a library or a setting: nobody comes in by it
+		if systems[name] == nil {
+			p.Log.Error("external_auth: nobody can log in with this system, which this master "+
+				"does not have", "eauth", name)
 			delete(rules, name)
 		}
 	}
@@ -57,8 +59,9 @@ func newServices(p *saltcli.Program) (*services, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.auth, err = eauth.New(eauth.Options{Config: rules, Systems: systems, TokenLife: c.Duration("token_expire", time.Second),
-		Match: match, Permissive: c.Bool("permissive_acl"), Tenant: tenant, Log: p.Log})
+	s.auth, err = eauth.New(eauth.Options{Config: rules, Systems: systems,
+		TokenLife: c.Duration("token_expire", time.Second),
+		Match:     match, Permissive: c.Bool("permissive_acl"), Tenant: tenant, Log: p.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +69,8 @@ func newServices(p *saltcli.Program) (*services, error) {
 	return s, nil
 }
 
-// tenantFinder reads whose users are (tenants, an option of ours below rest_cherrypy). Without it nobody is of a tenant.
+// tenantFinder reads whose users are (tenants, an option of ours below rest_cherrypy). Without it nobody is of a
+// tenant.
 func tenantFinder(c *conf.Config) (func(eauth.Token) (string, error), error) {
 	o := &conf.Config{Opts: c.Map("rest_cherrypy")}
 	if _, set := o.Opts["tenants"]; !set {
@@ -87,8 +91,10 @@ func tenantFinder(c *conf.Config) (func(eauth.Token) (string, error), error) {
 func (s *services) options(o *master.Options) {
 	o.Local.Auth, o.Local.Call = s.auth, s.call
 	o.PillarFiles = s.pillars
-	o.Runner = func(ctx context.Context, id, fun string, args []any, kwargs map[string]any) (any, error) {
-		return s.runner.Call(ctx, runner.Request{Fun: fun, Args: args, Kwargs: kwargs, User: id}).Return, nil
+	o.Runner = func(ctx context.Context, id, fun string, args []any, kwargs map[string]any) (any,
+		error) {
+		return s.runner.Call(ctx,
+			runner.Request{Fun: fun, Args: args, Kwargs: kwargs, User: id}).Return, nil
 	}
 }
 
@@ -96,18 +102,20 @@ func (s *services) options(o *master.Options) {
 func (s *services) join(m *master.Master) {
 	c := s.p.Conf
 	host := runner.Embedded(m, c.String("id"), shownOptions(c), c.String("cachedir"), s.p.Log)
-	host.Timeout, host.Gather = c.Duration("timeout", time.Second), c.Duration("gather_job_timeout", time.Second)
+	host.Timeout, host.Gather = c.Duration("timeout", time.Second),
+		c.Duration("gather_job_timeout", time.Second)
 	host.PillarTop = s.pillars.Top
 	host.Key = m.LocalKey(localmaster.User(c))
 	s.minion = newMasterMinion(host, c, s.pillars, s.p.Log)
 	s.master, s.runner, s.wheel = m, runner.NewClient(host), runner.NewWheel(host)
 }
 
-// filesChanged is called when a fetch of git repositories brought something, which it may after join only. With fileserver_events it is an
-// event; stock's also tells of fetches that brought nothing.
+// filesChanged is called when a fetch of git repositories brought something, which it may after join only. With
+// fileserver_events it is an event; stock's also tells of fetches that brought nothing.
 func (s *services) filesChanged() {
 	if s.p.Conf.Bool("fileserver_events") {
-		s.master.Events().Publish("salt/fileserver/gitfs/update", map[string]any{"changed": true, "backend": "gitfs"})
+		s.master.Events().Publish("salt/fileserver/gitfs/update",
+			map[string]any{"changed": true, "backend": "gitfs"})
 	}
 	s.master.Files().Forget()
 }
@@ -115,7 +123,8 @@ func (s *services) filesChanged() {
 // shownOptions are the options that functions and templates may show: without secrets.
 func shownOptions(c *conf.Config) map[string]any {
 	shown := maps.Clone(c.Opts)
-	for _, secret := range []string{"sharedsecret", "signing_key_pass", "key_pass", "shared_database"} {
+	for _, secret := range []string{"sharedsecret", "signing_key_pass", "key_pass",
+		"shared_database"} {
 		delete(shown, secret)
 	}
 	return shown
@@ -129,7 +138,8 @@ func (s *services) close() {
 
 // call runs a function for a tool. A runner goes on by itself: its result is an event.
 func (s *services) call(ctx context.Context, c master.MasterCall) (master.MasterResult, error) {
-	q := runner.Request{Fun: c.Fun, Args: c.Args, Kwargs: c.Kwargs, Named: c.Named, Saltenv: c.Saltenv, User: c.User, JID: string(protocol.NewJID(time.Now()))}
+	q := runner.Request{Fun: c.Fun, Args: c.Args, Kwargs: c.Kwargs, Named: c.Named,
+		Saltenv: c.Saltenv, User: c.User, JID: string(protocol.NewJID(time.Now()))}
 	client, tag := s.runner, "salt/run/"+q.JID
 	if c.Kind == "wheel" {
 		client, tag = s.wheel, "salt/wheel/"+q.JID

@@ -17,9 +17,11 @@ import (
 // topsTime is how long the program of ext_nodes may take.
 const topsTime = time.Minute
 
-// masterTops is the option master_tops with ext_nodes: a program that prints, as YAML, which states a minion has (salt/tops/ext_nodes.py).
-// nil without one.
-func masterTops(c *conf.Config, log *slog.Logger) (func(ctx context.Context, id string, opts map[string]any) (map[string]any, error), error) {
+// masterTops is the option master_tops with ext_nodes: a program that prints, as YAML, which states a minion has
+// (salt/tops/ext_nodes.py). nil without one.
+func masterTops(c *conf.Config,
+	log *slog.Logger) (func(ctx context.Context, id string, opts map[string]any) (map[string]any,
+	error), error) {
 	command := (&conf.Config{Opts: c.Map("master_tops")}).String("ext_nodes")
 	if command == "" {
 		return nil, nil
@@ -34,7 +36,8 @@ func masterTops(c *conf.Config, log *slog.Logger) (func(ctx context.Context, id 
 	return func(ctx context.Context, id string, _ map[string]any) (map[string]any, error) {
 		ctx, cancel := context.WithTimeout(ctx, topsTime)
 		defer cancel()
-		out, err := exec.CommandContext(ctx, words[0], append(words[1:len(words):len(words)], id)...).Output()
+		out, err := exec.CommandContext(ctx, words[0],
+			append(words[1:len(words):len(words)], id)...).Output()
 		if err != nil {
 			return nil, fmt.Errorf("cannot run ext_nodes %q: %w", words[0], err)
 		}
@@ -54,7 +57,8 @@ func nodeTops(v any, id string, log *slog.Logger) map[string]any {
 	}
 	classes, ok := node.Get("classes")
 	if !ok {
-		log.Info("master_tops ext_nodes call did not have a dictionary with a \"classes\" key.", "minion", id)
+		log.Info("master_tops ext_nodes call did not have a dictionary with a \"classes\" key.",
+			"minion", id)
 		return map[string]any{}
 	}
 	env := any("base")

@@ -13,7 +13,8 @@ import (
 // rememberTokens is how long a good service token is not checked again.
 const rememberTokens = time.Minute
 
-// openVendordata prepares the listener for Nova when the configuration has one (the option vendordata), else it returns nil.
+// openVendordata prepares the listener for Nova when the configuration has one (the option vendordata), else it returns
+// nil.
 func openVendordata(s *services) (*api, error) {
 	c := s.p.Conf
 	if c.Opts["vendordata"] == nil {
@@ -22,7 +23,8 @@ func openVendordata(s *services) (*api, error) {
 	o := &conf.Config{Opts: c.Map("vendordata")}
 	for name := range o.Opts {
 		switch name {
-		case "host", "port", "ssl_crt", "ssl_key", "disable_ssl", "eauth", "user", "command", "token_ttl":
+		case "host", "port", "ssl_crt", "ssl_key", "disable_ssl", "eauth", "user", "command",
+			"token_ttl":
 		default:
 			return nil, fmt.Errorf("vendordata: there is no option %q", name)
 		}
@@ -31,13 +33,15 @@ func openVendordata(s *services) (*api, error) {
 		return nil, errors.New("vendordata: port must be the port to listen on")
 	}
 	if len(c.Strings("advertise")) == 0 {
-		return nil, errors.New("vendordata: the option advertise must say where instances find the master")
+		return nil, errors.New("vendordata: the option advertise must say where instances find " +
+			"the master")
 	}
 	check, err := vendordataCheck(s, o)
 	if err != nil {
 		return nil, err
 	}
-	server, err := vendordata.New(vendordata.Options{Master: s.master, Check: vendordata.Remember(check, rememberTokens),
+	server, err := vendordata.New(vendordata.Options{Master: s.master,
+		Check:    vendordata.Remember(check, rememberTokens),
 		TokenTTL: o.Duration("token_ttl", time.Second), Log: s.p.Log})
 	if err != nil {
 		return nil, err
@@ -47,9 +51,11 @@ func openVendordata(s *services) (*api, error) {
 		return nil, err
 	}
 	if o.Bool("disable_ssl") {
-		s.p.Log.Warn("vendordata: join tokens and service tokens go over the network in clear", "option", "disable_ssl")
+		s.p.Log.Warn("vendordata: join tokens and service tokens go over the network in clear",
+			"option", "disable_ssl")
 	}
-	return &api{name: "vendordata", listener: ln, server: server.HTTP(), stop: func() {}, log: s.p.Log}, nil
+	return &api{name: "vendordata", listener: ln, server: server.HTTP(), stop: func() {},
+		log: s.p.Log}, nil
 }
 
 // vendordataCheck is the check of service tokens: a program, or a system of external_auth.
@@ -57,7 +63,8 @@ func vendordataCheck(s *services, o *conf.Config) (vendordata.Check, error) {
 	command, system := o.Strings("command"), o.String("eauth")
 	switch {
 	case (len(command) > 0) == (system != ""):
-		return nil, errors.New("vendordata: one of command and eauth must say how service tokens are checked")
+		return nil, errors.New("vendordata: one of command and eauth must say how service tokens " +
+			"are checked")
 	case len(command) > 0:
 		return vendordata.Program(command...)
 	case system == eauth.PeerSystem || s.p.Conf.Map("external_auth")[system] == nil:

@@ -45,6 +45,7 @@ func run(ctx context.Context, c *program.Console, args []string) int {
 	case "salt-minion":
 		return program.Minion(ctx, args, o)
 	}
-	fmt.Fprintln(c.Err, "usage: brine-minion minion [options], or brine-minion call [options] <function> [arguments]")
+	fmt.Fprintln(c.Err, "usage: brine-minion minion [options], or brine-minion call [options] "+
+		"<function> [arguments]")
 	return exitUsage
 }

@@ -36,7 +36,8 @@ const functionLimit = 5 * time.Minute
 
 // loadConfig reads the master's configuration anew, which may change at any time.
 func (h masterHere) loadConfig() (*conf.Config, error) {
-	c, err := conf.LoadMasterWith(filepath.Join(filepath.Dir(h.confFile), "master"), conf.Options{TolerateIncludes: true, Getenv: h.env})
+	c, err := conf.LoadMasterWith(filepath.Join(filepath.Dir(h.confFile), "master"),
+		conf.Options{TolerateIncludes: true, Getenv: h.env})
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration of the master on this host: %w", err)
 	}
@@ -49,7 +50,8 @@ func (h masterHere) Fire(ctx context.Context, tag string, data map[string]any) e
 	if err != nil {
 		return err
 	}
-	return ipc.Fire(ctx, localmaster.EventSockets(c, ""), tag, ordered.ToWire(data).(map[string]any))
+	return ipc.Fire(ctx, localmaster.EventSockets(c, ""), tag,
+		ordered.ToWire(data).(map[string]any))
 }
 
 // connectMaster makes a client of the master, which has so long for an answer; 0 is the usual time.
@@ -60,7 +62,8 @@ func (h masterHere) connectMaster(timeout time.Duration) (*client.Client, *conf.
 	}
 	w := localmaster.Way{Dialer: standard.Dialers()[c.String("transport")], Timeout: timeout}
 	if w.Dialer == nil {
-		return nil, nil, modules.Errorf("cannot reach the master on this host: there is no transport %s", c.String("transport"))
+		return nil, nil, modules.Errorf("cannot reach the master on this host: there is no "+
+			"transport %s", c.String("transport"))
 	}
 	if w.Options.Wrap, err = standard.TLS(c.Opts); err != nil {
 		return nil, nil, modules.Errorf("cannot reach the master on this host: %v", err)
@@ -73,14 +76,16 @@ func (h masterHere) connectMaster(timeout time.Duration) (*client.Client, *conf.
 }
 
 // Run implements modules.MasterHost.
-func (h masterHere) Run(ctx context.Context, q modules.MasterJob, each func(modules.MasterAnswer)) error {
+func (h masterHere) Run(ctx context.Context, q modules.MasterJob,
+	each func(modules.MasterAnswer)) error {
 	cl, c, err := h.connectMaster(0)
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
 	args, _ := ordered.ToWire(q.Args).([]any)
-	job := client.Command{Fun: q.Fun, Arg: args, Tgt: q.Tgt, TgtType: q.TgtType, Ret: q.Ret, Kwargs: q.Extra}
+	job := client.Command{Fun: q.Fun, Arg: args, Tgt: q.Tgt, TgtType: q.TgtType, Ret: q.Ret,
+		Kwargs: q.Extra}
 	if len(q.Kwargs) > 0 {
 		job.Arg = append(job.Arg, protocol.Kwargs(ordered.ToWire(q.Kwargs).(map[string]any)))
 	}
@@ -99,7 +104,8 @@ func (h masterHere) Run(ctx context.Context, q modules.MasterJob, each func(modu
 	for ret := range r.Returns(ctx) {
 		switch {
 		case ret.Status == client.Returned:
-			each(modules.MasterAnswer{ID: ret.ID, Value: ret.Value, Retcode: ret.Code(), Out: ret.Out, JID: ret.JID, Data: ret.Data})
+			each(modules.MasterAnswer{ID: ret.ID, Value: ret.Value, Retcode: ret.Code(),
+				Out: ret.Out, JID: ret.JID, Data: ret.Data})
 		case q.Expect || ret.Unknown:
 			each(modules.MasterAnswer{ID: ret.ID, Failed: true})
 		}
@@ -130,7 +136,9 @@ func (h masterHere) Call(ctx context.Context, q modules.MasterCall) (map[string]
 	defer cl.Close()
 	args, _ := ordered.ToWire(q.Args).([]any)
 	kwargs, _ := ordered.ToWire(q.Kwargs).(map[string]any)
-	data, err := cl.Call(ctx, client.FunctionCall{Kind: q.Kind, Fun: q.Fun, Args: args, Kwargs: kwargs, Saltenv: q.Saltenv})
+	data, err := cl.Call(ctx,
+		client.FunctionCall{Kind: q.Kind, Fun: q.Fun, Args: args, Kwargs: kwargs,
+			Saltenv: q.Saltenv})
 	if err != nil {
 		if ctx.Err() == nil && errors.Is(err, client.ErrNoFunction) {
 			return nil, &modules.NotAvailableError{Fun: q.Fun}

@@ -1,5 +1,5 @@
-// Command brine-swarm is thousands of minions in one process, to load a master: ours or a stock one. It writes its counters as a line
-// of JSON for every line that it reads, and ends with its input.
+// Command brine-swarm is thousands of minions in one process, to load a master: ours or a stock one. It writes its
+// counters as a line of JSON for every line that it reads, and ends with its input.
 package main
 
 import (
@@ -32,7 +32,8 @@ func main() {
 func run(args []string) error {
 	o := swarm.Options{Dialer: zeromq.New()}
 	f := flag.NewFlagSet("brine-swarm", flag.ContinueOnError)
-	masters := f.String("masters", "127.0.0.1:4506", "request addresses of masters, separated by commas; minions begin with one after the other")
+	masters := f.String("masters", "127.0.0.1:4506",
+		"request addresses of masters, separated by commas; minions begin with one after the other")
 	over := f.String("transport", "zeromq", "zeromq or tcp")
 	key := f.String("key", "", "PEM file with the private key of all minions; one is made if empty")
 	showKey := f.Bool("show-key", false, "write the public key to standard output first")
@@ -41,8 +42,12 @@ func run(args []string) error {
 	f.StringVar(&o.Prefix, "prefix", "swarm-", "what their ids begin with")
 	f.IntVar(&o.Parallel, "parallel", 0, "how many sign in at the same time; 0 is all")
 	f.BoolVar(&o.Spread, "spread", false, "give each a source address of its own in 127.0.0.0/8")
-	f.IntVar(&o.KeepConns, "keep", 0, "how many keep a request connection, as minions of 3006.28, 3007.15 and 3008 do; older ones open one for each request")
-	f.IntVar(&o.OneOff, "one-off", 0, "how many of the others may have a request connection at the same time, where descriptors are short; 0 is all")
+	f.IntVar(&o.KeepConns, "keep", 0,
+		"how many keep a request connection, as minions of 3006.28, 3007.15 and 3008 do; older "+
+			"ones open one for each request")
+	f.IntVar(&o.OneOff, "one-off", 0,
+		"how many of the others may have a request connection at the same time, where "+
+			"descriptors are short; 0 is all")
 	f.BoolVar(&o.Pillar, "pillar", false, "ask for the pillar at the start")
 	f.BoolVar(&o.StartEvent, "start", false, "fire the start event")
 	if err := f.Parse(args); err != nil {
@@ -68,7 +73,8 @@ func run(args []string) error {
 		}
 	}
 	if *verbose {
-		o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		o.Log = slog.New(slog.NewTextHandler(os.Stderr,
+			&slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	debug.SetGCPercent(swarmGC)
 	s, err := swarm.New(o)

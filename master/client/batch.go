@@ -29,7 +29,8 @@ type BatchOptions struct {
 type SizeError struct{ Size string }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("Invalid batch data sent: %s\nData must be in the form of %%10, 10%% or 3", e.Size)
+	return fmt.Sprintf("Invalid batch data sent: %s\nData must be in the form of %%10, 10%% or 3",
+		e.Size)
 }
 
 // BatchSize is how many of total minions a size means; at least one.
@@ -50,8 +51,8 @@ func BatchSize(size string, total int) (int, error) {
 	return n, nil
 }
 
-// Batch runs a command on the minions that answer a ping, some at a time, and calls each with every minion's return or loss,
-// from one goroutine. ErrNoMatch when nobody is meant, ErrNoAnswer when nobody answers.
+// Batch runs a command on the minions that answer a ping, some at a time, and calls each with every minion's return or
+// loss, from one goroutine. ErrNoMatch when nobody is meant, ErrNoAnswer when nobody answers.
 func (c *Client) Batch(ctx context.Context, cmd Command, o BatchOptions, each func(Return)) error {
 	if _, err := BatchSize(o.Size, 1); err != nil {
 		return err
@@ -71,7 +72,8 @@ func (c *Client) Batch(ctx context.Context, cmd Command, o BatchOptions, each fu
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	b := &batch{c: c, cmd: cmd, o: o, todo: up, size: size, ret: make(chan Return), done: make(chan error)}
+	b := &batch{c: c, cmd: cmd, o: o, todo: up, size: size, ret: make(chan Return),
+		done: make(chan error)}
 	err = b.runBatch(ctx, each)
 	cancel()
 	b.drain()
@@ -79,8 +81,10 @@ func (c *Client) Batch(ctx context.Context, cmd Command, o BatchOptions, each fu
 }
 
 // pingTargets finds out who is there.
-func (c *Client) pingTargets(ctx context.Context, cmd Command, o RunOptions) (up, down []string, err error) {
-	r, err := c.Run(ctx, Command{Fun: "test.ping", Tgt: cmd.Tgt, TgtType: cmd.TgtType, Kwargs: cmd.Kwargs}, o)
+func (c *Client) pingTargets(ctx context.Context, cmd Command, o RunOptions) (up, down []string,
+	err error) {
+	r, err := c.Run(ctx,
+		Command{Fun: "test.ping", Tgt: cmd.Tgt, TgtType: cmd.TgtType, Kwargs: cmd.Kwargs}, o)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,8 +13,9 @@ import (
 
 const jobPrefix = "salt/job/"
 
-// bus is one connection to the event socket, shared by all runs. It is opened by the first watch and opened again when the
-// master cuts it off or goes away and comes back. What happened meanwhile was missed: each watch is told, and reads it from the store.
+// bus is one connection to the event socket, shared by all runs. It is opened by the first watch and opened again when
+// the master cuts it off or goes away and comes back. What happened meanwhile was missed: each watch is told, and reads
+// it from the store.
 type bus struct {
 	at  ipc.Sockets
 	log *slog.Logger
@@ -110,8 +111,8 @@ func (b *bus) handOut(e events.Event) {
 	}
 }
 
-// watch collects the events of some jobs. While a publish is under way it keeps those of every job, because a minion may
-// answer before the client knows the job's id.
+// watch collects the events of some jobs. While a publish is under way it keeps those of every job, because a minion
+// may answer before the client knows the job's id.
 type watch struct {
 	bus   *bus
 	ready chan struct{} // has one element when there is something to see

@@ -33,11 +33,12 @@ func readPacked(path string) (any, error) {
 
 // jobDir is a job's place in the job cache.
 func (c *Client) jobDir(jid string) string {
-	return filepath.Join(c.o.CacheDir, "jobs", filepath.FromSlash(protocol.JobDir(jid, c.o.HashType)))
+	return filepath.Join(c.o.CacheDir, "jobs",
+		filepath.FromSlash(protocol.JobDir(jid, c.o.HashType)))
 }
 
-// cachedIDs lists the minions whose returns the job cache (salt/returners/local_cache.py) has, though their events may have
-// been missed.
+// cachedIDs lists the minions whose returns the job cache (salt/returners/local_cache.py) has, though their events may
+// have been missed.
 func (c *Client) cachedIDs(jid string) []string {
 	if c.o.CacheDir == "" {
 		return nil
@@ -55,7 +56,8 @@ func (c *Client) cachedIDs(jid string) []string {
 	return ids
 }
 
-// cachedReturn reads a return from the job cache. The minion's directory is made before its files are, so there may be none yet.
+// cachedReturn reads a return from the job cache. The minion's directory is made before its files are, so there may be
+// none yet.
 func (c *Client) cachedReturn(jid, id string) (map[string]any, bool) {
 	dir := filepath.Join(c.jobDir(jid), id)
 	v, err := readPacked(filepath.Join(dir, "return.p"))
@@ -76,8 +78,8 @@ func (c *Client) cachedReturn(jid, id string) (map[string]any, bool) {
 	return data, true
 }
 
-// Cached is what the master remembers of a minion: its grains, and its pillar when the master keeps it. Both are nil when
-// nothing is known. Stock Salt 3006 and 3007 keep minions/<id>/data.p, 3008 one bank for each.
+// Cached is what the master remembers of a minion: its grains, and its pillar when the master keeps it. Both are nil
+// when nothing is known. Stock Salt 3006 and 3007 keep minions/<id>/data.p, 3008 one bank for each.
 func (c *Client) Cached(id string) (grains, pillar map[string]any) {
 	if c.o.CacheDir == "" || protocol.ValidID(id) != nil {
 		return nil, nil
@@ -122,7 +124,8 @@ func (c *Client) Accepted() ([]string, error) {
 	}
 	var ids []string
 	for _, e := range entries {
-		if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") && protocol.ValidID(e.Name()) == nil {
+		if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") &&
+			protocol.ValidID(e.Name()) == nil {
 			ids = append(ids, e.Name())
 		}
 	}
@@ -156,8 +159,8 @@ func CleanMinionCache(cacheDir string, keep map[string]bool) error {
 	return nil
 }
 
-// DropFile asks the master for a new shared key (salt/crypt.py: dropfile). Masters of 3007 and later want their own id in
-// the file; others do not read it.
+// DropFile asks the master for a new shared key (salt/crypt.py: dropfile). Masters of 3007 and later want their own id
+// in the file; others do not read it.
 func DropFile(cacheDir, masterID string) error {
 	path, temp := filepath.Join(cacheDir, ".dfn"), filepath.Join(cacheDir, ".dfn-next")
 	fail := func(err error) error { return fmt.Errorf("cannot ask for a new key: %w", err) }

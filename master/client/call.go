@@ -18,7 +18,8 @@ type FunctionCall struct {
 	Kind, Fun string
 	Args      []any
 	Kwargs    map[string]any
-	// Saltenv, unless nil, is the value of the function's parameter saltenv, if it has one. Stock masters do not look at it.
+	// Saltenv, unless nil, is the value of the function's parameter saltenv, if it has one. Stock masters do not look
+	// at it.
 	Saltenv any
 	// Login says who asks in place of the key file: "eauth", "username" and "password", or "token".
 	Login map[string]any
@@ -27,8 +28,8 @@ type FunctionCall struct {
 // ErrNoFunction says that the master has no such runner or wheel function.
 var ErrNoFunction = errors.New("the master has no such function")
 
-// Call runs a runner or wheel function in the master and waits for its end. The answer tells with "success" whether "return" is the
-// function's result or the text of an error.
+// Call runs a runner or wheel function in the master and waits for its end. The answer tells with "success" whether
+// "return" is the function's result or the text of an error.
 func (c *Client) Call(ctx context.Context, f FunctionCall) (map[string]any, error) {
 	bus, err := ipc.Dial(ctx, c.o.Events) // before the call, or its end may be missed
 	if err != nil {
@@ -66,7 +67,8 @@ func (c *Client) Call(ctx context.Context, f FunctionCall) (map[string]any, erro
 	}
 }
 
-// Start is [Client.Call] for a runner function whose end nobody waits for. It gives the run's job id and the beginning of its tags.
+// Start is [Client.Call] for a runner function whose end nobody waits for. It gives the run's job id and the beginning
+// of its tags.
 func (c *Client) Start(ctx context.Context, f FunctionCall) (jid, tag string, err error) {
 	reply, err := c.callMaster(ctx, f)
 	if err != nil {
@@ -88,7 +90,8 @@ func tagOf(reply map[string]any) (string, error) {
 const missedFor = 5 * time.Second
 
 // missedEnd finds the end of a runner function in the store, after events were missed because of cause.
-func (c *Client) missedEnd(ctx context.Context, fun, tag string, cause error) (data map[string]any, err error) {
+func (c *Client) missedEnd(ctx context.Context, fun, tag string, cause error) (data map[string]any,
+	err error) {
 	jid := tag[strings.LastIndexByte(tag, '/')+1:]
 	for end := time.Now().Add(missedFor); ctx.Err() == nil && time.Now().Before(end); {
 		err = c.storedReturns(ctx, jid, nil, nil, func(_ string, ret map[string]any) {
@@ -108,7 +111,8 @@ func (c *Client) missedEnd(ctx context.Context, fun, tag string, cause error) (d
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return nil, fmt.Errorf("events were missed while %s ran (%w): its result may be found later, by salt-run jobs.lookup_jid %s", fun, cause, jid)
+	return nil, fmt.Errorf("events were missed while %s ran (%w): its result may be found later, "+
+		"by salt-run jobs.lookup_jid %s", fun, cause, jid)
 }
 
 // callMaster asks for a function; a master that was started anew has a new key.

@@ -1,7 +1,7 @@
 // Package client commands a running Salt master from the same host, as stock `salt` does: it publishes jobs through the
-// master's request port with the key file that the master leaves for local users, and learns of returns through the event
-// socket. The master may be ours, stand-alone, or stock Salt; an embedded master is commanded through its own methods
-// instead. Salt's source: salt/client/__init__.py.
+// master's request port with the key file that the master leaves for local users, and learns of returns through the
+// event socket. The master may be ours, stand-alone, or stock Salt; an embedded master is commanded through its own
+// methods instead. Salt's source: salt/client/__init__.py.
 package client
 
 import (
@@ -31,8 +31,9 @@ var (
 	// ErrNoAnswer says that none of a batch's minions answered a ping, so that none got the job.
 	ErrNoAnswer = errors.New("no minion answered")
 	// ErrAuthentication and ErrAuthorization are the master's refusals.
-	ErrAuthentication = errors.New("Authentication error occurred.") //nolint:staticcheck // Salt's text
-	ErrAuthorization  = errors.New("Authorization error occurred.")  //nolint:staticcheck // Salt's text
+	// Both texts are Salt's.
+	ErrAuthentication = errors.New("Authentication error occurred.") //nolint:staticcheck
+	ErrAuthorization  = errors.New("Authorization error occurred.")  //nolint:staticcheck
 )
 
 // PublishError is another refusal of the master.
@@ -129,13 +130,15 @@ func (c *Client) readKey() bool {
 	return changed
 }
 
-// WhyNot says, for operators, what the master may not like about the key file of this user. The master does not say: it may be talking to an
-// unauthenticated peer.
+// WhyNot says, for operators, what the master may not like about the key file of this user. The master does not say: it
+// may be talking to an unauthenticated peer.
 func (c *Client) WhyNot() string {
 	if _, err := os.ReadFile(c.o.KeyFile); err != nil {
-		return fmt.Sprintf("there is no key to show to the master: %v. Run the command on the master's host, with its configuration, as its user or one of publisher_acl", err)
+		return fmt.Sprintf("there is no key to show to the master: %v. Run the command on the "+
+			"master's host, with its configuration, as its user or one of publisher_acl", err)
 	}
-	return fmt.Sprintf("%s is not the key file of the master that runs: compare cachedir and ret_port with the configuration of that master", c.o.KeyFile)
+	return fmt.Sprintf("%s is not the key file of the master that runs: compare cachedir and "+
+		"ret_port with the configuration of that master", c.o.KeyFile)
 }
 
 // Command is a job to publish.
@@ -195,8 +198,9 @@ func (c *Client) publishJob(ctx context.Context, cmd Command) (any, error) {
 	c.mu.Lock()
 	key := c.key
 	c.mu.Unlock()
-	load := map[string]any{"cmd": "publish", "fun": cmd.Fun, "arg": cmd.Arg, "tgt": cmd.Tgt, "tgt_type": cmd.TgtType,
-		"ret": cmd.Ret, "jid": cmd.JID, "key": key, "user": c.o.User}
+	load := map[string]any{"cmd": "publish", "fun": cmd.Fun, "arg": cmd.Arg, "tgt": cmd.Tgt,
+		"tgt_type": cmd.TgtType,
+		"ret":      cmd.Ret, "jid": cmd.JID, "key": key, "user": c.o.User}
 	if cmd.Arg == nil {
 		load["arg"] = []any{}
 	}
@@ -220,7 +224,8 @@ func (c *Client) Request(ctx context.Context, load map[string]any) (any, error) 
 
 // requestOrdered is Request with every map of the reply as a payload.OrderedMap.
 func (c *Client) requestOrdered(ctx context.Context, load map[string]any) (any, error) {
-	body, err := protocol.Envelope{Enc: protocol.EncClear, Load: load, Version: protocol.Version}.Marshal()
+	body, err := protocol.Envelope{Enc: protocol.EncClear, Load: load,
+		Version: protocol.Version}.Marshal()
 	if err != nil {
 		return nil, fmt.Errorf("cannot pack request: %w", err)
 	}
@@ -257,7 +262,8 @@ func (c *Client) readPublished(reply any) (Published, error) {
 	}
 	load, ok := payload.Map(m["load"])
 	if !ok {
-		return Published{}, &PublishError{fmt.Sprintf("the master's answer has no load: %.80v", reply)}
+		return Published{}, &PublishError{fmt.Sprintf("the master's answer has no load: %.80v",
+			reply)}
 	}
 	p := Published{Minions: textList(load["minions"]), Missing: textList(load["missing"])}
 	p.JID, _ = payload.Text(load["jid"])
@@ -268,7 +274,8 @@ func (c *Client) readPublished(reply any) (Published, error) {
 		return p, ErrNoMatch
 	}
 	if !protocol.ValidJID(p.JID) {
-		return Published{}, &PublishError{fmt.Sprintf("the master's answer has no usable job id: %.40q", p.JID)}
+		return Published{}, &PublishError{fmt.Sprintf("the master's answer has no usable job id: "+
+			"%.40q", p.JID)}
 	}
 	return p, nil
 }

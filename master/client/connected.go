@@ -21,8 +21,9 @@ import (
 const connectedFor = 10 * time.Second
 
 // disconnected says that a minion has surely no connection to the master: the master remembers its addresses, another
-// remembered minion is connected, and this one is not (salt/utils/minions.py: connected_ids). It is used for the words about
-// a minion that did not return, and is only as good as addresses are: behind address translation it knows nothing.
+// remembered minion is connected, and this one is not (salt/utils/minions.py: connected_ids). It is used for the words
+// about a minion that did not return, and is only as good as addresses are: behind address translation it knows
+// nothing.
 func (c *Client) disconnected(id string) bool {
 	if c.o.PublishPort == 0 {
 		return false
@@ -43,8 +44,8 @@ func (c *Client) disconnected(id string) bool {
 // presentTime is how long the master may take to say who is there.
 const presentTime = 10 * time.Second
 
-// Present asks the master who is connected, and gives an address of each where one is known. A master of ours knows it to the connection; a
-// stock one looks where Connected does, and so does this where no master answers.
+// Present asks the master who is connected, and gives an address of each where one is known. A master of ours knows it
+// to the connection; a stock one looks where Connected does, and so does this where no master answers.
 func (c *Client) Present(ctx context.Context) map[string]string {
 	here := c.Connected()
 	ids, err := c.askPresent(ctx)
@@ -95,7 +96,8 @@ func (c *Client) askMinions(ctx context.Context, fun string) (any, error) {
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, presentTime)
 	defer cancel()
-	v, err := c.Request(ctx, map[string]any{"cmd": "wheel", "fun": fun, "key": key, "user": c.o.User})
+	v, err := c.Request(ctx,
+		map[string]any{"cmd": "wheel", "fun": fun, "key": key, "user": c.o.User})
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +109,8 @@ func (c *Client) askMinions(ctx context.Context, fun string) (any, error) {
 	return data["return"], nil
 }
 
-// Connected lists the minions that the master remembers and that have a connection to its publish port on this host, with the
-// address of each. It is as good as the addresses in their grains are.
+// Connected lists the minions that the master remembers and that have a connection to its publish port on this host,
+// with the address of each. It is as good as the addresses in their grains are.
 func (c *Client) Connected() map[string]string {
 	remote := remoteAddresses(c.o.PublishPort)
 	ids := map[string]string{}
@@ -140,8 +142,8 @@ func (c *Client) minionAddresses(id string) []netip.Addr {
 	return out
 }
 
-// remoteAddresses are the addresses connected to the publish port. A connection over loopback counts for the other addresses of
-// this host.
+// remoteAddresses are the addresses connected to the publish port. A connection over loopback counts for the other
+// addresses of this host.
 func remoteAddresses(port int) map[netip.Addr]bool {
 	remote := map[netip.Addr]bool{}
 	loop := false

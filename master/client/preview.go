@@ -6,9 +6,10 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Preview lists the minions that the master would expect to answer, without publishing anything, from the key files and the
-// minion cache on disk (salt/utils/minions.py: CkMinions). Minions of which a grain or pillar is not known count.
-func (c *Client) Preview(tgtType string, tgt any, delimiter string, nodegroups map[string]any) ([]string, error) {
+// Preview lists the minions that the master would expect to answer, without publishing anything, from the key files and
+// the minion cache on disk (salt/utils/minions.py: CkMinions). Minions of which a grain or pillar is not known count.
+func (c *Client) Preview(tgtType string, tgt any, delimiter string,
+	nodegroups map[string]any) ([]string, error) {
 	ids, err := c.Accepted()
 	if err != nil {
 		return nil, err
@@ -20,10 +21,11 @@ func (c *Client) Preview(tgtType string, tgt any, delimiter string, nodegroups m
 		}
 		tgt = anys
 	}
-	sel, err := target.Select(tgtType, tgt, delimiter, nodegroups, ids, func(id string) target.Cached {
-		grains, pillar := c.Cached(id)
-		return target.Cached{Grains: grains, Pillar: pillar}
-	})
+	sel, err := target.Select(tgtType, tgt, delimiter, nodegroups, ids,
+		func(id string) target.Cached {
+			grains, pillar := c.Cached(id)
+			return target.Cached{Grains: grains, Pillar: pillar}
+		})
 	if err != nil {
 		return nil, err
 	}

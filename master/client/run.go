@@ -33,8 +33,8 @@ type Return struct {
 	JID     string
 	// Value is what the function returned, Ordered the same with its maps as payload.OrderedMap.
 	Value, Ordered any
-	// Out is the outputter that the minion asks for; Retcode is a number, or a map or list for several functions. HasRetcode is
-	// false for returns without one.
+	// Out is the outputter that the minion asks for; Retcode is a number, or a map or list for several functions.
+	// HasRetcode is false for returns without one.
 	Out        string
 	Retcode    any
 	HasRetcode bool
@@ -73,16 +73,18 @@ type RunOptions struct {
 	// Timeout is how long a minion may keep silent: until it returns, or until it last said that the job is running.
 	Timeout time.Duration
 	// Gather is how long to wait, after Timeout, for answers to the question whether the job is running; as
-	// gather_job_timeout in stock Salt, where it is 10 s. 0 asks early enough to be done a second after Timeout; only minions that
-	// are connected are then waited for as long as stock does: they, or the machine, may be slow.
+	// gather_job_timeout in stock Salt, where it is 10 s. 0 asks early enough to be done a second after Timeout; only
+	// minions that are connected are then waited for as long as stock does: they, or the machine, may be slow.
 	Gather time.Duration
 	// Again is how long to wait between two such questions while the job runs; 0 means the larger of Timeout and 10 s.
 	Again time.Duration
-	// OnState is told of each state that ended, where the job's minions say so (state_events); may be nil. Returns calls it.
+	// OnState is told of each state that ended, where the job's minions say so (state_events); may be nil. Returns
+	// calls it.
 	OnState func(StateDone)
 }
 
-// StateDone is a state that ended on a minion: the Number-th of Total. Fun, such as "pkg.installed", is "" for stock minions.
+// StateDone is a state that ended on a minion: the Number-th of Total. Fun, such as "pkg.installed", is "" for stock
+// minions.
 type StateDone struct {
 	ID            string
 	Number, Total int
@@ -94,12 +96,12 @@ type StateDone struct {
 // answerGrace is how long after the timeout answers may come in when no Gather is given.
 const answerGrace = 800 * time.Millisecond
 
-// stockGather is how long connected minions have for an answer when no Gather is given. A stock minion starts a process for it, which
-// takes seconds on a busy machine.
+// stockGather is how long connected minions have for an answer when no Gather is given. A stock minion starts a process
+// for it, which takes seconds on a busy machine.
 const stockGather = 10 * time.Second
 
-// silentProbes is how many probes in a row a connected minion may leave without an answer that has said before that it works: a stock
-// minion on a busy machine may need longer than stockGather to start the process that answers.
+// silentProbes is how many probes in a row a connected minion may leave without an answer that has said before that it
+// works: a stock minion on a busy machine may need longer than stockGather to start the process that answers.
 const silentProbes = 1
 
 // Run is a published job whose returns are awaited. Close it.
@@ -163,7 +165,8 @@ func (c *Client) Run(ctx context.Context, cmd Command, o RunOptions) (*Run, erro
 		w.close()
 		return nil, err
 	}
-	r := &Run{Published: p, c: c, w: w, o: o, expected: make(map[string]*expectation), seen: make(map[string]bool),
+	r := &Run{Published: p, c: c, w: w, o: o, expected: make(map[string]*expectation),
+		seen:    make(map[string]bool),
 		missing: make(map[string]bool), creds: takeCredentials(cmd.Kwargs)}
 	now := time.Now()
 	r.expectMinions(p.Minions, now)
@@ -338,7 +341,8 @@ func (r *Run) reportProgress(e events.Event) {
 	if i := strings.LastIndexByte(id, '/'); i >= 0 {
 		id = id[:i]
 	}
-	s := StateDone{ID: id, Number: int(number) + 1, Total: int(total), Ended: len(r.seen), Targeted: len(r.seen) + len(r.expected)}
+	s := StateDone{ID: id, Number: int(number) + 1, Total: int(total), Ended: len(r.seen),
+		Targeted: len(r.seen) + len(r.expected)}
 	s.Fun, _ = payload.Text(data["fun"])
 	s.Name, _ = payload.Text(ret["name"])
 	r.o.OnState(s)
@@ -440,8 +444,8 @@ func (r *Run) stepAt(ctx context.Context, now time.Time) []Return {
 	return out
 }
 
-// readStored reads the store after events were missed: at once, and twice later, for the master takes a moment to notice that this client listens
-// again.
+// readStored reads the store after events were missed: at once, and twice later, for the master takes a moment to
+// notice that this client listens again.
 func (r *Run) readStored(ctx context.Context, now time.Time) []Return {
 	if r.w.gapped() {
 		r.rereads = []time.Time{now, now.Add(300 * time.Millisecond), now.Add(time.Second)}
@@ -456,13 +460,19 @@ func (r *Run) readStored(ctx context.Context, now time.Time) []Return {
 	return r.fromStore(ctx)
 }
 
-// prolongWait keeps a probe open for minions that have not answered and are connected, as far as the master knows. The others are given up.
-func (r *Run) prolongWait(ctx context.Context, p *probe, now time.Time) (out []Return, longer bool) {
+// prolongWait keeps a probe open for minions that have not answered and are connected, as far as the master knows. The
+// others are given up.
+func (r *Run) prolongWait(ctx context.Context, p *probe, now time.Time) (out []Return,
+	longer bool) {
 	if r.o.Gather > 0 || p.prolonged || p.gap {
 		return nil, false
 	}
 	p.prolonged = true
-	silent := func(id string) bool { x := r.expected[id]; return !x.running && !x.answered && !now.Before(x.until) }
+	silent := func(id string) bool {
+		x := r.expected[id]
+		return !x.running && !x.answered &&
+			!now.Before(x.until)
+	}
 	if !slices.ContainsFunc(r.Outstanding(), silent) {
 		return nil, false
 	}
@@ -475,7 +485,8 @@ func (r *Run) prolongWait(ctx context.Context, p *probe, now time.Time) (out []R
 	for _, id := range there {
 		keep[id] = true
 	}
-	if !slices.ContainsFunc(r.Outstanding(), func(id string) bool { return keep[id] && silent(id) }) {
+	if !slices.ContainsFunc(r.Outstanding(),
+		func(id string) bool { return keep[id] && silent(id) }) {
 		return nil, false
 	}
 	p.end = p.start.Add(stockGather)
@@ -505,11 +516,12 @@ func (r *Run) giveUp(ctx context.Context, now time.Time, keep map[string]bool) [
 // fromStore finds returns whose events did not arrive here, in the master's store.
 func (r *Run) fromStore(ctx context.Context) []Return {
 	var out []Return
-	err := r.c.storedReturns(ctx, r.JID, r.Outstanding(), r.creds, func(id string, data map[string]any) {
-		if _, has := data["return"]; has && r.expected[id] != nil {
-			out = append(out, r.returnOf(id, data))
-		}
-	})
+	err := r.c.storedReturns(ctx, r.JID, r.Outstanding(), r.creds,
+		func(id string, data map[string]any) {
+			if _, has := data["return"]; has && r.expected[id] != nil {
+				out = append(out, r.returnOf(id, data))
+			}
+		})
 	if err != nil && !errors.Is(err, errNoReturns) && ctx.Err() == nil {
 		r.c.log.Warn("cannot ask the master for returns that were missed", "jid", r.JID, "err", err)
 	}
@@ -545,7 +557,8 @@ func (r *Run) askRunning(ctx context.Context, now time.Time) {
 	r.probe = p
 	r.w.holdEvents()
 	r.wg.Go(func() {
-		pub, err := r.c.Publish(ctx, Command{Fun: "saltutil.find_job", Arg: []any{r.JID}, Tgt: ids, TgtType: "list"})
+		pub, err := r.c.Publish(ctx,
+			Command{Fun: "saltutil.find_job", Arg: []any{r.JID}, Tgt: ids, TgtType: "list"})
 		if err != nil {
 			r.c.log.Debug("cannot ask for a running job", "jid", r.JID, "err", err)
 			pub = Published{}
@@ -556,7 +569,9 @@ func (r *Run) askRunning(ctx context.Context, now time.Time) {
 
 // LostText is what Salt shows in place of the return of a minion that nobody has heard of.
 func LostText(jid string) string {
-	return "Minion did not return. [No response]\nThe minions may not have all finished running and any remaining minions will " +
-		"return upon completion. To look up the return data for this job later, run the following command:\n\n" +
+	return "Minion did not return. [No response]\nThe minions may not have all finished running " +
+		"and any remaining minions will " +
+		"return upon completion. To look up the return data for this job later, run the " +
+		"following command:\n\n" +
 		"salt-run jobs.lookup_jid " + jid
 }

@@ -12,19 +12,23 @@ import (
 // askedReturns is how many minions' returns are asked for at once.
 const askedReturns = 1000
 
-// errNoReturns says that the master does not answer requests for returns: a stock one. What it has is in the files of the job cache.
+// errNoReturns says that the master does not answer requests for returns: a stock one. What it has is in the files of
+// the job cache.
 var errNoReturns = errors.New("the master does not answer requests for returns")
 
-// storedReturns asks the master for the returns of a job that its store has, of some minions, or of all if ids is empty, and calls f with each. creds are
-// the token, or the name and password, that the job was published with, if any.
-func (c *Client) storedReturns(ctx context.Context, jid string, ids []string, creds map[string]any, f func(id string, data map[string]any)) error {
+// storedReturns asks the master for the returns of a job that its store has, of some minions, or of all if ids is
+// empty, and calls f with each. creds are the token, or the name and password, that the job was published with, if any.
+func (c *Client) storedReturns(ctx context.Context, jid string, ids []string, creds map[string]any,
+	f func(id string, data map[string]any)) error {
 	for all := len(ids) == 0; all || len(ids) > 0; {
 		part := ids[:min(len(ids), askedReturns)]
 		ids = ids[len(part):]
 		c.mu.Lock()
 		key := c.key
 		c.mu.Unlock()
-		reply, err := c.requestOrdered(ctx, map[string]any{"cmd": protocol.ReturnsCmd, "jid": jid, "ids": part, "key": key, "user": c.o.User, "kwargs": creds})
+		reply, err := c.requestOrdered(ctx,
+			map[string]any{"cmd": protocol.ReturnsCmd, "jid": jid, "ids": part, "key": key,
+				"user": c.o.User, "kwargs": creds})
 		if err != nil {
 			return err
 		}

@@ -140,7 +140,8 @@ func New(o Options) (*Server, error) {
 	if o.ListCache == 0 {
 		o.ListCache = 20 * time.Second
 	}
-	return &Server{opts: o, lists: make(map[string]cachedList), hashes: make(map[hashKey]string)}, nil
+	return &Server{opts: o, lists: make(map[string]cachedList), hashes: make(map[hashKey]string)},
+		nil
 }
 
 // HashType returns the name of the hash that Hash uses.
@@ -185,7 +186,8 @@ func Split(name, env string) (cleanName, cleanEnv string, ok bool) {
 			}
 		}
 	}
-	if len(name) > 4096 || strings.IndexByte(name, 0) >= 0 || !utf8.ValidString(name) || strings.HasPrefix(name, "/") {
+	if len(name) > 4096 || strings.IndexByte(name, 0) >= 0 || !utf8.ValidString(name) ||
+		strings.HasPrefix(name, "/") {
 		return "", "", false
 	}
 	for _, part := range strings.Split(name, "/") {
@@ -206,7 +208,8 @@ func Split(name, env string) (cleanName, cleanEnv string, ok bool) {
 // of branches.
 func ValidEnv(env string) bool {
 	// guard: CVE-2025-22240 @served-env master:TestCVE_2025_22240_NamesOfEnvironments instead: return true
-	return env != "" && len(env) <= 255 && utf8.ValidString(env) && !strings.ContainsAny(env, "\\\x00:") && fs.ValidPath(env) && env != "."
+	return env != "" && len(env) <= 255 && utf8.ValidString(env) &&
+		!strings.ContainsAny(env, "\\\x00:") && fs.ValidPath(env) && env != "."
 }
 
 // Find looks a file up. The path may have a query; see Split. It returns ErrNotFound if the file is missing.
@@ -330,7 +333,8 @@ func (s *Server) Hash(name, env string) (string, Found, error) {
 	}
 	sum = hex.EncodeToString(hash.Sum(nil))
 	after, err := h.Stat()
-	if err == nil && after.Size() == info.Size() && after.ModTime().Equal(info.ModTime()) && time.Since(info.ModTime()) > time.Second {
+	if err == nil && after.Size() == info.Size() && after.ModTime().Equal(info.ModTime()) &&
+		time.Since(info.ModTime()) > time.Second {
 		s.mu.Lock()
 		if len(s.hashes) >= maxHashes {
 			clear(s.hashes)

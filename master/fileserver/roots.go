@@ -54,7 +54,8 @@ func (r *Roots) envDirs(env string) []string {
 	}
 	dirs, ok := r.opts.Roots[anyEnv]
 	// guard: CVE-2025-22240 @served-env master:TestCVE_2025_22240_NamesOfEnvironments
-	if !ok || !ValidEnv(env) || strings.ContainsRune(env, '/') || strings.HasPrefix(env, ".") { // it becomes the name of one directory
+	// it becomes the name of one directory
+	if !ok || !ValidEnv(env) || strings.ContainsRune(env, '/') || strings.HasPrefix(env, ".") {
 		return nil
 	}
 	out := make([]string, len(dirs))

@@ -24,10 +24,11 @@ type tree interface {
 	statFile(name string) (fs.FileInfo, error) // follows links
 	readLink(name string) (string, error)
 	open(name string) (Handle, error)
-	pathOf(name string) string        // for people
+	pathOf(name string) string       // for people
 	inside(link, target string) bool // whether a link leads to something in the tree
-	dirOutside(link string) bool     // whether a link that stat does not follow leads to a directory
-	followsLinks() bool                   // whether to walk into links to directories
+	// whether a link that stat does not follow leads to a directory
+	dirOutside(link string) bool
+	followsLinks() bool // whether to walk into links to directories
 	close() error
 }
 
@@ -55,12 +56,14 @@ func (t *confinedTree) readDir(name string) ([]fs.DirEntry, error) {
 }
 
 func (t *confinedTree) statFile(name string) (fs.FileInfo, error) { return t.root.Stat(name) }
-func (t *confinedTree) readLink(name string) (string, error)  { return t.root.Readlink(name) }
+func (t *confinedTree) readLink(name string) (string, error)      { return t.root.Readlink(name) }
 func (t *confinedTree) pathOf(name string) string {
 	return filepath.Join(t.dir, filepath.FromSlash(name))
 }
-func (t *confinedTree) inside(string, string) bool { return true } // Salt lists every link if it follows none
-func (t *confinedTree) followsLinks() bool              { return false }
+
+// Salt lists every link if it follows none
+func (t *confinedTree) inside(string, string) bool { return true }
+func (t *confinedTree) followsLinks() bool         { return false }
 
 // dirOutside looks at the link's target, which is neither opened nor served. Stock lists such a link as a
 // directory. Its minions make a link of what is listed as a directory, but a file of what is not.
@@ -91,19 +94,29 @@ func openFollowing(dir string) (tree, error) {
 func (t *followingTree) pathOf(name string) string {
 	return filepath.Join(t.dir, filepath.FromSlash(name))
 }
-func (t *followingTree) readDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(t.pathOf(name)) }
-func (t *followingTree) statFile(name string) (fs.FileInfo, error)      { return os.Stat(t.pathOf(name)) }
-func (t *followingTree) readLink(name string) (string, error)       { return os.Readlink(t.pathOf(name)) }
-func (t *followingTree) dirOutside(string) bool                     { return false }
-func (t *followingTree) followsLinks() bool                              { return true }
-func (t *followingTree) close() error                               { return nil }
+func (t *followingTree) readDir(name string) ([]fs.DirEntry,
+	error) {
+	return os.ReadDir(t.pathOf(name))
+}
+func (t *followingTree) statFile(name string) (fs.FileInfo,
+	error) {
+	return os.Stat(t.pathOf(name))
+}
+func (t *followingTree) readLink(name string) (string,
+	error) {
+	return os.Readlink(t.pathOf(name))
+}
+func (t *followingTree) dirOutside(string) bool { return false }
+func (t *followingTree) followsLinks() bool     { return true }
+func (t *followingTree) close() error           { return nil }
 func (t *followingTree) open(name string) (Handle, error) {
 	return openRegular(os.OpenFile(t.pathOf(name), os.O_RDONLY|nonblock, 0))
 }
 
 func (t *followingTree) inside(link, target string) bool {
 	switch {
-	case strings.HasPrefix(target, ".."): // Salt then takes the link for a directory, so that one more step stays inside
+	// Salt then takes the link for a directory, so that one more step stays inside
+	case strings.HasPrefix(target, ".."):
 		target = filepath.Join(t.pathOf(link), target)
 	case !filepath.IsAbs(target):
 		target = filepath.Join(filepath.Dir(t.pathOf(link)), target)
@@ -149,12 +162,12 @@ type fsTree struct {
 }
 
 func (t *fsTree) readDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(t.fsys, name) }
-func (t *fsTree) statFile(name string) (fs.FileInfo, error)      { return fs.Stat(t.fsys, name) }
+func (t *fsTree) statFile(name string) (fs.FileInfo, error)  { return fs.Stat(t.fsys, name) }
 func (t *fsTree) readLink(name string) (string, error)       { return fs.ReadLink(t.fsys, name) }
-func (t *fsTree) pathOf(name string) string                   { return path.Join(t.name, name) }
+func (t *fsTree) pathOf(name string) string                  { return path.Join(t.name, name) }
 func (t *fsTree) inside(string, string) bool                 { return true }
 func (t *fsTree) dirOutside(string) bool                     { return false }
-func (t *fsTree) followsLinks() bool                              { return false }
+func (t *fsTree) followsLinks() bool                         { return false }
 func (t *fsTree) close() error                               { return nil }
 func (t *fsTree) open(name string) (Handle, error) {
 	f, err := t.fsys.Open(name)
@@ -219,7 +232,8 @@ func (w *walker) walkDir(dir string, above []fs.FileInfo) error {
 		var info fs.FileInfo
 		if link && w.skipLinks {
 			// Where it follows links, Salt leaves out the link and lists what is behind it.
-			if info, err = w.tree.statFile(name); err == nil && info.IsDir() && w.tree.followsLinks() {
+			if info, err = w.tree.statFile(name); err == nil && info.IsDir() &&
+				w.tree.followsLinks() {
 				if err := w.enterDir(name, true, info, above, false); err != nil {
 					return err
 				}
@@ -249,7 +263,8 @@ func (w *walker) walkDir(dir string, above []fs.FileInfo) error {
 }
 
 // enterDir continues in a directory, which is listed if it is empty.
-func (w *walker) enterDir(name string, link bool, info fs.FileInfo, above []fs.FileInfo, listed bool) error {
+func (w *walker) enterDir(name string, link bool, info fs.FileInfo, above []fs.FileInfo,
+	listed bool) error {
 	if sub, err := w.tree.readDir(name); listed && err == nil && len(sub) == 0 {
 		w.out.EmptyDirs = append(w.out.EmptyDirs, name)
 		return nil

@@ -15,8 +15,8 @@ import (
 )
 
 // Cache keeps compiled pillars for a time: Salt's pillar_cache, in the files that Salt's own master and salt-run have
-// (salt/utils/cache.py: CacheDisk), one of each minion below cachedir/pillar_cache, or in memory. A minion's pillars are kept by
-// pillarenv; the time counts from the one that came last. Methods may be called from many goroutines.
+// (salt/utils/cache.py: CacheDisk), one of each minion below cachedir/pillar_cache, or in memory. A minion's pillars
+// are kept by pillarenv; the time counts from the one that came last. Methods may be called from many goroutines.
 type Cache struct {
 	ttl  time.Duration
 	dir  *confined.Dir // nil in memory
@@ -59,9 +59,10 @@ func (c *Cache) Close() error {
 	return c.dir.Close()
 }
 
-// Fetch gives a minion's pillar of an environment ("" is none chosen), made by compile unless it is there and young enough. One
-// with _errors is given but not kept, so that it is right as soon as its files are.
-func (c *Cache) Fetch(id, pillarenv string, compile func() (payload.OrderedMap, error)) (payload.OrderedMap, error) {
+// Fetch gives a minion's pillar of an environment ("" is none chosen), made by compile unless it is there and young
+// enough. One with _errors is given but not kept, so that it is right as soon as its files are.
+func (c *Cache) Fetch(id, pillarenv string,
+	compile func() (payload.OrderedMap, error)) (payload.OrderedMap, error) {
 	if err := protocol.ValidID(id); err != nil {
 		return nil, err
 	}
@@ -93,7 +94,8 @@ func (c *Cache) Fetch(id, pillarenv string, compile func() (payload.OrderedMap, 
 	return made, nil
 }
 
-// Shown is what is kept of a minion's environment, however old, nil where only others are, and whether there is anything.
+// Shown is what is kept of a minion's environment, however old, nil where only others are, and whether there is
+// anything.
 func (c *Cache) Shown(id, pillarenv string) (any, bool) {
 	if protocol.ValidID(id) != nil {
 		return nil, false
@@ -148,7 +150,8 @@ func pillarOf(envs payload.OrderedMap, pillarenv string) any {
 }
 
 // putPillar sets an environment's pillar, in place of the oldest one when there are too many.
-func putPillar(envs payload.OrderedMap, pillarenv string, data payload.OrderedMap) payload.OrderedMap {
+func putPillar(envs payload.OrderedMap, pillarenv string,
+	data payload.OrderedMap) payload.OrderedMap {
 	for i := range envs {
 		if envs[i].Key == envKey(pillarenv) {
 			envs[i].Value = data
@@ -203,7 +206,8 @@ func (c *Cache) readMinion(id string) (payload.OrderedMap, time.Time) {
 func (c *Cache) writeMinion(id string, envs payload.OrderedMap) error {
 	sec := float64(time.Now().UnixMicro()) / 1e6
 	b, err := payload.MarshalBin(payload.OrderedMap{
-		{Key: dataKey, Value: payload.OrderedMap{{Key: id, Value: envs}}}, {Key: timeKey, Value: payload.OrderedMap{{Key: id, Value: sec}}},
+		{Key: dataKey, Value: payload.OrderedMap{{Key: id, Value: envs}}},
+		{Key: timeKey, Value: payload.OrderedMap{{Key: id, Value: sec}}},
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 // Package pillar says how a master makes the pillar of a minion, and makes it from pillar files with a top file: Salt's
-// pillar_roots, rendered as stock Salt renders them, and external pillars. A program that embeds a master gives a Func of its
-// own instead, or besides. Salt's source: salt/pillar/__init__.py; package states/render/pillar has the compiler.
+// pillar_roots, rendered as stock Salt renders them, and external pillars. A program that embeds a master gives a Func
+// of its own instead, or besides. Salt's source: salt/pillar/__init__.py; package states/render/pillar has the
+// compiler.
 package pillar
 
 import (
@@ -23,7 +24,8 @@ type Request struct {
 	Grains map[string]any
 	// Saltenv and Pillarenv choose environments; empty means not chosen.
 	Saltenv, Pillarenv string
-	// Override is pillar given with a command (pillar={...}); it is merged over the result. Maps in it may be payload.OrderedMap.
+	// Override is pillar given with a command (pillar={...}); it is merged over the result. Maps in it may be
+	// payload.OrderedMap.
 	Override map[string]any
 	// OverrideOrder is Override in the order in which it was given; nil where it is not known.
 	OverrideOrder payload.OrderedMap
@@ -31,8 +33,8 @@ type Request struct {
 	Extra map[string]any
 }
 
-// Func makes a pillar. The result belongs to the caller. An error goes to the master's log; the minion gets a pillar with
-// _errors, which it refuses to apply states with, and no part of the data.
+// Func makes a pillar. The result belongs to the caller. An error goes to the master's log; the minion gets a pillar
+// with _errors, which it refuses to apply states with, and no part of the data.
 type Func func(ctx context.Context, r Request) (map[string]any, error)
 
 // Chain merges the pillars of several functions, later ones over earlier ones, maps recursively.
@@ -55,8 +57,8 @@ func Static(data map[string]any) Func {
 	return func(context.Context, Request) (map[string]any, error) { return maps.Clone(data), nil }
 }
 
-// Merge puts over over base, maps recursively, everything else replaced: Salt's pillar_source_merging_strategy "recurse",
-// which "smart" is for YAML, without pillar_merge_lists. Neither argument is changed.
+// Merge puts over over base, maps recursively, everything else replaced: Salt's pillar_source_merging_strategy
+// "recurse", which "smart" is for YAML, without pillar_merge_lists. Neither argument is changed.
 func Merge(base, over map[string]any) map[string]any {
 	out := maps.Clone(base)
 	if out == nil {

@@ -28,11 +28,11 @@ type RootsOptions struct {
 	// Opts are options of the master under Salt's names: those that change how a pillar is made (renderer, ext_pillar,
 	// pillar_merge_lists …), and what templates see as opts.
 	Opts map[string]any
-	// Registry has the functions that templates may call as salt['…'], as a stock master has its execution modules there; nil is
-	// what the program has linked in. They run on the master, with the grains of the minion.
+	// Registry has the functions that templates may call as salt['…'], as a stock master has its execution modules
+	// there; nil is what the program has linked in. They run on the master, with the grains of the minion.
 	Registry *modules.Registry
-	// Env is what these functions may use: programs, the file server. ID, options, grains and pillar are set for each minion.
-	// Without a Runner no function runs a program.
+	// Env is what these functions may use: programs, the file server. ID, options, grains and pillar are set for each
+	// minion. Without a Runner no function runs a program.
 	Env modules.Env
 	// Ext are external pillars by name, besides cmd_json, cmd_yaml, http_json and http_yaml.
 	Ext map[string]ExtFunc
@@ -62,7 +62,8 @@ func NewRoots(o RootsOptions) *Roots {
 	if env.Log == nil {
 		env.Log = o.Log
 	}
-	return &Roots{pillar.New(pillar.Options{Opts: opts, Roots: o.Roots, Registry: o.Registry, Env: env, Ext: o.Ext, Version: o.Version, Log: o.Log})}
+	return &Roots{pillar.New(pillar.Options{Opts: opts, Roots: o.Roots, Registry: o.Registry,
+		Env: env, Ext: o.Ext, Version: o.Version, Log: o.Log})}
 }
 
 // Pillar is a Func.
@@ -85,7 +86,8 @@ func (r *Roots) Ordered(ctx context.Context, q Request) (payload.OrderedMap, err
 
 // Compile is Pillar with the values that templates have.
 func (r *Roots) Compile(ctx context.Context, q Request) (*pyobj.Dict, error) {
-	in := pillar.Request{ID: q.ID, Grains: q.Grains, Saltenv: q.Saltenv, Pillarenv: q.Pillarenv, Extra: q.Extra}
+	in := pillar.Request{ID: q.ID, Grains: q.Grains, Saltenv: q.Saltenv, Pillarenv: q.Pillarenv,
+		Extra: q.Extra}
 	if q.GrainsOrder != nil {
 		in.GrainsOrder = &pyobj.Dict{}
 		for _, p := range q.GrainsOrder {
@@ -103,9 +105,11 @@ func (r *Roots) Compile(ctx context.Context, q Request) (*pyobj.Dict, error) {
 	return r.compiler.Compile(ctx, in)
 }
 
-// Top is the top files for a minion, merged: environments, targets, and what each is given; and what is wrong with them.
+// Top is the top files for a minion, merged: environments, targets, and what each is given; and what is wrong with
+// them.
 func (r *Roots) Top(ctx context.Context, q Request) (map[string]any, []string, error) {
-	top, errs, err := r.compiler.Top(ctx, pillar.Request{ID: q.ID, Grains: q.Grains, Saltenv: q.Saltenv, Pillarenv: q.Pillarenv})
+	top, errs, err := r.compiler.Top(ctx,
+		pillar.Request{ID: q.ID, Grains: q.Grains, Saltenv: q.Saltenv, Pillarenv: q.Pillarenv})
 	if err != nil {
 		return nil, nil, err
 	}

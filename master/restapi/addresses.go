@@ -11,8 +11,8 @@ import (
 type Addresses struct {
 	// Authorized are the addresses that may use it at all (authorized_ips).
 	Authorized []string
-	// Users gives names the addresses that they may log in from, "*" being every address, and the name "*" everybody else
-	// (api_acl). nil is no rule; a name that no rule is for may not log in.
+	// Users gives names the addresses that they may log in from, "*" being every address, and the name "*" everybody
+	// else (api_acl). nil is no rule; a name that no rule is for may not log in.
 	Users map[string][]string
 }
 

@@ -31,15 +31,18 @@ func (s *Server) auditCommand(r *http.Request, t eauth.Token, c map[string]any, 
 		e.User, _ = c["username"].(string)
 		e.EAuth, _ = c["eauth"].(string)
 	}
-	if m, ok := v.(map[string]any); ok && err == nil && strings.HasSuffix(textOf(c["client"]), "_async") {
+	if m, ok := v.(map[string]any); ok && err == nil &&
+		strings.HasSuffix(textOf(c["client"]), "_async") {
 		e.JID, _ = m["jid"].(string)
 	}
 	s.o.Master.Audit(e)
 }
 
 // auditEntry is a line of the audit log as far as all kinds have it.
-func (s *Server) auditEntry(r *http.Request, t eauth.Token, kind string, err error) master.AuditEntry {
-	e := master.AuditEntry{Via: "http", From: r.RemoteAddr, User: t.Name, EAuth: t.EAuth, Kind: kind, Outcome: master.AuditAllowed}
+func (s *Server) auditEntry(r *http.Request, t eauth.Token, kind string,
+	err error) master.AuditEntry {
+	e := master.AuditEntry{Via: "http", From: r.RemoteAddr, User: t.Name, EAuth: t.EAuth,
+		Kind: kind, Outcome: master.AuditAllowed}
 	if t.UID != "" && source(r) == "" {
 		e.From = "uid " + t.UID
 	}
@@ -47,7 +50,8 @@ func (s *Server) auditEntry(r *http.Request, t eauth.Token, kind string, err err
 	switch {
 	case err == nil:
 	// guard: CVE-2025-47287,log-flood TestRefusalsDoNotFillTheAuditLog
-	case errors.Is(err, eauth.ErrDenied), errors.As(err, &status) && (status.Code == http.StatusUnauthorized || status.Code == http.StatusTooManyRequests):
+	case errors.Is(err, eauth.ErrDenied), errors.As(err, &status) &&
+		(status.Code == http.StatusUnauthorized || status.Code == http.StatusTooManyRequests):
 		e.Outcome = master.AuditDenied
 	default:
 		e.Outcome = master.AuditFailed

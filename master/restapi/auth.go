@@ -31,7 +31,8 @@ func tokenID(r *http.Request) string {
 	return ""
 }
 
-// session returns who sends a request: the owner of the token that it shows, or without one the peer on the unix socket.
+// session returns who sends a request: the owner of the token that it shows, or without one the peer on the unix
+// socket.
 func (s *Server) session(r *http.Request) (eauth.Token, error) {
 	t, err := s.tokenOwner(r, tokenID(r))
 	if err != nil {
@@ -52,14 +53,15 @@ func (s *Server) tokenOwner(r *http.Request, id string) (eauth.Token, error) {
 	return t, nil
 }
 
-// ConnContext is for the field of this name of an http.Server: it lets the interface identify callers on a unix socket (see
-// [eauth.WithConn]). The server of [Server.HTTP] has it.
+// ConnContext is for the field of this name of an http.Server: it lets the interface identify callers on a unix socket
+// (see [eauth.WithConn]). The server of [Server.HTTP] has it.
 func ConnContext(ctx context.Context, c net.Conn) context.Context { return eauth.WithConn(ctx, c) }
 
 // forwarding are headers that a proxy or a browser adds: the peer on the socket is the proxy then, not the caller.
 var forwarding = [...]string{"Forwarded", "Via", "X-Forwarded-For", "X-Real-Ip", "Origin"}
 
-// socketPeer returns who is at the other end of the unix socket that a request came through, if external_auth has rules for that user.
+// socketPeer returns who is at the other end of the unix socket that a request came through, if external_auth has rules
+// for that user.
 func (s *Server) socketPeer(r *http.Request) (eauth.Token, error) {
 	for _, name := range forwarding {
 		if r.Header.Get(name) != "" {
@@ -85,9 +87,11 @@ func (s *Server) countRequest(t eauth.Token) error {
 	return nil
 }
 
-// commandOwner finds out on whose behalf a command is given: the owner of the session's token; without one, by the command's own token or credentials;
-// and without those, the peer on the unix socket. session is nil where the request was not yet asked who sends it.
-func (s *Server) commandOwner(r *http.Request, chunk map[string]any, session *eauth.Token) (eauth.Token, error) {
+// commandOwner finds out on whose behalf a command is given: the owner of the session's token; without one, by the
+// command's own token or credentials; and without those, the peer on the unix socket. session is nil where the request
+// was not yet asked who sends it.
+func (s *Server) commandOwner(r *http.Request, chunk map[string]any,
+	session *eauth.Token) (eauth.Token, error) {
 	if session != nil && session.ID != "" {
 		t, ok := s.o.Auth.Token(session.ID)
 		if !ok {
@@ -120,7 +124,8 @@ func (s *Server) commandOwner(r *http.Request, chunk map[string]any, session *ea
 }
 
 // checkCredentials checks the name and the password in a command.
-func (s *Server) checkCredentials(r *http.Request, chunk map[string]any, system string) (eauth.Token, error) {
+func (s *Server) checkCredentials(r *http.Request, chunk map[string]any,
+	system string) (eauth.Token, error) {
 	name, _ := chunk["username"].(string)
 	t, err := s.tryLogin(r, name, func() (eauth.Token, error) {
 		return s.o.Auth.Check(r.Context(), system, name, passwordIn(chunk))
@@ -133,7 +138,8 @@ func (s *Server) checkCredentials(r *http.Request, chunk map[string]any, system 
 }
 
 // tryLogin checks a name and a password.
-func (s *Server) tryLogin(r *http.Request, name string, check func() (eauth.Token, error)) (eauth.Token, error) {
+func (s *Server) tryLogin(r *http.Request, name string,
+	check func() (eauth.Token, error)) (eauth.Token, error) {
 	proven, ok := s.logins.Try(source(r), name)
 	// guard: log-in-lockout TestLoginsAreBounded
 	if !ok {
@@ -150,7 +156,8 @@ func (s *Server) tryLogin(r *http.Request, name string, check func() (eauth.Toke
 	return t, err
 }
 
-// notAuthenticated is what Salt says to the sender of a command who is not who they say: for functions of minions one thing, for others another.
+// notAuthenticated is what Salt says to the sender of a command who is not who they say: for functions of minions one
+// thing, for others another.
 func notAuthenticated(chunk map[string]any, kind, user string) error {
 	if client, _ := chunk["client"].(string); strings.HasPrefix(client, "local") {
 		return exchange.NewError(http.StatusUnauthorized, "Authentication error occurred.")
@@ -180,14 +187,16 @@ func (s *Server) loginHint(q *exchange.Request) (any, error) {
 func (s *Server) login(q *exchange.Request) (any, error) {
 	chunks, err := q.Chunks()
 	if err != nil || len(chunks) == 0 {
-		return nil, exchange.NewError(http.StatusUnauthorized, "Could not authenticate using provided credentials")
+		return nil, exchange.NewError(http.StatusUnauthorized,
+			"Could not authenticate using provided credentials")
 	}
 	t, err := s.newToken(q, chunks[0])
 	if err != nil {
 		return nil, err
 	}
 	q.W.Header().Set("X-Auth-Token", t.ID)
-	http.SetCookie(q.W, &http.Cookie{Name: cookie, Value: t.ID, Path: "/", Expires: t.Expire, HttpOnly: true, Secure: q.TLS != nil, SameSite: http.SameSiteLaxMode})
+	http.SetCookie(q.W, &http.Cookie{Name: cookie, Value: t.ID, Path: "/", Expires: t.Expire,
+		HttpOnly: true, Secure: q.TLS != nil, SameSite: http.SameSiteLaxMode})
 	out := tokenData(t)
 	out["perms"] = shownRules(s.o.Auth.Shown(t))
 	return map[string]any{"return": []any{out}}, nil
@@ -209,7 +218,8 @@ func (s *Server) newToken(q *exchange.Request, creds map[string]any) (t eauth.To
 }
 
 func tokenData(t eauth.Token) map[string]any {
-	return map[string]any{"token": t.ID, "start": unixSeconds(t.Start), "expire": unixSeconds(t.Expire), "user": t.Name, "eauth": t.EAuth}
+	return map[string]any{"token": t.ID, "start": unixSeconds(t.Start),
+		"expire": unixSeconds(t.Expire), "user": t.Name, "eauth": t.EAuth}
 }
 
 func unixSeconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
@@ -253,7 +263,8 @@ func (s *Server) newTokens(q *exchange.Request) (any, error) {
 	for _, c := range chunks {
 		for _, key := range []string{"username", "password", "eauth"} {
 			if _, ok := c[key]; !ok {
-				return nil, exchange.NewError(http.StatusBadRequest, `Require "username", "password", and "eauth" params`)
+				return nil, exchange.NewError(http.StatusBadRequest,
+					`Require "username", "password", and "eauth" params`)
 			}
 		}
 		t, err := s.newToken(q, c)

@@ -73,10 +73,14 @@ func (s *Server) runSession(q *exchange.Request) (any, error) {
 }
 
 // runUnsessioned runs commands that bring their own credentials.
-func (s *Server) runUnsessioned(q *exchange.Request) (any, error) { return s.runCommands(q, nil, "") }
+func (s *Server) runUnsessioned(q *exchange.Request) (any,
+	error) {
+	return s.runCommands(q, nil, "")
+}
 
 // runCommands runs all commands of a body and gathers what they return.
-func (s *Server) runCommands(q *exchange.Request, session *eauth.Token, client string) (any, error) {
+func (s *Server) runCommands(q *exchange.Request, session *eauth.Token, client string) (any,
+	error) {
 	chunks, err := q.Chunks()
 	if err != nil {
 		return nil, err
@@ -103,26 +107,31 @@ func (s *Server) runCommands(q *exchange.Request, session *eauth.Token, client s
 type several []any
 
 // runCommand runs one command after looking at who gives it and whether they may.
-func (s *Server) runCommand(r *http.Request, session *eauth.Token, c map[string]any) (v any, err error) {
+func (s *Server) runCommand(r *http.Request, session *eauth.Token, c map[string]any) (v any,
+	err error) {
 	var t eauth.Token
 	defer func() { s.auditCommand(r, t, c, v, err) }()
 	name, _ := c["client"].(string)
 	// guard: CVE-2017-5200,CVE-2019-17361,CVE-2020-16846,CVE-2021-3148,CVE-2021-3197 TestCVE_2017_5200_NoSSHClient
 	if !slices.Contains(Clients(), name) {
-		return nil, exchange.NewError(http.StatusBadRequest, "Invalid client specified: '"+pytext.Str(c["client"])+"'")
+		return nil, exchange.NewError(http.StatusBadRequest, "Invalid client specified: '"+
+			pytext.Str(c["client"])+"'")
 	}
 	if !slices.Contains(s.o.Clients, name) {
-		return nil, exchange.NewError(http.StatusBadRequest, "Client disabled: '"+name+"'. Add to 'netapi_enable_clients' master config option to enable.")
+		return nil, exchange.NewError(http.StatusBadRequest, "Client disabled: '"+name+
+			"'. Add to 'netapi_enable_clients' master config option to enable.")
 	}
 	// guard: CVE-2018-15750,CVE-2018-15751,CVE-2020-25592,CVE-2021-25281 TestCVE_2018_15751_CommandsBringCredentials
 	if t, err = s.commandOwner(r, c, session); err != nil {
 		return nil, err
 	}
 	fun, ok := c["fun"].(string)
-	if list, isList := c["fun"].([]any); isList && strings.HasPrefix(name, "local") && len(list) > 0 {
+	if list, isList := c["fun"].([]any); isList && strings.HasPrefix(name, "local") &&
+		len(list) > 0 {
 		ok = true
 	} else if c["fun"] == nil && !strings.HasPrefix(name, "local") {
-		return nil, exchange.NewError(http.StatusBadRequest, name+" takes at least 1 argument (0 given)")
+		return nil, exchange.NewError(http.StatusBadRequest, name+
+			" takes at least 1 argument (0 given)")
 	} else if !ok || fun == "" {
 		return nil, exchange.NewError(http.StatusBadRequest, "fun must be the name of a function")
 	}
@@ -146,7 +155,8 @@ func (s *Server) runCommand(r *http.Request, session *eauth.Token, c map[string]
 }
 
 // onMaster runs a runner or wheel function.
-func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, c map[string]any) (any, error) {
+func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string,
+	c map[string]any) (any, error) {
 	kind, async := strings.CutSuffix(name, "_async")
 	cl := s.o.Runner
 	if kind == "wheel" {
@@ -167,12 +177,14 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 	def := cl.Argspec(fun)
 	for key, v := range c {
 		switch key {
-		case "client", "fun", "arg", "kwarg", "token", "eauth", "username", "password", "sharedsecret":
+		case "client", "fun", "arg", "kwarg", "token", "eauth", "username", "password",
+			"sharedsecret":
 			continue
 		}
 		declared := def != nil && slices.ContainsFunc(def.Params, isNamed(key))
 		meant := key != "timeout" && key != "full_return" && key != "user" && key != "key"
-		if declared || meant && def != nil && def.Kwargs != "" { // Salt ignores what a function does not take
+		// Salt ignores what a function does not take
+		if declared || meant && def != nil && def.Kwargs != "" {
 			q.Kwargs[key] = v
 		}
 	}
@@ -196,7 +208,8 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 	}
 	res := cl.Call(ctx, q)
 	if res.Missing {
-		res.Data = map[string]any{"fun": kind + "." + fun, "jid": q.JID, "user": t.Name, "return": res.Return, "success": false}
+		res.Data = map[string]any{"fun": kind + "." + fun, "jid": q.JID, "user": t.Name,
+			"return": res.Return, "success": false}
 	}
 	if kind == "runner" && !pytext.Truth(c["full_return"]) {
 		return res.Ordered, nil
@@ -212,7 +225,8 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 }
 
 // runLocal publishes a job, if the rules allow it.
-func (s *Server) runLocal(ctx context.Context, t eauth.Token, name string, c map[string]any) (any, error) {
+func (s *Server) runLocal(ctx context.Context, t eauth.Token, name string, c map[string]any) (any,
+	error) {
 	j, err := lowstate.Job(c)
 	if err != nil {
 		return nil, err
@@ -224,15 +238,18 @@ func (s *Server) runLocal(ctx context.Context, t eauth.Token, name string, c map
 		return nil, err
 	}
 	rules := s.o.Auth.Rules(t)
-	if !target.OfIDs(j.TgtType) && !s.o.Auth.MayPublish(eauth.Everywhere(rules), funs, args, j.TgtType, j.Tgt) {
-		// Minions judge grains and pillars by themselves, also those of which the master knows others: it is for whom the rules were asked.
+	if !target.OfIDs(j.TgtType) &&
+		!s.o.Auth.MayPublish(eauth.Everywhere(rules), funs, args, j.TgtType, j.Tgt) {
+		// Minions judge grains and pillars by themselves, also those of which the master knows others: it is for whom
+		// the rules were asked.
 		ids, err := v.Match(ctx, j.TgtType, j.Tgt)
 		if err != nil {
 			return nil, exchange.ErrRefused
 		}
 		j.TgtType, j.Tgt = target.TypeList, ids
 	}
-	if s.o.Master.Denied(t.Name, funs...) || !s.o.Auth.MayPublish(rules, funs, args, j.TgtType, j.Tgt) {
+	if s.o.Master.Denied(t.Name, funs...) ||
+		!s.o.Auth.MayPublish(rules, funs, args, j.TgtType, j.Tgt) {
 		s.o.Log.Warn("job refused", "user", t.Name, "eauth", t.EAuth, "fun", funs)
 		return nil, exchange.ErrRefused
 	}
@@ -247,8 +264,8 @@ func (s *Server) runLocal(ctx context.Context, t eauth.Token, name string, c map
 	return s.awaitJob(ctx, v, j, pytext.Truth(c["full_return"]))
 }
 
-// publishJob answers with the job's id. A job id that the client chose, and that is taken by the same job, gets the same answer:
-// so a client that heard nothing may ask again.
+// publishJob answers with the job's id. A job id that the client chose, and that is taken by the same job, gets the
+// same answer: so a client that heard nothing may ask again.
 func (s *Server) publishJob(ctx context.Context, v scope.View, j master.Job) (any, error) {
 	p, err := v.Publish(ctx, j)
 	var none *master.NoMinionsError
@@ -260,7 +277,8 @@ func (s *Server) publishJob(ctx context.Context, v scope.View, j master.Job) (an
 		if err != nil {
 			return nil, err
 		}
-		if old.User != j.User || pytext.Str(old.Fun) != j.Fun || pytext.Str(old.Tgt) != pytext.Str(j.Tgt) {
+		if old.User != j.User || pytext.Str(old.Fun) != j.Fun ||
+			pytext.Str(old.Tgt) != pytext.Str(j.Tgt) {
 			return nil, exchange.NewError(http.StatusConflict, "The job id is taken by another job")
 		}
 		return map[string]any{"jid": j.JID, "minions": nested.Anys(old.Minions)}, nil
@@ -288,7 +306,8 @@ func (s *Server) awaitJob(ctx context.Context, v scope.View, j master.Job, full 
 	for {
 		r, err := run.Next(ctx)
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded): // what came until then
+		// what came until then
+		case errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded):
 			return out, nil
 		case err != nil:
 			return nil, lowstate.Refused(err)
@@ -318,7 +337,8 @@ func shownReturn(r master.Result, full bool) any {
 }
 
 // runBatch runs a job on some minions at a time.
-func (s *Server) runBatch(ctx context.Context, v scope.View, j master.Job, size string, c map[string]any) (any, error) {
+func (s *Server) runBatch(ctx context.Context, v scope.View, j master.Job, size string,
+	c map[string]any) (any, error) {
 	ids, err := v.Match(ctx, j.TgtType, j.Tgt)
 	if err != nil {
 		return nil, lowstate.Refused(err)
@@ -332,7 +352,8 @@ func (s *Server) runBatch(ctx context.Context, v scope.View, j master.Job, size 
 	}
 	pause, err := lowstate.Seconds(c["batch_wait"])
 	if err != nil {
-		return nil, exchange.NewError(http.StatusBadRequest, "batch_wait must be a number of seconds")
+		return nil, exchange.NewError(http.StatusBadRequest,
+			"batch_wait must be a number of seconds")
 	}
 	out := several{}
 	for part := range slices.Chunk(ids, max(1, n)) {
@@ -367,7 +388,8 @@ func (s *Server) runBatch(ctx context.Context, v scope.View, j master.Job, size 
 }
 
 // runSubset runs a job on some minions, chosen by chance.
-func (s *Server) runSubset(ctx context.Context, v scope.View, j master.Job, c map[string]any) (any, error) {
+func (s *Server) runSubset(ctx context.Context, v scope.View, j master.Job, c map[string]any) (any,
+	error) {
 	n := 3
 	for _, key := range []string{"sub", "subset"} {
 		if v, ok := c[key]; ok {

@@ -35,7 +35,8 @@ func (s *Server) listMinions(q *exchange.Request) (any, error) {
 	if tgt == "" {
 		tgt = "*"
 	}
-	v, err := s.runCommand(q.Request, &t, map[string]any{"client": "local", "tgt": tgt, "fun": "grains.items"})
+	v, err := s.runCommand(q.Request, &t,
+		map[string]any{"client": "local", "tgt": tgt, "fun": "grains.items"})
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,9 @@ func (s *Server) showJob(q *exchange.Request) (any, error) {
 	if !protocol.ValidJID(jid) {
 		return nil, exchange.NewError(http.StatusBadRequest, "jid must be a job id")
 	}
-	v, err := s.runAsSession(q, map[string]any{"client": "runner", "fun": "jobs.list_job", "kwarg": map[string]any{"jid": jid}})
+	v, err := s.runAsSession(q,
+		map[string]any{"client": "runner", "fun": "jobs.list_job",
+			"kwarg": map[string]any{"jid": jid}})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +133,8 @@ func (s *Server) showKeys(q *exchange.Request) (any, error) {
 	}
 	c := map[string]any{"client": "wheel", "fun": "key.list_all"}
 	if mid != "" {
-		c = map[string]any{"client": "wheel", "fun": "key.finger", "kwarg": map[string]any{"match": mid}}
+		c = map[string]any{"client": "wheel", "fun": "key.finger",
+			"kwarg": map[string]any{"match": mid}}
 	}
 	v, err := s.runAsSession(q, c)
 	if errors.Is(err, exchange.ErrNoToken) {
@@ -139,8 +143,8 @@ func (s *Server) showKeys(q *exchange.Request) (any, error) {
 	return wheelReturn(v, err)
 }
 
-// keyPair makes a minion's key pair, accepts it, and sends it as a tar file. Unlike other requests it takes credentials with the
-// command, or the token of a session.
+// keyPair makes a minion's key pair, accepts it, and sends it as a tar file. Unlike other requests it takes credentials
+// with the command, or the token of a session.
 func (s *Server) keyPair(w http.ResponseWriter, r *http.Request) {
 	q := &exchange.Request{Request: r, W: w}
 	tarball, id, err := s.makePair(q)
@@ -149,7 +153,8 @@ func (s *Server) keyPair(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Disposition", `attachment; filename="saltkeys-`+strings.ReplaceAll(id, `"`, `\"`)+`.tar"`)
+	h.Set("Content-Disposition", `attachment; filename="saltkeys-`+
+		strings.ReplaceAll(id, `"`, `\"`)+`.tar"`)
 	h.Set("Content-Type", "application/x-tar")
 	h.Set("Content-Length", fmt.Sprint(len(tarball)))
 	h.Set("Cache-Control", "no-cache")
@@ -190,7 +195,8 @@ func (s *Server) makePair(q *exchange.Request) (tarball []byte, id string, err e
 	tw := tar.NewWriter(&b)
 	for _, f := range []struct{ name, key string }{{"minion.pub", "pub"}, {"minion.pem", "priv"}} {
 		text, _ := pair[f.key].(string)
-		if err := tw.WriteHeader(&tar.Header{Name: f.name, Mode: 0o600, Size: int64(len(text)), ModTime: time.Unix(0, 0)}); err != nil {
+		if err := tw.WriteHeader(&tar.Header{Name: f.name, Mode: 0o600, Size: int64(len(text)),
+			ModTime: time.Unix(0, 0)}); err != nil {
 			return nil, "", err
 		}
 		if _, err := tw.Write([]byte(text)); err != nil {
@@ -233,7 +239,8 @@ func (s *Server) fireHook(q *exchange.Request) (any, error) {
 	if post == nil {
 		post = map[string]any{}
 	}
-	s.o.Master.Events().Publish(tag, map[string]any{"body": q.Raw, "post": post, "headers": headers})
+	s.o.Master.Events().Publish(tag,
+		map[string]any{"body": q.Raw, "post": post, "headers": headers})
 	return map[string]any{"success": true}, nil
 }
 
@@ -255,11 +262,14 @@ func (s *Server) showStats(q *exchange.Request) (any, error) {
 			return nil, err
 		}
 	}
-	return map[string]any{"Salt REST API": map[string]any{"Uptime": time.Since(s.started).Seconds(), "Total Requests": s.stats.requests.Load(),
-		"Total POST Requests": s.stats.posts.Load(), "Event Streams": s.stats.streams.Load(), "Connected Minions": int64(len(s.o.Master.Present()))}}, nil
+	return map[string]any{"Salt REST API": map[string]any{"Uptime": time.Since(s.started).Seconds(),
+		"Total Requests":      s.stats.requests.Load(),
+		"Total POST Requests": s.stats.posts.Load(), "Event Streams": s.stats.streams.Load(),
+		"Connected Minions": int64(len(s.o.Master.Present()))}}, nil
 }
 
-// mayFollow reports whether somebody may go on following events. The peer on a unix socket may as long as the connection lasts.
+// mayFollow reports whether somebody may go on following events. The peer on a unix socket may as long as the
+// connection lasts.
 func (s *Server) mayFollow(t eauth.Token) bool {
 	if t.UID != "" && t.ID == "" {
 		return true

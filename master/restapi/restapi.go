@@ -1,9 +1,9 @@
-// Package restapi serves a master over HTTP as Salt's rest_cherrypy does, so that pepper, SaltGUI and everything else that was
-// written for salt-api works with it: log in, run functions on minions, runners and wheel functions, look at jobs, minions and
-// keys, follow events.
+// Package restapi serves a master over HTTP as Salt's rest_cherrypy does, so that pepper, SaltGUI and everything else
+// that was written for salt-api works with it: log in, run functions on minions, runners and wheel functions, look at
+// jobs, minions and keys, follow events.
 //
-// Where rest_cherrypy is unsafe this package is stricter: bodies, log-ins and streams are bounded, tokens are never taken from
-// a query, and the text of an error says nothing of the inside. Salt's sources: salt/netapi/__init__.py,
+// Where rest_cherrypy is unsafe this package is stricter: bodies, log-ins and streams are bounded, tokens are never
+// taken from a query, and the text of an error says nothing of the inside. Salt's sources: salt/netapi/__init__.py,
 // salt/netapi/rest_cherrypy/app.py.
 package restapi
 
@@ -34,25 +34,26 @@ import (
 	"github.com/brine-salt/brine/master/runner"
 )
 
-// Options of a Server. Master and Auth are needed. Whom Auth says to be of a tenant has that part of the master which [master.Tenant] shows:
-// its minions, its jobs, its events, and neither keys nor runners, hooks nor counters.
+// Options of a Server. Master and Auth are needed. Whom Auth says to be of a tenant has that part of the master which
+// [master.Tenant] shows: its minions, its jobs, its events, and neither keys nor runners, hooks nor counters.
 type Options struct {
 	Master *master.Master
 	Auth   *eauth.Auth
 	// Runner and Wheel run runner and wheel functions; nil means there are none.
 	Runner, Wheel *runner.Client
-	// Clients is Salt's netapi_enable_clients: which of Clients may be used. nil means all of them; Salt allows none by default.
+	// Clients is Salt's netapi_enable_clients: which of Clients may be used. nil means all of them; Salt allows none by
+	// default.
 	Clients []string
 	// MaxBody bounds the body of a request in bytes; 0 means Salt's 1 MiB.
 	MaxBody int64
-	// Strangers bounds the bytes of all larger bodies that are being received without a living token; 0 means 64 MiB. Beyond it they are
-	// refused (503); small ones, as for logging in, never are.
+	// Strangers bounds the bytes of all larger bodies that are being received without a living token; 0 means 64 MiB.
+	// Beyond it they are refused (503); small ones, as for logging in, never are.
 	Strangers int64
-	// LoginRate and LoginBurst bound the log-ins of one name that fail, per second and source address; 0 means 1 and 20, below 0 no
-	// bound. For all names of one address the bounds are ten times that.
+	// LoginRate and LoginBurst bound the log-ins of one name that fail, per second and source address; 0 means 1 and
+	// 20, below 0 no bound. For all names of one address the bounds are ten times that.
 	LoginRate, LoginBurst float64
-	// RequestRate and RequestBurst bound the requests per second of one user, whatever address they come from; 0 is no bound, and a burst of 0
-	// is ten times the rate.
+	// RequestRate and RequestBurst bound the requests per second of one user, whatever address they come from; 0 is no
+	// bound, and a burst of 0 is ten times the rate.
 	RequestRate, RequestBurst float64
 	// Streams bounds how many clients follow events at once; 0 means 256.
 	Streams int
@@ -60,8 +61,8 @@ type Options struct {
 	OpenHooks bool
 	// OpenStats lets anybody see /stats (stats_disable_auth).
 	OpenStats bool
-	// Origins are those of pages on other hosts or ports ("https://ui.example") that may use the session cookie; "*" lets all do so. The
-	// interface's own pages may.
+	// Origins are those of pages on other hosts or ports ("https://ui.example") that may use the session cookie; "*"
+	// lets all do so. The interface's own pages may.
 	Origins []string
 	// Pages are files for browsers; Addresses says from where the interface may be used.
 	Pages     Pages
@@ -75,7 +76,8 @@ type Options struct {
 
 // Clients lists the clients that there are (salt/netapi: CLIENTS, without ssh, which needs salt-ssh).
 func Clients() []string {
-	return []string{"local", "local_async", "local_batch", "local_subset", "runner", "runner_async", "wheel", "wheel_async"}
+	return []string{"local", "local_async", "local_batch", "local_subset", "runner", "runner_async",
+		"wheel", "wheel_async"}
 }
 
 // Server answers HTTP requests. Close it when the HTTP server has ended.
@@ -105,7 +107,8 @@ func New(o Options) (*Server, error) {
 	}
 	for _, c := range o.Clients {
 		if !slices.Contains(Clients(), c) {
-			return nil, fmt.Errorf("netapi_enable_clients: there is no client %q; there are %s", c, strings.Join(Clients(), ", "))
+			return nil, fmt.Errorf("netapi_enable_clients: there is no client %q; there are %s", c,
+				strings.Join(Clients(), ", "))
 		}
 	}
 	if o.Clients == nil {
@@ -128,11 +131,15 @@ func New(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, mux: http.NewServeMux(), logins: ratelimit.NewAttempts(o.LoginRate, o.LoginBurst), requests: ratelimit.New(o.RequestRate, o.RequestBurst),
-		bodies: ratelimit.New(bodyRate, max(bodyBurst, float64(o.MaxBody))), streams: make(chan struct{}, o.Streams),
-		pages: files, async: newBackground(), started: time.Now()}
+	s := &Server{o: o, mux: http.NewServeMux(),
+		logins:   ratelimit.NewAttempts(o.LoginRate, o.LoginBurst),
+		requests: ratelimit.New(o.RequestRate, o.RequestBurst),
+		bodies:   ratelimit.New(bodyRate, max(bodyBurst, float64(o.MaxBody))),
+		streams:  make(chan struct{}, o.Streams),
+		pages:    files, async: newBackground(), started: time.Now()}
 	s.open, s.close = context.WithCancel(context.Background())
-	s.native = native.New(native.Options{Callers: callers{s}, Auth: o.Auth, Master: o.Master, MaxBody: o.MaxBody, Log: o.Log})
+	s.native = native.New(native.Options{Callers: callers{s}, Auth: o.Auth, Master: o.Master,
+		MaxBody: o.MaxBody, Log: o.Log})
 	o.Master.FollowCursor() // events are kept from now on
 	s.routes()
 	return s, nil
@@ -153,7 +160,10 @@ func (s *Server) Close() {
 }
 
 func (s *Server) routes() {
-	json := func(pattern string, f func(*exchange.Request) (any, error)) { s.handle(pattern, s.answerWith(f)) }
+	json := func(pattern string,
+		f func(*exchange.Request) (any, error)) {
+		s.handle(pattern, s.answerWith(f))
+	}
 	for _, path := range []string{"/{$}", "/run", "/token"} {
 		json("GET "+path, s.welcome)
 	}
@@ -222,15 +232,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if p == http.ErrAbortHandler {
 				panic(p)
 			}
-			s.o.Log.Error("request ended in a panic", "peer", r.RemoteAddr, "path", r.URL.Path, "err", p, "stack", string(debug.Stack()))
-			exchange.Fail(w, r, exchange.NewError(http.StatusInternalServerError, "An unexpected error occurred"))
+			s.o.Log.Error("request ended in a panic", "peer", r.RemoteAddr, "path", r.URL.Path,
+				"err", p, "stack", string(debug.Stack()))
+			exchange.Fail(w, r, exchange.NewError(http.StatusInternalServerError,
+				"An unexpected error occurred"))
 		}
 	}()
 	s.stats.count(r)
 	// guard: two-lengths TestTwoLengthsAreOneRequest
 	if len(r.TransferEncoding) > 0 {
-		// A proxy that goes by a Content-Length in the same head, which net/http drops, sees another request in what follows the body. So
-		// nothing that follows is one (RFC 9112, 6.1).
+		// A proxy that goes by a Content-Length in the same head, which net/http drops, sees another request in what
+		// follows the body. So nothing that follows is one (RFC 9112, 6.1).
 		w.Header().Set("Connection", "close")
 	}
 	if len(s.o.Addresses.Authorized) > 0 && !addressIn(s.o.Addresses.Authorized, r) {
@@ -239,14 +251,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
-	if len(r.URL.Path) > 1 && strings.HasSuffix(r.URL.Path, "/") && !strings.HasPrefix(r.URL.Path, "/hook/") {
+	if len(r.URL.Path) > 1 && strings.HasSuffix(r.URL.Path, "/") &&
+		!strings.HasPrefix(r.URL.Path, "/hook/") {
 		// CherryPy's trailing_slash tool, which redirects.
 		// guard: CVE-2023-28370 TestCVE_2025_47287_BodiesAreBounded instead: http.Redirect(w, r, strings.TrimRight(r.URL.Path, "/"), 301); return
 		r.URL.Path = strings.TrimRight(r.URL.Path, "/")
 	}
 	// guard: foreign-origin TestForeignOrigin
 	if s.byCookieAlone(r) && s.foreignOrigin(r) {
-		exchange.Fail(w, r, exchange.NewError(http.StatusForbidden, "The page of another origin may not use the session cookie (cors_origin)"))
+		exchange.Fail(w, r, exchange.NewError(http.StatusForbidden,
+			"The page of another origin may not use the session cookie (cors_origin)"))
 		return
 	}
 	allowOrigins(h, r)
@@ -259,12 +273,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, pattern := s.mux.Handler(r); pattern == "" {
-		status := exchange.NewError(http.StatusNotFound, fmt.Sprintf("The path '%s' was not found.", r.URL.Path))
+		status := exchange.NewError(http.StatusNotFound,
+			fmt.Sprintf("The path '%s' was not found.", r.URL.Path))
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 			other := r.Clone(r.Context())
 			other.Method = method
 			if _, p := s.mux.Handler(other); p != "" {
-				status = exchange.NewError(http.StatusMethodNotAllowed, "Specified method is invalid for this resource")
+				status = exchange.NewError(http.StatusMethodNotAllowed,
+					"Specified method is invalid for this resource")
 				h.Add("Allow", method)
 			}
 		}
@@ -280,8 +296,9 @@ func (s *Server) byCookieAlone(r *http.Request) bool {
 	return err == nil && r.Header.Get("X-Auth-Token") == ""
 }
 
-// foreignOrigin reports whether a page of another origin sends a request: another host or port, for which browsers send the cookie along
-// if it is of the same site, and which Options.Origins does not name. rest_cherrypy serves these; its cookie lets any such page in.
+// foreignOrigin reports whether a page of another origin sends a request: another host or port, for which browsers send
+// the cookie along if it is of the same site, and which Options.Origins does not name. rest_cherrypy serves these; its
+// cookie lets any such page in.
 func (s *Server) foreignOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -307,7 +324,8 @@ func allowOrigins(h http.Header, r *http.Request) {
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Set("Access-Control-Expose-Headers", "GET, POST")
 	h.Set("Access-Control-Allow-Credentials", "true")
-	if m := r.Header.Get("Access-Control-Request-Method"); r.Method == http.MethodOptions && (m == "GET" || m == "POST") {
+	if m := r.Header.Get("Access-Control-Request-Method"); r.Method == http.MethodOptions &&
+		(m == "GET" || m == "POST") {
 		h.Set("Access-Control-Allow-Methods", "GET, POST")
 		h.Set("Access-Control-Allow-Headers", "Content-Type, X-Auth-Token, X-Requested-With")
 		h.Set("Access-Control-Max-Age", "1400")
@@ -320,8 +338,10 @@ func (s *Server) answerWith(f func(*exchange.Request) (any, error)) http.Handler
 		header := r.Header.Get("Accept")
 		format := exchange.Negotiate(header)
 		if format == "" {
-			exchange.Fail(w, r, exchange.NewError(http.StatusNotAcceptable, "Your client sent this Accept header: "+header+
-				". But this resource only emits these media types: "+strings.Join(exchange.Formats[:], ", ")+"."))
+			exchange.Fail(w, r, exchange.NewError(http.StatusNotAcceptable,
+				"Your client sent this Accept header: "+header+
+					". But this resource only emits these media types: "+
+					strings.Join(exchange.Formats[:], ", ")+"."))
 			return
 		}
 		q := &exchange.Request{Request: r, W: w, Code: http.StatusOK}
@@ -348,7 +368,8 @@ func (s *Server) answerWith(f func(*exchange.Request) (any, error)) http.Handler
 		}
 		if err != nil {
 			s.o.Log.Error("cannot write answer", "path", r.URL.Path, "err", err)
-			exchange.Fail(w, r, exchange.NewError(http.StatusInternalServerError, "Could not serialize the return data from Salt."))
+			exchange.Fail(w, r, exchange.NewError(http.StatusInternalServerError,
+				"Could not serialize the return data from Salt."))
 			return
 		}
 		w.Header().Set("Content-Type", format)
@@ -364,9 +385,11 @@ func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) 
 	switch {
 	case errors.As(err, &status):
 	case errors.As(err, &large):
-		status = exchange.NewError(http.StatusRequestEntityTooLarge, fmt.Sprintf("The request has more than %d bytes.", large.Limit))
+		status = exchange.NewError(http.StatusRequestEntityTooLarge,
+			fmt.Sprintf("The request has more than %d bytes.", large.Limit))
 	case errors.Is(err, eauth.ErrDenied):
-		status = exchange.NewError(http.StatusUnauthorized, "Could not authenticate using provided credentials")
+		status = exchange.NewError(http.StatusUnauthorized,
+			"Could not authenticate using provided credentials")
 	case errors.Is(err, master.ErrNotServing):
 		status = exchange.NewError(http.StatusServiceUnavailable, "Salt Master is not available.")
 	default:

@@ -41,9 +41,10 @@ func (s *Server) feedOf(t eauth.Token, cursor string) (feed, error) {
 	return feed{who: t, view: v, cursor: cursor}, err
 }
 
-// followFeed calls each with every event of a feed until ctx ends, the token dies, or each fails. It calls quiet from time to time with how far
-// it has come.
-func (s *Server) followFeed(ctx context.Context, f feed, each func(e events.Logged) error, quiet func(cursor string) error) error {
+// followFeed calls each with every event of a feed until ctx ends, the token dies, or each fails. It calls quiet from
+// time to time with how far it has come.
+func (s *Server) followFeed(ctx context.Context, f feed, each func(e events.Logged) error,
+	quiet func(cursor string) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.open, cancel)()
@@ -74,7 +75,8 @@ func (s *Server) enterStream() (leave func(), err error) {
 		s.stats.streams.Add(1)
 		return func() { s.stats.streams.Add(-1); <-s.streams }, nil
 	default:
-		return nil, exchange.NewError(http.StatusServiceUnavailable, "Too many clients follow events")
+		return nil, exchange.NewError(http.StatusServiceUnavailable,
+			"Too many clients follow events")
 	}
 }
 
@@ -83,13 +85,16 @@ func eventText(e events.Event) ([]byte, error) {
 	return exchange.Marshal(map[string]any{"tag": e.Tag, "data": e.Ordered()})
 }
 
-// streamEvents streams events as server-sent events. A client that comes back with Last-Event-ID gets what it missed, or a comment
-// that some of it is gone.
+// streamEvents streams events as server-sent events. A client that comes back with Last-Event-ID gets what it missed,
+// or a comment that some of it is gone.
 func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawQuery != "" {
-		exchange.Fail(w, r, exchange.NewError(http.StatusBadRequest, "The /events endpoint takes no query parameters; in particular, tokens must not be passed via "+
-			"the query string -- they end up in access logs and the Referer header. Use the 'X-Auth-Token' header (for non-browser clients) or the "+
-			"session cookie set by /login (for browser EventSource clients) instead."))
+		exchange.Fail(w, r, exchange.NewError(http.StatusBadRequest,
+			"The /events endpoint takes no query parameters; in particular, tokens must not be "+
+				"passed via "+
+				"the query string -- they end up in access logs and the Referer header. Use the "+
+				"'X-Auth-Token' header (for non-browser clients) or the "+
+				"session cookie set by /login (for browser EventSource clients) instead."))
 		return
 	}
 	t, err := s.session(r)
@@ -115,7 +120,8 @@ func (s *Server) nativeEvents(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	for key := range query {
 		if key != "cursor" && key != "tag" {
-			exchange.Fail(w, r, exchange.NewError(http.StatusBadRequest, fmt.Sprintf("There is no parameter %.80q; there are cursor, tag", key)))
+			exchange.Fail(w, r, exchange.NewError(http.StatusBadRequest,
+				fmt.Sprintf("There is no parameter %.80q; there are cursor, tag", key)))
 			return
 		}
 	}
@@ -146,7 +152,8 @@ func (s *Server) serverSentEvents(w http.ResponseWriter, r *http.Request, f feed
 	h.Set("X-Accel-Buffering", "no")
 	out := http.NewResponseController(w)
 	send := func(format string, args ...any) error {
-		if err := out.SetWriteDeadline(time.Now().Add(listen.WriteTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		if err := out.SetWriteDeadline(time.Now().Add(listen.WriteTimeout)); err != nil &&
+			!errors.Is(err, http.ErrNotSupported) {
 			return err
 		}
 		if _, err := fmt.Fprintf(w, format, args...); err != nil {
@@ -175,14 +182,17 @@ func (s *Server) serverSentEvents(w http.ResponseWriter, r *http.Request, f feed
 // oneLine keeps a tag from ending its line.
 func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(s) }
 
-// formatEvents is what is done with events for a client that wants to know of minions and jobs instead. Grains of minions that come are asked for in
-// the client's name, if that may.
-func (s *Server) formatEvents(r *http.Request, t eauth.Token, send func(text string) error) func(e events.Event) error {
+// formatEvents is what is done with events for a client that wants to know of minions and jobs instead. Grains of
+// minions that come are asked for in the client's name, if that may.
+func (s *Server) formatEvents(r *http.Request, t eauth.Token,
+	send func(text string) error) func(e events.Event) error {
 	all := saltinfo.New()
 	return func(e events.Event) error {
 		out, wanted := all.Event(e)
 		if len(wanted) > 0 {
-			_, err := s.runCommand(r, &t, map[string]any{"client": "local_async", "tgt": nested.Anys(wanted), "fun": "grains.items"})
+			_, err := s.runCommand(r, &t,
+				map[string]any{"client": "local_async", "tgt": nested.Anys(wanted),
+					"fun": "grains.items"})
 			if err != nil {
 				s.o.Log.Debug("grains are not asked for", "user", t.Name, "err", err)
 			}
@@ -200,8 +210,8 @@ func (s *Server) formatEvents(r *http.Request, t eauth.Token, send func(text str
 	}
 }
 
-// streamWebSocket streams events over a WebSocket, after the client says that it is ready. One that names a cursor, or an empty one, gets with each
-// event the place behind it, may come back there, and is told of gaps.
+// streamWebSocket streams events over a WebSocket, after the client says that it is ready. One that names a cursor, or
+// an empty one, gets with each event the place behind it, may come back there, and is told of gaps.
 func (s *Server) streamWebSocket(w http.ResponseWriter, r *http.Request) {
 	id := tokenID(r)
 	if p := r.PathValue("token"); p != "" {
@@ -215,7 +225,8 @@ func (s *Server) streamWebSocket(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	placed := query.Has("cursor")
 	if placed && query.Has("format_events") {
-		exchange.Fail(w, r, exchange.NewError(http.StatusBadRequest, "cursor and format_events do not go together"))
+		exchange.Fail(w, r, exchange.NewError(http.StatusBadRequest,
+			"cursor and format_events do not go together"))
 		return
 	}
 	leave, err := s.enterStream()
@@ -225,8 +236,10 @@ func (s *Server) streamWebSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	defer leave()
 	o := &websocket.AcceptOptions{}
-	if origin, err := url.Parse(r.Header.Get("Origin")); err == nil && r.PathValue("token") != "" && origin.Host != "" {
-		o.OriginPatterns = []string{origin.Host} // who knows the token in the path is no stranger's page
+	if origin, err := url.Parse(r.Header.Get("Origin")); err == nil && r.PathValue("token") != "" &&
+		origin.Host != "" {
+		// who knows the token in the path is no stranger's page
+		o.OriginPatterns = []string{origin.Host}
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	c, err := websocket.Accept(w, r, o)

@@ -67,14 +67,16 @@ func (s *Server) ownJobs(ctx context.Context, t eauth.Token, fun string, v any) 
 		own[x.ID] = true
 	}
 	mine := func(j store.Job) bool {
-		return len(j.Minions) > 0 && !slices.ContainsFunc(j.Minions, func(id string) bool { return !own[id] })
+		return len(j.Minions) > 0 &&
+			!slices.ContainsFunc(j.Minions, func(id string) bool { return !own[id] })
 	}
 	if fun == "jobs.list_job" {
 		jid, _ := out["jid"].(string)
 		if j, err := s.o.Master.Store().Job(ctx, jid); err == nil && mine(j) {
 			return out, nil
 		}
-		return map[string]any{"jid": jid, "Result": map[string]any{}, "StartTime": out["StartTime"], "Error": "Cannot contact returner or no job with this jid"}, nil
+		return map[string]any{"jid": jid, "Result": map[string]any{}, "StartTime": out["StartTime"],
+			"Error": "Cannot contact returner or no job with this jid"}, nil
 	}
 	jobs, err := s.o.Master.Store().Jobs(ctx, store.Filter{})
 	if err != nil {
@@ -89,7 +91,9 @@ func (s *Server) ownJobs(ctx context.Context, t eauth.Token, fun string, v any) 
 	return kept, nil
 }
 
-// forTenants says whether a command may be given by those who are of a tenant: what runs on its minions, and looking at jobs.
+// forTenants says whether a command may be given by those who are of a tenant: what runs on its minions, and looking at
+// jobs.
 func forTenants(client, fun string) bool {
-	return strings.HasPrefix(client, "local") || client == "runner" && (fun == "jobs.list_jobs" || fun == "jobs.list_job")
+	return strings.HasPrefix(client, "local") || client == "runner" &&
+		(fun == "jobs.list_jobs" || fun == "jobs.list_job")
 }

@@ -12,11 +12,13 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// Embedded is the host of a master that runs in this program. opts are its options under Salt's names, for functions that show
-// them; cacheDir is where cache.store and its like keep data, "" for nowhere.
-func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string, log *slog.Logger) *host.Host {
+// Embedded is the host of a master that runs in this program. opts are its options under Salt's names, for functions
+// that show them; cacheDir is where cache.store and its like keep data, "" for nowhere.
+func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
+	log *slog.Logger) *host.Host {
 	return &host.Host{ID: id, Opts: opts, Log: log, CacheDir: cacheDir, PublicKey: m.PublicKey(),
-		Keys: m.Keys(), Cache: m.Cache(), Jobs: m.Store(), Files: m.Files(), Pillar: m.Pillar, KeptPillars: m.KeptPillars(), Match: m.Match,
+		Keys: m.Keys(), Cache: m.Cache(), Jobs: m.Store(), Files: m.Files(), Pillar: m.Pillar,
+		KeptPillars: m.KeptPillars(), Match: m.Match,
 		Connected: func(context.Context) (map[string]string, error) {
 			out := map[string]string{}
 			for _, id := range m.Present() {
@@ -34,7 +36,8 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 		},
 		Listen: func(_ context.Context, node, _ string) (modules.EventStream, error) {
 			if node != "master" {
-				return nil, modules.Errorf("cannot follow the bus of node %q: only the master's is here", node)
+				return nil, modules.Errorf("cannot follow the bus of node %q: only the master's "+
+					"is here", node)
 			}
 			return stream{m.Events().Subscribe(events.SubscribeOptions{}), log}, nil
 		},
@@ -44,8 +47,10 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 			return nil
 		},
 		Run: func(ctx context.Context, j host.Job) (map[string]host.Answer, error) {
-			res, err := m.Run(ctx, master.Job{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs, Tgt: j.Tgt, TgtType: j.TgtType, JID: j.JID, Ret: j.Ret,
-				Timeout: j.Timeout, GatherTimeout: j.Gather, Extra: j.Extra})
+			res, err := m.Run(ctx,
+				master.Job{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs, Tgt: j.Tgt,
+					TgtType: j.TgtType, JID: j.JID, Ret: j.Ret,
+					Timeout: j.Timeout, GatherTimeout: j.Gather, Extra: j.Extra})
 			var none *master.NoMinionsError
 			if err != nil && !errors.As(err, &none) {
 				return nil, err
@@ -55,7 +60,8 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 				switch {
 				case r.Status == master.Returned:
 					jid, _ := r.Load["jid"].(string)
-					out[id] = host.Answer{Value: r.Return, Ordered: r.Ordered, Retcode: r.Retcode, Out: r.Out, JID: jid, Data: r.Load}
+					out[id] = host.Answer{Value: r.Return, Ordered: r.Ordered, Retcode: r.Retcode,
+						Out: r.Out, JID: jid, Data: r.Load}
 				case j.Expect:
 					out[id] = host.Answer{Failed: true}
 				}
@@ -77,7 +83,8 @@ func (s stream) Next(ctx context.Context) (string, map[string]any, error) {
 		if err != nil || e.Missed == 0 {
 			return e.Tag, e.Data, err
 		}
-		s.log.Warn("a function that follows the event bus is behind and missed events", "events", e.Missed)
+		s.log.Warn("a function that follows the event bus is behind and missed events", "events",
+			e.Missed)
 	}
 }
 

@@ -2,8 +2,8 @@
 // minions (salt-run, Salt's runner clients). They are declared with the contract of package modules, so that arguments,
 // documentation and errors are those of any Salt function.
 //
-// A [Host] is what they work on: the directories of a master on this host, ours or stock, or an embedded master's own parts.
-// Salt's sources: salt/runner.py, salt/client/mixins.py, salt/runners.
+// A [Host] is what they work on: the directories of a master on this host, ours or stock, or an embedded master's own
+// parts. Salt's sources: salt/runner.py, salt/client/mixins.py, salt/runners.
 package runner
 
 import (
@@ -44,15 +44,18 @@ func newClient(h *host.Host, kind, tag string) *Client {
 	if h.Log == nil {
 		h.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Client{kind: kind, tag: tag, host: h, env: &modules.Env{ID: h.ID, Opts: func() map[string]any { return h.Opts }, Log: h.Log}}
+	return &Client{kind: kind, tag: tag, host: h,
+		env: &modules.Env{ID: h.ID, Opts: func() map[string]any { return h.Opts }, Log: h.Log}}
 }
 
 // NewClient makes a client for the runners of a host.
 func NewClient(h *host.Host) *Client {
 	c := newClient(h, "runner", "salt/run/")
 	f := funcs{Host: h, client: c}
-	c.registry = modules.NewRegistry(jobs.Module(h), manage.Module(h), manage.Survey(h), data.Cache(h),
-		data.Fileserver(h), data.Pillar(h), data.Mine(h), f.saltModule(), f.eventModule(), f.configModule(), f.reactorModule(), f.testModule(),
+	c.registry = modules.NewRegistry(jobs.Module(h), manage.Module(h), manage.Survey(h),
+		data.Cache(h),
+		data.Fileserver(h), data.Pillar(h), data.Mine(h), f.saltModule(), f.eventModule(),
+		f.configModule(), f.reactorModule(), f.testModule(),
 		f.errorModule(), f.docModule(), f.matchModule(), f.networkModule())
 	if h.Exec != nil {
 		c.registry.Add(orchestrate.Module(h))
@@ -73,8 +76,8 @@ type Request struct {
 	Kwargs map[string]any
 	// JID is the id of the run; empty makes one. User is who asked.
 	JID, User string
-	// Named says that the arguments stood in the request by their names, not as "arg" and "kwarg": those of a wheel function are then
-	// judged before it is called.
+	// Named says that the arguments stood in the request by their names, not as "arg" and "kwarg": those of a wheel
+	// function are then judged before it is called.
 	Named bool
 	// Saltenv, unless nil, is the value of the function's parameter saltenv, if it has one.
 	Saltenv any
@@ -109,7 +112,8 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 		res.Ordered = res.Return
 		return res
 	}
-	if q.Saltenv != nil && slices.ContainsFunc(def.Params, func(p modules.Param) bool { return p.Name == "saltenv" }) {
+	if q.Saltenv != nil &&
+		slices.ContainsFunc(def.Params, func(p modules.Param) bool { return p.Name == "saltenv" }) {
 		if q.Kwargs = maps.Clone(q.Kwargs); q.Kwargs == nil {
 			q.Kwargs = map[string]any{}
 		}
@@ -122,19 +126,21 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	if len(q.Kwargs) > 0 {
 		funArgs = append(funArgs, q.Kwargs)
 	}
-	data := map[string]any{"fun": c.kind + "." + q.Fun, "jid": q.JID, "user": q.User, "fun_args": funArgs}
+	data := map[string]any{"fun": c.kind + "." + q.Fun, "jid": q.JID, "user": q.User,
+		"fun_args": funArgs}
 	c.fireEvent(ctx, q.JID, "new", data)
 	args, _ := ordered.Objects(q.Args).([]any)
 	kwargs, _ := ordered.Objects(q.Kwargs).(map[string]any)
-	out := c.registry.Run(ctx, c.env, modules.Request{Fun: q.Fun, JID: q.JID, Args: args, Kwargs: kwargs,
-		Progress: func(item any) {
-			if m, ok := item.(map[string]any); ok {
-				if c.host.Progress != nil {
-					c.host.Progress(m)
+	out := c.registry.Run(ctx, c.env,
+		modules.Request{Fun: q.Fun, JID: q.JID, Args: args, Kwargs: kwargs,
+			Progress: func(item any) {
+				if m, ok := item.(map[string]any); ok {
+					if c.host.Progress != nil {
+						c.host.Progress(m)
+					}
+					c.fireEvent(ctx, q.JID, "progress", m)
 				}
-				c.fireEvent(ctx, q.JID, "progress", m)
-			}
-		}})
+			}})
 	res.Ordered, res.Success = out.Return, true
 	if out.Ordered != nil {
 		res.Ordered = ordered.ToWire(out.Ordered)
@@ -146,7 +152,8 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	case errors.As(out.Err, &invalid), errors.As(out.Err, &usage):
 		res.Return = "\nPassed invalid arguments: " + out.Err.Error() + "\n\nUsage:\n" + def.Doc
 		res.Ordered = res.Return
-		res.Success = c.kind != "wheel" || !q.Named // stock shows this text, or the exception of whoever judges them
+		// stock shows this text, or the exception of whoever judges them
+		res.Success = c.kind != "wheel" || !q.Named
 	case out.Err != nil:
 		res.Return = "Exception occurred in " + c.kind + " " + q.Fun + ": " + out.Err.Error()
 		res.Ordered = res.Return
@@ -175,8 +182,11 @@ func (c *Client) storeRun(ctx context.Context, jid string, data map[string]any) 
 		return
 	}
 	id := c.host.ID
-	err := c.host.Jobs.SaveJob(ctx, store.Job{JID: jid, Fun: data["fun"], Tgt: id, TgtType: "list", User: "root", Created: time.Now(),
-		Load: map[string]any{"id": id, "tgt": id, "jid": jid, "fun": data["fun"], "return": data}})
+	err := c.host.Jobs.SaveJob(ctx,
+		store.Job{JID: jid, Fun: data["fun"], Tgt: id, TgtType: "list", User: "root",
+			Created: time.Now(),
+			Load: map[string]any{"id": id, "tgt": id, "jid": jid, "fun": data["fun"],
+				"return": data}})
 	if err == nil {
 		_, err = c.host.Jobs.SaveReturn(ctx, store.Return{JID: jid, ID: id, Received: time.Now(),
 			Load: map[string]any{"id": id, "jid": jid, "fun": data["fun"], "return": data}})
@@ -224,6 +234,7 @@ func (c *Client) Argspec(fun string) *modules.Def {
 func NewWheel(h *host.Host) *Client {
 	c := newClient(h, "wheel", "salt/wheel/")
 	f := funcs{Host: h, client: c}
-	c.registry = modules.NewRegistry(wheel.Key(h), wheel.Minions(h), wheel.Config(h), f.errorModule())
+	c.registry = modules.NewRegistry(wheel.Key(h), wheel.Minions(h), wheel.Config(h),
+		f.errorModule())
 	return c
 }

@@ -11,8 +11,9 @@ import (
 )
 
 func (f funcs) saltModule() *modules.Module {
-	m := &modules.Module{Name: "salt", Doc: "Execution functions, from the master.", Funcs: []modules.Def{
-		{Name: "execute", Doc: `Run a function on minions and return what they return.
+	m := &modules.Module{Name: "salt", Doc: "Execution functions, from the master.",
+		Funcs: []modules.Def{
+			{Name: "execute", Doc: `Run a function on minions and return what they return.
 
 tgt, fun, arg, kwarg, tgt_type, ret, jid
     As for the program salt.
@@ -20,9 +21,10 @@ timeout
     How long to wait, in seconds.
 
     salt-run salt.execute '*' cmd.run arg='["uptime"]'`, Params: []modules.Param{{Name: "tgt"}, {Name: "fun"}, {Name: "arg", Default: []any{}},
-			{Name: "timeout", Optional: true}, {Name: "tgt_type", Default: "glob"}, {Name: "ret", Default: ""}, {Name: "jid", Default: ""},
-			{Name: "kwarg", Optional: true}}, Kwargs: "kwargs", Run: f.executeHere},
-	}}
+				{Name: "timeout", Optional: true}, {Name: "tgt_type", Default: "glob"},
+				{Name: "ret", Default: ""}, {Name: "jid", Default: ""},
+				{Name: "kwarg", Optional: true}}, Kwargs: "kwargs", Run: f.executeHere},
+		}}
 	if f.Exec != nil {
 		m.Funcs = append(m.Funcs, modules.Def{Name: "cmd", Doc: `Run an execution function on the master's host.
 
@@ -51,7 +53,8 @@ func (f funcs) cmdHere(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func (f funcs) executeHere(ctx context.Context, c *modules.Call) (any, error) {
-	j := host.Job{Tgt: c.Value("tgt"), TgtType: c.Str("tgt_type"), Fun: c.Str("fun"), Ret: c.Str("ret"), JID: c.Str("jid")}
+	j := host.Job{Tgt: c.Value("tgt"), TgtType: c.Str("tgt_type"), Fun: c.Str("fun"),
+		Ret: c.Str("ret"), JID: c.Str("jid")}
 	if j.JID != "" && !protocol.ValidJID(j.JID) {
 		return nil, modules.Usagef("jid %q is not a job id", j.JID)
 	}

@@ -33,11 +33,13 @@ func (h here) Fire(ctx context.Context, tag string, data map[string]any) error {
 
 func (h here) Run(ctx context.Context, q modules.MasterJob, each func(modules.MasterAnswer)) error {
 	args, kwargs := onWire(q.Args, q.Kwargs)
-	answers, err := h.host.Command(ctx, host.Job{Tgt: q.Tgt, TgtType: q.TgtType, Fun: q.Fun, Args: args, Kwargs: kwargs, Ret: q.Ret,
-		Timeout: q.Timeout, Gather: q.Gather, Extra: q.Extra, Expect: q.Expect})
+	answers, err := h.host.Command(ctx,
+		host.Job{Tgt: q.Tgt, TgtType: q.TgtType, Fun: q.Fun, Args: args, Kwargs: kwargs, Ret: q.Ret,
+			Timeout: q.Timeout, Gather: q.Gather, Extra: q.Extra, Expect: q.Expect})
 	for _, id := range slices.Sorted(maps.Keys(answers)) {
 		a := answers[id]
-		each(modules.MasterAnswer{ID: id, Value: a.Value, Retcode: a.Retcode, Out: a.Out, JID: a.JID, Data: a.Data, Failed: a.Failed})
+		each(modules.MasterAnswer{ID: id, Value: a.Value, Retcode: a.Retcode, Out: a.Out,
+			JID: a.JID, Data: a.Data, Failed: a.Failed})
 	}
 	return err
 }
@@ -55,7 +57,8 @@ func (h here) Call(ctx context.Context, q modules.MasterCall) (map[string]any, e
 		return nil, host.Needs(q.Kind + " functions")
 	}
 	args, kwargs := onWire(q.Args, q.Kwargs)
-	res := client.Call(ctx, Request{Fun: q.Fun, Args: args, Kwargs: kwargs, Saltenv: q.Saltenv, User: q.User})
+	res := client.Call(ctx,
+		Request{Fun: q.Fun, Args: args, Kwargs: kwargs, Saltenv: q.Saltenv, User: q.User})
 	if res.Missing {
 		return nil, &modules.NotAvailableError{Fun: q.Fun}
 	}

@@ -100,7 +100,8 @@ func (f funcs) testModule() *modules.Module {
 	arguments := func(drop bool) modules.Func {
 		return func(_ context.Context, c *modules.Call) (any, error) {
 			kwargs := maps.Clone(c.Keywords)
-			maps.DeleteFunc(kwargs, func(k string, _ any) bool { return drop && strings.HasPrefix(k, "__") })
+			maps.DeleteFunc(kwargs,
+				func(k string, _ any) bool { return drop && strings.HasPrefix(k, "__") })
 			if kwargs == nil {
 				kwargs = map[string]any{}
 			}
@@ -111,60 +112,63 @@ func (f funcs) testModule() *modules.Module {
 			return map[string]any{"args": args, "kwargs": kwargs}, nil
 		}
 	}
-	return &modules.Module{Name: "test", Doc: "For trying out how runners are called.", Funcs: []modules.Def{
-		{Name: "arg", Doc: `The arguments as they came, without those that Salt adds.
+	return &modules.Module{Name: "test", Doc: "For trying out how runners are called.",
+		Funcs: []modules.Def{
+			{Name: "arg", Doc: `The arguments as they came, without those that Salt adds.
 
     salt-run test.arg foo bar=baz`, Args: "args", Kwargs: "kwargs", Run: arguments(true)},
-		{Name: "raw_arg", Doc: `All arguments as they came.
+			{Name: "raw_arg", Doc: `All arguments as they came.
 
     salt-run test.raw_arg foo bar=baz`, Args: "args", Kwargs: "kwargs", Run: arguments(false)},
-		{Name: "metasyntactic", Doc: `The names that stand for any name, in the US or the UK.
+			{Name: "metasyntactic", Doc: `The names that stand for any name, in the US or the UK.
 
     salt-run test.metasyntactic locality=uk`, Params: []modules.Param{{Name: "locality", Default: "us"}},
-			Run: func(_ context.Context, c *modules.Call) (any, error) {
-				switch c.Str("locality") {
-				case "us":
-					return splitWords("foo bar baz qux quux quuz corge grault garply waldo fred plugh xyzzy thud"), nil
-				case "uk":
-					return splitWords("wibble wobble wubble flob"), nil
-				}
-				return nil, nil
-			}},
-		{Name: "sleep", Doc: `Wait some seconds.
+				Run: func(_ context.Context, c *modules.Call) (any, error) {
+					switch c.Str("locality") {
+					case "us":
+						return splitWords("foo bar baz qux quux quuz corge grault garply waldo " +
+							"fred " +
+							"plugh xyzzy thud"), nil
+					case "uk":
+						return splitWords("wibble wobble wubble flob"), nil
+					}
+					return nil, nil
+				}},
+			{Name: "sleep", Doc: `Wait some seconds.
 
     salt-run test.sleep 3`, Params: []modules.Param{{Name: "s_time", Default: int64(10)}}, Run: func(ctx context.Context, c *modules.Call) (any, error) {
-			d, err := c.Seconds("s_time")
-			if err != nil {
-				return nil, err
-			}
-			if err := waitFor(ctx, d); err != nil {
-				return nil, err
-			}
-			return true, nil
-		}},
-		{Name: "stdout_print", Doc: `Print one text and return another.
-
-    salt-run test.stdout_print`, Run: func(context.Context, *modules.Call) (any, error) {
-			if f.Print != nil {
-				f.Print("foo")
-			}
-			return "bar", nil
-		}},
-		{Name: "stream", Doc: `Report progress for ten seconds.
-
-    salt-run test.stream`, Run: func(ctx context.Context, c *modules.Call) (any, error) {
-			for i := int64(1); i < 100; i++ {
-				c.Progress(map[string]any{"message": "Runner is " + pytext.Str(i) + "% done"})
-				if err := waitFor(ctx, 100*time.Millisecond); err != nil {
+				d, err := c.Seconds("s_time")
+				if err != nil {
 					return nil, err
 				}
-			}
-			return true, nil
-		}},
-		{Name: "get_opts", Doc: `The master's options.
+				if err := waitFor(ctx, d); err != nil {
+					return nil, err
+				}
+				return true, nil
+			}},
+			{Name: "stdout_print", Doc: `Print one text and return another.
+
+    salt-run test.stdout_print`, Run: func(context.Context, *modules.Call) (any, error) {
+				if f.Print != nil {
+					f.Print("foo")
+				}
+				return "bar", nil
+			}},
+			{Name: "stream", Doc: `Report progress for ten seconds.
+
+    salt-run test.stream`, Run: func(ctx context.Context, c *modules.Call) (any, error) {
+				for i := int64(1); i < 100; i++ {
+					c.Progress(map[string]any{"message": "Runner is " + pytext.Str(i) + "% done"})
+					if err := waitFor(ctx, 100*time.Millisecond); err != nil {
+						return nil, err
+					}
+				}
+				return true, nil
+			}},
+			{Name: "get_opts", Doc: `The master's options.
 
     salt-run test.get_opts`, Run: func(context.Context, *modules.Call) (any, error) { return f.Opts, nil }},
-	}}
+		}}
 }
 
 // test.sleep differs: it does not print its argument.
@@ -191,18 +195,21 @@ func waitFor(ctx context.Context, d time.Duration) error {
 }
 
 func (f funcs) errorModule() *modules.Module {
-	return &modules.Module{Name: "error", Doc: "For trying out how errors of runners look.", Funcs: []modules.Def{
-		{Name: "error", Doc: `Fail with an exception of a name, or do nothing without one.
+	return &modules.Module{Name: "error", Doc: "For trying out how errors of runners look.",
+		Funcs: []modules.Def{
+			{Name: "error", Doc: `Fail with an exception of a name, or do nothing without one.
 
     salt-run error.error Exception 'this is a test'`, Params: []modules.Param{{Name: "name", Optional: true}, {Name: "message", Default: ""}},
-			Run: func(_ context.Context, c *modules.Call) (any, error) {
-				if c.Value("name") == nil {
-					return map[string]any{}, nil
-				}
-				name := c.Str("name")
-				return nil, &modules.PythonError{Type: name[strings.LastIndexByte(name, '.')+1:], Msg: c.Str("message")}
-			}},
-	}}
+				Run: func(_ context.Context, c *modules.Call) (any, error) {
+					if c.Value("name") == nil {
+						return map[string]any{}, nil
+					}
+					name := c.Str("name")
+					return nil, &modules.PythonError{Type: name[strings.LastIndexByte(name, '.')+
+						1:],
+						Msg: c.Str("message")}
+				}},
+		}}
 }
 
 func (f funcs) docModule() *modules.Module {
@@ -243,27 +250,30 @@ func (f funcs) docModule() *modules.Module {
 }
 
 func (f funcs) matchModule() *modules.Module {
-	return &modules.Module{Name: "match", Doc: "Whom a target means, for minions that ask (peer_run).", Funcs: []modules.Def{
-		{Name: "compound_matches", Doc: `Whether a compound expression means a minion: its id, or False. Pillar values are compared literally, and a minion
+	return &modules.Module{Name: "match",
+		Doc: "Whom a target means, for minions that ask (peer_run).", Funcs: []modules.Def{
+			{Name: "compound_matches", Doc: `Whether a compound expression means a minion: its id, or False. Pillar values are compared literally, and a minion
 that the master has no data of is not meant by what is about data.
 
     salt-run match.compound_matches 'I@foo:bar and G@os:Deb* and not db*' myminion`, Params: []modules.Param{{Name: "expr"}, {Name: "minion_id"}},
-			Run: func(_ context.Context, c *modules.Call) (any, error) {
-				id, isText := c.Value("minion_id").(string)
-				if keep, set := f.Opts["minion_data_cache"]; set && !pytext.Truth(keep) || !isText || f.Match == nil {
-					return map[string]any{"res": false}, nil
-				}
-				ids, err := f.Match(target.TypeCompoundPillarExact, c.Value("expr"))
-				if err != nil || !slices.Contains(ids, id) {
-					return map[string]any{"res": false}, nil
-				}
-				return map[string]any{"res": id}, nil
-			}},
-	}}
+				Run: func(_ context.Context, c *modules.Call) (any, error) {
+					id, isText := c.Value("minion_id").(string)
+					if keep, set := f.Opts["minion_data_cache"]; set && !pytext.Truth(keep) ||
+						!isText || f.Match == nil {
+						return map[string]any{"res": false}, nil
+					}
+					ids, err := f.Match(target.TypeCompoundPillarExact, c.Value("expr"))
+					if err != nil || !slices.Contains(ids, id) {
+						return map[string]any{"res": false}, nil
+					}
+					return map[string]any{"res": id}, nil
+				}},
+		}}
 }
 
 func (f funcs) networkModule() *modules.Module {
-	to := []modules.Param{{Name: "bcast", Default: "255.255.255.255"}, {Name: "destport", Default: int64(9)}}
+	to := []modules.Param{{Name: "bcast", Default: "255.255.255.255"},
+		{Name: "destport", Default: int64(9)}}
 	send := func(ctx context.Context, c *modules.Call, mac string) error {
 		port, err := c.Int("destport")
 		if err != nil {

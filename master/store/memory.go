@@ -79,7 +79,8 @@ func (m *memory) addSize(e *memoryJob, n int) {
 	e.bytes += int64(n)
 	m.bytes += int64(n)
 	for m.bytes > m.most {
-		i := slices.IndexFunc(m.order, func(jid string) bool { return m.jobs[jid] != e && !m.queue.isHeld(jid) })
+		i := slices.IndexFunc(m.order,
+			func(jid string) bool { return m.jobs[jid] != e && !m.queue.isHeld(jid) })
 		if i < 0 {
 			return
 		}
@@ -156,10 +157,12 @@ func (m *memory) Jobs(_ context.Context, f Filter) ([]Job, error) {
 	defer m.mu.Unlock()
 	var out []Job
 	for _, e := range m.jobs {
-		if !e.known || !f.Since.IsZero() && e.created.Before(f.Since) || !f.Before.IsZero() && !e.created.Before(f.Before) {
+		if !e.known || !f.Since.IsZero() && e.created.Before(f.Since) || !f.Before.IsZero() &&
+			!e.created.Before(f.Before) {
 			continue
 		}
-		if _, ok := e.returns[f.Minion]; f.Minion != "" && !ok && !slices.Contains(e.job.Minions, f.Minion) {
+		if _, ok := e.returns[f.Minion]; f.Minion != "" && !ok &&
+			!slices.Contains(e.job.Minions, f.Minion) {
 			continue
 		}
 		out = append(out, e.job)

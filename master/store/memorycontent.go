@@ -19,7 +19,8 @@ var (
 	_ Labels   = (*memory)(nil)
 )
 
-func (m *memory) SavePiece(_ context.Context, key string, n int, made time.Time, body []byte) error {
+func (m *memory) SavePiece(_ context.Context, key string, n int, made time.Time,
+	body []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.queue.initMaps()

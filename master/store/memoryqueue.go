@@ -75,16 +75,19 @@ func (m *memory) OrderOf(_ context.Context, jid string) (Order, error) {
 }
 
 func (f DeliveryFilter) matches(d Delivery) bool {
-	return (f.JID == "" || d.JID == f.JID) && (f.Minion == "" || d.Minion == f.Minion) && (!f.Open && f.Due.IsZero() || d.State.Open()) &&
+	return (f.JID == "" || d.JID == f.JID) && (f.Minion == "" || d.Minion == f.Minion) &&
+		(!f.Open && f.Due.IsZero() || d.State.Open()) &&
 		(f.Due.IsZero() || !d.Due.After(f.Due))
 }
 
 // compare is the order in which Deliveries returns them.
 func (f DeliveryFilter) compare(a, b Delivery) int {
 	if !f.Due.IsZero() {
-		return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.JID, b.JID), strings.Compare(a.Minion, b.Minion))
+		return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.JID, b.JID),
+			strings.Compare(a.Minion, b.Minion))
 	}
-	return cmp.Or(strings.Compare(a.Minion, b.Minion), cmp.Compare(b.Priority, a.Priority), strings.Compare(a.JID, b.JID))
+	return cmp.Or(strings.Compare(a.Minion, b.Minion), cmp.Compare(b.Priority, a.Priority),
+		strings.Compare(a.JID, b.JID))
 }
 
 func (m *memory) Deliveries(_ context.Context, f DeliveryFilter) ([]Delivery, error) {
@@ -134,7 +137,8 @@ func (m *memory) SwapDelivery(_ context.Context, d *Delivery) error {
 	defer m.mu.Unlock()
 	q := &m.queue
 	list := q.deliveries[d.JID]
-	i, ok := slices.BinarySearchFunc(list, d.Minion, func(x Delivery, id string) int { return strings.Compare(x.Minion, id) })
+	i, ok := slices.BinarySearchFunc(list, d.Minion,
+		func(x Delivery, id string) int { return strings.Compare(x.Minion, id) })
 	if !ok || list[i].Version != d.Version || !list[i].State.Open() {
 		return fmt.Errorf("cannot change delivery of job %s to %q: %w", d.JID, d.Minion, ErrChanged)
 	}
@@ -144,7 +148,8 @@ func (m *memory) SwapDelivery(_ context.Context, d *Delivery) error {
 		delete(q.contents, q.orders[q.byJID[d.JID]].Content)
 	}
 	if !d.State.Open() {
-		q.open[d.Minion] = slices.DeleteFunc(q.open[d.Minion], func(jid string) bool { return jid == d.JID })
+		q.open[d.Minion] = slices.DeleteFunc(q.open[d.Minion],
+			func(jid string) bool { return jid == d.JID })
 		if len(q.open[d.Minion]) == 0 {
 			delete(q.open, d.Minion)
 		}

@@ -93,13 +93,19 @@ func (m *multi) SaveReturn(ctx context.Context, r Return) (bool, error) {
 	})
 }
 
-func (m *multi) Job(ctx context.Context, jid string) (Job, error) { return m.stores[0].Job(ctx, jid) }
+func (m *multi) Job(ctx context.Context, jid string) (Job,
+	error) {
+	return m.stores[0].Job(ctx, jid)
+}
 
 func (m *multi) Returns(ctx context.Context, jid string) ([]Return, error) {
 	return m.stores[0].Returns(ctx, jid)
 }
 
-func (m *multi) Jobs(ctx context.Context, f Filter) ([]Job, error) { return m.stores[0].Jobs(ctx, f) }
+func (m *multi) Jobs(ctx context.Context, f Filter) ([]Job,
+	error) {
+	return m.stores[0].Jobs(ctx, f)
+}
 
 func (m *multi) Purge(ctx context.Context, before time.Time) (int, error) {
 	n, err := m.stores[0].Purge(ctx, before)

@@ -43,11 +43,12 @@ type State string
 
 // The states of a delivery. All except the first two are final.
 const (
-	Waiting       State = "waiting"       // not sent yet
-	Sent          State = "sent"          // handed to the minion's connection, no return yet
-	Returned      State = "returned"      // the return is stored
-	Undeliverable State = "undeliverable" // its time to live ended before it could be sent; it never runs
-	TimedOut      State = "timed out"     // its deadline passed before it returned
+	Waiting  State = "waiting"  // not sent yet
+	Sent     State = "sent"     // handed to the minion's connection, no return yet
+	Returned State = "returned" // the return is stored
+	// its time to live ended before it could be sent; it never runs
+	Undeliverable State = "undeliverable"
+	TimedOut      State = "timed out" // its deadline passed before it returned
 	Cancelled     State = "cancelled"
 	Lost          State = "lost"    // sent, and its outcome is unknown
 	Refused       State = "refused" // refused by a policy of the minion or the master

@@ -49,8 +49,8 @@ type Job struct {
 // A Return is one minion's return.
 type Return struct {
 	JID, ID string
-	// Load is the whole return load under Salt's names: return, retcode, success, fun, fun_args, out, … Maps in the fields InOrder may be
-	// payload.OrderedMap: a store keeps their order.
+	// Load is the whole return load under Salt's names: return, retcode, success, fun, fun_args, out, … Maps in the
+	// fields InOrder may be payload.OrderedMap: a store keeps their order.
 	Load     map[string]any
 	Received time.Time
 }

@@ -1,12 +1,13 @@
-// Package check tells what of a configuration and of a tree of states this program cannot do, before anything is moved to it:
-// "brine-minion check", "brine-master check" and the execution function brine.check.
+// Package check tells what of a configuration and of a tree of states this program cannot do, before anything is moved
+// to it: "brine-minion check", "brine-master check" and the execution function brine.check.
 //
-// Names are found twice. The text of every file is read as it stands, with its tags taken out, which finds the names of all branches.
-// Then each state file is rendered for one host, which finds what this host reaches: only that is a failure, the rest a warning.
-// A rendering may call only functions that read (see quiet). A file that needs others is judged by its text alone.
+// Names are found twice. The text of every file is read as it stands, with its tags taken out, which finds the names of
+// all branches. Then each state file is rendered for one host, which finds what this host reaches: only that is a
+// failure, the rest a warning. A rendering may call only functions that read (see quiet). A file that needs others is
+// judged by its text alone.
 //
-// Nothing of the tree is run and nothing is written. What is known comes from the registries of the program, the renderers, the kinds
-// of beacons and package conf.
+// Nothing of the tree is run and nothing is written. What is known comes from the registries of the program, the
+// renderers, the kinds of beacons and package conf.
 package check
 
 import (
@@ -26,8 +27,9 @@ import (
 // Level is how much a finding matters.
 type Level string
 
-// The levels. A Failure is something that will not work, and makes the verdict. A Warning may matter elsewhere: a branch that this host
-// does not take, code of the site that nothing names, an option without effect. A Note is for information.
+// The levels. A Failure is something that will not work, and makes the verdict. A Warning may matter elsewhere: a
+// branch that this host does not take, code of the site that nothing names, an option without effect. A Note is for
+// information.
 const (
 	Failure Level = "failure"
 	Warning Level = "warning"
@@ -37,8 +39,9 @@ const (
 // Finding is one thing that was found.
 type Finding struct {
 	Level Level `json:"level"`
-	// Kind is what it is about: "function", "state", "renderer", "filter", "test", "template", "custom", "option", "beacon", "returner",
-	// "engine", "pillar", "roster", "reactor", "runner", "wheel", "left-over", "render", "include".
+	// Kind is what it is about: "function", "state", "renderer", "filter", "test", "template", "custom", "option",
+	// "beacon", "returner", "engine", "pillar", "roster", "reactor", "runner", "wheel", "left-over", "render",
+	// "include".
 	Kind string `json:"kind"`
 	// Name is the function, state, option and so on.
 	Name string `json:"name"`
@@ -64,17 +67,19 @@ type Options struct {
 	Config *conf.Config
 	// Configuration makes the options be checked too.
 	Configuration bool
-	// Trees are directories of states, each a tree of its own. Without them the trees are those of file_roots, and only what the
-	// highstate of this host uses counts as reached.
+	// Trees are directories of states, each a tree of its own. Without them the trees are those of file_roots, and only
+	// what the highstate of this host uses counts as reached.
 	Trees []string
-	// Roots are directories of states by environment, as file_roots has them, all of whose state files count; nil is none.
+	// Roots are directories of states by environment, as file_roots has them, all of whose state files count; nil is
+	// none.
 	Roots map[string][]string
-	// Reactors are the files of the option reactor of Master, and OnMaster reports whether a master has a "runner" or "wheel" function; nil is
-	// not asked.
+	// Reactors are the files of the option reactor of Master, and OnMaster reports whether a master has a "runner" or
+	// "wheel" function; nil is not asked.
 	Master   *conf.Config
 	Reactors []string
 	OnMaster func(kind, fun string) bool
-	// Env is the host: grains, pillar, renderers, and the files of file_roots if there are no trees. Files is made from Trees if there are.
+	// Env is the host: grains, pillar, renderers, and the files of file_roots if there are no trees. Files is made from
+	// Trees if there are.
 	Env *modules.Env
 	// Files makes a file client for directories of this host.
 	Files func(roots map[string][]string) modules.Files
@@ -93,7 +98,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	trees := []*tree{}
 	for _, dir := range o.Trees {
-		trees = append(trees, &tree{run: r, roots: map[string][]string{"base": {dir}}, files: o.Files(map[string][]string{"base": {dir}}), all: true})
+		trees = append(trees,
+			&tree{run: r, roots: map[string][]string{"base": {dir}},
+				files: o.Files(map[string][]string{"base": {dir}}), all: true})
 	}
 	if o.Roots != nil {
 		trees = append(trees, &tree{run: r, roots: o.Roots, files: o.Files(o.Roots), all: true})
@@ -130,14 +137,16 @@ func (r *run) add(f Finding) {
 func (r *run) finish() {
 	rank := func(l Level) int { return slices.Index([]Level{Failure, Warning, Note}, l) }
 	sorting.Stable(r.report.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), cmp.Compare(a.File, b.File),
+			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Name, b.Name))
 	})
 	count := map[Level]int{}
 	for _, f := range r.report.Findings {
 		count[f.Level]++
 	}
 	r.report.Fine = count[Failure] == 0
-	of := fmt.Sprintf("%s, %s, %s; %s rendered", plural(r.report.Files, "file"), plural(count[Failure], "failure"), plural(count[Warning], "warning"),
+	of := fmt.Sprintf("%s, %s, %s; %s rendered", plural(r.report.Files, "file"),
+		plural(count[Failure], "failure"), plural(count[Warning], "warning"),
 		plural(r.report.Rendered, "state file"))
 	if r.report.Fine {
 		r.report.Verdict = "fine: everything that was found works (" + of + ")"
@@ -148,7 +157,8 @@ func (r *run) finish() {
 
 // Merge adds another report.
 func (r *Report) Merge(o *Report) {
-	r.Files, r.Rendered, r.Findings = r.Files+o.Files, r.Rendered+o.Rendered, append(r.Findings, o.Findings...)
+	r.Files, r.Rendered, r.Findings = r.Files+o.Files, r.Rendered+o.Rendered,
+		append(r.Findings, o.Findings...)
 	(&run{report: r}).finish()
 }
 

@@ -28,7 +28,8 @@ func knownFunctions(o Options) *known {
 	c := o.Config
 	k := &known{functions: declaredFunctions(o.Registry.All()), returners: map[string]bool{},
 		renderers: map[string]bool{}, custom: map[string]bool{}, own: map[string]bool{}}
-	k.states = declaredFunctions(o.States.Reachable(func(fun string) bool { return hasFunction(k.functions, fun) }))
+	has := func(fun string) bool { return hasFunction(k.functions, fun) }
+	k.states = declaredFunctions(o.States.Reachable(has))
 	for _, m := range returners.All() {
 		k.returners[m.Called()] = true
 	}
@@ -50,8 +51,10 @@ func knownFunctions(o Options) *known {
 				name := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name()))
 				k.custom[name] = true
 				k.functions[name] = nil
-				if b, err := readSmall(filepath.Join(dir, e.Name())); err == nil && strings.HasSuffix(e.Name(), ".py") {
-					if virtual := definitionsIn(b).virtual; virtual != "" && k.functions[virtual] == nil {
+				if b, err := readSmall(filepath.Join(dir, e.Name())); err == nil &&
+					strings.HasSuffix(e.Name(), ".py") {
+					if virtual := definitionsIn(b).virtual; virtual != "" &&
+						k.functions[virtual] == nil {
 						k.functions[virtual] = nil
 					}
 				}
@@ -63,7 +66,8 @@ func knownFunctions(o Options) *known {
 
 // ownStates notes the states, returners and renderers of the host's owner, of which any function counts as present.
 func (k *known) ownStates(e *modules.Env) {
-	for _, kind := range []string{modules.KindStates, modules.KindReturners, modules.KindRenderers, modules.KindGrains} {
+	for _, kind := range []string{modules.KindStates, modules.KindReturners, modules.KindRenderers,
+		modules.KindGrains} {
 		for _, dir := range owncode.Dirs(e, kind) {
 			entries, err := os.ReadDir(dir)
 			if err != nil {
@@ -71,7 +75,8 @@ func (k *known) ownStates(e *modules.Env) {
 			}
 			for _, entry := range entries {
 				names := []string{strings.TrimSuffix(entry.Name(), filepath.Ext(entry.Name()))}
-				if b, err := readSmall(filepath.Join(dir, entry.Name())); err == nil && strings.HasSuffix(entry.Name(), ".py") {
+				if b, err := readSmall(filepath.Join(dir, entry.Name())); err == nil &&
+					strings.HasSuffix(entry.Name(), ".py") {
 					if virtual := definitionsIn(b).virtual; virtual != "" {
 						names = append(names, virtual)
 					}
@@ -153,17 +158,28 @@ func didYouMean(name string) string {
 	return fmt.Sprintf("; did you mean %s?", name)
 }
 
-// quiet are the execution functions that a rendering may call: they read and start no programs. A name ending in a dot is all of a module.
-var quiet = []string{"pillar.", "grains.get", "grains.has_value", "grains.filter_by", "grains.item", "grains.items", "grains.fetch", "grains.ls",
-	"grains.equals", "config.", "defaults.", "slsutil.merge", "slsutil.merge_all", "slsutil.update", "slsutil.boolstr", "slsutil.deserialize",
-	"slsutil.serialize", "match.", "log.", "environ.get", "environ.has_value", "environ.item", "environ.items", "hashutil.", "random.",
-	"test.echo", "test.ping", "test.true", "test.false", "test.arg", "test.version", "test.provider", "file.dirname", "file.basename", "file.join",
-	"file.file_exists", "file.directory_exists", "file.path_exists_glob", "file.is_link", "file.readlink", "file.readdir", "file.read", "file.stats",
-	"file.access", "file.contains", "file.contains_regex", "file.search", "file.find", "file.get_user", "file.get_group", "file.get_mode",
-	"file.get_hash", "network.interfaces", "network.ip_addrs", "network.ip_addrs6", "network.ipaddrs", "network.ipaddrs6", "network.ip_in_subnet",
-	"network.calc_net", "network.subnets", "network.hw_addr", "network.is_loopback", "network.is_private", "network.in_subnet", "user.info",
-	"user.list_users", "user.list_groups", "user.getent", "group.info", "group.getent", "cmd.which", "cmd.has_exec", "cp.list_states",
-	"cp.list_master", "cp.list_master_dirs", "cp.list_master_symlinks", "cp.envs", "pkg.version_cmp", "status.time", "minion.list", "sys.list_modules",
+// quiet are the execution functions that a rendering may call: they read and start no programs. A name ending in a dot
+// is all of a module.
+var quiet = []string{"pillar.", "grains.get", "grains.has_value", "grains.filter_by", "grains.item",
+	"grains.items", "grains.fetch", "grains.ls",
+	"grains.equals", "config.", "defaults.", "slsutil.merge", "slsutil.merge_all", "slsutil.update",
+	"slsutil.boolstr", "slsutil.deserialize",
+	"slsutil.serialize", "match.", "log.", "environ.get", "environ.has_value", "environ.item",
+	"environ.items", "hashutil.", "random.",
+	"test.echo", "test.ping", "test.true", "test.false", "test.arg", "test.version",
+	"test.provider", "file.dirname", "file.basename", "file.join",
+	"file.file_exists", "file.directory_exists", "file.path_exists_glob", "file.is_link",
+	"file.readlink", "file.readdir", "file.read", "file.stats",
+	"file.access", "file.contains", "file.contains_regex", "file.search", "file.find",
+	"file.get_user", "file.get_group", "file.get_mode",
+	"file.get_hash", "network.interfaces", "network.ip_addrs", "network.ip_addrs6",
+	"network.ipaddrs", "network.ipaddrs6", "network.ip_in_subnet",
+	"network.calc_net", "network.subnets", "network.hw_addr", "network.is_loopback",
+	"network.is_private", "network.in_subnet", "user.info",
+	"user.list_users", "user.list_groups", "user.getent", "group.info", "group.getent", "cmd.which",
+	"cmd.has_exec", "cp.list_states",
+	"cp.list_master", "cp.list_master_dirs", "cp.list_master_symlinks", "cp.envs",
+	"pkg.version_cmp", "status.time", "minion.list", "sys.list_modules",
 	"sys.list_functions", "state.show_top", "brine.check"}
 
 // isQuiet reports whether a rendering may call a function.

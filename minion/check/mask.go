@@ -9,8 +9,8 @@ import (
 // placeholder stands for what a template prints. It is text that may stand anywhere in YAML.
 const placeholder = "JINJA"
 
-// maskTemplates takes the tags out of a template, so that what is left can be read as YAML with the lines where they were. inside[n] reports
-// whether line n, from 1, is within an if, for or macro.
+// maskTemplates takes the tags out of a template, so that what is left can be read as YAML with the lines where they
+// were. inside[n] reports whether line n, from 1, is within an if, for or macro.
 func maskTemplates(text string) (masked string, inside []bool) {
 	var b strings.Builder
 	inside = append(inside, false)

@@ -17,7 +17,8 @@ import (
 func ofConfig(c *conf.Config) []Finding {
 	var list []Finding
 	for _, d := range c.Unknown() {
-		f := Finding{Level: Note, Kind: "option", Name: d.Option, File: d.File, Line: d.Line, Text: "the option " + d.Option + " is unknown"}
+		f := Finding{Level: Note, Kind: "option", Name: d.Option, File: d.File, Line: d.Line,
+			Text: "the option " + d.Option + " is unknown"}
 		if d.Near != "" {
 			f.Level = Warning
 			f.Text += didYouMean(d.Near)
@@ -25,7 +26,8 @@ func ofConfig(c *conf.Config) []Finding {
 		list = append(list, f)
 	}
 	for _, d := range c.Idle() {
-		list = append(list, Finding{Level: Warning, Kind: "option", Name: d.Option, File: d.File, Line: d.Line, Text: "the option " + d.Option + " has no effect"})
+		list = append(list, Finding{Level: Warning, Kind: "option", Name: d.Option, File: d.File,
+			Line: d.Line, Text: "the option " + d.Option + " has no effect"})
 	}
 	for _, n := range c.Notes {
 		if n.Option != "" {
@@ -86,14 +88,16 @@ func (r *run) checkOptions() {
 	}
 	function := func(option, fun string) {
 		if strings.Contains(fun, ".") && !hasFunction(r.known.functions, fun) {
-			add(Failure, "function", option, fun, "the function "+fun+" of "+option+" is missing"+didYouMean(nearestName(r.known.functions, fun)), "")
+			add(Failure, "function", option, fun, "the function "+fun+" of "+option+" is missing"+
+				didYouMean(nearestName(r.known.functions, fun)), "")
 		}
 	}
 	jobs := c.Map("schedule")
 	for _, name := range slices.Sorted(maps.Keys(jobs)) {
 		job, _ := jobs[name].(map[string]any)
 		if strings.HasPrefix(name, "__") {
-			add(Note, "left-over", "schedule", name, "the job "+name+" is stock's own; it is not run", "")
+			add(Note, "left-over", "schedule", name, "the job "+name+
+				" is stock's own; it is not run", "")
 			continue
 		}
 		function("schedule", pytext.Str(job["function"]))
@@ -125,7 +129,8 @@ func (r *run) checkOptions() {
 			}
 		}
 		if !slices.Contains(r.Beacons, kind) {
-			add(Failure, "beacon", "beacons", name, "the beacon "+kind+" is missing"+didYouMean(conf.Near(kind, r.Beacons)), "")
+			add(Failure, "beacon", "beacons", name, "the beacon "+kind+" is missing"+
+				didYouMean(conf.Near(kind, r.Beacons)), "")
 		}
 	}
 	for _, option := range []string{"return", "ext_job_cache"} {
@@ -135,19 +140,22 @@ func (r *run) checkOptions() {
 	}
 	for _, e := range c.List("engines") {
 		for _, name := range names(e) {
-			add(Failure, "engine", "engines", name, "engines are not run: "+name, "run it as a service of the host")
+			add(Failure, "engine", "engines", name, "engines are not run: "+name,
+				"run it as a service of the host")
 		}
 	}
 	if c.String("file_client") == "local" {
 		for _, name := range c.Strings("fileserver_backend") {
 			if name != "roots" && name != "file" {
-				add(Failure, "option", "fileserver_backend", name, "a minion without a master has files from file_roots only, not from "+name, "")
+				add(Failure, "option", "fileserver_backend", name,
+					"a minion without a master has files from file_roots only, not from "+name, "")
 			}
 		}
 		for _, e := range c.List("ext_pillar") {
 			for _, name := range names(e) {
 				if !slices.Contains(pillar.BuiltIn, name) {
-					add(Failure, "pillar", "ext_pillar", name, "the external pillar "+name+" is missing", "")
+					add(Failure, "pillar", "ext_pillar", name, "the external pillar "+name+
+						" is missing", "")
 				}
 			}
 		}
@@ -158,22 +166,27 @@ func (r *run) checkOptions() {
 			add(Failure, "renderer", "renderer", name, "the renderer "+name+" is missing", "")
 		}
 	}
-	for _, option := range []string{"grains_dirs", "states_dirs", "returner_dirs", "render_dirs", "utils_dirs"} {
+	for _, option := range []string{"grains_dirs", "states_dirs", "returner_dirs", "render_dirs",
+		"utils_dirs"} {
 		for _, dir := range c.Strings(option) {
-			if files, _ := filepath.Glob(filepath.Join(dir, "*.py")); len(files) > 0 && c.Given[option] {
-				add(Failure, "custom", option, dir, "the Python files of "+option+" are not run", "")
+			if files, _ := filepath.Glob(filepath.Join(dir, "*.py")); len(files) > 0 &&
+				c.Given[option] {
+				add(Failure, "custom", option, dir, "the Python files of "+option+" are not run",
+					"")
 			}
 		}
 	}
 	if c.Given["id_function"] && pytext.Truth(c.Opts["id_function"]) {
-		add(Failure, "option", "id_function", "id_function", "id_function would run code, and the minion refuses to start with it", "set id")
+		add(Failure, "option", "id_function", "id_function",
+			"id_function would run code, and the minion refuses to start with it", "set id")
 	}
 }
 
 func (r *run) checkReturner(option, name string) {
 	name, _, _ = strings.Cut(name, ".")
 	if name != "" && !r.known.returners[name] {
-		r.add(configuredModule(r.Config, Failure, "returner", option, name, "the returner "+name+" is missing", ""))
+		r.add(configuredModule(r.Config, Failure, "returner", option, name, "the returner "+name+
+			" is missing", ""))
 	}
 }
 
@@ -185,8 +198,8 @@ func names(v any) []string {
 	return []string{pytext.Str(v)}
 }
 
-// Master checks the configuration of a master. unsupported are the options that the master itself cannot do, "ext_pillar: NAME" for an
-// entry below one. roster is the file of salt-ssh, "" if there is none.
+// Master checks the configuration of a master. unsupported are the options that the master itself cannot do,
+// "ext_pillar: NAME" for an entry below one. roster is the file of salt-ssh, "" if there is none.
 func Master(c *conf.Config, unsupported []string, roster string) *Report {
 	r := &run{report: &Report{Files: len(c.Files)}, seen: map[Finding]bool{}}
 	for _, name := range unsupported {
@@ -204,12 +217,15 @@ func Master(c *conf.Config, unsupported []string, roster string) *Report {
 		r.add(configuredModule(c, Failure, kind, option, entry, text, ""))
 	}
 	for _, f := range ofConfig(c) {
-		if !slices.ContainsFunc(r.report.Findings, func(have Finding) bool { return have.Name == f.Name }) {
+		if !slices.ContainsFunc(r.report.Findings,
+			func(have Finding) bool { return have.Name == f.Name }) {
 			r.add(f)
 		}
 	}
 	if roster != "" {
-		r.add(Finding{Level: Warning, Kind: "roster", Name: "roster", File: roster, Text: "there is no salt-ssh, which reads the roster", Cure: "install a minion on these hosts"})
+		r.add(Finding{Level: Warning, Kind: "roster", Name: "roster", File: roster,
+			Text: "there is no salt-ssh, which reads the roster",
+			Cure: "install a minion on these hosts"})
 	}
 	r.finish()
 	return r.report

@@ -16,12 +16,13 @@ type ref struct {
 var (
 	fullName = regexp.MustCompile(`^[a-z_][a-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$`)
 	bareName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
-	reaction = regexp.MustCompile(`^(local|cmd|caller|runner|wheel)\.([a-z_][a-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*)$`)
+	reaction = regexp.MustCompile(`^(local|cmd|caller|runner|wheel)\.` +
+		`([a-z_][a-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*)$`)
 	slotCall = regexp.MustCompile(`__slot__:salt:([a-z_][a-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*)`)
 )
 
-// scanStates finds the names in the YAML of a state file. What is no YAML as a whole is read by its top blocks, and those that are no YAML
-// are left out.
+// scanStates finds the names in the YAML of a state file. What is no YAML as a whole is read by its top blocks, and
+// those that are no YAML are left out.
 func scanStates(text, name string) []ref {
 	s := &scanner{}
 	if n, err := yaml.Tree([]byte(text), name); err == nil {
@@ -104,7 +105,8 @@ func (s *scanner) scanBody(id, n *yaml.Node) {
 	}
 	for _, p := range n.Pairs {
 		key := p.Key.Text
-		if strings.HasPrefix(key, "__") || strings.Contains(key, placeholder) || p.Value.Scalar && p.Value.Text != "" && !bareName.MatchString(p.Value.Text) {
+		if strings.HasPrefix(key, "__") || strings.Contains(key, placeholder) || p.Value.Scalar &&
+			p.Value.Text != "" && !bareName.MatchString(p.Value.Text) {
 			continue
 		}
 		fun := ""
@@ -133,7 +135,9 @@ func (s *scanner) scanBody(id, n *yaml.Node) {
 		}
 		if fun != "" {
 			s.scanArguments(fun, p.Value)
-			if kind := strings.TrimPrefix(fun, "salt."); (kind == "runner" || kind == "wheel" || kind == "function") && kind != fun && !isNamed(p.Value) && fullName.MatchString(id.Text) {
+			if kind := strings.TrimPrefix(fun, "salt."); (kind == "runner" || kind == "wheel" ||
+				kind == "function") && kind != fun && !isNamed(p.Value) &&
+				fullName.MatchString(id.Text) {
 				s.noteReference(kind, id.Text, id.Line)
 			}
 		}
@@ -143,7 +147,8 @@ func (s *scanner) scanBody(id, n *yaml.Node) {
 // scanArguments finds the functions that arguments of states name.
 func (s *scanner) scanArguments(state string, n *yaml.Node) {
 	function := func(n *yaml.Node) {
-		if n != nil && n.Scalar && fullName.MatchString(n.Text) && !strings.Contains(n.Text, placeholder) {
+		if n != nil && n.Scalar && fullName.MatchString(n.Text) &&
+			!strings.Contains(n.Text, placeholder) {
 			s.noteReference("function", n.Text, n.Line)
 		}
 	}
@@ -156,13 +161,18 @@ func (s *scanner) scanArguments(state string, n *yaml.Node) {
 	for _, item := range n.Items {
 		for _, p := range item.Pairs {
 			switch key := p.Key.Text; {
-			case key == "name" && (state == "salt.runner" || state == "salt.wheel" || state == "salt.function"): // of an orchestration
-				if kind := strings.TrimPrefix(state, "salt."); p.Value.Scalar && fullName.MatchString(p.Value.Text) && !strings.Contains(p.Value.Text, placeholder) {
+			// of an orchestration
+			case key == "name" &&
+				(state == "salt.runner" || state == "salt.wheel" || state == "salt.function"):
+				if kind := strings.TrimPrefix(state, "salt."); p.Value.Scalar &&
+					fullName.MatchString(p.Value.Text) &&
+					!strings.Contains(p.Value.Text, placeholder) {
 					s.noteReference(kind, p.Value.Text, p.Value.Line)
 				}
 			case strings.HasPrefix(state, "module.") && fullName.MatchString(key):
 				function(p.Key)
-			case strings.HasPrefix(state, "module.") && key == "name", strings.HasPrefix(state, "schedule.") && key == "function",
+			case strings.HasPrefix(state, "module.") && key == "name",
+				strings.HasPrefix(state, "schedule.") && key == "function",
 				(key == "onlyif" || key == "unless") && p.Value.Get("fun") != nil:
 				if p.Value.Scalar {
 					function(p.Value)
@@ -173,9 +183,12 @@ func (s *scanner) scanArguments(state string, n *yaml.Node) {
 				for _, c := range p.Value.Items {
 					function(c.Get("fun"))
 				}
-			case key == "template" && strings.HasPrefix(state, "file.") && p.Value.Scalar && bareName.MatchString(p.Value.Text):
+			case key == "template" && strings.HasPrefix(state, "file.") && p.Value.Scalar &&
+				bareName.MatchString(p.Value.Text):
 				s.noteReference("template", p.Value.Text, p.Value.Line)
-			case key == "source" && rendered && p.Value.Scalar && strings.HasPrefix(p.Value.Text, "salt://") && !strings.Contains(p.Value.Text, placeholder):
+			case key == "source" && rendered && p.Value.Scalar &&
+				strings.HasPrefix(p.Value.Text, "salt://") &&
+				!strings.Contains(p.Value.Text, placeholder):
 				s.noteReference("source", strings.TrimPrefix(p.Value.Text, "salt://"), p.Value.Line)
 			}
 			if p.Value.Scalar {

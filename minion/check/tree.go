@@ -44,9 +44,10 @@ type source struct {
 	refs                []ref
 	template            bool
 	wanted, rendered    bool
-	reaction            bool         // a reactor's file, which is not rendered: what it is rendered with is in an event
-	broken              bool         // no template, which was told
-	reached             map[ref]bool // names of the rendering, without lines
+	// a reactor's file, which is not rendered: what it is rendered with is in an event
+	reaction bool
+	broken   bool         // no template, which was told
+	reached  map[ref]bool // names of the rendering, without lines
 }
 
 func (r *run) fileRoots() map[string][]string {
@@ -61,7 +62,8 @@ func (r *run) fileRoots() map[string][]string {
 }
 
 func (t *tree) checkWhole(ctx context.Context) error {
-	t.byName, t.custom, t.asked, t.complete = map[string]*source{}, map[string]string{}, map[string]bool{}, true
+	t.byName, t.custom, t.asked, t.complete = map[string]*source{}, map[string]string{},
+		map[string]bool{}, true
 	for _, env := range slices.Sorted(maps.Keys(t.roots)) {
 		for _, root := range t.roots[env] {
 			if err := t.walkTree(ctx, env, root); err != nil {
@@ -80,7 +82,8 @@ func (t *tree) checkWhole(ctx context.Context) error {
 	return nil
 }
 
-// walkTree reads the files of a directory. One that is missing is no error where the configuration names it: stock goes on too.
+// walkTree reads the files of a directory. One that is missing is no error where the configuration names it: stock goes
+// on too.
 func (t *tree) walkTree(ctx context.Context, env, root string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -109,9 +112,12 @@ func (t *tree) walkTree(ctx context.Context, env, root string) error {
 			return nil
 		}
 		ext := filepath.Ext(file)
-		s := &source{env: env, path: file, rel: rel, template: slices.Contains([]string{".jinja", ".j2", ".jinja2"}, ext), reached: map[ref]bool{}}
+		s := &source{env: env, path: file, rel: rel,
+			template: slices.Contains([]string{".jinja", ".j2", ".jinja2"}, ext),
+			reached:  map[ref]bool{}}
 		if ext == ".sls" && rel != "top.sls" {
-			s.sls = strings.ReplaceAll(strings.TrimSuffix(strings.TrimSuffix(rel, ".sls"), "/init"), "/", ".")
+			s.sls = strings.ReplaceAll(strings.TrimSuffix(strings.TrimSuffix(rel, ".sls"), "/init"),
+				"/", ".")
 			if t.byName[env+":"+s.sls] == nil {
 				t.byName[env+":"+s.sls] = s
 			}
@@ -128,15 +134,18 @@ func (t *tree) walkTree(ctx context.Context, env, root string) error {
 func (t *tree) checkReactions() {
 	for _, file := range t.Reactors {
 		rel, inTree := strings.CutPrefix(file, "salt://")
-		if i := slices.IndexFunc(t.sources, func(s *source) bool { return s.path == file || inTree && s.rel == rel }); i >= 0 {
+		if i := slices.IndexFunc(t.sources,
+			func(s *source) bool { return s.path == file || inTree && s.rel == rel }); i >= 0 {
 			t.sources[i].reaction, t.sources[i].wanted = true, true
 			continue
 		}
 		if _, err := os.Stat(file); err != nil {
-			t.add(configuredModule(t.Master, Failure, "reactor", "reactor", file, "the file of a reactor is missing: "+file, ""))
+			t.add(configuredModule(t.Master, Failure, "reactor", "reactor", file,
+				"the file of a reactor is missing: "+file, ""))
 			continue
 		}
-		_ = t.loadSource(&source{env: "base", path: file, rel: filepath.Base(file), sls: file, reaction: true, wanted: true, reached: map[ref]bool{}})
+		_ = t.loadSource(&source{env: "base", path: file, rel: filepath.Base(file), sls: file,
+			reaction: true, wanted: true, reached: map[ref]bool{}})
 	}
 }
 
@@ -157,7 +166,8 @@ func (t *tree) loadSource(s *source) error {
 // customFile notes code of the site that a master distributes.
 func (t *tree) customFile(dir, file string) {
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-	if filepath.Ext(file) != ".py" && filepath.Ext(file) != ".pyx" && filepath.Ext(file) != ".zip" || name == "__init__" {
+	if filepath.Ext(file) != ".py" && filepath.Ext(file) != ".pyx" &&
+		filepath.Ext(file) != ".zip" || name == "__init__" {
 		return
 	}
 	t.report.Files++
@@ -177,14 +187,16 @@ func (t *tree) customFile(dir, file string) {
 		}
 	}
 	f := Finding{Level: Warning, Kind: "custom", Name: dir + "/" + filepath.Base(file), File: file,
-		Text: "code that a master distributes is not run: it defines " + called + "." + strings.Join(d.functions, ", "+called+".")}
+		Text: "code that a master distributes is not run: it defines " + called + "." +
+			strings.Join(d.functions, ", "+called+".")}
 	if dir == "_modules" && t.known.custom[name] || t.known.own[dir+"/"+name] {
 		return
 	}
 	f.Cure = owncode.File{Kind: strings.TrimPrefix(dir, "_")}.Cure()
 	if dir == "_grains" {
 		f.Level = Failure
-		f.Text = "grains that a master distributes are not gathered; states and targets that use them will miss them"
+		f.Text = "grains that a master distributes are not gathered; states and targets that use " +
+			"them will miss them"
 		f.Cure += ", or set the grains in /etc/salt/grains"
 	}
 	if len(d.functions) == 0 && dir != "_grains" {
@@ -214,7 +226,8 @@ func (t *tree) readText() {
 			if !wanted[s.rel] {
 				continue
 			}
-			if err := t.loadSource(s); err != nil || !strings.Contains(s.text, "{%") && !strings.Contains(s.text, "{{") {
+			if err := t.loadSource(s); err != nil || !strings.Contains(s.text, "{%") &&
+				!strings.Contains(s.text, "{{") {
 				continue
 			}
 		}
@@ -230,7 +243,8 @@ func (t *tree) readSLS(s *source) {
 			if slices.Contains([]string{"py", "pyobjects", "pydsl"}, name) {
 				text = "the renderer " + name + " runs code of the tree, which is refused"
 			}
-			t.add(Finding{Level: Failure, Kind: "renderer", Name: name, File: s.path, Line: 1, Text: text, Cure: "write the file with jinja|yaml"})
+			t.add(Finding{Level: Failure, Kind: "renderer", Name: name, File: s.path, Line: 1,
+				Text: text, Cure: "write the file with jinja|yaml"})
 			return
 		}
 	}
@@ -273,7 +287,8 @@ func pipeOf(text string) []string {
 	return names
 }
 
-// readJinja finds the names in the tags of a file. One that cannot be parsed is a failure if it is a template for certain.
+// readJinja finds the names in the tags of a file. One that cannot be parsed is a failure if it is a template for
+// certain.
 func (t *tree) readJinja(s *source, certain bool) {
 	uses, err := render.Uses(&modules.Call{Env: t.Env}, s.text, s.sls != "")
 	if s.inside == nil {
@@ -283,7 +298,8 @@ func (t *tree) readJinja(s *source, certain bool) {
 	if errors.As(err, &wrong) {
 		if certain {
 			s.broken = true
-			t.add(Finding{Level: Failure, Kind: "render", Name: s.rel, File: s.path, Line: wrong.Line, Text: "no template that Jinja can parse: " + wrong.Msg})
+			t.add(Finding{Level: Failure, Kind: "render", Name: s.rel, File: s.path,
+				Line: wrong.Line, Text: "no template that Jinja can parse: " + wrong.Msg})
 		}
 		return
 	}
@@ -300,22 +316,24 @@ func (t *tree) render(ctx context.Context) error {
 	env := *t.Env
 	env.Policy, env.Runner, env.Files = p, noPrograms{}, t.files
 	var failed error
-	work := &modules.Module{Name: "brine_check", Funcs: []modules.Def{{Name: "render", Run: func(ctx context.Context, c *modules.Call) (any, error) {
-		if !t.all {
-			todo = t.highstate(ctx, c)
-		}
-		for len(todo) > 0 && failed == nil {
-			s := t.byName[todo[0]]
-			todo = todo[1:]
-			if s == nil || s.wanted {
-				continue
-			}
-			s.wanted = true
-			todo = append(todo, t.renderOne(ctx, c, p, s)...)
-			failed = ctx.Err()
-		}
-		return nil, failed
-	}}}}
+	work := &modules.Module{Name: "brine_check",
+		Funcs: []modules.Def{{Name: "render",
+			Run: func(ctx context.Context, c *modules.Call) (any, error) {
+				if !t.all {
+					todo = t.highstate(ctx, c)
+				}
+				for len(todo) > 0 && failed == nil {
+					s := t.byName[todo[0]]
+					todo = todo[1:]
+					if s == nil || s.wanted {
+						continue
+					}
+					s.wanted = true
+					todo = append(todo, t.renderOne(ctx, c, p, s)...)
+					failed = ctx.Err()
+				}
+				return nil, failed
+			}}}}
 	native := t.Registry.Native()
 	reg := modules.NewRegistry(append(native.All(), work)...)
 	res := reg.Run(ctx, &env, modules.Request{Fun: "brine_check.render"})
@@ -328,7 +346,9 @@ func (t *tree) highstate(ctx context.Context, c *modules.Call) []string {
 	v, err := c.Exec(ctx, "state.show_top")
 	if err != nil {
 		t.complete = false
-		t.add(Finding{Level: Warning, Kind: "render", Name: "top.sls", Text: "the top file cannot be read, so that no state file counts as reached: " + err.Error()})
+		t.add(Finding{Level: Warning, Kind: "render", Name: "top.sls",
+			Text: "the top file cannot be read, so that no state file counts as reached: " +
+				err.Error()})
 		return nil
 	}
 	var todo []string
@@ -357,7 +377,8 @@ func (t *tree) matching(env, pattern string) []string {
 }
 
 // renderOne renders a state file up to its YAML and returns the keys of what it includes.
-func (t *tree) renderOne(ctx context.Context, c *modules.Call, p *readOnly, s *source) (includes []string) {
+func (t *tree) renderOne(ctx context.Context, c *modules.Call, p *readOnly,
+	s *source) (includes []string) {
 	pipe := pipeOf(s.text)
 	for _, name := range pipe {
 		if !t.known.renderers[name] {
@@ -371,8 +392,10 @@ func (t *tree) renderOne(ctx context.Context, c *modules.Call, p *readOnly, s *s
 	text := dropShebang(s.text)
 	if slices.Contains(pipe, "jinja") || slices.Contains(pipe, "stateconf") {
 		p.start()
-		v, err := c.Template(ctx, modules.Template{Text: text, Pipe: "jinja", Path: s.path, SaltEnv: s.env, SLS: s.sls, IsSLS: true,
-			Vars: map[string]any{"env": s.env}})
+		v, err := c.Template(ctx,
+			modules.Template{Text: text, Pipe: "jinja", Path: s.path, SaltEnv: s.env, SLS: s.sls,
+				IsSLS: true,
+				Vars:  map[string]any{"env": s.env}})
 		if err != nil {
 			t.complete = false
 			t.notRendered(s, p, err)
@@ -387,7 +410,8 @@ func (t *tree) renderOne(ctx context.Context, c *modules.Call, p *readOnly, s *s
 		case "include":
 			for _, key := range t.included(s, r.name) {
 				if t.byName[key] == nil {
-					t.add(Finding{Level: Warning, Kind: "include", Name: r.name, File: s.path, Line: lineOf(s, r),
+					t.add(Finding{Level: Warning, Kind: "include", Name: r.name, File: s.path,
+						Line: lineOf(s, r),
 						Text: "includes " + r.name + ", which is no file of the tree"})
 				}
 				includes = append(includes, key)
@@ -408,7 +432,8 @@ func (t *tree) notRendered(s *source, p *readOnly, err error) {
 		line, text = bad.Line, bad.Msg
 	}
 	text, _, _ = strings.Cut(text, "\n")
-	f := Finding{Level: Note, Kind: "render", Name: s.sls, File: s.path, Line: line, Text: "judged by its text alone: " + text}
+	f := Finding{Level: Note, Kind: "render", Name: s.sls, File: s.path, Line: line,
+		Text: "judged by its text alone: " + text}
 	if refused := p.last(); refused != "" {
 		f.Text = "judged by its text alone: a check does not call " + refused
 		for _, u := range s.uses {
@@ -461,7 +486,10 @@ func (t *tree) included(s *source, name string) []string {
 
 // judgeSource makes findings of a file's names.
 func (t *tree) judgeSource(s *source) {
-	branch := func(line int) bool { return !s.reaction && line < len(s.inside) && line > 0 && s.inside[line] }
+	branch := func(line int) bool {
+		return !s.reaction && line < len(s.inside) && line > 0 &&
+			s.inside[line]
+	}
 	told := map[ref]bool{}
 	for _, u := range s.uses {
 		f := Finding{Level: Failure, Kind: string(u.Kind), Name: u.Name, File: s.path, Line: u.Line}
@@ -471,7 +499,9 @@ func (t *tree) judgeSource(s *source) {
 				continue
 			}
 			t.explainMissing(&f, u.Name)
-			if !t.asked[u.Name] && (s.rendered || s.sls != "" && !s.wanted || s.sls == "" && t.complete && s.template || branch(u.Line)) {
+			if !t.asked[u.Name] &&
+				(s.rendered || s.sls != "" && !s.wanted || s.sls == "" && t.complete &&
+					s.template || branch(u.Line)) {
 				t.noteElsewhere(&f, s)
 			}
 		case u.Known:
@@ -534,10 +564,13 @@ func (t *tree) wrongReference(r ref) (Finding, bool) {
 		if hasFunction(t.known.states, r.name) {
 			return f, false
 		}
-		f.Text = "the state " + r.name + " is missing" + didYouMean(nearestName(t.known.states, r.name))
+		f.Text = "the state " + r.name + " is missing" +
+			didYouMean(nearestName(t.known.states, r.name))
 		if file := t.custom["state "+r.name]; file != "" {
-			f.Text = "the state " + r.name + " is code that a master distributes (" + file + "), which is not run"
-			f.Cure = "put that file into a directory of the host and name the directory in states_dirs"
+			f.Text = "the state " + r.name + " is code that a master distributes (" + file +
+				"), which is not run"
+			f.Cure = "put that file into a directory of the host and name the directory in " +
+				"states_dirs"
 		}
 	case "function":
 		if hasFunction(t.known.functions, r.name) {
@@ -561,9 +594,11 @@ func (t *tree) wrongReference(r ref) (Finding, bool) {
 }
 
 func (t *tree) explainMissing(f *Finding, name string) {
-	f.Text = "the function " + name + " is missing" + didYouMean(nearestName(t.known.functions, name))
+	f.Text = "the function " + name + " is missing" +
+		didYouMean(nearestName(t.known.functions, name))
 	if file := t.custom["function "+name]; file != "" {
-		f.Text = "the function " + name + " is code that a master distributes (" + file + "), which is not run"
+		f.Text = "the function " + name + " is code that a master distributes (" + file +
+			"), which is not run"
 		f.Cure = "put that file into a directory of the host and name the directory in module_dirs"
 	}
 }
@@ -618,6 +653,7 @@ func (noPrograms) Run(context.Context, modules.Command) (modules.CommandResult, 
 
 // Quiet returns an environment of which functions may only read, and start no programs.
 func Quiet(e modules.Env) modules.Env {
-	e.Policy, e.Runner = &readOnly{asked: map[string]bool{}, refused: map[string]bool{}}, noPrograms{}
+	e.Policy, e.Runner = &readOnly{asked: map[string]bool{}, refused: map[string]bool{}},
+		noPrograms{}
 	return e
 }

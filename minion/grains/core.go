@@ -52,7 +52,8 @@ func serverID(id string) int64 {
 func environment(_ context.Context, h *host) (map[string]any, error) {
 	path := strings.TrimSpace(h.getenv("PATH"))
 	// As Python: an empty PATH is one empty name.
-	g := map[string]any{"path": path, "systempath": nested.Anys(strings.Split(path, string(os.PathListSeparator)))}
+	g := map[string]any{"path": path,
+		"systempath": nested.Anys(strings.Split(path, string(os.PathListSeparator)))}
 	dir, err := os.Getwd()
 	if err == nil {
 		g["cwd"] = dir
@@ -86,7 +87,8 @@ func kernel(_ context.Context, h *host) (map[string]any, error) {
 	u := h.uname()
 	g := map[string]any{"kernel": u.sysname, "num_gpus": int64(0), "gpus": []any{}}
 	if h.live {
-		g["nodename"], g["kernelrelease"], g["kernelversion"], g["cpuarch"] = u.nodename, u.release, u.version, u.machine
+		g["nodename"], g["kernelrelease"], g["kernelversion"], g["cpuarch"] = u.nodename, u.release,
+			u.version, u.machine
 	}
 	return g, nil
 }
@@ -145,7 +147,8 @@ func localeInfo(_ context.Context, h *host) (map[string]any, error) {
 	language, encoding := h.locale()
 	zone, _ := time.Now().Zone()
 	return map[string]any{"locale_info": pyobj.NewDict(
-		"defaultlanguage", language, "defaultencoding", encoding, "detectedencoding", "utf-8", "timezone", zone)}, nil
+		"defaultlanguage", language, "defaultencoding", encoding, "detectedencoding", "utf-8",
+		"timezone", zone)}, nil
 }
 
 // machineID gives machine_id from the first of the two files that exists.

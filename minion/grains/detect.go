@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// detected is what the Python library "distro" answers for name, version(best=True) and codename, without running lsb_release.
+// detected is what the Python library "distro" answers for name, version(best=True) and codename, without running
+// lsb_release.
 func (d *distribution) detected() (name, version, codename string) {
 	release := d.releaseFile()
 	name = d.info["NAME"]
@@ -20,7 +21,8 @@ func (d *distribution) detected() (name, version, codename string) {
 
 // bestVersion is the most precise of the candidates.
 func (d *distribution) bestVersion(release map[string]string) string {
-	candidates := []string{d.info["VERSION_ID"], release["version_id"], parseRelease(d.info["PRETTY_NAME"])["version_id"]}
+	candidates := []string{d.info["VERSION_ID"], release["version_id"],
+		parseRelease(d.info["PRETTY_NAME"])["version_id"]}
 	if d.info["ID"] == "debian" || slices.Contains(strings.Fields(d.info["ID_LIKE"]), "debian") {
 		if text, err := d.h.read("/etc/debian_version"); err == nil {
 			first, _, _ := strings.Cut(text, "\n")
@@ -71,7 +73,8 @@ func (d *distribution) releaseFile() map[string]string {
 
 func isReleaseName(name string) bool {
 	switch name {
-	case "debian_version", "lsb-release", "oem-release", "os-release", "system-release", "plesk-release", "iredmail-release",
+	case "debian_version", "lsb-release", "oem-release", "os-release", "system-release",
+		"plesk-release", "iredmail-release",
 		"board-release", "ec2_version":
 		return false
 	}
@@ -185,15 +188,20 @@ func osName(key string) string {
 // osFamily maps the grain os to os_family (_OS_FAMILY_MAP), "" for those that are their own family.
 func osFamily(os string) string {
 	switch os {
-	case "Ubuntu", "Mint", "Trisquel", "GCEL", "Linaro", "elementary OS", "elementary", "Univention", "Raspbian", "Devuan", "antiX",
-		"Kali", "Parrot OS", "neon", "Cumulus", "Deepin", "KDE neon", "IDMS", "TurnKey", "Pop", "AstraLinuxCE", "AstraLinuxSE",
+	case "Ubuntu", "Mint", "Trisquel", "GCEL", "Linaro", "elementary OS", "elementary",
+		"Univention", "Raspbian", "Devuan", "antiX",
+		"Kali", "Parrot OS", "neon", "Cumulus", "Deepin", "KDE neon", "IDMS", "TurnKey", "Pop",
+		"AstraLinuxCE", "AstraLinuxSE",
 		"Mendel", "OSMC":
 		return "Debian"
-	case "Fedora", "Chapeau", "Korora", "FedBerry", "CentOS", "CentOS Stream", "GoOSe", "Scientific", "Amazon", "CloudLinux",
-		"AlmaLinux", "OVS", "OEL", "XCP", "XCP-ng", "XenServer", "RES", "Sangoma", "VMware Photon OS", "AlterOS", "RED OS", "ALT",
+	case "Fedora", "Chapeau", "Korora", "FedBerry", "CentOS", "CentOS Stream", "GoOSe",
+		"Scientific", "Amazon", "CloudLinux",
+		"AlmaLinux", "OVS", "OEL", "XCP", "XCP-ng", "XenServer", "RES", "Sangoma",
+		"VMware Photon OS", "AlterOS", "RED OS", "ALT",
 		"ScientificLinux", "Rocky", "Alinux", "Virtuozzo", "AlmaLinux Kitten", "openEuler":
 		return "RedHat"
-	case "SLES", "SUSE Enterprise Server", "SUSE  Enterprise Server", "SLED", "openSUSE", "SUSE", "openSUSE Leap",
+	case "SLES", "SUSE Enterprise Server", "SUSE  Enterprise Server", "SLED", "openSUSE", "SUSE",
+		"openSUSE Leap",
 		"openSUSE Tumbleweed", "SLES_SAP", "alfaLinux", "alfaLinux Rise":
 		return "Suse"
 	case "Arch ARM", "Manjaro", "Manjaro ARM", "Antergos", "EndeavourOS":

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// osRelease is the content of os-release, with the defaults that its specification gives. The second result is false if there
-// is no such file.
+// osRelease is the content of os-release, with the defaults that its specification gives. The second result is false if
+// there is no such file.
 func (h *host) osRelease() (map[string]string, bool) {
 	info := map[string]string{"NAME": "Linux", "ID": "linux", "PRETTY_NAME": "Linux"}
 	for _, name := range []string{"/etc/os-release", "/usr/lib/os-release"} {
@@ -54,8 +54,9 @@ func shellAssignment(line string) (key, value string, ok bool) {
 	return key, b.String(), true
 }
 
-// linuxDistribution finds os, os_family, oscodename, osfullname, osrelease and lsb_distrib_*. Salt's onedir packages have no
-// lsb_release module, hence its "legacy" way is the one taken (_linux_distribution_data, _legacy_linux_distribution_data).
+// linuxDistribution finds os, os_family, oscodename, osfullname, osrelease and lsb_distrib_*. Salt's onedir packages
+// have no lsb_release module, hence its "legacy" way is the one taken (_linux_distribution_data,
+// _legacy_linux_distribution_data).
 func (h *host) linuxDistribution() map[string]any {
 	g := h.lsbRelease()
 	info, found := h.osRelease()
@@ -95,7 +96,8 @@ func (h *host) lsbRelease() map[string]string {
 		}
 		// The value ends at the first character that is no letter, digit, space or one of ".-_".
 		end := strings.IndexFunc(value, func(r rune) bool {
-			return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) && !strings.ContainsRune(".-_", r)
+			return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) &&
+				!strings.ContainsRune(".-_", r)
 		})
 		if end >= 0 {
 			value = value[:end]
@@ -208,7 +210,8 @@ func (d *distribution) legacy() {
 	}
 	if _, ok := g["osrelease"]; !ok {
 		// CentOS 7 and 8 leave the minor release out of os-release.
-		if c := g["lsb_distrib_codename"]; strings.Contains(c, "CentOS Linux 7") || strings.Contains(c, "CentOS Linux 8") {
+		if c := g["lsb_distrib_codename"]; strings.Contains(c, "CentOS Linux 7") ||
+			strings.Contains(c, "CentOS Linux 8") {
 			delete(g, "lsb_distrib_release")
 		}
 		if r, ok := g["lsb_distrib_release"]; ok {
@@ -228,7 +231,8 @@ func (d *distribution) legacy() {
 
 func (d *distribution) codename(detected string) {
 	g := d.g
-	if c := g["lsb_distrib_codename"]; c != "" && containsAny(g["os"], "Rocky", "AlmaLinux", "AstraLinuxSE") {
+	if c := g["lsb_distrib_codename"]; c != "" &&
+		containsAny(g["os"], "Rocky", "AlmaLinux", "AstraLinuxSE") {
 		if _, rest, ok := strings.Cut(c, "("); ok {
 			inner, _, _ := strings.Cut(rest, ")")
 			if words := strings.Fields(inner); g["os"] == "AstraLinuxSE" && len(words) > 0 {
@@ -310,7 +314,8 @@ func (d *distribution) lsbFromOSRelease() {
 			}
 		}
 	}
-	if f := strings.Fields(info["PRETTY_NAME"]); strings.TrimSpace(info["ID"]) == "mendel" && len(f) >= 3 {
+	if f := strings.Fields(info["PRETTY_NAME"]); strings.TrimSpace(info["ID"]) == "mendel" &&
+		len(f) >= 3 {
 		g["lsb_distrib_release"] = f[2]
 	}
 }

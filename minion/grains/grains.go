@@ -1,12 +1,13 @@
-// Package grains gathers what a minion knows about its machine, under Salt's names and with Salt's values (salt/grains/*.py,
-// salt.loader.grains). It knows nothing of masters; the caller keeps, sends and refreshes the result.
+// Package grains gathers what a minion knows about its machine, under Salt's names and with Salt's values
+// (salt/grains/*.py, salt.loader.grains). It knows nothing of masters; the caller keeps, sends and refreshes the
+// result.
 //
 // Sources run in parallel, each with a deadline, so that a black-holed resolver or a hanging program costs at most that
 // long and only its own grains. Where Salt runs "ip" and reads its output, this package asks the kernel.
 //
-// What differs from Salt, and why, is listed in docs/grains.md. In short: there are no python* grains, no saltpath and no
-// zmqversion, because there is no Python and no libzmq; saltversion is the version of Salt that the minion is compatible
-// with, and brineversion is its own.
+// What differs from Salt, and why, is listed in docs/grains.md. In short: there are no python* grains, no saltpath and
+// no zmqversion, because there is no Python and no libzmq; saltversion is the version of Salt that the minion is
+// compatible with, and brineversion is its own.
 //
 // Being about the process, this is the one library package that reads the environment (PATH, SHELL, the locale) and the
 // working directory; Options.Getenv replaces the former.
@@ -50,8 +51,8 @@ type Options struct {
 	SaltVersion string
 	// Version is the grain brineversion; "" leaves it out.
 	Version string
-	// GrainsFile is the file of static grains; "" means "grains" beside the option conf_file. A directory "<file>.d" holds
-	// further ones (*.conf), read in order of their names.
+	// GrainsFile is the file of static grains; "" means "grains" beside the option conf_file. A directory "<file>.d"
+	// holds further ones (*.conf), read in order of their names.
 	GrainsFile string
 	// Getenv reads the environment, nil means os.Getenv.
 	Getenv func(string) string
@@ -65,8 +66,8 @@ type Options struct {
 type Source struct {
 	// Name is for messages.
 	Name string
-	// Gather returns the grains; a payload.OrderedMap among them keeps its order. It gets those of the built-in sources, which it must not change, and has to end when ctx
-	// does; what comes later is dropped.
+	// Gather returns the grains; a payload.OrderedMap among them keeps its order. It gets those of the built-in
+	// sources, which it must not change, and has to end when ctx does; what comes later is dropped.
 	Gather func(ctx context.Context, grains map[string]any) (map[string]any, error)
 	// Timeout is the deadline of this source, 0 means that of the others.
 	Timeout time.Duration
@@ -82,7 +83,8 @@ type source struct {
 }
 
 // Gather returns all grains. It never fails: what cannot be found out is missing and logged. It takes at most a little
-// longer than Options.Timeout, and less when ctx ends. Values are those of package payload (int64, []any, map[string]any).
+// longer than Options.Timeout, and less when ctx ends. Values are those of package payload (int64, []any,
+// map[string]any).
 func Gather(ctx context.Context, o Options) map[string]any { return pyobj.PlainMap(gather(ctx, o)) }
 
 // GatherOrdered is [Gather] with every map in the order in which Salt has it.
@@ -102,7 +104,8 @@ func gather(ctx context.Context, o Options) *pyobj.Dict {
 	}
 	h := newHost(o)
 	defer h.close()
-	m := merger{deep: o.Opts["grains_deep_merge"] == any(true), blocked: blacklist(o.Opts["grains_blacklist"]), grains: &pyobj.Dict{}}
+	m := merger{deep: o.Opts["grains_deep_merge"] == any(true),
+		blocked: blacklist(o.Opts["grains_blacklist"]), grains: &pyobj.Dict{}}
 	for _, found := range h.runAll(ctx, sources(h.live)) {
 		m.add(found)
 	}
@@ -123,8 +126,8 @@ func gather(ctx context.Context, o Options) *pyobj.Dict {
 	return m.grains
 }
 
-// sources in the order in which later ones override earlier ones: Salt runs core first and then the other modules by name.
-// Trees of files are taken for Linux systems.
+// sources in the order in which later ones override earlier ones: Salt runs core first and then the other modules by
+// name. Trees of files are taken for Linux systems.
 func sources(live bool) []source {
 	list := coreSources()
 	if live {
@@ -153,13 +156,17 @@ func customSources(custom []Source, grains map[string]any) []source {
 	list := make([]source, len(custom))
 	for i, c := range custom {
 		view := maps.Clone(grains)
-		list[i] = source{name: c.Name, slow: c.Timeout > 0, limit: c.Timeout, gather: func(ctx context.Context, _ *host) (map[string]any, error) { return c.Gather(ctx, view) }}
+		list[i] = source{name: c.Name, slow: c.Timeout > 0, limit: c.Timeout,
+			gather: func(ctx context.Context, _ *host) (map[string]any,
+				error) {
+				return c.Gather(ctx, view)
+			}}
 	}
 	return list
 }
 
-// runAll runs the sources at once and returns what each found, in their order. A source that outlives its deadline is given
-// up; it ends by itself when the program or look-up it waits for is stopped.
+// runAll runs the sources at once and returns what each found, in their order. A source that outlives its deadline is
+// given up; it ends by itself when the program or look-up it waits for is stopped.
 func (h *host) runAll(ctx context.Context, list []source) []map[string]any {
 	type result struct {
 		index int
@@ -225,7 +232,8 @@ func (h *host) giveUp(name string) {
 func (h *host) runOne(ctx context.Context, s source) (found map[string]any) {
 	defer func() {
 		if r := recover(); r != nil {
-			h.log.Error("Source of grains failed", "source", s.name, "err", fmt.Sprint(r), "stack", string(debug.Stack()))
+			h.log.Error("Source of grains failed", "source", s.name, "err", fmt.Sprint(r), "stack",
+				string(debug.Stack()))
 			found = nil
 		}
 	}()
@@ -256,7 +264,8 @@ func (m *merger) add(found map[string]any) {
 	}
 }
 
-// deepMerge is salt.utils.dictupdate.update without merge_lists: only maps are merged. Maps of either side are not changed.
+// deepMerge is salt.utils.dictupdate.update without merge_lists: only maps are merged. Maps of either side are not
+// changed.
 func deepMerge(old, add any) any {
 	a, ok := add.(*pyobj.Dict)
 	if !ok {

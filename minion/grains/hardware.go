@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// hardwareData gives biosversion, biosvendor, boardname, productname, manufacturer, biosreleasedate, uuid and serialnumber, as far
-// as the machine tells them (_hw_data).
+// hardwareData gives biosversion, biosvendor, boardname, productname, manufacturer, biosreleasedate, uuid and
+// serialnumber, as far as the machine tells them (_hw_data).
 func (h *host) hardwareData(ctx context.Context) map[string]any {
 	switch {
 	case h.exists("/sys/class/dmi/id"):
@@ -25,8 +25,10 @@ func (h *host) hardwareData(ctx context.Context) map[string]any {
 func (h *host) dmiFiles() map[string]any {
 	g := map[string]any{}
 	for _, f := range [][2]string{
-		{"biosversion", "bios_version"}, {"biosvendor", "bios_vendor"}, {"boardname", "board_name"}, {"productname", "product_name"},
-		{"manufacturer", "sys_vendor"}, {"biosreleasedate", "bios_date"}, {"uuid", "product_uuid"}, {"serialnumber", "product_serial"},
+		{"biosversion", "bios_version"}, {"biosvendor", "bios_vendor"}, {"boardname", "board_name"},
+		{"productname", "product_name"},
+		{"manufacturer", "sys_vendor"}, {"biosreleasedate", "bios_date"}, {"uuid", "product_uuid"},
+		{"serialnumber", "product_serial"},
 	} {
 		// Files that only root may read are left out.
 		text, err := h.read("/sys/class/dmi/id/" + f[1])
@@ -49,8 +51,10 @@ func (h *host) dmiFiles() map[string]any {
 func (h *host) dmidecode(ctx context.Context) map[string]any {
 	g := map[string]any{}
 	for _, f := range [][2]string{
-		{"biosversion", "bios-version"}, {"biosvendor", "bios-vendor"}, {"productname", "system-product-name"},
-		{"manufacturer", "system-manufacturer"}, {"biosreleasedate", "bios-release-date"}, {"uuid", "system-uuid"},
+		{"biosversion", "bios-version"}, {"biosvendor", "bios-vendor"},
+		{"productname", "system-product-name"},
+		{"manufacturer", "system-manufacturer"}, {"biosreleasedate", "bios-release-date"},
+		{"uuid", "system-uuid"},
 	} {
 		if v, ok := h.smbios(ctx, f[1]); ok {
 			if f[0] == "uuid" {
@@ -59,7 +63,8 @@ func (h *host) dmidecode(ctx context.Context) map[string]any {
 			g[f[0]] = v
 		}
 	}
-	for _, key := range []string{"system-serial-number", "chassis-serial-number", "baseboard-serial-number"} {
+	for _, key := range []string{"system-serial-number", "chassis-serial-number",
+		"baseboard-serial-number"} {
 		if v, ok := h.smbios(ctx, key); ok {
 			g["serialnumber"] = v
 			break
@@ -78,7 +83,8 @@ func (h *host) smbios(ctx context.Context, key string) (string, bool) {
 	if err != nil || code != 0 {
 		return "", false
 	}
-	list := slices.DeleteFunc(lines(strings.TrimSpace(out)), func(s string) bool { return strings.HasPrefix(s, "#") })
+	list := slices.DeleteFunc(lines(strings.TrimSpace(out)),
+		func(s string) bool { return strings.HasPrefix(s, "#") })
 	v := strings.Join(list, "\n")
 	return v, !strings.HasPrefix(v, "/dev/mem") && cleanValue(key, v)
 }
@@ -86,7 +92,8 @@ func (h *host) smbios(ctx context.Context, key string) (string, bool) {
 // uboot asks ARM boards with U-Boot.
 func (h *host) uboot(ctx context.Context) map[string]any {
 	g := map[string]any{}
-	for _, f := range [][2]string{{"manufacturer", "manufacturer"}, {"serialnumber", "serial#"}, {"productname", "DeviceDesc"}} {
+	for _, f := range [][2]string{{"manufacturer", "manufacturer"}, {"serialnumber", "serial#"},
+		{"productname", "DeviceDesc"}} {
 		out, code, err := h.exec(ctx, h.which("fw_printenv"), f[1])
 		if err != nil || code != 0 {
 			continue
@@ -111,10 +118,12 @@ func cleanValue(key, value string) bool {
 	case value == "", match(`(?i)^none`):
 		return false
 	case strings.Contains(key, "uuid"):
-		hex := strings.NewReplacer("urn:", "", "uuid:", "", "{", "", "}", "", "-", "").Replace(value)
+		hex := strings.NewReplacer("urn:", "", "uuid:", "", "{", "", "}", "", "-",
+			"").Replace(value)
 		return len(hex) == 32 && strings.Trim(strings.ToLower(hex), "0123456789abcdef") == ""
 	case containsAny(key, "serial", "part", "version"):
-		return !match(`^0+$|^0?1234567`) && !match(`(?i)sernum|part[_-]?number|specified|filled|applicable`)
+		return !match(`^0+$|^0?1234567`) &&
+			!match(`(?i)sernum|part[_-]?number|specified|filled|applicable`)
 	case containsAny(key, "asset", "manufacturer"):
 		return !match(`(?i)manufacturer|to be filled|available|asset|^no(ne|t)`)
 	}

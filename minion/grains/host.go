@@ -49,7 +49,8 @@ type host struct {
 type unameInfo struct{ sysname, nodename, release, version, machine string }
 
 func newHost(o Options) *host {
-	h := &host{o: o, root: o.Root, live: o.Root == "" || o.Root == "/", log: o.Log, timeout: o.Timeout, getenv: getenv(o)}
+	h := &host{o: o, root: o.Root, live: o.Root == "" || o.Root == "/", log: o.Log,
+		timeout: o.Timeout, getenv: getenv(o)}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
@@ -148,7 +149,8 @@ func (h *host) which(name string) string {
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	} else {
-		for _, d := range []string{"/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"} {
+		for _, d := range []string{"/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin",
+			"/usr/local/bin"} {
 			if !slices.Contains(dirs, d) {
 				dirs = append(dirs, d)
 			}
@@ -167,12 +169,14 @@ func (h *host) which(name string) string {
 
 func (h *host) executable(p string) bool {
 	i, err := os.Stat(h.path(p))
-	return err == nil && i.Mode().IsRegular() && (runtime.GOOS == "windows" || i.Mode()&fs.FileMode(0o111) != 0)
+	return err == nil && i.Mode().IsRegular() &&
+		(runtime.GOOS == "windows" || i.Mode()&fs.FileMode(0o111) != 0)
 }
 
 var errNotLive = errors.New("cannot run programs of another root")
 
-// run runs a program of the running system. Output is cut at 4 MB and loses its line break at the end, as with Salt's cmd.run.
+// run runs a program of the running system. Output is cut at 4 MB and loses its line break at the end, as with Salt's
+// cmd.run.
 func (h *host) run(ctx context.Context, args ...string) (string, int, error) {
 	if !h.live {
 		return "", 1, errNotLive

@@ -17,7 +17,8 @@ func listInterfaces(*host) ([]iface, error) {
 	}
 	list := make([]iface, 0, len(links))
 	for _, l := range links {
-		i := iface{name: l.Name, hardware: l.HardwareAddr.String(), hasHardware: len(l.HardwareAddr) > 0}
+		i := iface{name: l.Name, hardware: l.HardwareAddr.String(),
+			hasHardware: len(l.HardwareAddr) > 0}
 		addrs, err := l.Addrs()
 		if err != nil {
 			return nil, fmt.Errorf("cannot list the addresses of %s: %w", l.Name, err)

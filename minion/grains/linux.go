@@ -14,8 +14,8 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// linuxSources are the parts of core.py that look at a Linux system. They compile everywhere, so that trees of files can be
-// looked at anywhere.
+// linuxSources are the parts of core.py that look at a Linux system. They compile everywhere, so that trees of files
+// can be looked at anywhere.
 func linuxSources() []source {
 	return []source{
 		{name: "core.os_data", gather: linuxOS},
@@ -26,15 +26,20 @@ func linuxSources() []source {
 		{name: "core.systemd", gather: linuxSystemd},
 		{name: "core.selinux", gather: linuxSELinux},
 		{name: "core.devicetree", gather: deviceTree},
-		{name: "core.hw_data", gather: func(ctx context.Context, h *host) (map[string]any, error) { return h.hardware(ctx), nil }},
+		{name: "core.hw_data",
+			gather: func(ctx context.Context, h *host) (map[string]any,
+				error) {
+				return h.hardware(ctx), nil
+			}},
 		{name: "core.virtual", gather: linuxVirtual},
 		{name: "core.machine_id", gather: machineID},
 		{name: "core.dns", gather: dns},
 		{name: "core.default_gateway", gather: defaultGateway},
 		{name: "core.kernelparams", gather: kernelParams},
-		{name: "core.fibre_channel_host", gather: func(_ context.Context, h *host) (map[string]any, error) {
-			return map[string]any{"fibre_channel_host": h.isDir("/sys/class/fc_host")}, nil
-		}},
+		{name: "core.fibre_channel_host",
+			gather: func(_ context.Context, h *host) (map[string]any, error) {
+				return map[string]any{"fibre_channel_host": h.isDir("/sys/class/fc_host")}, nil
+			}},
 	}
 }
 
@@ -146,7 +151,8 @@ func linuxCPU(_ context.Context, h *host) (map[string]any, error) {
 			count = 1
 		}
 	}
-	return map[string]any{"num_cpus": count, "cpu_model": model, "cpu_flags": nested.Anys(flags)}, err
+	return map[string]any{"num_cpus": count, "cpu_model": model, "cpu_flags": nested.Anys(flags)},
+		err
 }
 
 // linuxMemory gives mem_total and swap_total in MiB.
@@ -166,7 +172,8 @@ func linuxMemory(_ context.Context, h *host) (map[string]any, error) {
 
 // linuxGPU gives gpus and num_gpus if lspci is there.
 func linuxGPU(ctx context.Context, h *host) (map[string]any, error) {
-	if !enabled(h.o.Opts["enable_lspci"]) || !enabled(h.o.Opts["enable_gpu_grains"]) || h.which("lspci") == "" {
+	if !enabled(h.o.Opts["enable_lspci"]) || !enabled(h.o.Opts["enable_gpu_grains"]) ||
+		h.which("lspci") == "" {
 		return nil, nil
 	}
 	gpus := parseGPUs(h.output(ctx, "lspci", "-vmm"))
@@ -185,8 +192,10 @@ func parseGPUs(out string) []any {
 			continue
 		}
 		switch strings.ToLower(device["Class"]) {
-		case "3d controller", "display controller", "processing accelerators", "vga compatible controller":
-			gpus = append(gpus, pyobj.NewDict("vendor", gpuVendor(device["Vendor"]), "model", device["Device"]))
+		case "3d controller", "display controller", "processing accelerators",
+			"vga compatible controller":
+			gpus = append(gpus, pyobj.NewDict("vendor", gpuVendor(device["Vendor"]), "model",
+				device["Device"]))
 		}
 		device = map[string]string{}
 	}
@@ -236,8 +245,8 @@ func (h *host) initSystem() string {
 	return "unknown"
 }
 
-// initByContent looks for the name of a known init in the program itself. The name that is first in the list counts, within
-// the piece of the file that Salt would read at once.
+// initByContent looks for the name of a known init in the program itself. The name that is first in the list counts,
+// within the piece of the file that Salt would read at once.
 func (h *host) initByContent(bin string) string {
 	f, err := os.Open(h.path(bin))
 	if err != nil {
@@ -274,7 +283,8 @@ func linuxSystemd(ctx context.Context, h *host) (map[string]any, error) {
 	}
 	version, features := "UNDEFINED", ""
 	out, code, err := h.exec(ctx, h.which("systemctl"), "--version")
-	if l := lines(out); err == nil && code == 0 && len(l) > 0 && strings.HasPrefix(l[0], "systemd ") {
+	if l := lines(out); err == nil && code == 0 && len(l) > 0 &&
+		strings.HasPrefix(l[0], "systemd ") {
 		if f := strings.Fields(l[0]); len(f) > 1 {
 			version = f[1]
 		}
@@ -460,7 +470,8 @@ func lvm(ctx context.Context, h *host) (map[string]any, error) {
 // isVolumeName tells LVM's names from messages between them.
 func isVolumeName(s string) bool {
 	for _, r := range s {
-		if (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune("+_.-", r) {
+		if (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') &&
+			!strings.ContainsRune("+_.-", r) {
 			return false
 		}
 	}
@@ -475,7 +486,8 @@ func mdadm(_ context.Context, h *host) (map[string]any, error) {
 	}
 	var names []string
 	for _, line := range lines(text) {
-		if strings.HasPrefix(line, "Personalities : ") || strings.HasPrefix(line, "unused devices:") {
+		if strings.HasPrefix(line, "Personalities : ") ||
+			strings.HasPrefix(line, "unused devices:") {
 			continue
 		}
 		if name, _, ok := strings.Cut(line, " : "); ok && !slices.Contains(names, name) {

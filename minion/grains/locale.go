@@ -8,8 +8,8 @@ import (
 )
 
 // locale is what Python's locale.getlocale() answers in a process that was started with this environment: language and
-// encoding, nil for the C locale. Python replaces the C locale by C.UTF-8 (PEP 538), which its tables call en_US, unless
-// LC_ALL says otherwise; a locale that is not installed counts as C.
+// encoding, nil for the C locale. Python replaces the C locale by C.UTF-8 (PEP 538), which its tables call en_US,
+// unless LC_ALL says otherwise; a locale that is not installed counts as C.
 func (h *host) locale() (language, encoding any) {
 	name, forced := h.getenv("LC_ALL"), true
 	if name == "" {
@@ -19,7 +19,8 @@ func (h *host) locale() (language, encoding any) {
 		}
 	}
 	base, codeset := splitLocale(name)
-	isC := base == "" || base == "C" && codeset == "" || base == "POSIX" || !h.hasLocale(base, codeset)
+	isC := base == "" || base == "C" && codeset == "" || base == "POSIX" ||
+		!h.hasLocale(base, codeset)
 	switch {
 	case isC && forced:
 		return nil, nil
@@ -74,7 +75,8 @@ func normalCodeset(s string) string {
 	}, s)
 }
 
-// hasLocale reports whether the C library knows a locale: C.UTF-8 is built in, others are directories or in the archive.
+// hasLocale reports whether the C library knows a locale: C.UTF-8 is built in, others are directories or in the
+// archive.
 func (h *host) hasLocale(base, codeset string) bool {
 	name := base
 	if c := normalCodeset(codeset); c != "" {
@@ -86,7 +88,8 @@ func (h *host) hasLocale(base, codeset string) bool {
 	if strings.ContainsAny(name, `/\`) {
 		return false
 	}
-	if h.isDir("/usr/lib/locale/"+name) || codeset != "" && h.isDir("/usr/lib/locale/"+base+"."+codeset) {
+	if h.isDir("/usr/lib/locale/"+name) || codeset != "" &&
+		h.isDir("/usr/lib/locale/"+base+"."+codeset) {
 		return true
 	}
 	if !h.exists("/usr/lib/locale") {

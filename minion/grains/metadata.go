@@ -131,7 +131,8 @@ func (c *metadataClient) get(ctx context.Context, method, name string) (metadata
 		return metadataReply{}, errors.New("cannot read the metadata server: too many entries")
 	}
 	if strings.ContainsAny(name, " \r\n") {
-		return metadataReply{}, fmt.Errorf("cannot request %q from the metadata server: bad name", name)
+		return metadataReply{},
+			fmt.Errorf("cannot request %q from the metadata server: bad name", name)
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", c.addr)

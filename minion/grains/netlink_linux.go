@@ -124,7 +124,8 @@ func defaultRoute(m *syscall.NetlinkMessage, family int) (any, bool) {
 		return nil, false
 	}
 	head := (*syscall.RtMsg)(unsafe.Pointer(&m.Data[0]))
-	if int(head.Family) != family || head.Dst_len != 0 || head.Type != syscall.RTN_UNICAST || head.Flags&syscall.RTM_F_CLONED != 0 {
+	if int(head.Family) != family || head.Dst_len != 0 || head.Type != syscall.RTN_UNICAST ||
+		head.Flags&syscall.RTM_F_CLONED != 0 {
 		return nil, false
 	}
 	attrs, err := syscall.ParseNetlinkRouteAttr(m)

@@ -39,7 +39,8 @@ func addresses(_ context.Context, h *host) (map[string]any, error) {
 			_ = hw.Set(i.name, i.hardware)
 		}
 	}
-	return map[string]any{"ip_interfaces": all, "ip4_interfaces": v4, "ip6_interfaces": v6, "hwaddr_interfaces": hw}, nil
+	return map[string]any{"ip_interfaces": all, "ip4_interfaces": v4, "ip6_interfaces": v6,
+		"hwaddr_interfaces": hw}, nil
 }
 
 // addressList returns all addresses of one family, each once, by number.
@@ -92,7 +93,8 @@ func parseResolv(text string) *pyobj.Dict {
 			continue
 		}
 		args := words[1:]
-		if i := slices.IndexFunc(args, func(s string) bool { return s[0] == '#' || s[0] == ';' }); i >= 0 {
+		if i := slices.IndexFunc(args,
+			func(s string) bool { return s[0] == '#' || s[0] == ';' }); i >= 0 {
 			args = args[:i]
 		}
 		directive := strings.ToLower(words[0])
@@ -129,8 +131,10 @@ func parseResolv(text string) *pyobj.Dict {
 		}
 	}
 	return pyobj.NewDict(
-		"nameservers", nested.Anys(servers), "ip4_nameservers", nested.Anys(v4), "ip6_nameservers", nested.Anys(v6),
-		"sortlist", nested.Anys(sortlist), "domain", domain, "search", nested.Anys(search), "options", nested.Anys(options))
+		"nameservers", nested.Anys(servers), "ip4_nameservers", nested.Anys(v4), "ip6_nameservers",
+		nested.Anys(v6),
+		"sortlist", nested.Anys(sortlist), "domain", domain, "search", nested.Anys(search),
+		"options", nested.Anys(options))
 }
 
 // sortEntry writes a network of a sortlist with its netmask; without one it is the natural mask of the old classes.
@@ -180,7 +184,8 @@ func maskBits(s string, a netip.Addr) int {
 
 // maskText writes a netmask of n bits for the family of a.
 func maskText(n int, a netip.Addr) string {
-	ones := netip.AddrFrom16([16]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255})
+	ones := netip.AddrFrom16([16]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+		255, 255, 255, 255})
 	if a.Is4() {
 		ones = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 	}

@@ -22,8 +22,10 @@ func uname() unameInfo {
 		return unameInfo{sysname: "Linux"}
 	}
 	return unameInfo{
-		sysname: unix.ByteSliceToString(u.Sysname[:]), nodename: unix.ByteSliceToString(u.Nodename[:]),
-		release: unix.ByteSliceToString(u.Release[:]), version: unix.ByteSliceToString(u.Version[:]),
-		machine: unix.ByteSliceToString(u.Machine[:]),
+		sysname:  unix.ByteSliceToString(u.Sysname[:]),
+		nodename: unix.ByteSliceToString(u.Nodename[:]),
+		release:  unix.ByteSliceToString(u.Release[:]),
+		version:  unix.ByteSliceToString(u.Version[:]),
+		machine:  unix.ByteSliceToString(u.Machine[:]),
 	}
 }

@@ -43,7 +43,8 @@ func uname() unameInfo {
 		machine = "x86"
 	}
 	version := fmt.Sprintf("%d.%d.%d", v.MajorVersion, v.MinorVersion, v.BuildNumber)
-	return unameInfo{sysname: "Windows", nodename: name, release: version, version: version, machine: machine}
+	return unameInfo{sysname: "Windows", nodename: name, release: version, version: version,
+		machine: machine}
 }
 
 // registryText reads values of a key below HKEY_LOCAL_MACHINE.
@@ -71,8 +72,10 @@ func windowsOS(_ context.Context, h *host) (map[string]any, error) {
 	full := "Microsoft " + name
 	release := windowsRelease(full)
 	g := map[string]any{
-		"os": "Windows", "os_family": "Windows", "osfullname": full, "osrelease": release, "osversion": h.uname().version,
-		"osmanufacturer": "Microsoft Corporation", "osservicepack": nil, "osfinger": "Windows-" + release, "init": "Windows",
+		"os": "Windows", "os_family": "Windows", "osfullname": full, "osrelease": release,
+		"osversion":      h.uname().version,
+		"osmanufacturer": "Microsoft Corporation", "osservicepack": nil, "osfinger": "Windows-" +
+			release, "init": "Windows",
 		"ps": "tasklist.exe", "osrelease_info": windowsReleaseInfo(release),
 	}
 	if v.ServicePackMajor > 0 {
@@ -86,14 +89,17 @@ func windowsMachine(_ context.Context, h *host) (map[string]any, error) {
 	bios := registryText(`HARDWARE\DESCRIPTION\System\BIOS`)
 	maker, product := bios("SystemManufacturer"), bios("SystemProductName")
 	g := map[string]any{
-		"num_cpus":     int64(runtime.NumCPU()),
-		"cpu_model":    registryText(`HARDWARE\DESCRIPTION\System\CentralProcessor\0`)("ProcessorNameString"),
-		"manufacturer": cleaned("manufacturer", maker), "productname": cleaned("productname", product),
-		"biosversion": cleaned("biosversion", bios("BIOSVersion")), "biosvendor": cleaned("biosvendor", bios("BIOSVendor")),
+		"num_cpus":        int64(runtime.NumCPU()),
+		"cpu_model":       registryText(`HARDWARE\DESCRIPTION\System\CentralProcessor\0`)("ProcessorNameString"),
+		"manufacturer":    cleaned("manufacturer", maker),
+		"productname":     cleaned("productname", product),
+		"biosversion":     cleaned("biosversion", bios("BIOSVersion")),
+		"biosvendor":      cleaned("biosvendor", bios("BIOSVendor")),
 		"biosreleasedate": cleaned("biosreleasedate", bios("BIOSReleaseDate")),
-		"motherboard":     map[string]any{"productname": cleaned("productname", bios("BaseBoardProduct")), "serialnumber": nil},
-		"virtual":         windowsVirtual(maker, product),
-		"osarch":          h.uname().machine,
+		"motherboard": map[string]any{"productname": cleaned("productname",
+			bios("BaseBoardProduct")), "serialnumber": nil},
+		"virtual": windowsVirtual(maker, product),
+		"osarch":  h.uname().machine,
 	}
 	return g, nil
 }
@@ -107,7 +113,8 @@ func windowsMemory(context.Context, *host) (map[string]any, error) {
 	status.length = uint32(unsafe.Sizeof(status))
 	call := windows.NewLazySystemDLL("kernel32.dll").NewProc("GlobalMemoryStatusEx")
 	if ok, _, err := call.Call(uintptr(unsafe.Pointer(&status))); ok == 0 {
-		return map[string]any{"mem_total": int64(0)}, fmt.Errorf("cannot ask for the size of the memory: %w", err)
+		return map[string]any{"mem_total": int64(0)},
+			fmt.Errorf("cannot ask for the size of the memory: %w", err)
 	}
 	return map[string]any{"mem_total": int64(status.totalPhys >> 20)}, nil
 }
@@ -115,7 +122,8 @@ func windowsMemory(context.Context, *host) (map[string]any, error) {
 // windowsVirtual tells by maker and product what the machine runs on.
 func windowsVirtual(maker, product string) string {
 	switch {
-	case containsAny(maker, "QEMU", "Bochs"), containsAny(product, "oVirt", "RHEV Hypervisor", "CloudStack KVM Hypervisor"):
+	case containsAny(maker, "QEMU", "Bochs"),
+		containsAny(product, "oVirt", "RHEV Hypervisor", "CloudStack KVM Hypervisor"):
 		return "kvm"
 	case strings.Contains(maker, "Xen"):
 		return "Xen"

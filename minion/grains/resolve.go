@@ -24,9 +24,9 @@ func hostname(ctx context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"localhost": name, "fqdn": fqdn, "host": host, "domain": domain}, err
 }
 
-// findFQDN is the canonical name of this host (salt.utils.network.get_fqhostname): what getaddrinfo answers, from /etc/hosts
-// without asking anybody, else from the system's own resolver, so that every kind of name service counts. Without an answer
-// in time it is the host name itself.
+// findFQDN is the canonical name of this host (salt.utils.network.get_fqhostname): what getaddrinfo answers, from
+// /etc/hosts without asking anybody, else from the system's own resolver, so that every kind of name service counts.
+// Without an answer in time it is the host name itself.
 func (h *host) findFQDN(ctx context.Context) string {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
@@ -58,7 +58,8 @@ func ipFQDN(ctx context.Context, h *host) (map[string]any, error) {
 	}
 	list, err := h.interfaces()
 	v4, v6 := addressList(list, false), addressList(list, true)
-	g := map[string]any{"ipv4": nested.Anys(v4), "ipv6": nested.Anys(v6), "fqdn_ip4": []any{}, "fqdn_ip6": []any{}}
+	g := map[string]any{"ipv4": nested.Anys(v4), "ipv6": nested.Anys(v6), "fqdn_ip4": []any{},
+		"fqdn_ip6": []any{}}
 	fqdn := h.fqdn(ctx)
 	var wait sync.WaitGroup
 	var fqdn4, fqdn6 []string
@@ -127,8 +128,8 @@ func (h *host) askAddresses(ctx context.Context, name string, v6 bool) []netip.A
 	return found
 }
 
-// fqdns gives fqdns, the names that the addresses of all interfaces but the loopback resolve to. Look-ups run eight at a
-// time; those that have no answer when the source's time is over are left out.
+// fqdns gives fqdns, the names that the addresses of all interfaces but the loopback resolve to. Look-ups run eight at
+// a time; those that have no answer when the source's time is over are left out.
 func fqdns(ctx context.Context, h *host) (map[string]any, error) {
 	if !h.live || !enabledByDefault(h.o.Opts["enable_fqdns_grains"], fqdnsByDefault) {
 		return map[string]any{"fqdns": []any{}}, nil
@@ -185,7 +186,8 @@ func (h *host) reverse(ctx context.Context, a netip.Addr) string {
 	// These name services know the machine's own addresses.
 	if text, err := h.read("/etc/nsswitch.conf"); err == nil {
 		for _, line := range lines(text) {
-			if f := strings.Fields(line); len(f) > 0 && f[0] == "hosts:" && (slices.Contains(f, "myhostname") || slices.Contains(f, "resolve")) {
+			if f := strings.Fields(line); len(f) > 0 && f[0] == "hosts:" &&
+				(slices.Contains(f, "myhostname") || slices.Contains(f, "resolve")) {
 				return h.fqdn(ctx)
 			}
 		}
@@ -235,7 +237,8 @@ func parseHosts(text string) hostsFile {
 func (f hostsFile) byName(name string) []hostsEntry {
 	var v4, v6 []hostsEntry
 	for _, e := range f.entries {
-		if !slices.ContainsFunc(e.names, func(n string) bool { return strings.EqualFold(n, name) }) {
+		if !slices.ContainsFunc(e.names,
+			func(n string) bool { return strings.EqualFold(n, name) }) {
 			continue
 		}
 		if e.addr.Is4() {

@@ -32,8 +32,8 @@ func (o Options) grainsFile() string {
 	return filepath.Join(filepath.Dir(conf), "grains")
 }
 
-// static reads the grains file and its drop-in directory. A file that is no YAML map is skipped with a message; the others
-// count.
+// static reads the grains file and its drop-in directory. A file that is no YAML map is skipped with a message; the
+// others count.
 func static(_ context.Context, h *host) (map[string]any, error) {
 	file := h.o.grainsFile()
 	if file == "" {
@@ -77,7 +77,8 @@ func readGrains(name string) (*pyobj.Dict, error) {
 		return nil, fmt.Errorf("cannot read grains file %q: %w", name, err)
 	}
 	if i.Size() > maxFile {
-		return nil, fmt.Errorf("cannot read grains file %q: %d bytes are more than %d", name, i.Size(), maxFile)
+		return nil, fmt.Errorf("cannot read grains file %q: %d bytes are more than %d", name,
+			i.Size(), maxFile)
 	}
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -94,7 +95,8 @@ func readGrains(name string) (*pyobj.Dict, error) {
 	case *pyobj.Dict:
 		return textKeys(m), nil
 	}
-	return nil, fmt.Errorf("cannot use grains file %q: it holds a %s, not a map", name, pyobj.TypeName(v))
+	return nil, fmt.Errorf("cannot use grains file %q: it holds a %s, not a map", name,
+		pyobj.TypeName(v))
 }
 
 // textKeys keeps the grains whose name is text; Salt keeps others too, but nothing can ask for them.

@@ -101,7 +101,8 @@ func swapUsage(s string) int64 {
 func macGraphics(out string) map[string]any {
 	gpus := []any{}
 	for _, line := range lines(out) {
-		if key, value, ok := strings.Cut(line, ": "); ok && strings.TrimSpace(key) == "Chipset Model" {
+		if key, value, ok := strings.Cut(line, ": "); ok &&
+			strings.TrimSpace(key) == "Chipset Model" {
 			vendor, model, _ := strings.Cut(value, " ")
 			gpus = append(gpus, map[string]any{"vendor": strings.ToLower(vendor), "model": model})
 		}

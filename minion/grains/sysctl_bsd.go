@@ -36,7 +36,8 @@ func bsdOS(ctx context.Context, h *host) (map[string]any, error) {
 	}
 	full := u.sysname + " " + release
 	g := map[string]any{
-		"os": u.sysname, "os_family": u.sysname, "osfullname": full, "osrelease": release, "osarch": u.machine, "ps": "ps auxwww",
+		"os": u.sysname, "os_family": u.sysname, "osfullname": full, "osrelease": release,
+		"osarch": u.machine, "ps": "ps auxwww",
 	}
 	maps.Copy(g, releaseGrains(u.sysname, full, release))
 	return g, nil
@@ -49,7 +50,8 @@ func bsdHardware(ctx context.Context, h *host) (map[string]any, error) {
 		memory = cleanNumber(h.sysctl(ctx, "hw.physmem64"))
 	}
 	g := map[string]any{
-		"num_cpus": cleanNumber(h.sysctl(ctx, "hw.ncpu")), "cpu_model": h.sysctl(ctx, "hw.model"), "cpuarch": h.sysctl(ctx, "hw.machine"),
+		"num_cpus": cleanNumber(h.sysctl(ctx, "hw.ncpu")), "cpu_model": h.sysctl(ctx, "hw.model"),
+		"cpuarch":   h.sysctl(ctx, "hw.machine"),
 		"mem_total": memory >> 20, "swap_total": cleanNumber(h.sysctl(ctx, "vm.swap_total")) >> 20,
 	}
 	if dmesg, err := h.read("/var/run/dmesg.boot"); err == nil && h.uname().sysname == "FreeBSD" {
@@ -70,8 +72,10 @@ func freebsdMachine(ctx context.Context, h *host) (map[string]any, error) {
 	}
 	if h.which("kenv") != "" {
 		for _, f := range [][2]string{
-			{"biosversion", "smbios.bios.version"}, {"biosvendor", "smbios.bios.vendor"}, {"manufacturer", "smbios.system.maker"},
-			{"serialnumber", "smbios.system.serial"}, {"productname", "smbios.system.product"}, {"biosreleasedate", "smbios.bios.reldate"},
+			{"biosversion", "smbios.bios.version"}, {"biosvendor", "smbios.bios.vendor"},
+			{"manufacturer", "smbios.system.maker"},
+			{"serialnumber", "smbios.system.serial"}, {"productname", "smbios.system.product"},
+			{"biosreleasedate", "smbios.bios.reldate"},
 			{"uuid", "smbios.system.uuid"},
 		} {
 			g[f[0]] = cleaned(f[0], kenv(f[1]))
@@ -119,12 +123,17 @@ func macOS(ctx context.Context, h *host) (map[string]any, error) {
 	release := h.output(ctx, "sw_vers", "-productVersion")
 	full := h.output(ctx, "sw_vers", "-productName") + " " + release
 	g := map[string]any{
-		"os": "MacOS", "os_family": "MacOS", "osfullname": full, "osrelease": release, "init": "launchd", "ps": "ps auxwww",
-		"osbuild": h.output(ctx, "sw_vers", "-buildVersion"), "osarch": h.uname().machine, "manufacturer": "Apple Inc.",
-		"num_cpus": cleanNumber(h.sysctl(ctx, "hw.ncpu")), "cpuarch": h.sysctl(ctx, "hw.machine"),
-		"cpu_model": h.sysctl(ctx, "machdep.cpu.brand_string"), "cpu_flags": nested.Anys(strings.Split(h.sysctl(ctx, "machdep.cpu.features"), " ")),
-		"mem_total": cleanNumber(h.sysctl(ctx, "hw.memsize")) >> 20, "swap_total": swapUsage(h.sysctl(ctx, "vm.swapusage")),
-		"productname": cleaned("productname", h.sysctl(ctx, "hw.model")),
+		"os": "MacOS", "os_family": "MacOS", "osfullname": full, "osrelease": release,
+		"init": "launchd", "ps": "ps auxwww",
+		"osbuild": h.output(ctx, "sw_vers", "-buildVersion"), "osarch": h.uname().machine,
+		"manufacturer": "Apple Inc.",
+		"num_cpus":     cleanNumber(h.sysctl(ctx, "hw.ncpu")),
+		"cpuarch":      h.sysctl(ctx, "hw.machine"),
+		"cpu_model":    h.sysctl(ctx, "machdep.cpu.brand_string"),
+		"cpu_flags":    nested.Anys(strings.Split(h.sysctl(ctx, "machdep.cpu.features"), " ")),
+		"mem_total":    cleanNumber(h.sysctl(ctx, "hw.memsize")) >> 20,
+		"swap_total":   swapUsage(h.sysctl(ctx, "vm.swapusage")),
+		"productname":  cleaned("productname", h.sysctl(ctx, "hw.model")),
 	}
 	maps.Copy(g, releaseGrains("MacOS", full, release))
 	return g, nil

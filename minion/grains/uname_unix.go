@@ -10,9 +10,11 @@ func uname() unameInfo {
 		return unameInfo{}
 	}
 	return unameInfo{
-		sysname: unix.ByteSliceToString(u.Sysname[:]), nodename: unix.ByteSliceToString(u.Nodename[:]),
-		release: unix.ByteSliceToString(u.Release[:]), version: unix.ByteSliceToString(u.Version[:]),
-		machine: unix.ByteSliceToString(u.Machine[:]),
+		sysname:  unix.ByteSliceToString(u.Sysname[:]),
+		nodename: unix.ByteSliceToString(u.Nodename[:]),
+		release:  unix.ByteSliceToString(u.Release[:]),
+		version:  unix.ByteSliceToString(u.Version[:]),
+		machine:  unix.ByteSliceToString(u.Machine[:]),
 	}
 }
 

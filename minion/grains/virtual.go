@@ -156,7 +156,8 @@ func (v *virtualization) fromVirtWhat(out string) {
 
 func (v *virtualization) fromDMI(out string) {
 	has := func(s string) bool { return strings.Contains(out, s) }
-	if containsAny(out, "Vendor: QEMU", "Manufacturer: QEMU", "Vendor: Bochs", "Manufacturer: Bochs") {
+	if containsAny(out, "Vendor: QEMU", "Manufacturer: QEMU", "Vendor: Bochs",
+		"Manufacturer: Bochs") {
 		v.kind = "kvm"
 	}
 	switch {
@@ -245,7 +246,8 @@ func (v *virtualization) xen(ctx context.Context) {
 		}
 	case h.isDir("/sys/bus/xen/drivers/xenconsole"):
 		v.subtype = "Xen PV DomU"
-	case h.isDir("/sys/bus/xen") && strings.Contains(strings.ToLower(h.output(ctx, "dmesg")), "xen:"):
+	case h.isDir("/sys/bus/xen") &&
+		strings.Contains(strings.ToLower(h.output(ctx, "dmesg")), "xen:"):
 		v.subtype = "Xen PV DomU"
 	}
 	if strings.Contains(strings.ToLower(v.subtype), "dom") {
@@ -290,7 +292,8 @@ func (v *virtualization) container() {
 		v.set("container", "Docker")
 	}
 	if v.subtype != "LXC" {
-		if env, err := v.h.read("/proc/1/environ"); err == nil && strings.Contains(env, "container=lxc") {
+		if env, err := v.h.read("/proc/1/environ"); err == nil &&
+			strings.Contains(env, "container=lxc") {
 			v.set("container", "LXC")
 		}
 	}
@@ -316,7 +319,8 @@ func (v *virtualization) amazon(ctx context.Context) {
 		return
 	}
 	for _, line := range lines(out) {
-		if _, version, ok := strings.Cut(line, "Version: "); ok && strings.Index(version, ".amazon") > 0 {
+		if _, version, ok := strings.Cut(line, "Version: "); ok &&
+			strings.Index(version, ".amazon") > 0 {
 			v.subtype = "Amazon EC2"
 		}
 	}
@@ -346,8 +350,10 @@ func (h *host) xenDetails(g map[string]any) {
 	}
 	features := []any{}
 	for bit, name := range []string{
-		"writable_page_tables", "writable_descriptor_tables", "auto_translated_physmap", "supervisor_mode_kernel", "pae_pgdir_above_4gb",
-		"mmu_pt_update_preserve_ad", "", "gnttab_map_avail_bits", "hvm_callback_vector", "hvm_safe_pvclock", "hvm_pirqs", "dom0",
+		"writable_page_tables", "writable_descriptor_tables", "auto_translated_physmap",
+		"supervisor_mode_kernel", "pae_pgdir_above_4gb",
+		"mmu_pt_update_preserve_ad", "", "gnttab_map_avail_bits", "hvm_callback_vector",
+		"hvm_safe_pvclock", "hvm_pirqs", "dom0",
 		"grant_map_identity", "memory_op_vnode_supported", "ARM_SMCCC_supported",
 	} {
 		if name != "" && bits&(1<<bit) != 0 {

@@ -29,7 +29,8 @@ func windowsRelease(caption string) string {
 	}
 	version := "Unknown"
 	for _, w := range words {
-		if w[0] >= '0' && w[0] <= '9' || strings.Contains(w, "Thin") || strings.Contains(w, "Vista") || w == "XP" {
+		if w[0] >= '0' && w[0] <= '9' || strings.Contains(w, "Thin") ||
+			strings.Contains(w, "Vista") || w == "XP" {
 			version = w
 		}
 	}

@@ -30,11 +30,13 @@ type caller struct {
 	local  bool
 }
 
-// Call is the program salt-call, from its arguments without its name to its exit code (salt/cli/call.py, salt/cli/caller.py).
+// Call is the program salt-call, from its arguments without its name to its exit code (salt/cli/call.py,
+// salt/cli/caller.py).
 func Call(ctx context.Context, args []string, o Options) int {
 	c := o.console()
 	p, err := saltcli.Setup(c, callParser(c), saltcli.Caller, args)
-	if done := new(saltcli.ExitError); p.Values != nil && p.Values.Bool("doctor") && !errors.As(err, &done) {
+	if done := new(saltcli.ExitError); p.Values != nil && p.Values.Bool("doctor") &&
+		!errors.As(err, &done) {
 		return examine(ctx, c, p.Values) // a configuration that cannot be read is a line, too
 	}
 	if err == nil {
@@ -109,7 +111,9 @@ func (c *caller) applyFlags() {
 	v, opts := c.Values, c.Conf.Opts
 	var ignored []string
 	for _, root := range []struct{ dest, flag, opt string }{
-		{"file_root", "--file-root", "file_roots"}, {"pillar_root", "--pillar-root", "pillar_roots"}, {"states_dir", "--states-dir", "states_dirs"},
+		{"file_root", "--file-root", "file_roots"},
+		{"pillar_root", "--pillar-root", "pillar_roots"},
+		{"states_dir", "--states-dir", "states_dirs"},
 	} {
 		given, _ := v.Get(root.dest).([]string)
 		var dirs []any
@@ -136,8 +140,10 @@ func (c *caller) applyFlags() {
 		if len(ignored) == 1 {
 			verb = "is"
 		}
-		fmt.Fprintf(c.Err, "Warning: %s %s ignored because --local was not specified; the remote file client retrieves these from "+
-			"the master. Re-run with --local to use the local override.\n", strings.Join(ignored, ", "), verb)
+		fmt.Fprintf(c.Err, "Warning: %s %s ignored because --local was not specified; the remote "+
+			"file client retrieves these from "+
+			"the master. Re-run with --local to use the local override.\n",
+			strings.Join(ignored, ", "), verb)
 	}
 	if master := v.String("master"); master != "" {
 		opts["master"] = master
@@ -154,7 +160,8 @@ func (c *caller) applyFlags() {
 	}
 	for _, dest := range []string{"proxyid", "executor_opts", "profiling_enabled"} {
 		if v.IsSet(dest) {
-			c.Log.Warn("The option --" + strings.ReplaceAll(dest, "_", "-") + " is accepted and has no effect")
+			c.Log.Warn("The option --" + strings.ReplaceAll(dest, "_", "-") +
+				" is accepted and has no effect")
 		}
 	}
 	c.local = v.Bool("local") || opts["file_client"] == "local"
@@ -171,7 +178,8 @@ func cwd() string {
 
 // printer shows the result.
 func (c *caller) printer() *saltcli.Printer {
-	return &saltcli.Printer{Out: c.Out, Opts: c.Conf.Opts, Terminal: c.Terminal, Log: c.Log, KeepOrder: true}
+	return &saltcli.Printer{Out: c.Out, Opts: c.Conf.Opts, Terminal: c.Terminal, Log: c.Log,
+		KeepOrder: true}
 }
 
 func (c *caller) run(ctx context.Context) (int, error) {
@@ -180,7 +188,8 @@ func (c *caller) run(ctx context.Context) (int, error) {
 	case v.Bool("doc"):
 		return 0, c.printDocs(ctx)
 	case v.Bool("grains_run"):
-		res, err := c.minion.Call(ctx, minion.CallOptions{Fun: "grains.items", Local: c.local, NoReturnEvent: true})
+		res, err := c.minion.Call(ctx,
+			minion.CallOptions{Fun: "grains.items", Local: c.local, NoReturnEvent: true})
 		if err != nil {
 			return 0, err
 		}
@@ -188,8 +197,10 @@ func (c *caller) run(ctx context.Context) (int, error) {
 	}
 	args, kwargs := cliargs.ParseOrdered(v.Args[1:], cliargs.NoParse(v.String("no_parse")))
 	q := minion.CallOptions{
-		Fun: v.Args[0], Args: args, Kwargs: kwargs, Local: c.local, NoReturnEvent: v.Bool("no_return_event"),
-		SkipGrains: v.Bool("skip_grains"), ForMaster: v.Bool("for_master"), JID: string(protocol.NewJID(time.Now())), FunArgs: nested.Anys(v.Args[1:]),
+		Fun: v.Args[0], Args: args, Kwargs: kwargs, Local: c.local,
+		NoReturnEvent: v.Bool("no_return_event"),
+		SkipGrains:    v.Bool("skip_grains"), ForMaster: v.Bool("for_master"),
+		JID: string(protocol.NewJID(time.Now())), FunArgs: nested.Anys(v.Args[1:]),
 	}
 	if r := v.String("return"); r != "" {
 		q.Returners = strings.Split(r, ",")
@@ -198,7 +209,10 @@ func (c *caller) run(ctx context.Context) (int, error) {
 		q.Metadata, _ = cliargs.Value(text).(map[string]any)
 	}
 	if c.meter != nil {
-		q.OnState = func(s modules.StateStep) { c.meter.Set(saltcli.StateText(s.Number, s.Total, s.Fun, s.Name)) }
+		q.OnState = func(s modules.StateStep) {
+			c.meter.Set(saltcli.StateText(s.Number, s.Total,
+				s.Fun, s.Name))
+		}
 	}
 	res, err := c.minion.Call(ctx, q)
 	c.meter.Stop()
@@ -231,7 +245,8 @@ func (c *caller) printDocs(ctx context.Context) error {
 
 // docs is what sys.doc says of a function, or of those that fit a pattern.
 func (c *caller) docs(ctx context.Context, pattern string) (map[string]any, error) {
-	res, err := c.minion.Call(ctx, minion.CallOptions{Fun: "sys.doc", Local: true, NoReturnEvent: true, Args: []any{pattern}})
+	res, err := c.minion.Call(ctx,
+		minion.CallOptions{Fun: "sys.doc", Local: true, NoReturnEvent: true, Args: []any{pattern}})
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +273,8 @@ func (c *caller) show(ctx context.Context, q minion.CallOptions, res modules.Res
 		if code = views.End(c.Out, c.printer(), code); taken {
 			return code, nil
 		}
-		if err := c.printer().Print(map[string]any{"local": inOrder(res, c.printer().Outputter(res.Out))}, res.Out, res.Retcode); err != nil {
+		if err := c.printer().Print(map[string]any{"local": inOrder(res,
+			c.printer().Outputter(res.Out))}, res.Out, res.Retcode); err != nil {
 			return 0, err
 		}
 		return code, nil
@@ -267,7 +283,8 @@ func (c *caller) show(ctx context.Context, q minion.CallOptions, res modules.Res
 	shown := inOrder(res, c.printer().Outputter(own))
 	if c.Values.Bool("print_metadata") {
 		all := map[string]any{
-			"return": shown, "retcode": int64(res.Retcode), "fun": q.Fun, "fun_args": q.FunArgs, "id": c.minion.ID(), "jid": q.JID,
+			"return": shown, "retcode": int64(res.Retcode), "fun": q.Fun, "fun_args": q.FunArgs,
+			"id": c.minion.ID(), "jid": q.JID,
 		}
 		if res.Out != "" {
 			all["out"] = res.Out
@@ -286,9 +303,10 @@ func (c *caller) show(ctx context.Context, q minion.CallOptions, res modules.Res
 	return saltcli.ExitGeneric, nil
 }
 
-// showError tells what kept the function from returning, in the texts of salt/cli/caller.py. Documentation in place of a
-// missing function is a result like any other.
-func (c *caller) showError(ctx context.Context, fun string, res modules.Result) (code int, done bool) {
+// showError tells what kept the function from returning, in the texts of salt/cli/caller.py. Documentation in place of
+// a missing function is a result like any other.
+func (c *caller) showError(ctx context.Context, fun string, res modules.Result) (code int,
+	done bool) {
 	var (
 		exec    *modules.ExecError
 		usage   *modules.UsageError
@@ -309,7 +327,8 @@ func (c *caller) showError(ctx context.Context, fun string, res modules.Result) 
 		fmt.Fprintf(c.Err, "Error running '%s': %s\n", fun, res.Err)
 	case errors.As(res.Err, &usage) && usage.Early:
 		fmt.Fprintln(c.Err, res.Err)
-	case errors.As(res.Err, &usage), errors.As(res.Err, &typ): // Salt's SaltInvocationError is a TypeError
+	// Salt's SaltInvocationError is a TypeError
+	case errors.As(res.Err, &usage), errors.As(res.Err, &typ):
 		fmt.Fprintf(c.Err, "\nPassed invalid arguments: %s.\n\nUsage:\n", res.Err)
 		docs, err := c.docs(ctx, fun)
 		if err != nil {

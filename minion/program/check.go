@@ -39,13 +39,20 @@ const (
 const checkFunction = "brine.check"
 
 func checkParser(c *saltcli.Console) *optparse.Parser {
-	options := append(saltcli.ConfigOptions(c.ConfigDir()), optparse.Option{Names: []string{"-h", "--help"}, Kind: optparse.True, Help: "Show this help."},
-		optparse.Option{Names: []string{"--out", "--output"}, Dest: "output", Help: "Print the report as text, or with \"json\" as JSON."},
-		optparse.Option{Names: []string{"--grains-file"}, Default: "", Help: "Render with the grains of this YAML file over those of the host."},
-		optparse.Option{Names: []string{"--pillar-root"}, Default: "", Help: "Take the pillar from this directory."},
+	options := append(saltcli.ConfigOptions(c.ConfigDir()),
+		optparse.Option{Names: []string{"-h", "--help"}, Kind: optparse.True,
+			Help: "Show this help."},
+		optparse.Option{Names: []string{"--out", "--output"}, Dest: "output",
+			Help: "Print the report as text, or with \"json\" as JSON."},
+		optparse.Option{Names: []string{"--grains-file"}, Default: "",
+			Help: "Render with the grains of this YAML file over those of the host."},
+		optparse.Option{Names: []string{"--pillar-root"}, Default: "",
+			Help: "Take the pillar from this directory."},
 		optparse.Option{Names: []string{"--id"}, Default: "", Help: "Render for this minion id."})
-	return &optparse.Parser{Prog: "brine-minion check", Usage: "%prog [options] [CONFIG_DIR | STATE_TREE ...]", Width: c.Width(), Options: options,
-		Description: "Reports what of a configuration and of state trees will not work. Exit code 0: fine, 1: not fine, 2: no check was possible."}
+	return &optparse.Parser{Prog: "brine-minion check",
+		Usage: "%prog [options] [CONFIG_DIR | STATE_TREE ...]", Width: c.Width(), Options: options,
+		Description: "Reports what of a configuration and of state trees will not work. Exit " +
+			"code 0: fine, 1: not fine, 2: no check was possible."}
 }
 
 // Check is the program "brine-minion check", from its arguments to its exit code.
@@ -117,8 +124,10 @@ func isConfigDir(dir string) bool {
 }
 
 // runCheck checks a host or trees.
-func runCheck(ctx context.Context, c *saltcli.Console, v *optparse.Values, dir string, trees []string) (*check.Report, error) {
-	config, err := conf.LoadMinionWith(filepath.Join(dir, "minion"), conf.Options{TolerateIncludes: true, ReadOnly: true, CLI: "salt-call", Getenv: c.Env})
+func runCheck(ctx context.Context, c *saltcli.Console, v *optparse.Values, dir string,
+	trees []string) (*check.Report, error) {
+	config, err := conf.LoadMinionWith(filepath.Join(dir, "minion"),
+		conf.Options{TolerateIncludes: true, ReadOnly: true, CLI: "salt-call", Getenv: c.Env})
 	if err != nil {
 		return nil, err
 	}
@@ -131,37 +140,46 @@ func runCheck(ctx context.Context, c *saltcli.Console, v *optparse.Values, dir s
 	if root := v.String("pillar_root"); root != "" {
 		config.Opts["pillar_roots"] = map[string]any{"base": []any{root}}
 	}
-	return hostReport(ctx, config, v.String("grains_file"), check.Options{Configuration: len(trees) == 0 || len(config.Files) > 0, Trees: trees})
+	return hostReport(ctx, config, v.String("grains_file"),
+		check.Options{Configuration: len(trees) == 0 || len(config.Files) > 0, Trees: trees})
 }
 
-// CheckRoots checks the state files and reactors of a master, rendered for a minion with the grains of this host and of a file. reactors
-// and onMaster are those of [check.Options].
-func CheckRoots(ctx context.Context, master *conf.Config, id, grainsFile string, reactors []string, onMaster func(kind, fun string) bool) (*check.Report, error) {
+// CheckRoots checks the state files and reactors of a master, rendered for a minion with the grains of this host and of
+// a file. reactors and onMaster are those of [check.Options].
+func CheckRoots(ctx context.Context, master *conf.Config, id, grainsFile string, reactors []string,
+	onMaster func(kind, fun string) bool) (*check.Report, error) {
 	settings := map[string]any{"id": id, "file_client": "local"}
-	for _, option := range []string{"file_roots", "pillar_roots", "jinja_env", "jinja_sls_env", "nodegroups", "renderer", "hash_type", "top_file_merging_strategy"} {
+	for _, option := range []string{"file_roots", "pillar_roots", "jinja_env", "jinja_sls_env",
+		"nodegroups", "renderer", "hash_type", "top_file_merging_strategy"} {
 		if v, ok := master.Opts[option]; ok {
 			settings[option] = v
 		}
 	}
-	config, err := conf.LoadMinionWith("", conf.Options{Settings: settings, ReadOnly: true, CLI: "salt-call"})
+	config, err := conf.LoadMinionWith("",
+		conf.Options{Settings: settings, ReadOnly: true, CLI: "salt-call"})
 	if err != nil {
 		return nil, err
 	}
-	o := check.Options{Roots: rootsOf(config.Map("file_roots")), Master: master, Reactors: reactors, OnMaster: onMaster}
+	o := check.Options{Roots: rootsOf(config.Map("file_roots")), Master: master, Reactors: reactors,
+		OnMaster: onMaster}
 	return hostReport(ctx, config, grainsFile, o)
 }
 
 // hostReport prepares the host for a check. What renderings fetch is kept in a directory that is removed again.
-func hostReport(ctx context.Context, config *conf.Config, grainsFile string, o check.Options) (*check.Report, error) {
+func hostReport(ctx context.Context, config *conf.Config, grainsFile string,
+	o check.Options) (*check.Report, error) {
 	scratch, err := os.MkdirTemp("", "brine-check-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(scratch)
 	opts := maps.Clone(config.Opts)
-	opts["file_client"], opts["cachedir"], opts["grains_cache"], opts["ext_pillar"] = "local", scratch, false, []any{}
+	opts["file_client"], opts["cachedir"], opts["grains_cache"], opts["ext_pillar"] = "local",
+		scratch, false, []any{}
 	quiet := slog.New(slog.DiscardHandler)
-	all := grains.Gather(ctx, grains.Options{Opts: opts, Log: quiet, SaltVersion: version.Salt, Version: version.Brine(), Refresh: true})
+	all := grains.Gather(ctx,
+		grains.Options{Opts: opts, Log: quiet, SaltVersion: version.Salt, Version: version.Brine(),
+			Refresh: true})
 	if file := grainsFile; file != "" {
 		b, err := os.ReadFile(file)
 		if err != nil {
@@ -179,22 +197,26 @@ func hostReport(ctx context.Context, config *conf.Config, grainsFile string, o c
 	}
 	id := config.String("id")
 	files := func(roots map[string][]string) modules.Files {
-		return fileclient.New(fileclient.Options{Roots: roots, CacheDir: scratch, HashType: config.String("hash_type"), Log: quiet})
+		return fileclient.New(fileclient.Options{Roots: roots, CacheDir: scratch,
+			HashType: config.String("hash_type"), Log: quiet})
 	}
 	var data *pyobj.Dict
-	env := &modules.Env{ID: id, Log: quiet, Templates: render.Render, Opts: func() map[string]any { return opts }, Grains: func() map[string]any { return all }}
+	env := &modules.Env{ID: id, Log: quiet, Templates: render.Render,
+		Opts: func() map[string]any { return opts }, Grains: func() map[string]any { return all }}
 	env.OrderedPillar = func() *pyobj.Dict { return data }
 	env.Pillar = func() map[string]any { return pyobj.PlainMap(data) }
 	env.Match = func(kind string, tgt any, delimiter string) (bool, error) {
-		return target.Match(kind, tgt, delimiter, target.Subject{ID: id, Grains: func() map[string]any { return all }, Pillar: env.Pillar,
-			Nodegroups: config.Map("nodegroups")})
+		return target.Match(kind, tgt, delimiter,
+			target.Subject{ID: id, Grains: func() map[string]any { return all }, Pillar: env.Pillar,
+				Nodegroups: config.Map("nodegroups")})
 	}
 	if len(o.Trees) == 0 {
 		env.Files = files(rootsOf(config.Map("file_roots")))
 	}
 	pillarEnv := check.Quiet(*env)
 	pillarEnv.Files = files(rootsOf(config.Map("file_roots")))
-	data, err = pillar.New(pillar.Options{Opts: opts, Registry: modules.Default().Native(), Env: pillarEnv, Version: version.Salt, Log: quiet}).
+	data, err = pillar.New(pillar.Options{Opts: opts, Registry: modules.Default().Native(),
+		Env: pillarEnv, Version: version.Salt, Log: quiet}).
 		Compile(ctx, pillar.Request{ID: id, Grains: all})
 	if err != nil || data == nil {
 		data = pyobj.NewDict()
@@ -203,7 +225,8 @@ func hostReport(ctx context.Context, config *conf.Config, grainsFile string, o c
 	for _, k := range beacon.Kinds() {
 		kinds = append(kinds, k.Name)
 	}
-	o.Registry, o.States, o.Config, o.Env, o.Files, o.Beacons = modules.Default(), states.Default(), config, env, files, kinds
+	o.Registry, o.States, o.Config, o.Env, o.Files, o.Beacons = modules.Default(), states.Default(),
+		config, env, files, kinds
 	return check.Run(ctx, o)
 }
 
@@ -242,5 +265,6 @@ func checkCalled(ctx context.Context, p *saltcli.Program) (code int, called bool
 	if id := p.Values.String("id"); id != "" {
 		args = append(args, "--id", id)
 	}
-	return Check(ctx, append(args, p.Values.Args[1:]...), Options{Console: (*Console)(p.Console)}), true
+	return Check(ctx, append(args, p.Values.Args[1:]...), Options{Console: (*Console)(p.Console)}),
+		true
 }

@@ -20,10 +20,15 @@ import (
 // Doctor is the program "brine-minion doctor": 0 if nothing keeps the minion from working, 1 otherwise.
 func Doctor(ctx context.Context, args []string, o Options) int {
 	c := o.console()
-	options := append(saltcli.ConfigOptions(c.ConfigDir()), optparse.Option{Names: []string{"-h", "--help"}, Kind: optparse.True, Help: "Show this help."},
-		optparse.Option{Names: []string{"--out", "--output"}, Dest: "output", Help: "Print the lines as text, or with \"json\" as JSON."})
-	parser := &optparse.Parser{Prog: "brine-minion doctor", Usage: "%prog [options]", Width: c.Width(), Options: options,
-		Description: "Examines this host and says what keeps its minion from working. Exit code 0: nothing does, 1: something does."}
+	options := append(saltcli.ConfigOptions(c.ConfigDir()),
+		optparse.Option{Names: []string{"-h", "--help"}, Kind: optparse.True,
+			Help: "Show this help."},
+		optparse.Option{Names: []string{"--out", "--output"}, Dest: "output",
+			Help: "Print the lines as text, or with \"json\" as JSON."})
+	parser := &optparse.Parser{Prog: "brine-minion doctor", Usage: "%prog [options]",
+		Width: c.Width(), Options: options,
+		Description: "Examines this host and says what keeps its minion from working. Exit code " +
+			"0: nothing does, 1: something does."}
 	v, err := parser.Parse(args)
 	if err != nil {
 		fmt.Fprint(c.Err, parser.ErrorText(err.Error()))
@@ -62,9 +67,11 @@ func examine(ctx context.Context, c *saltcli.Console, v *optparse.Values) int {
 
 func examineHost(ctx context.Context, c *saltcli.Console, file string) []doctor.Line {
 	broken := func(err error) []doctor.Line {
-		return []doctor.Line{{State: doctor.Failure, Name: "configuration", Found: err.Error(), Cure: "correct the file"}}
+		return []doctor.Line{{State: doctor.Failure, Name: "configuration", Found: err.Error(),
+			Cure: "correct the file"}}
 	}
-	config, err := conf.LoadMinionWith(file, conf.Options{TolerateIncludes: true, ReadOnly: true, CLI: "salt-call", Getenv: c.Env})
+	config, err := conf.LoadMinionWith(file,
+		conf.Options{TolerateIncludes: true, ReadOnly: true, CLI: "salt-call", Getenv: c.Env})
 	if err != nil {
 		return broken(err)
 	}

@@ -26,8 +26,8 @@ const restartPause = 2 * time.Second
 // idlePause is how long after a job or a change of the connection the minion counts as idle.
 const idlePause = time.Second
 
-// becomeUser gives up root for the option user, who gets the directories that only root may make. Without sock_dir, which is below
-// /run, the minion has no event sockets, and says so.
+// becomeUser gives up root for the option user, who gets the directories that only root may make. Without sock_dir,
+// which is below /run, the minion has no event sockets, and says so.
 func becomeUser(p *saltcli.Program) error {
 	name := p.Conf.String("user")
 	for _, dir := range [...]struct {
@@ -90,7 +90,8 @@ func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
 	var running atomic.Pointer[minion.Minion]
 	had := p.Conf // of the goroutine that takes signals
 	d := daemon.Options{
-		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"), Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Minion",
+		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"),
+		Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Minion",
 		Dump: func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
 		Reload: func() {
 			var err error
@@ -131,7 +132,8 @@ func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
 }
 
 // runBeside runs the minion and, once it is ready, work. It returns when both have ended.
-func runBeside(ctx context.Context, m *minion.Minion, ready <-chan struct{}, work func(context.Context, <-chan struct{})) error {
+func runBeside(ctx context.Context, m *minion.Minion, ready <-chan struct{},
+	work func(context.Context, <-chan struct{})) error {
 	ended, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -147,8 +149,10 @@ func runBeside(ctx context.Context, m *minion.Minion, ready <-chan struct{}, wor
 	return err
 }
 
-// reload reads the configuration again, for the log and for the minion, which is nil while it starts. had is what was read last.
-func reload(ctx context.Context, p *saltcli.Program, m *minion.Minion, had *conf.Config) (*conf.Config, error) {
+// reload reads the configuration again, for the log and for the minion, which is nil while it starts. had is what was
+// read last.
+func reload(ctx context.Context, p *saltcli.Program, m *minion.Minion,
+	had *conf.Config) (*conf.Config, error) {
 	c, err := p.Load()
 	if err == nil {
 		err = p.ReloadLog(c)
@@ -202,7 +206,8 @@ func (o Options) minionOptions(p *saltcli.Program) (minion.Options, error) {
 
 // configure changes what was read from the files.
 func (o Options) configure(c *conf.Config) {
-	if o.NoDefaultMaster && !c.Given["master"] && !c.Given["master_type"] && c.Opts["master"] == "salt" {
+	if o.NoDefaultMaster && !c.Given["master"] && !c.Given["master_type"] &&
+		c.Opts["master"] == "salt" {
 		c.Opts["master_type"] = "disable"
 	}
 }

@@ -1,6 +1,6 @@
-// Package program holds the programs salt-minion and salt-call: command line, configuration, log, daemon. An assembled agent is
-// a main that imports its modules and calls Minion or Call, by the name it was started under. Like package standard it chooses
-// no execution modules.
+// Package program holds the programs salt-minion and salt-call: command line, configuration, log, daemon. An assembled
+// agent is a main that imports its modules and calls Minion or Call, by the name it was started under. Like package
+// standard it chooses no execution modules.
 package program
 
 import (
@@ -17,15 +17,16 @@ import (
 type Options struct {
 	// Console is what the program reads from and writes to; nil is the process's own.
 	Console *Console
-	// NoDefaultMaster keeps a minion whose configuration has no option master from looking for the host salt: it then has no
-	// master (master_type: disable).
+	// NoDefaultMaster keeps a minion whose configuration has no option master from looking for the host salt: it then
+	// has no master (master_type: disable).
 	NoDefaultMaster bool
 	// MasterHost, if set, makes the way to the master on this host, from the path of the minion's configuration file.
 	MasterHost func(confFile string, env func(string) string, log *slog.Logger) modules.MasterHost
-	// Beside, if set, runs next to the daemon's minion once that is ready, with the minion's configuration. It returns soon after
-	// ctx ends. ended is closed when the minion has stopped, for which there are reasons besides ctx: Beside may finish what it
-	// is doing, and then returns. It calls idle whenever it has done something and now waits.
-	Beside func(ctx context.Context, m *minion.Minion, opts map[string]any, log *slog.Logger, ended <-chan struct{}, idle func())
+	// Beside, if set, runs next to the daemon's minion once that is ready, with the minion's configuration. It returns
+	// soon after ctx ends. ended is closed when the minion has stopped, for which there are reasons besides ctx: Beside
+	// may finish what it is doing, and then returns. It calls idle whenever it has done something and now waits.
+	Beside func(ctx context.Context, m *minion.Minion, opts map[string]any, log *slog.Logger,
+		ended <-chan struct{}, idle func())
 }
 
 // Console is a terminal, or what stands for one.

@@ -9,4 +9,7 @@ import (
 )
 
 // templates are none: this build does without renderers.
-func templateRenderer() func(context.Context, *modules.Call, modules.Template) (any, error) { return nil }
+func templateRenderer() func(context.Context, *modules.Call, modules.Template) (any,
+	error) {
+	return nil
+}

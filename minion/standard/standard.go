@@ -1,6 +1,6 @@
-// Package standard assembles a whole minion: every transport, the grains, the file client, programs, renderers, states and
-// beacons. It chooses no execution modules; a program imports those that it wants. With the build tag custom it has only the
-// parts whose tags are set.
+// Package standard assembles a whole minion: every transport, the grains, the file client, programs, renderers, states
+// and beacons. It chooses no execution modules; a program imports those that it wants. With the build tag custom it has
+// only the parts whose tags are set.
 package standard
 
 import (
@@ -25,8 +25,8 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// Options returns the options of a minion with the given configuration, which must hold "id", and log. The error is that of
-// an option ssl that cannot be used. The caller may replace any field before it passes them to minion.New.
+// Options returns the options of a minion with the given configuration, which must hold "id", and log. The error is
+// that of an option ssl that cannot be used. The caller may replace any field before it passes them to minion.New.
 func Options(opts map[string]any, log *slog.Logger) (minion.Options, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -36,8 +36,10 @@ func Options(opts map[string]any, log *slog.Logger) (minion.Options, error) {
 		return minion.Options{}, err
 	}
 	return minion.Options{
-		Opts: opts, Log: log, Dialers: Dialers(), Wrap: wrap, Grains: gatherGrains(log), Files: fileClient(log),
-		Runner: &runcmd.Runner{}, Version: version.Brine(), Templates: templateRenderer(), Others: otherModules, Beacons: beacons(),
+		Opts: opts, Log: log, Dialers: Dialers(), Wrap: wrap, Grains: gatherGrains(log),
+		Files:  fileClient(log),
+		Runner: &runcmd.Runner{}, Version: version.Brine(), Templates: templateRenderer(),
+		Others: otherModules, Beacons: beacons(),
 	}, nil
 }
 
@@ -48,14 +50,16 @@ func Dialers() map[string]transport.Dialer {
 	return all
 }
 
-// gatherGrains gathers the grains. The cache of the option grains_cache serves the start only: whoever asks again wants them
-// anew.
+// gatherGrains gathers the grains. The cache of the option grains_cache serves the start only: whoever asks again wants
+// them anew.
 func gatherGrains(log *slog.Logger) func(context.Context, map[string]any) map[string]any {
 	var again atomic.Bool
 	return func(ctx context.Context, opts map[string]any) map[string]any {
 		refresh := again.Swap(true) || pytext.Truth(opts["refresh_grains_cache"])
-		return grains.GatherOrdered(ctx, grains.Options{Opts: opts, Log: log, SaltVersion: version.Salt, Version: version.Brine(), Refresh: refresh,
-			Custom: ownGrains(opts, log)}).Map()
+		return grains.GatherOrdered(ctx,
+			grains.Options{Opts: opts, Log: log, SaltVersion: version.Salt,
+				Version: version.Brine(), Refresh: refresh,
+				Custom: ownGrains(opts, log)}).Map()
 	}
 }
 
@@ -67,7 +71,8 @@ func ownGrains(opts map[string]any, log *slog.Logger) []grains.Source {
 	id, _ := opts["id"].(string)
 	var list []grains.Source
 	for _, s := range modules.SourcesOf(modules.KindGrains) {
-		e := &modules.Env{ID: id, Log: log, Runner: &runcmd.Runner{}, Opts: func() map[string]any { return opts }}
+		e := &modules.Env{ID: id, Log: log, Runner: &runcmd.Runner{},
+			Opts: func() map[string]any { return opts }}
 		for _, m := range s.Modules(nil, e) {
 			d := m.Def("gather")
 			list = append(list, grains.Source{Name: m.Name, Timeout: ownGrainsTimeout,
@@ -75,7 +80,8 @@ func ownGrains(opts map[string]any, log *slog.Logger) []grains.Source {
 					e.Grains = func() map[string]any { return found }
 					job := &modules.Context{}
 					defer job.Close()
-					v, err := d.Run(ctx, (&modules.Registry{}).NewCall(e, "grains."+m.Name, "", job))
+					v, err := d.Run(ctx,
+						(&modules.Registry{}).NewCall(e, "grains."+m.Name, "", job))
 					if err != nil {
 						return nil, err
 					}
@@ -92,7 +98,8 @@ func fileClient(log *slog.Logger) func(map[string]any, minion.FileRequest) modul
 	return func(opts map[string]any, request minion.FileRequest) modules.Files {
 		cacheDir, _ := opts["cachedir"].(string)
 		hashType, _ := opts["hash_type"].(string)
-		return fileclient.New(fileclient.Options{Request: request, Roots: fileRoots(opts), CacheDir: cacheDir, HashType: hashType,
+		return fileclient.New(fileclient.Options{Request: request, Roots: fileRoots(opts),
+			CacheDir: cacheDir, HashType: hashType,
 			Fetch: webFetcher(opts), Log: log})
 	}
 }

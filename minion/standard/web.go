@@ -14,7 +14,8 @@ import (
 )
 
 // webFetcher gets files from http, https and ftp addresses.
-func webFetcher(opts map[string]any) func(context.Context, fileclient.WebRequest, io.Writer) (string, error) {
+func webFetcher(opts map[string]any) func(context.Context, fileclient.WebRequest,
+	io.Writer) (string, error) {
 	return web.New(webOptions(opts))
 }
 
@@ -22,7 +23,9 @@ func webFetcher(opts map[string]any) func(context.Context, fileclient.WebRequest
 func webOptions(opts map[string]any) web.Options {
 	c := conf.Config{Opts: opts}
 	return web.Options{
-		Timeout: max(0, c.Duration("http_request_timeout", time.Second)), MaxBytes: max(0, int64(c.Int("http_max_body"))),
-		Proxy: httpproxy.Through(c.String("proxy_host"), c.Int("proxy_port"), c.String("proxy_username"), c.String("proxy_password"), c.Strings("no_proxy")),
+		Timeout:  max(0, c.Duration("http_request_timeout", time.Second)),
+		MaxBytes: max(0, int64(c.Int("http_max_body"))),
+		Proxy: httpproxy.Through(c.String("proxy_host"), c.Int("proxy_port"),
+			c.String("proxy_username"), c.String("proxy_password"), c.Strings("no_proxy")),
 	}
 }

@@ -10,6 +10,7 @@ import (
 )
 
 // fetcher is none: this build does without HTTP, and such addresses are refused.
-func webFetcher(map[string]any) func(context.Context, fileclient.WebRequest, io.Writer) (string, error) {
+func webFetcher(map[string]any) func(context.Context, fileclient.WebRequest, io.Writer) (string,
+	error) {
 	return nil
 }

@@ -44,7 +44,8 @@ func remarksIn(dir string) ([]remark, error) {
 			switch {
 			case m != nil:
 				names := strings.Split(strings.ReplaceAll(m[1], " and ", ", "), ", ")
-				list = append(list, remark{names: slices.DeleteFunc(names, func(s string) bool { return s == "" }), text: noteText(m)})
+				list = append(list, remark{names: slices.DeleteFunc(names,
+					func(s string) bool { return s == "" }), text: noteText(m)})
 				within = true
 			case within && comment && !next.MatchString(text):
 				list[len(list)-1].text += " " + more

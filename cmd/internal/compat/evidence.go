@@ -12,7 +12,8 @@ import (
 // A source is a test, or a file of cases, whose text shows what it uses.
 type source struct{ name, text string }
 
-// evidence finds the tests that show what a row of the table says. Its sources are sorted by name, so that the answer is always the same.
+// evidence finds the tests that show what a row of the table says. Its sources are sorted by name, so that the answer
+// is always the same.
 type evidence struct {
 	programs []source          // tests and scripts that run the programs
 	tests    []source          // all tests
@@ -22,13 +23,15 @@ type evidence struct {
 // readEvidence reads the tests of the repository.
 func readEvidence() (*evidence, error) {
 	e := &evidence{found: map[string]string{}}
-	for _, dir := range []string{"cmd", "internal", "interop", "master", "minion", "modules", "protocol", "states"} {
+	for _, dir := range []string{"cmd", "internal", "interop", "master", "minion", "modules",
+		"protocol", "states"} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}
 			script := strings.HasSuffix(path, ".txtar")
-			if !script && !strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, home) || strings.HasPrefix(path, "internal/conf/") {
+			if !script && !strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, home) ||
+				strings.HasPrefix(path, "internal/conf/") {
 				return nil // those of package conf name every option there is
 			}
 			b, err := os.ReadFile(path)
@@ -53,7 +56,8 @@ func readEvidence() (*evidence, error) {
 }
 
 func in(path string, dirs ...string) bool {
-	return slices.ContainsFunc(dirs, func(d string) bool { return strings.HasPrefix(path, d+string(filepath.Separator)) })
+	return slices.ContainsFunc(dirs,
+		func(d string) bool { return strings.HasPrefix(path, d+string(filepath.Separator)) })
 }
 
 // testHead is the first line of a function of a test file.
@@ -91,16 +95,19 @@ var program = map[string]*regexp.Regexp{
 	"salt-minion": regexp.MustCompile(`salt-minion|startMinion|ourMinion|brine-minion`),
 	"salt-call":   regexp.MustCompile(`salt-call|[oO]urCall|saltCall|callRaw`),
 	"salt-master": regexp.MustCompile(`salt-master|startMaster|ourMaster|brine-master`),
-	"salt":        regexp.MustCompile("\"salt\"|\\bsalt '|\\bsalt [-*\"\\\\]|[(.]salt\\(|`salt |exec salt |[oO]urSalt"),
-	"salt-key":    regexp.MustCompile(`salt-key|saltKey`),
-	"salt-run":    regexp.MustCompile(`salt-run|saltRun`),
+	"salt": regexp.MustCompile("\"salt\"|\\bsalt '|\\bsalt [-*\"\\\\]|[(.]salt\\(|`salt " +
+		"|exec salt |[oO]urSalt"),
+	"salt-key": regexp.MustCompile(`salt-key|saltKey`),
+	"salt-run": regexp.MustCompile(`salt-run|saltRun`),
 }
 
 // flagEvidence is the first test that gives a program an option of the command line, or "" if it is missing.
 func (e *evidence) flagEvidence(prog, flag string) string {
 	use := regexp.MustCompile("(?:^|[\"` ',(])" + regexp.QuoteMeta(flag) + "(?:[\"` ',=)\n]|$)")
 	return e.firstSource("flag "+prog+" "+flag, e.programs, func(s source) bool {
-		return strings.Contains(s.text, flag) && use.MatchString(s.text) && program[prog].MatchString(s.text) // the quickest first
+		// the quickest first
+		return strings.Contains(s.text, flag) && use.MatchString(s.text) &&
+			program[prog].MatchString(s.text)
 	})
 }
 
@@ -108,14 +115,17 @@ func (e *evidence) flagEvidence(prog, flag string) string {
 func (e *evidence) optionEvidence(name string) string {
 	q := regexp.QuoteMeta(name)
 	use := regexp.MustCompile("(?m)(?:^|[\"`{]|\\\\n|, )" + q + ": ?|\"" + q + "\"")
-	return e.firstSource("option "+name, e.tests, func(s source) bool { return strings.Contains(s.text, name) && use.MatchString(s.text) })
+	return e.firstSource("option "+name, e.tests,
+		func(s source) bool { return strings.Contains(s.text, name) && use.MatchString(s.text) })
 }
 
 // requestEvidence is the first test that sends a request.
 func (e *evidence) requestEvidence(name string) string {
-	use := regexp.MustCompile(`"cmd": ?"` + regexp.QuoteMeta(name) + `"|"` + regexp.QuoteMeta(name) + `"`)
+	use := regexp.MustCompile(`"cmd": ?"` + regexp.QuoteMeta(name) + `"|"` +
+		regexp.QuoteMeta(name) + `"`)
 	return e.firstSource("request "+name, e.tests, func(s source) bool {
-		return (strings.HasPrefix(s.name, "master") || strings.HasPrefix(s.name, "interop") || strings.HasPrefix(s.name, "protocol")) && use.MatchString(s.text)
+		return (strings.HasPrefix(s.name, "master") || strings.HasPrefix(s.name, "interop") ||
+			strings.HasPrefix(s.name, "protocol")) && use.MatchString(s.text)
 	})
 }
 

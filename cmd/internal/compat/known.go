@@ -12,14 +12,16 @@ import (
 	"strings"
 )
 
-// knownOptions writes internal/conf/known.go: the names of options besides those with a default, and those without effect.
+// knownOptions writes internal/conf/known.go: the names of options besides those with a default, and those without
+// effect.
 func (c *compat) knownOptions() error {
 	further := map[string]bool{}
 	for _, line := range lines {
 		for _, name := range c.stock[line].ReadOptions {
 			further[name] = true
 		}
-		for _, name := range slices.Concat(c.stock[line].MinionOptions, c.stock[line].MasterOptions) {
+		for _, name := range slices.Concat(c.stock[line].MinionOptions,
+			c.stock[line].MasterOptions) {
 			further[name] = true
 		}
 	}
@@ -30,7 +32,9 @@ func (c *compat) knownOptions() error {
 	for _, at := range []struct {
 		read *regexp.Regexp
 		dirs []string
-	}{{optionOfCall, []string{"modules", "states"}}, {optionOfConf, []string{"minion", "master", "cmd", "internal/conf", "internal/saltcli", "internal/saltlog"}}} {
+	}{{optionOfCall, []string{"modules", "states"}},
+		{optionOfConf, []string{"minion", "master", "cmd", "internal/conf", "internal/saltcli",
+			"internal/saltlog"}}} {
 		own, err := optionsRead(at.read, at.dirs...)
 		if err != nil {
 			return err
@@ -40,7 +44,8 @@ func (c *compat) knownOptions() error {
 	idle := func(get func(inventory) []string, master bool) (list []string) {
 		for _, name := range c.unionOf(get) {
 			prefix, _, _ := strings.Cut(name, "_") // of options that are read in a family
-			if !c.literals[name] && (!master || !c.requests[name] && !c.requests[prefix+"_"]) && c.notes.Options[name] == "" {
+			if !c.literals[name] && (!master || !c.requests[name] && !c.requests[prefix+"_"]) &&
+				c.notes.Options[name] == "" {
 				list = append(list, name)
 			}
 		}
@@ -52,11 +57,15 @@ func (c *compat) knownOptions() error {
 		name, doc string
 		list      []string
 	}{
-		{"furtherOptions", "are the options that stock reads, and brine's own.", slices.Sorted(maps.Keys(further))},
-		{"idleMinion", "are the minion's options that brine accepts and that have no effect.", idle(func(i inventory) []string { return i.MinionOptions }, false)},
-		{"idleMaster", "are those of the master.", idle(func(i inventory) []string { return i.MasterOptions }, true)},
+		{"furtherOptions", "are the options that stock reads, and brine's own.",
+			slices.Sorted(maps.Keys(further))},
+		{"idleMinion", "are the minion's options that brine accepts and that have no effect.",
+			idle(func(i inventory) []string { return i.MinionOptions }, false)},
+		{"idleMaster", "are those of the master.",
+			idle(func(i inventory) []string { return i.MasterOptions }, true)},
 	} {
-		fmt.Fprintf(&b, "// %s %s\nconst %s = `\n%s\n`\n\n", t.name, t.doc, t.name, strings.Join(t.list, "\n"))
+		fmt.Fprintf(&b, "// %s %s\nconst %s = `\n%s\n`\n\n", t.name, t.doc, t.name,
+			strings.Join(t.list, "\n"))
 	}
 	src, err := format.Source([]byte(b.String()))
 	if err != nil {
@@ -87,7 +96,8 @@ func optionsRead(read *regexp.Regexp, dirs ...string) (map[string]bool, error) {
 	found := map[string]bool{}
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, home) {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") ||
+				strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, home) {
 				return err
 			}
 			src, err := os.ReadFile(path)

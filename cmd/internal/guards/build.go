@@ -14,8 +14,9 @@ import (
 	"strings"
 )
 
-// writeOverlay writes the sources without their guards to dir, and the list of them that `go build -overlay` reads, whose name it returns.
-// Guards that can be asked at run time all go into one overlay: which of them is removed is said when a test runs.
+// writeOverlay writes the sources without their guards to dir, and the list of them that `go build -overlay` reads,
+// whose name it returns. Guards that can be asked at run time all go into one overlay: which of them is removed is said
+// when a test runs.
 func writeOverlay(root, dir string, guards []guard) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
@@ -46,8 +47,10 @@ func writeOverlay(root, dir string, guards []guard) (string, error) {
 		if err := put(file, applyEdits(src, edits)); err != nil {
 			return "", err
 		}
-		asks := fmt.Sprintf("package %s\n\nimport \"os\"\n\nvar %s = os.Getenv(%q)\n", f.Name.Name, switchName, switchEnv)
-		if name := path.Join(path.Dir(file), "guard_removed.go"); replace[filepath.Join(root, filepath.FromSlash(name))] == "" {
+		asks := fmt.Sprintf("package %s\n\nimport \"os\"\n\nvar %s = os.Getenv(%q)\n", f.Name.Name,
+			switchName, switchEnv)
+		if name := path.Join(path.Dir(file),
+			"guard_removed.go"); replace[filepath.Join(root, filepath.FromSlash(name))] == "" {
 			if err := put(name, []byte(asks)); err != nil {
 				return "", err
 			}
@@ -61,7 +64,8 @@ func writeOverlay(root, dir string, guards []guard) (string, error) {
 	return name, os.WriteFile(name, b, 0o600)
 }
 
-// applyEdits makes the edits, of which those at one place keep their order but for ends, which come before what begins there.
+// applyEdits makes the edits, of which those at one place keep their order but for ends, which come before what begins
+// there.
 func applyEdits(src []byte, edits []edit) []byte {
 	sorted := slices.Clone(edits)
 	slices.SortStableFunc(sorted, func(a, b edit) int { return a.start - b.start })
@@ -77,10 +81,12 @@ func applyEdits(src []byte, edits []edit) []byte {
 
 // buildProgram makes the test program of a package. What the compiler says is the error.
 func buildProgram(ctx context.Context, root, overlay, dir, program string) error {
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-o", program, "./"+dir)
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-o", program, "./"+
+		dir)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot build the tests of %s: %w\n%s", dir, err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("cannot build the tests of %s: %w\n%s", dir, err,
+			strings.TrimSpace(string(out)))
 	}
 	if _, err := os.Stat(program); err != nil {
 		return fmt.Errorf("%s has no tests", dir)

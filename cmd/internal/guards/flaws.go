@@ -45,7 +45,8 @@ func withTests(page string, guards []guard) string {
 			continue
 		}
 		found := tests[cells[0]]
-		slices.SortFunc(found, func(a, b testName) int { return cmp.Compare(a.String(), b.String()) })
+		slices.SortFunc(found,
+			func(a, b testName) int { return cmp.Compare(a.String(), b.String()) })
 		var names []string
 		for _, t := range slices.Compact(found) {
 			names = append(names, fmt.Sprintf("`%s` (%s)", t.name, t.dir))

@@ -1,29 +1,30 @@
-// Command guards proves that the tests of security would notice if a guard were gone. A guard is a piece of code that refuses something,
-// and is marked by a comment above it:
+// Command guards proves that the tests of security would notice if a guard were gone. A guard is a piece of code that
+// refuses something, and is marked by a comment above it:
 //
 //	// guard: CVE-2016-1866 TestCVE_2016_1866_ClearPublish
 //	if enc != "aes" {
 //		return ErrBadLoad
 //	}
 //
-// The mark names the flaws that the guard is against, which are listed in docs/security-flaws.md, and the tests that fail without it,
-// separated by commas; a test of another package has the package's folder in front (master/restapi:TestRun). Removing the guard makes
-// the condition of an if, or of a case of a switch without a tag, false, and leaves other statements out. What else would remove it,
-// the mark says at its end:
+// The mark names the flaws that the guard is against, which are listed in docs/security-flaws.md, and the tests that
+// fail without it, separated by commas; a test of another package has the package's folder in front
+// (master/restapi:TestRun). Removing the guard makes the condition of an if, or of a case of a switch without a tag,
+// false, and leaves other statements out. What else would remove it, the mark says at its end:
 //
 //	// guard: half-messages TestHalfMessagesMemory instead: const unfinishedTotal = 1 << 40
 //	const unfinishedTotal = 32 << 20
 //
-// For an if or a case, the code after "instead:" takes the place of the condition, otherwise of the statement or declaration.
+// For an if or a case, the code after "instead:" takes the place of the condition, otherwise of the statement or
+// declaration.
 //
-// Where several guards refuse the same thing, one after the other, no test can tell whether one of them is gone. Such guards have a common
-// name with an @ between flaws and tests, and are removed together.
+// Where several guards refuse the same thing, one after the other, no test can tell whether one of them is gone. Such
+// guards have a common name with an @ between flaws and tests, and are removed together.
 //
-// Each guard is removed by itself, without a change of the tree (go build -overlay), and each of its tests runs alone. A test that passes
-// without the guard, hangs, or does not pass with the guard ends the command with status 1.
+// Each guard is removed by itself, without a change of the tree (go build -overlay), and each of its tests runs alone.
+// A test that passes without the guard, hangs, or does not pass with the guard ends the command with status 1.
 //
-// "make guards" runs it. With -since, only those guards are removed whose file, or whose tests' files, changed since a commit. With -write it
-// only writes the tests' names into docs/security-flaws.md.
+// "make guards" runs it. With -since, only those guards are removed whose file, or whose tests' files, changed since a
+// commit. With -write it only writes the tests' names into docs/security-flaws.md.
 package main
 
 import (
@@ -53,9 +54,12 @@ func main() {
 	r := remover{out: os.Stdout}
 	flag.StringVar(&r.root, "root", ".", "`folder` of the module")
 	flag.IntVar(&r.parallel, "p", 2, "how many tests run at the same time")
-	flag.DurationVar(&r.least, "timeout", time.Minute, "what a test gets on top of five times what it takes with all guards")
-	since := flag.String("since", "", "remove only guards that changed, or whose tests did, since this `commit`")
-	only := flag.String("run", "", "remove only guards whose place, flaws or tests match this `pattern`")
+	flag.DurationVar(&r.least, "timeout", time.Minute,
+		"what a test gets on top of five times what it takes with all guards")
+	since := flag.String("since", "",
+		"remove only guards that changed, or whose tests did, since this `commit`")
+	only := flag.String("run", "",
+		"remove only guards whose place, flaws or tests match this `pattern`")
 	write := flag.Bool("write", false, "write the tests' names into "+flawsPage+" and end")
 	flag.Parse()
 	if err := start(ctx, r, *since, *only, *write); err != nil {
@@ -159,7 +163,8 @@ func (r remover) run(ctx context.Context, all, guards []guard) error {
 				word = "FAIL"
 				bad++
 			}
-			fmt.Fprintf(r.out, "%s %-8s %6.1fs  %s  %s  %s\n", word, o.verdict, o.took.Seconds(), t.guard, strings.Join(t.guard.flaws, ","), t.test)
+			fmt.Fprintf(r.out, "%s %-8s %6.1fs  %s  %s  %s\n", word, o.verdict, o.took.Seconds(),
+				t.guard, strings.Join(t.guard.flaws, ","), t.test)
 			if o.verdict == hangs {
 				fmt.Fprintln(r.out, tailOf(o.output, 60))
 			}
@@ -168,7 +173,8 @@ func (r remover) run(ctx context.Context, all, guards []guard) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(r.out, "%d guards, %d removals, %d that no test noticed, %.0f s\n", len(guards), len(trials), bad, time.Since(begin).Seconds())
+	fmt.Fprintf(r.out, "%d guards, %d removals, %d that no test noticed, %.0f s\n", len(guards),
+		len(trials), bad, time.Since(begin).Seconds())
 	if bad > 0 {
 		return fmt.Errorf("%d tests pass or hang without their guard, or do not pass with it", bad)
 	}
@@ -206,8 +212,10 @@ func (r remover) eachOf(n int, do func(int) error) error {
 	return nil
 }
 
-// prepareTrials builds the test programs: one for each package with all guards that can be asked, and one for each of the others and its packages.
-func (r remover) prepareTrials(ctx context.Context, tmp string, all, guards []guard) ([]trial, error) {
+// prepareTrials builds the test programs: one for each package with all guards that can be asked, and one for each of
+// the others and its packages.
+func (r remover) prepareTrials(ctx context.Context, tmp string, all, guards []guard) ([]trial,
+	error) {
 	together := slices.DeleteFunc(slices.Clone(all), func(g guard) bool { return g.apart })
 	common, err := writeOverlay(r.root, filepath.Join(tmp, "common"), together)
 	if err != nil {
@@ -242,9 +250,10 @@ func (r remover) prepareTrials(ctx context.Context, tmp string, all, guards []gu
 	return trials, nil
 }
 
-// allPass runs each test with all guards in place, from which it sets the time that the trials get. It returns the trials of those that
-// pass, and the number of the others: what does not pass proves nothing.
-func (r remover) allPass(ctx context.Context, trials []trial) (passing []trial, bad int, err error) {
+// allPass runs each test with all guards in place, from which it sets the time that the trials get. It returns the
+// trials of those that pass, and the number of the others: what does not pass proves nothing.
+func (r remover) allPass(ctx context.Context, trials []trial) (passing []trial, bad int,
+	err error) {
 	clean, err := os.MkdirTemp("", "guards")
 	if err != nil {
 		return nil, 0, err
@@ -288,7 +297,8 @@ func (r remover) allPass(ctx context.Context, trials []trial) (passing []trial, 
 		if o.verdict != passes {
 			return r.report(func() {
 				bad++
-				fmt.Fprintf(r.out, "FAIL %s %s with all guards in place:\n%s\n", t, o.verdict, tailOf(o.output, 60))
+				fmt.Fprintf(r.out, "FAIL %s %s with all guards in place:\n%s\n", t, o.verdict,
+					tailOf(o.output, 60))
 			})
 		}
 		for _, k := range tests[t] {

@@ -23,13 +23,15 @@ type guard struct {
 	file  string // from the root, with slashes
 	line  int    // of what is removed
 	flaws []string
-	// layer, if there is one, is the name of guards that refuse the same thing in several places: they are removed together.
+	// layer, if there is one, is the name of guards that refuse the same thing in several places: they are removed
+	// together.
 	layer string
 	tests []testName
 	// instead is the code that takes the guard's place; "" means the condition is false, or the statement is left out.
 	instead string
 	edits   []edit
-	// apart means that the guard is not in code that can ask at run time whether it is removed (a constant, a field): it takes a build of its own.
+	// apart means that the guard is not in code that can ask at run time whether it is removed (a constant, a field):
+	// it takes a build of its own.
 	apart bool
 }
 
@@ -67,7 +69,8 @@ func findGuards(root string) ([]guard, error) {
 			if name == root {
 				return nil
 			}
-			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil || strings.HasPrefix(e.Name(), ".") || e.Name() == "testdata" {
+			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil ||
+				strings.HasPrefix(e.Name(), ".") || e.Name() == "testdata" {
 				return filepath.SkipDir
 			}
 			return nil
@@ -115,7 +118,8 @@ func guardsOf(file string, src []byte) ([]guard, error) {
 			if n == nil {
 				return nil, fail("no statement or declaration begins below the mark")
 			}
-			if err := g.cutOut(n, in, func(p token.Pos) int { return fset.Position(p).Offset }, src); err != nil {
+			if err := g.cutOut(n, in, func(p token.Pos) int { return fset.Position(p).Offset },
+				src); err != nil {
 				return nil, fail("%v", err)
 			}
 			found = append(found, g)
@@ -133,7 +137,8 @@ func (g *guard) parseMark(text string) error {
 		fields = slices.Delete(fields, 1, 2)
 	}
 	if len(fields) != 2 {
-		return fmt.Errorf("a mark is %q", prefix+"FLAW,FLAW [@layer] Test,folder:Test [instead: code]")
+		return fmt.Errorf("a mark is %q", prefix+
+			"FLAW,FLAW [@layer] Test,folder:Test [instead: code]")
 	}
 	g.flaws = strings.Split(fields[0], ",")
 	for _, t := range strings.Split(fields[1], ",") {
@@ -237,5 +242,7 @@ func (g *guard) cutOut(n, in ast.Node, offset func(token.Pos) int, src []byte) e
 
 // statementEdit removes a whole statement.
 func (g *guard) statementEdit(start, end int, removed string) {
-	g.edits = append(g.edits, edit{start, start, "if " + removed + " { " + g.instead + " } else { "}, edit{end, end, " }"})
+	g.edits = append(g.edits,
+		edit{start, start, "if " + removed + " { " + g.instead + " } else { "},
+		edit{end, end, " }"})
 }

@@ -32,7 +32,8 @@ type outcome struct {
 }
 
 // runTest runs one test of a test program. removed is the guard that is not there, "" for none.
-func runTest(ctx context.Context, root string, t testName, program, overlay, removed string, limit time.Duration) (outcome, error) {
+func runTest(ctx context.Context, root string, t testName, program, overlay, removed string,
+	limit time.Duration) (outcome, error) {
 	// The test program ends itself and says where it hung; it is killed if it does not.
 	ctx, cancel := context.WithTimeout(ctx, limit+5*time.Second)
 	defer cancel()
@@ -40,10 +41,12 @@ func runTest(ctx context.Context, root string, t testName, program, overlay, rem
 	for i, p := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
 	}
-	cmd := exec.CommandContext(ctx, program, "-test.run", strings.Join(parts, "/"), "-test.v", "-test.timeout", limit.String())
+	cmd := exec.CommandContext(ctx, program, "-test.run", strings.Join(parts, "/"), "-test.v",
+		"-test.timeout", limit.String())
 	cmd.Dir = filepath.Join(root, filepath.FromSlash(t.dir))
 	// Programs that a test builds have the guard removed, too.
-	cmd.Env = append(os.Environ(), switchEnv+"="+removed, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
+	cmd.Env = append(os.Environ(), switchEnv+"="+removed, "GOFLAGS="+
+		strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = 5 * time.Second
@@ -59,7 +62,8 @@ func runTest(ctx context.Context, root string, t testName, program, overlay, rem
 		o.verdict = fails
 	case err != nil:
 		return o, fmt.Errorf("cannot run %s: %w", t, err)
-	case strings.Contains(o.output, "testing: warning: no tests to run") || !strings.Contains(o.output, "=== RUN   "+t.name+"\n"):
+	case strings.Contains(o.output, "testing: warning: no tests to run") ||
+		!strings.Contains(o.output, "=== RUN   "+t.name+"\n"):
 		o.verdict = notThere
 	case !strings.Contains(o.output, "--- PASS: "+t.name+" "):
 		o.verdict = skipped

@@ -1,5 +1,5 @@
-// Package localmaster is the way from a program to the Salt master on its host, ours or stock: where the master's configuration says
-// that it listens, with the key file that it leaves for local users.
+// Package localmaster is the way from a program to the Salt master on its host, ours or stock: where the master's
+// configuration says that it listens, with the key file that it leaves for local users.
 package localmaster
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// Way is how connections are made: the transport of the master's configuration, and how long an answer may take, 0 for the usual time.
+// Way is how connections are made: the transport of the master's configuration, and how long an answer may take, 0 for
+// the usual time.
 type Way struct {
 	Dialer  transport.Dialer
 	Options transport.ClientOptions
@@ -24,31 +25,36 @@ type Way struct {
 }
 
 // Connect makes a client of the master whose configuration is c.
-func Connect(c *conf.Config, w Way, env func(string) string, log *slog.Logger) (*client.Client, error) {
+func Connect(c *conf.Config, w Way, env func(string) string, log *slog.Logger) (*client.Client,
+	error) {
 	name, keyUser := UserNames(c, env)
 	return client.New(client.Options{
 		Dialer: w.Dialer, Client: w.Options,
 		Addr:    transport.JoinHostPort(reachable(c.String("interface")), c.Int("ret_port")),
-		SockDir: c.String("sock_dir"), Events: EventSockets(c, ""), CacheDir: c.String("cachedir"), PKIDir: c.String("pki_dir"),
-		User: name, KeyFile: filepath.Join(c.String("cachedir"), "."+keyUser+"_key"),
+		SockDir: c.String("sock_dir"), Events: EventSockets(c, ""), CacheDir: c.String("cachedir"),
+		PKIDir: c.String("pki_dir"),
+		User:   name, KeyFile: filepath.Join(c.String("cachedir"), "."+keyUser+"_key"),
 		HashType: c.String("hash_type"), PublishPort: publishPort(c),
 		PublishTimeout: w.Timeout, OrderMasters: c.Bool("order_masters"), Log: log,
 	})
 }
 
-// Gather is gather_job_timeout where it was changed, 0 otherwise: by default silent minions are waited for shorter than in stock.
+// Gather is gather_job_timeout where it was changed, 0 otherwise: by default silent minions are waited for shorter than
+// in stock.
 func Gather(d time.Duration) time.Duration {
-	if d == (&conf.Config{Opts: conf.MasterDefaults()}).Duration("gather_job_timeout", time.Second) {
+	if d == (&conf.Config{Opts: conf.MasterDefaults()}).Duration("gather_job_timeout",
+		time.Second) {
 		return 0
 	}
 	return max(d, time.Second)
 }
 
-// EventSockets are the addresses of the master's event bus: below its sock_dir, or another when one is given, or ports with
-// ipc_mode: tcp.
+// EventSockets are the addresses of the master's event bus: below its sock_dir, or another when one is given, or ports
+// with ipc_mode: tcp.
 func EventSockets(c *conf.Config, dir string) ipc.Sockets {
 	if c.String("ipc_mode") == "tcp" {
-		return ipc.Ports(c.Bool("ipv6"), c.Int("tcp_master_pub_port"), c.Int("tcp_master_pull_port"))
+		return ipc.Ports(c.Bool("ipv6"), c.Int("tcp_master_pub_port"),
+			c.Int("tcp_master_pull_port"))
 	}
 	if dir == "" {
 		dir = c.String("sock_dir")

@@ -15,7 +15,8 @@ import (
 // packager is who stands in the packages' changelogs.
 const packager = "The brine authors <brine-salt@users.noreply.github.com>"
 
-// commitTime is the time of the last commit, which files and changelogs of the packages have: the same sources make the same packages.
+// commitTime is the time of the last commit, which files and changelogs of the packages have: the same sources make the
+// same packages.
 func commitTime() (int64, error) {
 	out, err := exec.Command("git", "log", "-1", "--format=%ct").Output()
 	if err != nil {
@@ -24,7 +25,8 @@ func commitTime() (int64, error) {
 	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
 }
 
-// debChangelog is the section of a version in CHANGELOG.md, or of "Unreleased" if it has none of its own, as nfpm reads it.
+// debChangelog is the section of a version in CHANGELOG.md, or of "Unreleased" if it has none of its own, as nfpm reads
+// it.
 func debChangelog(text, version string, epoch int64) (string, error) {
 	notes := sectionLines(text, "## "+version)
 	if notes == nil {
@@ -40,8 +42,10 @@ func debChangelog(text, version string, epoch int64) (string, error) {
 	for i, n := range notes {
 		changes[i] = note{strings.Join(textwrap.Wrap(n, 74), "\n    ")}
 	}
-	out, err := yaml.Marshal([]map[string]any{{"semver": version, "date": time.Unix(epoch, 0).UTC().Format(time.RFC3339), "packager": packager,
-		"deb": map[string]any{"urgency": "medium", "distributions": []string{"stable"}}, "changes": changes}})
+	out, err := yaml.Marshal([]map[string]any{{"semver": version,
+		"date": time.Unix(epoch, 0).UTC().Format(time.RFC3339), "packager": packager,
+		"deb":     map[string]any{"urgency": "medium", "distributions": []string{"stable"}},
+		"changes": changes}})
 	return string(out), err
 }
 

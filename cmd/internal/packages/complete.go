@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// functionsOf is the command that lists what may stand as the first word after the options, empty if there is no such list.
+// functionsOf is the command that lists what may stand as the first word after the options, empty if there is no such
+// list.
 func functionsOf(program string) string {
 	if program == "salt-call" {
 		return "salt-call --local --out=newline_values_only sys.list_functions"
@@ -27,7 +28,9 @@ func (h *help) bash(program string) string {
 		switch {
 		case o.metavar == "":
 		case o.choiceList() != nil:
-			fmt.Fprintf(&chosen, "\t%s)\n\t\tCOMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n\t\treturn\n\t\t;;\n", strings.Join(o.names, "|"), strings.Join(o.choiceList(), " "))
+			fmt.Fprintf(&chosen,
+				"\t%s)\n\t\tCOMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n\t\treturn\n\t\t;;\n",
+				strings.Join(o.names, "|"), strings.Join(o.choiceList(), " "))
 		case o.kind() == "dir":
 			dirs = append(dirs, o.names...)
 		case o.kind() == "file":
@@ -36,14 +39,16 @@ func (h *help) bash(program string) string {
 			any = append(any, o.names...)
 		}
 	})
-	fmt.Fprintf(&b, "# bash completion for %s\n\n%s() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n", program, shellName(program))
+	fmt.Fprintf(&b, "# bash completion for %s\n\n%s() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} "+
+		"prev=${COMP_WORDS[COMP_CWORD-1]}\n", program, shellName(program))
 	b.WriteString("\t# \"=\" is a word of its own in bash's list\n\t[ \"$cur\" = \"=\" ] && cur=\n")
 	b.WriteString("\t[ \"$prev\" = \"=\" ] && prev=${COMP_WORDS[COMP_CWORD-2]}\n\tcase $prev in\n")
 	b.WriteString(chosen.String())
 	for _, c := range []struct {
 		names []string
 		then  string
-	}{{dirs, "\t\tCOMPREPLY=($(compgen -d -- \"$cur\"))\n"}, {files, "\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n"}, {any, ""}} {
+	}{{dirs, "\t\tCOMPREPLY=($(compgen -d -- \"$cur\"))\n"},
+		{files, "\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n"}, {any, ""}} {
 		if len(c.names) > 0 {
 			fmt.Fprintf(&b, "\t%s)\n%s\t\treturn\n\t\t;;\n", strings.Join(c.names, "|"), c.then)
 		}
@@ -51,7 +56,8 @@ func (h *help) bash(program string) string {
 	b.WriteString("\tesac\n\tcase $cur in\n")
 	fmt.Fprintf(&b, "\t-*) COMPREPLY=($(compgen -W '%s' -- \"$cur\")) ;;\n", strings.Join(all, " "))
 	if list := functionsOf(program); list != "" {
-		fmt.Fprintf(&b, "\t*) COMPREPLY=($(compgen -W \"$(%s 2>/dev/null)\" -- \"$cur\")) ;;\n", list)
+		fmt.Fprintf(&b, "\t*) COMPREPLY=($(compgen -W \"$(%s 2>/dev/null)\" -- \"$cur\")) ;;\n",
+			list)
 	}
 	fmt.Fprintf(&b, "\tesac\n}\ncomplete -o default -F %s %s\n", shellName(program), program)
 	return b.String()
@@ -63,7 +69,8 @@ func (h *help) zsh(program string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#compdef %s\n\n", program)
 	if list := functionsOf(program); list != "" {
-		fmt.Fprintf(&b, "%s_functions() {\n\tcompadd -- ${(f)\"$(%s 2>/dev/null)\"}\n}\n\n", shellName(program), list)
+		fmt.Fprintf(&b, "%s_functions() {\n\tcompadd -- ${(f)\"$(%s 2>/dev/null)\"}\n}\n\n",
+			shellName(program), list)
 	}
 	b.WriteString("_arguments -s -S \\\n")
 	h.eachOption(func(o option) {
@@ -84,7 +91,8 @@ func (h *help) zsh(program string) string {
 			if o.metavar != "" && strings.HasPrefix(n, "--") {
 				equals = "="
 			}
-			fmt.Fprintf(&b, "\t'(%s)%s%s[%s]%s' \\\n", strings.Join(o.names, " "), n, equals, quote.Replace(o.help), value)
+			fmt.Fprintf(&b, "\t'(%s)%s%s[%s]%s' \\\n", strings.Join(o.names, " "), n, equals,
+				quote.Replace(o.help), value)
 		}
 	})
 	if functionsOf(program) != "" {
@@ -123,7 +131,8 @@ func (h *help) fish(program string) string {
 		fmt.Fprintf(&b, " -d '%s'\n", quote.Replace(o.help))
 	})
 	if list := functionsOf(program); list != "" {
-		fmt.Fprintf(&b, "complete -c %s -n '__fish_is_nth_token 1' -x -a '(%s 2>/dev/null)'\n", program, list)
+		fmt.Fprintf(&b, "complete -c %s -n '__fish_is_nth_token 1' -x -a '(%s 2>/dev/null)'\n",
+			program, list)
 	}
 	return b.String()
 }

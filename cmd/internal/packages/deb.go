@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// compressDeb compresses the files of a package with xz(1), a fifth smaller than nfpm's own xz and in a fraction of its time. Debian's
-// packages must not have zstd.
+// compressDeb compresses the files of a package with xz(1), a fifth smaller than nfpm's own xz and in a fraction of its
+// time. Debian's packages must not have zstd.
 func compressDeb(name string) error {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -43,7 +43,8 @@ func compressDeb(name string) error {
 			}
 			member += ".xz"
 		}
-		out = append(out, fmt.Sprintf("%-16s%s%-10d%s", member, h[16:48], len(content), h[58:60])...)
+		out = append(out, fmt.Sprintf("%-16s%s%-10d%s", member, h[16:48], len(content),
+			h[58:60])...)
 		out = append(out, content...)
 		if len(content)%2 == 1 {
 			out = append(out, '\n')

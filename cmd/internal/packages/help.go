@@ -145,7 +145,8 @@ func (o option) kind() string {
 	switch {
 	case o.metavar == "":
 		return ""
-	case strings.HasSuffix(name, "dir"), strings.HasSuffix(name, "dirs"), strings.HasSuffix(name, "-root"), strings.HasSuffix(name, "path"):
+	case strings.HasSuffix(name, "dir"), strings.HasSuffix(name, "dirs"),
+		strings.HasSuffix(name, "-root"), strings.HasSuffix(name, "path"):
 		return "dir"
 	case strings.HasSuffix(name, "file"):
 		return "file"

@@ -1,8 +1,10 @@
-// Command packages builds the deb, rpm and apk packages of brine with nfpm, which runs as a tool: it is no dependency of the module.
+// Command packages builds the deb, rpm and apk packages of brine with nfpm, which runs as a tool: it is no dependency
+// of the module.
 //
-// The programs are built by the Makefile, for each architecture in a directory of its own. This command generates what else the packages
-// contain: manual pages and completions from the programs' help, sample configurations from the tables of options, the licences of all
-// linked modules, and the changelog. The descriptions of the packages are pkg/*/nfpm.yaml.
+// The programs are built by the Makefile, for each architecture in a directory of its own. This command generates what
+// else the packages contain: manual pages and completions from the programs' help, sample configurations from the
+// tables of options, the licences of all linked modules, and the changelog. The descriptions of the packages are
+// pkg/*/nfpm.yaml.
 //
 //	packages -version 1.2.3 -programs bin/packages -out bin/packages/out
 package main
@@ -29,7 +31,8 @@ const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0"
 // An arch is an architecture under the names that Go, the Makefile and nfpm have for it.
 type arch struct{ name, goarch, dir string }
 
-var arches = []arch{{"amd64", "amd64", "linux-amd64"}, {"arm64", "arm64", "linux-arm64"}, {"arm7", "arm", "linux-armv7"}}
+var arches = []arch{{"amd64", "amd64", "linux-amd64"}, {"arm64", "arm64", "linux-arm64"},
+	{"arm7", "arm", "linux-armv7"}}
 
 // packaged are the packages, and whether they are the same for all architectures.
 var packaged = []struct {
@@ -40,13 +43,16 @@ var packaged = []struct {
 var semver = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
 func main() {
-	release := flag.String("version", "", "the version of the packages, such as 1.2.3 or 1.2.3-rc.1")
-	programs := flag.String("programs", "", "the directory with the programs: linux-amd64/brine-minion and so on")
+	release := flag.String("version", "",
+		"the version of the packages, such as 1.2.3 or 1.2.3-rc.1")
+	programs := flag.String("programs", "",
+		"the directory with the programs: linux-amd64/brine-minion and so on")
 	out := flag.String("out", "", "the directory for the packages")
 	formats := flag.String("formats", "deb,rpm,apk", "the formats of the packages")
 	only := flag.String("arch", "", "the architecture, all by default")
 	flag.Parse()
-	if err := run(strings.TrimPrefix(*release, "v"), *programs, *out, *only, strings.Split(*formats, ",")); err != nil {
+	if err := run(strings.TrimPrefix(*release, "v"), *programs, *out, *only,
+		strings.Split(*formats, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "packages:", err)
 		os.Exit(1)
 	}
@@ -91,8 +97,10 @@ func run(release, programs, out, only string, formats []string) error {
 			continue
 		}
 		for _, p := range packaged {
-			vars := map[string]string{"PACKAGE": p.name, "ARCH": a.name, "VERSION": release, "SALT": version.Salt, "FILES": work,
-				"PROGRAMS": filepath.Join(programs, a.dir), "EPOCH": fmt.Sprint(epoch), "LICENSE": "Apache-2.0"}
+			vars := map[string]string{"PACKAGE": p.name, "ARCH": a.name, "VERSION": release,
+				"SALT": version.Salt, "FILES": work,
+				"PROGRAMS": filepath.Join(programs, a.dir), "EPOCH": fmt.Sprint(epoch),
+				"LICENSE": "Apache-2.0"}
 			if p.common {
 				if a.name != arches[0].name {
 					continue
@@ -120,7 +128,8 @@ func hostPrograms(work string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	return dir, runCommand(nil, "go", "build", "-o", dir+"/", "./cmd/brine-minion", "./cmd/brine-master")
+	return dir, runCommand(nil, "go", "build", "-o", dir+"/", "./cmd/brine-minion",
+		"./cmd/brine-master")
 }
 
 // buildNFPM builds the tool once, for this host.
@@ -154,7 +163,8 @@ func writePackage(tool, out, format string, vars map[string]string) error {
 	if err != nil {
 		return err
 	}
-	err = runCommand([]string{"SOURCE_DATE_EPOCH=" + vars["EPOCH"]}, tool, "package", "--config", config, "--packager", format, "--target", dir+"/")
+	err = runCommand([]string{"SOURCE_DATE_EPOCH=" + vars["EPOCH"]}, tool, "package", "--config",
+		config, "--packager", format, "--target", dir+"/")
 	if err != nil {
 		return err
 	}
@@ -200,13 +210,17 @@ type program struct {
 // programs are the command lines by package.
 var programs = map[string][]program{
 	"minion": {
-		{name: "salt-minion", args: []string{"brine-minion", "minion"}, also: []string{"salt-call", "brine-minion-check"}},
+		{name: "salt-minion", args: []string{"brine-minion", "minion"},
+			also: []string{"salt-call", "brine-minion-check"}},
 		{name: "salt-call", args: []string{"brine-minion", "call"}, also: []string{"salt-minion"}},
-		{name: "brine-minion-check", args: []string{"brine-minion", "check"}, also: []string{"brine-minion", "salt-minion"}},
+		{name: "brine-minion-check", args: []string{"brine-minion", "check"},
+			also: []string{"brine-minion", "salt-minion"}},
 	},
 	"master": {
-		{name: "salt-master", args: []string{"brine-master", "master"}, also: []string{"salt", "salt-key", "salt-run", "salt-cp"}},
-		{name: "salt", args: []string{"brine-master", "salt"}, also: []string{"salt-master", "salt-key"}},
+		{name: "salt-master", args: []string{"brine-master", "master"},
+			also: []string{"salt", "salt-key", "salt-run", "salt-cp"}},
+		{name: "salt", args: []string{"brine-master", "salt"},
+			also: []string{"salt-master", "salt-key"}},
 		{name: "salt-key", args: []string{"brine-master", "key"}, also: []string{"salt-master"}},
 		{name: "salt-run", args: []string{"brine-master", "run"}, also: []string{"salt-master"}},
 		{name: "salt-cp", args: []string{"brine-master", "cp"}, also: []string{"salt"}},
@@ -236,7 +250,8 @@ func generatePackages(work, host, release string, epoch int64) error {
 				}
 			}
 		}
-		if err := writeText(overviewPage(side, release, epoch), work, side, "man", "brine-"+side+".1"); err != nil {
+		if err := writeText(overviewPage(side, release, epoch), work, side, "man", "brine-"+side+
+			".1"); err != nil {
 			return err
 		}
 		if err := compressAll(filepath.Join(work, side, "man", "*.1")); err != nil {

@@ -22,7 +22,8 @@ func roffText(s string) string {
 }
 
 func manHead(name, ofBrine string, epoch int64) string {
-	return fmt.Sprintf(".TH %s 1 %q %q %q\n", roffText(strings.ToUpper(name)), time.Unix(epoch, 0).UTC().Format("2006-01-02"), "brine "+ofBrine,
+	return fmt.Sprintf(".TH %s 1 %q %q %q\n", roffText(strings.ToUpper(name)),
+		time.Unix(epoch, 0).UTC().Format("2006-01-02"), "brine "+ofBrine,
 		"Salt "+version.Salt)
 }
 
@@ -44,7 +45,8 @@ func (h *help) man(name, ofBrine string, epoch int64, also []string) string {
 	var b strings.Builder
 	b.WriteString(manHead(name, ofBrine, epoch))
 	summary, _, _ := strings.Cut(h.description, ". ")
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roffText(name), roffText(strings.TrimSuffix(summary, ".")))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roffText(name),
+		roffText(strings.TrimSuffix(summary, ".")))
 	program, rest, _ := strings.Cut(h.usage, " [")
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roffText(program), roffText("["+rest))
 	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", roffText(h.description))
@@ -85,18 +87,22 @@ func overviewPage(side, ofBrine string, epoch int64) string {
 	var b strings.Builder
 	b.WriteString(manHead(name, ofBrine, epoch))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- the Salt %s as one program\n", roffText(name), side)
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roffText(name), `\fIcommand\fR [\fIoptions\fR] [\fIarguments\fR]`)
-	b.WriteString(".SH DESCRIPTION\nThe first word says which program it is. Links with the names of Salt's programs need no such word.\n")
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roffText(name),
+		`\fIcommand\fR [\fIoptions\fR] [\fIarguments\fR]`)
+	b.WriteString(".SH DESCRIPTION\nThe first word says which program it is. Links with the " +
+		"names of Salt's programs need no such word.\n")
 	var also []string
 	for _, p := range programs[side] {
 		fmt.Fprintf(&b, ".TP\n.B %s\nSee\n.BR %s (1).\n", roffText(p.args[1]), roffText(p.name))
 		also = append(also, p.name)
 	}
 	if side == "minion" {
-		b.WriteString(".TP\n.B doctor\nReports what keeps the minion of this host from working, with the cure.\n")
+		b.WriteString(".TP\n.B doctor\nReports what keeps the minion of this host from working, " +
+			"with the cure.\n")
 	} else {
 		b.WriteString(".TP\n.B check\nReports what of a configuration will not work.\n" +
-			".TP\n.B audit\nChecks the chain of an audit_log.\n.TP\n.B demo\nShows a master and three minions at work on this host.\n")
+			".TP\n.B audit\nChecks the chain of an audit_log.\n.TP\n.B demo\nShows a master and " +
+			"three minions at work on this host.\n")
 	}
 	b.WriteString(seeAlso(also))
 	return b.String()

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// licenseNotices are the licences of brine, of Go and of every module that is linked into a program, whole, with the notices that come
-// with them. A module without a licence is an error.
+// licenseNotices are the licences of brine, of Go and of every module that is linked into a program, whole, with the
+// notices that come with them. A module without a licence is an error.
 func licenseNotices(program string) (string, error) {
 	modules := map[string]string{} // directories by path and version
 	for _, a := range arches {
@@ -65,7 +65,8 @@ func licenseNotices(program string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n")))
+			fmt.Fprintf(&b, "\n%s\n",
+				strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n")))
 		}
 	}
 	return b.String(), nil
@@ -81,8 +82,11 @@ func licenceFiles(dir string) ([]string, error) {
 	licence := false
 	for _, e := range entries {
 		name := strings.ToUpper(e.Name())
-		isLicence := strings.HasPrefix(name, "LICEN") || strings.HasPrefix(name, "COPYING") || strings.HasPrefix(name, "UNLICENSE")
-		if e.Type().IsRegular() && (isLicence || strings.HasPrefix(name, "NOTICE") || strings.HasPrefix(name, "PATENTS")) && !strings.HasSuffix(name, ".GO") {
+		isLicence := strings.HasPrefix(name, "LICEN") || strings.HasPrefix(name, "COPYING") ||
+			strings.HasPrefix(name, "UNLICENSE")
+		if e.Type().IsRegular() &&
+			(isLicence || strings.HasPrefix(name, "NOTICE") ||
+				strings.HasPrefix(name, "PATENTS")) && !strings.HasSuffix(name, ".GO") {
 			licence = licence || isLicence
 			files = append(files, filepath.Join(dir, e.Name()))
 		}

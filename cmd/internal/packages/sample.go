@@ -12,11 +12,13 @@ import (
 	"github.com/brine-salt/brine/internal/conf"
 )
 
-// computed are options whose default depends on the host or on other options, so that a sample would say something wrong.
-var computed = []string{"conf_file", "id", "ipc_mode", "open_mode_warning", "saltversion", "user", "worker_threads", "max_open_files"}
+// computed are options whose default depends on the host or on other options, so that a sample would say something
+// wrong.
+var computed = []string{"conf_file", "id", "ipc_mode", "open_mode_warning", "saltversion", "user",
+	"worker_threads", "max_open_files"}
 
-// sampleConfig is the configuration file of a package: pkg/<side>/head.conf, then every further option that has an effect, with its
-// default, as comments.
+// sampleConfig is the configuration file of a package: pkg/<side>/head.conf, then every further option that has an
+// effect, with its default, as comments.
 func sampleConfig(side string) (string, error) {
 	head, err := os.ReadFile("pkg/" + side + "/head.conf")
 	if err != nil {
@@ -30,7 +32,9 @@ func sampleConfig(side string) (string, error) {
 	var b strings.Builder
 	b.Write(head)
 	for _, name := range slices.Sorted(maps.Keys(defaults)) {
-		if slices.Contains(idle, name) || slices.Contains(computed, name) || strings.Contains(string(head), "\n#"+name+":") || strings.Contains(string(head), "\n"+name+":") {
+		if slices.Contains(idle, name) || slices.Contains(computed, name) ||
+			strings.Contains(string(head), "\n#"+name+":") ||
+			strings.Contains(string(head), "\n"+name+":") {
 			continue
 		}
 		text, err := yaml.Marshal(map[string]any{name: defaults[name]})

@@ -26,21 +26,25 @@ const (
 
 // A room is a package without its tests, as counted.
 type room struct {
-	dir                    string
-	code, comments         int // lines; a line with code and a comment is code
-	functions, oneWord     int // unexported functions and methods, and those of them with a one-word name
+	dir            string
+	code, comments int // lines; a line with code and a comment is code
+	// unexported functions and methods, and those of them with a one-word name
+	functions, oneWord     int
 	longCode, longComments int // lines over codeColumns and commentColumns
 	texts                  []text
+	long                   []string // the lines over a limit, as file:line: n columns
 }
 
 // A text is one comment with the declaration that it belongs to.
 type text struct {
-	position    string // file:line
-	declaration string // stable across edits: directory, declaration, and the comment's number inside it
+	position string // file:line
+	// stable across edits: directory, declaration, and the comment's number inside it
+	declaration string
 	body        string
 }
 
-// expandPatterns returns the directories that hold Go files. A pattern that ends in "/..." stands for the tree below it.
+// expandPatterns returns the directories that hold Go files. A pattern that ends in "/..." stands for the tree below
+// it.
 func expandPatterns(patterns []string) ([]string, error) {
 	var dirs []string
 	for _, pattern := range patterns {
@@ -77,7 +81,8 @@ func readRoom(dir string) (room, error) {
 		return r, err
 	}
 	for _, e := range entries {
-		if e.IsDir() || !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+		if e.IsDir() || !strings.HasSuffix(e.Name(), ".go") ||
+			strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
 		src, err := os.ReadFile(filepath.Join(dir, e.Name()))
@@ -107,7 +112,8 @@ func (r *room) addFile(name string, src []byte) error {
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
 		// The language names init and main; a blank function has no name at all.
-		if !ok || f.Name.IsExported() || slices.Contains([]string{"init", "main", "_"}, f.Name.Name) {
+		if !ok || f.Name.IsExported() ||
+			slices.Contains([]string{"init", "main", "_"}, f.Name.Name) {
 			continue
 		}
 		r.functions++
@@ -125,7 +131,8 @@ func oneWord(name string) bool {
 	return !strings.ContainsFunc(name[n:], unicode.IsUpper)
 }
 
-// addLines sorts the lines of a file into code and comments. Blank lines, and directives such as //go:build, are neither.
+// addLines sorts the lines of a file into code and comments. Blank lines, and directives such as //go:build, are
+// neither.
 func (r *room) addLines(name string, src []byte) error {
 	lines := bytes.Split(src, []byte("\n"))
 	isCode, isComment := make([]bool, len(lines)+1), make([]bool, len(lines)+1)
@@ -167,11 +174,15 @@ func (r *room) addLines(name string, src []byte) error {
 			r.code++
 			if columns > codeColumns {
 				r.longCode++
+				r.long = append(r.long,
+					fmt.Sprintf("%s:%d: code of %d columns", name, i+1, columns))
 			}
 		case isComment[i+1]:
 			r.comments++
 			if columns > commentColumns {
 				r.longComments++
+				r.long = append(r.long,
+					fmt.Sprintf("%s:%d: comment of %d columns", name, i+1, columns))
 			}
 		}
 	}

@@ -1,13 +1,16 @@
 // Prose counts how the packages of this repository are written: how many lines of comments explain how many lines of
-// code, how many unexported functions are named by one bare word, and how many lines are too long to read in two columns.
-// It reads syntax only, so it builds and runs nothing, and it skips tests, generated files and testdata.
+// code, how many unexported functions are named by one bare word, and how many lines are too long to read in two
+// columns. It reads syntax only, so it builds and runs nothing, and it skips tests, generated files and testdata.
 //
 // With -sample it prints comments instead, drawn by a fixed seed. The draw depends on the declaration that a comment
 // belongs to and not on its line, so the same seed shows the same declarations before and after a rewrite.
 //
+// With -long it prints the lines over the limits instead, and exits with status 1 if there are any: so a package that
+// reached the limits keeps them (see the Makefile's lint).
+//
 // Usage:
 //
-//	go run ./cmd/internal/prose [-sample n] [-seed s] [directory | directory/...] ...
+//	go run ./cmd/internal/prose [-long] [-sample n] [-seed s] [directory | directory/...] ...
 package main
 
 import (
@@ -20,19 +23,21 @@ import (
 func main() {
 	sample := flag.Int("sample", 0, "print this many comments instead of the table")
 	seed := flag.Uint64("seed", 1, "the seed of the draw")
+	long := flag.Bool("long", false,
+		"print the lines over the limits instead, and fail if there are any")
 	flag.Parse()
 	patterns := flag.Args()
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	if err := run(os.Stdout, patterns, *sample, *seed); err != nil {
+	if err := run(os.Stdout, patterns, *long, *sample, *seed); err != nil {
 		fmt.Fprintln(os.Stderr, "prose:", err)
 		os.Exit(1)
 	}
 }
 
-// run prints the table of the packages that the patterns name, or a sample of their comments.
-func run(w io.Writer, patterns []string, sample int, seed uint64) error {
+// run prints the table of the packages that the patterns name, their long lines, or a sample of their comments.
+func run(w io.Writer, patterns []string, long bool, sample int, seed uint64) error {
 	dirs, err := expandPatterns(patterns)
 	if err != nil {
 		return err
@@ -46,6 +51,9 @@ func run(w io.Writer, patterns []string, sample int, seed uint64) error {
 		if r.code > 0 {
 			rooms = append(rooms, r)
 		}
+	}
+	if long {
+		return printLong(w, rooms)
 	}
 	if sample > 0 {
 		return printSample(w, rooms, sample, seed)

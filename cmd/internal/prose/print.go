@@ -13,7 +13,8 @@ import (
 // printTable prints one row for each package and one for all.
 func printTable(w io.Writer, rooms []room) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "package\tcode\tcomments\tdensity\tunexported\tone word\tcode > %d\tcomments > %d\t\n", codeColumns, commentColumns)
+	fmt.Fprintf(t, "package\tcode\tcomments\tdensity\tunexported\tone word\tcode > %d\tcomments "+
+		"> %d\t\n", codeColumns, commentColumns)
 	all := room{dir: "all"}
 	for _, r := range rooms {
 		printRow(t, r)
@@ -26,8 +27,27 @@ func printTable(w io.Writer, rooms []room) error {
 }
 
 func printRow(w io.Writer, r room) {
-	fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t%d\t%d\t\n", r.dir, r.code, r.comments, percent(r.comments, r.code),
+	fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t%d\t%d\t\n", r.dir, r.code, r.comments,
+		percent(r.comments, r.code),
 		r.functions, percent(r.oneWord, r.functions), r.longCode, r.longComments)
+}
+
+// printLong prints the lines over a limit, and returns an error if there are any.
+func printLong(w io.Writer, rooms []room) error {
+	found := 0
+	for _, r := range rooms {
+		for _, line := range r.long {
+			found++
+			if _, err := fmt.Fprintln(w, line); err != nil {
+				return err
+			}
+		}
+	}
+	if found > 0 {
+		return fmt.Errorf("%d lines are too long: code has %d columns, a comment %d", found,
+			codeColumns, commentColumns)
+	}
+	return nil
 }
 
 // percent returns the share n of all; "-" where there is nothing to share.
@@ -38,8 +58,8 @@ func percent(n, all int) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(all))
 }
 
-// printSample prints n comments. Each gets the hash of the seed and its declaration, and those with the lowest are drawn:
-// a comment that is added elsewhere or moved to another line thus changes nothing, which a draw by index would.
+// printSample prints n comments. Each gets the hash of the seed and its declaration, and those with the lowest are
+// drawn: a comment that is added elsewhere or moved to another line thus changes nothing, which a draw by index would.
 func printSample(w io.Writer, rooms []room, n int, seed uint64) error {
 	type drawn struct {
 		text
@@ -57,9 +77,11 @@ func printSample(w io.Writer, rooms []room, n int, seed uint64) error {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), strings.Compare(a.declaration, b.declaration))
 	})
 	all = all[:min(n, len(all))]
-	slices.SortFunc(all, func(a, b drawn) int { return strings.Compare(a.declaration, b.declaration) })
+	slices.SortFunc(all,
+		func(a, b drawn) int { return strings.Compare(a.declaration, b.declaration) })
 	for _, d := range all {
-		if _, err := fmt.Fprintf(w, "%s  %s\n    %s\n", d.position, d.declaration, strings.ReplaceAll(d.body, "\n", "\n    ")); err != nil {
+		if _, err := fmt.Fprintf(w, "%s  %s\n    %s\n", d.position, d.declaration,
+			strings.ReplaceAll(d.body, "\n", "\n    ")); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,8 @@ func (f funcs) bank(c *modules.Call) (string, error) {
 	}
 	bank := filepath.FromSlash(c.Str("bank"))
 	if bank == "" || !filepath.IsLocal(bank) {
-		return "", modules.Errorf("cannot use the bank %q: it is not below the cache directory", c.Str("bank"))
+		return "", modules.Errorf("cannot use the bank %q: it is not below the cache directory",
+			c.Str("bank"))
 	}
 	return filepath.Join(dir, bank), nil
 }
@@ -37,7 +38,8 @@ func (f funcs) bankKey(c *modules.Call) (string, error) {
 		return "", err
 	}
 	key := c.Str("key")
-	if key == "" || key != filepath.Base(key) || !filepath.IsLocal(key) || strings.ContainsRune(key, 0) {
+	if key == "" || key != filepath.Base(key) || !filepath.IsLocal(key) ||
+		strings.ContainsRune(key, 0) {
 		return "", modules.Errorf("cannot use the key %q: it is no name", key)
 	}
 	return filepath.Join(dir, key+".p"), nil
@@ -93,7 +95,8 @@ func (f funcs) bankFetch(_ context.Context, c *modules.Call) (any, error) {
 		return map[string]any{}, nil
 	}
 	if err == nil && info.Size() > maxBank {
-		return nil, modules.Errorf("cannot fetch %s: it has more than %d bytes", c.Str("key"), maxBank)
+		return nil, modules.Errorf("cannot fetch %s: it has more than %d bytes", c.Str("key"),
+			maxBank)
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -37,18 +37,20 @@ func Mine(h *host.Host) *modules.Module { return funcs{h}.mineModule() }
 
 func (f funcs) cacheModule() *modules.Module {
 	tgt := []modules.Param{{Name: "tgt", Optional: true}, {Name: "tgt_type", Default: "glob"}}
-	m := &modules.Module{Name: "cache", Doc: "What the master remembers of minions, and data that others keep with it.", Funcs: []modules.Def{
-		{Name: "grains", Doc: `The grains of minions as the master last saw them.
+	m := &modules.Module{Name: "cache",
+		Doc: "What the master remembers of minions, and data that others keep with it.",
+		Funcs: []modules.Def{
+			{Name: "grains", Doc: `The grains of minions as the master last saw them.
 
     salt-run cache.grains '*'`, Params: []modules.Param{{Name: "tgt"}, {Name: "tgt_type", Default: "glob"}}, Kwargs: "kwargs",
-			Run: f.cached(func(d cache.Data) any { return orEmpty(d.Grains) })},
-		{Name: "pillar", Doc: `The pillar of minions as the master last made it.
+				Run: f.cached(func(d cache.Data) any { return orEmpty(d.Grains) })},
+			{Name: "pillar", Doc: `The pillar of minions as the master last made it.
 
     salt-run cache.pillar '*'`, Params: tgt, Kwargs: "kwargs", Run: f.cached(func(d cache.Data) any { return orEmpty(d.Pillar) })},
-		{Name: "mine", Doc: `The mine data of minions.
+			{Name: "mine", Doc: `The mine data of minions.
 
     salt-run cache.mine '*'`, Params: tgt, Kwargs: "kwargs", Run: f.cachedMine},
-		{Name: "store", Doc: `Keep data under a key of a bank.
+			{Name: "store", Doc: `Keep data under a key of a bank.
 
 bank
     A path of names, such as mycache/hosts.
@@ -56,21 +58,24 @@ cachedir
     Another directory than the master's.
 
     salt-run cache.store mycache mykey 'some data'`, Params: []modules.Param{{Name: "bank"}, {Name: "key"}, {Name: "data"},
-			{Name: "cachedir", Optional: true}}, Run: f.bankStore},
-		{Name: "list", Python: "list_", Doc: `The keys of a bank.
+				{Name: "cachedir", Optional: true}}, Run: f.bankStore},
+			{Name: "list", Python: "list_", Doc: `The keys of a bank.
 
     salt-run cache.list mycache`, Params: []modules.Param{{Name: "bank"}, {Name: "cachedir", Optional: true}}, Run: f.bankList},
-		{Name: "fetch", Doc: `The data under a key of a bank, empty when there is none.
+			{Name: "fetch", Doc: `The data under a key of a bank, empty when there is none.
 
     salt-run cache.fetch mycache mykey`, Params: []modules.Param{{Name: "bank"}, {Name: "key"}, {Name: "cachedir", Optional: true}}, Run: f.bankFetch},
-		{Name: "flush", Doc: `Forget a key of a bank, or the whole bank.
+			{Name: "flush", Doc: `Forget a key of a bank, or the whole bank.
 
     salt-run cache.flush mycache mykey`, Params: []modules.Param{{Name: "bank"}, {Name: "key", Optional: true}, {Name: "cachedir", Optional: true}},
-			Run: f.bankFlush},
-	}}
-	for name, what := range map[string]string{"clear_pillar": "pillar", "clear_grains": "grains", "clear_mine": "mine", "clear_all": "data"} {
-		m.Funcs = append(m.Funcs, modules.Def{Name: name, Doc: "Forget the cached " + what + " of minions.\n\n    salt-run cache." + name + " '*'",
-			Params: tgt, Run: f.clear(name)})
+				Run: f.bankFlush},
+		}}
+	for name, what := range map[string]string{"clear_pillar": "pillar", "clear_grains": "grains",
+		"clear_mine": "mine", "clear_all": "data"} {
+		m.Funcs = append(m.Funcs,
+			modules.Def{Name: name, Doc: "Forget the cached " + what +
+				" of minions.\n\n    salt-run cache." + name + " '*'",
+				Params: tgt, Run: f.clear(name)})
 	}
 	m.Funcs = append(m.Funcs, modules.Def{Name: "clear_git_lock", Doc: `Remove locks that keep git repositories from being updated.
 
@@ -83,11 +88,14 @@ type
 
     salt-run cache.clear_git_lock gitfs
     salt-run cache.clear_git_lock gitfs remote='*states*'`,
-		Params: []modules.Param{{Name: "role"}, {Name: "remote", Optional: true}}, Kwargs: "kwargs", Run: f.clearGitLock})
+		Params: []modules.Param{{Name: "role"}, {Name: "remote", Optional: true}}, Kwargs: "kwargs",
+		Run: f.clearGitLock})
 	m.Funcs = append(m.Funcs, modules.Def{Name: "clear_mine_func", Doc: `Forget one function of the mine of minions.
 
     salt-run cache.clear_mine_func '*' clear_mine_func_flag='network.interfaces'`,
-		Params: append(slices.Clone(tgt), modules.Param{Name: "clear_mine_func_flag", Optional: true}), Run: f.clear("clear_mine_func")})
+		Params: append(slices.Clone(tgt),
+			modules.Param{Name: "clear_mine_func_flag", Optional: true}),
+		Run: f.clear("clear_mine_func")})
 	return m
 }
 
@@ -152,7 +160,8 @@ func (f funcs) clear(name string) modules.Func {
 func (f funcs) clearGitLock(_ context.Context, c *modules.Call) (any, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Keywords)) {
 		if name != "type" && !strings.HasPrefix(name, "__") {
-			return nil, modules.Usagef("The following keyword arguments are not valid: %s=%s", name, pytext.Str(c.Keywords[name]))
+			return nil, modules.Usagef("The following keyword arguments are not valid: %s=%s", name,
+				pytext.Str(c.Keywords[name]))
 		}
 	}
 	switch role := c.Str("role"); role {

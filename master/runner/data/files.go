@@ -16,7 +16,8 @@ import (
 func (f funcs) fileserverModule() *modules.Module {
 	env := []modules.Param{{Name: "saltenv", Default: "base"}, {Name: "backend", Optional: true}}
 	backend := modules.Param{Name: "backend", Optional: true}
-	entries := func(pick func(ctx context.Context, files *fileserver.Server, env string) (any, error)) modules.Func {
+	entries := func(pick func(ctx context.Context, files *fileserver.Server, env string) (any,
+		error)) modules.Func {
 		return func(ctx context.Context, c *modules.Call) (any, error) {
 			if f.Files == nil {
 				return nil, host.Needs("file server")
@@ -24,7 +25,10 @@ func (f funcs) fileserverModule() *modules.Module {
 			files := f.Files
 			if c.Value("backend") != nil {
 				wanted := f.backends(c)
-				files = files.Of(func(b fileserver.Backend) bool { return slices.Contains(wanted, b) })
+				files = files.Of(func(b fileserver.Backend) bool {
+					return slices.Contains(wanted,
+						b)
+				})
 			}
 			return pick(ctx, files, c.Str("saltenv"))
 		}
@@ -32,42 +36,44 @@ func (f funcs) fileserverModule() *modules.Module {
 	always := func(v any) modules.Func {
 		return func(context.Context, *modules.Call) (any, error) { return v, nil }
 	}
-	return &modules.Module{Name: "fileserver", Doc: "What the file server serves.", Funcs: []modules.Def{
-		{Name: "envs", Doc: `The environments.
+	return &modules.Module{Name: "fileserver", Doc: "What the file server serves.",
+		Funcs: []modules.Def{
+			{Name: "envs", Doc: `The environments.
 
     salt-run fileserver.envs`, Params: []modules.Param{backend, {Name: "sources", Default: false}},
-			Run: entries(func(_ context.Context, files *fileserver.Server, _ string) (any, error) {
-				return nested.Anys(files.Envs()), nil
-			})},
-		{Name: "file_list", Doc: `The files of an environment.
+				Run: entries(func(_ context.Context, files *fileserver.Server, _ string) (any,
+					error) {
+					return nested.Anys(files.Envs()), nil
+				})},
+			{Name: "file_list", Doc: `The files of an environment.
 
     salt-run fileserver.file_list saltenv=prod`, Params: env, Run: entries(func(ctx context.Context, files *fileserver.Server, env string) (any, error) {
-			l, err := files.List(ctx, env)
-			return nested.Anys(l.Files), err
-		})},
-		{Name: "dir_list", Doc: `The directories of an environment.
+				l, err := files.List(ctx, env)
+				return nested.Anys(l.Files), err
+			})},
+			{Name: "dir_list", Doc: `The directories of an environment.
 
     salt-run fileserver.dir_list saltenv=prod`, Params: env, Run: entries(func(ctx context.Context, files *fileserver.Server, env string) (any, error) {
-			l, err := files.List(ctx, env)
-			return nested.Anys(l.Dirs), err
-		})},
-		{Name: "empty_dir_list", Doc: `The empty directories of an environment.
+				l, err := files.List(ctx, env)
+				return nested.Anys(l.Dirs), err
+			})},
+			{Name: "empty_dir_list", Doc: `The empty directories of an environment.
 
     salt-run fileserver.empty_dir_list`, Params: env, Run: entries(func(ctx context.Context, files *fileserver.Server, env string) (any, error) {
-			l, err := files.List(ctx, env)
-			return nested.Anys(l.EmptyDirs), err
-		})},
-		{Name: "symlink_list", Doc: `The symbolic links of an environment and where they point.
+				l, err := files.List(ctx, env)
+				return nested.Anys(l.EmptyDirs), err
+			})},
+			{Name: "symlink_list", Doc: `The symbolic links of an environment and where they point.
 
     salt-run fileserver.symlink_list saltenv=prod`, Params: env, Run: entries(func(ctx context.Context, files *fileserver.Server, env string) (any, error) {
-			l, err := files.List(ctx, env)
-			out := make(map[string]any, len(l.Links))
-			for k, v := range l.Links {
-				out[k] = v
-			}
-			return out, err
-		})},
-		{Name: "update", Doc: `Bring copies of remote sources up to date. Directories are read when they are asked for: for them there is nothing to do.
+				l, err := files.List(ctx, env)
+				out := make(map[string]any, len(l.Links))
+				for k, v := range l.Links {
+					out[k] = v
+				}
+				return out, err
+			})},
+			{Name: "update", Doc: `Bring copies of remote sources up to date. Directories are read when they are asked for: for them there is nothing to do.
 
 backend
     Sources in place of all: git, roots, or with a minus all but these.
@@ -76,34 +82,34 @@ remotes
 
     salt-run fileserver.update
     salt-run fileserver.update backend=git remotes=https://example.com/states.git`, Params: []modules.Param{backend}, Kwargs: "kwargs", Run: f.updateFiles},
-		{Name: "clear_file_list_cache", Doc: `Forget cached lists of files. This master keeps none on disk.
+			{Name: "clear_file_list_cache", Doc: `Forget cached lists of files. This master keeps none on disk.
 
     salt-run fileserver.clear_file_list_cache`, Params: []modules.Param{{Name: "saltenv", Optional: true}, backend}, Run: always(map[string]any{})},
-		{Name: "clear_cache", Doc: `Delete copies of remote sources. The next update fetches them again.
+			{Name: "clear_cache", Doc: `Delete copies of remote sources. The next update fetches them again.
 
     salt-run fileserver.clear_cache
     salt-run fileserver.clear_cache backend=git`, Params: []modules.Param{backend}, Run: f.clearFiles},
-		{Name: "clear_lock", Doc: `Remove locks that keep remote sources from being updated.
+			{Name: "clear_lock", Doc: `Remove locks that keep remote sources from being updated.
 
 remote
     A glob of addresses.
 
     salt-run fileserver.clear_lock
     salt-run fileserver.clear_lock backend=git remote='*states*'`, Params: []modules.Param{backend, {Name: "remote", Optional: true}},
-			Run: f.lockFiles(fileserver.Source.Unlock, "cleared", "No locks were removed")},
-		{Name: "lock", Doc: `Keep remote sources from being updated.
+				Run: f.lockFiles(fileserver.Source.Unlock, "cleared", "No locks were removed")},
+			{Name: "lock", Doc: `Keep remote sources from being updated.
 
 remote
     A glob of addresses.
 
     salt-run fileserver.lock
     salt-run fileserver.lock backend=git remote='*states*'`, Params: []modules.Param{backend, {Name: "remote", Optional: true}},
-			Run: f.lockFiles(fileserver.Source.Lock, "locked", "No locks were set")},
-	}}
+				Run: f.lockFiles(fileserver.Source.Lock, "locked", "No locks were set")},
+		}}
 }
 
-// backends are those that the argument backend means: names with commas between or in a list, all without one, and all but some where
-// each has a minus before it (salt.fileserver.Fileserver.backends).
+// backends are those that the argument backend means: names with commas between or in a list, all without one, and all
+// but some where each has a minus before it (salt.fileserver.Fileserver.backends).
 func (f funcs) backends(c *modules.Call) []fileserver.Backend {
 	if f.Files == nil {
 		return nil
@@ -129,10 +135,12 @@ func (f funcs) backends(c *modules.Call) []fileserver.Backend {
 		})
 	}
 	prefix := ""
-	if !slices.ContainsFunc(names, func(name string) bool { return !strings.HasPrefix(name, "-") }) {
+	if !slices.ContainsFunc(names,
+		func(name string) bool { return !strings.HasPrefix(name, "-") }) {
 		prefix = "-"
 	}
-	return slices.DeleteFunc(all, func(b fileserver.Backend) bool { return named(b, prefix) == (prefix == "-") })
+	return slices.DeleteFunc(all,
+		func(b fileserver.Backend) bool { return named(b, prefix) == (prefix == "-") })
 }
 
 // sources are the backends among them that keep copies.
@@ -159,7 +167,8 @@ func (f funcs) updateFiles(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	for _, s := range f.sources(c) {
 		if _, err := s.Update(ctx, remotes...); err != nil {
-			f.Log.Error("cannot update files", "backend", s.Name(), "err", err) // and the answer is stock's
+			// and the answer is stock's
+			f.Log.Error("cannot update files", "backend", s.Name(), "err", err)
 		}
 	}
 	if f.Files != nil {
@@ -188,7 +197,8 @@ func (f funcs) clearFiles(_ context.Context, c *modules.Call) (any, error) {
 }
 
 // lockFiles makes the functions lock and clear_lock.
-func (f funcs) lockFiles(do func(fileserver.Source, string) (done, failed []string), key, none string) modules.Func {
+func (f funcs) lockFiles(do func(fileserver.Source, string) (done, failed []string), key,
+	none string) modules.Func {
 	return func(_ context.Context, c *modules.Call) (any, error) {
 		var done, failed []string
 		for _, s := range f.sources(c) {

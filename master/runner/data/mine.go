@@ -8,8 +8,9 @@ import (
 )
 
 func (f funcs) mineModule() *modules.Module {
-	return &modules.Module{Name: "mine", Doc: "The mine: what minions publish for others.", Funcs: []modules.Def{
-		{Name: "get", Doc: `The mine data of minions for functions.
+	return &modules.Module{Name: "mine", Doc: "The mine: what minions publish for others.",
+		Funcs: []modules.Def{
+			{Name: "get", Doc: `The mine data of minions for functions.
 
 tgt, tgt_type
     The minions.
@@ -17,11 +18,11 @@ fun
     A function, or several with commas between or as a list; then the answer is by function.
 
     salt-run mine.get '*' network.interfaces`, Params: []modules.Param{{Name: "tgt"}, {Name: "fun"}, {Name: "tgt_type", Default: "glob"}}, Run: f.mineGet},
-		{Name: "update", Doc: `Let minions send their mine data now.
+			{Name: "update", Doc: `Let minions send their mine data now.
 
     salt-run mine.update '*'`, Params: []modules.Param{{Name: "tgt"}, {Name: "tgt_type", Default: "glob"}, {Name: "clear", Default: false, Type: modules.Bool},
-			{Name: "mine_functions", Optional: true}}, Run: f.mineUpdate},
-	}}
+				{Name: "mine_functions", Optional: true}}, Run: f.mineUpdate},
+		}}
 }
 
 func (f funcs) mineGet(_ context.Context, c *modules.Call) (any, error) {
@@ -71,6 +72,8 @@ func mineValue(v any) any {
 }
 
 func (f funcs) mineUpdate(ctx context.Context, c *modules.Call) (any, error) {
-	return f.Values(ctx, host.Job{Tgt: c.Value("tgt"), TgtType: c.Str("tgt_type"), Fun: "mine.update",
-		Kwargs: map[string]any{"clear": c.Value("clear"), "mine_functions": c.Value("mine_functions")}})
+	return f.Values(ctx,
+		host.Job{Tgt: c.Value("tgt"), TgtType: c.Str("tgt_type"), Fun: "mine.update",
+			Kwargs: map[string]any{"clear": c.Value("clear"),
+				"mine_functions": c.Value("mine_functions")}})
 }

@@ -13,36 +13,37 @@ import (
 )
 
 func (f funcs) pillarModule() *modules.Module {
-	return &modules.Module{Name: "pillar", Doc: "The pillar that minions get.", Funcs: []modules.Def{
-		{Name: "show_pillar", Doc: `The pillar of a minion, compiled now.
+	return &modules.Module{Name: "pillar", Doc: "The pillar that minions get.",
+		Funcs: []modules.Def{
+			{Name: "show_pillar", Doc: `The pillar of a minion, compiled now.
 
 minion
     A minion's id. Further keyword arguments are grains, but for saltenv and pillarenv.
 
     salt-run pillar.show_pillar web1
     salt-run pillar.show_pillar web1 pillarenv=dev os=Debian`, Params: []modules.Param{{Name: "minion", Default: "*"}}, Kwargs: "kwargs", Run: f.showPillar},
-		{Name: "show_top", Doc: `The top files of the pillar, merged, or what is wrong with them.
+			{Name: "show_top", Doc: `The top files of the pillar, merged, or what is wrong with them.
 
 minion
     A minion's id, whose grains templates see.
 
     salt-run pillar.show_top
     salt-run pillar.show_top web1 saltenv=dev`, Params: []modules.Param{{Name: "minion", Optional: true}, {Name: "saltenv", Default: "base"}}, Run: f.showTop},
-		{Name: "clear_pillar_cache", Doc: `Forget the pillars that the master keeps for a time (pillar_cache). The answer is what is left of them: nothing, or False if the
+			{Name: "clear_pillar_cache", Doc: `Forget the pillars that the master keeps for a time (pillar_cache). The answer is what is left of them: nothing, or False if the
 master keeps none. With pillar_cache_backend: memory they are the running master's, and salt-run does not reach them.
 
 minion
     Which minions, as a glob.
 
     salt-run pillar.clear_pillar_cache 'web*'`, Params: []modules.Param{{Name: "minion", Default: "*"}}, Kwargs: "kwargs", Run: f.clearPillars},
-		{Name: "show_pillar_cache", Doc: `The pillars that the master keeps for a time (pillar_cache), by minion, and those that are too old to be given as well; False if the
+			{Name: "show_pillar_cache", Doc: `The pillars that the master keeps for a time (pillar_cache), by minion, and those that are too old to be given as well; False if the
 master keeps none. With pillar_cache_backend: memory they are the running master's, and salt-run does not see them.
 
 minion
     Which minions, as a glob. A keyword argument pillarenv names the environment.
 
     salt-run pillar.show_pillar_cache web1`, Params: []modules.Param{{Name: "minion", Default: "*"}}, Kwargs: "kwargs", Run: f.keptPillars},
-	}}
+		}}
 }
 
 // keptFor lists the minions that are meant, and the environment.
@@ -93,7 +94,8 @@ func (f funcs) showTop(ctx context.Context, c *modules.Call) (any, error) {
 	if f.PillarTop == nil {
 		return map[string]any{}, nil
 	}
-	r := pillar.Request{ID: host.Text(c, "minion"), Saltenv: c.Str("saltenv"), Grains: map[string]any{}}
+	r := pillar.Request{ID: host.Text(c, "minion"), Saltenv: c.Str("saltenv"),
+		Grains: map[string]any{}}
 	if f.Cache != nil && r.ID != "" {
 		if d, ok := f.Cache.Data(r.ID); ok && d.Grains != nil {
 			r.Grains = maps.Clone(d.Grains)

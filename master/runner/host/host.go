@@ -30,8 +30,8 @@ type Host struct {
 	Connected func(ctx context.Context) (map[string]string, error)
 	// Clones shows the ids that several hosts use at once, with what they say of themselves.
 	Clones func(ctx context.Context) (map[string]any, error)
-	// Exec runs an execution function on the master's host, as stock's MasterMinion does: what orchestration is made of. nil is a
-	// program without states.
+	// Exec runs an execution function on the master's host, as stock's MasterMinion does: what orchestration is made
+	// of. nil is a program without states.
 	Exec func(ctx context.Context, q modules.Request) (any, error)
 	// Listen follows the event bus of the master, or of a minion on its host.
 	Listen func(ctx context.Context, node, sockDir string) (modules.EventStream, error)

@@ -35,11 +35,13 @@ func (f funcs) jobsModule() *modules.Module {
 	progress := modules.Param{Name: "display_progress", Default: false, Type: modules.Bool}
 	out := modules.Param{Name: "outputter", Optional: true}
 	jid := modules.Param{Name: "jid"}
-	return &modules.Module{Name: "jobs", Doc: "Jobs that were published: who works on them, and what came back.", Funcs: []modules.Def{
-		{Name: "active", Doc: `The jobs that minions work on now, as the minions say.
+	return &modules.Module{Name: "jobs",
+		Doc: "Jobs that were published: who works on them, and what came back.",
+		Funcs: []modules.Def{
+			{Name: "active", Doc: `The jobs that minions work on now, as the minions say.
 
     salt-run jobs.active`, Params: []modules.Param{progress}, Run: f.activeJobs},
-		{Name: "lookup_jid", Doc: `The returns of a job by minion.
+			{Name: "lookup_jid", Doc: `The returns of a job by minion.
 
 jid
     The job's id.
@@ -51,11 +53,12 @@ missing
     Name the minions that have not returned.
 
     salt-run jobs.lookup_jid 20250102030405678901`, Params: []modules.Param{jid, source,
-			{Name: "returned", Default: true, Type: modules.Bool}, {Name: "missing", Default: false, Type: modules.Bool}, progress}, Run: f.lookupJID},
-		{Name: "list_job", Doc: `A job with its target, its arguments and all that came back.
+				{Name: "returned", Default: true, Type: modules.Bool},
+				{Name: "missing", Default: false, Type: modules.Bool}, progress}, Run: f.lookupJID},
+			{Name: "list_job", Doc: `A job with its target, its arguments and all that came back.
 
     salt-run jobs.list_job 20250102030405678901`, Params: []modules.Param{jid, source, progress}, Run: f.listJob},
-		{Name: "list_jobs", Doc: `All jobs that the master remembers.
+			{Name: "list_jobs", Doc: `All jobs that the master remembers.
 
 search_metadata
     Only jobs whose metadata has one of these values.
@@ -67,9 +70,10 @@ start_time, end_time
     Only jobs that began within these times, such as "2025, Jan 02 03:04:05" or 2025-01-02.
 
     salt-run jobs.list_jobs search_function='state.*'`, Params: []modules.Param{source, out, {Name: "search_metadata", Optional: true},
-			{Name: "search_function", Optional: true}, {Name: "search_target", Optional: true}, {Name: "start_time", Optional: true},
-			{Name: "end_time", Optional: true}, progress}, Run: f.listJobs},
-		{Name: "list_jobs_filter", Doc: `The newest jobs.
+				{Name: "search_function", Optional: true}, {Name: "search_target", Optional: true},
+				{Name: "start_time", Optional: true},
+				{Name: "end_time", Optional: true}, progress}, Run: f.listJobs},
+			{Name: "list_jobs_filter", Doc: `The newest jobs.
 
 count
     How many.
@@ -77,24 +81,25 @@ filter_find_job
     Leave out the master's own questions whether a job runs.
 
     salt-run jobs.list_jobs_filter 50`, Params: []modules.Param{{Name: "count"}, {Name: "filter_find_job", Default: true, Type: modules.Bool},
-			source, out, progress}, Run: f.listJobsFilter},
-		{Name: "print_job", Doc: `A job and all that came back, under its id.
+				source, out, progress}, Run: f.listJobsFilter},
+			{Name: "print_job", Doc: `A job and all that came back, under its id.
 
     salt-run jobs.print_job 20250102030405678901`, Params: []modules.Param{jid, source}, Run: f.printJob},
-		{Name: "exit_success", Doc: `For each minion of a job, whether it returned something true.
+			{Name: "exit_success", Doc: `For each minion of a job, whether it returned something true.
 
     salt-run jobs.exit_success 20250102030405678901`, Params: []modules.Param{jid, source}, Run: f.exitSuccess},
-		{Name: "last_run", Doc: `The newest job that suits.
+			{Name: "last_run", Doc: `The newest job that suits.
 
 metadata, function, target
     As search_metadata, search_function and search_target of jobs.list_jobs.
 
     salt-run jobs.last_run function=test.ping`, Params: []modules.Param{source, out, {Name: "metadata", Optional: true},
-			{Name: "function", Optional: true}, {Name: "target", Optional: true}, progress}, Run: f.lastRun},
-		{Name: "master", Doc: `What runs on the master itself. Runners of this master are no processes of their own: the list is empty.
+				{Name: "function", Optional: true}, {Name: "target", Optional: true}, progress},
+				Run: f.lastRun},
+			{Name: "master", Doc: `What runs on the master itself. Runners of this master are no processes of their own: the list is empty.
 
     salt-run jobs.master`, Run: func(context.Context, *modules.Call) (any, error) { return []any{}, nil }},
-	}}
+		}}
 }
 
 // startTime is a job id as Salt prints times (salt.utils.jid.jid_to_time), "" when it is none.
@@ -109,7 +114,8 @@ func startTime(jid string) string {
 // describeJob is a job as Salt lists it (salt.utils.jid.format_jid_instance).
 func describeJob(jid string, load map[string]any) map[string]any {
 	if len(load) == 0 {
-		return map[string]any{"Error": "Cannot contact returner or no job with this jid", "StartTime": startTime(jid)}
+		return map[string]any{"Error": "Cannot contact returner or no job with this jid",
+			"StartTime": startTime(jid)}
 	}
 	get := func(key string, other any) any {
 		if v, ok := load[key]; ok {
@@ -117,15 +123,18 @@ func describeJob(jid string, load map[string]any) map[string]any {
 		}
 		return other
 	}
-	out := map[string]any{"Function": get("fun", "unknown-function"), "Arguments": get("arg", []any{}), "Target": get("tgt", "unknown-target"),
-		"Target-type": get("tgt_type", "list"), "User": get("user", "root"), "StartTime": startTime(jid)}
+	out := map[string]any{"Function": get("fun", "unknown-function"),
+		"Arguments": get("arg", []any{}), "Target": get("tgt", "unknown-target"),
+		"Target-type": get("tgt_type", "list"), "User": get("user", "root"),
+		"StartTime": startTime(jid)}
 	if meta, ok := metadata(load); ok {
 		out["Metadata"] = meta
 	}
 	return out
 }
 
-// metadata finds what a caller attached to a job: on its own, among the keyword arguments of the client, or of the function.
+// metadata finds what a caller attached to a job: on its own, among the keyword arguments of the client, or of the
+// function.
 func metadata(load map[string]any) (any, bool) {
 	if v, ok := load["metadata"]; ok {
 		return v, true
@@ -166,7 +175,8 @@ func (f funcs) jobResults(ctx context.Context, jid string) (map[string]any, erro
 }
 
 // jobLoad is a stored job; none is an empty load.
-func (f funcs) jobLoad(ctx context.Context, jid string) (load map[string]any, minions []string, err error) {
+func (f funcs) jobLoad(ctx context.Context, jid string) (load map[string]any, minions []string,
+	err error) {
 	if f.Jobs == nil {
 		return nil, nil, host.Needs("job cache")
 	}
@@ -186,7 +196,8 @@ func loadOf(j store.Job) map[string]any {
 	if load == nil {
 		load = map[string]any{}
 	}
-	for key, v := range map[string]any{"fun": j.Fun, "arg": j.Arg, "tgt": j.Tgt, "tgt_type": j.TgtType, "user": j.User} {
+	for key, v := range map[string]any{"fun": j.Fun, "arg": j.Arg, "tgt": j.Tgt,
+		"tgt_type": j.TgtType, "user": j.User} {
 		if _, ok := load[key]; !ok && v != nil && v != "" {
 			load[key] = v
 		}
@@ -289,8 +300,10 @@ type search struct {
 
 // timeLayouts are the forms of a time that users give.
 func timeLayouts() []string {
-	return []string{"2006, Jan 02 15:04:05.000000", "2006, Jan 02 15:04:05", "2006, Jan 02", "2006-01-02T15:04:05.999999999Z07:00",
-		"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02", "2006 Jan 2", "Jan 2 2006", "15:04:05", "15:04"}
+	return []string{"2006, Jan 02 15:04:05.000000", "2006, Jan 02 15:04:05", "2006, Jan 02",
+		"2006-01-02T15:04:05.999999999Z07:00",
+		"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02",
+		"2006 Jan 2", "Jan 2 2006", "15:04:05", "15:04"}
 }
 
 // parseTime reads a time in the host's zone; a time of day alone means today.
@@ -305,7 +318,8 @@ func parseTime(now time.Time, v any) (time.Time, error) {
 			continue
 		}
 		if t.Year() == 0 {
-			t = time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.Local)
+			t = time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), t.Second(), 0,
+				time.Local)
 		}
 		return t, nil
 	}
@@ -336,7 +350,8 @@ func (s search) matches(d map[string]any, created time.Time) bool {
 		if !ok {
 			targets = []any{d["Target"]}
 		}
-		if !slices.ContainsFunc(targets, func(t any) bool { return glob(pytext.Str(t), s.target) }) {
+		if !slices.ContainsFunc(targets,
+			func(t any) bool { return glob(pytext.Str(t), s.target) }) {
 			return false
 		}
 	}
@@ -370,7 +385,8 @@ func (f funcs) find(ctx context.Context, s search) (map[string]any, error) {
 }
 
 func (f funcs) listJobs(ctx context.Context, c *modules.Call) (any, error) {
-	s := search{metadata: c.Value("search_metadata"), function: host.Patterns(c, "search_function"), target: host.Patterns(c, "search_target")}
+	s := search{metadata: c.Value("search_metadata"), function: host.Patterns(c, "search_function"),
+		target: host.Patterns(c, "search_target")}
 	var err error
 	if s.from, err = parseTime(c.Now(), c.Value("start_time")); err != nil {
 		return nil, err
@@ -395,7 +411,8 @@ func (f funcs) listJobsFilter(ctx context.Context, c *modules.Call) (any, error)
 		return nil, err
 	}
 	if c.Bool("filter_find_job") {
-		maps.DeleteFunc(all, func(_ string, d any) bool { return d.(map[string]any)["Function"] == "saltutil.find_job" })
+		maps.DeleteFunc(all,
+			func(_ string, d any) bool { return d.(map[string]any)["Function"] == "saltutil.find_job" })
 	}
 	jids := slices.Sorted(maps.Keys(all))
 	out := []any{}
@@ -414,7 +431,9 @@ func (f funcs) lastRun(ctx context.Context, c *modules.Call) (any, error) {
 			return false, nil
 		}
 	}
-	all, err := f.find(ctx, search{metadata: c.Value("metadata"), function: host.Patterns(c, "function"), target: host.Patterns(c, "target")})
+	all, err := f.find(ctx,
+		search{metadata: c.Value("metadata"), function: host.Patterns(c, "function"),
+			target: host.Patterns(c, "target")})
 	if err != nil {
 		return nil, err
 	}
@@ -436,7 +455,8 @@ func (f funcs) activeJobs(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	ids := slices.Sorted(maps.Keys(answers))
 	if c.Bool("display_progress") {
-		c.Progress(map[string]any{"message": "Attempting to contact minions: " + pytext.Repr(nested.Anys(ids))})
+		c.Progress(map[string]any{"message": "Attempting to contact minions: " +
+			pytext.Repr(nested.Anys(ids))})
 	}
 	out := map[string]any{}
 	for _, id := range ids {

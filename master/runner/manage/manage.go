@@ -26,14 +26,16 @@ func Module(h *host.Host) *modules.Module { return funcs{h}.manageModule() }
 // Survey returns the runner survey: what minions return, by equal results.
 func Survey(h *host.Host) *modules.Module { return funcs{h}.surveyModule() }
 
-// manage.key_regen differs: the master keeps its own key, so that no restart is needed and masters of a group stay equal.
+// manage.key_regen differs: the master keeps its own key, so that no restart is needed and its peers stay equal.
 // manage.bootstrap absent: it installs minions through salt-ssh, which brine does not have.
 // manage.bootstrap_psexec absent: as manage.bootstrap.
 // manage.safe_accept absent: it asks minions for fingerprints through salt-ssh, which brine does not have.
 
 func (f funcs) manageModule() *modules.Module {
-	times := []modules.Param{{Name: "timeout", Optional: true}, {Name: "gather_job_timeout", Optional: true}}
-	target := append([]modules.Param{{Name: "tgt", Default: "*"}, {Name: "tgt_type", Default: "glob"}}, times...)
+	times := []modules.Param{{Name: "timeout", Optional: true},
+		{Name: "gather_job_timeout", Optional: true}}
+	target := append([]modules.Param{{Name: "tgt", Default: "*"},
+		{Name: "tgt_type", Default: "glob"}}, times...)
 	m := &modules.Module{Name: "manage", Doc: "Which minions are there.", Funcs: []modules.Def{
 		{Name: "status", Doc: `The minions that answer a ping, and those that do not.
 
@@ -78,16 +80,23 @@ of themselves. Salt has no such function.
 
     salt-run manage.key_regen`, Run: f.keyRegen},
 	}}
-	subset := []modules.Param{{Name: "subset", Optional: true}, {Name: "show_ip", Default: false, Type: modules.Bool}}
+	subset := []modules.Param{{Name: "subset", Optional: true},
+		{Name: "show_ip", Default: false, Type: modules.Bool}}
 	add := func(name string, connected bool) {
-		doc := "The minions that are connected to the master, as far as it can tell.\n\nsubset\n    Only these ids.\nshow_ip\n    With their addresses."
+		doc := "The minions that are connected to the master, as far as it can tell.\n\nsubset\n " +
+			"   Only these ids.\nshow_ip\n    With their addresses."
 		run := f.listConnected
 		if !connected {
-			doc, run = "The accepted minions that are not connected to the master.\n\nsubset\n    Only these ids.\nshow_ip\n    Accepted for the sake of Salt's callers.", f.notConnected
+			doc, run = "The accepted minions that are not connected to the master.\n\nsubset\n   "+
+				" Only these ids.\nshow_ip\n    Accepted for the sake of Salt's callers.",
+				f.notConnected
 		}
-		m.Funcs = append(m.Funcs, modules.Def{Name: name, Doc: doc + "\n\n    salt-run manage." + name, Params: subset, Run: run})
+		m.Funcs = append(m.Funcs,
+			modules.Def{Name: name, Doc: doc + "\n\n    salt-run manage." + name, Params: subset,
+				Run: run})
 	}
-	for _, name := range []string{"list_state", "present", "joined", "allowed", "alived", "reaped"} {
+	for _, name := range []string{"list_state", "present", "joined", "allowed", "alived",
+		"reaped"} {
 		add(name, true)
 		if name == "list_state" {
 			name = "state"
@@ -275,8 +284,11 @@ func (f funcs) keyRegen(ctx context.Context, _ *modules.Call) (any, error) {
 			}
 		}
 	}
-	// Stock deletes the master's own key as well and demands a restart within a minute; here the master keeps its identity.
-	return "The minions' keys have been deleted. Once the minions reconnect the new keys will\nappear in pending and will need to be " +
-		"re-accepted by running:\n    salt-key -A\n\nMinions that are not connected now will not be able to reconnect and may require\n" +
+	// Stock deletes the master's own key as well and demands a restart within a minute; here the master keeps its
+	// identity.
+	return "The minions' keys have been deleted. Once the minions reconnect the new keys " +
+		"will\nappear in pending and will need to be " +
+		"re-accepted by running:\n    salt-key -A\n\nMinions that are not connected now will not " +
+		"be able to reconnect and may require\n" +
 		"manual regeneration via a local call to\n    salt-call saltutil.regen_keys", nil
 }

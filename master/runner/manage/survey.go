@@ -24,8 +24,9 @@ type pool struct {
 
 // survey are the runners that compare minions (salt/runners/survey.py).
 func (f funcs) surveyModule() *modules.Module {
-	return &modules.Module{Name: "survey", Doc: "Which minions return the same, and how the others differ.", Funcs: []modules.Def{
-		{Name: "hash", Doc: `Run a function and put minions that return the same together, the largest group first.
+	return &modules.Module{Name: "survey",
+		Doc: "Which minions return the same, and how the others differ.", Funcs: []modules.Def{
+			{Name: "hash", Doc: `Run a function and put minions that return the same together, the largest group first.
 
 args
     The target, the function and its arguments.
@@ -35,32 +36,33 @@ tgt_type
     compound or pcre.
 
     salt-run survey.hash '*' file.get_hash /etc/salt/minion survey_sort=up`, Args: "args", Kwargs: "kwargs",
-			Run: func(ctx context.Context, c *modules.Call) (any, error) {
-				pools, err := f.groupResults(ctx, c)
-				return poolValues(pools), err
-			}},
-		{Name: "diff", Doc: `As survey.hash, and show how the first group differs from each of the others.
+				Run: func(ctx context.Context, c *modules.Call) (any, error) {
+					pools, err := f.groupResults(ctx, c)
+					return poolValues(pools), err
+				}},
+			{Name: "diff", Doc: `As survey.hash, and show how the first group differs from each of the others.
 
     salt-run survey.diff '*' cp.get_file_str file:///etc/hosts`, Args: "args", Kwargs: "kwargs",
-			Run: func(ctx context.Context, c *modules.Call) (any, error) {
-				pools, err := f.groupResults(ctx, c)
-				if err == nil && f.Print != nil {
-					for _, line := range poolDiff(pools) {
-						f.Print(line)
+				Run: func(ctx context.Context, c *modules.Call) (any, error) {
+					pools, err := f.groupResults(ctx, c)
+					if err == nil && f.Print != nil {
+						for _, line := range poolDiff(pools) {
+							f.Print(line)
+						}
 					}
-				}
-				return poolValues(pools), err
-			}},
-	}}
+					return poolValues(pools), err
+				}},
+		}}
 }
 
-// groupResults runs the function of a call and puts the minions with equal results together. The keys of dictionaries keep
-// their order, so minions that return the same in another order are apart, as in stock.
+// groupResults runs the function of a call and puts the minions with equal results together. The keys of dictionaries
+// keep their order, so minions that return the same in another order are apart, as in stock.
 func (f funcs) groupResults(ctx context.Context, c *modules.Call) ([]pool, error) {
 	if len(c.Extra) < 2 {
 		return nil, modules.Usagef("a target and a function are needed")
 	}
-	j := host.Job{Tgt: c.Extra[0], TgtType: "compound", Fun: pytext.Str(c.Extra[1]), Args: c.Extra[2:], Kwargs: map[string]any{}}
+	j := host.Job{Tgt: c.Extra[0], TgtType: "compound", Fun: pytext.Str(c.Extra[1]),
+		Args: c.Extra[2:], Kwargs: map[string]any{}}
 	up := false
 	for k, v := range c.Keywords {
 		switch {
@@ -122,13 +124,15 @@ func poolDiff(pools []pool) (out []string) {
 		return list
 	}
 	for i, p := range pools {
-		out = append(out, "minion pool :\n------------", pytext.Str(nested.Anys(p.ids)), "pool size :\n----------", "    "+strconv.Itoa(len(p.ids)))
+		out = append(out, "minion pool :\n------------", pytext.Str(nested.Anys(p.ids)),
+			"pool size :\n----------", "    "+strconv.Itoa(len(p.ids)))
 		if i == 0 {
 			out = append(out, "pool result :\n------------", "    "+p.result, "")
 			continue
 		}
 		head := "differences from \"" + pools[0].ids[0] + "\" results :"
-		diff := difflib.UnifiedContext(lines(pools[0].result), lines(p.result), pools[0].ids[0], p.ids[0], 0)
+		diff := difflib.UnifiedContext(lines(pools[0].result), lines(p.result), pools[0].ids[0],
+			p.ids[0], 0)
 		out = append(out, head, strings.Repeat("-", len(head)-1), strings.Join(diff, ""), "")
 	}
 	return out

@@ -43,30 +43,45 @@ func (f funcs) stateModule() *modules.Module {
 	}
 	mods := modules.Param{Name: "mods"}
 	base := modules.Param{Name: "saltenv", Default: "base"}
-	orchestrate := slices.Concat([]modules.Param{mods, base}, opt("test", "exclude", "pillar", "pillarenv", "pillar_enc", "orchestration_jid"))
-	show := slices.Concat([]modules.Param{mods, base}, opt("test"), []modules.Param{{Name: "queue", Default: false}}, opt("pillar", "pillarenv", "pillar_enc"))
+	orchestrate := slices.Concat([]modules.Param{mods, base},
+		opt("test", "exclude", "pillar", "pillarenv", "pillar_enc", "orchestration_jid"))
+	show := slices.Concat([]modules.Param{mods, base}, opt("test"),
+		[]modules.Param{{Name: "queue", Default: false}}, opt("pillar", "pillarenv", "pillar_enc"))
 	pause := slices.Concat([]modules.Param{{Name: "jid"}}, opt("state_id"))
-	m := &modules.Module{Name: "state", Doc: "Orchestration: states that run on the master and command minions."}
-	add := func(run modules.Func, doc string, params []modules.Param, kwargs, python string, names ...string) {
+	m := &modules.Module{Name: "state",
+		Doc: "Orchestration: states that run on the master and command minions."}
+	add := func(run modules.Func, doc string, params []modules.Param, kwargs, python string,
+		names ...string) {
 		for _, name := range names {
-			m.Funcs = append(m.Funcs, modules.Def{Name: name, Python: python, Doc: doc, Params: params, Kwargs: kwargs, Run: run})
+			m.Funcs = append(m.Funcs,
+				modules.Def{Name: name, Python: python, Doc: doc, Params: params, Kwargs: kwargs,
+					Run: run})
 		}
 	}
 	add(f.orchestrate, orchestrateDoc, orchestrate, "", "orchestrate", "orchestrate", "orch", "sls")
-	add(f.orchestrateSingle, singleDoc, slices.Concat([]modules.Param{{Name: "fun"}, {Name: "name"}}, opt("test"), []modules.Param{{Name: "queue", Default: false}},
-		opt("pillar")), "kwargs", "", "orchestrate_single")
-	add(f.orchestrateHigh, highDoc, slices.Concat([]modules.Param{{Name: "data"}}, opt("test"), []modules.Param{{Name: "queue", Default: false}}, opt("pillar")),
+	add(f.orchestrateSingle, singleDoc,
+		slices.Concat([]modules.Param{{Name: "fun"}, {Name: "name"}}, opt("test"),
+			[]modules.Param{{Name: "queue", Default: false}},
+			opt("pillar")), "kwargs", "", "orchestrate_single")
+	add(f.orchestrateHigh, highDoc,
+		slices.Concat([]modules.Param{{Name: "data"}}, opt("test"),
+			[]modules.Param{{Name: "queue", Default: false}}, opt("pillar")),
 		"kwargs", "", "orchestrate_high")
-	add(f.showSLS, showDoc, show, "", "orchestrate_show_sls", "orchestrate_show_sls", "orch_show_sls")
-	add(f.pauseFunc("state.pause"), pauseDoc, append(slices.Clone(pause), opt("duration")...), "", "pause", "pause", "set_pause")
+	add(f.showSLS, showDoc, show, "", "orchestrate_show_sls", "orchestrate_show_sls",
+		"orch_show_sls")
+	add(f.pauseFunc("state.pause"), pauseDoc, append(slices.Clone(pause), opt("duration")...), "",
+		"pause", "pause", "set_pause")
 	add(f.pauseFunc("state.resume"), resumeDoc, pause, "", "resume", "resume", "rm_pause")
 	add(f.pauseFunc("state.soft_kill"), killDoc, pause, "", "", "soft_kill")
-	add(f.stateEvents, eventDoc, []modules.Param{{Name: "tagmatch", Default: "*"}, {Name: "count", Default: int64(-1)}, {Name: "quiet", Default: false},
-		{Name: "sock_dir", Optional: true}, {Name: "pretty", Default: false}, {Name: "node", Default: "master"}}, "", "", "event")
+	add(f.stateEvents, eventDoc,
+		[]modules.Param{{Name: "tagmatch", Default: "*"}, {Name: "count", Default: int64(-1)},
+			{Name: "quiet", Default: false},
+			{Name: "sock_dir", Optional: true}, {Name: "pretty", Default: false},
+			{Name: "node", Default: "master"}}, "", "", "event")
 	return m
 }
 
-const orchestrateDoc = `Run an orchestration: states on the master, which command minions (the state module "salt").
+const orchestrateDoc = `Run an orchestration: states on the master that command minions (module "salt").
 
 mods
     The SLS files, a text with commas or a list.
@@ -131,7 +146,8 @@ func (f funcs) orchestrate(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	kw := map[string]any{"saltenv": c.Value("saltenv"), "pillarenv": c.Value("pillarenv"), "pillar_enc": c.Value("pillar_enc")}
+	kw := map[string]any{"saltenv": c.Value("saltenv"), "pillarenv": c.Value("pillarenv"),
+		"pillar_enc": c.Value("pillar_enc")}
 	if kw["pillarenv"] == nil {
 		kw["pillarenv"] = f.Opts["pillarenv"]
 	}
@@ -146,7 +162,9 @@ func (f funcs) orchestrate(ctx context.Context, c *modules.Call) (any, error) {
 		jid = string(protocol.NewJID(time.Now()))
 	}
 	kw["orchestration_jid"], kw["__pub_jid"] = jid, jid
-	v, err := f.Exec(ctx, modules.Request{Fun: "state.sls", JID: jid, Args: []any{c.Value("mods"), c.Value("test"), c.Value("exclude")}, Kwargs: kw})
+	v, err := f.Exec(ctx,
+		modules.Request{Fun: "state.sls", JID: jid,
+			Args: []any{c.Value("mods"), c.Value("test"), c.Value("exclude")}, Kwargs: kw})
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +227,9 @@ func (f funcs) showSLS(ctx context.Context, c *modules.Call) (any, error) {
 	if pillar != nil {
 		kw["pillar"] = pillar
 	}
-	v, err := f.Exec(ctx, modules.Request{Fun: "state.show_sls", JID: c.JID, Args: []any{c.Value("mods"), c.Value("test"), c.Value("queue")}, Kwargs: kw})
+	v, err := f.Exec(ctx,
+		modules.Request{Fun: "state.show_sls", JID: c.JID,
+			Args: []any{c.Value("mods"), c.Value("test"), c.Value("queue")}, Kwargs: kw})
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,5 @@
-// Package wheel has Salt's wheel functions: those that change how a master is set up, above all the keys of its minions.
-// Salt's sources: salt/wheel/key.py, salt/wheel/minions.py, salt/wheel/config.py.
+// Package wheel has Salt's wheel functions: those that change how a master is set up, above all the keys of its
+// minions. Salt's sources: salt/wheel/key.py, salt/wheel/minions.py, salt/wheel/config.py.
 package wheel
 
 import (
@@ -28,16 +28,18 @@ func Minions(h *host.Host) *modules.Module { return funcs{h}.minionsModule() }
 // Config returns the wheel module config.
 func Config(h *host.Host) *modules.Module { return funcs{h}.configModule() }
 
-// wheel key.gen_keys absent: it writes key files to any place; key.gen answers with them.
-// wheel key.gen_signature absent: signatures are made with salt-key on the master's host.
-// wheel config.apply absent: this master's configuration files are changed by those who own them.
-// wheel config.update_config absent: as config.apply.
-// wheel file_roots.read absent: the state tree is changed by those who may write its files (docs/security.md); so all of file_roots and pillar_roots.
-// wheel file_roots.write absent: as file_roots.read.
+// wheel key.gen_keys absent: it writes key files to any place; key.gen answers with them. wheel key.gen_signature
+// absent: signatures are made with salt-key on the master's host. wheel config.apply absent: this master's
+// configuration files are changed by those who own them. wheel config.update_config absent: as config.apply. wheel
+// file_roots.read absent: the state tree is changed by those who may write its files (docs/security.md); so all of
+// file_roots and pillar_roots. wheel file_roots.write absent: as file_roots.read.
 
 func (f funcs) keyModule() *modules.Module {
 	match := modules.Param{Name: "match"}
-	flag := func(name string) modules.Param { return modules.Param{Name: name, Default: false, Type: modules.Bool} }
+	flag := func(name string) modules.Param {
+		return modules.Param{Name: name, Default: false,
+			Type: modules.Bool}
+	}
 	with := func(run func(c *modules.Call) (any, error)) modules.Func {
 		return func(_ context.Context, c *modules.Call) (any, error) {
 			if f.Keys == nil {
@@ -53,52 +55,74 @@ func (f funcs) keyModule() *modules.Module {
 		return f.Keys.Reject(id, c.Bool("include_accepted"), c.Bool("include_denied"))
 	}
 	acceptFrom := func(c *modules.Call) []keys.State {
-		return states(keys.Pending, c.Bool("include_rejected"), keys.Rejected, c.Bool("include_denied"), keys.Denied)
+		return states(keys.Pending, c.Bool("include_rejected"), keys.Rejected,
+			c.Bool("include_denied"), keys.Denied)
 	}
 	rejectFrom := func(c *modules.Call) []keys.State {
-		return states(keys.Pending, c.Bool("include_accepted"), keys.Accepted, c.Bool("include_denied"), keys.Denied)
+		return states(keys.Pending, c.Bool("include_accepted"), keys.Accepted,
+			c.Bool("include_denied"), keys.Denied)
 	}
 	remove := func(_ *modules.Call, id string) error { return f.Keys.Delete(id) }
 	all := func(*modules.Call) []keys.State { return keys.States() }
 	including := []modules.Param{match, flag("include_rejected"), flag("include_denied")}
 	excluding := []modules.Param{match, flag("include_accepted"), flag("include_denied")}
 	return &modules.Module{Name: "key", Doc: "The keys of minions.", Funcs: []modules.Def{
-		{Name: "list_all", Doc: "All keys by state, and the files of the master's own key.", Run: with(func(*modules.Call) (any, error) {
-			out, err := f.keysIn(keys.States(), nil, true)
-			if err == nil {
-				out["local"] = []any{"master.pem", "master.pub"}
-			}
-			return out, err
-		})},
-		{Name: "list", Python: "list_", Doc: "The keys of a state: accepted, unaccepted (or pre), rejected, denied, all.", Params: []modules.Param{match}, Run: with(f.listStatus)},
-		{Name: "name_match", Doc: "The keys whose names match a glob, by state.", Params: []modules.Param{match}, Run: with(func(c *modules.Call) (any, error) {
-			return f.keysIn(keys.States(), c.Value("match"), false)
-		})},
-		{Name: "accept", Doc: "Accept the keys whose names match a glob.", Params: including, Run: with(f.changeKeys(acceptFrom, accept))},
-		{Name: "accept_dict", Doc: "Accept keys given by state and name.", Params: including, Run: with(f.changeKeys(acceptFrom, accept))},
-		{Name: "reject", Doc: "Reject the keys whose names match a glob.", Params: excluding, Run: with(f.changeKeys(rejectFrom, reject))},
-		{Name: "reject_dict", Doc: "Reject keys given by state and name.", Params: excluding, Run: with(f.changeKeys(rejectFrom, reject))},
-		{Name: "delete", Doc: "Delete the keys whose names match a glob.", Params: []modules.Param{match}, Run: with(f.changeKeys(all, remove))},
-		{Name: "delete_dict", Doc: "Delete keys given by state and name.", Params: []modules.Param{match}, Run: with(f.changeKeys(all, remove))},
-		{Name: "print", Python: "key_str", Doc: "The public keys whose names match a glob.", Params: []modules.Param{match}, Run: with(func(c *modules.Call) (any, error) {
-			return f.eachKey(c, func(k keys.Key) (string, error) { return k.Text, nil })
-		})},
-		{Name: "finger", Doc: "The fingerprints of the keys whose names match a glob.", Params: []modules.Param{match, {Name: "hash_type", Optional: true}},
-			Run: with(func(c *modules.Call) (any, error) {
-				return f.eachKey(c, func(k keys.Key) (string, error) { return k.Fingerprint(f.hashType(c)) })
+		{Name: "list_all", Doc: "All keys by state, and the files of the master's own key.",
+			Run: with(func(*modules.Call) (any, error) {
+				out, err := f.keysIn(keys.States(), nil, true)
+				if err == nil {
+					out["local"] = []any{"master.pem", "master.pub"}
+				}
+				return out, err
 			})},
-		{Name: "finger_master", Doc: "The fingerprint of the master's key.", Params: []modules.Param{{Name: "hash_type", Optional: true}},
+		{Name: "list", Python: "list_",
+			Doc:    "The keys of a state: accepted, unaccepted (or pre), rejected, denied, all.",
+			Params: []modules.Param{match}, Run: with(f.listStatus)},
+		{Name: "name_match", Doc: "The keys whose names match a glob, by state.",
+			Params: []modules.Param{match}, Run: with(func(c *modules.Call) (any, error) {
+				return f.keysIn(keys.States(), c.Value("match"), false)
+			})},
+		{Name: "accept", Doc: "Accept the keys whose names match a glob.", Params: including,
+			Run: with(f.changeKeys(acceptFrom, accept))},
+		{Name: "accept_dict", Doc: "Accept keys given by state and name.", Params: including,
+			Run: with(f.changeKeys(acceptFrom, accept))},
+		{Name: "reject", Doc: "Reject the keys whose names match a glob.", Params: excluding,
+			Run: with(f.changeKeys(rejectFrom, reject))},
+		{Name: "reject_dict", Doc: "Reject keys given by state and name.", Params: excluding,
+			Run: with(f.changeKeys(rejectFrom, reject))},
+		{Name: "delete", Doc: "Delete the keys whose names match a glob.",
+			Params: []modules.Param{match}, Run: with(f.changeKeys(all, remove))},
+		{Name: "delete_dict", Doc: "Delete keys given by state and name.",
+			Params: []modules.Param{match}, Run: with(f.changeKeys(all, remove))},
+		{Name: "print", Python: "key_str", Doc: "The public keys whose names match a glob.",
+			Params: []modules.Param{match}, Run: with(func(c *modules.Call) (any, error) {
+				return f.eachKey(c, func(k keys.Key) (string, error) { return k.Text, nil })
+			})},
+		{Name: "finger", Doc: "The fingerprints of the keys whose names match a glob.",
+			Params: []modules.Param{match, {Name: "hash_type", Optional: true}},
+			Run: with(func(c *modules.Call) (any, error) {
+				return f.eachKey(c, func(k keys.Key) (string,
+					error) {
+					return k.Fingerprint(f.hashType(c))
+				})
+			})},
+		{Name: "finger_master", Doc: "The fingerprint of the master's key.",
+			Params: []modules.Param{{Name: "hash_type", Optional: true}},
 			Run: with(func(c *modules.Call) (any, error) {
 				fp, err := keys.Key{Text: f.PublicKey}.Fingerprint(f.hashType(c))
 				return map[string]any{"local": map[string]any{"master.pub": fp}}, err
 			})},
-		{Name: "master_key_str", Doc: "The master's public key.", Run: with(func(*modules.Call) (any, error) {
-			return map[string]any{"local": map[string]any{"master.pub": f.PublicKey}}, nil
-		})},
-		{Name: "gen", Doc: "A new key pair, which is not kept.", Params: []modules.Param{{Name: "id_", Optional: true}, {Name: "keysize", Default: int64(2048)}},
+		{Name: "master_key_str", Doc: "The master's public key.",
+			Run: with(func(*modules.Call) (any, error) {
+				return map[string]any{"local": map[string]any{"master.pub": f.PublicKey}}, nil
+			})},
+		{Name: "gen", Doc: "A new key pair, which is not kept.",
+			Params: []modules.Param{{Name: "id_", Optional: true},
+				{Name: "keysize", Default: int64(2048)}},
 			Run: with(func(c *modules.Call) (any, error) { return newPair(c) })},
-		{Name: "gen_accept", Doc: "A new key pair whose public key is accepted under an id.", Params: []modules.Param{{Name: "id_"}, {Name: "keysize", Default: int64(2048)},
-			flag("force")}, Run: with(f.genAccept)},
+		{Name: "gen_accept", Doc: "A new key pair whose public key is accepted under an id.",
+			Params: []modules.Param{{Name: "id_"}, {Name: "keysize", Default: int64(2048)},
+				flag("force")}, Run: with(f.genAccept)},
 	}}
 }
 
@@ -114,7 +138,8 @@ func states(first keys.State, more1 bool, s1 keys.State, more2 bool, s2 keys.Sta
 	return out
 }
 
-// keysIn lists keys by the folder of their state. match is a glob, a list of them, or a map of folders and names; nil is everything.
+// keysIn lists keys by the folder of their state. match is a glob, a list of them, or a map of folders and names; nil
+// is everything.
 func (f funcs) keysIn(in []keys.State, match any, empty bool) (map[string]any, error) {
 	out := map[string]any{}
 	for _, st := range in {
@@ -172,7 +197,8 @@ func (f funcs) listStatus(c *modules.Call) (any, error) {
 	for _, s := range []struct {
 		prefix string
 		state  keys.State
-	}{{"acc", keys.Accepted}, {"pre", keys.Pending}, {"un", keys.Pending}, {"rej", keys.Rejected}, {"den", keys.Denied}} {
+	}{{"acc", keys.Accepted}, {"pre", keys.Pending}, {"un", keys.Pending}, {"rej", keys.Rejected},
+		{"den", keys.Denied}} {
 		if strings.HasPrefix(m, s.prefix) {
 			return f.keysIn([]keys.State{s.state}, nil, true)
 		}
@@ -188,7 +214,8 @@ func (f funcs) listStatus(c *modules.Call) (any, error) {
 }
 
 // changeKeys applies a change to the keys that match, and answers with what matches afterwards, as Salt does.
-func (f funcs) changeKeys(from func(*modules.Call) []keys.State, change func(c *modules.Call, id string) error) func(*modules.Call) (any, error) {
+func (f funcs) changeKeys(from func(*modules.Call) []keys.State,
+	change func(c *modules.Call, id string) error) func(*modules.Call) (any, error) {
 	return func(c *modules.Call) (any, error) {
 		match := c.Value("match")
 		for _, st := range from(c) {
@@ -275,29 +302,32 @@ func (f funcs) genAccept(c *modules.Call) (any, error) {
 }
 
 func (f funcs) minionsModule() *modules.Module {
-	return &modules.Module{Name: "minions", Doc: "Minions and their connections.", Funcs: []modules.Def{
-		{Name: "connected", Doc: "The minions that are connected to the master.", Run: func(ctx context.Context, _ *modules.Call) (any, error) {
-			if f.Connected == nil {
-				return nil, host.Needs("list of connections")
-			}
-			there, err := f.Connected(ctx)
-			if err != nil {
-				return nil, err
-			}
-			var ids []string
-			for id := range there {
-				ids = append(ids, id)
-			}
-			slices.Sort(ids)
-			return nested.Anys(ids), nil
-		}},
-		{Name: "clones", Doc: "The ids that several hosts use at once.", Run: f.listClones},
-	}}
+	return &modules.Module{Name: "minions", Doc: "Minions and their connections.",
+		Funcs: []modules.Def{
+			{Name: "connected", Doc: "The minions that are connected to the master.",
+				Run: func(ctx context.Context, _ *modules.Call) (any, error) {
+					if f.Connected == nil {
+						return nil, host.Needs("list of connections")
+					}
+					there, err := f.Connected(ctx)
+					if err != nil {
+						return nil, err
+					}
+					var ids []string
+					for id := range there {
+						ids = append(ids, id)
+					}
+					slices.Sort(ids)
+					return nested.Anys(ids), nil
+				}},
+			{Name: "clones", Doc: "The ids that several hosts use at once.", Run: f.listClones},
+		}}
 }
 
 func (f funcs) configModule() *modules.Module {
 	return &modules.Module{Name: "config", Doc: "The master's configuration.", Funcs: []modules.Def{
-		{Name: "values", Doc: "All options of the master.", Run: func(context.Context, *modules.Call) (any, error) { return f.Opts, nil }},
+		{Name: "values", Doc: "All options of the master.",
+			Run: func(context.Context, *modules.Call) (any, error) { return f.Opts, nil }},
 	}}
 }
 

@@ -4,7 +4,8 @@
 //	POST body ── Decode ──▶ Request.Sent ── Chunks, Fields ──▶ (a handler) ── Marshal ──▶ answer
 //	                                                                       ╰─ *Error ─ Fail ──▶ error page
 //
-// Salt's source: salt/netapi/rest_cherrypy/app.py (urlencoded_processor and its like, html_override_tool, hypermedia_handler).
+// Salt's source: salt/netapi/rest_cherrypy/app.py (urlencoded_processor and its like, html_override_tool,
+// hypermedia_handler).
 package exchange
 
 import (
@@ -54,14 +55,16 @@ func Fail(w http.ResponseWriter, r *http.Request, e *Error) {
 	if Accepts(r.Header.Get("Accept"), "application/json") {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(e.Code)
-		b, _ := Marshal(map[string]any{"status": e.Code, "return": e.Text}) // plain text packs always
+		// plain text packs always
+		b, _ := Marshal(map[string]any{"status": e.Code, "return": e.Text})
 		_, _ = w.Write(b)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html;charset=utf-8")
 	w.WriteHeader(e.Code)
 	title := fmt.Sprintf("%d %s", e.Code, http.StatusText(e.Code))
-	fmt.Fprintf(w, "<!DOCTYPE html>\n<html><head><title>%s</title></head><body><h2>%s</h2><p>%s</p></body></html>\n",
+	fmt.Fprintf(w, "<!DOCTYPE html>\n<html><head><title>%s</title></head>"+
+		"<body><h2>%s</h2><p>%s</p></body></html>\n",
 		title, title, escaped.Replace(e.Text))
 }
 
@@ -92,7 +95,8 @@ func Accepts(header, want string) bool {
 // Formats are the types of answers, the usual one first.
 var Formats = [...]string{"application/json", "application/x-yaml"}
 
-// Negotiate gives the type that a client likes best, as CherryPy's accept: by q, then by the order in the header. "" is none.
+// Negotiate gives the type that a client likes best, as CherryPy's accept: by q, then by the order in the header. "" is
+// none.
 func Negotiate(header string) string {
 	best, liked := "", 0.0
 	for part := range strings.SplitSeq(header, ",") {

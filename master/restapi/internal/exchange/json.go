@@ -15,8 +15,8 @@ import (
 // KeyText is a map's key as JSON has it.
 func KeyText(k any) string { return pytext.Str(k) }
 
-// Marshal writes JSON as stock does, by Python's json.dumps with ensure_ascii=False: a blank behind each comma and colon, and no escapes for
-// HTML. What JSON cannot carry becomes text.
+// Marshal writes JSON as stock does, by Python's json.dumps with ensure_ascii=False: a blank behind each comma and
+// colon, and no escapes for HTML. What JSON cannot carry becomes text.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -37,7 +37,8 @@ func (q *Request) decodeForm() error {
 	}
 	out := map[string]any{}
 	for name, values := range fields {
-		values = slices.DeleteFunc(values, func(v string) bool { return v == "" }) // as Python's parse_qsl
+		// as Python's parse_qsl
+		values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
 		switch fields[name] = values; len(values) {
 		case 0:
 			delete(fields, name)
@@ -64,8 +65,8 @@ func (q *Request) decodeForm() error {
 	return nil
 }
 
-// keepOrder gives the arguments in a body, or in those of a list of bodies, the maps that they have in the same body in its order: what is
-// inside "arg" and below the names of "kwarg".
+// keepOrder gives the arguments in a body, or in those of a list of bodies, the maps that they have in the same body in
+// its order: what is inside "arg" and below the names of "kwarg".
 func keepOrder(body, inOrder any) {
 	list, many := body.([]any)
 	if ordered, ok := inOrder.([]any); many && ok && len(list) == len(ordered) {
@@ -110,7 +111,8 @@ func (q *Request) Chunks() ([]map[string]any, error) {
 // maxChunks bounds the commands of one request.
 const maxChunks = 1000
 
-// Named is the part of the path that names one of a kind, or the parameter of the query by the same name. "" is all of the kind.
+// Named is the part of the path that names one of a kind, or the parameter of the query by the same name. "" is all of
+// the kind.
 func (q *Request) Named(key string) (string, error) {
 	values := q.URL.Query()
 	for name := range values {
@@ -132,7 +134,9 @@ func (q *Request) Fields(names ...string) (map[string]any, error) {
 	}
 	for key := range m {
 		if !slices.Contains(names, key) {
-			return nil, NewError(http.StatusBadRequest, fmt.Sprintf("There is no field %.80q; there are %s", key, strings.Join(names, ", ")))
+			return nil, NewError(http.StatusBadRequest,
+				fmt.Sprintf("There is no field %.80q; there are %s", key,
+					strings.Join(names, ", ")))
 		}
 	}
 	return m, nil

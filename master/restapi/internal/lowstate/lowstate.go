@@ -1,5 +1,5 @@
-// Package lowstate turns a command in Salt's form (a "lowstate": a map with client, tgt, fun, arg and so on) into the job
-// that a master publishes. Salt's source: salt/netapi/__init__.py, salt/client/__init__.py (LocalClient.cmd).
+// Package lowstate turns a command in Salt's form (a "lowstate": a map with client, tgt, fun, arg and so on) into the
+// job that a master publishes. Salt's source: salt/netapi/__init__.py, salt/client/__init__.py (LocalClient.cmd).
 package lowstate
 
 import (
@@ -112,7 +112,8 @@ func Seconds(v any) (time.Duration, error) {
 
 // Calls are the functions of a job and the arguments of each, as rules look at them.
 func Calls(j master.Job) (funs []string, args [][]any) {
-	for _, call := range append(slices.Clone(j.Steps), master.Step{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs}) {
+	for _, call := range append(slices.Clone(j.Steps),
+		master.Step{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs}) {
 		if call.Fun == "" {
 			continue
 		}
@@ -123,7 +124,8 @@ func Calls(j master.Job) (funs []string, args [][]any) {
 
 // Refused tells a client about a target that cannot be understood.
 func Refused(err error) error {
-	if errors.Is(err, master.ErrNotServing) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, master.ErrNotServing) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, context.Canceled) {
 		return err
 	}
 	if errors.Is(err, master.ErrNotStored) {

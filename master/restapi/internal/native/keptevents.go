@@ -9,7 +9,8 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// keptEvents answers with the events of an announced minion that the store keeps (keep_events); with a tag in the query, those of this tag.
+// keptEvents answers with the events of an announced minion that the store keeps (keep_events); with a tag in the
+// query, those of this tag.
 func (a *API) keptEvents(q *exchange.Request) (any, error) {
 	_, v, err := a.mayKeys(q, "key.list_all")
 	if err != nil {
@@ -25,7 +26,8 @@ func (a *API) keptEvents(q *exchange.Request) (any, error) {
 	}
 	out := []any{}
 	for _, e := range list {
-		out = append(out, map[string]any{"tag": e.Tag, "data": e.Data, "time": e.Time.UTC().Format(time.RFC3339Nano)})
+		out = append(out, map[string]any{"tag": e.Tag, "data": e.Data,
+			"time": e.Time.UTC().Format(time.RFC3339Nano)})
 	}
 	return map[string]any{"events": out}, nil
 }

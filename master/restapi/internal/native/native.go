@@ -150,13 +150,16 @@ func (a *API) ensureMinion(q *exchange.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := q.Fields("id", "tenant", "grains", "public_key", "key_pair", "token_ttl", "masters", "config", "events")
+	m, err := q.Fields("id", "tenant", "grains", "public_key", "key_pair", "token_ttl", "masters",
+		"config", "events")
 	if err != nil {
 		return nil, err
 	}
 	r := &reader{m: m}
-	spec := master.MinionSpec{ID: r.text("id"), Tenant: r.text("tenant"), Grains: r.object("grains"), PublicKey: r.text("public_key"), KeyPair: r.flag("key_pair"),
-		TokenTTL: r.seconds("token_ttl"), Masters: r.textList("masters"), Config: r.object("config"), Events: r.textList("events")}
+	spec := master.MinionSpec{ID: r.text("id"), Tenant: r.text("tenant"),
+		Grains: r.object("grains"), PublicKey: r.text("public_key"), KeyPair: r.flag("key_pair"),
+		TokenTTL: r.seconds("token_ttl"), Masters: r.textList("masters"),
+		Config: r.object("config"), Events: r.textList("events")}
 	if spec.Events == nil && m["events"] != nil {
 		spec.Events = []string{} // none any more
 	}
@@ -171,8 +174,9 @@ func (a *API) ensureMinion(q *exchange.Request) (any, error) {
 		return nil, answerRefusal(err)
 	}
 	out := map[string]any{"id": b.ID, "tenant": b.Tenant}
-	for name, render := range map[string]func() ([]byte, error){"cloud_config": b.CloudConfig, "cloud_config_files": b.CloudConfigFiles,
-		"powershell": b.PowerShell, "json": b.JSON, "env": b.Env} {
+	for name, render := range map[string]func() ([]byte, error){"cloud_config": b.CloudConfig,
+		"cloud_config_files": b.CloudConfigFiles,
+		"powershell":         b.PowerShell, "json": b.JSON, "env": b.Env} {
 		text, err := render()
 		if err != nil {
 			return nil, exchange.NewError(http.StatusBadRequest, err.Error())
@@ -204,7 +208,8 @@ func (a *API) listAnnounced(q *exchange.Request) (any, error) {
 	out := []any{}
 	for _, x := range list {
 		_, there := here[x.ID]
-		m := map[string]any{"id": x.ID, "tenant": x.Tenant, "joined": x.Joined, "present": there, "grains": x.Grains, "events": nested.Anys(x.Events)}
+		m := map[string]any{"id": x.ID, "tenant": x.Tenant, "joined": x.Joined, "present": there,
+			"grains": x.Grains, "events": nested.Anys(x.Events)}
 		if x.ID == id {
 			return m, nil
 		}
@@ -245,7 +250,8 @@ func (a *API) castOrder(q *exchange.Request) (v any, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := q.Fields("id", "jid", "tenant", "tgt", "tgt_type", "fun", "arg", "kwarg", "ret", "metadata", "ttl", "deadline", "priority", "parallel", "idempotent",
+	m, err := q.Fields("id", "jid", "tenant", "tgt", "tgt_type", "fun", "arg", "kwarg", "ret",
+		"metadata", "ttl", "deadline", "priority", "parallel", "idempotent",
 		"files", "pillar", "secret")
 	if err != nil {
 		return nil, err
@@ -263,7 +269,8 @@ func (a *API) castOrder(q *exchange.Request) (v any, err error) {
 		return nil, err
 	}
 	j.User = t.Name
-	o := master.Order{ID: r.text("id"), Job: j, Tenant: r.text("tenant"), TTL: r.seconds("ttl"), Deadline: r.timeField("deadline"), Priority: int(r.number("priority")),
+	o := master.Order{ID: r.text("id"), Job: j, Tenant: r.text("tenant"), TTL: r.seconds("ttl"),
+		Deadline: r.timeField("deadline"), Priority: int(r.number("priority")),
 		Parallel: r.flag("parallel"), Idempotent: r.flag("idempotent"), Owner: scope.Owner(t),
 		Files: r.fileMap("files"), Pillar: r.object("pillar"), Secret: r.flag("secret")}
 	if q.Parts != nil {
@@ -336,15 +343,16 @@ func (a *API) cancelOrder(q *exchange.Request) (any, error) {
 	return outcomeMap(out), nil
 }
 
-// mayCast says whether somebody may place an order for a job: whom it means is not known before its minions come, so only rules that hold on
-// all of them count.
+// mayCast says whether somebody may place an order for a job: whom it means is not known before its minions come, so
+// only rules that hold on all of them count.
 func (a *API) mayCast(t eauth.Token, j master.Job) bool {
 	funs, args := lowstate.Calls(j)
-	return !a.o.Master.Denied(t.Name, funs...) && a.o.Auth.MayPublish(eauth.Everywhere(a.o.Auth.Rules(t)), funs, args, j.TgtType, j.Tgt)
+	return !a.o.Master.Denied(t.Name, funs...) &&
+		a.o.Auth.MayPublish(eauth.Everywhere(a.o.Auth.Rules(t)), funs, args, j.TgtType, j.Tgt)
 }
 
-// ordersOf gives the view and the id of the order that a request names to those who may see it and end it: who placed it, and who could have.
-// For others there is none.
+// ordersOf gives the view and the id of the order that a request names to those who may see it and end it: who placed
+// it, and who could have. For others there is none.
 func (a *API) ordersOf(q *exchange.Request) (scope.View, string, error) {
 	t, err := a.o.Callers.Session(q.Request)
 	if err != nil {
@@ -385,7 +393,9 @@ func outcomeMap(o master.Outcome) map[string]any {
 		}
 		minions[id] = x
 	}
-	return map[string]any{"id": o.ID, "jid": o.JID, "created": o.Created.UTC().Format(time.RFC3339Nano), "done": o.Done, "success": o.Success(), "minions": minions}
+	return map[string]any{"id": o.ID, "jid": o.JID,
+		"created": o.Created.UTC().Format(time.RFC3339Nano), "done": o.Done, "success": o.Success(),
+		"minions": minions}
 }
 
 // asText returns a value that is text, and "" for others.

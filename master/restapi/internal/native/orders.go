@@ -65,7 +65,10 @@ func badOrder(err error) (answer error, ok bool) {
 // uploadError reports that the parts of a request could not be read, which is the client's matter.
 type uploadError struct{ err error }
 
-func (e *uploadError) Error() string { return fmt.Sprintf("The files could not be read: %v", e.err) }
+func (e *uploadError) Error() string {
+	return fmt.Sprintf("The files could not be read: %v",
+		e.err)
+}
 
 func (e *uploadError) Unwrap() error { return e.err }
 
@@ -79,7 +82,8 @@ func (a *API) ReadParts(q *exchange.Request) error {
 	if err != nil || params["boundary"] == "" {
 		return exchange.NewError(http.StatusBadRequest, "Invalid multipart body")
 	}
-	q.Parts = multipart.NewReader(&patientBody{q.Body, http.NewResponseController(q.W)}, params["boundary"])
+	q.Parts = multipart.NewReader(&patientBody{q.Body, http.NewResponseController(q.W)},
+		params["boundary"])
 	part, err := q.Parts.NextRawPart()
 	if err != nil || part.FormName() != "order" {
 		return exchange.NewError(http.StatusBadRequest, `The first part must be "order"`)
@@ -121,7 +125,8 @@ func (b *patientBody) Read(p []byte) (int, error) {
 }
 
 // streamParts adds the parts that follow the order as files.
-func streamParts(parts *multipart.Reader) func(add func(name string, content io.Reader) error) error {
+func streamParts(parts *multipart.Reader) func(add func(name string,
+	content io.Reader) error) error {
 	return func(add func(name string, content io.Reader) error) error {
 		for {
 			part, err := parts.NextRawPart()
@@ -232,25 +237,30 @@ func orderFilter(q *exchange.Request) (f master.OrderFilter, limit int, err erro
 		name, isLabel := strings.CutPrefix(key, "metadata.")
 		switch {
 		case len(values) != 1:
-			err = exchange.NewError(http.StatusBadRequest, fmt.Sprintf("%.80s stands there %d times", key, len(values)))
+			err = exchange.NewError(http.StatusBadRequest,
+				fmt.Sprintf("%.80s stands there %d times", key, len(values)))
 		case isLabel && name != "":
 			f.Metadata[name] = values[0]
 		case key == "after":
 			f.After = values[0]
 		case key == "limit":
 			if limit, err = strconv.Atoi(values[0]); err != nil || limit < 1 || limit > mostOrders {
-				err = exchange.NewError(http.StatusBadRequest, fmt.Sprintf("limit must be a whole number from 1 to %d", mostOrders))
+				err = exchange.NewError(http.StatusBadRequest,
+					fmt.Sprintf("limit must be a whole number from 1 to %d", mostOrders))
 			}
 		case key == "token":
 		default:
-			err = exchange.NewError(http.StatusBadRequest, fmt.Sprintf("There is no parameter %.80q; there are metadata.<key>, after, limit", key))
+			err = exchange.NewError(http.StatusBadRequest,
+				fmt.Sprintf("There is no parameter %.80q; there are metadata.<key>, after, limit",
+					key))
 		}
 		if err != nil {
 			return f, 0, err
 		}
 	}
 	if len(f.Metadata) > mostLabels {
-		return f, 0, exchange.NewError(http.StatusBadRequest, fmt.Sprintf("At most %d entries of metadata can be asked for", mostLabels))
+		return f, 0, exchange.NewError(http.StatusBadRequest,
+			fmt.Sprintf("At most %d entries of metadata can be asked for", mostLabels))
 	}
 	return f, limit, nil
 }

@@ -26,7 +26,8 @@ func Open(o Files) (*Server, error) {
 	p.AppPath, p.StaticPath = pagePath(o.AppPath, "/app"), pagePath(o.StaticPath, "/static")
 	for _, file := range []string{o.App, o.Favicon} {
 		if info, err := os.Stat(file); file != "" && (err != nil || !info.Mode().IsRegular()) {
-			return nil, fmt.Errorf("cannot serve the page %q: %w", file, causeOr(err, "it is no file"))
+			return nil, fmt.Errorf("cannot serve the page %q: %w", file,
+				causeOr(err, "it is no file"))
 		}
 	}
 	if o.Static != "" {
@@ -88,7 +89,8 @@ func (p *Server) isApp(r *http.Request) bool {
 	if r.URL.Path == p.AppPath || strings.HasPrefix(r.URL.Path, p.AppPath+"/") {
 		return true
 	}
-	return exchange.Accepts(r.Header.Get("Accept"), "text/html") && !slices.Contains(plainPaths, r.URL.Path)
+	return exchange.Accepts(r.Header.Get("Accept"), "text/html") &&
+		!slices.Contains(plainPaths, r.URL.Path)
 }
 
 // openStatic opens a file of the static directory. A pipe or a device is never waited for.
@@ -117,5 +119,6 @@ func (p *Server) sendFile(w http.ResponseWriter, r *http.Request, f *os.File, er
 			return
 		}
 	}
-	exchange.Fail(w, r, exchange.NewError(http.StatusNotFound, fmt.Sprintf("The path '%s' was not found.", r.URL.Path)))
+	exchange.Fail(w, r, exchange.NewError(http.StatusNotFound,
+		fmt.Sprintf("The path '%s' was not found.", r.URL.Path)))
 }

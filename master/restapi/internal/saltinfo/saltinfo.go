@@ -1,5 +1,5 @@
-// Package saltinfo makes of events what stock's salt-api tells WebSockets with format_events: the minions and jobs that there are
-// (salt/netapi/rest_cherrypy/event_processor.py).
+// Package saltinfo makes of events what stock's salt-api tells WebSockets with format_events: the minions and jobs that
+// there are (salt/netapi/rest_cherrypy/event_processor.py).
 package saltinfo
 
 import (
@@ -12,7 +12,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// maxJobs bounds the jobs that one follower is told of, the oldest being forgotten: all of them are sent again with each change.
+// maxJobs bounds the jobs that one follower is told of, the oldest being forgotten: all of them are sent again with
+// each change.
 const maxJobs = 1000
 
 // Info is what events since its beginning say of minions and jobs.
@@ -108,13 +109,15 @@ func (i *Info) newJob(data map[string]any) {
 	}
 	job := i.jobEntry(jid)
 	clear(job)
-	maps.Copy(job, map[string]any{"jid": jid, "start_time": data["_stamp"], "minions": minions, "fun": data["fun"], "tgt": data["tgt"], "tgt_type": data["tgt_type"], "state": "running"})
+	maps.Copy(job, map[string]any{"jid": jid, "start_time": data["_stamp"], "minions": minions,
+		"fun": data["fun"], "tgt": data["tgt"], "tgt_type": data["tgt_type"], "state": "running"})
 }
 
 func (i *Info) addReturn(jid, id string, data map[string]any) {
 	job := i.jobEntry(jid)
 	minions := job["minions"].(map[string]any)
-	minions[id] = map[string]any{"return": data["return"], "retcode": data["retcode"], "success": data["success"]}
+	minions[id] = map[string]any{"return": data["return"], "retcode": data["retcode"],
+		"success": data["success"]}
 	for _, m := range minions {
 		if m.(map[string]any)["success"] != true {
 			return

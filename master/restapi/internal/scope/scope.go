@@ -32,7 +32,8 @@ type View interface {
 	AwaitOrder(ctx context.Context, id string) (master.Outcome, error)
 	OrderOutcome(ctx context.Context, id string) (master.Outcome, error)
 	CancelOrder(ctx context.Context, id string) (master.Outcome, error)
-	FollowMarked(ctx context.Context, every time.Duration, cursor string, tags ...string) iter.Seq[events.Logged]
+	FollowMarked(ctx context.Context, every time.Duration, cursor string,
+		tags ...string) iter.Seq[events.Logged]
 }
 
 // Whole is the view of those who are of no tenant.
