@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Addresses says from where the interface may be used; the zero value is from everywhere.
+// Addresses restricts from where the interface may be used. The zero value allows every address.
 type Addresses struct {
 	// Authorized are the addresses that may use it at all (authorized_ips).
 	Authorized []string
@@ -16,6 +16,8 @@ type Addresses struct {
 	Users map[string][]string
 }
 
+// check returns an error if a rule is not an IP address: a rule that can never match would lock its users out, or let
+// nobody be kept out, without a word.
 func (a Addresses) check() error {
 	lists := [][]string{a.Authorized}
 	for _, list := range a.Users {
@@ -31,7 +33,8 @@ func (a Addresses) check() error {
 	return nil
 }
 
-// addressIn says whether a request comes from one of some addresses. One from a unix socket comes from none.
+// addressIn reports whether a request comes from one of the listed addresses. A request over a unix socket has no
+// address, so it matches none. IPv4 addresses match in their IPv6 form too.
 func addressIn(list []string, r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && slices.ContainsFunc(list, func(s string) bool {
@@ -40,7 +43,8 @@ func addressIn(list []string, r *http.Request) bool {
 	})
 }
 
-// mayLogin says whether a name may be used from where a request comes.
+// mayLogin reports whether a user may log in from where the request comes. A user without a rule falls under the rule
+// "*"; if that is missing too, the log-in is refused.
 func (a Addresses) mayLogin(name string, r *http.Request) bool {
 	if a.Users == nil {
 		return true

@@ -12,7 +12,9 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// auditCommand accounts for a command: t is who gave it, if that is known, and v and err are its answer.
+// auditCommand writes a command to the audit log. t is empty if the caller could not be identified: then the log has
+// the name that the caller claimed. v and err are the answer; only jobs that run on in the background have an id in
+// it.
 func (s *Server) auditCommand(r *http.Request, t eauth.Token, c map[string]any, v any, err error) {
 	kind, _ := c["client"].(string)
 	kind, _, _ = strings.Cut(kind, "_")
@@ -38,7 +40,9 @@ func (s *Server) auditCommand(r *http.Request, t eauth.Token, c map[string]any, 
 	s.o.Master.Audit(e)
 }
 
-// auditEntry is a line of the audit log as far as all kinds have it.
+// auditEntry returns the fields that every audit entry of a request has. A caller on a unix socket has no address;
+// its user id stands in for it. Refusals for too many requests count as denied, so that the limit on denied entries
+// holds for them as well.
 func (s *Server) auditEntry(r *http.Request, t eauth.Token, kind string,
 	err error) master.AuditEntry {
 	e := master.AuditEntry{Via: "http", From: r.RemoteAddr, User: t.Name, EAuth: t.EAuth,
@@ -59,6 +63,7 @@ func (s *Server) auditEntry(r *http.Request, t eauth.Token, kind string,
 	return e
 }
 
+// textOf returns a value that is text, and "" for all others.
 func textOf(v any) string {
 	s, _ := v.(string)
 	return s

@@ -17,10 +17,11 @@ import (
 	"github.com/brine-salt/brine/master/eauth"
 )
 
-// cookie is the name that rest_cherrypy's sessions have.
+// cookie is the name of the session cookie, which rest_cherrypy and its clients use.
 const cookie = "session_id"
 
-// tokenID is the token that a request shows, in a header or a cookie, never in its query.
+// tokenID returns the token of a request, from its header or its cookie. The query is never read: URLs end up in
+// access logs and in the Referer header.
 func tokenID(r *http.Request) string {
 	if t := r.Header.Get("X-Auth-Token"); t != "" {
 		return t
@@ -31,8 +32,8 @@ func tokenID(r *http.Request) string {
 	return ""
 }
 
-// session returns who sends a request: the owner of the token that it shows, or without one the peer on the unix
-// socket.
+// session returns the caller of a request: the owner of its token, or the peer of the unix socket if there is no
+// token. It counts the request against the caller's rate and returns a 429 beyond it.
 func (s *Server) session(r *http.Request) (eauth.Token, error) {
 	t, err := s.tokenOwner(r, tokenID(r))
 	if err != nil {
@@ -41,7 +42,8 @@ func (s *Server) session(r *http.Request) (eauth.Token, error) {
 	return t, s.countRequest(t)
 }
 
-// tokenOwner is session for the token with this id, without counting the request.
+// tokenOwner returns the owner of a token without counting the request, for streams, which bring the token in the
+// path. An empty id means the peer of the unix socket.
 func (s *Server) tokenOwner(r *http.Request, id string) (eauth.Token, error) {
 	if id == "" {
 		return s.socketPeer(r)
@@ -57,11 +59,12 @@ func (s *Server) tokenOwner(r *http.Request, id string) (eauth.Token, error) {
 // (see [eauth.WithConn]). The server of [Server.HTTP] has it.
 func ConnContext(ctx context.Context, c net.Conn) context.Context { return eauth.WithConn(ctx, c) }
 
-// forwarding are headers that a proxy or a browser adds: the peer on the socket is the proxy then, not the caller.
+// forwarding lists headers that a proxy or a browser adds. The peer of the socket is the proxy then, and must not
+// lend its identity to the caller behind it.
 var forwarding = [...]string{"Forwarded", "Via", "X-Forwarded-For", "X-Real-Ip", "Origin"}
 
-// socketPeer returns who is at the other end of the unix socket that a request came through, if external_auth has rules
-// for that user.
+// socketPeer returns the user at the other end of the unix socket, if external_auth has rules for that user. Every
+// failure is the same answer as a missing token, which tells a caller nothing about the rules.
 func (s *Server) socketPeer(r *http.Request) (eauth.Token, error) {
 	for _, name := range forwarding {
 		if r.Header.Get(name) != "" {
@@ -75,7 +78,8 @@ func (s *Server) socketPeer(r *http.Request) (eauth.Token, error) {
 	return t, nil
 }
 
-// countRequest counts a request of somebody, and refuses it when they ask too much.
+// countRequest counts a request against its caller's rate, and returns a 429 beyond it. Peers of unix sockets are
+// counted by user id, since one user may go by several names.
 func (s *Server) countRequest(t eauth.Token) error {
 	key := scope.Owner(t)
 	if t.UID != "" {
@@ -87,9 +91,10 @@ func (s *Server) countRequest(t eauth.Token) error {
 	return nil
 }
 
-// commandOwner finds out on whose behalf a command is given: the owner of the session's token; without one, by the
-// command's own token or credentials; and without those, the peer on the unix socket. session is nil where the request
-// was not yet asked who sends it.
+// commandOwner returns on whose behalf a command runs. The first that is present decides: the session's token, the
+// token in the command, its credentials, and last the peer of the unix socket. session is nil for requests that bring
+// their credentials with each command. A token is looked up again for each command, so that one that was revoked
+// meanwhile runs nothing more.
 func (s *Server) commandOwner(r *http.Request, chunk map[string]any,
 	session *eauth.Token) (eauth.Token, error) {
 	if session != nil && session.ID != "" {
@@ -123,7 +128,7 @@ func (s *Server) commandOwner(r *http.Request, chunk map[string]any,
 	return t, s.countRequest(t)
 }
 
-// checkCredentials checks the name and the password in a command.
+// checkCredentials checks the name and the password of a command. It does not create a token.
 func (s *Server) checkCredentials(r *http.Request, chunk map[string]any,
 	system string) (eauth.Token, error) {
 	name, _ := chunk["username"].(string)
@@ -137,7 +142,8 @@ func (s *Server) checkCredentials(r *http.Request, chunk map[string]any,
 	return t, err
 }
 
-// tryLogin checks a name and a password.
+// tryLogin calls check unless the name or the source address failed too often (429) or may not log in from there.
+// Only failures count against these limits: a check that succeeds gives its place back.
 func (s *Server) tryLogin(r *http.Request, name string,
 	check func() (eauth.Token, error)) (eauth.Token, error) {
 	proven, ok := s.logins.Try(source(r), name)
@@ -156,8 +162,8 @@ func (s *Server) tryLogin(r *http.Request, name string,
 	return t, err
 }
 
-// notAuthenticated is what Salt says to the sender of a command who is not who they say: for functions of minions one
-// thing, for others another.
+// notAuthenticated returns Salt's answer to a command whose sender failed to authenticate. Its text for local clients
+// differs from the one for runner and wheel clients, and clients compare these texts.
 func notAuthenticated(chunk map[string]any, kind, user string) error {
 	if client, _ := chunk["client"].(string); strings.HasPrefix(client, "local") {
 		return exchange.NewError(http.StatusUnauthorized, "Authentication error occurred.")
@@ -169,7 +175,8 @@ func notAuthenticated(chunk map[string]any, kind, user string) error {
 	return exchange.NewError(http.StatusUnauthorized, text+".")
 }
 
-// passwordIn is the password of a request; sharedsecret calls it by its own name.
+// passwordIn returns the password of a set of credentials. The login system sharedsecret names the field after
+// itself.
 func passwordIn(creds map[string]any) string {
 	for _, key := range []string{"password", "sharedsecret"} {
 		if v, ok := creds[key]; ok && v != nil {
@@ -184,6 +191,8 @@ func (s *Server) loginHint(q *exchange.Request) (any, error) {
 	return map[string]any{"status": nil, "return": "Please log in"}, nil
 }
 
+// login answers POST /login with a token, in the header and as a cookie. A body that cannot be read gets the answer
+// of a wrong password, as in Salt.
 func (s *Server) login(q *exchange.Request) (any, error) {
 	chunks, err := q.Chunks()
 	if err != nil || len(chunks) == 0 {
@@ -202,6 +211,8 @@ func (s *Server) login(q *exchange.Request) (any, error) {
 	return map[string]any{"return": []any{out}}, nil
 }
 
+// newToken checks credentials and creates a token. Success and failure are both written to the audit log, a failure
+// with the name that was claimed.
 func (s *Server) newToken(q *exchange.Request, creds map[string]any) (t eauth.Token, err error) {
 	defer func() {
 		e := s.auditEntry(q.Request, t, "login", err)
@@ -224,7 +235,7 @@ func tokenData(t eauth.Token) map[string]any {
 
 func unixSeconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// shownRules are rules in the order in which rest_cherrypy shows them: text first, then maps by key.
+// shownRules returns rules in the order in which rest_cherrypy shows them: text first, then maps by their keys.
 func shownRules(rules []any) any {
 	if len(rules) == 0 {
 		return map[string]any{}
@@ -243,6 +254,7 @@ func shownRules(rules []any) any {
 	return out
 }
 
+// logout revokes the session's token and clears the cookie.
 func (s *Server) logout(q *exchange.Request) (any, error) {
 	t, err := s.session(q.Request)
 	if err != nil {
@@ -253,7 +265,7 @@ func (s *Server) logout(q *exchange.Request) (any, error) {
 	return map[string]any{"return": "Your token has been cleared"}, nil
 }
 
-// newTokens makes tokens without a session, one for each set of credentials.
+// newTokens answers POST /token: one token for each set of credentials, without a session or a cookie.
 func (s *Server) newTokens(q *exchange.Request) (any, error) {
 	chunks, err := q.Chunks()
 	if err != nil {

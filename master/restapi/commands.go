@@ -28,7 +28,8 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// background runs what clients do not wait for.
+// background runs the commands that clients do not wait for (runner_async, wheel_async). Close cancels them and waits
+// for their end.
 type background struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -36,7 +37,7 @@ type background struct {
 	slots  chan struct{}
 }
 
-// maxBackground bounds the runs that go on at once.
+// maxBackground is how many of these commands run at once; more are refused with 503.
 const maxBackground = 256
 
 func newBackground() *background {
@@ -44,7 +45,7 @@ func newBackground() *background {
 	return &background{ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxBackground)}
 }
 
-// start runs f, or says that there are too many.
+// start runs f in a goroutine of its own, or returns a 503 if too many are running.
 func (b *background) start(f func(ctx context.Context)) error {
 	select {
 	case b.slots <- struct{}{}:
@@ -63,7 +64,7 @@ func (b *background) close() {
 	b.wg.Wait()
 }
 
-// runSession runs the commands of a body for the owner of a session.
+// runSession answers POST /: it runs the commands of a body for the caller of the request.
 func (s *Server) runSession(q *exchange.Request) (any, error) {
 	t, err := s.session(q.Request)
 	if err != nil {
@@ -72,13 +73,15 @@ func (s *Server) runSession(q *exchange.Request) (any, error) {
 	return s.runCommands(q, &t, "")
 }
 
-// runUnsessioned runs commands that bring their own credentials.
+// runUnsessioned answers POST /run, whose commands bring their own credentials.
 func (s *Server) runUnsessioned(q *exchange.Request) (any,
 	error) {
 	return s.runCommands(q, nil, "")
 }
 
-// runCommands runs all commands of a body and gathers what they return.
+// runCommands runs the commands of a body one after the other and collects their results. client, unless empty,
+// replaces the client that the commands name. The first error ends it: as in Salt, what ran before is not reported
+// then.
 func (s *Server) runCommands(q *exchange.Request, session *eauth.Token, client string) (any,
 	error) {
 	chunks, err := q.Chunks()
@@ -103,10 +106,11 @@ func (s *Server) runCommands(q *exchange.Request, session *eauth.Token, client s
 	return map[string]any{"return": out}, nil
 }
 
-// several are the results of one command that gives many.
+// several holds the results of a command that answers once for each minion (local_batch).
 type several []any
 
-// runCommand runs one command after looking at who gives it and whether they may.
+// runCommand authenticates and authorizes one command and runs it. The order matters: a client that is disabled is
+// refused before any password is checked, and every outcome is written to the audit log.
 func (s *Server) runCommand(r *http.Request, session *eauth.Token, c map[string]any) (v any,
 	err error) {
 	var t eauth.Token
@@ -154,7 +158,8 @@ func (s *Server) runCommand(r *http.Request, session *eauth.Token, c map[string]
 	return v, err
 }
 
-// onMaster runs a runner or wheel function.
+// onMaster runs a runner or wheel function. Fields of the command that the function declares as parameters are passed
+// to it; Salt ignores the others, and so does brine.
 func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string,
 	c map[string]any) (any, error) {
 	kind, async := strings.CutSuffix(name, "_async")
@@ -224,7 +229,9 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string,
 	return map[string]any{"tag": res.Tag, "data": data}, nil
 }
 
-// runLocal publishes a job, if the rules allow it.
+// runLocal publishes a job if the caller's rules allow it. Targets by grains or pillar are judged by the minions
+// themselves, whose answer may differ from the master's cache. Unless the rules hold for all minions, the job is
+// therefore sent to the list of ids for which the rules were checked.
 func (s *Server) runLocal(ctx context.Context, t eauth.Token, name string, c map[string]any) (any,
 	error) {
 	j, err := lowstate.Job(c)
@@ -264,8 +271,9 @@ func (s *Server) runLocal(ctx context.Context, t eauth.Token, name string, c map
 	return s.awaitJob(ctx, v, j, pytext.Truth(c["full_return"]))
 }
 
-// publishJob answers with the job's id. A job id that the client chose, and that is taken by the same job, gets the
-// same answer: so a client that heard nothing may ask again.
+// publishJob publishes a job and answers with its id. If the client chose the id and the same job has it already, the
+// answer is the same again, so that a client that received no answer can repeat its request. Another job with that id
+// is a conflict.
 func (s *Server) publishJob(ctx context.Context, v scope.View, j master.Job) (any, error) {
 	p, err := v.Publish(ctx, j)
 	var none *master.NoMinionsError
@@ -288,7 +296,8 @@ func (s *Server) publishJob(ctx context.Context, v scope.View, j master.Job) (an
 	return map[string]any{"jid": p.JID, "minions": nested.Anys(p.Minions)}, nil
 }
 
-// awaitJob answers with what the minions returned.
+// awaitJob publishes a job and answers with what each minion returned; false stands for minions that did not, as in
+// LocalClient.cmd.
 func (s *Server) awaitJob(ctx context.Context, v scope.View, j master.Job, full bool) (any, error) {
 	run, err := v.Submit(ctx, j)
 	var none *master.NoMinionsError
@@ -322,6 +331,7 @@ func (s *Server) awaitJob(ctx context.Context, v scope.View, j master.Job, full 
 	}
 }
 
+// shownReturn returns a minion's value or, with full_return, the value with its return code, job id and outputter.
 func shownReturn(r master.Result, full bool) any {
 	if !full {
 		return r.Ordered
@@ -336,7 +346,7 @@ func shownReturn(r master.Result, full bool) any {
 	return out
 }
 
-// runBatch runs a job on some minions at a time.
+// runBatch runs a job on a part of the minions at a time. With failhard, the first part with a failure is the last.
 func (s *Server) runBatch(ctx context.Context, v scope.View, j master.Job, size string,
 	c map[string]any) (any, error) {
 	ids, err := v.Match(ctx, j.TgtType, j.Tgt)
@@ -387,7 +397,7 @@ func (s *Server) runBatch(ctx context.Context, v scope.View, j master.Job, size 
 	return out, nil
 }
 
-// runSubset runs a job on some minions, chosen by chance.
+// runSubset runs a job on a random choice of the minions, three unless the command says otherwise.
 func (s *Server) runSubset(ctx context.Context, v scope.View, j master.Job, c map[string]any) (any,
 	error) {
 	n := 3

@@ -30,9 +30,10 @@ const (
 	maxHead = 64 << 10
 )
 
-// admitBody lets a request send its body, or says why not. What strangers send has its share: whoever opens many
-// connections to send large bodies slowly takes no more memory than that, and keeps nobody from logging in. free gives
-// the share back; of is what large bodies of a stranger's address were charged for it.
+// admitBody decides whether a request may send its body. Bodies of up to 64 KiB and those of identified callers are
+// always read. Larger ones from unauthenticated callers share Options.Strangers bytes of memory and have a rate per
+// address, so that many slow uploads neither exhaust the memory nor keep others from logging in. free returns the
+// reserved memory; charged is what was counted against the address, and 0 for bodies that are always read.
 func (s *Server) admitBody(r *http.Request) (free func(), of int64, err error) {
 	// guard: CVE-2025-13836,CVE-2025-47287 TestCVE_2025_47287_BodiesAreBounded
 	if r.ContentLength > s.o.MaxBody {
@@ -62,7 +63,7 @@ func (s *Server) admitBody(r *http.Request) (free func(), of int64, err error) {
 		"Too many large requests without a token")
 }
 
-// reserveBytes takes n bytes of Options.Strangers, or gives them back, and reports whether they were there.
+// reserveBytes takes n bytes of Options.Strangers and reports whether they were available. A negative n returns them.
 func (s *Server) reserveBytes(n int64) bool {
 	s.strangers.Lock()
 	defer s.strangers.Unlock()
@@ -73,24 +74,24 @@ func (s *Server) reserveBytes(n int64) bool {
 	return true
 }
 
-// share is what is taken of Options.Strangers.
+// share is the part of Options.Strangers that is in use.
 type share struct {
 	sync.Mutex // guards bytes
 	bytes      int64
 }
 
-// HTTP is a server for the interface that bounds how long clients may take: 10 seconds for a head, 60 for a whole
-// request, and 2 minutes between requests. A request that has come may take as long as it needs. With a listener from
-// [Limit], taking an answer has its bounds, too. Callers on a unix socket are identified (see [ConnContext]).
+// HTTP returns an http.Server that bounds how long a client may take: 10 seconds to send a request's head, 60 for the
+// whole request, and 2 minutes between requests. How long an answer takes to compute is not bounded. A listener from
+// [Limit] bounds how long it may take to be received. Callers on a unix socket are identified (see [ConnContext]).
 func (s *Server) HTTP() *http.Server {
 	return &http.Server{Handler: s, ConnContext: ConnContext, ReadHeaderTimeout: headTime,
 		ReadTimeout: requestTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: maxHead, ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug)}
 }
 
-// Limit bounds the connections of a listener for HTTP: how many there are at once, beyond which more wait in the
-// kernel, and how many of one address (of one /64 for IPv6), beyond which more are closed. Unix sockets have no
-// addresses. A client that takes less than 64 KiB of an answer in 30 seconds loses its connection.
+// Limit bounds the connections of a listener for HTTP. Beyond all of them, more wait in the kernel; beyond each from
+// one address (a /64 of IPv6), more are closed. Unix sockets have no address and only count against all. A client
+// that receives less than 64 KiB of an answer within 30 seconds loses its connection.
 func Limit(ln net.Listener, all, each int) net.Listener {
 	return listen.Limit(ln, all, each)
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// isNamed finds a parameter.
+// isNamed returns a predicate for the parameter of this name.
 func isNamed(name string) func(modules.Param) bool {
 	return func(p modules.Param) bool { return p.Name == name }
 }
 
-// listMinions answers with the grains of minions.
+// listMinions answers GET /minions with the grains of the minions, as a job that runs grains.items.
 func (s *Server) listMinions(q *exchange.Request) (any, error) {
 	t, err := s.session(q.Request)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Server) listMinions(q *exchange.Request) (any, error) {
 	return map[string]any{"return": []any{v}}, nil
 }
 
-// minionsPost publishes jobs and tells where their results will be.
+// minionsPost publishes jobs without waiting for them, and answers with links to their results.
 func (s *Server) minionsPost(q *exchange.Request) (any, error) {
 	t, err := s.session(q.Request)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Server) minionsPost(q *exchange.Request) (any, error) {
 	return out, nil
 }
 
-// runner runs a runner function for the owner of a session.
+// runAsSession runs a command on behalf of the caller of a request.
 func (s *Server) runAsSession(q *exchange.Request, c map[string]any) (any, error) {
 	t, err := s.session(q.Request)
 	if err != nil {
@@ -74,6 +74,7 @@ func (s *Server) runAsSession(q *exchange.Request, c map[string]any) (any, error
 	return s.runCommand(q.Request, &t, c)
 }
 
+// listJobs answers GET /jobs. Stock takes the job id from the query as well, so a request with one shows that job.
 func (s *Server) listJobs(q *exchange.Request) (any, error) {
 	if jid, err := q.Named("jid"); err != nil || jid != "" {
 		return s.showJob(q)
@@ -85,6 +86,7 @@ func (s *Server) listJobs(q *exchange.Request) (any, error) {
 	return map[string]any{"return": []any{v}}, nil
 }
 
+// showJob answers GET /jobs/{jid} with the job and, apart from it, what its minions returned.
 func (s *Server) showJob(q *exchange.Request) (any, error) {
 	jid, err := q.Named("jid")
 	if err != nil {
@@ -113,7 +115,7 @@ func (s *Server) showJob(q *exchange.Request) (any, error) {
 	return map[string]any{"info": []any{info}, "return": []any{returns}}, nil
 }
 
-// wheelReturn takes the function's value out of the answer of a wheel command.
+// wheelReturn extracts the function's value from the answer of a wheel command.
 func wheelReturn(v any, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -126,6 +128,7 @@ func wheelReturn(v any, err error) (any, error) {
 	return map[string]any{"return": map[string]any{}}, nil
 }
 
+// showKeys answers GET /keys: all keys by state, or the fingerprint of one minion's key.
 func (s *Server) showKeys(q *exchange.Request) (any, error) {
 	mid, err := q.Named("mid")
 	if err != nil {
@@ -143,8 +146,8 @@ func (s *Server) showKeys(q *exchange.Request) (any, error) {
 	return wheelReturn(v, err)
 }
 
-// keyPair makes a minion's key pair, accepts it, and sends it as a tar file. Unlike other requests it takes credentials
-// with the command, or the token of a session.
+// keyPair creates a minion's key pair, accepts it, and answers with both keys as a tar file. Unlike other requests it
+// takes credentials in the body or the token of a session.
 func (s *Server) keyPair(w http.ResponseWriter, r *http.Request) {
 	q := &exchange.Request{Request: r, W: w}
 	tarball, id, err := s.makePair(q)
@@ -209,7 +212,8 @@ func (s *Server) makePair(q *exchange.Request) (tarball []byte, id string, err e
 	return b.Bytes(), id, nil
 }
 
-// fireHook fires an event with what came.
+// fireHook fires an event with the body and the headers of a request, for reactors. Headers that authenticate the
+// caller are left out: every listener of the bus reads the event.
 func (s *Server) fireHook(q *exchange.Request) (any, error) {
 	tag := "salt/netapi/hook"
 	if p := strings.Trim(q.PathValue("path"), "/"); p != "" {
@@ -244,7 +248,7 @@ func (s *Server) fireHook(q *exchange.Request) (any, error) {
 	return map[string]any{"success": true}, nil
 }
 
-// stats counts requests.
+// stats counts requests and open streams for GET /stats.
 type stats struct {
 	requests, posts, streams atomic.Int64
 }
@@ -268,8 +272,8 @@ func (s *Server) showStats(q *exchange.Request) (any, error) {
 		"Connected Minions": int64(len(s.o.Master.Present()))}}, nil
 }
 
-// mayFollow reports whether somebody may go on following events. The peer on a unix socket may as long as the
-// connection lasts.
+// mayFollow reports whether a caller may go on following events. A peer of a unix socket may for as long as its
+// connection lasts; others need a valid token.
 func (s *Server) mayFollow(t eauth.Token) bool {
 	if t.UID != "" && t.ID == "" {
 		return true

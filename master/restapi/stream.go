@@ -21,10 +21,11 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// idle is after how long a client gets a sign of life, and its token is looked at.
+// idle is how often a stream without events sends a sign of life and checks that its token is still valid. Proxies
+// tend to cut connections that are silent for 30 to 60 seconds.
 var idle = 15 * time.Second
 
-// feed is what a client follows: what somebody may see of the events, from a place on.
+// A feed is what one client follows: the events that its user may see, from a cursor on.
 type feed struct {
 	who    eauth.Token
 	view   scope.View
@@ -32,7 +33,7 @@ type feed struct {
 	tags   []string
 }
 
-// feedOf is the feed of somebody, behind the newest event unless cursor says where.
+// feedOf returns the feed of a caller from a cursor on; with an empty cursor it starts after the newest event.
 func (s *Server) feedOf(t eauth.Token, cursor string) (feed, error) {
 	v, err := s.viewOf(t)
 	if cursor == "" {
@@ -41,8 +42,8 @@ func (s *Server) feedOf(t eauth.Token, cursor string) (feed, error) {
 	return feed{who: t, view: v, cursor: cursor}, err
 }
 
-// followFeed calls each with every event of a feed until ctx ends, the token dies, or each fails. It calls quiet from
-// time to time with how far it has come.
+// followFeed calls each for every event of a feed until ctx ends, the token expires or each fails. While there are no
+// events it calls quiet from time to time with the cursor that was reached.
 func (s *Server) followFeed(ctx context.Context, f feed, each func(e events.Logged) error,
 	quiet func(cursor string) error) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -68,7 +69,8 @@ func (s *Server) followFeed(ctx context.Context, f feed, each func(e events.Logg
 	return events.ErrClosed
 }
 
-// enterStream takes one of the places for streams.
+// enterStream takes one of the places for streams, or returns a 503 if there is none. Call leave when the stream has
+// ended.
 func (s *Server) enterStream() (leave func(), err error) {
 	select {
 	case s.streams <- struct{}{}:
@@ -80,13 +82,13 @@ func (s *Server) enterStream() (leave func(), err error) {
 	}
 }
 
-// eventText is an event as JSON: tag and data.
+// eventText returns an event as JSON, its tag and its data, with the keys in the order in which they were fired.
 func eventText(e events.Event) ([]byte, error) {
 	return exchange.Marshal(map[string]any{"tag": e.Tag, "data": e.Ordered()})
 }
 
-// streamEvents streams events as server-sent events. A client that comes back with Last-Event-ID gets what it missed,
-// or a comment that some of it is gone.
+// streamEvents answers GET /events with server-sent events. A client that reconnects with Last-Event-ID receives what
+// it missed, or a comment if some of it is gone.
 func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawQuery != "" {
 		exchange.Fail(w, r, exchange.NewError(http.StatusBadRequest,
@@ -110,7 +112,7 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) {
 	s.serverSentEvents(w, r, f)
 }
 
-// nativeEvents is events with a cursor and tags in the query: those of /v1.
+// nativeEvents answers GET /v1/events: the stream of /events with a cursor and tags in the query.
 func (s *Server) nativeEvents(w http.ResponseWriter, r *http.Request) {
 	t, err := s.session(r)
 	if err != nil {
@@ -138,7 +140,8 @@ func (s *Server) nativeEvents(w http.ResponseWriter, r *http.Request) {
 	s.serverSentEvents(w, r, f)
 }
 
-// serverSentEvents streams events to somebody.
+// serverSentEvents writes a feed to a client until either side ends. Each write has its own deadline, since a stream
+// outlives every timeout of the server.
 func (s *Server) serverSentEvents(w http.ResponseWriter, r *http.Request, f feed) {
 	leave, err := s.enterStream()
 	if err != nil {
@@ -179,11 +182,12 @@ func (s *Server) serverSentEvents(w http.ResponseWriter, r *http.Request, f feed
 	s.o.Log.Debug("event stream ended", "peer", r.RemoteAddr, "err", err)
 }
 
-// oneLine keeps a tag from ending its line.
+// oneLine replaces line breaks in a tag: they would end its field in the stream and let an event's sender forge
+// others.
 func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(s) }
 
-// formatEvents is what is done with events for a client that wants to know of minions and jobs instead. Grains of
-// minions that come are asked for in the client's name, if that may.
+// formatEvents returns what to do with events for a client that asked for minions and jobs (format_events) instead.
+// The grains of minions that appear are requested in the client's name, if its rules allow it.
 func (s *Server) formatEvents(r *http.Request, t eauth.Token,
 	send func(text string) error) func(e events.Event) error {
 	all := saltinfo.New()
@@ -210,8 +214,9 @@ func (s *Server) formatEvents(r *http.Request, t eauth.Token,
 	}
 }
 
-// streamWebSocket streams events over a WebSocket, after the client says that it is ready. One that names a cursor, or
-// an empty one, gets with each event the place behind it, may come back there, and is told of gaps.
+// streamWebSocket sends events over a WebSocket once the client reports that it is ready. With a cursor in the query,
+// even an empty one, each event carries the cursor after it, the client may resume there, and gaps are reported.
+// Without one the stream is byte for byte what stock's clients expect.
 func (s *Server) streamWebSocket(w http.ResponseWriter, r *http.Request) {
 	id := tokenID(r)
 	if p := r.PathValue("token"); p != "" {

@@ -13,7 +13,8 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// tenantOf says whose somebody is, "" for nobody's.
+// tenantOf returns the tenant that a caller belongs to, "" if the caller sees the whole master. A caller whose tenant
+// cannot be determined is refused rather than shown everything.
 func (s *Server) tenantOf(t eauth.Token) (string, error) {
 	name, err := s.o.Auth.Tenant(t)
 	if err != nil {
@@ -23,7 +24,7 @@ func (s *Server) tenantOf(t eauth.Token) (string, error) {
 	return name, nil
 }
 
-// viewOf gives somebody their view.
+// viewOf returns the part of the master that a caller may see and use.
 func (s *Server) viewOf(t eauth.Token) (scope.View, error) {
 	name, err := s.tenantOf(t)
 	switch {
@@ -35,7 +36,8 @@ func (s *Server) viewOf(t eauth.Token) (scope.View, error) {
 	return s.o.Master.Tenant(name)
 }
 
-// operator is session for what sees, or changes, more than one tenant's part.
+// operator is session for requests that concern more than one tenant, such as hooks and counters: callers that belong
+// to a tenant are refused.
 func (s *Server) operator(r *http.Request) (eauth.Token, error) {
 	t, err := s.session(r)
 	if err != nil {
@@ -48,7 +50,8 @@ func (s *Server) operator(r *http.Request) (eauth.Token, error) {
 	return t, err
 }
 
-// ownJobs leaves of what jobs.list_jobs and jobs.list_job say what is about a tenant's minions only.
+// ownJobs removes from the answer of jobs.list_jobs or jobs.list_job what a tenant may not see. A job is shown if all
+// of its minions belong to the tenant. A job of others gets the answer for a job that does not exist.
 func (s *Server) ownJobs(ctx context.Context, t eauth.Token, fun string, v any) (any, error) {
 	seen, err := s.viewOf(t)
 	if err != nil {
@@ -91,8 +94,8 @@ func (s *Server) ownJobs(ctx context.Context, t eauth.Token, fun string, v any) 
 	return kept, nil
 }
 
-// forTenants says whether a command may be given by those who are of a tenant: what runs on its minions, and looking at
-// jobs.
+// forTenants reports whether callers that belong to a tenant may use a client and function: everything that runs on
+// their own minions, and the two functions that list jobs.
 func forTenants(client, fun string) bool {
 	return strings.HasPrefix(client, "local") || client == "runner" &&
 		(fun == "jobs.list_jobs" || fun == "jobs.list_job")

@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// List reads an argument that may be one value or a list.
+// List returns an argument that may be one value or a list. ok is false if it is missing.
 func List(v any) ([]any, bool) {
 	switch v := v.(type) {
 	case nil:
@@ -26,7 +26,8 @@ func List(v any) ([]any, bool) {
 	return []any{v}, true
 }
 
-// Job makes the job that a command means. keys are Salt's parameters of LocalClient.cmd.
+// Job returns the job that a command describes. Its fields are the parameters of Salt's LocalClient.cmd. A list of
+// functions becomes a job of several steps, whose arguments are lists of the same order.
 func Job(c map[string]any) (master.Job, error) {
 	bad := func(text string) (master.Job, error) {
 		return master.Job{}, exchange.NewError(http.StatusBadRequest, text)
@@ -83,7 +84,8 @@ func Job(c map[string]any) (master.Job, error) {
 	return j, nil
 }
 
-// Seconds reads a number of seconds, which may come as text.
+// Seconds returns a number of seconds, which may come as text; a missing one is 0. Negative numbers and those beyond
+// a million are errors.
 func Seconds(v any) (time.Duration, error) {
 	var f float64
 	switch v := v.(type) {
@@ -110,7 +112,7 @@ func Seconds(v any) (time.Duration, error) {
 	return time.Duration(f * float64(time.Second)), nil
 }
 
-// Calls are the functions of a job and the arguments of each, as rules look at them.
+// Calls returns the functions of a job with the arguments of each, as rules compare them.
 func Calls(j master.Job) (funs []string, args [][]any) {
 	for _, call := range append(slices.Clone(j.Steps),
 		master.Step{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs}) {
@@ -122,7 +124,8 @@ func Calls(j master.Job) (funs []string, args [][]any) {
 	return funs, args
 }
 
-// Refused tells a client about a target that cannot be understood.
+// Refused returns the answer for a target or a job that the master refused. Errors that are not the client's fault
+// are returned as they are.
 func Refused(err error) error {
 	if errors.Is(err, master.ErrNotServing) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, context.Canceled) {
@@ -134,7 +137,7 @@ func Refused(err error) error {
 	return exchange.NewError(http.StatusBadRequest, err.Error())
 }
 
-// WithKwargs is what a rule about arguments sees.
+// WithKwargs returns arguments as rules see them: keyword arguments follow the others in one map.
 func WithKwargs(args []any, kwargs map[string]any) []any {
 	if len(kwargs) == 0 {
 		return args

@@ -20,22 +20,23 @@ import (
 
 // What is below /v1 is not Salt's: minions that do not exist yet, jobs that wait for them, and events from a cursor on.
 
-// maxWait bounds how long a request may wait for the end of an order.
+// maxWait is how long a request may wait for the end of an order, whatever it asks for.
 const maxWait = 5 * time.Minute
 
-// reader reads fields and keeps the first mistake.
+// A reader reads the fields of a body and keeps the first error, so that handlers check once.
 type reader struct {
 	m   map[string]any
 	err error
 }
 
+// failField records that a field is not what was wanted, unless another error came first.
 func (r *reader) failField(key, want string) {
 	if r.err == nil {
 		r.err = exchange.NewError(http.StatusBadRequest, key+" must be "+want)
 	}
 }
 
-// field reads a field of a kind. A field that is not there, or null, is the zero value.
+// field returns a field that must be a T. A field that is missing or null is the zero value.
 func field[T any](r *reader, key, want string) T {
 	var zero T
 	v, ok := r.m[key]
@@ -67,6 +68,7 @@ func (r *reader) seconds(key string) (d time.Duration) {
 	return d
 }
 
+// textList returns a field that is a list of texts.
 func (r *reader) textList(key string) (out []string) {
 	for _, v := range r.list(key) {
 		s, ok := v.(string)
@@ -78,7 +80,8 @@ func (r *reader) textList(key string) (out []string) {
 	return out
 }
 
-// timeField reads a time of RFC 3339, or seconds since 1970.
+// timeField returns a time: RFC 3339, or seconds since 1970. Numbers beyond 2^40 seconds are refused, which would
+// overflow in microseconds.
 func (r *reader) timeField(key string) time.Time {
 	switch v := r.m[key].(type) {
 	case nil:
@@ -100,7 +103,8 @@ func (r *reader) timeField(key string) time.Time {
 	return time.Time{}
 }
 
-// answerRefusal maps the errors of the master to answers.
+// answerRefusal returns the answer for an error of the master. What exists but may not be seen has the same answer as
+// what does not exist.
 func answerRefusal(err error) error {
 	var none *master.NoMinionsError
 	if answer, ok := badOrder(err); ok {
@@ -126,7 +130,8 @@ func answerRefusal(err error) error {
 	return lowstate.Refused(err)
 }
 
-// mayKeys says whether somebody may do what a function of the wheel key does, to the minions that they see.
+// mayKeys returns the caller's view if the rules allow the wheel function fun, which does the same as the request.
+// The decision is written to the audit log under that function's name.
 func (a *API) mayKeys(q *exchange.Request, fun string) (t eauth.Token, v scope.View, err error) {
 	defer func() {
 		e := a.o.Callers.Entry(q.Request, t, "wheel", err)
@@ -144,7 +149,8 @@ func (a *API) mayKeys(q *exchange.Request, fun string) (t eauth.Token, v scope.V
 	return t, v, err
 }
 
-// ensureMinion announces a minion and answers with what its machine must be told, in all forms.
+// ensureMinion announces a minion and answers with what its machine must be told, in every form that brine renders
+// (cloud-config, PowerShell, JSON, environment).
 func (a *API) ensureMinion(q *exchange.Request) (any, error) {
 	_, v, err := a.mayKeys(q, "key.gen_accept")
 	if err != nil {
@@ -186,7 +192,7 @@ func (a *API) ensureMinion(q *exchange.Request) (any, error) {
 	return out, nil
 }
 
-// listAnnounced lists the minions that were announced.
+// listAnnounced lists the announced minions, or shows the one that the path names.
 func (a *API) listAnnounced(q *exchange.Request) (any, error) {
 	_, v, err := a.mayKeys(q, "key.list_all")
 	if err != nil {
@@ -221,6 +227,7 @@ func (a *API) listAnnounced(q *exchange.Request) (any, error) {
 	return map[string]any{"minions": out}, nil
 }
 
+// revokeMinion ends a minion's membership: its key and its announcement are deleted, its pending jobs cancelled.
 func (a *API) revokeMinion(q *exchange.Request) (any, error) {
 	_, v, err := a.mayKeys(q, "key.delete")
 	if err != nil {
@@ -236,7 +243,8 @@ func (a *API) revokeMinion(q *exchange.Request) (any, error) {
 	return map[string]any{"id": id}, nil
 }
 
-// castOrder places an order. The same id and the same job again give the same order.
+// castOrder places an order. The same id with the same job returns the order that exists, so a client may repeat its
+// request; with another job it is a conflict.
 func (a *API) castOrder(q *exchange.Request) (v any, err error) {
 	t, err := a.o.Callers.Session(q.Request)
 	defer func() {
@@ -301,7 +309,8 @@ func (a *API) castOrder(q *exchange.Request) (v any, err error) {
 	return outcomeMap(out), nil
 }
 
-// showOrder answers with what has become of an order; with a wait in the query, when it is done or the wait over.
+// showOrder answers with an order's outcome. With a wait in the query it answers at the end of the order, or with the
+// state at the end of the wait.
 func (a *API) showOrder(q *exchange.Request) (any, error) {
 	v, id, err := a.ordersOf(q)
 	if err != nil {
@@ -331,6 +340,8 @@ func (a *API) showOrder(q *exchange.Request) (any, error) {
 	return outcomeMap(out), nil
 }
 
+// cancelOrder ends an order: pending deliveries are never sent, and minions that run it are asked to stop. It answers
+// when they have replied, or when gather_job_timeout is over.
 func (a *API) cancelOrder(q *exchange.Request) (any, error) {
 	v, id, err := a.ordersOf(q)
 	if err != nil {
@@ -343,16 +354,16 @@ func (a *API) cancelOrder(q *exchange.Request) (any, error) {
 	return outcomeMap(out), nil
 }
 
-// mayCast says whether somebody may place an order for a job: whom it means is not known before its minions come, so
-// only rules that hold on all of them count.
+// mayCast reports whether a caller may place an order for a job. Its minions may not exist yet, so only rules that
+// hold for all minions count.
 func (a *API) mayCast(t eauth.Token, j master.Job) bool {
 	funs, args := lowstate.Calls(j)
 	return !a.o.Master.Denied(t.Name, funs...) &&
 		a.o.Auth.MayPublish(eauth.Everywhere(a.o.Auth.Rules(t)), funs, args, j.TgtType, j.Tgt)
 }
 
-// ordersOf gives the view and the id of the order that a request names to those who may see it and end it: who placed
-// it, and who could have. For others there is none.
+// ordersOf returns the view and the id of the order that a request names. Only its owner, and callers that could have
+// placed it, see it; for others it does not exist.
 func (a *API) ordersOf(q *exchange.Request) (scope.View, string, error) {
 	t, err := a.o.Callers.Session(q.Request)
 	if err != nil {
@@ -377,7 +388,7 @@ func (a *API) ordersOf(q *exchange.Request) (scope.View, string, error) {
 	return v, id, nil
 }
 
-// outcomeMap is an outcome as clients see it.
+// outcomeMap returns an outcome as clients see it.
 func outcomeMap(o master.Outcome) map[string]any {
 	minions := make(map[string]any, len(o.Results))
 	for id, r := range o.Results {

@@ -110,10 +110,11 @@ func (a *API) ReadParts(q *exchange.Request) error {
 	return nil
 }
 
-// partTime is how long a client may send nothing of a file.
+// partTime is how long a client may send nothing of a file before its upload fails.
 const partTime = 60 * time.Second
 
-// patientBody gives every read of a body its time: a large file may take longer than a request usually may.
+// patientBody gives each read of a body its own deadline: a large file may take longer than a request usually may, as
+// long as it moves.
 type patientBody struct {
 	io.Reader
 	c *http.ResponseController
@@ -152,7 +153,7 @@ func streamParts(parts *multipart.Reader) func(add func(name string,
 	}
 }
 
-// partReader tells errors of the client's connection from others.
+// partReader marks errors of the client's connection, which are answered with 400, apart from errors of the store.
 type partReader struct{ r io.Reader }
 
 func (p partReader) Read(b []byte) (int, error) {
@@ -166,9 +167,8 @@ func (p partReader) Read(b []byte) (int, error) {
 // OrdersPath is where orders are placed, and the only path that takes multipart/form-data.
 const OrdersPath = "/v1/jobs"
 
-// mayLook reports whether a user may see an order and end it: who placed it, and who could have. Only rules
-// without conditions count for orders (see mayCast), so the sealed arguments of a secret one make no
-// difference.
+// mayLook reports whether a caller may see and end an order: its owner, and callers that could have placed it. Only
+// rules without conditions count (see mayCast), so the sealed arguments of a secret order make no difference.
 func (a *API) mayLook(t eauth.Token, o master.Order) bool {
 	return o.Owner == scope.Owner(t) || a.mayCast(t, o.Job)
 }
@@ -265,10 +265,10 @@ func orderFilter(q *exchange.Request) (f master.OrderFilter, limit int, err erro
 	return f, limit, nil
 }
 
-// mostLabels bounds the entries of one question: each is a part of a statement.
+// mostLabels is how many entries of metadata one request may filter by: each becomes a part of an SQL statement.
 const mostLabels = 16
 
-// listEntry is an order in a list: what it asks for, and what has become of it, without what minions returned.
+// listEntry returns an order in a list: what it asks for and its state, without what minions returned.
 func listEntry(o master.Order, res master.Outcome) map[string]any {
 	out := outcomeMap(res)
 	for _, x := range out["minions"].(map[string]any) {
