@@ -327,7 +327,8 @@ func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override
 	v, err := l.requestReply(ctx, load, c)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		waited := int(time.Since(start).Seconds())
-		return nil, fmt.Errorf("Pillar timed out after %d seconds", waited) //nolint:staticcheck // stock's text
+		// The text is stock's.
+		return nil, fmt.Errorf("Pillar timed out after %d seconds", waited) //nolint:staticcheck
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot fetch pillar: %w", err)

@@ -81,7 +81,7 @@ func (f funcs) stateModule() *modules.Module {
 	return m
 }
 
-const orchestrateDoc = `Run an orchestration: states on the master that command minions (module "salt").
+const orchestrateDoc = `Run an orchestration: states on the master that command minions.
 
 mods
     The SLS files, a text with commas or a list.
