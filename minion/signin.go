@@ -189,8 +189,8 @@ func (l *link) countVerdict(v *verdicts, status protocol.SigninStatus) {
 	case protocol.Pending:
 		v.pending++
 		l.log.Error(fmt.Sprintf("The Salt Master has cached the public key for this node, this "+
-			"salt minion will wait for %v "+
-			"seconds before attempting to re-authenticate", set.acceptWait.Seconds()), "accept",
+			"salt minion will wait for %v seconds before attempting to re-authenticate",
+			set.acceptWait.Seconds()), "accept",
 			"salt-key -a "+set.id, "fingerprint", l.ownFinger())
 		l.setState(Pending, nil)
 	case protocol.Full:
