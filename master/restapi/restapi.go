@@ -34,8 +34,8 @@ import (
 	"github.com/brine-salt/brine/master/runner"
 )
 
-// Options of a Server. Master and Auth are needed. Whom Auth says to be of a tenant has that part of the master which
-// [master.Tenant] shows: its minions, its jobs, its events, and neither keys nor runners, hooks nor counters.
+// Options of a Server. Master and Auth are required. A caller whom Auth assigns to a tenant sees the part of the
+// master that [master.Tenant] describes: its minions, jobs and events, but no keys, runners, hooks or counters.
 type Options struct {
 	Master *master.Master
 	Auth   *eauth.Auth
@@ -57,9 +57,9 @@ type Options struct {
 	RequestRate, RequestBurst float64
 	// Streams bounds how many clients follow events at once; 0 means 256.
 	Streams int
-	// OpenHooks lets anybody fire events through /hook (webhook_disable_auth).
+	// OpenHooks lets unauthenticated clients fire events through /hook (webhook_disable_auth).
 	OpenHooks bool
-	// OpenStats lets anybody see /stats (stats_disable_auth).
+	// OpenStats lets unauthenticated clients read /stats (stats_disable_auth).
 	OpenStats bool
 	// Origins are those of pages on other hosts or ports ("https://ui.example") that may use the session cookie; "*"
 	// lets all do so. The interface's own pages may.
@@ -67,20 +67,20 @@ type Options struct {
 	// Pages are files for browsers; Addresses says from where the interface may be used.
 	Pages     Pages
 	Addresses Addresses
-	// Metrics shows the master's counters to everybody under /metrics: numbers, no names.
+	// Metrics serves the master's counters under /metrics without a log-in: numbers, no names.
 	Metrics bool
 	// Timeout is how long a job may keep a request waiting that names no timeout; 0 means 5 minutes (rest_timeout).
 	Timeout time.Duration
 	Log     *slog.Logger
 }
 
-// Clients lists the clients that there are (salt/netapi: CLIENTS, without ssh, which needs salt-ssh).
+// Clients returns the names of all clients (salt/netapi: CLIENTS). ssh is missing: it needs salt-ssh.
 func Clients() []string {
 	return []string{"local", "local_async", "local_batch", "local_subset", "runner", "runner_async",
 		"wheel", "wheel_async"}
 }
 
-// Server answers HTTP requests. Close it when the HTTP server has ended.
+// A Server answers HTTP requests. Close it after the HTTP server has ended.
 type Server struct {
 	o        Options
 	mux      *http.ServeMux
@@ -100,7 +100,8 @@ type Server struct {
 	strangers share
 }
 
-// New makes a server; use it as an http.Handler.
+// New returns a Server, which is an http.Handler. It fails on a client that does not exist, on a rule that is no IP
+// address, and on pages that cannot be read: mistakes that would otherwise show at the first request.
 func New(o Options) (*Server, error) {
 	if o.Master == nil || o.Auth == nil {
 		return nil, errors.New("restapi: a master and its authentication are needed")
@@ -152,7 +153,7 @@ func setDefault[T comparable](v *T, other T) {
 	}
 }
 
-// Close ends event streams, and runs in the background, for which it waits.
+// Close ends all event streams, cancels the runs in the background and waits for them.
 func (s *Server) Close() {
 	s.close()
 	s.async.close()
@@ -200,23 +201,24 @@ func (s *Server) routes() {
 	}
 }
 
-// handle serves a pattern.
+// handle registers a pattern. The tests compare all patterns with openapi.json.
 func (s *Server) handle(pattern string, f http.HandlerFunc) {
 	s.mux.HandleFunc(pattern, f)
 	s.patterns = append(s.patterns, pattern)
 }
 
-// welcome answers whoever looks where commands are posted to.
+// welcome answers a GET of the paths to which commands are posted.
 func (s *Server) welcome(*exchange.Request) (any, error) {
 	return map[string]any{"return": "Welcome", "clients": nested.Anys(s.o.Clients)}, nil
 }
 
-// health answers whether the master serves and its store answers. The reason is in the log: it is not for everybody.
+// health reports whether the master serves and its store answers. The reason of a failure is only logged, since the
+// request needs no log-in.
 func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	if err := s.o.Master.Health(r.Context()); err != nil {
 		level := slog.LevelError
 		if errors.Is(err, master.ErrNotServing) {
-			level = slog.LevelDebug // it starts or ends, and somebody awaits that
+			level = slog.LevelDebug // it starts or ends, and clients poll for that
 		}
 		s.o.Log.Log(r.Context(), level, "the master is not well", "err", err)
 		http.Error(w, "not well", http.StatusServiceUnavailable)
@@ -290,15 +292,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// byCookieAlone reports whether a request has no other credential than the cookie, which a browser adds by itself.
+// byCookieAlone reports whether a request has no credential but the cookie, which a browser sends without being
+// asked.
 func (s *Server) byCookieAlone(r *http.Request) bool {
 	_, err := r.Cookie(cookie)
 	return err == nil && r.Header.Get("X-Auth-Token") == ""
 }
 
-// foreignOrigin reports whether a page of another origin sends a request: another host or port, for which browsers send
-// the cookie along if it is of the same site, and which Options.Origins does not name. rest_cherrypy serves these; its
-// cookie lets any such page in.
+// foreignOrigin reports whether a page of another origin sends the request: another host or port that Options.Origins
+// does not name. Browsers send the cookie along if both belong to the same site. rest_cherrypy serves such requests,
+// so there any page on the same site can use the session.
 func (s *Server) foreignOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -315,7 +318,7 @@ func (s *Server) foreignOrigin(r *http.Request) bool {
 	return err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host)
 }
 
-// allowOrigins is what rest_cherrypy tells browsers.
+// allowOrigins sets the CORS headers that rest_cherrypy sends.
 func allowOrigins(h http.Header, r *http.Request) {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -332,7 +335,8 @@ func allowOrigins(h http.Header, r *http.Request) {
 	}
 }
 
-// answerWith wraps a function that answers with a value in the format that the client wants.
+// answerWith returns a handler that reads the body, calls f, and writes its value as JSON or YAML, whichever the
+// client prefers.
 func (s *Server) answerWith(f func(*exchange.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		header := r.Header.Get("Accept")
@@ -374,11 +378,12 @@ func (s *Server) answerWith(f func(*exchange.Request) (any, error)) http.Handler
 		}
 		w.Header().Set("Content-Type", format)
 		w.WriteHeader(q.Code)
-		_, _ = w.Write(out) // who left misses nothing
+		_, _ = w.Write(out) // the client may have left, which harms nothing
 	}
 }
 
-// answerError turns an error into an answer. Errors that are not meant for clients go to the log.
+// answerError answers with an error. Errors that are not meant for clients are logged and answered with a text that
+// reveals nothing.
 func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	var status *exchange.Error
 	var large *http.MaxBytesError
@@ -399,7 +404,7 @@ func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) 
 	exchange.Fail(w, r, status)
 }
 
-// source is where a request comes from, for limits.
+// source returns the address that limits count a request against, "" for a unix socket.
 func source(r *http.Request) string {
 	if _, _, err := net.SplitHostPort(r.RemoteAddr); err != nil {
 		return "" // a unix socket
