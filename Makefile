@@ -19,7 +19,7 @@ FUZZTIME    ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
 
-.PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale interop saltgui packages bench soak chaos guards budgets sizes compat prose fuzz-short clean
+.PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale interop saltgui answers packages bench soak chaos guards budgets sizes compat prose fuzz-short clean
 
 all: build
 
@@ -91,6 +91,14 @@ test-again:
 interop:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	$(GO) test -count=1 -vet=off -timeout 60m -p 3 -parallel 6 -tags interop $(INTEROP)
+
+# Stock's answers to the cases of modules and states, kept beside them, so that anybody replays them with Go alone: asks stock
+# again, and marks what cannot be replayed on another machine. As root; look at the difference before you commit it.
+answers:
+	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
+	$(GO) test -count=1 -vet=off -timeout 60m -tags interop -run '^TestStock$$' ./modules -update; \
+	$(GO) test -count=1 -vet=off -timeout 60m -tags interop -run '^TestStockStates$$' ./states -update; \
+	GO=$(GO) sh interop/oracle/elsewhere.sh modules states
 
 # What openstack/ has of tests that need neither root nor OpenStack: Go's and Python's. It is a Go module of its own.
 test-openstack:

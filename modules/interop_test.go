@@ -3,16 +3,11 @@
 package modules_test
 
 import (
-	"context"
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,7 +16,6 @@ import (
 	"github.com/brine-salt/brine/internal/testserver"
 	"github.com/brine-salt/brine/interop/oracle"
 	"github.com/brine-salt/brine/modules"
-	"github.com/brine-salt/brine/states/render"
 )
 
 // The differential test: each case calls a function of stock Salt and ours on the same host, with the same configuration,
@@ -56,15 +50,16 @@ var coverExempt = map[string]string{
 	"cmd.run_chroot": "mounts dev, proc and sys into a whole system of its own; tested with a fake mount module instead",
 }
 
-// speed is what dnf says of a download, where errors have its output.
-var speed = regexp.MustCompile(`[0-9.]+ [kMG]?B/s \| +[0-9.]+ [kMG]?B +[0-9:]+`)
-
 // stock is stock Salt's side of the cases, and what both sides have in common.
 type stock struct {
 	*oracle.Process
 	cases  oracle.Cases
 	host   *privatehost.Host // nil where cases leave the host alone
 	newJob func()            // called before our side of each case
+
+	book     *oracle.Book // stock's answers that are kept; nil keeps none
+	recorder *oracle.Recorder
+	names    *strings.Replacer
 }
 
 func startStock(t *testing.T) *stock {
@@ -91,64 +86,16 @@ func (s *stock) call(t *testing.T, c stockCase, pub map[string]any, first bool) 
 	return o
 }
 
-type outcome struct {
-	Value              any
-	ErrorType, Message string
-	Retcode            int
-	Check              string
-	Then               []outcome
-}
-
-type stockCase struct {
-	name, fun, setup, check, differs string
-	args                             []any
-	kwargs, ignore                   map[string]any
-	providers, grains                map[string]any
-	pub, typeOnly                    bool
-	want                             any
-	hasWant                          bool
-	wantError                        string
-	then                             []stockCase
-}
-
-func loadCases(t *testing.T, pattern, dir string) []stockCase {
-	t.Helper()
-	var cases []stockCase
-	oracle.Load(t, pattern, dir, func(name string, m map[string]any) { cases = append(cases, oneCase(t, name, m)) })
-	oracle.ForeignLast(cases, func(c stockCase) bool { return c.providers != nil || c.grains != nil })
-	return cases
-}
-
-func oneCase(t *testing.T, where string, m map[string]any) stockCase {
-	t.Helper()
-	text := func(key string) string { s, _ := m[key].(string); return s }
-	c := stockCase{fun: text("fun"), setup: text("setup"), check: text("check"), differs: text("differs"), wantError: text("error")}
-	c.args, _ = m["args"].([]any)
-	c.kwargs, _ = m["kwargs"].(map[string]any)
-	c.ignore, _ = m["ignore"].(map[string]any)
-	c.providers, _ = m["providers"].(map[string]any)
-	c.grains, _ = m["grains"].(map[string]any)
-	c.pub, _ = m["pub"].(bool)
-	c.typeOnly, _ = m["type"].(bool)
-	c.want, c.hasWant = m["want"]
-	if then, ok := m["then"].([]any); ok {
-		for i, x := range then {
-			c.then = append(c.then, oneCase(t, fmt.Sprintf("%s.%d", where, i), x.(map[string]any)))
-		}
-	}
-	c.name = fmt.Sprintf("%s/%s", where, c.fun)
-	oracle.Keys(t, c.name, m, "fun", "args", "kwargs", "setup", "check", "ignore", "differs", "pub", "type", "want", "error", "then", "providers", "grains")
-	return c
-}
-
 func TestStock(t *testing.T) {
 	match := oracle.Chosen()
 	covered := map[string]bool{}
 	const plain = "testdata/stock/*.yaml"
 	load := func(pattern, dir string) (chosen []stockCase) {
-		cases := loadCases(t, pattern, dir)
+		var cases []stockCase
 		if pattern == plain {
-			cases = append(cases, randomCases(dir)...)
+			cases = plainCases(t, dir)
+		} else {
+			cases = loadCases(t, pattern, dir)
 		}
 		for _, c := range cases {
 			covered[c.fun] = true
@@ -175,7 +122,17 @@ func TestStock(t *testing.T) {
 		if len(load(pattern, "")) > 0 {
 			s := startStock(t)
 			e = s.env(t)
+			if pattern == plain {
+				s.KeepMinion(t, answers+"/minion.json")
+				s.book = oracle.OpenBook(t, answers)
+				for _, c := range plainCases(t, filepath.Join(s.Scratch, "work")) {
+					s.book.Know(c.file, c.key)
+				}
+			}
 			s.runCases(t, r, e, func(dir string) []stockCase { return load(pattern, dir) })
+			if s.book != nil {
+				s.book.Save(t)
+			}
 		}
 		t.Setenv("BRINE_OLD_SSL", "1") // for the next process
 	}
@@ -218,104 +175,53 @@ func (s *stock) runCases(t *testing.T, r *modules.Registry, e *modules.Env, case
 // env is our side of the same minion.
 func (s *stock) env(t *testing.T) *modules.Env {
 	t.Helper()
-	e := &modules.Env{
-		ID:     s.Opts["id"].(string),
-		Opts:   func() map[string]any { return s.Opts },
-		Grains: func() map[string]any { return s.Grains },
-		Pillar: func() map[string]any { return s.Pillar },
-		Runner: &runcmd.Runner{},
-
-		Templates: render.Render,
-	}
-	s.parts(t, e)
+	s.names = s.Names()
+	s.recorder = &oracle.Recorder{Real: &runcmd.Runner{}, Dir: filepath.Join(s.Scratch, "work"), Names: s.names}
+	e, newJob := ourMinion(s.Scratch, oracle.Minion{Opts: s.Opts, Grains: s.Grains, Pillar: s.Pillar}, s.recorder)
+	s.newJob = newJob
 	return e
 }
 
 func (s *stock) compare(t *testing.T, r *modules.Registry, e *modules.Env, c stockCase, dir string) {
-	pub := map[string]any(nil)
-	if c.pub {
-		pub = map[string]any{"fun": c.fun, "jid": "20250102030405678901", "tgt": "salt-call"}
-	}
 	s.fresh(t, dir, c.setup)
-	theirs := s.call(t, c, pub, true)
+	theirs := s.call(t, c, c.job(), true)
 	for _, then := range c.then {
 		then.providers, then.grains = c.providers, c.grains
-		next := s.call(t, then, pub, false)
+		next := s.call(t, then, c.job(), false)
 		theirs.Then = append(theirs.Then, next)
 	}
 	theirs.Check = oracle.Shell(t, dir, c.check)
 	s.fresh(t, dir, c.setup)
 	s.newJob()
-	job := &modules.Context{}
-	e = c.pose(e)
-	ours := call(r, e, c, pub, job)
-	for _, then := range c.then {
-		ours.Then = append(ours.Then, call(r, e, then, pub, job))
-	}
-	ours.Check = oracle.Shell(t, dir, c.check)
+	ours := ourAnswer(t, r, e, c, dir)
 	c.without(&theirs)
 	c.without(&ours)
 	if c.typeOnly && theirs.ErrorType == "" {
 		theirs.Value, ours.Value = kind(theirs.Value), kind(ours.Value)
 	}
-	diff := cmp.Diff(theirs, ours)
-	switch {
-	case theirs.ErrorType == "KeyError" && theirs.Message == "'"+c.fun+"'" && c.differs == "":
+	if theirs.ErrorType == "KeyError" && theirs.Message == "'"+c.fun+"'" && c.differs == "" {
 		t.Errorf("stock Salt has no function %s here", c.fun)
-	case c.differs == "" && diff != "":
-		t.Errorf("stock (-) and ours (+):\n%s", diff)
-		if strings.HasPrefix(c.name, "random/") {
-			t.Logf("after %s\n%s", c.setup, c.calls())
-		}
-	case c.differs != "" && diff == "":
-		t.Errorf("no difference, though the case says: %s", c.differs)
-	case c.hasWant && !cmp.Equal(c.want, ours.Value):
-		t.Errorf("ours: %s", cmp.Diff(c.want, ours.Value))
-	case c.wantError != "" && ours.Message != c.wantError:
-		t.Errorf("our error is %q", ours.Message)
+		return
 	}
+	c.judge(t, theirs, ours)
+	if strings.HasPrefix(c.name, "random/") && t.Failed() {
+		t.Logf("after %s\n%s", c.setup, c.calls())
+	}
+	s.keep(t, c, theirs)
 }
 
-// without takes away what the case, and each of its further calls, says cannot be equal.
-func (c stockCase) without(o *outcome) {
-	for path := range c.ignore {
-		o.Value = oracle.Without(o.Value, strings.Split(path, ":"))
+// keep keeps stock's answer beside the case, or compares it with the one that is kept.
+func (s *stock) keep(t *testing.T, c stockCase, theirs outcome) {
+	t.Helper()
+	if s.book == nil {
+		return
 	}
-	for i, then := range c.then {
-		then.without(&o.Then[i])
+	programs, whole := s.recorder.Take()
+	answer := oracle.Pack(theirs.asMap(), s.names)
+	if c.servers || !whole {
+		answer = nil
 	}
-}
-
-// pose is our side of the minion with the providers and grains of the case.
-func (c stockCase) pose(e *modules.Env) *modules.Env {
-	if c.providers == nil && c.grains == nil {
-		return e
-	}
-	over := func(m map[string]any, more map[string]any) map[string]any {
-		m = maps.Clone(m)
-		maps.Copy(m, more)
-		return m
-	}
-	had, _ := e.Opt("providers").(map[string]any)
-	opts, grains := over(e.Config(), map[string]any{"providers": over(had, c.providers)}), over(e.GrainData(), c.grains)
-	posed := *e
-	posed.Opts, posed.Grains = func() map[string]any { return opts }, func() map[string]any { return grains }
-	return &posed
-}
-
-func kind(v any) string { return modules.TypeName(v) }
-
-func call(r *modules.Registry, e *modules.Env, c stockCase, pub map[string]any, job *modules.Context) outcome {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	res := r.Run(ctx, e, modules.Request{Fun: c.fun, Args: c.args, Kwargs: c.kwargs, Pub: pub, Context: job})
-	o := outcome{Value: oracle.Plain(res.Return), Retcode: job.Retcode()}
-	if res.Err != nil {
-		o.Value, o.Retcode = nil, 0
-		o.ErrorType, o.Message = oracle.Exception(res.Err)
-		o.Message = speed.ReplaceAllString(o.Message, "a download")
-	}
-	return o
+	s.book.Keep(t, c.file, oracle.Kept{Key: c.key, Case: c.fun, Stock: answer, Programs: programs})
 }
 
 func (s *stock) fresh(t *testing.T, dir, setup string) {

@@ -1,14 +1,6 @@
-//go:build interop
-
 package modules_test
 
 import (
-	"path/filepath"
-	"testing"
-
-	"github.com/brine-salt/brine/interop/oracle"
-	"github.com/brine-salt/brine/minion/fileclient"
-	"github.com/brine-salt/brine/minion/fileclient/web"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/beacons"
 	"github.com/brine-salt/brine/modules/cpmod"
@@ -34,12 +26,4 @@ import (
 // agentModules are the modules that ask the minion and its master rather than the host.
 func agentModules() []*modules.Module {
 	return []*modules.Module{beacons.Module, minionmod.Module, publish.Module, ret.Module, schedule.Module, sdb.Module, cpmod.Module, data.Module, defaults.Module, environ.Module, event.Module, hashutil.Module, jinja.Module, matchmod.Module, minemod.Module, random.Module, saltutil.Module, slsutil.Module, status.Module}
-}
-
-// agentParts gives our side a file client on the same roots and the same cache as stock's.
-func (s *stock) agentParts(t *testing.T, e *modules.Env) {
-	t.Helper()
-	d := oracle.NewDaemon(e, s.Scratch)
-	e.Agent, s.newJob = d, d.Reset
-	e.Files = fileclient.New(fileclient.Options{Roots: oracle.Roots(s.Opts), CacheDir: filepath.Join(s.Scratch, "cache"), HashType: s.Opts["hash_type"].(string), Fetch: web.New(web.Options{})})
 }

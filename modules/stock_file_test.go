@@ -1,5 +1,3 @@
-//go:build interop
-
 package modules_test
 
 import (

@@ -1,10 +1,7 @@
-//go:build interop
-
 package modules_test
 
 import (
 	"slices"
-	"testing"
 
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/cmdmod"
@@ -20,10 +17,4 @@ import (
 func stockModules() []*modules.Module {
 	list := slices.Concat(agentModules(), systemModules(), pkgModules(), fileModules(), serverModules())
 	return append(list, cmdmod.Module, configmod.Module, grainsmod.Module, logmod.Module, pillarmod.Module, sysmod.Module, test.Module)
-}
-
-// parts gives our side the parts of a minion that need other packages.
-func (s *stock) parts(t *testing.T, e *modules.Env) {
-	t.Helper()
-	s.agentParts(t, e)
 }

@@ -5,7 +5,6 @@ package states_test
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -147,18 +146,6 @@ func (s *stock) plant(t *testing.T, tr tree) {
 	for path, text := range tr.files {
 		oracle.Write(t, filepath.Join(root, path), strings.ReplaceAll(text, "@DIR@", s.Scratch))
 	}
-}
-
-// grainsFile is where functions of either side keep grains that they set.
-func (s *stock) grainsFile() string { return filepath.Join(s.Scratch, "conf", "grains") }
-
-func (s *stock) ownGrains(t *testing.T) []byte {
-	t.Helper()
-	b, err := os.ReadFile(s.grainsFile())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	return b
 }
 
 func TestStockTrees(t *testing.T) {

@@ -32,6 +32,8 @@ type Process struct {
 
 	in  io.WriteCloser
 	out *bufio.Reader
+
+	programs, venv string // directories of programs that stand in for others, and of stock itself
 }
 
 // Configure writes the configuration of a minion below its scratch directory, for which @SCRATCH@ stands in the text.
@@ -68,7 +70,8 @@ func Start(t testing.TB, script, scratch string) *Process {
 			t.Logf("stock Salt's log ends with:\n%s", text[max(0, len(text)-3000):])
 		}
 	})
-	p := &Process{Scratch: scratch, PID: cmd.Process.Pid, in: in, out: bufio.NewReaderSize(out, 1<<20)}
+	p := &Process{Scratch: scratch, PID: cmd.Process.Pid, in: in, out: bufio.NewReaderSize(out, 1<<20),
+		programs: ownPrograms(t), venv: filepath.Dir(filepath.Dir(python))}
 	var hello struct{ Opts, Grains, Pillar map[string]any }
 	p.read(t, &hello)
 	p.Opts, p.Grains, p.Pillar = unwrapMap(hello.Opts), unwrapMap(hello.Grains), unwrapMap(hello.Pillar)

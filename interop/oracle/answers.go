@@ -1,0 +1,399 @@
+package oracle
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/brine-salt/brine/internal/yaml"
+)
+
+var (
+	update  = flag.Bool("update", false, "keep stock's answers beside the cases, instead of comparing with those that are kept")
+	suspect = flag.String("suspect", "", "note in the kept answers that cases which fail now need this of a machine: host or root")
+)
+
+// Update tells whether this run keeps stock's answers.
+func Update() bool { return *update }
+
+// What a case may need to be replayed, beside what is kept.
+const (
+	// NeedsHost is a machine like the one where the answer was given: its programs, devices or servers.
+	NeedsHost = "host"
+	// NeedsRoot is the superuser.
+	NeedsRoot = "root"
+)
+
+// Kept is what stock answered to a case, with what the programs that ours ran said then: enough to compare ours
+// again without stock and without these programs.
+type Kept struct {
+	// Key is made of everything that the case says, so that the answer to another case is never taken for this one's.
+	Key string `json:"key"`
+	// Case says what is called, for who reads the file.
+	Case string `json:"case"`
+	// Needs is NeedsHost, which answers are not kept for since another machine gives others; NeedsRoot; or "".
+	Needs string `json:"needs,omitempty"`
+	// Stock is the answer, see [Pack].
+	Stock any `json:"stock,omitempty"`
+	// Programs are what ours ran, in this order.
+	Programs []Program `json:"programs,omitempty"`
+}
+
+// Book is the kept answers of all files of cases in one directory. A line of its files is one answer.
+type Book struct {
+	dir     string
+	answers map[string]map[string]Kept // by file and key
+	order   map[string][]string        // keys of the cases that there are, by file
+}
+
+// OpenBook reads the answers in a directory; there may be none yet.
+func OpenBook(t testing.TB, dir string) *Book {
+	t.Helper()
+	b := &Book{dir: dir, answers: map[string]map[string]Kept{}, order: map[string][]string{}}
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byKey := map[string]Kept{}
+		for i, line := range bytes.Split(text, []byte("\n")) {
+			if len(line) == 0 {
+				continue
+			}
+			d := json.NewDecoder(bytes.NewReader(line))
+			d.UseNumber()
+			var k Kept
+			if err := d.Decode(&k); err != nil {
+				t.Fatalf("%s:%d: %v", f, i+1, err)
+			}
+			byKey[k.Key] = k
+		}
+		b.answers[strings.TrimSuffix(filepath.Base(f), ".jsonl")] = byKey
+	}
+	return b
+}
+
+// Key is the key of a case, of which text says everything.
+func Key(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:6])
+}
+
+// Know tells the book which cases there are; what it has beyond these is dropped when it is saved.
+func (b *Book) Know(file, key string) { b.order[file] = append(b.order[file], key) }
+
+// Find gives the answer to a case.
+func (b *Book) Find(file, key string) (Kept, bool) {
+	k, ok := b.answers[file][key]
+	return k, ok
+}
+
+// Put keeps an answer, and what is known of its needs.
+func (b *Book) Put(file string, k Kept) {
+	if b.answers[file] == nil {
+		b.answers[file] = map[string]Kept{}
+	}
+	b.answers[file][k.Key] = k
+}
+
+// Suspect notes what the case needs, if this run looks for that.
+func (b *Book) Suspect(file string, k Kept) bool {
+	if *suspect == "" {
+		return false
+	}
+	if k.Needs = *suspect; k.Needs == NeedsHost {
+		k.Stock, k.Programs = nil, nil
+	}
+	b.Put(file, k)
+	return true
+}
+
+// Save writes the answers if this run changes them.
+func (b *Book) Save(t testing.TB) {
+	t.Helper()
+	if !*update && *suspect == "" {
+		return
+	}
+	err := os.MkdirAll(b.dir, 0o755)
+	for file, keys := range b.order {
+		var text bytes.Buffer
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false)
+		for _, key := range keys {
+			if k, ok := b.answers[file][key]; ok {
+				err = errors.Join(err, e.Encode(k))
+			}
+		}
+		err = errors.Join(err, os.WriteFile(filepath.Join(b.dir, file+".jsonl"), text.Bytes(), 0o644))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Pack makes of a value what JSON can say, with names in place of directories of this run; [Unpack] gives it back.
+// Bytes are {"bytes!": hex}, dictionaries with other keys than text {"map!": pairs}, what is no finite number
+// {"float!": text}; a number with a point or an exponent is a float.
+func Pack(v any, names *strings.Replacer) any {
+	switch v := v.(type) {
+	case string:
+		return names.Replace(v)
+	case []byte:
+		return map[string]any{"bytes!": hex.EncodeToString([]byte(names.Replace(string(v))))}
+	case int:
+		return json.Number(strconv.Itoa(v))
+	case int64:
+		return json.Number(strconv.FormatInt(v, 10))
+	case float64:
+		text := strconv.FormatFloat(v, 'g', -1, 64)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return map[string]any{"float!": text}
+		}
+		if !strings.ContainsAny(text, ".e") {
+			text += ".0"
+		}
+		return json.Number(text)
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = Pack(v[i], names)
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k := range v {
+			m[names.Replace(k)] = Pack(v[k], names)
+		}
+		return m
+	case map[any]any:
+		pairs := make([]any, 0, len(v))
+		for k := range v {
+			pairs = append(pairs, []any{Pack(k, names), Pack(v[k], names)})
+		}
+		slices.SortFunc(pairs, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		return map[string]any{"map!": pairs}
+	}
+	return v
+}
+
+// Unpack undoes Pack, with other directories for the names.
+func Unpack(v any, names *strings.Replacer) any {
+	switch v := v.(type) {
+	case string:
+		return names.Replace(v)
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		f, _ := v.Float64()
+		return f
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = Unpack(v[i], names)
+		}
+		return list
+	case map[string]any:
+		if text, ok := v["bytes!"].(string); ok {
+			b, _ := hex.DecodeString(text)
+			return []byte(names.Replace(string(b)))
+		}
+		if text, ok := v["float!"].(string); ok {
+			f, _ := strconv.ParseFloat(text, 64)
+			return f
+		}
+		if pairs, ok := v["map!"].([]any); ok {
+			m := make(map[any]any, len(pairs))
+			for _, p := range pairs {
+				pair := p.([]any)
+				m[Unpack(pair[0], names)] = Unpack(pair[1], names)
+			}
+			return m
+		}
+		m := make(map[string]any, len(v))
+		for k := range v {
+			m[names.Replace(k)] = Unpack(v[k], names)
+		}
+		return m
+	}
+	return v
+}
+
+// stableGrains are those of a minion's grains that are kept: what the machine of the tests is like, not which it is.
+var stableGrains = []string{
+	"cpuarch", "groupname", "gid", "id", "init", "kernel", "locale_info", "lsb_distrib_codename", "lsb_distrib_id", "lsb_distrib_release",
+	"os", "os_family", "osarch", "oscodename", "osfinger", "osfullname", "osmajorrelease", "osrelease", "osrelease_info", "ps",
+	"pythonversion", "saltversion", "saltversioninfo", "shell", "systemd", "uid", "username",
+}
+
+// Minion is what our side knows of the minion that gave the answers.
+type Minion struct{ Opts, Grains, Pillar map[string]any }
+
+// KeepMinion writes, if this run keeps answers, what a minion without stock needs to know: its options, the grains that
+// do not tell which machine it is and those of its file conf/grains, and its pillar.
+func (p *Process) KeepMinion(t testing.TB, file string) {
+	t.Helper()
+	if !*update {
+		return
+	}
+	own := map[string]any{}
+	if text, err := os.ReadFile(filepath.Join(p.Scratch, "conf", "grains")); err == nil {
+		v, err := yaml.Parse(text, "grains")
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, _ = v.(map[string]any)
+	}
+	grains := map[string]any{}
+	for _, k := range stableGrains {
+		if v, ok := p.Grains[k]; ok {
+			grains[k] = v
+		}
+	}
+	for k, v := range own {
+		grains[k] = v
+	}
+	opts := make(map[string]any, len(p.Opts))
+	for k, v := range p.Opts {
+		if k != "grains" && k != "pillar" {
+			opts[k] = v
+		}
+	}
+	names := p.Names()
+	text, err := json.MarshalIndent(map[string]any{"opts": Pack(opts, names), "grains": Pack(grains, names), "pillar": Pack(p.Pillar, names)}, "", " ")
+	if err == nil {
+		err = errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, append(text, '\n'), 0o644))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// LoadMinion reads what KeepMinion wrote, for a minion with another scratch directory.
+func LoadMinion(t testing.TB, file, scratch string) Minion {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("no answers are kept: %v", err)
+	}
+	var m map[string]any
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		err = d.Decode(&m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = Unpack(m, ReplayNames(t, scratch)).(map[string]any)
+	part := func(name string) map[string]any { v, _ := m[name].(map[string]any); return v }
+	return Minion{Opts: part("opts"), Grains: part("grains"), Pillar: part("pillar")}
+}
+
+// Keep keeps an answer if this run updates them, else it says whether the kept one is still what stock answers.
+func (b *Book) Keep(t testing.TB, file string, k Kept) {
+	t.Helper()
+	if k.Stock == nil {
+		k.Needs, k.Programs = NeedsHost, nil
+	}
+	old, known := b.Find(file, k.Key)
+	switch {
+	case *update:
+		b.Put(file, k)
+	case !known:
+		t.Errorf("no answer is kept: run `make answers`")
+	case old.Needs != NeedsHost && !sameJSON(old.Stock, k.Stock):
+		t.Errorf("stock's answer is no longer the one that is kept: run `make answers`. Now it is\n%v\nand was\n%v", k.Stock, old.Stock)
+	}
+}
+
+func sameJSON(a, b any) bool {
+	x, err1 := json.Marshal(a)
+	y, err2 := json.Marshal(b)
+	return err1 == nil && err2 == nil && bytes.Equal(x, y)
+}
+
+// Programs gives a PATH where these programs are found before others, so that they are not missed; they are never run.
+func Programs(t testing.TB, programs []Program) string {
+	t.Helper()
+	const basic = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	if len(programs) == 0 {
+		return ownPrograms(t) + ":" + basic
+	}
+	dir := t.TempDir()
+	for _, p := range programs {
+		if p.Missing || filepath.IsAbs(p.Args[0]) {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(p.Args[0])), []byte("#!/bin/false\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ownPrograms(t) + ":" + dir + ":" + basic
+}
+
+// ownPrograms is the directory of the programs that stand in for others.
+func ownPrograms(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join(here, programs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Names puts names in place of the directories of this process and of this machine.
+func (p *Process) Names() *strings.Replacer {
+	return strings.NewReplacer(p.Scratch, "@SCRATCH@", p.programs, "@PROGRAMS@", p.venv, "@VENV@")
+}
+
+// ReplayNames puts the directories of a replay in place of names.
+func ReplayNames(t testing.TB, scratch string) *strings.Replacer {
+	t.Helper()
+	return strings.NewReplacer("@SCRATCH@", scratch, "@PROGRAMS@", ownPrograms(t))
+}
+
+// Tally counts cases of a replay.
+type Tally struct{ replayed, host, root int }
+
+// Count tells whether a case can be replayed here. That no answer is kept of it is an error.
+func (n *Tally) Count(t testing.TB, name string, k Kept, known bool) bool {
+	t.Helper()
+	switch {
+	case !known:
+		t.Errorf("%s: no answer is kept: run `make answers`", name)
+		return false
+	case k.Needs == NeedsHost:
+		n.host++
+		return false
+	case k.Needs == NeedsRoot && os.Geteuid() != 0:
+		n.root++
+		return false
+	}
+	n.replayed++
+	return true
+}
+
+// Report says how many cases were replayed, and what the others lack.
+func (n *Tally) Report(t testing.TB) {
+	t.Logf("%d cases replayed, %d need the host of the answers (make interop), %d need root", n.replayed, n.host, n.root)
+	if n.replayed == 0 {
+		t.Error("no case was replayed")
+	}
+}
