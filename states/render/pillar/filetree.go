@@ -46,6 +46,9 @@ func (c *compilation) fileTreePillar(_ context.Context, r ExtRequest) (any, erro
 	// The lists of this pillar are used in place of the options of the same name.
 	opts := maps.Clone(c.opts)
 	opts["renderer_blacklist"], opts["renderer_whitelist"] = args["renderer_blacklist"], args["renderer_whitelist"]
+	if id, ok := c.o.Opts["id"]; ok { // of the master, as stock shows it to external pillars
+		opts["id"] = id
+	}
 	env := *c.call.Env
 	env.Opts = func() map[string]any { return opts }
 	t.call = c.o.Registry.NewCall(&env, "pillar.items", "", nil)
