@@ -10,6 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules/deb_apache"
 	"github.com/brine-salt/brine/modules/debconfmod"
 	"github.com/brine-salt/brine/modules/debianservice"
+	"github.com/brine-salt/brine/modules/djangomod"
 	"github.com/brine-salt/brine/modules/dpkglowpkg"
 	"github.com/brine-salt/brine/modules/gem"
 	"github.com/brine-salt/brine/modules/gentooservice"
@@ -31,6 +32,6 @@ import (
 // pkgModules are the modules of packages, services and applications.
 func pkgModules() []*modules.Module {
 	return []*modules.Module{
-		alternatives.Module, ansiblegate.Module, apkpkg.Module, aptpkg.Module, chef.Module, deb_apache.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, gem.Module, git.Module, npm.Module, pacmanpkg.Module, supervisord.Module, pip.Module, pkgresource.Module, puppet.Module, rabbitmq.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module, zypperpkg.Module,
+		alternatives.Module, ansiblegate.Module, apkpkg.Module, aptpkg.Module, chef.Module, deb_apache.Module, debconfmod.Module, debianservice.Module, djangomod.Module, dpkglowpkg.Module, gentooservice.Module, gem.Module, git.Module, npm.Module, pacmanpkg.Module, supervisord.Module, pip.Module, pkgresource.Module, puppet.Module, rabbitmq.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module, zypperpkg.Module,
 	}
 }
