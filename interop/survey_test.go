@@ -15,7 +15,7 @@ func TestSurvey(t *testing.T) {
 	t.Parallel()
 	m := startStockMaster(t, "3007", "zeromq", "auto_accept: True\ntimeout: 10\n")
 	for id, text := range map[string]string{"web1": "a\nb\nc\nd\n", "web2": "a\nb\nc\nd\n", "db1": "a\nB\nc\nd\ne\n"} {
-		start(t, ours("salt-minion"), "-c", m.minion(t, id, fmt.Sprintf("lines: %s\ntext: %q\n", id[:2], text)))
+		start(t, ours("salt-minion"), "-c", m.minion(t, id, fmt.Sprintf("lines: %s\ntext: %q\nmap: {z: 1, %s: {y: 2, b: 3}}\n", id[:2], text, id[:2])))
 		m.bus.wait(0, "salt/minion/"+id+"/start")
 	}
 	for _, args := range [][]string{
@@ -25,6 +25,7 @@ func TestSurvey(t *testing.T) {
 		{"survey.diff", "*", "config.get", "lines"}, {"survey.diff", "*", "test.ping"}, {"survey.diff", "nobody", "test.ping"},
 		{"survey.diff", "*", "config.get", "text"}, {"survey.diff", "survey_sort=up", "*", "config.get", "text"},
 		{"survey.diff", "*", "cp.get_file_str", "salt://hello.txt"},
+		{"survey.hash", "*", "config.get", "map"}, {"survey.diff", "*", "config.get", "map"},
 		{"test.stdout_print"},
 	} {
 		run := func(program string) (string, int) {
