@@ -166,7 +166,7 @@ func TestOwnCodeUnderStockMaster(t *testing.T) {
 		}
 	}
 	hit := m.run(query{"tgt": "shop_kind:grocery", "tgt_type": "grain", "fun": "test.echo", "arg": []any{"hit"}, "timeout": 5})
-	if diff := cmp.Diff(map[string]full{"theirs": {"hit", int64(0)}, "mine": {"hit", int64(0)}}, hit); diff != "" {
+	if diff := cmp.Diff(map[string]full{"theirs": {"hit", float64(0)}, "mine": {"hit", float64(0)}}, hit); diff != "" {
 		t.Errorf("a target by the site's grain: %s", diff)
 	}
 

@@ -346,6 +346,7 @@ log_rotate_backup_count
 log_rotate_max_bytes
 logstash_udp_handler
 logstash_zmq_handler
+long
 loop_interval
 maintenance_interval
 maintenance_niceness
