@@ -1,7 +1,7 @@
 #!/bin/sh
-# Replays stock's answers on a machine that has little in common with the one where they were given: another name, an empty /etc, no
-# network, no programs but the basic ones, first as root and then as nobody. Cases that fail there need that host, or root; their
-# answers are marked so. Called as root by `make answers`, with the directories of the tests.
+# Replays stock's answers on a machine that has little in common with the one where they were given: another name and processor,
+# an empty /etc, no network, no programs but the basic ones, first as root and then as nobody. Cases that fail there need that
+# host, or root; their answers are marked so. Called as root by `make answers`, with the directories of the tests.
 set -eu
 
 if [ "${1-}" = inside ]; then
@@ -15,6 +15,10 @@ if [ "${1-}" = inside ]; then
 	mount --rbind /usr/lib "$root/usr/lib"
 	mount --rbind /dev "$root/dev"
 	mount -t proc proc "$root/proc"
+	for file in cpuinfo meminfo version uptime loadavg; do
+		echo "unknown : 0" >"$root/tmp/$file"
+		mount --bind "$root/tmp/$file" "$root/proc/$file"
+	done
 	for dir in bin sbin; do
 		ln -s usr/bin "$root/$dir"
 	done
@@ -40,7 +44,7 @@ if [ "${1-}" = inside ]; then
 	for dir in "$@"; do
 		for who in "host 0" "root 65534"; do
 			# Failures are what is looked for here.
-			PATH=/usr/bin TMPDIR=/tmp HOME=/root chroot --userspec="${who#* }:${who#* }" "$root" \
+			chroot --userspec="${who#* }:${who#* }" "$root" setarch --uname-2.6 env -i PATH=/usr/bin TMPDIR=/tmp HOME=/root USER=root \
 				sh -c "cd /src/$dir && ./replay.test -test.run '^TestReplay\$' -suspect ${who% *} 2>&1" | tail -n 3
 			cp "$root/src/$dir/testdata/stock/answers/"*.jsonl "$dir/testdata/stock/answers/"
 		done

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -39,6 +40,9 @@ type File struct {
 
 // maxKept bounds what is kept of one program: a case with more is not replayed.
 const maxKept = 16 << 10
+
+// tempName is how Salt names temporary files, which is another name each time.
+var tempName = regexp.MustCompile(`__salt\.tmp\.\w+`)
 
 // text is bytes as JSON can say them.
 func text(b []byte) string {
@@ -108,7 +112,7 @@ func (r *Recorder) Run(ctx context.Context, c modules.Command) (modules.CommandR
 	p := Program{Args: make([]string, len(c.Args)), Stdin: r.Names.Replace(text(in)), Exit: res.ExitCode,
 		Stdout: r.Names.Replace(text(out.Bytes())), Stderr: r.Names.Replace(text(errOut.Bytes()))}
 	for i, a := range c.Args {
-		p.Args[i] = r.Names.Replace(a)
+		p.Args[i] = tempName.ReplaceAllString(r.Names.Replace(a), "__salt.tmp")
 	}
 	var missing *modules.MissingCommandError
 	p.Missing = errors.As(err, &missing)
@@ -185,7 +189,9 @@ func (r *Replayer) take(args []string, in []byte) (Program, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i := slices.IndexFunc(r.programs, func(p Program) bool {
-		same := slices.EqualFunc(p.Args, args, func(kept, now string) bool { return r.Names.Replace(kept) == now })
+		same := slices.EqualFunc(p.Args, args, func(kept, now string) bool {
+			return tempName.ReplaceAllString(r.Names.Replace(kept), "__salt.tmp") == tempName.ReplaceAllString(now, "__salt.tmp")
+		})
 		return same && bytes.Equal(untext(r.Names.Replace(p.Stdin)), in)
 	})
 	if i < 0 {
