@@ -200,30 +200,6 @@ func (c stockCase) judge(t *testing.T, theirs, ours outcome) {
 	}
 }
 
-// asMap is an outcome as it is kept.
-func (o outcome) asMap() map[string]any {
-	m := map[string]any{}
-	if o.ErrorType != "" || o.Message != "" {
-		m["error"], m["message"] = o.ErrorType, o.Message
-	} else {
-		m["value"] = o.Value
-	}
-	if o.Retcode != 0 {
-		m["retcode"] = o.Retcode
-	}
-	if o.Check != "" {
-		m["check"] = o.Check
-	}
-	if len(o.Then) > 0 {
-		list := make([]any, len(o.Then))
-		for i, then := range o.Then {
-			list[i] = then.asMap()
-		}
-		m["then"] = list
-	}
-	return m
-}
-
 // outcomeOf is an outcome that was kept.
 func outcomeOf(m map[string]any) outcome {
 	text := func(key string) string { s, _ := m[key].(string); return s }

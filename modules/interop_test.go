@@ -312,3 +312,46 @@ func replaceShell(v any, shell string) map[string]any {
 	}
 	return m
 }
+
+// asMap is an outcome as it is kept.
+func (o outcome) asMap() map[string]any {
+	m := map[string]any{}
+	if o.ErrorType != "" || o.Message != "" {
+		m["error"], m["message"] = o.ErrorType, o.Message
+	} else {
+		m["value"] = o.Value
+	}
+	if o.Retcode != 0 {
+		m["retcode"] = o.Retcode
+	}
+	if o.Check != "" {
+		m["check"] = o.Check
+	}
+	if len(o.Then) > 0 {
+		list := make([]any, len(o.Then))
+		for i, then := range o.Then {
+			list[i] = then.asMap()
+		}
+		m["then"] = list
+	}
+	return m
+}
+
+// calls are the calls of a case, for a failure.
+func (c stockCase) calls() string {
+	text := fmt.Sprintln(c.fun, c.args, c.kwargs)
+	for _, then := range c.then {
+		text += then.calls()
+	}
+	return text
+}
+
+// fill puts the servers that a case asks for into it.
+func (c *stockCase) fill(v *testserver.Servers) {
+	c.setup, c.check = v.Text(c.setup), v.Text(c.check)
+	v.Value(c.args)
+	v.Value(c.kwargs)
+	for i := range c.then {
+		c.then[i].fill(v)
+	}
+}

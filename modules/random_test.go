@@ -250,12 +250,3 @@ func randomCases(dir string) (cases []stockCase) {
 	}
 	return cases
 }
-
-// calls are the calls of a case, for a failure.
-func (c stockCase) calls() string {
-	text := fmt.Sprintln(c.fun, c.args, c.kwargs)
-	for _, then := range c.then {
-		text += then.calls()
-	}
-	return text
-}

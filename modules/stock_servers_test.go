@@ -1,7 +1,6 @@
 package modules_test
 
 import (
-	"github.com/brine-salt/brine/internal/testserver"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/etcdmod"
 	"github.com/brine-salt/brine/modules/mysql"
@@ -15,14 +14,4 @@ import (
 // serverModules are the modules of servers.
 func serverModules() []*modules.Module {
 	return []*modules.Module{etcdmod.Module, mysql.Module, postgres.Module, redismod.Module, sqlite3.Module, tls.Module, x509_v2.Module}
-}
-
-// fill puts the servers that a case asks for into it.
-func (c *stockCase) fill(v *testserver.Servers) {
-	c.setup, c.check = v.Text(c.setup), v.Text(c.check)
-	v.Value(c.args)
-	v.Value(c.kwargs)
-	for i := range c.then {
-		c.then[i].fill(v)
-	}
 }

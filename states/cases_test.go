@@ -327,25 +327,6 @@ func (c stateCase) judge(t *testing.T, theirs, ours map[string]answer) {
 	}
 }
 
-// keptAnswers are the answers to all passes as they are kept.
-func keptAnswers(passes map[string]answer) map[string]any {
-	all := map[string]any{}
-	for pass, a := range passes {
-		m := map[string]any{"value": a.Value}
-		if a.Error != "" || a.Message != "" {
-			m = map[string]any{"error": a.Error, "message": a.Message}
-		}
-		if a.Retcode != 0 {
-			m["retcode"] = a.Retcode
-		}
-		if a.Check != "" {
-			m["check"] = a.Check
-		}
-		all[pass] = m
-	}
-	return all
-}
-
 // answersOf are answers that were kept.
 func answersOf(kept map[string]any) map[string]answer {
 	passes := map[string]answer{}

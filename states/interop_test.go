@@ -201,3 +201,22 @@ func TestStockStateFunctions(t *testing.T) {
 		}
 	}
 }
+
+// keptAnswers are the answers to all passes as they are kept.
+func keptAnswers(passes map[string]answer) map[string]any {
+	all := map[string]any{}
+	for pass, a := range passes {
+		m := map[string]any{"value": a.Value}
+		if a.Error != "" || a.Message != "" {
+			m = map[string]any{"error": a.Error, "message": a.Message}
+		}
+		if a.Retcode != 0 {
+			m["retcode"] = a.Retcode
+		}
+		if a.Check != "" {
+			m["check"] = a.Check
+		}
+		all[pass] = m
+	}
+	return all
+}

@@ -44,7 +44,7 @@ if [ "${1-}" = inside ]; then
 	for dir in "$@"; do
 		for who in "host 0" "root 65534"; do
 			# Failures are what is looked for here.
-			chroot --userspec="${who#* }:${who#* }" "$root" setarch --uname-2.6 env -i PATH=/usr/bin TMPDIR=/tmp HOME=/root USER=root \
+			chroot --userspec="${who#* }:${who#* }" "$root" /host/bin/setarch --uname-2.6 env -i PATH=/usr/bin TMPDIR=/tmp HOME=/root USER=root \
 				sh -c "cd /src/$dir && ./replay.test -test.run '^TestReplay\$' -suspect ${who% *} 2>&1" | tail -n 3
 			cp "$root/src/$dir/testdata/stock/answers/"*.jsonl "$dir/testdata/stock/answers/"
 		done
