@@ -3,6 +3,7 @@
 package modules_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
