@@ -14,6 +14,7 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/wol"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
 )
 
@@ -64,6 +65,9 @@ func (f funcs) configModule() *modules.Module {
 // traverse goes down maps, and lists by number or through the maps in them (salt.utils.data.traverse_dict_and_list).
 func traverse(v any, path []string) (any, bool) {
 	for _, key := range path {
+		if m, ok := payload.Map(v); ok {
+			v = m
+		}
 		switch m := v.(type) {
 		case map[string]any:
 			x, ok := m[key]
@@ -79,7 +83,7 @@ func traverse(v any, path []string) (any, bool) {
 			}
 			found := false
 			for _, e := range m {
-				if inner, ok := e.(map[string]any); ok {
+				if inner, ok := payload.Map(e); ok {
 					if x, ok := inner[key]; ok {
 						v, found = x, true
 						break
@@ -241,7 +245,7 @@ func (f funcs) docModule() *modules.Module {
 			}
 			out := map[string]any{}
 			for _, a := range answers {
-				docs, _ := a.Value.(map[string]any)
+				docs, _ := payload.Map(a.Value)
 				maps.Copy(out, docs)
 			}
 			return out, nil
@@ -347,7 +351,7 @@ func (f funcs) wakeMinions(c *modules.Call, wake func(mac string) error) (any, e
 		if !ok {
 			continue
 		}
-		faces, ok := d.Grains["hwaddr_interfaces"].(map[string]any)
+		faces, ok := payload.Map(d.Grains["hwaddr_interfaces"])
 		if !ok {
 			return nil, &modules.PythonError{Type: "KeyError", Msg: "'hwaddr_interfaces'"}
 		}

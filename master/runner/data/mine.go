@@ -5,6 +5,7 @@ import (
 
 	"github.com/brine-salt/brine/master/runner/host"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 func (f funcs) mineModule() *modules.Module {
@@ -61,7 +62,7 @@ func (f funcs) mineGet(_ context.Context, c *modules.Call) (any, error) {
 
 // mineValue takes a value out of the wrapping that carries its access rules (salt.utils.mine.MINE_ITEM_ACL_DATA).
 func mineValue(v any) any {
-	if m, ok := v.(map[string]any); ok {
+	if m, ok := payload.Map(v); ok {
 		if _, wrapped := m["__data__"]; wrapped {
 			if inner, ok := m["__data__"]; ok {
 				return inner

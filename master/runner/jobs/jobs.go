@@ -329,10 +329,10 @@ func parseTime(now time.Time, v any) (time.Time, error) {
 // matches says whether a description suits.
 func (s search) matches(d map[string]any, created time.Time) bool {
 	if want, ok := s.metadata.(map[string]any); ok && len(want) > 0 {
-		have, _ := d["Metadata"].(map[string]any)
+		have, _ := payload.Map(d["Metadata"])
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(want)), func(k string) bool {
 			v, ok := have[k]
-			return ok && pytext.Repr(v) == pytext.Repr(want[k])
+			return ok && pytext.Repr(payload.Plain(v)) == pytext.Repr(payload.Plain(want[k]))
 		}) {
 			return false
 		}
@@ -465,7 +465,7 @@ func (f funcs) activeJobs(ctx context.Context, c *modules.Call) (any, error) {
 		}
 		running, _ := answers[id].Value.([]any)
 		for _, v := range running {
-			job, ok := v.(map[string]any)
+			job, ok := payload.Map(v)
 			if !ok {
 				continue
 			}
