@@ -26,9 +26,6 @@ var (
 	suspect = flag.String("suspect", "", "note in the kept answers that cases which fail now need this of a machine: host or root")
 )
 
-// Update tells whether this run keeps stock's answers.
-func Update() bool { return *update }
-
 // What a case may need to be replayed, beside what is kept.
 const (
 	// NeedsHost is a machine like the one where the answer was given: its programs, devices or servers.
@@ -44,7 +41,7 @@ type Kept struct {
 	Key string `json:"key"`
 	// Case says what is called, for who reads the file.
 	Case string `json:"case"`
-	// Needs is NeedsHost, which answers are not kept for since another machine gives others; NeedsRoot; or "".
+	// Needs is NeedsHost, NeedsRoot or "". No answer is kept with NeedsHost, since another machine gives another one.
 	Needs string `json:"needs,omitempty"`
 	// Stock is the answer, see [Pack].
 	Stock any `json:"stock,omitempty"`
@@ -113,16 +110,15 @@ func (b *Book) Put(file string, k Kept) {
 	b.answers[file][k.Key] = k
 }
 
-// Suspect notes what the case needs, if this run looks for that.
-func (b *Book) Suspect(file string, k Kept) bool {
+// Suspect notes what a case that failed needs, if this run looks for that.
+func (b *Book) Suspect(file string, k Kept) {
 	if *suspect == "" {
-		return false
+		return
 	}
 	if k.Needs = *suspect; k.Needs == NeedsHost {
 		k.Stock, k.Programs = nil, nil
 	}
 	b.Put(file, k)
-	return true
 }
 
 // Save writes the answers if this run changes them.
@@ -316,7 +312,7 @@ func LoadMinion(t testing.TB, file, scratch string) Minion {
 	return Minion{Opts: part("opts"), Grains: part("grains"), Pillar: part("pillar")}
 }
 
-// Keep keeps an answer if this run updates them, else it says whether the kept one is still what stock answers.
+// Keep stores an answer if this run updates the book. Otherwise the test fails if the stored answer is not what stock says now.
 func (b *Book) Keep(t testing.TB, file string, k Kept) {
 	t.Helper()
 	if k.Stock == nil || tellsEnvironment(k) {
@@ -333,7 +329,7 @@ func (b *Book) Keep(t testing.TB, file string, k Kept) {
 	}
 }
 
-// tellsEnvironment tells whether an answer has variables of this process's environment, which are nobody else's business.
+// tellsEnvironment reports whether an answer contains variables of this process's environment, which must not be published.
 func tellsEnvironment(k Kept) bool {
 	text, err := json.Marshal(k)
 	if err != nil {
@@ -348,7 +344,8 @@ func tellsEnvironment(k Kept) bool {
 func sameJSON(a, b any) bool {
 	x, err1 := json.Marshal(a)
 	y, err2 := json.Marshal(b)
-	return err1 == nil && err2 == nil && bytes.Equal(x, y)
+	plain := func(b []byte) []byte { return tempName.ReplaceAll(b, []byte("__salt.tmp")) }
+	return err1 == nil && err2 == nil && bytes.Equal(plain(x), plain(y))
 }
 
 // Programs gives a PATH where these programs are found before others, so that they are not missed; they are never run.
