@@ -200,7 +200,7 @@ prose:
 
 # Every fuzz target for FUZZTIME each. One that makes fewer than FUZZLEAST executions in it goes on for FUZZMORE, once. A target that has not made them
 # then, or finds something, fails. Interesting inputs are not minimised, which can take a target's whole time.
-# Before 1.27 Go sometimes reports the end of the time as a failure (golang.org/issue/75804): without an input that fails it is none.
+# Before 1.27 Go sometimes reports the end of the time as a failure (golang.org/issue/75804): if no failing input is named, it is not counted.
 FUZZLEAST ?= 10000
 FUZZMORE  ?= 50s
 fuzz-short:

@@ -658,7 +658,7 @@ func TestChaosRepeat(t *testing.T) {
 }
 
 func newStrangersCampaign(t *testing.T, title string) *campaign {
-	// What the disk needs for honest jobs would hide what strangers cost.
+	// In memory: waiting for the disk during honest jobs would hide the cost of strangers.
 	t.Setenv("TMPDIR", "/dev/shm")
 	return newCampaign(t, title, "flood", "connections", "MB", "MB to the sink", "sign-ins", "p99", "control", "ratio", "jobs", "p99", "control", "ratio",
 		"verdict", "processor", "control", "generator", "control", "memory MB", "of", "disk KB", "of")

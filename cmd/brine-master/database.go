@@ -32,8 +32,8 @@ func openDatabase(c *conf.Config) (store.Shared, error) {
 		s, err = sqlite.Open(dsn)
 	default:
 		// It may have a password in it, so it is not shown.
-		return nil, errors.New("shared_database is none of postgres://…, " +
-			"mysql:user:password@tcp(host:port)/name and the path of a file")
+		return nil, errors.New("shared_database must be postgres://…, " +
+			"mysql:user:password@tcp(host:port)/name or the path of a file")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot open shared_database: %w; does the database server run, "+

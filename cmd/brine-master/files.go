@@ -11,7 +11,7 @@ import (
 )
 
 // fileBackends are the sources of files that fileserver_backend names, in its order. The second is the one of git
-// repositories, nil without. changed is called when one of these brought something; nil is nobody.
+// repositories, or nil. changed is called when a repository has new files; it may be nil.
 func fileBackends(c *conf.Config, log *slog.Logger, changed func()) ([]fileserver.Backend,
 	*gitfs.FS, error) {
 	var list []fileserver.Backend

@@ -363,7 +363,7 @@ func (s *saltCmd) shownValue(ret client.Return) any {
 	return ret.Value
 }
 
-// isHidden says whether a lost minion is passed over: by --hide-timeout without --verbose, and if it is a syndic.
+// isHidden reports whether a lost minion is not shown: with --hide-timeout but not --verbose, and if it is a syndic.
 func (s *saltCmd) isHidden(ret client.Return) bool {
 	if isFile(filepath.Join(s.Conf.String("syndic_dir"), ret.ID)) {
 		return true

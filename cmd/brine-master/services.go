@@ -47,10 +47,10 @@ func newServices(p *saltcli.Program) (*services, error) {
 	}
 	rules := maps.Clone(c.Map("external_auth"))
 	for name := range rules {
-		// as in stock, whose modules miss a library or a setting: nobody comes in by it
+		// As in stock when a module lacks a library or a setting: its log-ins fail.
 		if systems[name] == nil {
-			p.Log.Error("external_auth: nobody can log in with this system, which this master "+
-				"does not have", "eauth", name)
+			p.Log.Error("external_auth: log-ins with this system fail, since this master "+
+				"does not have it", "eauth", name)
 			delete(rules, name)
 		}
 	}
@@ -69,8 +69,8 @@ func newServices(p *saltcli.Program) (*services, error) {
 	return s, nil
 }
 
-// tenantFinder reads whose users are (tenants, an option of ours below rest_cherrypy). Without it nobody is of a
-// tenant.
+// tenantFinder returns what finds the tenant of a log-in, from the option tenants below rest_cherrypy. Without
+// that option no user belongs to a tenant.
 func tenantFinder(c *conf.Config) (func(eauth.Token) (string, error), error) {
 	o := &conf.Config{Opts: c.Map("rest_cherrypy")}
 	if _, set := o.Opts["tenants"]; !set {

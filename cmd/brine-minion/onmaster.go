@@ -34,7 +34,7 @@ var _ modules.MasterHost = masterHere{}
 // functionLimit is how long a wheel function may take. Runners take as long as their job may.
 const functionLimit = 5 * time.Minute
 
-// loadConfig reads the master's configuration anew, which may change at any time.
+// loadConfig reads the master's configuration again, since it may have changed.
 func (h masterHere) loadConfig() (*conf.Config, error) {
 	c, err := conf.LoadMasterWith(filepath.Join(filepath.Dir(h.confFile), "master"),
 		conf.Options{TolerateIncludes: true, Getenv: h.env})

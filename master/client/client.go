@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -265,7 +266,7 @@ func (c *Client) readPublished(reply any) (Published, error) {
 		return Published{}, &PublishError{fmt.Sprintf("the master's answer has no load: %.80v",
 			reply)}
 	}
-	p := Published{Minions: textList(load["minions"]), Missing: textList(load["missing"])}
+	p := Published{Minions: fields.Texts(load["minions"]), Missing: fields.Texts(load["missing"])}
 	p.JID, _ = payload.Text(load["jid"])
 	if e, ok := payload.Text(load["error"]); ok && load["minions"] == nil {
 		return Published{}, &PublishError{e}
@@ -295,16 +296,4 @@ func refusalError(e any) error {
 		return ErrAuthorization
 	}
 	return &PublishError{msg}
-}
-
-// textList takes the texts out of a list.
-func textList(v any) []string {
-	list, _ := payload.List(v)
-	out := make([]string, 0, len(list))
-	for _, x := range list {
-		if s, ok := payload.Text(x); ok {
-			out = append(out, s)
-		}
-	}
-	return out
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -81,7 +82,7 @@ func (c *Client) Clones(ctx context.Context) (map[string]any, error) {
 
 func (c *Client) askPresent(ctx context.Context) ([]string, error) {
 	v, err := c.askMinions(ctx, "minions.connected")
-	return textList(v), err
+	return fields.Texts(v), err
 }
 
 // askMinions asks the master for what it knows of minions' connections.

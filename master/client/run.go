@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -305,8 +306,8 @@ func (r *Run) handleEvent(e events.Event) (Return, bool) {
 	}
 	now := time.Now()
 	if ids, ok := e.Data["minions"]; ok {
-		r.expectMinions(textList(ids), now)
-		for _, id := range textList(e.Data["missing"]) {
+		r.expectMinions(fields.Texts(ids), now)
+		for _, id := range fields.Texts(e.Data["missing"]) {
 			r.missing[id] = true
 		}
 		return Return{}, false

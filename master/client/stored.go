@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -45,7 +46,7 @@ func (c *Client) storedReturns(ctx context.Context, jid string, ids []string, cr
 				f(id, data)
 			}
 		}
-		left := textList(m["left"])
+		left := fields.Texts(m["left"])
 		if len(left) > 0 && len(returns) == 0 {
 			return errors.New("the master's answer has no returns")
 		}

@@ -88,7 +88,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestLongLinesFail: a package with a line over a limit is an error that names the line; one without is none.
+// TestLongLinesFail: a package with a line over a limit causes an error that names the line; other packages cause no error.
 func TestLongLinesFail(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "p.go"), counted)
