@@ -86,12 +86,11 @@ func (r *Recorder) Run(ctx context.Context, c modules.Command) (modules.CommandR
 	if c.Shell != "" || c.Detach || len(c.Args) == 0 {
 		return r.Real.Run(ctx, c)
 	}
-	var in []byte
+	in, err := readInput(c)
+	if err != nil {
+		return modules.CommandResult{}, err
+	}
 	if c.Stdin != nil {
-		var err error
-		if in, err = io.ReadAll(c.Stdin); err != nil {
-			return modules.CommandResult{}, err
-		}
 		c.Stdin = bytes.NewReader(in)
 	}
 	var out, errOut bytes.Buffer
@@ -125,6 +124,14 @@ func (r *Recorder) Run(ctx context.Context, c modules.Command) (modules.CommandR
 	return res, err
 }
 
+// readInput reads what a command gives its program; nothing is empty input.
+func readInput(c modules.Command) ([]byte, error) {
+	if c.Stdin == nil {
+		return nil, nil
+	}
+	return io.ReadAll(c.Stdin)
+}
+
 // Replayer says what programs said when stock was asked, and leaves the files that they left.
 type Replayer struct {
 	Real  modules.Runner // for shells
@@ -147,12 +154,9 @@ func (r *Replayer) Run(ctx context.Context, c modules.Command) (modules.CommandR
 	if c.Shell != "" || c.Detach || len(c.Args) == 0 {
 		return r.Real.Run(ctx, c)
 	}
-	var in []byte
-	if c.Stdin != nil {
-		var err error
-		if in, err = io.ReadAll(c.Stdin); err != nil {
-			return modules.CommandResult{}, err
-		}
+	in, err := readInput(c)
+	if err != nil {
+		return modules.CommandResult{}, err
 	}
 	p, ok := r.take(c.Args, in)
 	if !ok {
