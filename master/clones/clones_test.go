@@ -62,20 +62,31 @@ func host(name, uuid string) map[string]any {
 	return map[string]any{"nodename": name, "uuid": uuid, "machine_id": "same", "ipv4": []any{"127.0.0.1", "10.0.0." + uuid}}
 }
 
+// startGuard runs a guard of a lone master, with a subscription to what it announces, until stop.
+func startGuard(t *testing.T, a *fakeAsker) (g *Guard, sub *events.Subscription, stop func()) {
+	bus := events.New(nil)
+	sub = bus.Subscribe(events.SubscribeOptions{})
+	g = NewGuard(a, new(Memory), bus, 5*time.Second, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		g.Run(ctx)
+	}()
+	return g, sub, func() {
+		sub.Close()
+		cancel()
+		<-done
+	}
+}
+
 // TestCloneComesAndGoes: two hosts with one id are found once, and the id leaves the list when one host alone has answered
 // several times in a row.
 func TestCloneComesAndGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeAsker{}
-		bus := events.New(nil)
-		sub := bus.Subscribe(events.SubscribeOptions{})
-		g := NewGuard(a, new(Memory), bus, 5*time.Second, slog.New(slog.DiscardHandler))
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			g.Run(ctx)
-		}()
+		g, sub, stop := startGuard(t, a)
+		ctx := t.Context()
 		a.set("m", host("first", "1"), host("second", "2"))
 		g.AsksPillar("m", host("second", "2"))
 		time.Sleep(time.Minute)
@@ -101,9 +112,7 @@ func TestCloneComesAndGoes(t *testing.T) {
 		if n := sub.Waiting(); n > 0 {
 			t.Errorf("%d further events", n)
 		}
-		sub.Close()
 		stop()
-		<-done
 	})
 }
 
@@ -112,15 +121,7 @@ func TestCloneComesAndGoes(t *testing.T) {
 func TestReplacedHostIsNoClone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeAsker{}
-		bus := events.New(nil)
-		sub := bus.Subscribe(events.SubscribeOptions{})
-		g := NewGuard(a, new(Memory), bus, 5*time.Second, slog.New(slog.DiscardHandler))
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			g.Run(ctx)
-		}()
+		g, sub, stop := startGuard(t, a)
 		a.set("m", host("first", "1"))
 		g.SignedIn("m", "192.0.2.1:1")
 		g.SignedIn("m", "192.0.2.1:2")
@@ -133,9 +134,7 @@ func TestReplacedHostIsNoClone(t *testing.T) {
 		if n := a.questions(); n != 1+len(cloneAgain) || sub.Waiting() != 0 {
 			t.Errorf("asked %d times, %d events", n, sub.Waiting())
 		}
-		sub.Close()
 		stop()
-		<-done
 	})
 }
 
