@@ -344,7 +344,7 @@ func tellsEnvironment(k Kept) bool {
 func sameJSON(a, b any) bool {
 	x, err1 := json.Marshal(a)
 	y, err2 := json.Marshal(b)
-	plain := func(b []byte) []byte { return tempName.ReplaceAll(b, []byte("__salt.tmp")) }
+	plain := func(b []byte) []byte { return tempName.ReplaceAll(b, []byte("__salt.tmp.NAME")) }
 	return err1 == nil && err2 == nil && bytes.Equal(plain(x), plain(y))
 }
 

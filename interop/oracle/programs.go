@@ -111,7 +111,7 @@ func (r *Recorder) Run(ctx context.Context, c modules.Command) (modules.CommandR
 	p := Program{Args: make([]string, len(c.Args)), Stdin: r.Names.Replace(text(in)), Exit: res.ExitCode,
 		Stdout: r.Names.Replace(text(out.Bytes())), Stderr: r.Names.Replace(text(errOut.Bytes()))}
 	for i, a := range c.Args {
-		p.Args[i] = tempName.ReplaceAllString(r.Names.Replace(a), "__salt.tmp")
+		p.Args[i] = tempName.ReplaceAllString(r.Names.Replace(a), "__salt.tmp.NAME")
 	}
 	var missing *modules.MissingCommandError
 	p.Missing = errors.As(err, &missing)
@@ -194,7 +194,7 @@ func (r *Replayer) take(args []string, in []byte) (Program, bool) {
 	defer r.mu.Unlock()
 	i := slices.IndexFunc(r.programs, func(p Program) bool {
 		same := slices.EqualFunc(p.Args, args, func(kept, now string) bool {
-			return tempName.ReplaceAllString(r.Names.Replace(kept), "__salt.tmp") == tempName.ReplaceAllString(now, "__salt.tmp")
+			return tempName.ReplaceAllString(r.Names.Replace(kept), "__salt.tmp.NAME") == tempName.ReplaceAllString(now, "__salt.tmp.NAME")
 		})
 		return same && bytes.Equal(untext(r.Names.Replace(p.Stdin)), in)
 	})

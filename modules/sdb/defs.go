@@ -33,7 +33,7 @@ CLI Example:
 
     salt '*' sdb.get_or_set_hash sdb://osenv/SECRET_KEY 50
 `, Params: []modules.Param{
-		{Name: "uri"}, {Name: "length", Default: 8, Type: modules.Int},
+		{Name: "uri"}, {Name: "length", Default: int64(8), Type: modules.Int},
 		{Name: "chars", Default: "abcdefghijklmnopqrstuvwxyz0123456789!@#$%^&*(-_=+)", Type: modules.String},
 	}, Run: getOrSetHash},
 	{Name: "set", Python: "set_", Doc: "Store a value, false if the address names no profile.\n\n" + uriDoc + `
