@@ -87,6 +87,10 @@ func parameters(t *testing.T, d *modules.Def) {
 			t.Errorf("%s: parameter name %q, or there are two of it", d.Name, p.Name)
 		}
 		seen[p.Name] = true
+		switch p.Default.(type) {
+		case int, int32, uint, uint64, float32:
+			t.Errorf("%s: the default of %s is of the Go type %T; numbers are int64 or float64", d.Name, p.Name, p.Default)
+		}
 		if p.Optional && p.Default != nil {
 			t.Errorf("%s: %s has a default and is None by default", d.Name, p.Name)
 		}
