@@ -1,19 +1,14 @@
 package master
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/master/cluster"
 	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/pillar"
@@ -23,9 +18,6 @@ import (
 
 // ErrNoContent is returned for orders with files, pillar or secret arguments when Options.Store cannot keep these.
 var ErrNoContent = orders.ErrNoContent
-
-// sealFile has the sealing key of a master alone, in its PKIDir. Masters that share a database have Shared.Key.
-const sealFile = "order_seal.key"
 
 // openCarried prepares what orders carry, if the store can keep it.
 func (m *Master) openCarried(q store.Queue) error {
@@ -37,11 +29,11 @@ func (m *Master) openCarried(q store.Queue) error {
 	if m.shared != nil {
 		c.Seal = m.shared.seal
 	} else {
-		key, err := loadSealingKey(m.opts.PKIDir)
+		seal, err := cluster.OwnSealing(m.opts.PKIDir)
 		if err != nil {
 			return err
 		}
-		c.Seal = sealing{key}
+		c.Seal = seal
 	}
 	if c.Limits.Total == 0 {
 		c.Limits.Total = 4 << 30
@@ -56,34 +48,6 @@ func (m *Master) openCarried(q store.Queue) error {
 		}}
 	m.carried = c
 	return nil
-}
-
-// loadSealingKey reads the sealing key of a master alone, and creates it if it is missing. Without a directory it
-// lives as long as the process, like everything else of such a master.
-func loadSealingKey(dir string) ([]byte, error) {
-	key := []byte(rand.Text() + rand.Text())
-	if dir == "" {
-		return key, nil
-	}
-	path := filepath.Join(dir, sealFile)
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = atomicfile.Create(path, append(key, '\n'), 0o600)
-		if err == nil {
-			return key, nil
-		}
-		if errors.Is(err, fs.ErrExist) { // another process was quicker
-			b, err = os.ReadFile(path)
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read sealing key of orders: %w", err)
-	}
-	if b = bytes.TrimSpace(b); len(b) < minSealingKey {
-		return nil, fmt.Errorf("sealing key of orders %q has %d bytes, less than %d: restore it; without it what open orders carry is lost",
-			path, len(b), minSealingKey)
-	}
-	return b, nil
 }
 
 // cargo is what an order carries beside its job.

@@ -221,7 +221,7 @@ func (m *Master) openIdentity() (keys.Identity, error) {
 	at := keys.IdentityOptions{Dir: o.PKIDir, Bits: o.KeySize, SignPubkey: o.SignPubkey, SignKeyName: o.SignKeyName,
 		UsePubkeySignature: o.UsePubkeySignature, PubkeySignature: o.PubkeySignature, Log: o.Log}
 	if m.shared != nil {
-		return m.shared.identity(at)
+		return m.shared.vault.Identity(at)
 	}
 	return keys.LoadIdentity(at)
 }
@@ -239,7 +239,7 @@ func (m *Master) openMemory() (err error) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 		defer cancel()
-		return m.shared.loadSecrets(ctx)
+		return m.shared.vault.Load(ctx)
 	}
 	if m.keys, err = keys.Open(keys.Options{Dir: o.PKIDir, MaxPending: o.MaxPending, Log: o.Log}); err != nil {
 		return err

@@ -79,7 +79,7 @@ func (m *Master) dismiss() {
 // replaceKey makes a new shared key.
 func (m *Master) replaceKey(ctx context.Context) error {
 	if m.shared != nil {
-		return m.shared.rotate(ctx)
+		return m.shared.vault.Rotate(ctx)
 	}
 	key, err := crypt.NewKey()
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/brine-salt/brine/master/cluster"
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/internal/probe"
 	"github.com/brine-salt/brine/master/keys"
@@ -37,7 +37,6 @@ type Shared struct {
 }
 
 const (
-	minSealingKey = 16
 	maxMasterName = 200
 	// heartbeat is how often a master says that it is there; beatLife how long the others believe it. Listeners to events are looked for
 	// more often.
@@ -60,7 +59,6 @@ const (
 	tellPublish = "publish" // a job for the minions of every master
 	tellReturn  = "return"  // a minion returned
 	tellEvent   = "event"   // something happened
-	tellSecret  = "secret"  // a secret has a new version
 	tellListen  = "listen"  // somebody listens to events, or no more
 	tellExpect  = "expect"  // an order waits for minions
 	tellPresent = "present" // minions came and went, or, if it is full, these are there
@@ -76,11 +74,11 @@ const (
 
 // shared is what a master knows of the others.
 type shared struct {
-	m       *Master
-	db      store.Shared
-	name    string
-	seal    sealing
-	secrets ring
+	m     *Master
+	db    store.Shared
+	name  string
+	seal  cluster.Sealing
+	vault *cluster.Vault
 
 	heard     atomic.Int64 // when others listened last, in nanoseconds
 	listening bool         // of beat only
@@ -107,30 +105,12 @@ func (m *Master) openShared() error {
 		return fmt.Errorf("Shared.Name has %d bytes, more than %d", len(s.name), maxMasterName)
 	}
 	var err error
-	if s.seal, err = o.sealing(); err != nil {
+	if s.seal, err = cluster.ReadSealing(o.Key, o.KeyFile, o.Former); err != nil {
 		return err
 	}
+	s.vault = cluster.NewVault(db, s.name, s.seal, s)
 	m.shared = s
 	return nil
-}
-
-// sealing reads the keys that seal.
-func (o *Shared) sealing() (sealing, error) {
-	key := o.Key
-	if o.KeyFile != "" {
-		b, err := os.ReadFile(o.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read sealing key: %w", err)
-		}
-		key = []byte(strings.TrimSpace(string(b)))
-	}
-	all := append(sealing{key}, o.Former...)
-	for _, k := range all {
-		if len(k) < minSealingKey {
-			return nil, fmt.Errorf("sealing key has %d bytes, less than %d", len(k), minSealingKey)
-		}
-	}
-	return all, nil
 }
 
 // tell tells the other masters.
@@ -338,7 +318,7 @@ func (s *shared) told(ctx context.Context, list []store.Message) {
 			s.m.events.Relay(fields.Text(body, "tag"), data)
 		case tellExpect:
 			s.m.orders.ExpectElsewhere(fields.Texts(body["ids"]), fields.Texts(body["here"]))
-		case tellSecret:
+		case cluster.TellSecret:
 			s.reload(ctx)
 		case tellListen:
 			s.heard.Store(time.Now().UnixNano())
@@ -351,7 +331,7 @@ func (s *shared) told(ctx context.Context, list []store.Message) {
 }
 
 func (s *shared) reload(ctx context.Context) {
-	if err := s.loadSecrets(ctx); err != nil && ctx.Err() == nil {
+	if err := s.vault.Load(ctx); err != nil && ctx.Err() == nil {
 		s.m.log.Error("cannot read secrets of the masters", "err", err)
 	}
 	s.m.dismiss()
@@ -531,7 +511,7 @@ func (s *shared) maintain(ctx context.Context, now time.Time) (mine bool) {
 		err = s.db.PurgeShared(ctx, now.Add(-keepMessages), marks, maxMessages)
 	}
 	if err == nil {
-		err = s.renewSession(ctx, now)
+		err = s.vault.RenewSessions(ctx, now, s.m.opts.PublishSession)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.m.log.Warn("cannot look after what masters share", "err", err)
