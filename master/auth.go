@@ -138,7 +138,7 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 	var session *crypt.Key
 	err = m.aside(func() (err error) {
 		if v, err = m.keys.SignIn(r.ID, r.PubText, policy, r.AutosignGrains); err == nil && v.State == keys.Accepted {
-			session, err = m.issueSession(r.ID, r.Pub)
+			session, err = m.peers.Secrets().IssueSession(r.ID, r.Pub)
 		}
 		return err
 	})

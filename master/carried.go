@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/master/cluster"
 	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/pillar"
@@ -26,14 +25,9 @@ func (m *Master) openCarried(q store.Queue) error {
 		return nil
 	}
 	c := &content.Carrier{Contents: contents, Queue: q, Limits: m.opts.OrderLimits, Log: m.log}
-	if m.shared != nil {
-		c.Seal = m.shared.seal
-	} else {
-		seal, err := cluster.OwnSealing(m.opts.PKIDir)
-		if err != nil {
-			return err
-		}
-		c.Seal = seal
+	var err error
+	if c.Seal, err = m.peers.Secrets().Sealer(); err != nil {
+		return err
 	}
 	if c.Limits.Total == 0 {
 		c.Limits.Total = 4 << 30

@@ -20,11 +20,7 @@ type CloneHost = clones.Host
 type cloneAsker struct{ m *Master }
 
 // newCloneGuard returns what finds ids that several hosts use.
-func newCloneGuard(m *Master) *clones.Guard {
-	var notes clones.Notes = new(clones.Memory)
-	if m.shared != nil {
-		notes = clones.Shared{DB: m.shared.db}
-	}
+func newCloneGuard(m *Master, notes clones.Notes) *clones.Guard {
 	return clones.NewGuard(cloneAsker{m}, notes, m.events, m.opts.GatherTimeout, m.log)
 }
 

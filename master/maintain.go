@@ -29,16 +29,9 @@ func (m *Master) maintain(ctx context.Context) {
 	defer drop.Stop()
 	loop := time.NewTicker(m.opts.LoopInterval)
 	defer loop.Stop()
-	if m.shared != nil {
-		others := make(chan struct{})
-		go func() {
-			defer close(others)
-			m.shared.run(ctx)
-		}()
-		defer func() { <-others }()
-	}
 	var ends sync.WaitGroup
 	defer ends.Wait()
+	ends.Go(func() { m.peers.Run(ctx) })
 	ends.Go(func() { m.names.Run(ctx) })
 	ends.Go(func() { m.clones.Run(ctx) })
 	if m.opts.PresenceEvents {
@@ -92,7 +85,7 @@ func (m *Master) takeDropFile() bool {
 }
 
 func (m *Master) housekeep(ctx context.Context, now time.Time) {
-	duty := m.shared == nil || m.shared.maintain(ctx, now)
+	duty := m.peers.Maintain(ctx, now)
 	if !duty {
 		m.purged = now // another master's
 	}

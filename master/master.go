@@ -28,6 +28,7 @@ import (
 
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/clones"
+	"github.com/brine-salt/brine/master/cluster"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/internal/confined"
@@ -79,8 +80,8 @@ type Master struct {
 	counts         *counters
 	known          knownJobs
 	secrets        secrets
-	shared         *shared // nil for a master alone
-	local          *local  // nil without Options.Local
+	peers          cluster.Peers
+	local          *local // nil without Options.Local
 	clock          protocol.JIDClock
 
 	peer             []peerRule
@@ -158,7 +159,6 @@ func New(o Options) (*Master, error) {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
 	m.names = subscribers.NewIdentifier(prober{m}, m.presence, m.log)
-	m.clones = newCloneGuard(m)
 	m.keys.OnChange(m.keyChanged)
 	return m, nil
 }
@@ -166,15 +166,8 @@ func New(o Options) (*Master, error) {
 // open opens what the options name.
 func (m *Master) open() error {
 	o := m.opts
-	if err := m.openShared(); err != nil {
-		return err
-	}
-	identity, err := m.openIdentity()
+	vault, err := m.openMemory()
 	if err != nil {
-		return err
-	}
-	m.identity = protocol.AuthIdentity{Key: identity.Key, SignKey: identity.Sign, PubkeySignature: identity.PubkeySignature, PromptReturns: true, Now: time.Now}
-	if err := m.openMemory(); err != nil {
 		return err
 	}
 	if o.FileRecv {
@@ -210,48 +203,11 @@ func (m *Master) open() error {
 		}
 	}
 	if o.Local != nil {
-		m.local, err = openLocal(m, *o.Local)
-	}
-	return err
-}
-
-// openIdentity loads the key pairs of the master, or of all that share a database.
-func (m *Master) openIdentity() (keys.Identity, error) {
-	o := m.opts
-	at := keys.IdentityOptions{Dir: o.PKIDir, Bits: o.KeySize, SignPubkey: o.SignPubkey, SignKeyName: o.SignKeyName,
-		UsePubkeySignature: o.UsePubkeySignature, PubkeySignature: o.PubkeySignature, Log: o.Log}
-	if m.shared != nil {
-		return m.shared.vault.Identity(at)
-	}
-	return keys.LoadIdentity(at)
-}
-
-// openMemory opens what is remembered of minions: in the database of several masters, in directories or in memory.
-func (m *Master) openMemory() (err error) {
-	o := m.opts
-	if m.shared != nil {
-		m.cache = cache.OpenShared(m.shared.db)
-		if m.sessions, err = sessions.Open("", o.PublishSession, o.ReplayWindow, o.Log); err != nil {
+		if m.local, err = openLocal(m, *o.Local); err != nil {
 			return err
 		}
-		if m.keys, err = keys.Open(keys.Options{Shared: m.shared.db, Name: m.shared.name, MaxPending: o.MaxPending, Log: o.Log}); err != nil {
-			return err
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), storeTime)
-		defer cancel()
-		return m.shared.vault.Load(ctx)
 	}
-	if m.keys, err = keys.Open(keys.Options{Dir: o.PKIDir, MaxPending: o.MaxPending, Log: o.Log}); err != nil {
-		return err
-	}
-	if m.secrets.aes, err = crypt.NewKey(); err != nil {
-		return err
-	}
-	if m.cache, err = cache.Open(o.CacheDir); err != nil {
-		return err
-	}
-	m.sessions, err = sessions.Open(o.CacheDir, o.PublishSession, o.ReplayWindow, o.Log)
-	return err
+	return m.openPeers(vault)
 }
 
 func (m *Master) openFiles() error {

@@ -207,7 +207,7 @@ func (m *Master) saveNew(ctx context.Context, o Order, rec store.Order, list []s
 		for i := range list {
 			list[i].JID = rec.JID
 		}
-		err = m.saveOrder(ctx, rec, list, ids)
+		err = m.peers.SaveOrder(ctx, rec, list, ids)
 		if err == nil {
 			out, err = m.placed(ctx, rec, ids)
 			return out, true, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/brine-salt/brine/master/cluster"
 	"github.com/brine-salt/brine/master/internal/probe"
 	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/orders/content"
@@ -29,34 +30,26 @@ func (m *Master) openOrders() error {
 		return err
 	}
 	o := m.opts
-	at := orders.Options{Wire: orderWire{m}, Queue: q, Store: m.store, Events: m.events, Log: m.log, Content: m.carried, ID: o.ID,
-		Timeout: o.Timeout, GatherTimeout: o.GatherTimeout, LostAfter: o.LostAfter,
-		MaxUnfinished: o.MaxUnfinished, MaxUnfinishedTenant: o.MaxUnfinishedTenant}
-	if m.shared != nil {
-		at.Name = m.shared.name
-	}
-	m.orders = orders.New(at)
+	m.orders = orders.New(orders.Options{Wire: orderWire{m}, Queue: q, Store: m.store, Events: m.events, Log: m.log, Content: m.carried,
+		ID: o.ID, Name: m.peers.Name(), Timeout: o.Timeout, GatherTimeout: o.GatherTimeout, LostAfter: o.LostAfter,
+		MaxUnfinished: o.MaxUnfinished, MaxUnfinishedTenant: o.MaxUnfinishedTenant})
 	return nil
 }
 
 // Send implements orders.Wire.
 func (w orderWire) Send(ctx context.Context, list ...orders.Parcel) error {
 	var errs []error
-	var tell []store.Message
+	var others []cluster.Publication
 	for _, p := range list {
 		to := audience{ids: p.IDs, topics: p.IDs}
 		if p.Here {
 			errs = append(errs, w.m.send(p.Job, to))
 			continue
 		}
-		msg, err := w.m.shared.publishMessage(p.Via, p.Job, to)
-		errs = append(errs, err)
-		if err == nil {
-			tell = append(tell, msg)
-		}
+		others = append(others, w.m.publicationFor(p.Via, p.Job, to))
 	}
-	if len(tell) > 0 {
-		errs = append(errs, w.m.shared.db.Tell(ctx, tell...))
+	if len(others) > 0 {
+		errs = append(errs, w.m.peers.Publish(ctx, others...))
 	}
 	return errors.Join(errs...)
 }
@@ -136,7 +129,7 @@ func (w orderWire) Adopt(ctx context.Context, jid, id string, load map[string]an
 	if _, err := protocol.ParseReturn(load); err != nil {
 		return false
 	}
-	first, err := m.saveReturn(ctx, store.Return{JID: jid, ID: id, Load: load, Received: time.Now()})
+	first, err := m.peers.SaveReturn(ctx, store.Return{JID: jid, ID: id, Load: load, Received: time.Now()})
 	if err != nil && !first {
 		m.log.Error("cannot store return", "err", err)
 		return false

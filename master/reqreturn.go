@@ -49,10 +49,7 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 		}
 	case protocol.JIDNoCache:
 		m.returned(ctx, jid, v.ID(), load, false)
-		if m.shared != nil {
-			err = m.shared.tellReturned(ctx, jid, v.ID(), load)
-		}
-		return nil, err
+		return nil, m.peers.TellReturn(ctx, jid, v.ID(), load)
 	default:
 		if question {
 			break // whose it is, if it was not of this master, is told to all
@@ -71,15 +68,15 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 	}
 	first := true
 	if !question && !m.noCache(jid) {
-		first, err = m.saveReturn(ctx, store.Return{JID: jid, ID: v.ID(), Load: load, Received: now})
+		first, err = m.peers.SaveReturn(ctx, store.Return{JID: jid, ID: v.ID(), Load: load, Received: now})
 		if err != nil && !first {
 			return nil, errors.Join(errDrop, err)
 		}
 		if err != nil {
 			m.log.Error("return is stored, but not everywhere", "minion", v.ID(), "jid", jid, "err", err)
 		}
-	} else if m.shared != nil && m.runOf(jid) == nil && !(question && probe.IsOwn(load, m.shared.name)) {
-		if err := m.shared.tellReturned(ctx, jid, v.ID(), load); err != nil {
+	} else if m.runOf(jid) == nil && !(question && probe.IsOwn(load, m.peers.Name())) {
+		if err := m.peers.TellReturn(ctx, jid, v.ID(), load); err != nil {
 			return nil, errors.Join(errDrop, err)
 		}
 	}
@@ -180,7 +177,7 @@ func (m *Master) returned(ctx context.Context, jid, id string, load map[string]a
 	if r := m.runOf(jid); r != nil {
 		r.deliver(resultOf(id, load))
 	} else if probe.IsQuestion(load) {
-		if m.shared == nil || probe.IsOwn(load, m.shared.name) {
+		if name := m.peers.Name(); name == "" || probe.IsOwn(load, name) {
 			m.orders.ReturnedLate(ctx, id, load)
 		}
 	} else if order && !m.noCache(jid) {

@@ -253,7 +253,7 @@ func (m *Master) minionRequest(ctx context.Context, peer string, e protocol.Enve
 		m.log.Debug("request refused", "minion", e.ID, "peer", peer, "err", err)
 		return protocol.BadLoad
 	}
-	s := m.session(e.ID)
+	s := m.peers.Secrets().Session(e.ID)
 	if s == nil {
 		m.log.Debug("request refused: no session", "minion", e.ID, "peer", peer)
 		return protocol.BadLoad
@@ -263,7 +263,7 @@ func (m *Master) minionRequest(ctx context.Context, peer string, e protocol.Enve
 	if err != nil {
 		return noReply{} // the master ends
 	}
-	v, err := m.openRequest(e, s, pub)
+	v, err := m.peers.Secrets().OpenRequest(e, s, pub)
 	if err == nil && v.Cmd() == "_return" {
 		defer done()
 	} else {
@@ -293,7 +293,7 @@ func (m *Master) oldRequest(ctx context.Context, peer string, e protocol.Envelop
 		m.log.Debug("request refused", "peer", peer, "version", e.Version, "err", err)
 		return protocol.ReplyText(err)
 	}
-	s := m.session(v.ID()) // what was seen of the minion is kept there
+	s := m.peers.Secrets().Session(v.ID()) // what was seen of the minion is kept there
 	if s == nil {
 		m.log.Debug("request refused: the minion did not sign in", "minion", v.ID(), "peer", peer)
 		return protocol.BadLoad
@@ -308,16 +308,14 @@ func (m *Master) verifiedRequest(ctx context.Context, peer string, e protocol.En
 		m.log.Warn("request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", err)
 		return protocol.BadLoad
 	}
-	if m.shared != nil {
-		first, err := m.shared.firstTime(ctx, v)
-		if err != nil {
-			m.log.Error("request was not acknowledged", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", err)
-			return noReply{}
-		}
-		if !first {
-			m.log.Warn("request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", sessions.ErrReplayed)
-			return protocol.BadLoad
-		}
+	first, err := m.peers.FirstTime(ctx, v)
+	if err != nil {
+		m.log.Error("request was not acknowledged", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", err)
+		return noReply{}
+	}
+	if !first {
+		m.log.Warn("request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", sessions.ErrReplayed)
+		return protocol.BadLoad
 	}
 	m.presence.Saw(v.ID(), time.Now())
 	defer m.counts.request(v.Cmd(), time.Now())
@@ -347,7 +345,7 @@ func (m *Master) fresh(s *sessions.Session, v protocol.Verified, now time.Time) 
 	}
 	repeated, err := s.Admit(v, int64(m.opts.ReplayWindow/time.Second))
 	if err != nil {
-		m.outdated(v.ID(), s)
+		m.peers.Secrets().OutdateSession(v.ID(), s)
 	}
 	// guard: CVE-2024-38823 TestCVE_2024_38823_Replay
 	if err == nil && repeated && v.Cmd() != "_pillar" {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/master/cluster"
+	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/internal/probe"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol"
@@ -34,7 +36,7 @@ func (s *secrets) next(now time.Time) int64 {
 // Rotate replaces the shared key. Minions notice at the next publish and sign in again; those whose key was deleted or
 // rejected meanwhile cannot read publishes any more.
 func (m *Master) Rotate(ctx context.Context) error {
-	if err := m.replaceKey(ctx); err != nil {
+	if err := m.peers.Secrets().Rotate(ctx); err != nil {
 		return err
 	}
 	m.log.Info("shared key was replaced")
@@ -76,30 +78,20 @@ func (m *Master) dismiss() {
 	}
 }
 
-// replaceKey makes a new shared key.
-func (m *Master) replaceKey(ctx context.Context) error {
-	if m.shared != nil {
-		return m.shared.vault.Rotate(ctx)
-	}
-	key, err := crypt.NewKey()
-	if err != nil {
-		return err
-	}
-	m.secrets.mu.Lock()
-	m.secrets.aes = key
-	m.secrets.mu.Unlock()
-	return nil
-}
-
 // broadcast hands a job map to the minions of this master, and of the others if there are any: these are told first, so that a job that
 // left here is on its way to all.
 func (m *Master) broadcast(job map[string]any, to audience) error {
-	if m.shared != nil {
-		if err := m.shared.publishOthers(job, to); err != nil {
-			return err
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	if err := m.peers.Publish(ctx, m.publicationFor("", job, to)); err != nil {
+		return err
 	}
 	return m.send(job, to)
+}
+
+// publicationFor is what hands a job to the minions of another master, or of all others if it has no name.
+func (m *Master) publicationFor(name string, job map[string]any, to audience) cluster.Publication {
+	return cluster.Publication{Job: job, To: name, IDs: to.ids, Topics: to.topics, NoCache: m.noCache(fields.Text(job, "jid"))}
 }
 
 // reaches says whether a subscriber of this master may be one of some minions, or anybody is there if topics is nil. Signing what nobody
@@ -172,10 +164,10 @@ func (m *Master) sealJob(tenant string, job map[string]any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.shared == nil {
+	if name := m.peers.Name(); name == "" {
 		job["serial"] = m.secrets.next(time.Now())
 	} else if probe.IsQuestion(job) {
-		job = probe.SentBy(job, m.shared.name)
+		job = probe.SentBy(job, name)
 	}
 	return protocol.SealPublish(job, key, m.identity.Key, m.opts.SigningAlgorithm)
 }

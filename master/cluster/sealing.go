@@ -36,7 +36,8 @@ type Sealing [][]byte
 
 var _ content.Sealer = Sealing(nil)
 
-// ReadSealing returns the keys of a cluster. file replaces key if it is set; white space around its content does not count.
+// ReadSealing returns the keys of a cluster. file replaces key if it is set; white space around its content does not
+// count.
 func ReadSealing(key []byte, file string, former [][]byte) (Sealing, error) {
 	if file != "" {
 		b, err := os.ReadFile(file)
@@ -54,8 +55,8 @@ func ReadSealing(key []byte, file string, former [][]byte) (Sealing, error) {
 	return all, nil
 }
 
-// OwnSealing returns the key of a master alone, which is a file in a directory and is created if it is missing. Without a
-// directory it lives as long as the process, like everything else of such a master.
+// OwnSealing returns the key of a master alone, which is a file in a directory and is created if it is missing. Without
+// a directory it lives as long as the process, like everything else of such a master.
 func OwnSealing(dir string) (Sealing, error) {
 	key := []byte(rand.Text() + rand.Text())
 	if dir == "" {

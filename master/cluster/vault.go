@@ -34,8 +34,8 @@ type KeyHolder interface {
 	UseKey(key *crypt.Key)
 }
 
-// Vault is what the masters of a cluster keep secret together. It is stored in their database, sealed, in versions: when
-// several masters add a version at once, one of them wins, and the others take over what that one added.
+// Vault is what the masters of a cluster keep secret together. It is stored in their database, sealed, in versions:
+// when several masters add a version at once, one of them wins, and the others take over what that one added.
 type Vault struct {
 	db   store.Shared
 	name string // of this master
@@ -54,14 +54,14 @@ type root struct {
 	secret  []byte
 }
 
-// NewVault returns the vault of a database as the master of this name uses it. Each key of publishes that is read or made is
-// given to holder.
+// NewVault returns the vault of a database as the master of this name uses it. Each key of publishes that is read or
+// made is given to holder.
 func NewVault(db store.Shared, name string, seal Sealing, holder KeyHolder) *Vault {
 	return &Vault{db: db, name: name, seal: seal, keys: holder}
 }
 
-// current returns the newest version of a secret, and creates it if there is none. When several masters create it at once, one
-// wins.
+// current returns the newest version of a secret, and creates it if there is none. When several masters create it at
+// once, one wins.
 func (v *Vault) current(ctx context.Context, name string, create func() ([]byte, error)) ([]byte, error) {
 	for range 2 {
 		list, err := v.db.Secrets(ctx, name)
@@ -232,8 +232,8 @@ func (v *Vault) Rotate(ctx context.Context) error {
 	return v.db.DropSecrets(ctx, secretAES, version+1)
 }
 
-// RenewSessions adds a version of what session keys are made from, twice in the life of a session. The version before still
-// counts, so that the minions come for new keys one after the other.
+// RenewSessions adds a version of what session keys are made from, twice in the life of a session. The version before
+// still counts, so that the minions come for new keys one after the other.
 func (v *Vault) RenewSessions(ctx context.Context, now time.Time, life time.Duration) error {
 	v.mu.Lock()
 	newest := v.session[len(v.session)-1]
@@ -252,8 +252,9 @@ func (v *Vault) RenewSessions(ctx context.Context, now time.Time, life time.Dura
 	return v.db.DropSecrets(ctx, secretSession, newest.version)
 }
 
-// SessionKeys returns the keys that a minion's requests may be sealed with, the newest first. They follow from the roots, the
-// minion's id and public key, and the generation of its record, so that no master needs to have seen the minion before.
+// SessionKeys returns the keys that a minion's requests may be sealed with, the newest first. They follow from the
+// roots, the minion's id and public key, and the generation of its record, so that no master needs to have seen the
+// minion before.
 func (v *Vault) SessionKeys(id string, pub *crypt.PublicKey, generation int64) ([]*crypt.Key, error) {
 	v.mu.Lock()
 	roots := slices.Clone(v.session)

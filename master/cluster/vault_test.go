@@ -94,7 +94,8 @@ func TestSealingOpensItsOwn(t *testing.T) {
 
 // TestDigests: the digests of two masters have one in common while a key is replaced, and none with other keys.
 func TestDigests(t *testing.T) {
-	before, both, other := Sealing{[]byte(testSealing)}, Sealing{[]byte("another key for sealing"), []byte(testSealing)}, Sealing{[]byte("a third key for tests")}
+	before, other := Sealing{[]byte(testSealing)}, Sealing{[]byte("a third key for tests")}
+	both := Sealing{[]byte("another key for sealing"), []byte(testSealing)}
 	want := before.Digests([]byte("x"))[0]
 	if got := both.Digests([]byte("x")); len(got) != 2 || got[1] != want || got[0] == want {
 		t.Error(got)
@@ -113,7 +114,8 @@ func TestReadSealing(t *testing.T) {
 	if err := os.WriteFile(file, []byte("  "+testSealing+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := ReadSealing([]byte("unused"), file, [][]byte{[]byte("a former sealing key")}); err != nil || len(s) != 2 || string(s[0]) != testSealing {
+	s, err := ReadSealing([]byte("unused"), file, [][]byte{[]byte("a former sealing key")})
+	if err != nil || len(s) != 2 || string(s[0]) != testSealing {
 		t.Errorf("%q, %v", s, err)
 	}
 	for name, c := range map[string]struct {
@@ -163,7 +165,8 @@ func TestVaultIsOneForAll(t *testing.T) {
 	all, holders := vaults(t, 2)
 	var first keys.Identity
 	for i, v := range all {
-		id, err := v.Identity(keys.IdentityOptions{Dir: t.TempDir(), Bits: 2048, SignPubkey: true, SignKeyName: "master_sign"})
+		id, err := v.Identity(keys.IdentityOptions{Dir: t.TempDir(), Bits: 2048, SignPubkey: true,
+			SignKeyName: "master_sign"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,8 +193,8 @@ func TestVaultIsOneForAll(t *testing.T) {
 	if !key.Equal(session(all[1], "m", pub, 1)) {
 		t.Error("the masters have two session keys of one minion")
 	}
-	for name, k := range map[string]*crypt.Key{"another id": session(all[0], "n", pub, 1), "another public key": session(all[0], "m", other, 1),
-		"another generation": session(all[0], "m", pub, 2)} {
+	for name, k := range map[string]*crypt.Key{"another id": session(all[0], "n", pub, 1),
+		"another public key": session(all[0], "m", other, 1), "another generation": session(all[0], "m", pub, 2)} {
 		if key.Equal(k) {
 			t.Errorf("%s: the same session key", name)
 		}

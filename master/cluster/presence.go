@@ -1,17 +1,16 @@
-package master
+package cluster
 
 import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/internal/fields"
 )
 
 // beatPresence tells the others which minions came and went, and forgets those of masters that are gone.
-func (s *shared) beatPresence(ctx context.Context) error {
+func (s *Several) beatPresence(ctx context.Context) error {
 	leases, err := s.db.Leases(ctx, leaseMaster)
 	if err != nil {
 		return err
@@ -21,13 +20,13 @@ func (s *shared) beatPresence(ctx context.Context) error {
 		masters[name] = struct{}{}
 	}
 	delete(masters, s.name)
-	unknown := s.m.presence.KeepMasters(masters)
+	unknown := s.opts.Presence.KeepMasters(masters)
 	if unknown {
 		if err := s.tell(ctx, tellWho, map[string]any{}); err != nil {
 			return err
 		}
 	}
-	now := s.m.presence.Here(s.m.servers, time.Now(), !s.m.isolated())
+	now := s.opts.Host.Connected()
 	body := map[string]any{}
 	if s.asked.Swap(false) {
 		body["full"], body["up"] = true, nested.Anys(slices.Sorted(maps.Keys(now)))
@@ -49,14 +48,14 @@ func (s *shared) beatPresence(ctx context.Context) error {
 		body["up"], body["down"] = nested.Anys(up), nested.Anys(down)
 	}
 	if err := s.tell(ctx, tellPresent, body); err != nil {
-		s.asked.Store(true) // nobody knows what they were told
+		s.asked.Store(true) // it is not known what they were told
 		return err
 	}
 	s.present = now
 	return nil
 }
 
-// hearPresence takes what another master tells of its minions.
-func (s *shared) hearPresence(from string, body map[string]any) {
-	s.m.presence.HearOf(from, body["full"] == true, fields.Texts(body["up"]), fields.Texts(body["down"]))
+// hearPresence takes what another master reports of its minions.
+func (s *Several) hearPresence(from string, body map[string]any) {
+	s.opts.Presence.HearOf(from, body["full"] == true, fields.Texts(body["up"]), fields.Texts(body["down"]))
 }

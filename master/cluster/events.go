@@ -1,0 +1,87 @@
+package cluster
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/master/internal/fields"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// tellBatch is how many events are told at once.
+const tellBatch = 200
+
+// othersListen reports whether another master has somebody who listens to events.
+func (s *Several) othersListen() bool {
+	return time.Since(time.Unix(0, s.heard.Load())) < beatLife
+}
+
+// relayEvents tells the others what happens here, while one of them listens. Of returns they are told by SaveReturn and
+// TellReturn.
+func (s *Several) relayEvents(ctx context.Context) {
+	sub := s.opts.Events.Subscribe(events.SubscribeOptions{Own: true,
+		Match: func(tag string) bool { return s.othersListen() && forOthers(tag) }})
+	defer sub.Close()
+	missed := 0 // events that the others were not told of, and do not know that
+	for {
+		e, err := sub.Next(ctx)
+		if err != nil {
+			return
+		}
+		var list []store.Message
+		for {
+			if e.Missed > 0 {
+				missed += e.Missed
+			} else if b, err := payload.MarshalBin(map[string]any{"tag": e.Tag, "data": e.Data}); err != nil {
+				s.opts.Log.Warn("event cannot be told to other masters", "tag", e.Tag, "err", err)
+				missed++
+			} else {
+				list = append(list, store.Message{From: s.name, Kind: tellEvent, Body: b})
+			}
+			if len(list) == tellBatch || sub.Waiting() == 0 {
+				break
+			}
+			if e, err = sub.Next(ctx); err != nil {
+				return
+			}
+		}
+		if missed > 0 {
+			s.opts.Log.Warn("events were not told to other masters", "events", missed)
+			if b, err := payload.MarshalBin(map[string]any{"missed": int64(missed)}); err == nil {
+				list = append(list, store.Message{From: s.name, Kind: tellEvent, Body: b})
+			}
+		}
+		if err := s.db.Tell(ctx, list...); err != nil && ctx.Err() == nil {
+			s.opts.Log.Warn("events were not told to other masters", "events", len(list), "err", err)
+			missed += len(list)
+			continue
+		}
+		missed = 0
+	}
+}
+
+// forOthers reports whether an event is told to other masters. What each of them finds out itself is not, and returns have
+// messages of their own.
+func forOthers(tag string) bool {
+	parts := strings.SplitN(tag, "/", 5)
+	switch {
+	case strings.HasPrefix(tag, "salt/presence/"), strings.HasPrefix(tag, "minion/refresh/"), tag == "salt/auth":
+		return false
+	case len(parts) == 5 && parts[0] == "salt" && parts[1] == "job" && parts[3] == "ret":
+		return false
+	}
+	return true
+}
+
+// happenedElsewhere takes an event of another master, or the number of those that it could not pass on.
+func (s *Several) happenedElsewhere(body map[string]any) {
+	if n, ok := payload.Int(body["missed"]); ok {
+		s.opts.Events.RelayGap(int(n))
+		return
+	}
+	data, _ := payload.Map(body["data"])
+	s.opts.Events.Relay(fields.Text(body, "tag"), data)
+}

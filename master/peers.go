@@ -1,0 +1,188 @@
+package master
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/clones"
+	"github.com/brine-salt/brine/master/cluster"
+	"github.com/brine-salt/brine/master/internal/fields"
+	"github.com/brine-salt/brine/master/internal/probe"
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/sessions"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+)
+
+// Shared makes a master one of several equal ones over the database of Options.Store. They have one identity, one set of
+// keys and one set of jobs: any of them serves any minion's request, a job that one publishes reaches the minions of all,
+// and any of them may die. Nothing but the database connects them.
+type Shared struct {
+	// Key seals the private parts that the masters keep in the database; all must have the same, of at least 16 bytes.
+	// KeyFile names a file with it instead; white space around it does not count.
+	Key     []byte
+	KeyFile string
+	// Former are earlier sealing keys. What they sealed is read, and sealed again with Key.
+	Former [][]byte
+	// Name tells this master from the others; empty makes one up.
+	Name string
+}
+
+const (
+	maxMasterName = 200
+	// storeTime bounds one use of the database where no request bounds it.
+	storeTime = 2 * time.Minute
+)
+
+// openMemory opens the identity of the master and what it remembers of minions: in directories or in memory, or in the
+// database of several masters, whose vault it returns.
+func (m *Master) openMemory() (vault *cluster.Vault, err error) {
+	o := m.opts
+	at := keys.IdentityOptions{Dir: o.PKIDir, Bits: o.KeySize, SignPubkey: o.SignPubkey, SignKeyName: o.SignKeyName,
+		UsePubkeySignature: o.UsePubkeySignature, PubkeySignature: o.PubkeySignature, Log: o.Log}
+	if o.Shared != nil {
+		return m.openDatabase(at)
+	}
+	identity, err := keys.LoadIdentity(at)
+	if err != nil {
+		return nil, err
+	}
+	m.setIdentity(identity)
+	if m.keys, err = keys.Open(keys.Options{Dir: o.PKIDir, MaxPending: o.MaxPending, Log: o.Log}); err != nil {
+		return nil, err
+	}
+	if m.cache, err = cache.Open(o.CacheDir); err != nil {
+		return nil, err
+	}
+	m.clones = newCloneGuard(m, new(clones.Memory))
+	m.sessions, err = sessions.Open(o.CacheDir, o.PublishSession, o.ReplayWindow, o.Log)
+	return nil, err
+}
+
+// openDatabase is openMemory for one of several masters.
+func (m *Master) openDatabase(at keys.IdentityOptions) (*cluster.Vault, error) {
+	o, s := m.opts, *m.opts.Shared
+	db, ok := m.store.(store.Shared)
+	if !ok {
+		return nil, errors.New("Shared needs a Store in a database")
+	}
+	if s.Name == "" {
+		s.Name = o.ID + "/" + strings.ToLower(rand.Text()[:8])
+	}
+	if len(s.Name) > maxMasterName {
+		return nil, fmt.Errorf("Shared.Name has %d bytes, more than %d", len(s.Name), maxMasterName)
+	}
+	seal, err := cluster.ReadSealing(s.Key, s.KeyFile, s.Former)
+	if err != nil {
+		return nil, err
+	}
+	vault := cluster.NewVault(db, s.Name, seal, clusterHost{m})
+	identity, err := vault.Identity(at)
+	if err != nil {
+		return nil, err
+	}
+	m.setIdentity(identity)
+	m.cache = cache.OpenShared(db)
+	m.clones = newCloneGuard(m, clones.Shared{DB: db})
+	if m.sessions, err = sessions.Open("", o.PublishSession, o.ReplayWindow, o.Log); err != nil {
+		return nil, err
+	}
+	m.keys, err = keys.Open(keys.Options{Shared: db, Name: s.Name, MaxPending: o.MaxPending, Log: o.Log})
+	return vault, err
+}
+
+// openPeers makes the master one of those that share a vault, or one alone if it is nil, and loads or creates the key of
+// publishes. A master alone saves in its store as Options.Local has left it, with a job cache behind; several masters save
+// in their database.
+func (m *Master) openPeers(vault *cluster.Vault) (err error) {
+	o := m.opts
+	if vault == nil {
+		m.peers = cluster.NewAlone(cluster.AloneOptions{Store: m.store, Sessions: m.sessions, Keys: clusterHost{m},
+			SealDir: o.PKIDir, Session: o.PublishSession})
+		return m.peers.Secrets().Rotate(context.Background())
+	}
+	m.peers, err = cluster.NewSeveral(cluster.Options{Vault: vault, Host: clusterHost{m}, Keys: m.keys,
+		Sessions: m.sessions, Presence: m.presence, Events: m.events, Log: o.Log, Session: o.PublishSession,
+		Loop: o.LoopInterval})
+	return err
+}
+
+func (m *Master) setIdentity(id keys.Identity) {
+	m.identity = protocol.AuthIdentity{Key: id.Key, SignKey: id.Sign, PubkeySignature: id.PubkeySignature,
+		PromptReturns: true, Now: time.Now}
+}
+
+// Masters lists the names of the masters that share the database and are there, sorted; of a master alone, none.
+func (m *Master) Masters(ctx context.Context) ([]string, error) { return m.peers.Masters(ctx) }
+
+// clusterHost is the master as its cluster sees it.
+type clusterHost struct{ m *Master }
+
+var (
+	_ cluster.Host      = clusterHost{}
+	_ cluster.KeyHolder = clusterHost{}
+)
+
+// UseKey implements cluster.KeyHolder.
+func (h clusterHost) UseKey(key *crypt.Key) {
+	h.m.secrets.mu.Lock()
+	h.m.secrets.aes = key
+	h.m.secrets.mu.Unlock()
+}
+
+// PublishHere implements cluster.Host.
+func (h clusterHost) PublishHere(p cluster.Publication) error {
+	if p.NoCache {
+		h.m.skipCache(fields.Text(p.Job, "jid"))
+	}
+	if probe.IsProbe(p.Job) {
+		h.m.orders.AskedElsewhere(p.IDs)
+	}
+	return h.m.send(p.Job, audience{ids: p.IDs, topics: p.Topics})
+}
+
+// OrderedElsewhere implements cluster.Host.
+func (h clusterHost) OrderedElsewhere(ids, connected []string) {
+	h.m.orders.ExpectElsewhere(ids, connected)
+}
+
+// HeardElsewhere implements cluster.Host.
+func (h clusterHost) HeardElsewhere(id string, load map[string]any) bool {
+	m := h.m
+	m.orders.HeardElsewhere(id)
+	if !probe.IsProbe(load) || !m.names.Answered(id, load) && probe.Sender(load) != m.peers.Name() {
+		return false
+	}
+	m.orders.Heard(id, load)
+	return true
+}
+
+// Awaits implements cluster.Host.
+func (h clusterHost) Awaits(jid string) bool { return h.m.runOf(jid) != nil }
+
+// ReturnedElsewhere implements cluster.Host.
+func (h clusterHost) ReturnedElsewhere(jid, id string, load map[string]any) {
+	if r := h.m.runOf(jid); r != nil {
+		r.deliver(resultOf(id, load))
+	}
+}
+
+// CatchUp implements cluster.Host.
+func (h clusterHost) CatchUp(ctx context.Context) { h.m.catchUpAll(ctx) }
+
+// Dismiss implements cluster.Host.
+func (h clusterHost) Dismiss() { h.m.dismiss() }
+
+// Here implements cluster.Host.
+func (h clusterHost) Here(id string) bool { return h.m.here(id) }
+
+// Connected implements cluster.Host.
+func (h clusterHost) Connected() map[string]struct{} {
+	return h.m.presence.Here(h.m.servers, time.Now(), !h.m.isolated())
+}
