@@ -37,6 +37,7 @@ import (
 	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/master/requests"
 	"github.com/brine-salt/brine/master/sessions"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/subscribers"
@@ -84,9 +85,10 @@ type Master struct {
 	local          *local // nil without Options.Local
 	clock          protocol.JIDClock
 
-	peer             []peerRule
-	peerRun, mineGet access
-	rules            *eauth.Auth // what rules of Peer and Local mean
+	peer    []peerRule
+	peerRun access
+	rules   *eauth.Auth // what rules of Peer and Local mean
+	mine    requests.Mine
 
 	authLimit *ratelimit.Limiter
 	// knownLimit bounds sign-ins of accepted minions whose address is over its limit, by id.
@@ -181,12 +183,11 @@ func (m *Master) open() error {
 	if m.peerRun, err = compileAccess("PeerRun", o.PeerRun); err != nil {
 		return err
 	}
-	if m.mineGet, err = compileAccess("MineGet", o.MineGet); err != nil {
+	mayGet, err := compileAccess("MineGet", o.MineGet)
+	if err != nil {
 		return err
 	}
-	if o.MineGet != nil && m.mineGet == nil {
-		m.mineGet = access{} // no rules allow nothing
-	}
+	m.mine = requests.Mine{Cache: m.cache, Minions: mineHost{m, o.MineGet == nil, mayGet}, Log: m.log, Ignore: o.NoMinionDataCache}
 	if err := m.openFiles(); err != nil {
 		return err
 	}

@@ -64,13 +64,13 @@ func encrypted(cmd string) encryptedFunc {
 	case "_master_tops":
 		return (*Master).reqMasterTops
 	case "_mine":
-		return (*Master).reqMine
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) { return m.mine.Store(ctx, v) }
 	case "_mine_get":
-		return (*Master).reqMineGet
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) { return m.mine.Get(ctx, v) }
 	case "_mine_delete":
-		return (*Master).reqMineDelete
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) { return m.mine.Delete(ctx, v) }
 	case "_mine_flush":
-		return (*Master).reqMineFlush
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) { return m.mine.Flush(ctx, v) }
 	case "minion_pub":
 		return (*Master).reqMinionPub
 	case "minion_publish":

@@ -1,12 +1,14 @@
-package master
+package requests
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -22,17 +24,38 @@ const (
 	mineData = "__data__"
 )
 
-// reqMine stores what a minion gives to its mine. With clear it replaces the old content; stock masters mean the same and
-// fail at it.
-func (m *Master) reqMine(_ context.Context, v protocol.Verified) (any, error) {
+// Minions are the minions of the master as Mine sees them.
+type Minions interface {
+	// Match returns the accepted minions that a target means.
+	Match(tgtType string, tgt any) ([]string, error)
+	// Neighbours returns those of ids that a minion may know of.
+	Neighbours(ctx context.Context, id string, ids []string) ([]string, error)
+	// Means reports whether a target means a minion.
+	Means(tgtType string, tgt any, id string) bool
+	// MayGet reports whether a minion may read what others have under a function.
+	MayGet(id, fun string) bool
+}
+
+// Mine answers what minions ask of the mine. All fields must be set.
+type Mine struct {
+	Cache   *cache.Cache
+	Minions Minions
+	Log     *slog.Logger
+	// Ignore drops what minions send (Salt's option minion_data_cache: False).
+	Ignore bool
+}
+
+// Store answers _mine: it stores what a minion gives to its mine. With clear that replaces the old content; stock masters
+// mean the same and fail at it.
+func (m *Mine) Store(_ context.Context, v protocol.Verified) (any, error) {
 	data, ok := payload.Map(v.Load()["data"])
 	if !ok {
 		return false, nil
 	}
-	if m.opts.NoMinionDataCache {
+	if m.Ignore {
 		return true, nil
 	}
-	err := m.cache.ChangeMine(v.ID(), func(mine map[string]any) bool {
+	err := m.Cache.ChangeMine(v.ID(), func(mine map[string]any) bool {
 		if pytext.Truth(v.Load()["clear"]) {
 			clear(mine)
 		}
@@ -42,13 +65,13 @@ func (m *Master) reqMine(_ context.Context, v protocol.Verified) (any, error) {
 	return err == nil, err
 }
 
-// reqMineDelete removes one function from the minion's own mine.
-func (m *Master) reqMineDelete(_ context.Context, v protocol.Verified) (any, error) {
+// Delete answers _mine_delete: it removes one function from the minion's own mine.
+func (m *Mine) Delete(_ context.Context, v protocol.Verified) (any, error) {
 	fun, ok := payload.Text(v.Load()["fun"])
 	if !ok {
 		return false, nil
 	}
-	err := m.cache.ChangeMine(v.ID(), func(mine map[string]any) bool {
+	err := m.Cache.ChangeMine(v.ID(), func(mine map[string]any) bool {
 		_, has := mine[fun]
 		delete(mine, fun)
 		return has
@@ -56,10 +79,10 @@ func (m *Master) reqMineDelete(_ context.Context, v protocol.Verified) (any, err
 	return err == nil, err
 }
 
-// reqMineFlush empties the minion's own mine. The answer is whether there was something in it.
-func (m *Master) reqMineFlush(_ context.Context, v protocol.Verified) (any, error) {
+// Flush answers _mine_flush: it empties the minion's own mine. The answer is whether there was something in it.
+func (m *Mine) Flush(_ context.Context, v protocol.Verified) (any, error) {
 	some := false
-	err := m.cache.ChangeMine(v.ID(), func(mine map[string]any) bool {
+	err := m.Cache.ChangeMine(v.ID(), func(mine map[string]any) bool {
 		some = len(mine) > 0
 		clear(mine)
 		return some
@@ -67,14 +90,12 @@ func (m *Master) reqMineFlush(_ context.Context, v protocol.Verified) (any, erro
 	return some && err == nil, err
 }
 
-// reqMineGet gathers mine values of other minions. A target on pillar matches exactly, so that nobody finds out
-// pillar values by patterns.
-func (m *Master) reqMineGet(ctx context.Context, v protocol.Verified) (any, error) {
+// Get answers _mine_get: it gathers mine values of other minions. A target on pillar matches exactly, so that nobody finds
+// out pillar values by patterns.
+func (m *Mine) Get(ctx context.Context, v protocol.Verified) (any, error) {
 	load := v.Load()
 	funs, many := mineFunctions(load["fun"])
-	if m.mineGet != nil {
-		funs = slices.DeleteFunc(funs, func(f string) bool { return !m.mineGet.allows(v.ID(), f) })
-	}
+	funs = slices.DeleteFunc(funs, func(f string) bool { return !m.Minions.MayGet(v.ID(), f) })
 	tgt, has := load["tgt"]
 	if len(funs) == 0 || !has {
 		return map[string]any{}, nil
@@ -91,23 +112,23 @@ func (m *Master) reqMineGet(ctx context.Context, v protocol.Verified) (any, erro
 	case target.TypeCompound:
 		tgtType = target.TypeCompoundPillarExact
 	}
-	ids, _, err := m.expected(tgtType, tgt, "")
+	ids, err := m.Minions.Match(tgtType, tgt)
 	if err != nil {
-		m.log.Debug("mine target refused", "minion", v.ID(), "err", err)
+		m.Log.Debug("mine target refused", "minion", v.ID(), "err", err)
 		return map[string]any{}, nil
 	}
-	if ids, _, err = m.neighbours(ctx, v.ID(), ids); err != nil {
+	if ids, err = m.Minions.Neighbours(ctx, v.ID(), ids); err != nil {
 		return map[string]any{}, err
 	}
 	out := make(map[string]any)
 	for _, id := range ids {
-		mine := m.cache.Mine(id)
+		mine := m.Cache.Mine(id)
 		for _, fun := range funs {
 			value, ok := mine[fun]
 			if !ok {
 				continue
 			}
-			if value, ok = m.mineValue(value, v.ID()); !ok {
+			if value, ok = m.visible(value, v.ID()); !ok {
 				continue
 			}
 			if !many {
@@ -144,8 +165,8 @@ func mineFunctions(v any) (funs []string, many bool) {
 	return funs, true
 }
 
-// mineValue unwraps a value and says whether a minion may see it.
-func (m *Master) mineValue(value any, asking string) (any, bool) {
+// visible unwraps a value and reports whether a minion may see it.
+func (m *Mine) visible(value any, asking string) (any, bool) {
 	entry, ok := payload.Map(value)
 	if !ok {
 		return value, true
@@ -158,7 +179,7 @@ func (m *Master) mineValue(value any, asking string) (any, bool) {
 		if tgtType == "" {
 			tgtType = target.TypeGlob
 		}
-		if !m.means(tgtType, tgt, asking) {
+		if !m.Minions.Means(tgtType, tgt, asking) {
 			return nil, false
 		}
 	}

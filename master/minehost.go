@@ -1,0 +1,34 @@
+package master
+
+import (
+	"context"
+
+	"github.com/brine-salt/brine/master/requests"
+)
+
+// mineHost is the master as its mine sees it.
+type mineHost struct {
+	m       *Master
+	allowed bool   // everything, without rules
+	rules   access // Options.MineGet
+}
+
+var _ requests.Minions = mineHost{}
+
+// Match implements requests.Minions.
+func (h mineHost) Match(tgtType string, tgt any) ([]string, error) {
+	ids, _, err := h.m.expected(tgtType, tgt, "")
+	return ids, err
+}
+
+// Neighbours implements requests.Minions.
+func (h mineHost) Neighbours(ctx context.Context, id string, ids []string) ([]string, error) {
+	same, _, err := h.m.neighbours(ctx, id, ids)
+	return same, err
+}
+
+// Means implements requests.Minions.
+func (h mineHost) Means(tgtType string, tgt any, id string) bool { return h.m.means(tgtType, tgt, id) }
+
+// MayGet implements requests.Minions.
+func (h mineHost) MayGet(id, fun string) bool { return h.allowed || h.rules.allows(id, fun) }
