@@ -2,9 +2,10 @@ package protocol
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/brine-salt/brine/internal/sorting"
 )
 
 // A StateResult is the result of one state in the return of state.apply and functions like it.
@@ -60,7 +61,7 @@ func StateResults(ret any) []StateResult {
 		r.number, _ = one["__run_num__"].(int64)
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b StateResult) int {
+	sorting.Stable(out, func(a, b StateResult) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), strings.Compare(a.Tag, b.Tag))
 	})
 	return out

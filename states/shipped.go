@@ -9,6 +9,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/sorting"
 )
 
 // maxCode bounds a file of code of which the names are looked at.
@@ -36,7 +37,7 @@ func (r *Run) shippedOf(kind string) []owncode.File {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b owncode.File) int { return strings.Compare(a.Path, b.Path) })
+	sorting.Stable(list, func(a, b owncode.File) int { return strings.Compare(a.Path, b.Path) })
 	return list
 }
 

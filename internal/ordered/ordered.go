@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -121,7 +122,7 @@ func Result(plain, objects any, outputter string) any {
 		out = append(out, payload.Pair{Key: tag, Value: v})
 	}
 	number := func(p payload.Pair) int64 { return p.Value.(map[string]any)[runNumber].(int64) }
-	slices.SortFunc(out, func(a, b payload.Pair) int {
+	sorting.Stable(out, func(a, b payload.Pair) int {
 		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a.Key.(string), b.Key.(string)))
 	})
 	return out

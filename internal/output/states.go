@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 )
 
 // stateRow is one state of a minion's result.
@@ -43,7 +44,7 @@ func stateRows(v any) (rows []stateRow, ok bool) {
 		row.seconds = ms / 1000
 		rows = append(rows, row)
 	}
-	slices.SortStableFunc(rows, func(a, b stateRow) int { return cmp.Compare(a.run, b.run) })
+	sorting.Stable(rows, func(a, b stateRow) int { return cmp.Compare(a.run, b.run) })
 	return rows, true
 }
 
@@ -102,7 +103,7 @@ func (c *Recap) Add(host string, v any) (failed bool) {
 		l.seconds += row.seconds
 		c.slowest = append(c.slowest, slowState{host, row.fun, row.name, row.seconds})
 	}
-	slices.SortStableFunc(c.slowest, func(a, b slowState) int { return cmp.Compare(b.seconds, a.seconds) })
+	sorting.Stable(c.slowest, func(a, b slowState) int { return cmp.Compare(b.seconds, a.seconds) })
 	c.slowest = slices.Clone(c.slowest[:min(len(c.slowest), slowStates)])
 	c.lines = append(c.lines, l)
 	return l.failed > 0
@@ -114,7 +115,7 @@ func (c *Recap) Lost(host, why string) { c.lines = append(c.lines, recapLine{hos
 // Text returns the lines, the totals and the slowest states.
 func (c *Recap) Text() string {
 	r := renderer{Options: c.Options, colors: palette(c.Options)}
-	slices.SortStableFunc(c.lines, func(a, b recapLine) int { return cmp.Compare(a.host, b.host) })
+	sorting.Stable(c.lines, func(a, b recapLine) int { return cmp.Compare(a.host, b.host) })
 	width, total, lost := len("total"), recapLine{host: "total"}, 0
 	for _, l := range c.lines {
 		width = max(width, len(r.stripEscapes(l.host)))

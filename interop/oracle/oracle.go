@@ -51,6 +51,7 @@ func Start(t testing.TB, script, scratch string) *Process {
 	t.Helper()
 	python := testsalt.Python(t)
 	path, err1 := filepath.Abs(filepath.Join(here, script))
+	plainEnvironment(t)
 	t.Setenv("PATH", strings.Join(append([]string{filepath.Join(filepath.Dir(path), programs)}, programDirs(python)...), string(os.PathListSeparator)))
 	t.Setenv("PYTHONHASHSEED", "0") // tools in Python (firewalld's) list what they keep in sets in the same order to both sides
 	logFile, err2 := os.Create(filepath.Join(scratch, "oracle.log"))
@@ -76,6 +77,21 @@ func Start(t testing.TB, script, scratch string) *Process {
 	p.read(t, &hello)
 	p.Opts, p.Grains, p.Pillar = unwrapMap(hello.Opts), unwrapMap(hello.Grains), unwrapMap(hello.Pillar)
 	return p
+}
+
+// plainEnvironment removes the variables that differ from one user to the next, until the test ends: stock takes
+// its shell, its language and more from them, and its answers are compared with those of other runs.
+func plainEnvironment(t testing.TB) {
+	for _, setting := range os.Environ() {
+		name, _, _ := strings.Cut(setting, "=")
+		if name == "PATH" || name == "HOME" || name == "TMPDIR" || strings.HasPrefix(name, "BRINE_") {
+			continue
+		}
+		t.Setenv(name, "") // so that it is restored
+		os.Unsetenv(name)
+	}
+	t.Setenv("LANG", "C.UTF-8")
+	t.Setenv("SHELL", "/bin/bash")
 }
 
 // programDirs are the directories where both sides find programs: first those that have the programs themselves for which others have

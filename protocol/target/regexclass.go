@@ -1,9 +1,10 @@
 package target
 
 import (
-	"slices"
 	"sync"
 	"unicode"
+
+	"github.com/brine-salt/brine/internal/sorting"
 )
 
 // classText returns the content of brackets for one of Python's classes. It is spelled out, because the engines
@@ -87,7 +88,7 @@ var notWord = sync.OnceValue(func() string {
 			ranges = appendStride(ranges, rune(r.Lo), rune(r.Hi), rune(r.Stride))
 		}
 	}
-	slices.SortFunc(ranges, func(a, b runeRange) int { return int(a.lo - b.lo) })
+	sorting.Stable(ranges, func(a, b runeRange) int { return int(a.lo - b.lo) })
 	// Neighbouring ranges are joined, which makes the text shorter.
 	merged := ranges[:1]
 	for _, r := range ranges[1:] {
