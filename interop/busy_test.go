@@ -33,7 +33,7 @@ func TestBusyMinionIsAwaited(t *testing.T) {
 	for i := range runs {
 		began := time.Now()
 		out, code := output(t, ours("salt"), "-c", s.dir+"/etc", "web1", "state.apply", "long")
-		t.Logf("run %d: %s, %d want to run", i+1, time.Since(began).Round(100*time.Millisecond), running(t))
+		t.Logf("run %d: %s, %d want to run", i+1, time.Since(began).Round(100*time.Millisecond), runnable(t))
 		if code != 0 || !strings.Contains(out, "Succeeded: 1 (changed=1)") || time.Since(began) < 12*time.Second {
 			t.Errorf("run %d: exit code %d\n%s", i+1, code, out)
 		}
@@ -53,11 +53,11 @@ func busy(t *testing.T, n int) {
 			_ = cmd.Wait()
 		})
 	}
-	await(t, "as many processes want to run", func() bool { return running(t) >= n })
+	await(t, "as many processes want to run", func() bool { return runnable(t) >= n })
 }
 
-// running is how many processes want to run at this moment: what the load of a minute is the mean of.
-func running(t *testing.T) int {
+// runnable is how many processes want to run at this moment: what the load of a minute is the mean of.
+func runnable(t *testing.T) int {
 	t.Helper()
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -181,6 +181,7 @@ func output(t *testing.T, name string, args ...string) (stdout string, code int)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir()) // salt takes and keeps a token there
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
