@@ -94,7 +94,10 @@ class Calls:
         return self.minion_caller.cmd(q["fun"], *q.get("arg", []), **(q.get("kwarg") or {}))
 
     def salt_call(self, q):
-        """The program salt-call with a command line, in a fork of this process, which saves the time to import Salt."""
+        return self.program(dict(q, program="salt-call"))
+
+    def program(self, q):
+        """A program with a command line, in a fork of this process, which saves the time to import Salt."""
         import salt.cli.call  # pylint: disable=import-outside-toplevel
         import salt.scripts  # pylint: disable=import-outside-toplevel
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -104,9 +107,13 @@ class Calls:
                 try:
                     os.dup2(out.fileno(), 1)
                     os.dup2(err.fileno(), 2)
-                    sys.stdout, sys.argv = open(1, "w", encoding="utf-8", closefd=False), ["salt-call"] + q["arg"]
+                    sys.stdout, sys.argv = open(1, "w", encoding="utf-8", closefd=False), [q["program"]] + q["arg"]
+                    if q["program"] == "salt":
+                        main = salt.scripts.salt_main
+                    else:
+                        main = getattr(salt.scripts, q["program"].replace("-", "_"))
                     try:
-                        salt.scripts.salt_call()
+                        main()
                         code = 0
                     except SystemExit as exc:
                         code = exc.code or 0

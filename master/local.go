@@ -30,6 +30,7 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
 )
 
 // Local makes a stand-alone master usable by Salt's own command line tools on its host (salt, salt-key, salt-run of every
@@ -321,6 +322,10 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any, o
 	out, err := l.m.publish(ctx, p)
 	entry.Outcome, entry.JID = AuditAllowed, out.JID
 	var none *NoMinionsError
+	if errors.Is(err, target.ErrSyntax) || errors.Is(err, target.ErrUnknownType) || errors.Is(err, target.ErrNodegroup) {
+		l.m.log.Error("cannot publish", "user", name, "err", err)
+		err = &NoMinionsError{Tgt: tgt} // as stock answers: such a target matches no minion
+	}
 	switch {
 	case errors.As(err, &none):
 		return map[string]any{"enc": "clear", "load": map[string]any{"jid": nil, "minions": []any{}, "error": none.Error()}}

@@ -65,6 +65,11 @@ func (m *Minion) callFunction(ctx context.Context, env *modules.Env, q CallOptio
 	jid protocol.JID) modules.Result {
 	pub := map[string]any{"fun": q.Fun, "jid": string(jid), "tgt": "salt-call",
 		"pid": int64(os.Getpid())}
+	if !q.Direct {
+		if _, err := executors(nil, m.settings()); err != nil { // salt/cli/caller.py, BaseCaller.call
+			return failedResult(q.Fun, err)
+		}
+	}
 	args, _ := ordered.Objects(q.Args).([]any)
 	kwargs, _ := ordered.Objects(q.Kwargs).(map[string]any)
 	return m.o.Registry.Run(ctx, env,

@@ -127,6 +127,8 @@ type CallOptions struct {
 	ForMaster bool
 	// SkipGrains leaves the core grains out (--skip-grains).
 	SkipGrains bool
+	// Direct runs the function whatever module_executors and --module-executors say.
+	Direct bool
 	// Progress receives what the function reports before it returns; may be nil.
 	Progress func(item any)
 	// OnState is told of each state before it runs; may be nil.

@@ -187,7 +187,17 @@ func (l *link) checkKeys(ctx context.Context) {
 	}
 }
 
-func (l *link) masterName() string { return l.status().Master }
+func (l *link) masterName() string {
+	if name := l.status().Master; name != "" {
+		return name
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sess != nil { // a call reports no states
+		return l.sess.name
+	}
+	return ""
+}
 
 // fireStart is what follows a sign-in: returns that wait, start events, pillar, mine.
 func (l *link) fireStart(ctx context.Context, first bool) {

@@ -27,7 +27,8 @@ func VersionsReport() string {
 		fmt.Fprintf(&b, "%14s: %s\n", l.Name, l.Version)
 	}
 	host, _ := os.Hostname()
-	fmt.Fprintf(&b, " \nSystem Versions:\n%14s: %s\n%14s: %s\n%14s: %s\n", "machine", runtime.GOARCH, "node", host, "system", runtime.GOOS)
+	machine, system := version.Host()
+	fmt.Fprintf(&b, " \nSystem Versions:\n%14s: %s\n%14s: %s\n%14s: %s\n", "machine", machine, "node", host, "system", system)
 	return b.String()
 }
 

@@ -158,10 +158,13 @@ func (c *caller) applyFlags() {
 		}
 		opts["module_dirs"] = dirs
 	}
-	for _, dest := range []string{"proxyid", "executor_opts", "profiling_enabled"} {
-		if v.IsSet(dest) {
-			c.Log.Warn("The option --" + strings.ReplaceAll(dest, "_", "-") +
-				" is accepted and has no effect")
+	if text, ok := opts["module_executors"].(string); ok {
+		opts["module_executors"] = cliargs.Value(text)
+	}
+	for _, o := range []struct{ dest, flag string }{{"proxyid", "--proxyid"},
+		{"executor_opts", "--executor-opts"}, {"profiling_enabled", "--enable-profiling"}} {
+		if v.IsSet(o.dest) {
+			c.Log.Warn("The option " + o.flag + " is accepted and has no effect")
 		}
 	}
 	c.local = v.Bool("local") || opts["file_client"] == "local"
@@ -246,7 +249,8 @@ func (c *caller) printDocs(ctx context.Context) error {
 // docs is what sys.doc says of a function, or of those that fit a pattern.
 func (c *caller) docs(ctx context.Context, pattern string) (map[string]any, error) {
 	res, err := c.minion.Call(ctx,
-		minion.CallOptions{Fun: "sys.doc", Local: true, NoReturnEvent: true, Args: []any{pattern}})
+		minion.CallOptions{Fun: "sys.doc", Local: true, Direct: true, NoReturnEvent: true,
+			Args: []any{pattern}})
 	if err != nil {
 		return nil, err
 	}

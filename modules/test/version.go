@@ -23,7 +23,8 @@ func sections() []string {
 func versionsInformation(_ context.Context, c *modules.Call) (any, error) { return information(c), nil }
 
 func information(c *modules.Call) map[string]any {
-	system := map[string]any{"machine": runtime.GOARCH, "system": runtime.GOOS}
+	machine, name := saltversion.Host()
+	system := map[string]any{"machine": machine, "system": name}
 	for key, grain := range map[string]string{"dist": "osfinger", "release": "kernelrelease", "version": "oscodename"} {
 		if v := c.Grain(grain); v != nil {
 			system[key] = pytext.Str(v)

@@ -1,0 +1,14 @@
+//go:build unix
+
+package version
+
+import "golang.org/x/sys/unix"
+
+// Host returns what uname calls the machine and the system, as Python's platform module does: "x86_64", "Linux".
+func Host() (machine, system string) {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return "", ""
+	}
+	return unix.ByteSliceToString(u.Machine[:]), unix.ByteSliceToString(u.Sysname[:])
+}
