@@ -1,0 +1,93 @@
+//go:build bench
+
+package interop
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/brine-salt/brine/internal/ordered"
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// TestMeasureOrder bounds what it costs that dictionaries keep the order of their keys: the time and the memory that a
+// job's arguments and its return take more than the same data without order, on both sides, is at most a twentieth of
+// what the whole job takes. Both are measured in this process, one after the other, three times; the median counts.
+func TestMeasureOrder(t *testing.T) {
+	m := pair(t, nil)
+	for _, c := range []struct {
+		name string
+		keys int
+	}{{"100 bytes", 5}, {"1 KB", 40}, {"10 KB", 400}} {
+		data := payload.OrderedMap{}
+		for i := range c.keys { // in no order of the names
+			data = append(data, payload.Pair{Key: fmt.Sprintf("key%03d", i*7919%1000),
+				Value: payload.OrderedMap{{Key: "z", Value: int64(i)}, {Key: "a", Value: "text"}}})
+		}
+		var time, memory []float64
+		for range 3 {
+			job := testing.Benchmark(func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					res, err := m.Run(context.Background(), master.Job{Fun: "test.echo", Args: []any{data}, Tgt: "one"})
+					if err != nil || res["one"].Return == nil {
+						b.Fatal(res, err)
+					}
+				}
+			})
+			with, without := orderedWay(data), plainWay(data)
+			moreTime := max(0, 2*float64(with.NsPerOp()-without.NsPerOp()))
+			moreMemory := max(0, 2*float64(with.AllocedBytesPerOp()-without.AllocedBytesPerOp()))
+			time = append(time, moreTime/float64(job.NsPerOp()))
+			memory = append(memory, moreMemory/float64(job.AllocedBytesPerOp()))
+			t.Logf("%s: a job takes %d us and %d bytes; order takes %.0f us and %.0f bytes of that", c.name, job.NsPerOp()/1000, job.AllocedBytesPerOp(),
+				moreTime/1000, moreMemory)
+		}
+		slices.Sort(time)
+		slices.Sort(memory)
+		if time, memory := time[1], memory[1]; time > 0.05 || memory > 0.05 {
+			t.Errorf("%s: order costs %.1f %% of the time and %.1f %% of the memory of a job", c.name, 100*time, 100*memory)
+		}
+	}
+}
+
+// orderedWay is what one side does with data that keeps its order: it reads them, gives the function objects and plain
+// data, and packs what the function returns.
+func orderedWay(data payload.OrderedMap) testing.BenchmarkResult {
+	packed, err := payload.Marshal(data)
+	return testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			v, failed := payload.UnmarshalOrdered(packed, payload.Limits{})
+			if err != nil || failed != nil {
+				b.Fatal(err, failed)
+			}
+			if payload.Plain(v) == nil {
+				b.Fatal("no plain data")
+			}
+			if _, err := payload.Marshal(ordered.ToWire(ordered.FromWire(v))); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// plainWay does the same without order.
+func plainWay(data payload.OrderedMap) testing.BenchmarkResult {
+	packed, err := payload.Marshal(data)
+	return testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			v, failed := payload.UnmarshalLimits(packed, payload.Limits{})
+			if err != nil || failed != nil {
+				b.Fatal(err, failed)
+			}
+			if _, err := payload.Marshal(v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
