@@ -270,11 +270,29 @@ func (c *compat) findCases() error {
 	key := regexp.MustCompile(`\b([a-z_0-9]+\.[a-z_0-9]+):(?: |\n)`) // in state files
 	// with the function in the list
 	short := regexp.MustCompile(`\b([a-z_0-9]+): \[([a-z_0-9]+),`)
+	// Functions that no state file names: what the state system calls them for.
+	hooks := map[string]*regexp.Regexp{
+		"mod_watch": regexp.MustCompile(`\b([a-z_0-9]+)\.[a-z_0-9]+:` +
+			`(?: \[.*\{|\n(?: +- .*\n)* +- )watch: `),
+		"mod_aggregate":     regexp.MustCompile(`\bstate_aggregate: \[([a-z_0-9]+)\]`),
+		"mod_run_check_cmd": regexp.MustCompile(`\b([a-z_0-9]+)\.[a-z_0-9]+: .*\{check_cmd: `),
+		"mod_init":          key, // before the first state of a module
+	}
 	current := ""
 	count := func(into map[string]string, in *regexp.Regexp, text string) {
 		for _, m := range in.FindAllStringSubmatch(text, -1) {
 			if name := strings.Join(m[min(1, len(m)-1):], "."); into[name] == "" {
 				into[name] = current
+			}
+		}
+	}
+	countHooks := func(text string) {
+		for name, use := range hooks {
+			for _, m := range use.FindAllStringSubmatch(text, -1) {
+				mod, _, _ := strings.Cut(m[1], ".")
+				if hook := mod + "." + name; c.stateCases[hook] == "" {
+					c.stateCases[hook] = current
+				}
 			}
 		}
 	}
@@ -306,7 +324,9 @@ func (c *compat) findCases() error {
 				}
 				count(c.stateCases, key, text)
 				count(c.stateCases, short, text)
+				countHooks(text)
 			case strings.HasPrefix(file, "states/"):
+				countHooks(text)
 				count(c.cases, call, text)
 				count(c.stateCases, stateCall, text)
 				count(c.stateCases, key, text)
