@@ -100,6 +100,7 @@ func (l *loader) load(apply func(*loader, map[string]any) error) (*Config, error
 		return nil, err
 	}
 	l.validateTypes()
+	l.validateValues()
 	if l.name == "master" {
 		l.nodegroups()
 	}
@@ -167,6 +168,10 @@ func (l *loader) file(path string) (map[string]any, error) {
 		var at *yaml.Error
 		if errors.As(err, &at) {
 			bad.Line = at.Line
+			if at.FirstLine > 0 {
+				key := strings.TrimPrefix(at.Problem, "found conflicting ID ")
+				bad.Msg += fmt.Sprintf("\nThe key %s is duplicate: it is set in line %d already", key, at.FirstLine)
+			}
 		}
 		if !strings.HasSuffix(path, "_schedule.conf") {
 			return nil, bad

@@ -33,6 +33,44 @@ func (l *loader) validateTypes() {
 	}
 }
 
+// levels are the names that Salt has for a log level (salt/_logging/impl.py, LOG_LEVELS).
+const levels = "all, garbage, trace, debug, profile, info, warning, error, critical, quiet"
+
+// validateValues notes options of the right type whose values mean nothing, of which stock says nothing: it fails later, or
+// takes the default in silence. The values stay.
+func (l *loader) validateValues() {
+	bad := func(key, want, instead string) {
+		l.note(slog.LevelWarn, "Config option '%s' with value %s must be %s; %s is used", key,
+			pytext.Str(l.Opts[key]), want, instead)
+		l.Notes[len(l.Notes)-1].Option = key
+	}
+	for _, key := range []string{"master_port", "publish_port", "ret_port", "source_publish_port", "source_ret_port",
+		"tcp_pub_port", "tcp_pull_port", "tcp_master_pub_port", "tcp_master_pull_port"} {
+		v, set := l.Opts[key]
+		if !set || v == nil || !l.Given[key] {
+			continue
+		}
+		if n, err := strconv.ParseUint(strings.TrimSpace(pytext.Str(v)), 10, 16); err != nil || n == 0 && l.defaults[key] != int64(0) {
+			bad(key, "the number of a port", "the default")
+		}
+	}
+	for _, key := range []string{"log_level", "log_level_logfile"} {
+		if v, ok := l.Opts[key].(string); ok && l.Given[key] &&
+			!strings.Contains(", "+levels+", ", ", "+strings.ToLower(v)+", ") {
+			bad(key, "one of "+levels, "error")
+		}
+	}
+	switch v := l.Opts["beacons"].(type) {
+	case nil, map[string]any:
+	default:
+		if l.name == "minion" {
+			l.note(slog.LevelWarn, "Config option 'beacons' with value %s has an invalid type of %s, a dict is required for this option",
+				pytext.Str(v), pyType(v))
+			l.Notes[len(l.Notes)-1].Option = "beacons"
+		}
+	}
+}
+
 func validType(v any, types []string) bool {
 	name := pyType(v)
 	single := len(types) == 1

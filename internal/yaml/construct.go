@@ -325,7 +325,7 @@ func (c *constructor) items(n *yamlv3.Node, depth int) (payload.OrderedMap, erro
 		return nil, err
 	}
 	items := make(payload.OrderedMap, 0, len(entries))
-	seen := make(map[any]struct{}, len(entries))
+	seen := make(map[any]int, len(entries)) // lines of the keys
 	for _, e := range entries {
 		keyNode := target(e.key)
 		if keyNode.Kind != yamlv3.ScalarNode {
@@ -343,10 +343,12 @@ func (c *constructor) items(n *yamlv3.Node, depth int) (payload.OrderedMap, erro
 		if c.objects {
 			id, _ = pyobj.Hash(key) // scalars are hashable
 		}
-		if _, dup := seen[id]; dup {
-			return nil, c.failIn(n, keyNode, "found conflicting ID '%s'", pytext.Str(key))
+		if line, dup := seen[id]; dup {
+			twice := c.failIn(n, keyNode, "found conflicting ID '%s'", pytext.Str(key))
+			twice.FirstLine = line
+			return nil, twice
 		}
-		seen[id] = struct{}{}
+		seen[id] = keyNode.Line
 		items = append(items, payload.Pair{Key: key, Value: value})
 	}
 	return items, nil

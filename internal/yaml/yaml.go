@@ -39,6 +39,8 @@ type Error struct {
 	ContextLine, ContextColumn int
 	// Problem says what is wrong.
 	Problem string
+	// FirstLine is, of a key that is there twice, the line of the first; 0 of other problems. It is no part of the text.
+	FirstLine int
 }
 
 // Error gives PyYAML's text of the exception.
