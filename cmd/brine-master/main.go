@@ -32,7 +32,8 @@ func main() {
 
 // run picks the program.
 func run(ctx context.Context, c *saltcli.Console, args []string) int {
-	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+	called := strings.TrimSuffix(args[0], ".exe")
+	name := filepath.Base(called)
 	args = args[1:]
 	switch name {
 	case "salt-master", "salt", "salt-key", "salt-run", "salt-cp":
@@ -59,6 +60,15 @@ func run(ctx context.Context, c *saltcli.Console, args []string) int {
 		return runAudit(c, args)
 	case "demo":
 		return runDemo(ctx, c, args)
+	case "--version", "-V", "--versions-report":
+		return runMaster(ctx, c, []string{name})
+	case "--help", "-h":
+		fmt.Fprint(c.Out, usage)
+		return 0
+	}
+	if filepath.Base(called) == "salt-api" {
+		fmt.Fprintln(c.Err, "The master serves the HTTP interface itself, as its option rest_cherrypy says: disable the unit salt-api")
+		return saltcli.ExitUsage
 	}
 	fmt.Fprint(c.Err, usage)
 	return saltcli.ExitUsage

@@ -102,6 +102,60 @@ fileserver_backend: [roots, s3fs]
 	}
 }
 
+// TestEachMasterOption sets options one by one: each reaches the field of the embedded master that honours it, which the
+// default does not set so.
+func TestEachMasterOption(t *testing.T) {
+	for text, field := range map[string]func(master.Options) any{
+		"allow_minion_key_revoke: False":   func(o master.Options) any { return o.NoKeyRevoke },
+		"file_recv: True":                  func(o master.Options) any { return o.FileRecv },
+		"file_buffer_size: 4096":           func(o master.Options) any { return o.FileBufferSize == 4096 },
+		"ping_on_rotate: True":             func(o master.Options) any { return o.PingOnRotate },
+		"publish_session: 7":               func(o master.Options) any { return o.PublishSession == 7*time.Second },
+		"request_server_ttl: 9":            func(o master.Options) any { return o.RequestTTL == 9*time.Second },
+		"minion_data_cache: False":         func(o master.Options) any { return o.NoMinionDataCache },
+		"sudo_acl: True":                   func(o master.Options) any { return o.Local.SudoACL },
+		"ipc_write_buffer: 12345":          func(o master.Options) any { return o.Local.WriteBuffer == 12345 },
+		"job_cache: False":                 func(o master.Options) any { return o.Local.NoJobCache },
+		"master_sign_pubkey: True":         func(o master.Options) any { return o.SignPubkey },
+		"master_use_pubkey_signature: yes": func(o master.Options) any { return o.UsePubkeySignature },
+		"master_sign_key_name: other":      func(o master.Options) any { return o.SignKeyName == "other" },
+		"master_pubkey_signature: sig":     func(o master.Options) any { return o.PubkeySignature == "sig" },
+		"publish_signing_algorithm: PKCS1v15-SHA224": func(o master.Options) any {
+			return o.SigningAlgorithm == "PKCS1v15-SHA224"
+		},
+		"pillar_cache: True\npillar_cache_ttl: 11":         func(o master.Options) any { return o.PillarTTL == 11*time.Second },
+		"pillar_cache: True\npillar_cache_backend: memory": func(o master.Options) any { return o.PillarInMemory },
+		"jinja_trim_blocks: True":                          func(o master.Options) any { return o.MasterOpts["jinja_trim_blocks"] },
+		"jinja_lstrip_blocks: True":                        func(o master.Options) any { return o.MasterOpts["jinja_lstrip_blocks"] },
+		"state_aggregate: True":                            func(o master.Options) any { return o.MasterOpts["state_aggregate"] },
+	} {
+		before, err := masterOptions(load(t, ""), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := masterOptions(load(t, text), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if had, has := field(before), field(after); had == true || has != true {
+			t.Errorf("%s: the field is %v, by default %v", text, has, had)
+		}
+	}
+	// What this master does not do it names.
+	for _, text := range []string{"order_masters: True", "syndic_master: a", "event_return: mysql", "minionfs_whitelist: [a]", "signing_key_pass: x",
+		"key_cache: sched", "cluster_id: c\ncluster_peers: [127.0.0.1]\ncluster_pki_dir: /tmp"} {
+		var log bytes.Buffer
+		if _, err := masterOptions(load(t, text), slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		name, _, _ := strings.Cut(text, ":")
+		if want := "The option " + name + " is not supported by this master and has no effect"; !strings.Contains(log.String(), want) {
+			t.Errorf("%s: the log is %s", text, log.String())
+		}
+	}
+}
+
 func TestMasterOptionsOfDefaultsWarnOfNothing(t *testing.T) {
 	var log bytes.Buffer
 	if _, err := masterOptions(load(t, ""), slog.New(slog.NewTextHandler(&log, nil))); err != nil {

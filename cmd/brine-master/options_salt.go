@@ -11,6 +11,10 @@ func saltParser(c *saltcli.Console) *optparse.Parser {
 	options = append(options, saltBeforeOptions()...)
 	options = append(options, saltRunOptions()...)
 	options = append(options, saltReturnOptions()...)
+	own := saltcli.OwnGroup(false)
+	own.Options = append(own.Options, optparse.Option{Names: []string{"-g", "--gather-job-timeout"},
+		Kind: optparse.Int, Own: true, Help: "How many seconds a minion may take to answer whether it " +
+			"still works on a job, in place of the option gather_job_timeout of the master's configuration."})
 	return &optparse.Parser{
 		Prog:  "salt",
 		Usage: "%prog [options] '<target>' <function> [arguments]",
@@ -27,7 +31,7 @@ func saltParser(c *saltcli.Console) *optparse.Parser {
 			saltcli.OutputGroup("salt"),
 			saltcli.LoggingGroup(saltcli.Logging{Short: true, Level: "warning",
 				File: "/var/log/salt/master"}),
-			saltcli.OwnGroup(false),
+			own,
 		},
 	}
 }
@@ -42,8 +46,6 @@ func saltBeforeOptions() []optparse.Option {
 		{Names: []string{"-t", "--timeout"}, Kind: optparse.Int, Default: int64(5),
 			Help: "Change the timeout, if applicable, for the running command (in seconds). " +
 				"Default: %default."},
-		// Stock Salt has no option for the wait after a find_job; it is gather_job_timeout in the configuration.
-		{Names: []string{"-g", "--gather-job-timeout"}, Kind: optparse.Int, Hidden: true},
 		{Names: []string{"--args-stdin"}, Kind: optparse.True,
 			Help: "Read additional options and/or arguments from stdin. Each entry is newline " +
 				"separated."},

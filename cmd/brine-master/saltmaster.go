@@ -94,6 +94,11 @@ func failed(p *saltcli.Program, err error) int {
 		return exitRunning
 	case errors.Is(err, syscall.EADDRINUSE):
 		fmt.Fprintln(p.Err, "The ports are not available to bind")
+		for _, name := range []string{"publish_port", "ret_port"} {
+			if who := portHolder(p.Conf.Int(name)); who != "" {
+				fmt.Fprintln(p.Err, who)
+			}
+		}
 		return exitPorts
 	case (errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EEXIST)) &&
 		errors.As(err, &number):

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(m, map[string]func(){
 		"brine-master": program("brine-master"), "salt-master": program("salt-master"), "salt": program("salt"),
-		"salt-key": program("salt-key"), "salt-run": program("salt-run"), "test-minion": testMinion,
+		"salt-key": program("salt-key"), "salt-run": program("salt-run"), "salt-api": program("salt-api"), "test-minion": testMinion,
 	})
 }
 

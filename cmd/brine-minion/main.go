@@ -21,6 +21,13 @@ func main() {
 	os.Exit(run(context.Background(), program.OSConsole(), os.Args))
 }
 
+const usage = `usage: brine-minion minion [options]                          the minion
+       brine-minion call   [options] <function> [arguments]   run a function on this host
+       brine-minion check  [options] [CONFIG_DIR | STATE_TREE...]   what of a configuration and of states will not work
+       brine-minion doctor [options]                          what keeps the minion of this host from working
+Called as salt-minion or salt-call it is that program.
+`
+
 // exitUsage is the exit code of a wrong command line.
 const exitUsage = 64
 
@@ -36,6 +43,11 @@ func run(ctx context.Context, c *program.Console, args []string) int {
 			return program.Doctor(ctx, args[1:], program.Options{Console: c})
 		case "check":
 			return program.Check(ctx, args[1:], program.Options{Console: c})
+		case "--version", "-V", "--versions-report":
+			name = "salt-minion"
+		case "--help", "-h":
+			fmt.Fprint(c.Out, usage)
+			return 0
 		}
 	}
 	o := program.Options{Console: c, MasterHost: masterOnHost}
@@ -45,7 +57,6 @@ func run(ctx context.Context, c *program.Console, args []string) int {
 	case "salt-minion":
 		return program.Minion(ctx, args, o)
 	}
-	fmt.Fprintln(c.Err, "usage: brine-minion minion [options], or brine-minion call [options] "+
-		"<function> [arguments]")
+	fmt.Fprint(c.Err, usage)
 	return exitUsage
 }

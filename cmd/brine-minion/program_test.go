@@ -80,6 +80,8 @@ func TestSaltCall(t *testing.T) {
 		"two roots":         {"--local --file-root=" + one + " --file-root " + two + " --out=txt cp.list_master", 0, "local: ['a', 'b']\n", ""},
 		"two pillar roots":  {"--local --pillar-root=" + one + " --pillar-root " + two + " --out=txt pillar.file_exists b", 0, "local: True\n", ""},
 		"virtual docs":      {"--local -d user.add", 0, "user.add:\n", ""},
+		"docs of packages":  {"--local -d pkg.install", 0, "pkg.install:\n", ""},
+		"docs of services":  {"--local -d service.restart", 0, "service.restart:\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"/usr/bin/salt-call", "-c", dir}, strings.Fields(c.args)...)
@@ -88,6 +90,27 @@ func TestSaltCall(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, c)
 			}
 		})
+	}
+}
+
+// TestOwnName is the program under its own name, without the name of one of Salt's.
+func TestOwnName(t *testing.T) {
+	for args, want := range map[string]struct {
+		code     int
+		out, err string // how they begin
+	}{
+		"--version":         {0, "salt-minion 3007.", ""},
+		"--versions-report": {0, "Salt Version:\n", ""},
+		"--help":            {0, "usage: brine-minion minion [options] ", ""},
+		"-h":                {0, "usage: brine-minion minion [options] ", ""},
+		"":                  {64, "", "usage: brine-minion minion [options] "},
+		"nosuch":            {64, "", "usage: brine-minion minion [options] "},
+	} {
+		got := start(t, nil, append([]string{"brine-minion"}, strings.Fields(args)...)...)
+		if got.code != want.code || !strings.HasPrefix(got.out, want.out) || want.out == "" && got.out != "" ||
+			!strings.HasPrefix(got.err, want.err) || want.err == "" && got.err != "" {
+			t.Errorf("%q: got %+v, want %+v", args, got, want)
+		}
 	}
 }
 
