@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/backoff"
 	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/protocol"
@@ -26,9 +28,14 @@ const localFireTimeout = time.Second
 // localBus is the minion's own event bus: what happens here, for programs on this host, and what they ask of the
 // minion. Without a program that listens an event costs nothing.
 type localBus struct {
-	bus    *events.Bus
-	server *ipc.Server // nil when the sockets could not be opened
+	bus *events.Bus
+
+	mu     sync.Mutex
+	server *ipc.Server // guarded by mu; nil while the sockets cannot be opened
 }
+
+// busRetry is how often a minion whose event sockets are another process's looks whether they are free.
+const busRetry = 2 * time.Second
 
 // busSockets are where stock programs look for the minion's bus (salt/transport/base.py: ipc_publish_server).
 func (s *settings) busSockets() (ipc.Sockets, error) {
@@ -44,29 +51,58 @@ func (s *settings) hasSockets() bool {
 	return s.text("sock_dir", "") != "" || s.text("ipc_mode", "ipc") == "tcp"
 }
 
-// openBus opens the event sockets. A minion without them works all the same.
+// openBus opens the event sockets. A minion without them works all the same. While another process has them, as a stock
+// minion does that is still ending, they are tried again until they are free.
 func (m *Minion) openBus() {
 	m.bus.bus = events.New(m.o.Clock)
-	s := m.settings()
-	if !s.hasSockets() {
+	if !m.settings().hasSockets() {
 		return
 	}
-	sockets, err := s.busSockets()
+	err := m.listenBus()
 	if err == nil {
-		m.bus.server, err = ipc.Listen(m.bus.bus,
-			ipc.Options{Sockets: sockets, DirMode: 0o755, PubMode: 0o600,
-				Buffer: max(s.integer("ipc_write_buffer", 0), 0), Received: m.localEvent,
-				Log: m.log})
+		return
 	}
+	m.log.Error("The minion has no event sockets: programs on this host can neither listen to it nor fire events. "+
+		"It goes on trying to open them", "err", err)
+	m.wg.Go(func() {
+		for backoff.Sleep(m.ctx, busRetry) {
+			if m.listenBus() == nil {
+				m.log.Info("The minion has its event sockets now")
+				return
+			}
+		}
+	})
+}
+
+// listenBus opens the event sockets once. It leaves them closed if the minion is ending.
+func (m *Minion) listenBus() error {
+	s := m.settings()
+	sockets, err := s.busSockets()
 	if err != nil {
-		m.log.Error("The minion has no event sockets: programs on this host can neither listen "+
-			"to it nor fire events", "err", err)
+		return err
 	}
+	m.bus.mu.Lock()
+	defer m.bus.mu.Unlock()
+	if m.ctx.Err() != nil {
+		return m.ctx.Err()
+	}
+	m.bus.server, err = ipc.Listen(m.bus.bus,
+		ipc.Options{Sockets: sockets, DirMode: 0o755, PubMode: 0o600,
+			Buffer: max(s.integer("ipc_write_buffer", 0), 0), Received: m.localEvent,
+			Log: m.log})
+	return err
+}
+
+// busServer returns what serves the event sockets, nil while no one does.
+func (m *Minion) busServer() *ipc.Server {
+	m.bus.mu.Lock()
+	defer m.bus.mu.Unlock()
+	return m.bus.server
 }
 
 func (m *Minion) closeBus() {
-	if m.bus.server != nil {
-		if err := m.bus.server.Close(); err != nil {
+	if server := m.busServer(); server != nil {
+		if err := server.Close(); err != nil {
 			m.log.Warn("Cannot remove the event sockets", "err", err)
 		}
 	}
@@ -224,7 +260,7 @@ func (m *Minion) logFailed(what string, err error) {
 // tellBus fires the events with which Salt says that a master was lost or found again.
 func (m *Minion) tellBus(st Status, before State) {
 	switch {
-	case m.bus.server == nil:
+	case m.busServer() == nil:
 	case st.State == Connected:
 		m.bus.bus.Publish("__master_connected", map[string]any{"master": st.Master})
 	case before == Connected:

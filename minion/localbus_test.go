@@ -8,6 +8,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport/mem"
@@ -48,7 +49,7 @@ func listenTo(t *testing.T, r *rig, a ipc.Sockets) func(tag string) map[string]a
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	r.m.bus.server.Admit()
+	r.m.busServer().Admit()
 	return func(tag string) map[string]any {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -159,6 +160,53 @@ func TestLocalBus(t *testing.T) {
 	res, err = call.Call(t.Context(), CallOptions{Fun: "event.fire", Args: []any{map[string]any{}, "call/tag"}, Local: true})
 	if err != nil || res.Return != false {
 		t.Errorf("salt-call without daemon: %v %v", res.Return, err)
+	}
+}
+
+// TestLocalBusIsTakenOver: a minion that is started beside one that still ends has the event sockets when that one is gone.
+func TestLocalBusIsTakenOver(t *testing.T) {
+	n := &mem.Network{}
+	newFake(t, n, "one:4506")
+	dir, err := os.MkdirTemp("", "bus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	a, err := ipc.Minion(dir+"/run", "alpha", "sha256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := events.New(time.Now)
+	defer other.Close()
+	ending, err := ipc.Listen(other, ipc.Options{Sockets: a, DirMode: 0o755, PubMode: 0o600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, n, map[string]any{"sock_dir": dir + "/run"})
+	r.mods = append(r.mods, fireModule)
+	r.start()
+	r.until(Connected)
+	if r.m.busServer() != nil || !r.log.has("The minion has no event sockets") {
+		t.Fatal("the minion has sockets that another process serves")
+	}
+	if err := ending.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); r.m.busServer() == nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the minion does not take the sockets over")
+		}
+	}
+	next := listenTo(t, r, a)
+	call, err := New(r.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := call.Call(t.Context(), CallOptions{Fun: "event.fire", Args: []any{map[string]any{"n": int64(1)}, "call/tag"}, Local: true}); err != nil || res.Return != true {
+		t.Fatalf("event.fire: %v %v", res.Return, err)
+	}
+	if d := next("call/tag"); d["n"] != int64(1) {
+		t.Errorf("event %v", d)
 	}
 }
 

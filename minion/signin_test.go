@@ -133,6 +133,15 @@ func TestRejectedEndsWith77AfterAPause(t *testing.T) {
 		if !r.log.has("The Salt Master has rejected this minion's public key!") {
 			t.Error("the rejection line is missing")
 		}
+		finger, err := r.m.key.Public().Fingerprint("sha256")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"salt-key -d alpha", "fingerprint=" + finger} {
+			if !r.log.has(text) {
+				t.Errorf("the log does not have %q", text)
+			}
+		}
 	})
 }
 
