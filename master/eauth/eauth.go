@@ -167,7 +167,11 @@ func (a *Auth) Check(ctx context.Context, eauth, username, password string) (Tok
 	config, enabled := a.o.Config[eauth].(map[string]any)
 	sys := a.o.Systems[eauth]
 	if !enabled || sys == nil || username == "" || len(username) > 256 || len(password) > 4096 {
-		a.o.Log.Warn("authentication failed", "eauth", brief(eauth), "user", brief(username))
+		why := "the name is missing, or name or password are too long"
+		if !enabled || sys == nil {
+			why = "external_auth does not have this system"
+		}
+		a.o.Log.Warn("authentication failed", "eauth", brief(eauth), "user", brief(username), "err", why)
 		return Token{}, ErrDenied
 	}
 	ok, groups, err := sys.Authenticate(ctx, config, username, password)

@@ -158,6 +158,8 @@ func (s *Server) tryLogin(r *http.Request, name string,
 	// guard: log-in-lockout TestLoginsAreBounded
 	if err == nil {
 		proven()
+	} else {
+		s.o.Log.Warn("log-in refused", "peer", r.RemoteAddr, "err", err)
 	}
 	return t, err
 }

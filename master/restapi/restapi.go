@@ -397,6 +397,9 @@ func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) 
 			"Could not authenticate using provided credentials")
 	case errors.Is(err, master.ErrNotServing):
 		status = exchange.NewError(http.StatusServiceUnavailable, "Salt Master is not available.")
+	case r.Context().Err() != nil:
+		s.o.Log.Debug("the client has left", "peer", r.RemoteAddr, "path", r.URL.Path, "err", err)
+		return // no one reads an answer
 	default:
 		s.o.Log.Error("request failed", "peer", r.RemoteAddr, "path", r.URL.Path, "err", err)
 		status = exchange.NewError(http.StatusInternalServerError, "An unexpected error occurred")

@@ -181,6 +181,7 @@ func (c *Client) storeRun(ctx context.Context, jid string, data map[string]any) 
 	if c.host.Jobs == nil {
 		return
 	}
+	ctx = context.WithoutCancel(ctx) // who asked may have left: the run was all the same
 	id := c.host.ID
 	err := c.host.Jobs.SaveJob(ctx,
 		store.Job{JID: jid, Fun: data["fun"], Tgt: id, TgtType: "list", User: "root",

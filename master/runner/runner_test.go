@@ -110,6 +110,64 @@ func TestBanksStayInside(t *testing.T) {
 	}
 }
 
+// liveJobs refuses what is asked with a context that has ended, as databases do.
+type liveJobs struct{ store.Store }
+
+func (j liveJobs) SaveJob(ctx context.Context, job store.Job) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return j.Store.SaveJob(ctx, job)
+}
+
+func (j liveJobs) SaveReturn(ctx context.Context, r store.Return) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	return j.Store.SaveReturn(ctx, r)
+}
+
+// TestRunOfAClientThatLeft: the run of a client that does not wait for it is kept.
+func TestRunOfAClientThatLeft(t *testing.T) {
+	h, _ := newHost(t)
+	h.Jobs = liveJobs{h.Jobs}
+	ctx, cancel := context.WithCancel(t.Context())
+	h.Match = func(string, any) ([]string, error) {
+		cancel()
+		return nil, nil
+	}
+	const jid = "20250102030405678902"
+	c := NewClient(h)
+	c.Call(ctx, Request{Fun: "cache.grains", Args: []any{"*"}, JID: jid, User: "root"})
+	if ctx.Err() == nil {
+		t.Fatal("the client has not left")
+	}
+	res := c.Call(t.Context(), Request{Fun: "jobs.list_job", Args: []any{jid}})
+	if m, _ := res.Return.(map[string]any); m["Function"] != "runner.cache.grains" {
+		t.Errorf("the run is %v", res.Return)
+	}
+}
+
+// TestUserOfAMinionsOwnJob: a job that a minion began itself has the user that stock shows for it.
+func TestUserOfAMinionsOwnJob(t *testing.T) {
+	h, _ := newHost(t)
+	const jid = "20250102030405678903"
+	load := map[string]any{"id": "web1", "jid": jid, "fun": "test.ping", "arg": []any{}, "tgt": "web1"}
+	if err := h.Jobs.SaveJob(t.Context(), store.Job{JID: jid, Fun: "test.ping", Tgt: "web1", TgtType: "list", Load: load}); err != nil {
+		t.Fatal(err)
+	}
+	c := NewClient(h)
+	res := c.Call(t.Context(), Request{Fun: "jobs.list_job", Args: []any{jid}})
+	if m, _ := res.Return.(map[string]any); m["User"] != "root" {
+		t.Errorf("jobs.list_job: %v", res.Return)
+	}
+	res = c.Call(t.Context(), Request{Fun: "jobs.list_jobs"})
+	list, _ := res.Return.(map[string]any)
+	if m, _ := list[jid].(map[string]any); m["User"] != "root" {
+		t.Errorf("jobs.list_jobs: %v", res.Return)
+	}
+}
+
 // TestRunIsRecorded: a run is two events, and a job that can be looked up.
 func TestRunIsRecorded(t *testing.T) {
 	h, events := newHost(t)

@@ -1,0 +1,65 @@
+package restapi_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/brine-salt/brine/master/restapi"
+)
+
+// lines is a log that several goroutines write.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer // guarded by mu
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// TestRefusedLogInsAreLogged: with the address, which programs that shut out addresses need, and never the password.
+func TestRefusedLogInsAreLogged(t *testing.T) {
+	log := new(lines)
+	s := newSite(t, func(o *restapi.Options) { o.Log = slog.New(slog.NewTextHandler(log, nil)) })
+	s.token = ""
+	for _, body := range []string{`{"username":"alice","password":"wrong-one","eauth":"file"}`, `{"username":"alice","password":"wrong-one","eauth":"pam"}`} {
+		if status, text, _ := s.do("POST", "/login", "application/json", body); status != http.StatusUnauthorized {
+			t.Errorf("%s: %d %s", body, status, text)
+		}
+	}
+	text := log.String()
+	if strings.Count(text, `msg="log-in refused" peer=127.0.0.1:`) != 2 || strings.Contains(text, "wrong-one") {
+		t.Errorf("the log is %s", text)
+	}
+}
+
+// TestClientThatLeavesIsNoError: a page that a browser leaves makes no error in the log.
+func TestClientThatLeavesIsNoError(t *testing.T) {
+	log := new(lines)
+	s := newSite(t, func(o *restapi.Options) {
+		o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := httptest.NewRequestWithContext(ctx, "POST", "/", strings.NewReader(`{"client":"local","tgt":"*","fun":"test.ping"}`))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-Auth-Token", s.token)
+	s.rest.ServeHTTP(httptest.NewRecorder(), r)
+	if text := log.String(); strings.Contains(text, "level=ERROR") || !strings.Contains(text, "the client has left") {
+		t.Errorf("the log is %s", text)
+	}
+}
