@@ -268,6 +268,7 @@ func (c *compat) findCases() error {
 	stateCall := regexp.MustCompile(`\bstate: ([a-z_0-9]+\.[A-Za-z_0-9]+)`)
 	treeCall := regexp.MustCompile(`\bstate\.[a-z_]+`)
 	key := regexp.MustCompile(`\b([a-z_0-9]+\.[a-z_0-9]+):(?: |\n)`) // in state files
+	inQuotes := regexp.MustCompile(`"([a-z_0-9]+\.[a-z_0-9]+)"`)
 	// with the function in the list
 	short := regexp.MustCompile(`\b([a-z_0-9]+): \[([a-z_0-9]+),`)
 	// Functions that no state file names: what the state system calls them for.
@@ -299,7 +300,7 @@ func (c *compat) findCases() error {
 	for _, pattern := range []string{"modules/testdata/stock/*.yaml",
 		"modules/testdata/stock/*/*.yaml", "states/testdata/stock/*.yaml",
 		"states/testdata/stock/*/*.yaml", "states/testdata/trees/*.txt",
-		"interop/side_by_side.yaml", "interop/orchestrate_test.go"} {
+		"interop/side_by_side.yaml", "interop/orchestrate_test.go", "interop/call_daemon_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			return err
@@ -330,12 +331,19 @@ func (c *compat) findCases() error {
 				count(c.cases, call, text)
 				count(c.stateCases, stateCall, text)
 				count(c.stateCases, key, text)
+			case strings.HasSuffix(file, "call_daemon_test.go"):
+				count(c.cases, inQuotes, text)
 			case strings.HasSuffix(file, ".go"):
 				count(c.stateCases, key, text)
 			default:
 				count(c.cases, call, text)
 				count(c.stateCases, stateCall, text)
 			}
+		}
+	}
+	for name, file := range c.cases { // cases of a provider are cases of what it stands for
+		if fun, is := strings.CutPrefix(name, "openrc."); is && c.cases["service."+fun] == "" {
+			c.cases["service."+fun] = file
 		}
 	}
 	return nil
