@@ -53,6 +53,9 @@ func TestClientThatLeavesIsNoError(t *testing.T) {
 	s := newSite(t, func(o *restapi.Options) {
 		o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
+	if status, text, _ := s.do("POST", "/keys", "application/json", `{"mid":"new1"}`); status != http.StatusOK {
+		t.Fatalf("%d %s", status, text) // a minion that does not answer
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := httptest.NewRequestWithContext(ctx, "POST", "/", strings.NewReader(`{"client":"local","tgt":"*","fun":"test.ping"}`))

@@ -1,0 +1,81 @@
+package minion
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/transport/mem"
+)
+
+// TestOptionsOfConnections: each reaches what connections are made of.
+func TestOptionsOfConnections(t *testing.T) {
+	s, err := newSettings(map[string]any{"id": "alpha", "master": "one", "return_retry_timer": int64(2), "return_retry_timer_max": int64(8),
+		"return_retry_tries": int64(4), "source_interface_name": "lo", "source_ret_port": int64(41506), "source_publish_port": int64(41505),
+		"tcp_keepalive": false})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.returnMin != 2*time.Second || s.returnMax != 8*time.Second || s.returnTries != 4 {
+		t.Errorf("returns are repeated after %v to %v, %d times", s.returnMin, s.returnMax, s.returnTries)
+	}
+	c := s.client(s.masters[0])
+	if local := interfaceAddr("lo", false); local != "" && (c.RequestSource != local+":41506" || c.PublishSource != local+":41505") {
+		t.Errorf("connections come from %q and %q", c.RequestSource, c.PublishSource)
+	}
+	if !c.KeepAlive.Disabled {
+		t.Error("tcp_keepalive: false keeps them alive")
+	}
+}
+
+// TestLegacyStartEvent: enable_legacy_startup_events is the event minion_start, beside that of the minion's name.
+func TestLegacyStartEvent(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		bubble(t, func(t *testing.T, n *mem.Network) {
+			f := newFake(t, n, "one:4506")
+			r := newRig(t, n, map[string]any{"enable_legacy_startup_events": on})
+			r.start()
+			r.until(Connected)
+			f.await("start event", isEvent("salt/minion/alpha/start"))
+			time.Sleep(time.Minute)
+			if got := f.count(isEvent("minion_start")) > 0; got != on {
+				t.Errorf("enable_legacy_startup_events: %v: minion_start is fired: %v", on, got)
+			}
+		})
+	}
+}
+
+// TestRandomStartupDelay: the minion waits for a part of random_startup_delay before it asks a master.
+func TestRandomStartupDelay(t *testing.T) {
+	bubble(t, func(t *testing.T, n *mem.Network) {
+		newFake(t, n, "one:4506")
+		r := newRig(t, n, map[string]any{"random_startup_delay": int64(1000)})
+		begin := time.Now()
+		r.start()
+		r.until(Connected)
+		if d := time.Since(begin); d == 0 || d > 1001*time.Second || !r.log.has("Minion sleeping for random_startup_delay") {
+			t.Errorf("connected after %v", d)
+		}
+	})
+}
+
+// TestGrainsAreRefreshed: grains_refresh_every gathers them again, in minutes.
+func TestGrainsAreRefreshed(t *testing.T) {
+	bubble(t, func(t *testing.T, n *mem.Network) {
+		newFake(t, n, "one:4506")
+		r := newRig(t, n, map[string]any{"grains_refresh_every": int64(2)})
+		var gathered atomic.Int64
+		r.o.Grains = func(_ context.Context, opts map[string]any) map[string]any {
+			gathered.Add(1)
+			return map[string]any{"id": "alpha"}
+		}
+		r.start()
+		r.until(Connected)
+		before := gathered.Load()
+		time.Sleep(5 * time.Minute)
+		if got := gathered.Load() - before; got != 2 {
+			t.Errorf("grains were gathered %d times in five minutes", got)
+		}
+	})
+}
