@@ -269,6 +269,7 @@ func TestFlagsOfKey(t *testing.T) {
 		"salt-key -c DIR/WHO/etc --list-all",
 		"salt-key -c DIR/WHO/etc --quiet --list-all",
 		"salt-key -c DIR/WHO/etc --hard-crash --list-all",
+		"salt-key -c DIR/WHO/etc --rotate-aes-key=False --list-all",
 		"salt-key -c DIR/WHO/etc --user=root --list-all",
 		"salt-key -c DIR/WHO/etc --log-file=DIR/WHO/other --log-file-level=debug --list-all",
 		"salt-key -c DIR/WHO/etc --log-level=nothing --list-all",

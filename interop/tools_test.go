@@ -335,7 +335,7 @@ func (m *tools) logins() {
 		{"salt-run", "-a", "file", "--username", "alice", "--password", "secret", "test.arg", "a", "k=1"},
 		{"salt-run", "-a", "file", "--username", "alice", "--password", "secret", "manage.up"},
 		{"salt-key", "--eauth", "file", "--username", "alice", "--password", "secret", "-L"},
-		{"salt-key", "--eauth", "file", "--username", "alice", "--password", "secret", "-l", "acc"},
+		{"salt-key", "--auth", "file", "--username", "alice", "--password", "secret", "--make-token", "-l", "acc"},
 		{"salt-key", "--eauth", "file", "--username", "alice", "--password", "secret", "-f", "web1"},
 		{"salt-key", "--eauth", "file", "--username", "alice", "--password", "secret", "-p", "web1"},
 	} {

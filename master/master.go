@@ -3,15 +3,6 @@
 // with New, lets it run with Serve, and orders jobs with Run, Submit or Publish. Nothing listens but the two ports of the
 // transport, and Salt's local sockets when Options.Local asks for them.
 //
-// Which method for what:
-//
-//	             waits for           results                      absent minions
-//	Publish      the job's sending   none: follow Events          are in Missing of a list target, else unknown
-//	Submit       the job's sending   one by one, Run.Next         end with their Status when the time is over
-//	Master.Run   all results         a map by minion id           are in the map with their Status
-//	PlaceOrder   its storing         none yet                     get it when they come, until the order's time is over
-//	AwaitOrder   the order's end     Outcome, with every result   end as undeliverable
-//
 // What arrives from the network is limited before it is decoded and verified before it is believed: functions that act
 // for a minion take a protocol.Verified, which only the complete check makes. Ids, job ids and paths of peers become
 // file names only below an open directory (os.Root). Salt's sources: salt/master.py, salt/channel/server.py,
