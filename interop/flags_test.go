@@ -80,15 +80,17 @@ func TestFlagsOfSalt(t *testing.T) {
 	equalFiles(t, m.dir+"/stock.out", m.dir+"/ours.out")
 
 	const piped = "test.arg\na\nb c"
-	var lines []string
-	for _, program := range []string{stock(t, m.line, "salt"), ours("salt")} {
+	fromInput := func(program string) string {
 		cmd := exec.Command(program, "-c", m.dir+"/etc", "--args-stdin", "web1")
 		cmd.Stdin = strings.NewReader(piped)
 		out, err := cmd.Output()
-		lines = append(lines, fmt.Sprint(withoutIDs(string(out)), err))
+		return fmt.Sprint(withoutIDs(string(out)), err)
 	}
-	m.equal(lines[0], lines[1])
-	// The returns of other minions come in any order.
+	want, got := fromInput(stock(t, m.line, "salt")), fromInput(ours("salt"))
+	if want != got {
+		want = fromInput(stock(t, m.line, "salt")) // see sameProgram
+	}
+	m.equal(want, got)
 	docs, code := output(t, ours("salt"), "-c", m.dir+"/etc", "--doc", "web1", "test.ping")
 	if !strings.HasPrefix(docs, "test.ping:\n") || code != 0 {
 		t.Errorf("salt --doc ended with %d: %q", code, docs)
@@ -110,12 +112,7 @@ func sameProgram(t *testing.T, d *driver, dir, line string) *called {
 		}
 		return words[0], args
 	}
-	program, args := run("stock")
-	got, _ := d.must("program", query{"program": program, "arg": args}).(map[string]any)
-	out, _ := got["out"].(string)
-	code, _ := got["code"].(float64)
-	want := &called{Code: int(code), Out: withoutIDs(out)}
-	program, args = run("ours")
+	program, args := run("ours")
 	cmd := exec.Command(ours(program), args...)
 	var text, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &text, &log
@@ -123,11 +120,21 @@ func sameProgram(t *testing.T, d *driver, dir, line string) *called {
 	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	have := &called{Code: cmd.ProcessState.ExitCode(), Out: withoutIDs(text.String())}
-	if diff := cmp.Diff(want, have); diff != "" {
-		t.Errorf("%s (-stock +ours):\n%s%s", line, diff, &log)
+	have := &called{Code: cmd.ProcessState.ExitCode(), Out: withoutIDs(text.String()), Err: log.String()}
+	program, args = run("stock")
+	theirs := func() *called {
+		got, _ := d.must("program", query{"program": program, "arg": args}).(map[string]any)
+		out, _ := got["out"].(string)
+		code, _ := got["code"].(float64)
+		return &called{Code: int(code), Out: withoutIDs(out)}
 	}
-	have.Err = log.String()
+	want := theirs()
+	if (want.Code != have.Code || want.Out != have.Out) && !strings.Contains(line, "out-file") && program == "salt" {
+		want = theirs() // on a busy machine, stock's client gives up a request, or loses an answer, now and then
+	}
+	if diff := cmp.Diff(want.Out, have.Out); diff != "" || want.Code != have.Code {
+		t.Errorf("%s ended with %d, ours with %d (-stock +ours):\n%s%s", line, want.Code, have.Code, diff, have.Err)
+	}
 	return have
 }
 
