@@ -285,6 +285,12 @@ func TestPublishFromTheCommandLine(t *testing.T) {
 	if load, _ := none["load"].(object); load["error"] != "Master could not resolve minions for target nobody" || load["jid"] != nil {
 		t.Error(none)
 	}
+	for kind, tgt := range map[string]string{"compound": "m or", "pcre": "(", "list_hosts": "m"} { // as for a target that matches none
+		bad, _ := publish("root", key("root"), "test.ping", object{"tgt": tgt, "tgt_type": kind}).(object)
+		if load, _ := bad["load"].(object); load["error"] != "Master could not resolve minions for target "+tgt || load["jid"] != nil {
+			t.Errorf("%s %s: %v", kind, tgt, bad)
+		}
+	}
 	// The job is in Salt's job cache when the answer comes, without the key.
 	v, _ := publish("root", key("root"), "test.ping", object{"jid": "20260101000000000009"}).(object)
 	dir := filepath.Join(cache, "jobs", protocol.JobDir("20260101000000000009", "sha256"))

@@ -310,8 +310,8 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any, o
 		saved["kwargs"] = withoutSecrets(kwargs)
 	}
 	p := publication{fun: load["fun"], arg: args, tgt: tgt, tgtType: tgtType, delimiter: fields.Text(kwargs, "delimiter"),
-		ret: fields.Text(load, "ret"), user: name, jid: fields.Text(load, "jid"), load: saved, extra: make(map[string]any), again: true}
-	p.noCache = pytext.Truth(kwargs["nocache"])
+		ret: fields.Text(load, "ret"), user: name, jid: fields.Text(load, "jid"), load: saved, extra: make(map[string]any), again: true,
+		noCache: pytext.Truth(kwargs["nocache"])}
 	protocol.PublishedKwargs(p.extra, kwargs)
 	if to, ok := load["to"]; ok {
 		p.extra["to"] = to
@@ -321,14 +321,10 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any, o
 	}
 	out, err := l.m.publish(ctx, p)
 	entry.Outcome, entry.JID = AuditAllowed, out.JID
-	var none *NoMinionsError
-	if errors.Is(err, target.ErrSyntax) || errors.Is(err, target.ErrUnknownType) || errors.Is(err, target.ErrNodegroup) {
-		l.m.log.Error("cannot publish", "user", name, "err", err)
-		err = &NoMinionsError{Tgt: tgt} // as stock answers: such a target matches no minion
-	}
 	switch {
-	case errors.As(err, &none):
-		return map[string]any{"enc": "clear", "load": map[string]any{"jid": nil, "minions": []any{}, "error": none.Error()}}
+	case isNoMinions(err), target.Unusable(err): // as stock answers: a target that cannot be understood matches no minion
+		l.m.log.Info("no minion matches", "user", name, "err", err)
+		return map[string]any{"enc": "clear", "load": map[string]any{"jid": nil, "minions": []any{}, "error": (&NoMinionsError{Tgt: tgt}).Error()}}
 	// guard: disk-full-in-words TestPublishWithoutRoom
 	case err != nil:
 		entry.Outcome = AuditFailed

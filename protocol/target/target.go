@@ -60,6 +60,12 @@ var (
 	ErrNodegroup = errors.New("target: unusable node group")
 )
 
+// Unusable reports whether an error means that a target cannot be understood: its type or a node group is unknown, or it is
+// malformed.
+func Unusable(err error) bool {
+	return errors.Is(err, ErrUnknownType) || errors.Is(err, ErrSyntax) || errors.Is(err, ErrNodegroup)
+}
+
 // Limits of one match. They are far above anything useful, and keep a hostile expression from occupying a
 // processor.
 const (
