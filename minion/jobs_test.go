@@ -227,7 +227,8 @@ func TestExecutors(t *testing.T) {
 		f := newFake(t, n, "one:4506")
 		connectedRig(t, n, f, nil)
 		for i, c := range []struct{ v, want any }{
-			{[]any{"direct_call"}, true}, {"direct_call", true},
+			{[]any{"direct_call"}, true}, {"direct_call", true}, {[]any{"direct_call", "nope"}, true},
+			{[]any{"nope", "direct_call"}, "ERROR executing 'test.ping': Executor 'nope' is not available"},
 			{[]any{"sudo"}, "ERROR executing 'test.ping': Executor 'sudo' is not available"},
 			{[]any{}, "ERROR executing 'test.ping': Wrong executors specification: []. String or non-empty list expected"},
 		} {
