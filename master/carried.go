@@ -40,7 +40,7 @@ func (m *Master) openCarried(q store.Queue) error {
 			tenant, _, err := m.tenantOf(ctx, id)
 			return tenant, err
 		}}
-	m.carried = c
+	m.carried, m.fileRequests.Orders = c, c
 	return nil
 }
 

@@ -88,7 +88,10 @@ type Master struct {
 	peer    []peerRule
 	peerRun access
 	rules   *eauth.Auth // what rules of Peer and Local mean
-	mine    requests.Mine
+
+	mine         requests.Mine
+	fileRequests requests.Files
+	pushed       *requests.Pushed
 
 	authLimit *ratelimit.Limiter
 	// knownLimit bounds sign-ins of accepted minions whose address is over its limit, by id.
@@ -105,10 +108,6 @@ type Master struct {
 
 	skewMu sync.Mutex // guards skewed
 	skewed map[string]time.Time
-
-	pushMu   sync.Mutex // guards pushUsed, and writes of pushed files
-	pushed   *confined.Dir
-	pushUsed map[string]int64
 
 	runsMu   sync.Mutex // guards runs, uncached and retold
 	runs     map[string]*Run
@@ -143,7 +142,7 @@ func New(o Options) (*Master, error) {
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: subscribers.NewPresence(), counts: newCounters(),
 		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), knownLimit: ratelimit.New(knownRate, knownBurst), auditor: newAuditor(), unorderedLimit: ratelimit.New(float64(o.MaxUnordered)/3600, float64(o.MaxUnordered)),
 		refusals: ratelimit.New(refusalRate, refusalBurst), refusedLogs: ratelimit.New(1./3600, 1), eventLogs: ratelimit.New(refusedEventsRate, refusedEventsBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce), newcomers: subscribers.NewNewcomers(o.AuthRate < 0),
-		authTurns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), turns: newTurns(), rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
+		authTurns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), turns: newTurns(), rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time),
 		runs: make(map[string]*Run), uncached: make(map[string]time.Time), retold: make(map[string]struct{}), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {
 		m.store = store.NewMemory()
@@ -172,8 +171,9 @@ func (m *Master) open() error {
 	if err != nil {
 		return err
 	}
+	m.pushed = &requests.Pushed{MaxSize: o.FileRecvMaxSize, Quota: o.FileRecvQuota, Log: m.log}
 	if o.FileRecv {
-		if m.pushed, err = confined.Open(o.CacheDir, 0o750); err != nil {
+		if m.pushed.Dir, err = confined.Open(o.CacheDir, 0o750); err != nil {
 			return err
 		}
 	}
@@ -227,6 +227,10 @@ func (m *Master) openFiles() error {
 	}
 	m.files, err = fileserver.New(fileserver.Options{Backends: append(back, o.FileBackends...), HashType: o.HashType,
 		BufferSize: o.FileBufferSize, Ignore: ignore, ListCache: o.FileListCache})
+	m.fileRequests.Server = m.files
+	if o.FileAccess != nil {
+		m.fileRequests.Access = fileAccess{m}
+	}
 	return err
 }
 
@@ -442,8 +446,8 @@ func (m *Master) closeRooms() {
 	if m.keys != nil {
 		m.keys.Close()
 	}
-	if m.pushed != nil {
-		m.pushed.Close()
+	if m.pushed != nil && m.pushed.Dir != nil {
+		m.pushed.Dir.Close()
 	}
 }
 

@@ -40,25 +40,45 @@ func encrypted(cmd string) encryptedFunc {
 	case "_minion_event":
 		return (*Master).reqMinionEvent
 	case "_file_hash":
-		return (*Master).reqFileHash
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.fileRequests.Hash(ctx, v)
+		}
 	case "_file_hash_and_stat":
-		return (*Master).reqFileHashAndStat
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.fileRequests.HashAndStat(ctx, v)
+		}
 	case "_file_find":
-		return (*Master).reqFileFind
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.fileRequests.Find(ctx, v)
+		}
 	case "_serve_file":
-		return (*Master).reqServeFile
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.fileRequests.Serve(ctx, v)
+		}
 	case "_file_list":
-		return (*Master).reqFileList
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.fileRequests.List(ctx, v)
+		}
 	case "_file_list_emptydirs":
-		return (*Master).reqFileListEmptyDirs
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.fileRequests.ListEmptyDirs(ctx, v)
+		}
 	case "_dir_list":
-		return (*Master).reqDirList
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.fileRequests.ListDirs(ctx, v)
+		}
 	case "_symlink_list":
-		return (*Master).reqSymlinkList
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.fileRequests.ListSymlinks(ctx, v)
+		}
 	case "_file_envs":
-		return (*Master).reqFileEnvs
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.fileRequests.Envs(ctx, v)
+		}
 	case "_file_recv":
-		return (*Master).reqFileRecv
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.pushed.Receive(ctx, v)
+		}
 	case "_master_opts":
 		return (*Master).reqMasterOpts
 	case "_master_tops":

@@ -2,5 +2,5 @@
 // needs. A request reaches it as a protocol.Verified, which only the complete check of an encrypted request makes: there is
 // no path here around that check. Salt's source is AESFuncs in salt/master.py and salt/daemons/masterapi.py.
 //
-// So far it has the mine.
+// So far it has the mine, the file server and pushed files.
 package requests

@@ -3,8 +3,23 @@ package master
 import (
 	"context"
 
+	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/requests"
 )
+
+// fileAccess is Options.FileAccess as requests.Files sees it.
+type fileAccess struct{ m *Master }
+
+// MayRead implements requests.FileAccess.
+func (a fileAccess) MayRead(ctx context.Context, id, name, env string) bool {
+	of, err := a.m.tenants(ctx)
+	if err != nil {
+		a.m.log.Error("cannot find out whose a minion is", "minion", id, "err", err)
+		return false
+	}
+	clean, env, ok := fileserver.Split(name, env)
+	return ok && a.m.opts.FileAccess(FileRequest{ID: id, Tenant: of[id], Env: env, Path: clean})
+}
 
 // mineHost is the master as its mine sees it.
 type mineHost struct {
