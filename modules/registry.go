@@ -12,7 +12,6 @@ import (
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/sorting"
 )
 
 // Registry is a set of modules. Registering happens while a program starts; afterwards it is safe for concurrent use.
@@ -83,7 +82,7 @@ func (r *Registry) Add(m *Module) {
 		}
 	}
 	r.modules = append(slices.Clone(r.modules), m) // pick reads the old list without the lock
-	sorting.Stable(r.modules, func(a, b *Module) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.modules, func(a, b *Module) int { return cmp.Compare(a.Name, b.Name) })
 	r.forget()
 }
 

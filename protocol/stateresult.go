@@ -2,10 +2,9 @@ package protocol
 
 import (
 	"cmp"
+	"sort"
 	"strings"
 	"time"
-
-	"github.com/brine-salt/brine/internal/sorting"
 )
 
 // A StateResult is the result of one state in the return of state.apply and functions like it.
@@ -61,8 +60,8 @@ func StateResults(ret any) []StateResult {
 		r.number, _ = one["__run_num__"].(int64)
 		out = append(out, r)
 	}
-	sorting.Stable(out, func(a, b StateResult) int {
-		return cmp.Or(cmp.Compare(a.number, b.number), strings.Compare(a.Tag, b.Tag))
+	sort.Slice(out, func(i, j int) bool { // smaller than another slices.SortFunc: the minion has this code
+		return cmp.Or(cmp.Compare(out[i].number, out[j].number), strings.Compare(out[i].Tag, out[j].Tag)) < 0
 	})
 	return out
 }

@@ -1,10 +1,9 @@
 package target
 
 import (
+	"sort"
 	"sync"
 	"unicode"
-
-	"github.com/brine-salt/brine/internal/sorting"
 )
 
 // classText returns the content of brackets for one of Python's classes. It is spelled out, because the engines
@@ -88,7 +87,7 @@ var notWord = sync.OnceValue(func() string {
 			ranges = appendStride(ranges, rune(r.Lo), rune(r.Hi), rune(r.Stride))
 		}
 	}
-	sorting.Stable(ranges, func(a, b runeRange) int { return int(a.lo - b.lo) })
+	sort.Slice(ranges, func(i, j int) bool { return ranges[i].lo < ranges[j].lo })
 	// Neighbouring ranges are joined, which makes the text shorter.
 	merged := ranges[:1]
 	for _, r := range ranges[1:] {
