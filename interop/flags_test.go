@@ -114,6 +114,7 @@ func sameProgram(t *testing.T, d *driver, dir, line string) *called {
 	}
 	program, args := run("ours")
 	cmd := exec.Command(ours(program), args...)
+	cmd.Env = append(os.Environ(), "HOME="+d.home)
 	var text, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &text, &log
 	var exit *exec.ExitError

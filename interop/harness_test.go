@@ -325,6 +325,7 @@ type driver struct {
 	out    *bufio.Reader
 	cmd    *exec.Cmd
 	stderr string
+	home   string // the user's directory of the programs that it runs
 }
 
 func pythonDriver(t *testing.T, line, mode, config string) *driver {
@@ -334,7 +335,8 @@ func pythonDriver(t *testing.T, line, mode, config string) *driver {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	d := &driver{t: t, cmd: exec.Command(stock(t, line, "python"), "driver.py", mode, config), stderr: file.Name()}
+	d := &driver{t: t, cmd: exec.Command(stock(t, line, "python"), "driver.py", mode, config), stderr: file.Name(), home: t.TempDir()}
+	d.cmd.Env = append(os.Environ(), "HOME="+d.home)
 	d.cmd.Stderr = file
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if d.in, err = d.cmd.StdinPipe(); err != nil {
