@@ -77,6 +77,7 @@ type stream struct {
 	log *slog.Logger
 }
 
+// Next returns the next event. It logs a gap, since the callers have no place for one in their answers.
 func (s stream) Next(ctx context.Context) (string, map[string]any, error) {
 	for {
 		e, err := s.sub.Next(ctx)
@@ -88,6 +89,7 @@ func (s stream) Next(ctx context.Context) (string, map[string]any, error) {
 	}
 }
 
+// Close ends the subscription.
 func (s stream) Close() error {
 	s.sub.Close()
 	return nil

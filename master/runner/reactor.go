@@ -14,6 +14,7 @@ import (
 // managing begins the tags by which a running reactor is asked (package master/reactor).
 const managing = "salt/reactors/manage/"
 
+// reactorModule declares the runner reactor (salt/runners/reactor.py).
 func (f funcs) reactorModule() *modules.Module {
 	env := []modules.Param{{Name: "saltenv", Default: "base"}, {Name: "test", Optional: true}}
 	return &modules.Module{Name: "reactor", Doc: "What the running master does on events.",

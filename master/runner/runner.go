@@ -40,6 +40,7 @@ type Client struct {
 	env      *modules.Env
 }
 
+// newClient creates a Client without functions. tag is what its events have before the job id.
 func newClient(h *host.Host, kind, tag string) *Client {
 	if h.Log == nil {
 		h.Log = slog.New(slog.DiscardHandler)

@@ -10,6 +10,7 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
+// saltModule declares the runner salt (salt/runners/salt.py): functions of minions that run on the master.
 func (f funcs) saltModule() *modules.Module {
 	m := &modules.Module{Name: "salt", Doc: "Execution functions, from the master.",
 		Funcs: []modules.Def{
@@ -52,6 +53,7 @@ func (f funcs) cmdHere(ctx context.Context, c *modules.Call) (any, error) {
 	return v, err
 }
 
+// executeHere is salt.execute, which runs a function on minions and waits for their returns.
 func (f funcs) executeHere(ctx context.Context, c *modules.Call) (any, error) {
 	j := host.Job{Tgt: c.Value("tgt"), TgtType: c.Str("tgt_type"), Fun: c.Str("fun"),
 		Ret: c.Str("ret"), JID: c.Str("jid")}

@@ -24,6 +24,7 @@ type here struct {
 	clients map[string]*Client
 }
 
+// Fire implements modules.MasterHost.
 func (h here) Fire(ctx context.Context, tag string, data map[string]any) error {
 	if h.host.Fire == nil {
 		return host.Needs("event bus")
@@ -31,6 +32,7 @@ func (h here) Fire(ctx context.Context, tag string, data map[string]any) error {
 	return h.host.Fire(ctx, tag, ordered.ToWire(data).(map[string]any))
 }
 
+// Run implements modules.MasterHost. It reports the returns that there are even if it fails.
 func (h here) Run(ctx context.Context, q modules.MasterJob, each func(modules.MasterAnswer)) error {
 	args, kwargs := onWire(q.Args, q.Kwargs)
 	answers, err := h.host.Command(ctx,
@@ -51,6 +53,7 @@ func onWire(args []any, kwargs map[string]any) ([]any, map[string]any) {
 	return list, named
 }
 
+// Call implements modules.MasterHost.
 func (h here) Call(ctx context.Context, q modules.MasterCall) (map[string]any, error) {
 	client := h.clients[q.Kind]
 	if client == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
+// eventModule declares the runner event (salt/runners/event.py).
 func (f funcs) eventModule() *modules.Module {
 	return &modules.Module{Name: "event", Doc: "The master's event bus.", Funcs: []modules.Def{
 		{Name: "send", Doc: `Fire an event on the master's bus.
@@ -47,6 +48,7 @@ data
 	}}
 }
 
+// configModule declares the runner config (salt/runners/config.py).
 func (f funcs) configModule() *modules.Module {
 	return &modules.Module{Name: "config", Doc: "The master's configuration.", Funcs: []modules.Def{
 		{Name: "get", Doc: `An option of the master; a delimiter in the key reaches into it.
@@ -100,6 +102,7 @@ func traverse(v any, path []string) (any, bool) {
 	return v, true
 }
 
+// testModule declares the runner test (salt/runners/test.py).
 func (f funcs) testModule() *modules.Module {
 	arguments := func(drop bool) modules.Func {
 		return func(_ context.Context, c *modules.Call) (any, error) {
@@ -178,6 +181,7 @@ func (f funcs) testModule() *modules.Module {
 // test.sleep differs: it does not print its argument.
 // test.stdout_print absent: runners of this master have no standard output of their own.
 
+// splitWords returns the words of a text as a list of Salt's.
 func splitWords(text string) []any {
 	var out []any
 	for w := range strings.FieldsSeq(text) {
@@ -198,6 +202,7 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// errorModule declares the runner error (salt/runners/error.py).
 func (f funcs) errorModule() *modules.Module {
 	return &modules.Module{Name: "error", Doc: "For trying out how errors of runners look.",
 		Funcs: []modules.Def{
@@ -216,6 +221,7 @@ func (f funcs) errorModule() *modules.Module {
 		}}
 }
 
+// docModule declares the runner doc (salt/runners/doc.py).
 func (f funcs) docModule() *modules.Module {
 	return &modules.Module{Name: "doc", Doc: "Documentation.", Funcs: []modules.Def{
 		{Name: "runner", Doc: `The documentation of all runners.
@@ -253,6 +259,7 @@ func (f funcs) docModule() *modules.Module {
 	}}
 }
 
+// matchModule declares the runner match (salt/runners/match.py).
 func (f funcs) matchModule() *modules.Module {
 	return &modules.Module{Name: "match",
 		Doc: "Whom a target means, for minions that ask (peer_run).", Funcs: []modules.Def{
@@ -275,6 +282,7 @@ that the master has no data of is not meant by what is about data.
 		}}
 }
 
+// networkModule declares the runner network (salt/runners/network.py).
 func (f funcs) networkModule() *modules.Module {
 	to := []modules.Param{{Name: "bcast", Default: "255.255.255.255"},
 		{Name: "destport", Default: int64(9)}}

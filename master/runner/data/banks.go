@@ -45,6 +45,8 @@ func (f funcs) bankKey(c *modules.Call) (string, error) {
 	return filepath.Join(dir, key+".p"), nil
 }
 
+// bankStore is cache.store, which writes one value of a bank in the format of salt/cache/localfs.py, msgpack. The
+// directories are for the master's user alone, since pillar data may be in them.
 func (f funcs) bankStore(_ context.Context, c *modules.Call) (any, error) {
 	file, err := f.bankKey(c)
 	if err != nil {
@@ -63,6 +65,7 @@ func (f funcs) bankStore(_ context.Context, c *modules.Call) (any, error) {
 	return nil, nil
 }
 
+// bankList is cache.list, which returns the keys of a bank, an empty list for a bank that does not exist.
 func (f funcs) bankList(_ context.Context, c *modules.Call) (any, error) {
 	dir, err := f.bank(c)
 	if err != nil {
@@ -85,6 +88,7 @@ func (f funcs) bankList(_ context.Context, c *modules.Call) (any, error) {
 // maxBank bounds one value of a bank.
 const maxBank = 64 << 20
 
+// bankFetch is cache.fetch, which returns one value of a bank, and as in Salt an empty dictionary if it is missing.
 func (f funcs) bankFetch(_ context.Context, c *modules.Call) (any, error) {
 	file, err := f.bankKey(c)
 	if err != nil {
@@ -109,6 +113,8 @@ func (f funcs) bankFetch(_ context.Context, c *modules.Call) (any, error) {
 	return v, nil
 }
 
+// bankFlush is cache.flush, which deletes one key, or without a key the whole bank. It reports whether there was
+// anything to delete.
 func (f funcs) bankFlush(_ context.Context, c *modules.Call) (any, error) {
 	if c.Value("key") == nil {
 		dir, err := f.bank(c)

@@ -35,6 +35,7 @@ func Mine(h *host.Host) *modules.Module { return funcs{h}.mineModule() }
 // cache.cloud absent: it reads the cache of salt-cloud, which brine does not have.
 // cache.clear_git_lock differs: there are locks of the file server's repositories only, each of one kind.
 
+// cacheModule declares the runner cache (salt/runners/cache.py).
 func (f funcs) cacheModule() *modules.Module {
 	tgt := []modules.Param{{Name: "tgt", Optional: true}, {Name: "tgt_type", Default: "glob"}}
 	m := &modules.Module{Name: "cache",
@@ -107,6 +108,8 @@ func orEmpty(m map[string]any) map[string]any {
 	return m
 }
 
+// cached creates a function that returns one part of what the master last saw of each minion that the caller
+// targets. Minions without cached data are left out, as in Salt.
 func (f funcs) cached(part func(cache.Data) any) modules.Func {
 	return func(_ context.Context, c *modules.Call) (any, error) {
 		ids, err := f.Meant(c)
@@ -123,6 +126,7 @@ func (f funcs) cached(part func(cache.Data) any) modules.Func {
 	}
 }
 
+// cachedMine is cache.mine, which returns the mine data of minions, an empty dictionary for one that has none.
 func (f funcs) cachedMine(_ context.Context, c *modules.Call) (any, error) {
 	ids, err := f.Meant(c)
 	if err != nil {
@@ -139,6 +143,8 @@ func (f funcs) cachedMine(_ context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
+// clear creates one of the functions that forget cached data. Without a target it does nothing and returns false:
+// Salt demands that the caller names the minions.
 func (f funcs) clear(name string) modules.Func {
 	return func(_ context.Context, c *modules.Call) (any, error) {
 		if c.Value("tgt") == nil {
@@ -157,6 +163,8 @@ func (f funcs) clear(name string) modules.Func {
 	}
 }
 
+// clearGitLock is cache.clear_git_lock, which removes the locks of repositories. A lock outlives a master that was
+// killed during an update, and keeps the repository from being updated until somebody removes it.
 func (f funcs) clearGitLock(_ context.Context, c *modules.Call) (any, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Keywords)) {
 		if name != "type" && !strings.HasPrefix(name, "__") {
@@ -199,6 +207,7 @@ func (f funcs) backendsOf(role string) []fileserver.Source {
 	return out
 }
 
+// forget clears one part of a minion's cached data. A minion that is not in the cache gets no record.
 func (f funcs) forget(name, id, fun string) error {
 	d, known := f.Cache.Data(id)
 	switch name {

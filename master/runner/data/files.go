@@ -13,6 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
+// fileserverModule declares the runner fileserver (salt/runners/fileserver.py).
 func (f funcs) fileserverModule() *modules.Module {
 	env := []modules.Param{{Name: "saltenv", Default: "base"}, {Name: "backend", Optional: true}}
 	backend := modules.Param{Name: "backend", Optional: true}
@@ -154,6 +155,9 @@ func (f funcs) sources(c *modules.Call) []fileserver.Source {
 	return out
 }
 
+// updateFiles is fileserver.update, which fetches what is new from the remotes of all backends, or of those that
+// the caller names. A remote that fails is logged and does not keep the others from being updated; the answer is
+// true all the same, as in Salt.
 func (f funcs) updateFiles(ctx context.Context, c *modules.Call) (any, error) {
 	var remotes []string
 	switch v := c.Keywords["remotes"].(type) {
@@ -177,6 +181,8 @@ func (f funcs) updateFiles(ctx context.Context, c *modules.Call) (any, error) {
 	return true, nil
 }
 
+// clearFiles is fileserver.clear_cache, which deletes the copies of remote repositories. The next update fetches
+// them again.
 func (f funcs) clearFiles(_ context.Context, c *modules.Call) (any, error) {
 	out := map[string]any{}
 	for _, s := range f.sources(c) {

@@ -8,6 +8,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
+// mineModule declares the runner mine (salt/runners/mine.py).
 func (f funcs) mineModule() *modules.Module {
 	return &modules.Module{Name: "mine", Doc: "The mine: what minions publish for others.",
 		Funcs: []modules.Def{
@@ -26,6 +27,8 @@ fun
 		}}
 }
 
+// mineGet is mine.get, which returns mine data by minion for one function, and by function and minion for a list of
+// them. Access rules do not count here: whoever may run runners sees the whole mine.
 func (f funcs) mineGet(_ context.Context, c *modules.Call) (any, error) {
 	ids, err := f.Meant(c)
 	if err != nil {
@@ -63,15 +66,14 @@ func (f funcs) mineGet(_ context.Context, c *modules.Call) (any, error) {
 // mineValue takes a value out of the wrapping that carries its access rules (salt.utils.mine.MINE_ITEM_ACL_DATA).
 func mineValue(v any) any {
 	if m, ok := payload.Map(v); ok {
-		if _, wrapped := m["__data__"]; wrapped {
-			if inner, ok := m["__data__"]; ok {
-				return inner
-			}
+		if inner, ok := m["__data__"]; ok {
+			return inner
 		}
 	}
 	return v
 }
 
+// mineUpdate is mine.update, which has minions send their mine data now.
 func (f funcs) mineUpdate(ctx context.Context, c *modules.Call) (any, error) {
 	return f.Values(ctx,
 		host.Job{Tgt: c.Value("tgt"), TgtType: c.Str("tgt_type"), Fun: "mine.update",

@@ -12,6 +12,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
+// pillarModule declares the runner pillar (salt/runners/pillar.py).
 func (f funcs) pillarModule() *modules.Module {
 	return &modules.Module{Name: "pillar", Doc: "The pillar that minions get.",
 		Funcs: []modules.Def{
@@ -57,6 +58,8 @@ func (f funcs) keptFor(c *modules.Call) (ids []string, pillarenv string, err err
 	return ids, pillarenv, err
 }
 
+// keptPillars returns the pillars that the master keeps with the option pillar_cache. It returns false if it keeps
+// none.
 func (f funcs) keptPillars(_ context.Context, c *modules.Call) (any, error) {
 	if f.KeptPillars == nil {
 		return false, nil
@@ -74,6 +77,7 @@ func (f funcs) keptPillars(_ context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
+// clearPillars drops kept pillars, so that they are rendered again at the next request.
 func (f funcs) clearPillars(_ context.Context, c *modules.Call) (any, error) {
 	if f.KeptPillars == nil {
 		return false, nil
@@ -90,6 +94,8 @@ func (f funcs) clearPillars(_ context.Context, c *modules.Call) (any, error) {
 	return map[string]any{}, nil
 }
 
+// showTop is pillar.show_top, which returns the pillar top file as one minion sees it, or as a minion without
+// grains does. Errors of rendering are the answer, so that the caller sees them.
 func (f funcs) showTop(ctx context.Context, c *modules.Call) (any, error) {
 	if f.PillarTop == nil {
 		return map[string]any{}, nil
@@ -109,6 +115,8 @@ func (f funcs) showTop(ctx context.Context, c *modules.Call) (any, error) {
 	return nested.Anys(errs), nil
 }
 
+// showPillar is pillar.show_pillar, which renders the pillar of a minion with its cached grains. Keyword arguments
+// are further grains, which shows what a minion would get that does not exist yet.
 func (f funcs) showPillar(ctx context.Context, c *modules.Call) (any, error) {
 	if f.Pillar == nil {
 		return map[string]any{}, nil

@@ -30,6 +30,7 @@ func Module(h *host.Host) *modules.Module { return funcs{h}.jobsModule() }
 // everything is more jobs than a master keeps.
 const everything = 1 << 30
 
+// jobsModule declares the runner jobs (salt/runners/jobs.py).
 func (f funcs) jobsModule() *modules.Module {
 	source := modules.Param{Name: "ext_source", Optional: true}
 	progress := modules.Param{Name: "display_progress", Default: false, Type: modules.Bool}
@@ -155,7 +156,7 @@ func metadata(load map[string]any) (any, bool) {
 	return nil, false
 }
 
-// jobResults are the returns of a job as the job cache has them, by minion.
+// jobResults returns what minions returned to a job, by minion.
 func (f funcs) jobResults(ctx context.Context, jid string) (map[string]any, error) {
 	returns, err := f.Jobs.Returns(ctx, jid)
 	if err != nil {
@@ -174,7 +175,7 @@ func (f funcs) jobResults(ctx context.Context, jid string) (map[string]any, erro
 	return out, nil
 }
 
-// jobLoad is a stored job; none is an empty load.
+// jobLoad returns the load and the minions of a stored job; the load is empty if there is no such job.
 func (f funcs) jobLoad(ctx context.Context, jid string) (load map[string]any, minions []string,
 	err error) {
 	if f.Jobs == nil {
@@ -190,7 +191,7 @@ func (f funcs) jobLoad(ctx context.Context, jid string) (load map[string]any, mi
 	return loadOf(j), slices.Concat(j.Minions, j.Missing), nil
 }
 
-// loadOf is a job's load; stores of embedded masters may have only its fields.
+// loadOf returns a job's load. Stores of embedded masters may have only the fields of store.Job.
 func loadOf(j store.Job) map[string]any {
 	load := maps.Clone(j.Load)
 	if load == nil {
@@ -205,7 +206,7 @@ func loadOf(j store.Job) map[string]any {
 	return load
 }
 
-// describeWhole is a job with its minions and results.
+// describeWhole returns the description of a job with its minions and results.
 func (f funcs) describeWhole(ctx context.Context, jid string) (map[string]any, error) {
 	load, minions, err := f.jobLoad(ctx, jid)
 	if err != nil {
@@ -222,6 +223,7 @@ func (f funcs) describeWhole(ctx context.Context, jid string) (map[string]any, e
 	return out, nil
 }
 
+// listJob is jobs.list_job, which returns one job with its minions and results.
 func (f funcs) listJob(ctx context.Context, c *modules.Call) (any, error) {
 	jid := c.Str("jid")
 	out, err := f.describeWhole(ctx, jid)
@@ -232,6 +234,7 @@ func (f funcs) listJob(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
+// printJob is jobs.print_job, which returns the same as jobs.list_job, under the job's id.
 func (f funcs) printJob(ctx context.Context, c *modules.Call) (any, error) {
 	out, err := f.describeWhole(ctx, c.Str("jid"))
 	if err != nil {
@@ -240,6 +243,8 @@ func (f funcs) printJob(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{c.Str("jid"): out}, nil
 }
 
+// lookupJID is jobs.lookup_jid, which returns what minions returned to a job. The outputter is that of the first
+// minion by name, since a job has one function and therefore one outputter.
 func (f funcs) lookupJID(ctx context.Context, c *modules.Call) (any, error) {
 	job, err := f.describeWhole(ctx, c.Str("jid"))
 	if err != nil {
@@ -271,6 +276,8 @@ func (f funcs) lookupJID(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
+// exitSuccess is jobs.exit_success, which reports for each minion of a job whether it returned something that is
+// true in Python. A minion that has not returned counts as failed.
 func (f funcs) exitSuccess(ctx context.Context, c *modules.Call) (any, error) {
 	job, err := f.describeWhole(ctx, c.Str("jid"))
 	if err != nil {
@@ -291,7 +298,7 @@ func (f funcs) exitSuccess(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// search says which jobs are meant.
+// search selects jobs. A filter that is not set lets all pass.
 type search struct {
 	metadata         any
 	function, target []string // patterns; nil means all
@@ -326,7 +333,7 @@ func parseTime(now time.Time, v any) (time.Time, error) {
 	return time.Time{}, modules.Errorf("Unknown string format: %s", s)
 }
 
-// matches says whether a description suits.
+// matches reports whether a job, as describeJob returns it, passes all filters.
 func (s search) matches(d map[string]any, created time.Time) bool {
 	if want, ok := s.metadata.(map[string]any); ok && len(want) > 0 {
 		have, _ := payload.Map(d["Metadata"])
@@ -361,7 +368,7 @@ func (s search) matches(d map[string]any, created time.Time) bool {
 	return (s.from.IsZero() || !created.Before(s.from)) && (s.to.IsZero() || !created.After(s.to))
 }
 
-// find lists the jobs that a search means.
+// find returns the descriptions of the jobs that a search selects, by job id.
 func (f funcs) find(ctx context.Context, s search) (map[string]any, error) {
 	if f.Jobs == nil {
 		return nil, host.Needs("job cache")
@@ -384,6 +391,7 @@ func (f funcs) find(ctx context.Context, s search) (map[string]any, error) {
 	return out, nil
 }
 
+// listJobs is jobs.list_jobs, which returns the jobs of the job cache that match all filters.
 func (f funcs) listJobs(ctx context.Context, c *modules.Call) (any, error) {
 	s := search{metadata: c.Value("search_metadata"), function: host.Patterns(c, "search_function"),
 		target: host.Patterns(c, "search_target")}
@@ -401,6 +409,7 @@ func (f funcs) listJobs(ctx context.Context, c *modules.Call) (any, error) {
 	return host.Shown(c, out), nil
 }
 
+// listJobsFilter is jobs.list_jobs_filter, which returns the newest jobs, the oldest of them first.
 func (f funcs) listJobsFilter(ctx context.Context, c *modules.Call) (any, error) {
 	n, err := c.Int("count")
 	if err != nil {
@@ -424,6 +433,7 @@ func (f funcs) listJobsFilter(ctx context.Context, c *modules.Call) (any, error)
 	return host.Shown(c, out), nil
 }
 
+// lastRun is jobs.last_run, which returns the newest job that matches, found by its id: job ids are times.
 func (f funcs) lastRun(ctx context.Context, c *modules.Call) (any, error) {
 	if m := c.Value("metadata"); pytext.Truth(m) {
 		if _, ok := m.(map[string]any); !ok {
@@ -448,6 +458,8 @@ func (f funcs) lastRun(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{jid: out}, nil
 }
 
+// activeJobs is jobs.active, which asks all minions what they run. A job that only absent minions run is not in the
+// answer.
 func (f funcs) activeJobs(ctx context.Context, c *modules.Call) (any, error) {
 	answers, err := f.Command(ctx, host.Job{Tgt: "*", Fun: "saltutil.running"})
 	if err != nil {

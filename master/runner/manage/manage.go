@@ -31,6 +31,8 @@ func Survey(h *host.Host) *modules.Module { return funcs{h}.surveyModule() }
 // manage.bootstrap_psexec absent: as manage.bootstrap.
 // manage.safe_accept absent: it asks minions for fingerprints through salt-ssh, which brine does not have.
 
+// manageModule declares the runner manage (salt/runners/manage.py). Six pairs of its functions are other names for
+// the same lists of connections.
 func (f funcs) manageModule() *modules.Module {
 	times := []modules.Param{{Name: "timeout", Optional: true},
 		{Name: "gather_job_timeout", Optional: true}}
@@ -108,7 +110,7 @@ of themselves. Salt has no such function.
 	return m
 }
 
-// pingMinions asks minions and sorts them.
+// pingMinions sends test.ping, and returns the minions that answer and those that do not.
 func (f funcs) pingMinions(ctx context.Context, c *modules.Call) (up, down []string, err error) {
 	j := host.Job{Tgt: c.Value("tgt"), TgtType: c.Str("tgt_type"), Fun: "test.ping"}
 	if j.Timeout, err = host.Seconds(c, "timeout"); err != nil {
@@ -138,6 +140,8 @@ func (f funcs) pingMinions(ctx context.Context, c *modules.Call) (up, down []str
 	return up, down, nil
 }
 
+// listDown is manage.down, which returns the minions that do not answer. With removekeys it deletes their keys, so
+// a caller with a short timeout deletes those of slow minions as well, as in Salt.
 func (f funcs) listDown(ctx context.Context, c *modules.Call) (any, error) {
 	_, down, err := f.pingMinions(ctx, c)
 	if err != nil {
@@ -156,7 +160,7 @@ func (f funcs) listDown(ctx context.Context, c *modules.Call) (any, error) {
 	return nested.Anys(down), nil
 }
 
-// inSubset says which ids a subset leaves.
+// inSubset returns whether an id is in the subset that the caller asks for; without one every id is.
 func inSubset(c *modules.Call) func(string) bool {
 	if c.Value("subset") == nil {
 		return func(string) bool { return true }
@@ -165,6 +169,7 @@ func inSubset(c *modules.Call) func(string) bool {
 	return func(id string) bool { return slices.Contains(ids, id) }
 }
 
+// listConnected returns the minions that are connected now. It asks none of them: the master knows its connections.
 func (f funcs) listConnected(ctx context.Context, c *modules.Call) (any, error) {
 	if f.Connected == nil {
 		return nil, host.Needs("list of connections")
@@ -185,6 +190,7 @@ func (f funcs) listConnected(ctx context.Context, c *modules.Call) (any, error) 
 	return out, nil
 }
 
+// notConnected returns the accepted minions without a connection.
 func (f funcs) notConnected(ctx context.Context, c *modules.Call) (any, error) {
 	if f.Connected == nil || f.Keys == nil {
 		return nil, host.Needs("list of connections")
@@ -207,6 +213,7 @@ func (f funcs) notConnected(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
+// listClones returns the ids that several hosts use at once.
 func (f funcs) listClones(ctx context.Context, _ *modules.Call) (any, error) {
 	if f.Clones == nil {
 		return nil, host.Needs("list of clones")
@@ -214,6 +221,8 @@ func (f funcs) listClones(ctx context.Context, _ *modules.Call) (any, error) {
 	return f.Clones(ctx)
 }
 
+// versions is manage.versions, which sorts minions by how their version compares with the Salt version that this
+// master stands for.
 func (f funcs) versions(ctx context.Context, _ *modules.Call) (any, error) {
 	answers, err := f.Command(ctx, host.Job{Tgt: "*", Fun: "test.version"})
 	if err != nil {
@@ -266,6 +275,8 @@ func compareVersions(a, b string) int {
 	return slices.Compare(number(a), number(b))
 }
 
+// keyRegen is manage.key_regen, which has all minions replace their keys, and deletes the keys that the master
+// knows.
 func (f funcs) keyRegen(ctx context.Context, _ *modules.Call) (any, error) {
 	if f.Keys == nil {
 		return nil, host.Needs("keys")

@@ -141,6 +141,8 @@ func pillarArg(c *modules.Call) (*pyobj.Dict, error) {
 	return nil, modules.Usagef("Pillar data must be formatted as a dictionary")
 }
 
+// orchestrate is state.orchestrate, which runs an SLS of orchestration on the master, as the minion with the
+// master's id. Its job id is known before it begins, so that the events of its steps can be followed by it.
 func (f funcs) orchestrate(ctx context.Context, c *modules.Call) (any, error) {
 	pillar, err := pillarArg(c)
 	if err != nil {
@@ -176,10 +178,12 @@ func (f funcs) orchestrate(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{"data": data, "outputter": "highstate", "retcode": code}, nil
 }
 
+// orchestrateSingle is state.orchestrate_single, which runs one state of orchestration.
 func (f funcs) orchestrateSingle(ctx context.Context, c *modules.Call) (any, error) {
 	return f.runOne(ctx, c, "state.single", c.Value("fun"), c.Value("name"))
 }
 
+// orchestrateHigh is state.orchestrate_high, which runs high data of orchestration that the caller gives.
 func (f funcs) orchestrateHigh(ctx context.Context, c *modules.Call) (any, error) {
 	return f.runOne(ctx, c, "state.high", highData(c))
 }
@@ -215,6 +219,7 @@ func (f funcs) runOne(ctx context.Context, c *modules.Call, fun string, args ...
 	return ret, nil
 }
 
+// showSLS is state.orchestrate_show_sls, which returns the high data of an SLS, with nothing run.
 func (f funcs) showSLS(ctx context.Context, c *modules.Call) (any, error) {
 	pillar, err := pillarArg(c)
 	if err != nil {
@@ -248,6 +253,8 @@ func (f funcs) pauseFunc(fun string) modules.Func {
 	}
 }
 
+// stateEvents is state.event, which prints events until count of them matched. The caller's context ends it when
+// the client has gone.
 func (f funcs) stateEvents(ctx context.Context, c *modules.Call) (any, error) {
 	if f.Listen == nil {
 		return nil, host.Needs("event bus")

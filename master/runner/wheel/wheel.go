@@ -34,6 +34,7 @@ func Config(h *host.Host) *modules.Module { return funcs{h}.configModule() }
 // file_roots.read absent: the state tree is changed by those who may write its files (docs/security.md); so all of
 // file_roots and pillar_roots. wheel file_roots.write absent: as file_roots.read.
 
+// keyModule declares the wheel key (salt/wheel/key.py): what salt-key does, for clients of the master.
 func (f funcs) keyModule() *modules.Module {
 	match := modules.Param{Name: "match"}
 	flag := func(name string) modules.Param {
@@ -154,6 +155,8 @@ func (f funcs) keysIn(in []keys.State, match any, empty bool) (map[string]any, e
 	return out, nil
 }
 
+// idsIn returns the ids of one state that match has. As in Salt match is a glob, several with commas, a list of
+// globs, or a dictionary of ids by state, as the list functions return it; nil means all.
 func (f funcs) idsIn(st keys.State, match any) ([]string, error) {
 	switch m := match.(type) {
 	case nil:
@@ -192,6 +195,7 @@ func (f funcs) idsIn(st keys.State, match any) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
+// listStatus returns the keys of the state whose name begins as match does: salt-key -l takes short names.
 func (f funcs) listStatus(c *modules.Call) (any, error) {
 	m := c.Str("match")
 	for _, s := range []struct {
@@ -258,6 +262,7 @@ func (f funcs) eachKey(c *modules.Call, of func(keys.Key) (string, error)) (any,
 	return out, nil
 }
 
+// hashType returns the algorithm of fingerprints: the caller's, the master's, or Salt's default.
 func (f funcs) hashType(c *modules.Call) string {
 	if s := host.Text(c, "hash_type"); s != "" {
 		return s
@@ -271,6 +276,7 @@ func (f funcs) hashType(c *modules.Call) string {
 // maxKeySize bounds the work that one request may ask for.
 const maxKeySize = 8192
 
+// newPair creates a pair of keys in PEM for a minion that does not exist yet.
 func newPair(c *modules.Call) (map[string]any, error) {
 	bits, err := c.Int("keysize")
 	if err != nil {
@@ -286,6 +292,8 @@ func newPair(c *modules.Call) (map[string]any, error) {
 	return map[string]any{"priv": string(k.PEM()), "pub": k.Public().Text()}, nil
 }
 
+// genAccept is key.gen_accept, which creates a pair of keys and accepts its public half. It returns an empty
+// dictionary if the minion has an accepted key already and force is not set: that key is in use.
 func (f funcs) genAccept(c *modules.Call) (any, error) {
 	id := c.Str("id_")
 	if f.Keys.State(id) == keys.Accepted && !c.Bool("force") {
@@ -301,6 +309,7 @@ func (f funcs) genAccept(c *modules.Call) (any, error) {
 	return pair, nil
 }
 
+// minionsModule declares the wheel minions (salt/wheel/minions.py).
 func (f funcs) minionsModule() *modules.Module {
 	return &modules.Module{Name: "minions", Doc: "Minions and their connections.",
 		Funcs: []modules.Def{
@@ -324,6 +333,7 @@ func (f funcs) minionsModule() *modules.Module {
 		}}
 }
 
+// configModule declares the wheel config. It only reads: docs/security.md says why nothing is written.
 func (f funcs) configModule() *modules.Module {
 	return &modules.Module{Name: "config", Doc: "The master's configuration.", Funcs: []modules.Def{
 		{Name: "values", Doc: "All options of the master.",
@@ -331,6 +341,7 @@ func (f funcs) configModule() *modules.Module {
 	}}
 }
 
+// listClones returns the ids that several hosts use at once.
 func (f funcs) listClones(ctx context.Context, _ *modules.Call) (any, error) {
 	if f.Clones == nil {
 		return nil, host.Needs("list of clones")
