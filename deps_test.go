@@ -59,7 +59,7 @@ func list(t *testing.T, goos string, args ...string) []pkg {
 	}
 }
 
-// in says whether a room is one of the given ones or lies below one of them.
+// in reports whether a room is one of the given ones or lies below one of them.
 func in(r string, rooms ...string) bool {
 	return slices.ContainsFunc(rooms, func(x string) bool { return r == x || strings.HasPrefix(r, x+"/") })
 }

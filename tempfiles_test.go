@@ -74,7 +74,7 @@ func calledIn(call *ast.CallExpr, pkg string) string {
 	return sel.Sel.Name
 }
 
-// shared says whether an expression is a directory that all users may write to.
+// shared reports whether an expression is a directory that all users may write to.
 func shared(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.CallExpr:

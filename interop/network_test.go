@@ -102,7 +102,7 @@ func (n *network) site(address string) *site {
 	return s
 }
 
-// answers tells whether the minion answers a ping of a master.
+// answers reports whether the minion answers a ping of a master.
 func (n *network) answers(s *site, id string) bool {
 	n.t.Helper()
 	out, _ := output(n.t, "ip", n.in(n.master, ours("salt"), "-c", s.dir+"/etc", "--out=json", "--static", "-t", "3", id, "test.ping")...)

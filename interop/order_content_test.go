@@ -130,7 +130,7 @@ func (r *contentRig) states() {
 	}
 }
 
-// empty tells whether a value is one of Python's that are false.
+// empty reports whether a value is one of Python's that are false.
 func empty(v any) bool {
 	switch v := v.(type) {
 	case nil:

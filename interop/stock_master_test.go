@@ -216,7 +216,7 @@ func (c *minionUnderStock) killJob() {
 	c.equal(map[string]any{}, c.cmd(c.id, "saltutil.find_job", jid))
 }
 
-// running tells whether a process with that command line exists.
+// running reports whether a process with that command line exists.
 func running(command string) bool {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {

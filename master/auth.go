@@ -202,7 +202,7 @@ func (m *Master) authEvent(r protocol.AuthRequest, act string, result bool) {
 	m.events.Publish("salt/auth", map[string]any{"act": act, "result": result, "id": r.ID, "pub": r.PubText})
 }
 
-// full says whether max_minions turns an id away. Salt's condition: more than so many are connected, and not this one.
+// full reports whether max_minions turns an id away. Salt's condition: more than so many are connected, and not this one.
 func (m *Master) full(id string) bool {
 	if m.opts.MaxMinions <= 0 {
 		return false

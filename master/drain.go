@@ -36,7 +36,7 @@ func (m *Master) Drain(ctx context.Context) error {
 // drainTick is how often Drain looks whether something is still awaited.
 const drainTick = 20 * time.Millisecond
 
-// awaited says whether the results of a job are awaited.
+// awaited reports whether the results of a job are awaited.
 func (m *Master) awaited() bool {
 	m.runsMu.Lock()
 	defer m.runsMu.Unlock()

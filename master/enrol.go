@@ -34,7 +34,7 @@ func (m *Master) minionStarted(ctx context.Context, id string, load map[string]a
 	m.orders.Contact(id)
 }
 
-// changeMinion changes what the store knows of a minion, making the record if there is none. The change gets a copy, says whether
+// changeMinion changes what the store knows of a minion, making the record if there is none. The change gets a copy, reports whether
 // there is something to change, and may be called again.
 func (m *Master) changeMinion(ctx context.Context, id string, change func(x *store.Minion) bool) error {
 	if m.minions == nil {

@@ -397,7 +397,7 @@ func (m *minion) published(msg []byte) {
 	}
 }
 
-// over says whether a request failed because the test, or its master, had ended.
+// over reports whether a request failed because the test, or its master, had ended.
 func (m *minion) over(err error) bool {
 	return errors.Is(err, transport.ErrClosed) || m.rig.ctx.Err() != nil
 }

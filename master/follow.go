@@ -23,7 +23,7 @@ type Hook struct {
 	Buffer int
 }
 
-// matches says whether one of some patterns means a tag.
+// matches reports whether one of some patterns means a tag.
 func matches(patterns []string, tag string) bool {
 	for _, p := range patterns {
 		if target.Glob(p, tag) {

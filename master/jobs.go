@@ -345,7 +345,7 @@ const (
 	Underway
 	// Undeliverable: its time to live or deadline ended before the minion came. It never ran and never will.
 	Undeliverable
-	// TimedOut: its deadline passed before the minion returned. StillRunning says whether the minion was at it.
+	// TimedOut: its deadline passed before the minion returned. StillRunning reports whether the minion was at it.
 	TimedOut
 	// Cancelled: Cancel ended it.
 	Cancelled

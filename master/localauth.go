@@ -112,7 +112,7 @@ func (l *local) denied(who asker, load map[string]any) bool {
 	return l.m.Denied(who.name, fields.Functions(load["fun"])...) || l.m.Denied(fields.Text(load, "user"))
 }
 
-// Denied says whether Local.DeniedUsers or Local.DeniedFunctions keep somebody from publishing functions. As in Salt that counts for every
+// Denied reports whether Local.DeniedUsers or Local.DeniedFunctions keep somebody from publishing functions. As in Salt that counts for every
 // job, whoever it comes from: tools, the HTTP interface, runners, the reactor, minions (Peer) and the program itself. Only the master's own
 // questions to minions, whether they listen and whether a job runs, are exempt.
 func (m *Master) Denied(user string, funs ...string) bool {
@@ -126,7 +126,7 @@ func (m *Master) Denied(user string, funs ...string) bool {
 	return named(o.DeniedUsers, user) || slices.ContainsFunc(funs, func(fun string) bool { return named(o.DeniedFunctions, fun) })
 }
 
-// mayPublish says whether somebody may publish what a request asks for: every function of a compound command (CVE-2013-4435), and to which
+// mayPublish reports whether somebody may publish what a request asks for: every function of a compound command (CVE-2013-4435), and to which
 // target. find_job is always allowed, or nobody could wait.
 func (l *local) mayPublish(who asker, load map[string]any, args []any) (tgtType string, tgt any, ok bool) {
 	tgtType, tgt = fields.Text(load, "tgt_type"), load["tgt"]

@@ -59,7 +59,7 @@ func (m *Master) rotateLogged(ctx context.Context) {
 	}
 }
 
-// takeDropFile says whether the drop file was there, and removes it. As in Salt it counts only with mode 0400: others
+// takeDropFile reports whether the drop file was there, and removes it. As in Salt it counts only with mode 0400: others
 // cannot make a file that looks so in a directory they cannot write, and a file half written has another.
 func (m *Master) takeDropFile() bool {
 	if m.opts.CacheDir == "" {

@@ -164,7 +164,7 @@ type Options struct {
 	FileBackends []fileserver.Backend
 	// FileIgnoreRegex and FileIgnoreGlob hide files.
 	FileIgnoreRegex, FileIgnoreGlob []string
-	// FileAccess, when set, says whether a minion may see a path of an environment. Listings are filtered by it.
+	// FileAccess, when set, reports whether a minion may see a path of an environment. Listings are filtered by it.
 	FileAccess func(f FileRequest) bool
 	// HashType is Salt's hash_type; empty means sha256.
 	HashType string
@@ -367,7 +367,7 @@ func compileAccess(name string, rules map[string][]string) (access, error) {
 	return out, nil
 }
 
-// allows says whether a minion may use a function.
+// allows reports whether a minion may use a function.
 func (a access) allows(id, fun string) bool {
 	for _, r := range a {
 		if ok, err := r.id.FullMatch(id); !ok || err != nil {

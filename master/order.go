@@ -94,7 +94,7 @@ type Outcome struct {
 	Results map[string]Result
 }
 
-// Success says whether every minion returned, and successfully.
+// Success reports whether every minion returned, and successfully.
 func (o Outcome) Success() bool {
 	for _, r := range o.Results {
 		if r.Status != Returned || !r.Success {
@@ -550,5 +550,5 @@ func (m *Master) announcedGrains(x store.Minion) map[string]any {
 	return grains
 }
 
-// accepted says whether a minion has an accepted key.
+// accepted reports whether a minion has an accepted key.
 func (m *Master) accepted(id string) bool { return m.keys.State(id) == keys.Accepted }

@@ -39,7 +39,7 @@ func (m *Master) announces(job map[string]any, to audience) []string {
 	return ids
 }
 
-// hasArguments tells whether a job has something to hide.
+// hasArguments reports whether a job has something to hide.
 func hasArguments(job map[string]any) bool {
 	args, _ := payload.List(job["arg"])
 	if _, compound := payload.List(job["fun"]); compound {
@@ -48,7 +48,7 @@ func hasArguments(job map[string]any) bool {
 	return len(args) > 0 || job["ret_kwargs"] != nil
 }
 
-// overheard tells whether somebody else than those a job is for would get it: it goes to all connections, or to some that nobody knows.
+// overheard reports whether somebody else than those a job is for would get it: it goes to all connections, or to some that nobody knows.
 func (m *Master) overheard(to audience) bool {
 	accepted, err := m.keys.List(keys.Accepted)
 	if err == nil && len(to.ids) >= len(accepted) {

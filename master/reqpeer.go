@@ -61,7 +61,7 @@ func (m *Master) compilePeer(peer map[string][]any) ([]peerRule, error) {
 	return out, nil
 }
 
-// allowsPeer says whether a minion may publish a job. A rule for some minions binds the job to those that its target means here.
+// allowsPeer reports whether a minion may publish a job. A rule for some minions binds the job to those that its target means here.
 func (m *Master) allowsPeer(id string, j *Job) bool {
 	var rules []any
 	for _, r := range m.peer {
@@ -101,7 +101,7 @@ func (m *Master) allowsPeer(id string, j *Job) bool {
 	return true
 }
 
-// probes says whether a target finds minions by patterns of pillar values, by which one minion could guess those of another.
+// probes reports whether a target finds minions by patterns of pillar values, by which one minion could guess those of another.
 func (m *Master) probes(tgtType string, tgt any) bool {
 	exact := ""
 	switch strings.ToLower(tgtType) {

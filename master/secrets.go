@@ -94,7 +94,7 @@ func (m *Master) publicationFor(name string, job map[string]any, to audience) cl
 	return cluster.Publication{Job: job, To: name, IDs: to.ids, Topics: to.topics, NoCache: m.noCache(fields.Text(job, "jid"))}
 }
 
-// reaches says whether a subscriber of this master may be one of some minions, or anybody is there if topics is nil. Signing what nobody
+// reaches reports whether a subscriber of this master may be one of some minions, or anybody is there if topics is nil. Signing what nobody
 // gets would be most of the work of several masters.
 func (m *Master) reaches(topics []string) bool {
 	for _, s := range m.servers {
@@ -108,7 +108,7 @@ func (m *Master) reaches(topics []string) bool {
 	return false
 }
 
-// here says whether one of this master's subscribers is known to be a minion.
+// here reports whether one of this master's subscribers is known to be a minion.
 func (m *Master) here(id string) bool {
 	if !m.serving.Load() {
 		return false

@@ -120,7 +120,7 @@ func (m *Master) Stats() (Stats, error) {
 	return s, nil
 }
 
-// isReady tells whether the master listens, or did.
+// isReady reports whether the master listens, or did.
 func (m *Master) isReady() bool {
 	select {
 	case <-m.ready:

@@ -74,7 +74,7 @@ func (m *Master) subject(id string) target.Subject {
 	}
 }
 
-// means says whether a target means one minion.
+// means reports whether a target means one minion.
 func (m *Master) means(tgtType string, tgt any, id string) bool {
 	ok, err := target.Match(tgtType, tgt, "", m.subject(id))
 	return ok && err == nil

@@ -298,7 +298,7 @@ func (t *Tenant) FollowMarked(ctx context.Context, every time.Duration, cursor s
 	}
 }
 
-// concerns says whether an event is about the tenant's minions only. What names no minion is not.
+// concerns reports whether an event is about the tenant's minions only. What names no minion is not.
 func (t *Tenant) concerns(ctx context.Context, data map[string]any) bool {
 	of, err := t.m.tenants(ctx)
 	if err != nil {

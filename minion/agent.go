@@ -90,7 +90,7 @@ const (
 	sigHup, sigInt, sigQuit, sigAbrt, sigKill, sigTerm = 1, 2, 3, 6, 9, 15
 )
 
-// endsProcess tells whether a signal ends a process that does nothing about it.
+// endsProcess reports whether a signal ends a process that does nothing about it.
 func endsProcess(sig int) bool {
 	switch sig {
 	case sigHup, sigInt, sigQuit, sigAbrt, sigKill, sigTerm:

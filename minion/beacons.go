@@ -40,7 +40,7 @@ func (m *Minion) beaconHost(ctx context.Context) *beacon.Host {
 		}}
 }
 
-// stateRunning tells whether a function of the module state runs.
+// stateRunning reports whether a function of the module state runs.
 func (t *jobTable) stateRunning() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

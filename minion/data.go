@@ -354,7 +354,7 @@ func (l *link) pillarData(ctx context.Context) map[string]any {
 	return l.pillar.get(ctx)
 }
 
-// matchTarget tells whether this minion is meant.
+// matchTarget reports whether this minion is meant.
 func (l *link) matchTarget(ctx context.Context, tgtType string, tgt any, delimiter string) (bool,
 	error) {
 	set := l.m.settings()

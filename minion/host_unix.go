@@ -9,7 +9,7 @@ import (
 
 const unixModes = true
 
-// processAlive tells whether a process exists.
+// processAlive reports whether a process exists.
 func processAlive(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)

@@ -64,7 +64,7 @@ type coming struct {
 	ended    bool           // it was told to end
 }
 
-// runsAtOnce tells whether a job needs no place and no record: it only answers what is so now, or acts on other jobs.
+// runsAtOnce reports whether a job needs no place and no record: it only answers what is so now, or acts on other jobs.
 // It must work while everything else is stuck.
 func runsAtOnce(j *protocol.Job) bool {
 	if j.Compound {
@@ -77,12 +77,12 @@ func runsAtOnce(j *protocol.Job) bool {
 	return false
 }
 
-// hasEffects tells whether a job must be on the disk before it runs.
+// hasEffects reports whether a job must be on the disk before it runs.
 func hasEffects(j *protocol.Job) bool {
 	return !runsAtOnce(j) && (j.Compound || j.Fun[0] != "test.ping")
 }
 
-// isUrgent tells whether a job gets a place at once even when there is none.
+// isUrgent reports whether a job gets a place at once even when there is none.
 func isUrgent(j *protocol.Job) bool {
 	if runsAtOnce(j) {
 		return true
@@ -233,7 +233,7 @@ func (t *jobTable) expectedJobs() map[string]map[string]any {
 	return all
 }
 
-// endComing has a job end as soon as it is fetched. It tells whether there is such a job.
+// endComing has a job end as soon as it is fetched. It reports whether there is such a job.
 func (t *jobTable) endComing(jid string, sig int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

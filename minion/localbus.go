@@ -46,7 +46,7 @@ func (s *settings) busSockets() (ipc.Sockets, error) {
 	return ipc.Minion(s.text("sock_dir", ""), s.id, s.text("hash_type", "sha256"))
 }
 
-// hasSockets tells whether programs on the host can reach the bus: not that of a minion embedded without a sock_dir.
+// hasSockets reports whether programs on the host can reach the bus: not that of a minion embedded without a sock_dir.
 func (s *settings) hasSockets() bool {
 	return s.text("sock_dir", "") != "" || s.text("ipc_mode", "ipc") == "tcp"
 }

@@ -122,7 +122,7 @@ func textOf(v any) string {
 	return s
 }
 
-// kwargsOf tells whether an argument is a map of keyword arguments.
+// kwargsOf reports whether an argument is a map of keyword arguments.
 func kwargsOf(v any) (map[string]any, bool) {
 	m := map[string]any{}
 	switch v := v.(type) {

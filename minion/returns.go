@@ -253,7 +253,7 @@ func (q *sender) deliverItem(ctx context.Context, it *spool.Item, load map[strin
 // largeReturn is the size in bytes from which a transport may be to blame: Python's ws servers take no more than 4 MiB.
 const largeReturn = 4<<20 - 64<<10
 
-// tooLarge tells whether a return fails because of its size: again and again, at a master that answers otherwise.
+// tooLarge reports whether a return fails because of its size: again and again, at a master that answers otherwise.
 func (q *sender) tooLarge(ctx context.Context, l *link, it *spool.Item, err error) bool {
 	if it.Size() < largeReturn || !errors.Is(err, transport.ErrTooBig) &&
 		!errors.Is(err, transport.ErrNoReply) {
@@ -282,7 +282,7 @@ func (q *sender) replacePillar(ctx context.Context, l *link, it *spool.Item,
 	return nil
 }
 
-// itemRefused counts a failure of the master on a return and tells whether it is time to give up.
+// itemRefused counts a failure of the master on a return and reports whether it is time to give up.
 func (q *sender) itemRefused(it *spool.Item) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

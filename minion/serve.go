@@ -354,7 +354,7 @@ func (l *link) acceptJob(ctx context.Context, s *session, load map[string]any) {
 	l.m.wg.Go(func() { l.takeJob(ctx, s, job) })
 }
 
-// matchesNow tells whether a target can be decided without waiting.
+// matchesNow reports whether a target can be decided without waiting.
 func (l *link) matchesNow(tgtType string) bool {
 	switch tgtType {
 	case "glob", "list", "pcre":

@@ -237,7 +237,7 @@ func (s *settings) findMasters() error {
 	return nil
 }
 
-// failover tells whether one master is used at a time.
+// failover reports whether one master is used at a time.
 func (s *settings) failover() bool {
 	return s.masterType == typeFailover || s.masterType == typeDistributed
 }

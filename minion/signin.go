@@ -139,7 +139,7 @@ func (l *link) ownFinger() string {
 	return finger
 }
 
-// lastHope tells whether no other connection of the minion works or may still be accepted.
+// lastHope reports whether no other connection of the minion works or may still be accepted.
 func (l *link) lastHope() bool {
 	for _, o := range l.m.eachLink() {
 		if o != l && o.status().State != Rejected {
@@ -355,7 +355,7 @@ func (l *link) signIn(ctx context.Context, a master,
 	return protocol.SigninResult{}, fmt.Errorf("cannot sign in to master %q: %w", a.name, last)
 }
 
-// isRetryable tells whether the same question may get another answer.
+// isRetryable reports whether the same question may get another answer.
 func isRetryable(err error) bool {
 	var exit *ExitError
 	return !errors.As(err, &exit) && !errors.Is(err, protocol.ErrBadReply) &&

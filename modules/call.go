@@ -47,7 +47,7 @@ func (c *Call) Value(name string) any {
 	return nil
 }
 
-// Given tells whether the caller named or placed the argument, rather than leaving its default.
+// Given reports whether the caller named or placed the argument, rather than leaving its default.
 func (c *Call) Given(name string) bool {
 	i := c.def.index(name)
 	return i >= 0 && c.given[i]
@@ -249,7 +249,7 @@ type Env struct {
 	Log *slog.Logger
 	// Runner runs programs.
 	Runner Runner
-	// Match tells whether this minion is in a target (package protocol/target); nil where there are no targets.
+	// Match reports whether this minion is in a target (package protocol/target); nil where there are no targets.
 	Match func(tgtType string, tgt any, delimiter string) (bool, error)
 	// OptsOrder and GrainsOrder have, by option and grain, the order of the keys in its value (pyobj.Order), where it is not that of their text;
 	// nil where no order is known. Callers must not change it.

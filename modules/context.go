@@ -33,7 +33,7 @@ func (x *Context) Keep() {
 	x.keep = true
 }
 
-// Kept tells whether Keep was called.
+// Kept reports whether Keep was called.
 func (x *Context) Kept() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

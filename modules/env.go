@@ -210,7 +210,7 @@ type Agent interface {
 	RefreshGrains(ctx context.Context) error
 	RefreshPillar(ctx context.Context, clean bool) error
 	Reload(ctx context.Context) error
-	// FireLocal puts an event on the minion's own bus. The result tells whether the minion has one.
+	// FireLocal puts an event on the minion's own bus. The result reports whether the minion has one.
 	FireLocal(tag string, data any) bool
 	// Masters tells for each master whether the minion is connected to it.
 	Masters() map[string]bool
@@ -221,7 +221,7 @@ type Agent interface {
 // Manager is an [Agent] that reaches the running minion of the host, from within it or from a salt-call beside it.
 type Manager interface {
 	// Manage hands data to the minion as an event with the tag ("manage_schedule", "manage_beacons") does, and gives the event
-	// tagged answer with which the minion replies, nil when it does not or answer is "". ok tells whether there is a minion.
+	// tagged answer with which the minion replies, nil when it does not or answer is "". ok reports whether there is a minion.
 	// What Agent's methods have done to the minion already is not done again: then the event only tells programs that listen
 	// ("module_refresh", "pillar_refresh"). A salt-call has done it to itself alone, and the event makes the minion do it.
 	Manage(ctx context.Context, tag string, data map[string]any, answer string) (reply map[string]any, ok bool)

@@ -20,7 +20,7 @@ func (e *ExecError) Error() string { return e.Msg }
 // Errorf makes an [ExecError].
 func Errorf(format string, args ...any) error { return &ExecError{Msg: fmt.Sprintf(format, args...)} }
 
-// IsExecError tells whether an error is, or wraps, an [ExecError]: what "except CommandExecutionError" catches in Salt.
+// IsExecError reports whether an error is, or wraps, an [ExecError]: what "except CommandExecutionError" catches in Salt.
 func IsExecError(err error) bool {
 	var e *ExecError
 	return errors.As(err, &e)
@@ -49,7 +49,7 @@ type MissingCommandError struct{ Command string }
 
 func (e *MissingCommandError) Error() string { return e.Command }
 
-// IsCommandError tells whether a program failed or is not there: what "except (CommandNotFoundError, CommandExecutionError)" catches
+// IsCommandError reports whether a program failed or is not there: what "except (CommandNotFoundError, CommandExecutionError)" catches
 // in Salt.
 func IsCommandError(err error) bool {
 	var e *MissingCommandError
@@ -167,7 +167,7 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprint(e.value) }
 
-// Panicked tells whether the error of a [Result] is a panic of the function, which is a bug of the module.
+// Panicked reports whether the error of a [Result] is a panic of the function, which is a bug of the module.
 func Panicked(err error) bool {
 	var crash *panicError
 	return errors.As(err, &crash)

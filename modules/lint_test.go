@@ -78,12 +78,12 @@ func (l *linter) imports(file *ast.File) {
 	}
 }
 
-// speaksHTTP tells whether HTTP is what the module is for.
+// speaksHTTP reports whether HTTP is what the module is for.
 func (l *linter) speaksHTTP() bool {
 	return slices.ContainsFunc([]string{"httpmod/", "etcdmod/", "returners/httppost/"}, func(room string) bool { return strings.HasPrefix(l.path, room) })
 }
 
-// within tells whether a package is part of the same module: its room or one below it.
+// within reports whether a package is part of the same module: its room or one below it.
 func (l *linter) within(room string) bool {
 	name, _, _ := strings.Cut(l.path, "/")
 	return room == "modules/"+name || strings.HasPrefix(room, "modules/"+name+"/")
@@ -181,7 +181,7 @@ func (l *linter) shell(n ast.Node) bool {
 	return true
 }
 
-// isProgram says whether an expression is the name of a program that is no shell.
+// isProgram reports whether an expression is the name of a program that is no shell.
 func isProgram(e ast.Expr) bool {
 	lit, ok := e.(*ast.BasicLit)
 	if !ok {

@@ -34,7 +34,7 @@ type Module struct {
 	Virtual string
 	// Doc describes the module (sys.doc of the bare module name).
 	Doc string
-	// Available tells whether this host can use the module, and why not; nil means always. Salt's __virtual__.
+	// Available reports whether this host can use the module, and why not; nil means always. Salt's __virtual__.
 	// Of several modules with one Virtual name the first available one is used.
 	Available func(e *Env) (ok bool, reason string)
 	// Funcs are the module's functions.
@@ -138,7 +138,7 @@ type Param struct {
 	Secret bool
 }
 
-// Required tells whether a call must give the parameter.
+// Required reports whether a call must give the parameter.
 func (p Param) Required() bool { return !p.Optional && p.Default == nil }
 
 // Type is the kind of a parameter's value.

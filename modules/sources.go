@@ -65,7 +65,7 @@ type StateRun interface {
 	// Global is the value of one of the names that Salt puts into state modules: __low__, __env__, __instance_id__, __running__ and
 	// __lowstate__. It is nil for other names.
 	Global(name string) any
-	// Test tells whether the state must only say what it would do.
+	// Test reports whether the state must only say what it would do.
 	Test() bool
 }
 

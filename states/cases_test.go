@@ -233,7 +233,7 @@ func (c stateCase) call(pass string) (fun string, args []any, kwargs map[string]
 	return "state.high", []any{map[string]any{c.id: map[string]any{mod: list, "__sls__": "case", "__env__": "base"}}}, kwargs
 }
 
-// bus tells whether the case needs a running minion.
+// bus reports whether the case needs a running minion.
 func (c stateCase) bus(first bool) string {
 	for _, mod := range []string{"schedule.", "beacon."} {
 		if strings.HasPrefix(c.state, mod) || strings.Contains(c.sls, "{"+mod) {

@@ -49,7 +49,7 @@ func writeNew(path string, data []byte, mode os.FileMode) error {
 }
 
 // signPublicKey writes the signature of a public key, base64 with a final newline, as masters send it to minions
-// (salt/crypt.py: gen_signature). An existing signature is kept; the result says whether a new one was written.
+// (salt/crypt.py: gen_signature). An existing signature is kept; the result reports whether a new one was written.
 func signPublicKey(priv, pub, path string) (bool, error) {
 	text, err := readKeyFile(pub)
 	if err != nil {

@@ -41,7 +41,7 @@ const loginFailed = "the master refused the log-in: name, password or token are 
 	"external_auth of the master has no such method " +
 	"or user, or does not allow the function"
 
-// refusedLogin tells whether the master answered, and refused.
+// refusedLogin reports whether the master answered, and refused.
 func refusedLogin(err error) bool {
 	var said *client.PublishError
 	return errors.As(err, &said) || errors.Is(err, client.ErrAuthentication)

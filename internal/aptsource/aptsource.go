@@ -174,7 +174,7 @@ func (s *Line) String() string {
 	return strings.Join(out, " ") + "\n"
 }
 
-// Same tells whether another line is about the same repository.
+// Same reports whether another line is about the same repository.
 func (s *Line) Same(o *Line) bool {
 	return s.Kind == o.Kind && strings.TrimRight(s.URI, "/") == strings.TrimRight(o.URI, "/") && s.Dist == o.Dist
 }

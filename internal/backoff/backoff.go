@@ -55,7 +55,7 @@ func Random(low, high time.Duration) time.Duration {
 	return low + rand.N(high-low+1)
 }
 
-// Sleep waits for d or until ctx ends, and tells whether it waited to the end.
+// Sleep waits for d or until ctx ends, and reports whether it waited to the end.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

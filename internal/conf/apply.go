@@ -299,7 +299,7 @@ func saltJoin(root, path string) string {
 	return filepath.Join(root, path)
 }
 
-// hasScheme says whether urllib.parse.urlparse finds a scheme.
+// hasScheme reports whether urllib.parse.urlparse finds a scheme.
 func hasScheme(s string) bool {
 	scheme, _, ok := strings.Cut(s, ":")
 	if !ok || scheme == "" {
@@ -463,7 +463,7 @@ func (l *loader) ignorePatterns() {
 	}
 }
 
-// perlOnly says whether an expression failed for something that Python has and Go has not: look-around, back references.
+// perlOnly reports whether an expression failed for something that Python has and Go has not: look-around, back references.
 func perlOnly(err error) bool {
 	return strings.Contains(err.Error(), "invalid or unsupported Perl syntax") || strings.Contains(err.Error(), "invalid escape sequence")
 }

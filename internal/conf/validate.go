@@ -91,7 +91,7 @@ func validType(v any, types []string) bool {
 	return false
 }
 
-// converts says whether the Python type t accepts the value without changing what it means.
+// converts reports whether the Python type t accepts the value without changing what it means.
 func converts(v any, name, t string) bool {
 	switch t {
 	case "str":

@@ -20,7 +20,7 @@ func id(v any) string {
 	return NoID
 }
 
-// Matches tells whether a job is the one that a caller means: by identifier, else by command. A job without identifier gets the
+// Matches reports whether a job is the one that a caller means: by identifier, else by command. A job without identifier gets the
 // caller's, if it has one.
 func Matches(job map[string]any, cmd, identifier any) bool {
 	if have := ID(job); have != NoID {
@@ -29,7 +29,7 @@ func Matches(job map[string]any, cmd, identifier any) bool {
 	return nested.Equal(job["cmd"], cmd)
 }
 
-// Changes tells whether a value has to be replaced. A value that was chosen at random stays.
+// Changes reports whether a value has to be replaced. A value that was chosen at random stays.
 func Changes(old, now any) bool {
 	switch {
 	case now == nil || nested.Equal(old, now):

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Match tells whether a name matches a pattern. It takes at most len(pattern)×len(name) steps.
+// Match reports whether a name matches a pattern. It takes at most len(pattern)×len(name) steps.
 func Match(pattern, name string) bool {
 	// After a failure the last star takes one character more; earlier stars need not be tried again.
 	starPattern, starName := "", ""
@@ -103,7 +103,7 @@ func Filter(names []string, pattern string) []string {
 	return out
 }
 
-// Has tells whether a text is a pattern: Salt looks for "*", "?", or something in brackets.
+// Has reports whether a text is a pattern: Salt looks for "*", "?", or something in brackets.
 func Has(s string) bool {
 	if strings.ContainsAny(s, "*?") {
 		return true

@@ -29,7 +29,7 @@ func Truth(v any) (value, ok bool) {
 	return false, false
 }
 
-// IsAddr tells whether a value is an address, perhaps with the length of its prefix.
+// IsAddr reports whether a value is an address, perhaps with the length of its prefix.
 func IsAddr(v any, v4 bool) bool {
 	text, ok := v.(string)
 	if !ok {
@@ -50,7 +50,7 @@ func IsAddr(v any, v4 bool) bool {
 	return err == nil && a.Is4() == v4 && a.Zone() == ""
 }
 
-// IsMAC tells whether a value is the address of a card; anything but text is an error.
+// IsMAC reports whether a value is the address of a card; anything but text is an error.
 func IsMAC(v any) (bool, error) {
 	s, ok := v.(string)
 	if !ok {

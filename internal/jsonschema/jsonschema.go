@@ -363,7 +363,7 @@ func article(types []string) string {
 	return strings.Join(names, " or ")
 }
 
-// is tells whether a value has a type of JSON Schema. A float without fraction is an integer, as the standard has it.
+// is reports whether a value has a type of JSON Schema. A float without fraction is an integer, as the standard has it.
 func is(v any, typ string) bool {
 	switch typ {
 	case "null":

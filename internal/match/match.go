@@ -9,7 +9,7 @@ type Subject = target.Subject
 // Delimiter separates the levels of grain and pillar expressions.
 const Delimiter = target.DefaultDelimiter
 
-// Target tells whether the minion is in a target of a type ("glob", "compound" and so on). Unlike a published job, pillar_pcre
+// Target reports whether the minion is in a target of a type ("glob", "compound" and so on). Unlike a published job, pillar_pcre
 // honours the delimiter too. The answer is false with every error.
 func Target(kind string, tgt any, delimiter string, s Subject) (bool, error) {
 	expr, ok := tgt.(string)

@@ -180,7 +180,7 @@ func equalMaps(a, b map[any]any) bool {
 	return true
 }
 
-// Contains tells whether a list has an equal member.
+// Contains reports whether a list has an equal member.
 func Contains(list []any, v any) bool {
 	for _, x := range list {
 		if Equal(x, v) {

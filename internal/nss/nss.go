@@ -188,7 +188,7 @@ func ask(ctx context.Context, c *modules.Call, database, key string) []string {
 	return strings.Split(string(r.Stdout), "\n")
 }
 
-// elsewhere tells whether a database has sources besides the files.
+// elsewhere reports whether a database has sources besides the files.
 func elsewhere(c *modules.Call, database string) bool {
 	if c.Which("getent") == "" {
 		return false

@@ -80,7 +80,7 @@ func (e *Error) Error() string { return e.Msg }
 
 func errorf(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
 
-// takesValue says whether an option of this kind is followed by a value.
+// takesValue reports whether an option of this kind is followed by a value.
 func (o *Option) takesValue() bool { return o.Kind != True && o.Kind != False }
 
 // DestName is the name under which the option's value is stored.
@@ -314,7 +314,7 @@ func quote(s string) string {
 	return "'" + strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), "'", `\'`) + "'"
 }
 
-// IsSet says whether the command line gave the value.
+// IsSet reports whether the command line gave the value.
 func (v *Values) IsSet(dest string) bool { return v.set[dest] }
 
 // Get is a value, or nil.

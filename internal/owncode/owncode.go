@@ -118,7 +118,7 @@ func NotRun(e *modules.Env, saltenv string, listing []string, kinds ...string) [
 	return list
 }
 
-// known tells whether a tree can distribute code of a kind.
+// known reports whether a tree can distribute code of a kind.
 func known(kind string) bool {
 	switch kind {
 	case "clouds", "beacons", "modules", "states", "sdb", "grains", "renderers", "returners", "outputters", "utils", "log_handlers",
@@ -149,7 +149,7 @@ func moduleName(rest string) string {
 	return ""
 }
 
-// has tells whether the host has code of a name.
+// has reports whether the host has code of a name.
 func has(e *modules.Env, kind, name string) bool {
 	if OptionOf(kind) == "" {
 		return false
@@ -213,7 +213,7 @@ func Notice(list []File) string {
 	return text
 }
 
-// Mentions tells whether the text of a Python file has a name as a whole text literal or a keyword, as one that sets a grain has.
+// Mentions reports whether the text of a Python file has a name as a whole text literal or a keyword, as one that sets a grain has.
 func Mentions(text, name string) bool {
 	q := regexp.QuoteMeta(name)
 	re, err := regexp.Compile(`(["'])` + q + `["']|\b` + q + `\s*=`)

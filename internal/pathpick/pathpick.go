@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
-// Wanted tells whether a path is included, if there is a pattern for that, and not excluded. A pattern is a text or a list of
+// Wanted reports whether a path is included, if there is a pattern for that, and not excluded. A pattern is a text or a list of
 // such: a glob, whose * also takes slashes, or behind "E@" a regular expression to look for.
 func Wanted(path string, include, exclude any) (bool, error) {
 	in, ex := true, false

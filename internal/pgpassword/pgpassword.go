@@ -47,7 +47,7 @@ func Encrypt(role, password string, method any) (string, error) {
 	return "", errors.New("Unknown password algorithm: " + pytext.Str(method))
 }
 
-// Verify tells whether what the server keeps is the password, which may have that form already.
+// Verify reports whether what the server keeps is the password, which may have that form already.
 func Verify(role, password, kept string, method any) bool {
 	switch {
 	case method == true || method == "md5":

@@ -30,7 +30,7 @@ type Targets struct {
 // None tells that nothing was named.
 func (t Targets) None() bool { return len(t.Packages) == 0 && len(t.Files) == 0 }
 
-// Named tells whether a package is among those of repositories.
+// Named reports whether a package is among those of repositories.
 func (t Targets) Named(name string) bool {
 	for _, p := range t.Packages {
 		if p.Name == name {
@@ -122,7 +122,7 @@ func normal(ctx context.Context, c *modules.Call, name string, normalize bool) (
 	return pytext.Str(v), err
 }
 
-// Has tells whether a function is available.
+// Has reports whether a function is available.
 func Has(c *modules.Call, fun string) bool {
 	if c.Registry() == nil {
 		return false
@@ -295,7 +295,7 @@ func files(ctx context.Context, c *modules.Call, q Query) (Targets, error) {
 	return t, nil
 }
 
-// Fetchable tells whether a text begins with a protocol that files can be fetched by (config.valid_fileproto).
+// Fetchable reports whether a text begins with a protocol that files can be fetched by (config.valid_fileproto).
 func Fetchable(path string) bool {
 	for _, proto := range [...]string{"salt", "http", "https", "swift", "s3", "ftp", "file"} {
 		if strings.HasPrefix(path, proto+"://") {

@@ -15,7 +15,7 @@ import (
 // Func compares two versions: -1, 0 or 1; ok is false where they cannot be compared.
 type Func func(a, b string) (order int, ok bool)
 
-// Holds tells whether "a oper b" is true by the given rules; an unknown operator is false.
+// Holds reports whether "a oper b" is true by the given rules; an unknown operator is false.
 func Holds(a, oper, b string, by Func) bool {
 	switch oper {
 	case "<", "<=", "==", ">=", ">", "!=":

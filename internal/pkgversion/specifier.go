@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// PythonSatisfies tells whether the version of a Python package fits a specifier such as ">=" "1.0" (PEP 440). Versions that
+// PythonSatisfies reports whether the version of a Python package fits a specifier such as ">=" "1.0" (PEP 440). Versions that
 // are not ready yet fit as others do.
 func PythonSatisfies(version, oper, spec string) bool {
 	if oper == "===" {
@@ -43,10 +43,10 @@ func PythonSatisfies(version, oper, spec string) bool {
 	return false
 }
 
-// early tells whether a version comes before the release of its number.
+// early reports whether a version comes before the release of its number.
 func (v pythonVersion) early() bool { return v.rank[0] != 9 || v.rank[4] != 1<<30 }
 
-// hasPrefix tells whether the release of a version begins with these numbers.
+// hasPrefix reports whether the release of a version begins with these numbers.
 func hasPrefix(version, prefix string) bool {
 	v, ok1 := parsePython(version)
 	p, ok2 := parsePython(prefix)

@@ -77,7 +77,7 @@ func KeySize(pub any) int {
 	return 0
 }
 
-// SamePublic tells whether two public keys are the same.
+// SamePublic reports whether two public keys are the same.
 func SamePublic(a, b any) bool {
 	k, ok := a.(interface{ Equal(crypto.PublicKey) bool })
 	return ok && k.Equal(b)
@@ -275,7 +275,7 @@ func KeyEncoding(b []byte) string {
 	return "der"
 }
 
-// IsPEM tells whether a source is PEM.
+// IsPEM reports whether a source is PEM.
 func IsPEM(b []byte) bool { return bytes.Contains(b, []byte("-----BEGIN")) }
 
 func parseKey(b []byte) (crypto.Signer, error) {

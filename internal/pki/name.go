@@ -54,7 +54,7 @@ func rename(args map[string]any, long, short string) {
 	}
 }
 
-// IsName tells whether an argument is a part of a name.
+// IsName reports whether an argument is a part of a name.
 func IsName(key string) bool {
 	return slices.ContainsFunc(attributes(), func(a attribute) bool { return a.name == key })
 }

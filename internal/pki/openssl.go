@@ -589,12 +589,12 @@ func OpenSSLName(list []Attribute) (name []byte, problem string) {
 	return der(tagSequence, out), ""
 }
 
-// printable tells whether a PrintableString may have a sign.
+// printable reports whether a PrintableString may have a sign.
 func printable(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(" '()+,-./:=?", r)
 }
 
-// IsExtension tells whether [Build] may make an extension of that name.
+// IsExtension reports whether [Build] may make an extension of that name.
 func IsExtension(name string) bool {
 	return slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name && strings.Contains(k.where, "c") })
 }

@@ -23,7 +23,7 @@ var layered = []string{
 	"/usr", "/var",
 }
 
-// Inside tells whether this process is the copy of a test that runs in namespaces of its own.
+// Inside reports whether this process is the copy of a test that runs in namespaces of its own.
 func Inside() bool { return os.Getenv(inside) != "" }
 
 // Enter starts the test program once more in namespaces of its own (mounts, network, processes, host name, message queues),

@@ -4,7 +4,7 @@ package privatehost
 
 import "testing"
 
-// Inside tells whether this process runs in namespaces of its own; here none can.
+// Inside reports whether this process runs in namespaces of its own; here none can.
 func Inside() bool { return false }
 
 // Enter fails: there are no namespaces here.

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Binary tells whether the first block of a file is no text, by Salt's guess (salt.utils.stringutils.is_binary): it has a NUL,
+// Binary reports whether the first block of a file is no text, by Salt's guess (salt.utils.stringutils.is_binary): it has a NUL,
 // or over 30 of 100 of its bytes are neither printable ASCII nor part of UTF-8.
 func Binary(block []byte) bool {
 	if len(block) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/posixpath"
 )
 
-// HasMagic tells whether a text is a pattern.
+// HasMagic reports whether a text is a pattern.
 func HasMagic(s string) bool { return strings.ContainsAny(s, "*?[") }
 
 // Glob finds what a pattern matches. path makes a path of this machine of one of the pattern's.

@@ -118,7 +118,7 @@ const private = "0.0.0.0/8 10.0.0.0/8 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 1
 	"192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 255.255.255.255/32 ::1/128 ::/128 " +
 	"::ffff:0:0/96 100::/64 2001::/23 2001:2::/48 2001:db8::/32 2001:10::/28 fc00::/7 fe80::/10"
 
-// IsPrivate tells whether an address is not for the public internet.
+// IsPrivate reports whether an address is not for the public internet.
 func IsPrivate(a netip.Addr) bool {
 	for _, text := range strings.Fields(private) {
 		if p, err := netip.ParsePrefix(text); err == nil && contains(p, a) {
@@ -135,7 +135,7 @@ func contains(p netip.Prefix, a netip.Addr) bool {
 	return p.Contains(a.WithZone(""))
 }
 
-// Contains tells whether an address is in a network.
+// Contains reports whether an address is in a network.
 func Contains(p netip.Prefix, a netip.Addr) bool {
 	return p.Addr().Is4() == a.Is4() && contains(p, a)
 }

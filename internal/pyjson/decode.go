@@ -33,7 +33,7 @@ func (d *decoder) space(i int) int {
 	return i
 }
 
-// is tells whether a character stands at a place.
+// is reports whether a character stands at a place.
 func (d *decoder) is(i int, c byte) bool { return i < len(d.s) && d.s[i] == c }
 
 // ParseObject is Parse with ordered values: *pyobj.Dict and *pyobj.List, and *big.Int beyond 64 bits. An *Error has Python's text.

@@ -168,7 +168,7 @@ func (d *Dict) Lookup(key any) (any, error) {
 	return d.Value(key), nil
 }
 
-// Has tells whether there is such a key.
+// Has reports whether there is such a key.
 func (d *Dict) Has(key any) bool {
 	_, ok := d.Get(key)
 	return ok
@@ -370,10 +370,10 @@ func (s *Set) Add(v any) error {
 	return s.d.Set(v, nil)
 }
 
-// Has tells whether v is a member.
+// Has reports whether v is a member.
 func (s *Set) Has(v any) bool { return s.d.Has(v) }
 
-// Remove takes a member out and tells whether it was there.
+// Remove takes a member out and reports whether it was there.
 func (s *Set) Remove(v any) bool {
 	_, ok := s.d.Delete(v)
 	return ok

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Search tells whether a pattern matches anywhere in a text, as re.search does. The error is that of
+// Search reports whether a pattern matches anywhere in a text, as re.search does. The error is that of
 // Compile, or ErrTimeout.
 func Search(pattern, s string) (bool, error) {
 	re, err := Compile(pattern, 0)
@@ -19,7 +19,7 @@ func Search(pattern, s string) (bool, error) {
 	return loc != nil, err
 }
 
-// Expr tells whether a text matches an expression as a shell pattern or, in whole, as a regular expression; one that is no
+// Expr reports whether a text matches an expression as a shell pattern or, in whole, as a regular expression; one that is no
 // regular expression does not match (salt/utils/stringutils.py: expr_match).
 func Expr(s, expr string) bool {
 	if fnmatch.Match(expr, s) {

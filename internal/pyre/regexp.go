@@ -135,7 +135,7 @@ func (re *Regexp) backtracking(p place, suffix string) (*regexp2.Regexp, error) 
 	return back, err
 }
 
-// regular tells whether the linear engine gives Python's answers for a text.
+// regular reports whether the linear engine gives Python's answers for a text.
 func (re *Regexp) regular(e *engine, s string) bool {
 	return e.linear != nil && !(re.t.ASCIIOnly && !isASCII(s)) && !(re.t.OneLine && strings.Contains(s, "\n")) && !(re.t.NonEmpty && s == "")
 }

@@ -43,7 +43,7 @@ func smallARM() []string {
 	return []string{"armv5tel", "armv5tejl", "armv6l", "armv6hl", "armv7l", "armv7hl", "armv7hnl"}
 }
 
-// IsArch tells whether a text is an architecture.
+// IsArch reports whether a text is an architecture.
 func IsArch(s string) bool {
 	return slices.Contains(x86(), s) || slices.Contains(small(), s) || slices.Contains(smallARM(), s) || slices.Contains([]string{
 		"athlon", "amd64", "ia32e", "ia64", "geode", "ppc", "ppc64", "ppc64le", "ppc64iseries", "ppc64pseries", "s390", "s390x",
@@ -52,7 +52,7 @@ func IsArch(s string) bool {
 	}, s)
 }
 
-// Both32 tells whether both architectures are of the same family of 32 bits.
+// Both32 reports whether both architectures are of the same family of 32 bits.
 func Both32(a, b string) bool {
 	return slices.Contains(small(), a) && slices.Contains(small(), b) || slices.Contains(smallARM(), a) && slices.Contains(smallARM(), b)
 }

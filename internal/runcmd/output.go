@@ -207,7 +207,7 @@ func (p *stream) show(b []byte) bool {
 	return false
 }
 
-// keep stores a piece and tells whether its memory now belongs to the store.
+// keep stores a piece and reports whether its memory now belongs to the store.
 func (p *stream) keep(b []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -168,7 +168,7 @@ func TestAllOutputTogetherIsLimited(t *testing.T) {
 	}
 }
 
-// alive tells whether a process runs; zombies do not.
+// alive reports whether a process runs; zombies do not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

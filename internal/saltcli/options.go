@@ -95,7 +95,7 @@ func OwnGroup(doctor bool) optparse.Group {
 	return g
 }
 
-// EAuthGroup is the group "External Authentication"; short says whether -a belongs to it.
+// EAuthGroup is the group "External Authentication"; short reports whether -a belongs to it.
 func EAuthGroup(short bool) optparse.Group {
 	names := []string{"--auth", "--eauth", "--external-auth"}
 	if short {

@@ -148,7 +148,7 @@ type handler struct {
 
 var _ slog.Handler = handler{}
 
-// Enabled tells whether any destination would show the level.
+// Enabled reports whether any destination would show the level.
 func (h handler) Enabled(_ context.Context, level slog.Level) bool {
 	return level >= h.log.current.Load().lowest
 }

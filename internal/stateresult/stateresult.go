@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// Succeeded tells whether all states succeeded, or were handled by others with onfail (salt/utils/state.py: check_result). running is
+// Succeeded reports whether all states succeeded, or were handled by others with onfail (salt/utils/state.py: check_result). running is
 // the answer of one run by tag, or of several by minion; high is the high data that was run, nil if it is not known. Whether a value
 // that is no result is a failure is up to strict.
 func Succeeded(running any, high *pyobj.Dict, strict bool) bool {
@@ -37,7 +37,7 @@ func Succeeded(running any, high *pyobj.Dict, strict bool) bool {
 	return true
 }
 
-// handled tells whether states with onfail and "onfail_stop: False" took care of one that failed.
+// handled reports whether states with onfail and "onfail_stop: False" took care of one that failed.
 func handled(tag string, rec map[string]any, running map[string]any, high *pyobj.Dict) bool {
 	if len(rec) == 0 || high == nil || high.Len() == 0 {
 		return false

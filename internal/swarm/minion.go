@@ -369,7 +369,7 @@ func (m *minion) published(ctx context.Context, msg []byte, jobs *sync.WaitGroup
 	jobs.Go(func() { m.do(ctx, j) })
 }
 
-// asked says whether a job is a master's question whether and where this minion listens, which is not counted.
+// asked reports whether a job is a master's question whether and where this minion listens, which is not counted.
 func asked(j protocol.Job) bool {
 	meta, _ := payload.Map(j.Metadata)
 	return meta["brine"] != nil
@@ -386,7 +386,7 @@ func (m *minion) meant(j protocol.Job) bool {
 	return ok && err == nil
 }
 
-// take says whether a job is new, and remembers it as stock minions do.
+// take reports whether a job is new, and remembers it as stock minions do.
 func (m *minion) take(j protocol.Job) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,13 +12,13 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Booted tells whether systemd started the host.
+// Booted reports whether systemd started the host.
 func Booted(e *modules.Env) bool {
 	_, err := os.Stat(e.Path("/run/systemd/system"))
 	return err == nil
 }
 
-// Offline tells whether there is a systemctl but no systemd to talk to.
+// Offline reports whether there is a systemctl but no systemd to talk to.
 func Offline(e *modules.Env) bool { return !Booted(e) && e.Which("systemctl") != "" }
 
 // Version is systemd's version, 0 if it cannot be found out.
@@ -39,7 +39,7 @@ func Version(ctx context.Context, c *modules.Call) int {
 	})
 }
 
-// HasScope tells whether programs can be run in a scope of their own, so that a restart of the minion does not end them.
+// HasScope reports whether programs can be run in a scope of their own, so that a restart of the minion does not end them.
 func HasScope(ctx context.Context, c *modules.Call) bool {
 	return Booted(c.Env) && kept(c, "scope", func() int {
 		if Version(ctx, c) < 205 {

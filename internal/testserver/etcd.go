@@ -104,7 +104,7 @@ func (d *etcdStore) fail(w http.ResponseWriter, status, code int, message, cause
 	d.say(w, status, map[string]any{"errorCode": code, "message": message, "cause": cause, "index": d.index})
 }
 
-// walk tells whether all that is above a key are directories, or nothing yet.
+// walk reports whether all that is above a key are directories, or nothing yet.
 func (d *etcdStore) walk(w http.ResponseWriter, key string) bool {
 	for dir := path.Dir(key); dir != "/"; dir = path.Dir(dir) {
 		if n := d.nodes[dir]; n != nil && !n.Dir {

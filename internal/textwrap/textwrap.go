@@ -111,7 +111,7 @@ func split(text []rune, keepHyphens bool) [][]rune {
 	return chunks
 }
 
-// afterHyphen tells whether a word that began at start may be parted before i: after a hyphen that joins words.
+// afterHyphen reports whether a word that began at start may be parted before i: after a hyphen that joins words.
 func afterHyphen(text []rune, start, i int) bool {
 	letter := func(i int) bool {
 		return i >= 0 && i < len(text) && (text[i] == '_' || unicode.IsLetter(text[i]))
@@ -121,7 +121,7 @@ func afterHyphen(text []rune, start, i int) bool {
 		letter(i) && (letter(i+1) || i+1 < len(text) && text[i+1] == '-' && letter(i+2))
 }
 
-// dash tells whether a dash between words, several hyphens, begins or ends at i.
+// dash reports whether a dash between words, several hyphens, begins or ends at i.
 func dash(text []rune, i int) bool {
 	from, to := i, i
 	for from > 0 && text[from-1] == '-' {

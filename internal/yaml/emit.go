@@ -187,7 +187,7 @@ func (e *emitter) blockMapping(n *node) {
 	e.decreaseIndent()
 }
 
-// simpleKey says whether a node may stand before a colon: one line of at most 128 bytes.
+// simpleKey reports whether a node may stand before a colon: one line of at most 128 bytes.
 func (n *node) simpleKey() bool {
 	if n.kind != reflect.String {
 		return len(n.items) == 0

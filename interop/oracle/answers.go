@@ -420,7 +420,7 @@ func ReplayNames(t testing.TB, scratch string) *strings.Replacer {
 // Tally counts cases of a replay.
 type Tally struct{ replayed, host, root int }
 
-// Count tells whether a case can be replayed here. That no answer is kept of it is an error.
+// Count reports whether a case can be replayed here. That no answer is kept of it is an error.
 func (n *Tally) Count(t testing.TB, name string, k Kept, known bool) bool {
 	t.Helper()
 	switch {

@@ -27,7 +27,7 @@ var (
 // Chosen are the cases to run: all, or those that -stock names.
 func Chosen() *regexp.Regexp { return regexp.MustCompile(*only) }
 
-// All tells whether all cases run.
+// All reports whether all cases run.
 func All() bool { return *only == "" }
 
 // Flags are the flags of this run, for a copy of the test.

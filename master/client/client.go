@@ -118,7 +118,7 @@ func (c *Client) Close() error {
 	return c.req.Close()
 }
 
-// readKey reads the local key and says whether it changed. Without one the master will refuse.
+// readKey reads the local key and reports whether it changed. Without one the master will refuse.
 func (c *Client) readKey() bool {
 	b, err := os.ReadFile(c.o.KeyFile)
 	if err != nil {

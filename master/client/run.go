@@ -294,7 +294,7 @@ func (r *Run) wait(ctx context.Context) error {
 	return nil
 }
 
-// handleEvent takes one event in and says whether it is a return to report.
+// handleEvent takes one event in and reports whether it is a return to report.
 func (r *Run) handleEvent(e events.Event) (Return, bool) {
 	jid := tagPart(e.Tag, -1)
 	if r.probe != nil && jid == r.probe.jid {

@@ -34,7 +34,7 @@ var ErrDenied = errors.New("could not authenticate using provided credentials")
 
 // System checks credentials.
 type System interface {
-	// Authenticate says whether a name and a password fit together, and which groups the name is in. config is the part of
+	// Authenticate reports whether a name and a password fit together, and which groups the name is in. config is the part of
 	// external_auth that belongs to the system. An error means that it could not be found out.
 	Authenticate(ctx context.Context, config map[string]any, username, password string) (ok bool, groups []string, err error)
 }
@@ -311,7 +311,7 @@ func MatchName(pattern, name string) bool {
 	return pattern == name || fnmatch.Match(pattern, name) || full(pattern, name)
 }
 
-// full says whether one of Python's regular expressions matches the whole text. One that is none, or takes too long, matches nothing.
+// full reports whether one of Python's regular expressions matches the whole text. One that is none, or takes too long, matches nothing.
 func full(pattern, text string) bool {
 	re, err := pyre.Compile(pattern, 0)
 	if err != nil {
@@ -321,7 +321,7 @@ func full(pattern, text string) bool {
 	return err == nil && ok
 }
 
-// MayPublish says whether rules allow every one of the functions, with its arguments, on every minion of the target.
+// MayPublish reports whether rules allow every one of the functions, with its arguments, on every minion of the target.
 func (a *Auth) MayPublish(rules []any, funs []string, args [][]any, tgtType string, tgt any) bool {
 	if len(funs) == 0 {
 		return false
@@ -376,7 +376,7 @@ func Everywhere(rules []any) []any {
 	})
 }
 
-// within says whether all minions of a target are among those of a rule (a compound expression).
+// within reports whether all minions of a target are among those of a rule (a compound expression).
 func (a *Auth) within(rule, tgtType string, tgt any) bool {
 	if a.o.Match == nil {
 		return false
@@ -452,7 +452,7 @@ func asList(v any) []any {
 	return []any{v}
 }
 
-// MayRun says whether rules allow a runner or wheel function; kind is "runner" or "wheel" (CkMinions.spec_check).
+// MayRun reports whether rules allow a runner or wheel function; kind is "runner" or "wheel" (CkMinions.spec_check).
 func (a *Auth) MayRun(rules []any, kind, fun string, args []any, kwargs map[string]any) bool {
 	mod, name, ok := strings.Cut(fun, ".")
 	if !ok || strings.Contains(name, ".") {

@@ -451,7 +451,7 @@ func end(x *store.Delivery, s store.State, still bool) bool {
 	return still
 }
 
-// finish applies a change until it holds, and tells who waits. The change says whether there is still something to do.
+// finish applies a change until it holds, and tells who waits. The change reports whether there is still something to do.
 func (d *Deliverer) finish(ctx context.Context, x store.Delivery, change func(x *store.Delivery) bool) {
 	for {
 		if !x.State.Open() || !change(&x) {

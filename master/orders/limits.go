@@ -32,7 +32,7 @@ type count struct {
 	ended bool
 }
 
-// Reserve says whether so many more deliveries may be placed, by a tenant or, with "", by nobody's, and counts them. One order may go beyond a
+// Reserve reports whether so many more deliveries may be placed, by a tenant or, with "", by nobody's, and counts them. One order may go beyond a
 // bound, the next one may not. While one counts, the others go on with the last count, unless there is none or it leaves no room.
 func (d *Deliverer) Reserve(ctx context.Context, tenant string, more int) error {
 	if tenant != "" && more > 0 {

@@ -71,7 +71,7 @@ func (d *Deliverer) expectOne(id string, now time.Time, looked bool) {
 	}
 }
 
-// slow says whether a minion was asked lately and has not answered. Every question costs it some of what it can do, and stock minions one of the
+// slow reports whether a minion was asked lately and has not answered. Every question costs it some of what it can do, and stock minions one of the
 // hundred job ids that they remember: it is not asked anew for each order, nor because somebody else came. Callers hold mu.
 func (d *Deliverer) slow(id string, now time.Time) bool {
 	k := d.targets[id]
@@ -102,7 +102,7 @@ func (d *Deliverer) ExpectElsewhere(ids, theirs []string) {
 	d.signal()
 }
 
-// hears says whether minions all listen to this one of several masters.
+// hears reports whether minions all listen to this one of several masters.
 func (d *Deliverer) hears(ids []string) bool {
 	if !d.several() {
 		return false
@@ -113,7 +113,7 @@ func (d *Deliverer) hears(ids []string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool { return !d.holds(id, d.paths[id], now) })
 }
 
-// holds says whether what a minion proved at a time is true still: no connection has broken since, or its own is there. Callers hold mu.
+// holds reports whether what a minion proved at a time is true still: no connection has broken since, or its own is there. Callers hold mu.
 func (d *Deliverer) holds(id string, at, now time.Time) bool {
 	return now.Sub(at) < proofLife && (at.After(d.broken) || d.here(id))
 }

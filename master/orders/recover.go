@@ -72,7 +72,7 @@ func (d *Deliverer) review(ctx context.Context, list []store.Delivery) (ended in
 	return ended
 }
 
-// leftToPeer says whether another of several masters is to ask after a delivery: the one that its minion listens to.
+// leftToPeer reports whether another of several masters is to ask after a delivery: the one that its minion listens to.
 func (d *Deliverer) leftToPeer(x store.Delivery, now time.Time) bool {
 	if !d.several() || now.Sub(x.Due) >= takeoverAfter || d.hears([]string{x.Minion}) {
 		return false
@@ -345,7 +345,7 @@ func (d *Deliverer) ReturnedLate(ctx context.Context, id string, load map[string
 	}
 }
 
-// isOver is for a job that its minion does not run: it has run it, or never got it. It says whether the job is to be sent again. cached
+// isOver is for a job that its minion does not run: it has run it, or never got it. It reports whether the job is to be sent again. cached
 // is what the minion kept of it.
 func (d *Deliverer) isOver(ctx context.Context, rec store.Order, x *store.Delivery, cached any) (again bool) {
 	now := time.Now().UTC()
@@ -394,7 +394,7 @@ func (d *Deliverer) adopt(ctx context.Context, x store.Delivery, load map[string
 	return true
 }
 
-// mayRepeat says whether sending a job again cannot make it run twice: it may, or the minion surely knows it again, or says that it keeps
+// mayRepeat reports whether sending a job again cannot make it run twice: it may, or the minion surely knows it again, or says that it keeps
 // returns (cache_jobs) and has none of it.
 func (d *Deliverer) mayRepeat(ctx context.Context, rec store.Order, x store.Delivery, cached any, now time.Time) bool {
 	if ok, _ := rec.Spec["idempotent"].(bool); ok {
@@ -425,7 +425,7 @@ func (d *Deliverer) mayRepeat(ctx context.Context, rec store.Order, x store.Deli
 	return never && age < cacheLife && !d.mayHaveCleared(ctx, x)
 }
 
-// mayHaveCleared says whether a minion may have been told, since a delivery, to clear what it keeps of its jobs.
+// mayHaveCleared reports whether a minion may have been told, since a delivery, to clear what it keeps of its jobs.
 func (d *Deliverer) mayHaveCleared(ctx context.Context, x store.Delivery) bool {
 	jobs, err := d.opts.Store.Jobs(ctx, store.Filter{Since: x.Sent, Minion: x.Minion})
 	if err != nil || len(jobs) >= store.DefaultLimit {

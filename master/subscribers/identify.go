@@ -149,7 +149,7 @@ func (n *Identifier) drop(l *link) {
 	delete(n.marks, l.mark)
 }
 
-// Answered takes the return of a minion, and says whether it answers a question of this master. load comes from the minion that id
+// Answered takes the return of a minion, and reports whether it answers a question of this master. load comes from the minion that id
 // names.
 func (n *Identifier) Answered(id string, load map[string]any) bool {
 	n.mu.Lock()
@@ -243,7 +243,7 @@ func (n *Identifier) due(now time.Time, storm bool, tenants int) (due []*link, n
 	return due, next
 }
 
-// storm tells whether many minions sign in, as counted about once a second, or some wait for their turn.
+// storm reports whether many minions sign in, as counted about once a second, or some wait for their turn.
 func (n *Identifier) storm(now time.Time) bool {
 	count, waiting := n.prober.SignIns()
 	if waiting {
@@ -256,7 +256,7 @@ func (n *Identifier) storm(now time.Time) bool {
 	return n.busy
 }
 
-// ask sends the question to one subscriber, and says whether it is there and unknown. It must be under the key of the minion's tenant: first, twice, of
+// ask sends the question to one subscriber, and reports whether it is there and unknown. It must be under the key of the minion's tenant: first, twice, of
 // whose minion signed in last from there, which is nearly always right, then of all in turn. A minion that cannot read it signs in again.
 func (n *Identifier) ask(l *link, tenants []string) bool {
 	select {

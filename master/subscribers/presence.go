@@ -96,7 +96,7 @@ func (p *Presence) Present(servers []transport.Server, now time.Time, heard bool
 	return slices.Sorted(maps.Keys(ids))
 }
 
-// Elsewhere says whether another master has a minion.
+// Elsewhere reports whether another master has a minion.
 func (p *Presence) Elsewhere(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ func (p *Presence) Elsewhere(id string) bool {
 	return false
 }
 
-// Knows says whether another master of this name is there.
+// Knows reports whether another master of this name is there.
 func (p *Presence) Knows(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -88,7 +88,7 @@ func (s *stanza) String() string {
 	return b.String()
 }
 
-// yes tells whether a flag is on.
+// yes reports whether a flag is on.
 func yes(text string) bool {
 	return slices.Contains([]string{"yes", "true", "with", "on", "enable", "1"}, strings.ToLower(text))
 }
@@ -112,12 +112,12 @@ func (s *stanza) each() []*source {
 	return out
 }
 
-// about tells whether the stanza stands for a repository, among others perhaps.
+// about reports whether the stanza stands for a repository, among others perhaps.
 func (s *stanza) about(want *source) bool {
 	return slices.ContainsFunc(s.each(), func(r *source) bool { return r.Same(&want.Line) })
 }
 
-// drop takes a repository out of the stanza. It tells whether there was something to take, and whether anything is left.
+// drop takes a repository out of the stanza. It reports whether there was something to take, and whether anything is left.
 func (s *stanza) drop(want *source) (found, left bool) {
 	comps := s.words("Components")
 	if !s.about(want) || !slices.Equal(s.words("Architectures"), want.Architectures) {

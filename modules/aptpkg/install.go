@@ -49,7 +49,7 @@ func install(ctx context.Context, c *modules.Call) (any, error) {
 	return p.run(ctx, refresh)
 }
 
-// needsRefresh tells whether the indexes are to be brought up to date: not if all packages are asked for in the versions that
+// needsRefresh reports whether the indexes are to be brought up to date: not if all packages are asked for in the versions that
 // apt would take now.
 func needsRefresh(ctx context.Context, c *modules.Call) (bool, error) {
 	if !pytext.IsTrue(c.Value("refresh")) {

@@ -42,7 +42,7 @@ func repositories(c *modules.Call) ([]*source, error) {
 	return list, nil
 }
 
-// isPPA tells whether a repository is named in Ubuntu's short form on a host that knows it.
+// isPPA reports whether a repository is named in Ubuntu's short form on a host that knows it.
 func isPPA(c *modules.Call, repo string) bool {
 	os := c.Grain("os")
 	return strings.HasPrefix(repo, "ppa:") && (os == "Ubuntu" || os == "Mint" || os == "neon")

@@ -197,7 +197,7 @@ func cannotList(name string) error {
 		"archive. See the documentation for details.", name)
 }
 
-// xz tells whether a file begins as one of xz or lzma.
+// xz reports whether a file begins as one of xz or lzma.
 func (c *call) xz(path string) bool {
 	f, err := os.Open(c.Path(path))
 	if err != nil {

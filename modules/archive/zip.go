@@ -449,7 +449,7 @@ type stream struct {
 	keys [3]uint32
 }
 
-// decrypted takes the head off an encrypted member, whose last byte tells whether the password is right.
+// decrypted takes the head off an encrypted member, whose last byte reports whether the password is right.
 func decrypted(r io.Reader, password string, check byte) (io.Reader, error) {
 	s := &stream{r: r, keys: [3]uint32{0x12345678, 0x23456789, 0x34567890}}
 	for i := range len(password) {

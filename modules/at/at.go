@@ -33,7 +33,7 @@ func run(ctx context.Context, c *modules.Call, program string, args ...any) (sal
 	return saltcmd.All(ctx, c, append([]any{path}, args...)...)
 }
 
-// bsd tells whether the numbers of jobs are texts.
+// bsd reports whether the numbers of jobs are texts.
 func bsd(c *modules.Call) bool { return c.Grain("os") == "FreeBSD" || c.Grain("os") == "OpenBSD" }
 
 func atq(ctx context.Context, c *modules.Call) (any, error) {
@@ -255,7 +255,7 @@ func jobcheck(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// fits tells whether a job fits all conditions.
+// fits reports whether a job fits all conditions.
 func fits(want, job map[string]any) (bool, error) {
 	for key, field := range map[string]string{"runas": "user", "tag": "tag"} {
 		if v := want[key]; pytext.Truth(v) && !nested.Equal(v, job[field]) {

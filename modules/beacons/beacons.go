@@ -19,7 +19,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// ask hands an event to the minion and gives its answer. ok tells whether there is a minion.
+// ask hands an event to the minion and gives its answer. ok reports whether there is a minion.
 func ask(ctx context.Context, c *modules.Call, data map[string]any, answer string) (reply map[string]any, ok bool) {
 	m, is := c.Agent.(modules.Manager)
 	if !is {
@@ -152,7 +152,7 @@ func validate(ctx context.Context, c *modules.Call, name string, data any) (stri
 	return pytext.Str(reply["vcomment"]), pytext.Truth(reply["valid"])
 }
 
-// holdsAll tells whether a configuration has every part of another.
+// holdsAll reports whether a configuration has every part of another.
 func holdsAll(have, parts any) bool {
 	list, ok := parts.([]any)
 	if !ok {

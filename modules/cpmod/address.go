@@ -39,7 +39,7 @@ func isScheme(s string) bool {
 	return true
 }
 
-// local tells whether the address is a path of this host. A scheme of one letter is a Windows drive.
+// local reports whether the address is a path of this host. A scheme of one letter is a Windows drive.
 func (a location) local() bool { return a.scheme == "" || a.scheme == "file" || len(a.scheme) == 1 }
 
 // localPath is the path of a local address. Salt does not look whether there is a file.
@@ -60,7 +60,7 @@ func (a location) localPath() (string, error) {
 	return path, nil
 }
 
-// isRemote tells whether the address is one of a web server and the like (salt.utils.files.REMOTE_PROTOS).
+// isRemote reports whether the address is one of a web server and the like (salt.utils.files.REMOTE_PROTOS).
 func isRemote(url string) bool {
 	switch parse(url).scheme {
 	case "http", "https", "ftp", "swift", "s3":

@@ -108,7 +108,7 @@ func dirname(name string) string {
 	return "/"
 }
 
-// same tells whether two regular files have the same content.
+// same reports whether two regular files have the same content.
 func same(a, b string) bool {
 	x, err := os.Open(a)
 	if err != nil {
@@ -140,7 +140,7 @@ func same(a, b string) bool {
 	}
 }
 
-// hashMatches tells whether a file has a hash given as hex digits, perhaps after "sha256=". The kind follows from the length.
+// hashMatches reports whether a file has a hash given as hex digits, perhaps after "sha256=". The kind follows from the length.
 func hashMatches(name, sum string) bool {
 	sum = sum[strings.LastIndexByte(sum, '=')+1:]
 	var h hash.Hash

@@ -314,7 +314,7 @@ func (f *files) templatePath(url string) string {
 	return filepath.Join(f.CacheRoot(), "extrn_files", rel)
 }
 
-// knownEngine tells whether stock has a template engine of that name.
+// knownEngine reports whether stock has a template engine of that name.
 func knownEngine(name string) bool {
 	switch name {
 	case "jinja", "mako", "py", "wempy", "genshi", "cheetah":

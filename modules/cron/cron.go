@@ -35,7 +35,7 @@ func crontab(ctx context.Context, c *modules.Call, user any, cmd saltcmd.Command
 	return saltcmd.Run(ctx, c, cmd)
 }
 
-// ours tells whether the minion runs as the user.
+// ours reports whether the minion runs as the user.
 func ours(ctx context.Context, c *modules.Call, user any) bool {
 	switch v := user.(type) {
 	case nil:

@@ -64,7 +64,7 @@ func set(ctx context.Context, c *modules.Call, user any, want map[string]any) (a
 	return add(ctx, c, user, t, want)
 }
 
-// stale tells whether an entry differs from the wanted one.
+// stale reports whether an entry differs from the wanted one.
 func stale(have, want map[string]any) bool {
 	id := have["identifier"]
 	if id == nil {

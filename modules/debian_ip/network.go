@@ -77,7 +77,7 @@ func (g *global) readNames(c *modules.Call) {
 	}
 }
 
-// modern tells whether the system has no /etc/default/networking to look at.
+// modern reports whether the system has no /etc/default/networking to look at.
 func modern(c *modules.Call) bool {
 	if c.Grain("osfullname") != "Ubuntu" {
 		return false
@@ -235,7 +235,7 @@ func writeResolv(c *modules.Call, now *global, domain string, search any, test b
 	return nil
 }
 
-// begins tells whether a line begins with a word.
+// begins reports whether a line begins with a word.
 func begins(line, word string) bool {
 	rest, ok := strings.CutPrefix(line, word)
 	return ok && rest != "" && pytext.StripLeft(rest) != rest

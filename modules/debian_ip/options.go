@@ -213,7 +213,7 @@ func bonding(c *modules.Call, opts map[string]any, iface string) (*pyobj.Dict, e
 	return b.out, b.err
 }
 
-// oldCarrier tells whether this system has done without the option use_carrier for long.
+// oldCarrier reports whether this system has done without the option use_carrier for long.
 func oldCarrier(c *modules.Call) bool {
 	release, _ := c.Grain("osrelease_info").([]any)
 	if c.Grain("os") != "Ubuntu" || len(release) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// check tells whether a value suits an option of a family of addresses, and what becomes of it. known is false for an option
+// check reports whether a value suits an option of a family of addresses, and what becomes of it. known is false for an option
 // that the family does not have.
 func check(option string, v any, family string) (ok bool, value any, err error) {
 	if family != "inet" && family != "inet6" {
@@ -82,7 +82,7 @@ func check(option string, v any, family string) (ok bool, value any, err error) 
 	return false, v, nil
 }
 
-// known tells whether any family has the option.
+// known reports whether any family has the option.
 func known(option string) bool {
 	switch option {
 	case "proto", "address", "addresses", "netmask", "broadcast", "metric", "gateway", "pointopoint", "hwaddress", "mtu", "scope", "hostname",
@@ -105,7 +105,7 @@ func within(v any, list ...string) (bool, any, error) {
 	return false, v, nil
 }
 
-// isValueError tells whether an error is Python's ValueError, which stands for a value that does not suit; others are raised.
+// isValueError reports whether an error is Python's ValueError, which stands for a value that does not suit; others are raised.
 func isValueError(err error) bool {
 	e, ok := err.(*modules.PythonError)
 	return ok && e.Type == "ValueError"
@@ -179,7 +179,7 @@ func netmask(v any, v4 bool) (bool, any, error) {
 	return v4 && isText && isMask(s), v, nil
 }
 
-// isMask tells whether a dotted quad is a mask of a network or of its hosts.
+// isMask reports whether a dotted quad is a mask of a network or of its hosts.
 func isMask(s string) bool {
 	a, err := netip.ParseAddr(s)
 	if err != nil || !a.Is4() {

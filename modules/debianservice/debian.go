@@ -92,7 +92,7 @@ func disabledServices(ctx context.Context, c *modules.Call) ([]string, error) {
 
 type lister func(context.Context, *modules.Call) ([]string, error)
 
-// lists answers with a list, has tells whether the service is in it.
+// lists answers with a list, has reports whether the service is in it.
 func (l lister) lists(ctx context.Context, c *modules.Call) (any, error) {
 	names, err := l(ctx, c)
 	return nested.Anys(names), err

@@ -37,7 +37,7 @@ func checkIP(_ context.Context, c *modules.Call) (any, error) {
 	return ok && isAddress(text), nil
 }
 
-// isAddress tells whether a text is an address, also with a number of bits.
+// isAddress reports whether a text is an address, also with a number of bits.
 func isAddress(text string) bool {
 	i := strings.LastIndexByte(text, '/')
 	bits := ""

@@ -38,7 +38,7 @@ type Description struct {
 	Protocol int `json:"protocol"`
 	// Doc describes the module.
 	Doc string `json:"doc,omitempty"`
-	// Available tells whether the module suits the host, Reason why not. Salt's __virtual__.
+	// Available reports whether the module suits the host, Reason why not. Salt's __virtual__.
 	Available *bool  `json:"available,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 	// Functions by name.

@@ -145,7 +145,7 @@ func inOrder(v any) any {
 	return v
 }
 
-// localRenderers tells whether the host's owner has switched the renderers on that run code.
+// localRenderers reports whether the host's owner has switched the renderers on that run code.
 func localRenderers(e *modules.Env) bool {
 	return e.Opt("renderer_python") == "local" && e.Opt("file_client") == "local"
 }

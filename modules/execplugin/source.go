@@ -187,7 +187,7 @@ func programName(path string, dir bool) string {
 	return name
 }
 
-// identifier tells whether a name can be that of a module or function. Names that begin with "_" are private in Salt.
+// identifier reports whether a name can be that of a module or function. Names that begin with "_" are private in Salt.
 func identifier(name string) bool {
 	if name == "" || name[0] == '_' || name[0] >= '0' && name[0] <= '9' {
 		return false
@@ -255,7 +255,7 @@ func (s *Source) read(e *modules.Env, dir string, k form) map[string]string {
 	return files
 }
 
-// executable tells whether a file is a program. Other files may lie beside programs.
+// executable reports whether a file is a program. Other files may lie beside programs.
 func (s *Source) executable(e *modules.Env, path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode()&0o111 == 0 {

@@ -270,7 +270,7 @@ func (c caller) has(fun string) bool {
 }
 func (c caller) native(module string) bool { return hasModule(c.Registry(), module) }
 
-// hasModule tells whether the program itself has a module, whether or not this host can use it.
+// hasModule reports whether the program itself has a module, whether or not this host can use it.
 func hasModule(r *modules.Registry, called string) bool {
 	return slices.ContainsFunc(r.All(), func(m *modules.Module) bool { return m.Called() == called })
 }

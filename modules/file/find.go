@@ -21,7 +21,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// criterion tells whether a file is one that is looked for. st is nil for those that need only the name.
+// criterion reports whether a file is one that is looked for. st is nil for those that need only the name.
 type criterion struct {
 	cost  int // 0 name, 1 stat, 2 content
 	match func(full, name string, st *stat) (bool, error)

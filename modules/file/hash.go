@@ -164,7 +164,7 @@ func isProto(scheme string) bool {
 	return scheme == "salt" || scheme == "file" || isRemote(scheme)
 }
 
-// isRemote tells whether a scheme is that of some other server than the master.
+// isRemote reports whether a scheme is that of some other server than the master.
 func isRemote(scheme string) bool {
 	switch scheme {
 	case "http", "https", "ftp", "swift", "s3":

@@ -223,7 +223,7 @@ func osText(err error) string {
 	return err.Error()
 }
 
-// isOS tells whether an error is one that Python calls an OSError.
+// isOS reports whether an error is one that Python calls an OSError.
 func isOS(err error) bool {
 	s, _ := modules.OSErrorText(err)
 	return s != ""
@@ -238,7 +238,7 @@ func message(err error) string {
 	return text
 }
 
-// isExec tells whether an error is Salt's CommandExecutionError.
+// isExec reports whether an error is Salt's CommandExecutionError.
 func isExec(err error) bool {
 	return modules.IsExecError(err)
 }

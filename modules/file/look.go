@@ -433,7 +433,7 @@ func (h *host) dirEntries(path string) ([]dirEntry, error) {
 	return out, h.named(err, path)
 }
 
-// inside tells whether a path is in a directory or is it, by text.
+// inside reports whether a path is in a directory or is it, by text.
 func inside(path, dir string) bool {
 	dir = strings.TrimRight(dir, "/")
 	return path == dir || strings.HasPrefix(path, dir+"/")

@@ -34,7 +34,7 @@ type manage struct {
 	content    []byte
 	hasContent bool
 	tolerance
-	// counted tells whether the changes are not only those that are to be ignored.
+	// counted reports whether the changes are not only those that are to be ignored.
 	counted bool
 	// there tells that the content of the source is in place.
 	there bool
@@ -156,7 +156,7 @@ func (m *manage) prepare() error {
 	return nil
 }
 
-// inPlace tells whether the file has the content that the master says its own has; that need not be fetched then.
+// inPlace reports whether the file has the content that the master says its own has; that need not be fetched then.
 func (m *manage) inPlace() bool {
 	want, ok := m.sum["hsum"].(string)
 	kind, known := m.sum["hash_type"]

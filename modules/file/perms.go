@@ -75,7 +75,7 @@ func checkPerms(h *host) (any, error) {
 // same is Python's == for a name or number of a user or group.
 func same(a, b any) bool { return a == b || pytext.Repr(a) == pytext.Repr(b) && a != nil }
 
-// isNumber tells whether Python would say that a value is an int.
+// isNumber reports whether Python would say that a value is an int.
 func isNumber(v any) bool {
 	switch v.(type) {
 	case int64, bool:
@@ -167,7 +167,7 @@ func (p *permsCheck) run() error {
 	return nil
 }
 
-// has tells whether a wish for an owner or group is none, or is what the file has: by its number, or by the name that it is known under.
+// has reports whether a wish for an owner or group is none, or is what the file has: by its number, or by the name that it is known under.
 func has(want any, id uint32, name func(id int64) any) bool {
 	return !pytext.Truth(want) || same(want, int64(id)) || same(want, name(int64(id)))
 }

@@ -124,7 +124,7 @@ type sources struct {
 	listed map[string]bool
 }
 
-// has tells whether the master has a file or directory in an environment.
+// has reports whether the master has a file or directory in an environment.
 func (s *sources) has(path, env string) (bool, error) {
 	if !s.listed[env] {
 		s.listed[env] = true
@@ -175,7 +175,7 @@ func (s *sources) first(all []any, sum any) (chosen, error) {
 	return chosen{}, modules.Errorf("none of the specified sources were found")
 }
 
-// there tells whether a source can be had.
+// there reports whether a source can be had.
 func (s *sources) there(url, env string) (bool, error) {
 	a := parseURL(url)
 	switch {
@@ -220,7 +220,7 @@ func saltPath(url string) (path, env string) {
 	return path, env
 }
 
-// engine tells whether Salt has a template engine of that name.
+// engine reports whether Salt has a template engine of that name.
 func isEngine(v any) bool {
 	switch v {
 	case "jinja", "mako", "py", "wempy", "genshi", "cheetah":

@@ -41,7 +41,7 @@ func tolerate(given func(name string) any) tolerance {
 	return t
 }
 
-// counts tells whether a unified difference has changes that are not to be ignored: lines that were added and not taken away
+// counts reports whether a unified difference has changes that are not to be ignored: lines that were added and not taken away
 // elsewhere, or the other way round.
 func (t tolerance) counts(diff string) bool {
 	if !t.on || !strings.HasPrefix(diff, "--- ") {

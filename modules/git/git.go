@@ -271,7 +271,7 @@ func keyFile(ctx context.Context, c *modules.Call, key string) (path string, tem
 
 var privateKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`BEGIN (?:\w+\s)*PRIVATE KEY`) })
 
-// encrypted tells whether a private key has a passphrase.
+// encrypted reports whether a private key has a passphrase.
 func encrypted(b []byte) bool {
 	if bytes.Contains(b, []byte("ENCRYPTED")) {
 		return true
@@ -355,7 +355,7 @@ func versionRun(ctx context.Context, c *modules.Call) (any, error) {
 	return parts, nil
 }
 
-// older tells whether git is older than a version.
+// older reports whether git is older than a version.
 func older(ctx context.Context, c *modules.Call, than string) (bool, error) {
 	v, err := version(ctx, c)
 	return pkgversion.Holds(v, "<", than, pkgversion.Loose), err

@@ -24,7 +24,7 @@ func isWorktree(ctx context.Context, c *modules.Call) (any, error) {
 	return worktree(ctx, c)
 }
 
-// worktree tells whether the directory is a worktree beside a repository.
+// worktree reports whether the directory is a worktree beside a repository.
 func worktree(ctx context.Context, c *modules.Call) (bool, error) {
 	r, err := command{args: []any{"git", "rev-parse", "--show-toplevel"}, dir: directory(ctx, c), quiet: true, soft: true}.run(ctx, c)
 	if err != nil || r.code != 0 {

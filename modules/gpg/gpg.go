@@ -115,7 +115,7 @@ func open(ctx context.Context, c *modules.Call) (*ring, error) {
 
 func valueError(text string) error { return &modules.PythonError{Type: "ValueError", Msg: text} }
 
-// modern tells whether gpg is 2.1 or newer, which asks for a passphrase through its agent.
+// modern reports whether gpg is 2.1 or newer, which asks for a passphrase through its agent.
 func (g *ring) modern() bool {
 	major, _ := strconv.Atoi(g.version[0])
 	minor := 0

@@ -204,7 +204,7 @@ func chgid(ctx context.Context, c *modules.Call) (any, error) {
 	return err == nil && nested.Equal(after["gid"], gid), err
 }
 
-// suse11 tells whether the host is SLES 11, whose tools are their own.
+// suse11 reports whether the host is SLES 11, whose tools are their own.
 func suse11(c *modules.Call) bool {
 	return c.Grain("os_family") == "Suse" && c.Grain("osmajorrelease") == "11"
 }
@@ -224,7 +224,7 @@ func adduser(ctx context.Context, c *modules.Call) (any, error) {
 	return succeeds(ctx, c, program, option, args)
 }
 
-// succeeds runs a program, with the root argument behind an option, and tells whether it worked.
+// succeeds runs a program, with the root argument behind an option, and reports whether it worked.
 func succeeds(ctx context.Context, c *modules.Call, program, option string, args []any) (any, error) {
 	path, err := saltcmd.Which(c, program)
 	if err != nil {

@@ -179,7 +179,7 @@ func hasPair(ctx context.Context, c *modules.Call) (any, error) {
 	return t.has(ip, c.Value("alias")), nil
 }
 
-// has tells whether an address has an alias, or all of a list of them.
+// has reports whether an address has an alias, or all of a list of them.
 func (t *table) has(ip string, alias any) bool {
 	e := t.find(ip)
 	if e == nil {

@@ -24,7 +24,7 @@ type builder struct {
 
 func (b *builder) add(parts ...string) { b.parts = append(b.parts, strings.Join(parts, "")) }
 
-// take removes an option and tells whether it was there.
+// take removes an option and reports whether it was there.
 func (b *builder) take(name string) (any, bool) {
 	v, ok := b.kw[name]
 	delete(b.kw, name)
@@ -158,7 +158,7 @@ func (b *builder) build() (string, error) {
 	return "", nil
 }
 
-// once adds a part unless it is there, and tells whether it did.
+// once adds a part unless it is there, and reports whether it did.
 func (b *builder) once(part string) bool {
 	if slices.Contains(b.parts, part) {
 		return false

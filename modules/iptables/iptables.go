@@ -133,7 +133,7 @@ func check(ctx context.Context, c *modules.Call) (any, error) {
 	return has(ctx, c)
 }
 
-// has tells whether the chain has the rule.
+// has reports whether the chain has the rule.
 func has(ctx context.Context, c *modules.Call) (bool, error) {
 	rule, err := words(c.Value("rule"))
 	if err != nil {

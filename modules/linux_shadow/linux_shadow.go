@@ -167,7 +167,7 @@ func setwarndays(ctx context.Context, c *modules.Call) (any, error) {
 	return attribute(ctx, c, "warn", "warndays", "-W", true)
 }
 
-// attribute sets a number with chage. With validate the result tells whether the file then has the value,
+// attribute sets a number with chage. With validate the result reports whether the file then has the value,
 // else whether chage liked it.
 func attribute(ctx context.Context, c *modules.Call, key, param, option string, validate bool) (any, error) {
 	name, value, root := c.Value("name"), c.Value(param), c.Value("root")
@@ -255,7 +255,7 @@ func setPassword(ctx context.Context, c *modules.Call) (any, error) {
 	return err == nil && nested.Equal(after["passwd"], c.Value("password")), err
 }
 
-// edit puts a hash into the shadow file and tells whether there is one.
+// edit puts a hash into the shadow file and reports whether there is one.
 func edit(c *modules.Call, name string, password, root any) (bool, error) {
 	hash, ok := password.(string)
 	if !ok {

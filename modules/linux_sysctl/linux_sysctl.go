@@ -134,7 +134,7 @@ func assign(ctx context.Context, c *modules.Call, param, v any) (map[string]any,
 	return map[string]any{key: got}, nil
 }
 
-// confirms tells whether the answer is "<name> = <value>", with any space.
+// confirms reports whether the answer is "<name> = <value>", with any space.
 func confirms(out, name, value string) bool {
 	rest, ok := strings.CutPrefix(out, name)
 	bare := strings.TrimLeft(rest, " \t\n\r\f\v")

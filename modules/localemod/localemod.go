@@ -23,7 +23,7 @@ func family(c *modules.Call, name string) bool {
 	return strings.Contains(s, name)
 }
 
-// viaLocalectl tells whether systemd keeps the locale. SLE 12 has localectl, but rewrites what it sets.
+// viaLocalectl reports whether systemd keeps the locale. SLE 12 has localectl, but rewrites what it sets.
 func viaLocalectl(c *modules.Call) bool {
 	_, err := os.Stat(c.Path("/run/systemd/system"))
 	return err == nil && (c.Grain("os_family") != "Suse" || c.Grain("osmajorrelease") != int64(12))
@@ -280,7 +280,7 @@ func genLocale(ctx context.Context, c *modules.Call) (any, error) {
 	return r.Retcode == 0, nil
 }
 
-// exists tells whether the host has the sources of a locale.
+// exists reports whether the host has the sources of a locale.
 func exists(c *modules.Call, locale string, p parts) (bool, error) {
 	if c.Grain("os") == "Debian" || c.Grain("os_family") == "Gentoo" {
 		source, err := os.ReadFile(c.Path("/usr/share/i18n/SUPPORTED"))

@@ -39,7 +39,7 @@ func number(s string) any {
 	return s
 }
 
-// script tells whether a directive is the first line of a script.
+// script reports whether a directive is the first line of a script.
 func script(name string) bool {
 	switch name {
 	case "firstaction", "lastaction", "prerotate", "postrotate", "preremove":
@@ -48,7 +48,7 @@ func script(name string) bool {
 	return false
 }
 
-// logFile tells whether a word names log files.
+// logFile reports whether a word names log files.
 func logFile(word string) bool {
 	return strings.ContainsAny(word[:1], `/~"'`) || strings.ContainsAny(word, "*?[")
 }

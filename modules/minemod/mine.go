@@ -30,10 +30,10 @@ const (
 	aclVersion = int64(1)
 )
 
-// local tells whether the minion keeps its mine itself, having no master.
+// local reports whether the minion keeps its mine itself, having no master.
 func local(c *modules.Call) bool { return c.Opt("file_client") == "local" }
 
-// ask sends a request to the master and tells whether it was granted. Stock answers true as soon as the request is on its way.
+// ask sends a request to the master and reports whether it was granted. Stock answers true as soon as the request is on its way.
 func ask(ctx context.Context, c *modules.Call, load map[string]any) (any, error) {
 	if c.Master == nil {
 		return nil, modules.Errorf("cannot run %s: this program has no master", c.Fun)

@@ -76,7 +76,7 @@ func House(t *testing.T, m *modules.Module) {
 	}
 }
 
-// name tells whether a text is a Python identifier in lower case, more or less; a few of Salt's have capitals.
+// name reports whether a text is a Python identifier in lower case, more or less; a few of Salt's have capitals.
 func name(s string) bool {
 	for i, r := range s {
 		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {

@@ -68,7 +68,7 @@ func (f format) parse(line string) (map[string]string, bool) {
 	return m, true
 }
 
-// matches tells whether a line has all values of a criterion; the order of options does not matter.
+// matches reports whether a line has all values of a criterion; the order of options does not matter.
 func matches(entry, want map[string]string) bool {
 	for k, v := range want {
 		have := entry[k]
@@ -306,7 +306,7 @@ func set(c *modules.Call, f format, values map[string]any) (any, error) {
 	return verdict, write(c, config, lines)
 }
 
-// testMode tells whether the caller only wants to know what would be done.
+// testMode reports whether the caller only wants to know what would be done.
 func testMode(c *modules.Call) bool {
 	if pytext.IsTrue(c.Value("test")) {
 		return true

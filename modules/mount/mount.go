@@ -25,7 +25,7 @@ func available(*modules.Env) (bool, string) {
 	return runtime.GOOS != "windows", "The mount module cannot be loaded: not a POSIX-like system."
 }
 
-// isMac tells whether the host is a Mac, whose mount takes other options.
+// isMac reports whether the host is a Mac, whose mount takes other options.
 func isMac(c *modules.Call) bool { return c.Grain("os") == "MacOS" || c.Grain("os") == "Darwin" }
 
 // options are mount options as a list.

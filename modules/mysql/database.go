@@ -135,7 +135,7 @@ func dbOptimize(ctx context.Context, c *modules.Call) (any, error) {
 	return maintain(ctx, c, "OPTIMIZE")
 }
 
-// selects tells whether stock takes a statement for one with rows.
+// selects reports whether stock takes a statement for one with rows.
 func selects(query string) bool {
 	query = strings.ToUpper(pytext.Strip(query))
 	return strings.HasPrefix(query, "SELECT") || strings.HasPrefix(query, "SHOW") || strings.HasPrefix(query, "DESC")
@@ -246,7 +246,7 @@ func fileQuery(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// complete tells whether a line ends a statement: it has a semicolon behind something else.
+// complete reports whether a line ends a statement: it has a semicolon behind something else.
 func complete(line string) bool {
 	for i := 1; i < len(line); i++ {
 		if line[i] == ';' && line[i-1] != ';' && line[i-1] != '-' {

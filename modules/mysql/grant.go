@@ -335,7 +335,7 @@ func serverPrivileges(ctx context.Context, c *modules.Call, a args) []string {
 	return list
 }
 
-// isGranted tells whether a user has the privileges on the database that the call is about.
+// isGranted reports whether a user has the privileges on the database that the call is about.
 func isGranted(ctx context.Context, c *modules.Call, list string) (bool, error) {
 	a := given(c)
 	version, err := serverVersion(ctx, c, a)

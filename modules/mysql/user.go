@@ -99,7 +99,7 @@ func hashNative(password string) string {
 	return "*" + strings.ToUpper(hex.EncodeToString(sum[:]))
 }
 
-// isUser tells whether the server has the user, with this password if there is one.
+// isUser reports whether the server has the user, with this password if there is one.
 func isUser(ctx context.Context, c *modules.Call, a args, l login) (bool, error) {
 	version, a, ok, err := knownVersion(ctx, c, a, l.password)
 	if err != nil || !ok {
@@ -185,7 +185,7 @@ func userExists(ctx context.Context, c *modules.Call) (any, error) {
 	return isUser(ctx, c, given(c), l)
 }
 
-// socketPlugin tells whether users of the host can be let in by their name. Else the reason is left for the states.
+// socketPlugin reports whether users of the host can be let in by their name. Else the reason is left for the states.
 func socketPlugin(ctx context.Context, c *modules.Call, a args, name string) (bool, error) {
 	v, err := stateOfPlugin(ctx, c, a, name)
 	if err == nil && !pytext.Truth(v) {

@@ -313,7 +313,7 @@ func traceroute(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// isModern tells whether the version is 2.0.14 or later, which puts two spaces between columns.
+// isModern reports whether the version is 2.0.14 or later, which puts two spaces between columns.
 func isModern(text string) bool {
 	m := regexp.MustCompile(`[Vv]ersion (\d+)\.([\w+]+)\.*(\w*)`).FindStringSubmatch(text)
 	if m == nil {

@@ -241,7 +241,7 @@ func ipHexval(_ context.Context, c *modules.Call) (any, error) {
 
 const ethtool = "/sbin/ethtool"
 
-// hasEthtool tells whether buffer sizes can be asked for.
+// hasEthtool reports whether buffer sizes can be asked for.
 func hasEthtool(c *modules.Call) bool {
 	_, err := os.Stat(c.Path(ethtool))
 	return c.Grain("kernel") == "Linux" && err == nil

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// hasRule tells whether the chain has the rule of the call, which is a regular expression, as in Salt.
+// hasRule reports whether the chain has the rule of the call, which is a regular expression, as in Salt.
 func hasRule(ctx context.Context, c *modules.Call) (bool, map[string]any, error) {
 	if no, err := needs(ctx, c, "chain", "rule"); err != nil || no != nil {
 		return false, no, err

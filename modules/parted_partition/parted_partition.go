@@ -34,7 +34,7 @@ func available(e *modules.Env) (bool, string) {
 	return true, ""
 }
 
-// oneOf tells whether an argument is one of the words.
+// oneOf reports whether an argument is one of the words.
 func oneOf(words string, v any) bool {
 	s, ok := v.(string)
 	return ok && slices.Contains(strings.Fields(words), s)

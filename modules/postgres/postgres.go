@@ -185,7 +185,7 @@ func retcode(ret map[string]any) int64 {
 	return n
 }
 
-// statement runs a statement and tells whether it went well.
+// statement runs a statement and reports whether it went well.
 func (p conn) statement(ctx context.Context, c *modules.Call, sql string) (bool, error) {
 	ret, err := p.psql(ctx, c, "--command", sql)
 	return retcode(ret) == 0, err
@@ -281,13 +281,13 @@ func (p conn) version(ctx context.Context, c *modules.Call) (string, error) {
 	return line, nil
 }
 
-// atLeast tells whether a version is not older than another.
+// atLeast reports whether a version is not older than another.
 func atLeast(version, least string) bool {
 	n, ok := pkgversion.Loose(version, least)
 	return !ok || n >= 0
 }
 
-// names tells whether a map has a name, as Python's "in" does.
+// names reports whether a map has a name, as Python's "in" does.
 func has(m map[string]any, name any) bool {
 	s, ok := name.(string)
 	_, in := m[s]

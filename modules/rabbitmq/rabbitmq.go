@@ -272,7 +272,7 @@ func clearPassword(ctx context.Context, c *modules.Call) (any, error) {
 	return done("Password Cleared", out, err)
 }
 
-// canAuthenticate tells whether the server is new enough (3.5.7) to check passwords itself.
+// canAuthenticate reports whether the server is new enough (3.5.7) to check passwords itself.
 func canAuthenticate(status string) bool {
 	version := ""
 	for _, p := range []string{`\{rabbit,"RabbitMQ","(.+)"\}`, `RabbitMQ version:\s*(.+)`} {

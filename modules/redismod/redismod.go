@@ -91,7 +91,7 @@ func failure(err error, address string) error {
 	return exception("ConnectionError", err.Error())
 }
 
-// unreachable tells whether an error is redis-py's ConnectionError, of which AuthenticationError is one.
+// unreachable reports whether an error is redis-py's ConnectionError, of which AuthenticationError is one.
 func unreachable(err error) bool {
 	var python *modules.PythonError
 	if !errors.As(err, &python) {

@@ -151,7 +151,7 @@ func twice(v any) any {
 	return 2 * int64(n)
 }
 
-// isMultiple tells whether nothing remains of v when it is divided; with texts Python would fill them in, which they do not take.
+// isMultiple reports whether nothing remains of v when it is divided; with texts Python would fill them in, which they do not take.
 func isMultiple(v, by any) (bool, error) {
 	if _, isText := v.(string); isText {
 		return false, &modules.TypeError{Msg: "not all arguments converted during string formatting"}

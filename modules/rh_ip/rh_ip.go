@@ -146,7 +146,7 @@ func getNetworkSettings(_ context.Context, c *modules.Call) (any, error) {
 	return contents(c, networkFile), nil
 }
 
-// hasTemplate tells whether stock has a template for this release.
+// hasTemplate reports whether stock has a template for this release.
 func hasTemplate(c *modules.Call) (bool, error) {
 	switch c.Grain("os") {
 	case "Fedora":

@@ -50,7 +50,7 @@ func (o *options) yesNo(names ...string) error {
 	return nil
 }
 
-// oneOf tells whether a value is one of these texts.
+// oneOf reports whether a value is one of these texts.
 func oneOf(v any, list ...string) bool {
 	s, ok := v.(string)
 	return ok && slices.Contains(list, s)

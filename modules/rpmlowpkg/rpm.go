@@ -219,7 +219,7 @@ func modified(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// wanted tells whether a file has the changes that the keywords ask for and none that they exclude.
+// wanted reports whether a file has the changes that the keywords ask for and none that they exclude.
 func wanted(c *modules.Call, stats []any) bool {
 	for k, v := range c.Keywords {
 		if !strings.HasPrefix(k, "_") && k != "root" && pytext.Truth(v) != slices.Contains(stats, any(k)) {

@@ -18,7 +18,7 @@ const (
 )
 
 // tell fires an event for the running minion and awaits its answer, if that is not empty. A salt-call has renewed only what it
-// has itself. The result tells whether there is a minion.
+// has itself. The result reports whether there is a minion.
 func tell(ctx context.Context, c *modules.Call, tag string, data map[string]any, answer string) bool {
 	m, ok := c.Agent.(modules.Manager)
 	if !ok {
@@ -43,7 +43,7 @@ func refreshPillar(ctx context.Context, c *modules.Call) (any, error) {
 	return pillar(ctx, c, c.Bool("clean_cache"), answer)
 }
 
-// pillar tells whether the pillar was renewed, and in a salt-call whether there is a running minion, which does the same.
+// pillar reports whether the pillar was renewed, and in a salt-call whether there is a running minion, which does the same.
 func pillar(ctx context.Context, c *modules.Call, clean bool, answer string) (any, error) {
 	done, told, err := renewPillar(ctx, c, clean, answer)
 	return done && told, err

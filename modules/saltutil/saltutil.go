@@ -27,7 +27,7 @@ import (
 // saltutil.sync_* differ: Python code is not brought to the minion, there is nothing there to run it; the list is empty always.
 // saltutil.refresh_* differ: the answer comes when the data is there, and is False if it could not be had. In a salt-call it is False as in Salt when no minion runs on the host, but for refresh_grains.
 // saltutil.refresh_resources, saltutil.sync_resources are added: Salt 3008 has them.
-// saltutil.refresh_beacons differs: the answer tells whether the minion has an event bus.
+// saltutil.refresh_beacons differs: the answer reports whether the minion has an event bus.
 // saltutil.clear_cache differs: it keeps running jobs and returns that no master has yet.
 // saltutil.regen_keys differs: the minion makes new keys by restarting.
 // saltutil.mmodule differs: it calls the minion's own function.

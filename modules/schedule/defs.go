@@ -8,7 +8,7 @@ import (
 
 func init() { modules.Register(Module) }
 
-// present tells whether a file exists.
+// present reports whether a file exists.
 func present(c *modules.Call, path string) bool {
 	info, err := os.Stat(c.Path(path))
 	return err == nil && info.Mode().IsRegular()

@@ -31,7 +31,7 @@ import (
 
 const manageTag = "manage_schedule"
 
-// ask hands an event to the minion and gives its answer. ok tells whether there is a minion.
+// ask hands an event to the minion and gives its answer. ok reports whether there is a minion.
 func ask(ctx context.Context, c *modules.Call, data map[string]any, answer string) (reply map[string]any, ok bool) {
 	m, is := c.Agent.(modules.Manager)
 	if !is {
@@ -253,7 +253,7 @@ func purge(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{"comment": comment, "changes": changes, "result": true}, nil
 }
 
-// holds tells whether an answer's schedule has the job.
+// holds reports whether an answer's schedule has the job.
 func holds(reply map[string]any, name string) bool {
 	m, _ := reply["schedule"].(map[string]any)
 	_, ok := m[name]
@@ -333,7 +333,7 @@ func whereIs(ctx context.Context, c *modules.Call, name string) (string, error) 
 	return "", nil
 }
 
-// conflict tells whether times contradict each other.
+// conflict reports whether times contradict each other.
 func conflict(kw map[string]any) bool {
 	_, when := kw["when"]
 	_, cron := kw["cron"]

@@ -125,7 +125,7 @@ func setenforce(_ context.Context, c *modules.Call) (any, error) {
 	return mode(c), nil
 }
 
-// succeeds runs a program and tells whether it worked.
+// succeeds runs a program and reports whether it worked.
 func succeeds(ctx context.Context, c *modules.Call, words ...any) (any, error) {
 	code, err := saltcmd.Retcode(ctx, c, words...)
 	return err == nil && code == 0, err

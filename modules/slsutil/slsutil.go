@@ -129,7 +129,7 @@ func names(ctx context.Context, c *modules.Call, kind string) ([]string, error) 
 	return found, nil
 }
 
-// has tells whether the file server has a path of one of the kinds.
+// has reports whether the file server has a path of one of the kinds.
 func has(ctx context.Context, c *modules.Call, name string, kinds ...string) (bool, error) {
 	for _, k := range kinds {
 		list, err := names(ctx, c, k)

@@ -23,7 +23,7 @@ import (
 // status.saltmem is absent: it is a function of Windows, which this module does not support.
 // status.diskusage differs: mount points that cannot be asked have no numbers, as in Salt 3008, rather than failing the call.
 // status.master differs: no event is fired, since the minion watches its connection itself.
-// status.ping_master differs: it tells whether the master takes connections on its request port.
+// status.ping_master differs: it reports whether the master takes connections on its request port.
 // status.proxy_reconnect differs: the answer is False always, since there are no proxies.
 // status.* differ: Solaris, AIX and Junos are not supported.
 

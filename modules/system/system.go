@@ -246,7 +246,7 @@ func set(ctx context.Context, c *modules.Call, k clock) (any, error) {
 
 func settable(ctx context.Context, c *modules.Call) (any, error) { return hwclock(ctx, c) }
 
-// hwclock tells whether the hardware clock can be set.
+// hwclock reports whether the hardware clock can be set.
 func hwclock(ctx context.Context, c *modules.Call) (bool, error) {
 	if c.Which("hwclock") == "" {
 		return false, nil

@@ -34,12 +34,12 @@ func scripts(c *modules.Call, root string, units []string) []string {
 	return names
 }
 
-// isScript tells whether a service is an init script that no unit stands for.
+// isScript reports whether a service is an init script that no unit stands for.
 func isScript(c *modules.Call, name, root string) bool {
 	return slices.Contains(scripts(c, root, units(c, root)), name)
 }
 
-// scriptEnabled tells whether the runlevel starts an init script.
+// scriptEnabled reports whether the runlevel starts an init script.
 func scriptEnabled(ctx context.Context, c *modules.Call, name, root string) (bool, error) {
 	level, err := runlevel(ctx, c)
 	if err != nil {

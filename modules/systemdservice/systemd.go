@@ -100,14 +100,14 @@ func (o ctl) run(ctx context.Context, c *modules.Call) (saltcmd.Result, error) {
 	return saltcmd.Run(ctx, c, saltcmd.Command{Args: append(cmd, o.extra...), Merge: o.merge, IgnoreRetcode: o.ignore})
 }
 
-// scoped tells whether programs run in a scope of their own.
+// scoped reports whether programs run in a scope of their own.
 func status(ctx context.Context, c *modules.Call, name string) (saltcmd.Result, error) {
 	return ctl{args: []string{"status"}, name: name, merge: true, ignore: true}.run(ctx, c)
 }
 
 var loadedLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s+loaded:\s+(\S+)`) })
 
-// known tells whether systemd knows a unit.
+// known reports whether systemd knows a unit.
 func known(ctx context.Context, c *modules.Call, name string) (bool, error) {
 	if systemd.Offline(c.Env) {
 		return false, modules.Errorf("Cannot run in offline mode. Failed to get information on unit '%s'", name)
@@ -392,7 +392,7 @@ func complaint(out saltcmd.Result) error {
 	return modules.Errorf("%s", strings.TrimSpace(strings.Join(lines, "\n")))
 }
 
-// noBlock tells whether not to wait for systemd. By default only the minion's own service is not waited for.
+// noBlock reports whether not to wait for systemd. By default only the minion's own service is not waited for.
 func noBlock(c *modules.Call) bool {
 	if v := c.Value("no_block"); v != nil {
 		return pytext.Truth(v)

@@ -36,7 +36,7 @@ func available(*modules.Env) (bool, string) {
 	return true, ""
 }
 
-// family tells whether the host's family of systems is the given one.
+// family reports whether the host's family of systems is the given one.
 func family(c *modules.Call, name string) bool {
 	s, _ := c.Grain("os_family").(string)
 	return strings.Contains(s, name)

@@ -149,7 +149,7 @@ func indexEntry(cert *x509.Certificate) (ends, rest string) {
 // twoDigitYear is the form of times in an index.
 const twoDigitYear = "060102150405Z"
 
-// skip tells whether one of the conditions onlyif and unless says that nothing is to be done.
+// skip reports whether one of the conditions onlyif and unless says that nothing is to be done.
 func (r *room) skip() (bool, error) {
 	for _, name := range [...]string{"onlyif", "unless"} {
 		v := r.Value(name)

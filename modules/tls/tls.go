@@ -108,7 +108,7 @@ func (r *room) read(path string) ([]byte, error) {
 	return b, modules.OSError(err)
 }
 
-// notRead tells whether a file could not be read, which functions answer with a text.
+// notRead reports whether a file could not be read, which functions answer with a text.
 func notRead(err error) bool {
 	var python *modules.PythonError
 	return errors.As(err, &python) && strings.HasSuffix(python.Type, "Error") && strings.HasPrefix(python.Msg, "[Errno ")

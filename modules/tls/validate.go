@@ -128,7 +128,7 @@ func (r *room) verify(cert, ca *x509.Certificate, crl *x509.RevocationList) (pro
 	return "", nil
 }
 
-// issued tells whether an authority may have signed a certificate, from what both say.
+// issued reports whether an authority may have signed a certificate, from what both say.
 func issued(ca, cert *x509.Certificate) bool {
 	id := cert.AuthorityKeyId
 	return bytes.Equal(cert.RawIssuer, ca.RawSubject) && (len(id) == 0 || len(ca.SubjectKeyId) == 0 || bytes.Equal(id, ca.SubjectKeyId)) &&
@@ -159,7 +159,7 @@ func (r *room) checkLists(chain []*x509.Certificate, ca *x509.Certificate, crl *
 	return "", nil
 }
 
-// inScope tells whether a revocation list is about a certificate, from what it says of its distribution point.
+// inScope reports whether a revocation list is about a certificate, from what it says of its distribution point.
 func inScope(crl *x509.RevocationList, cert *x509.Certificate) bool {
 	point, ok := pki.Render(crl.Extensions, false)["issuingDistributionPoint"].(map[string]any)
 	if !ok {

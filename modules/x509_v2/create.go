@@ -303,7 +303,7 @@ func oldForm(m map[string]any) map[string]any {
 	return m
 }
 
-// revocation is one entry; list tells whether it belongs in the list.
+// revocation is one entry; list reports whether it belongs in the list.
 func revocation(c *modules.Call, m map[string]any) (r pki.Revoked, list bool, err error) {
 	serial := m["serial_number"]
 	ends, err := date(m["not_after"], "not_after")
@@ -554,7 +554,7 @@ func signRemoteCertificate(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{"data": b, "errors": []any{}}, nil
 }
 
-// permitted tells whether a minion may use a policy.
+// permitted reports whether a minion may use a policy.
 func permitted(ctx context.Context, c *modules.Call, test string, id any) (bool, error) {
 	if !strings.Contains(test, "@") {
 		v, err := c.Exec(ctx, "match.glob", test, id)

@@ -145,7 +145,7 @@ func DraftRevocationList(c *modules.Call, extensions map[string]any) (*Revocatio
 	return &RevocationDraft{key, cert, ends, revoked, list}, Wrap(err)
 }
 
-// SignedBy tells whether a public key's owner made a signature.
+// SignedBy reports whether a public key's owner made a signature.
 func SignedBy(pub any, how x509.SignatureAlgorithm, text, signature []byte) bool {
 	signer := &x509.Certificate{PublicKey: pub, PublicKeyAlgorithm: algorithm(pub)}
 	return signer.CheckSignature(how, text, signature) == nil

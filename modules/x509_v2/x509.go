@@ -413,7 +413,7 @@ func encodeCertificate(_ context.Context, c *modules.Call) (any, error) {
 	return give(how, c.Bool("raw"), "CERTIFICATE", b, chain...), nil
 }
 
-// ends tells whether a certificate will have ended in some days.
+// ends reports whether a certificate will have ended in some days.
 func ends(c *modules.Call, cert *x509.Certificate, days any) (bool, error) {
 	at, err := after(c, days)
 	return err == nil && !cert.NotAfter.After(at), err

@@ -72,7 +72,7 @@ func mkfs(ctx context.Context, c *modules.Call) (any, error) {
 	return geometry(out)
 }
 
-// options tells whether there are options in v, and whether each has a name and one value. A text without any is none.
+// options reports whether there are options in v, and whether each has a name and one value. A text without any is none.
 func options(v any) (given, ok bool) {
 	s, isText := v.(string)
 	if !isText {

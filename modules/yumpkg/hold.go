@@ -233,7 +233,7 @@ func keep(ctx context.Context, c *modules.Call, names []string, on bool) (map[st
 	return ret, nil
 }
 
-// holdsName tells whether a lock is about a package.
+// holdsName reports whether a lock is about a package.
 func holdsName(lock, name string, full bool) bool {
 	if !full {
 		return lock == name

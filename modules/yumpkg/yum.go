@@ -58,7 +58,7 @@ func manager(c *modules.Call) string {
 	return "yum"
 }
 
-// isDNF tells whether the manager is dnf or dnf5.
+// isDNF reports whether the manager is dnf or dnf5.
 func isDNF(c *modules.Call) bool { m := manager(c); return m == "dnf" || m == "dnf5" }
 
 // yum is how the manager is run.
@@ -198,7 +198,7 @@ func latest(ctx context.Context, c *modules.Call, names []string, kw map[string]
 	return ret, nil
 }
 
-// newer tells whether a package is newer than every installed version of it.
+// newer reports whether a package is newer than every installed version of it.
 func newer(have rpm.Installed, p rpm.Package) bool {
 	return !slices.ContainsFunc(have.Versions()[p.Name], func(v string) bool {
 		return pkgversion.Holds(v, ">=", p.Version, rpm.Compare)

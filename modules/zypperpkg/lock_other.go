@@ -4,5 +4,5 @@ package zypperpkg
 
 import "github.com/brine-salt/brine/modules"
 
-// rpmLocked tells whether another process holds the lock of rpm's database, which there is only on Unix.
+// rpmLocked reports whether another process holds the lock of rpm's database, which there is only on Unix.
 func rpmLocked(*modules.Call) bool { return false }

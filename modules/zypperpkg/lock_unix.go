@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// rpmLocked tells whether another process holds the lock of rpm's database.
+// rpmLocked reports whether another process holds the lock of rpm's database.
 func rpmLocked(c *modules.Call) bool {
 	f, err := os.OpenFile(c.Path("/var/lib/rpm/.rpm.lock"), os.O_RDWR, 0)
 	if err != nil {

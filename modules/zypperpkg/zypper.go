@@ -52,7 +52,7 @@ type answer struct {
 	failed string
 }
 
-// good tells whether an exit status says that everything worked.
+// good reports whether an exit status says that everything worked.
 func good(code int) bool { return slices.Contains([]int{0, 100, 101, 102, 103}, code) }
 
 // locked is the exit status of a zypper that waits for another one.

@@ -99,7 +99,7 @@ func TestHeatOutcomes(t *testing.T) {
 	}
 }
 
-// TestHeatJobWithoutOne runs a function on two minions one of which never comes: success says whether that is enough, and the outcome
+// TestHeatJobWithoutOne runs a function on two minions one of which never comes: success reports whether that is enough, and the outcome
 // of each is an attribute.
 func TestHeatJobWithoutOne(t *testing.T) {
 	const template = `

@@ -311,7 +311,7 @@ func (w *walker) text(b []byte, shared, bin bool) any {
 	return b
 }
 
-// mostly says whether b is to be a part of the result as it is in the input.
+// mostly reports whether b is to be a part of the result as it is in the input.
 func (w *walker) mostly(b []byte) bool { return w.shared && len(b) > 0 && int64(len(b)) >= w.total/2 }
 
 // open checks that a container of n members, each of at least one byte, may be read. Every announced member is

@@ -184,7 +184,7 @@ func (j *job) note() error {
 	return nil
 }
 
-// renewed tells whether the noted hash of the archive is another than it was.
+// renewed reports whether the noted hash of the archive is another than it was.
 func (j *job) renewed() bool {
 	if j.existing == nil {
 		return false

@@ -195,7 +195,7 @@ func envOK(v any) bool {
 	return false
 }
 
-// missing tells whether there is no such directory.
+// missing reports whether there is no such directory.
 func (a args) missing(cwd any) bool {
 	if !pytext.Truth(cwd) {
 		return false

@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// caught tells whether cmd.script's error becomes the comment of the state: CommandExecutionError, SaltRenderError, OSError.
+// caught reports whether cmd.script's error becomes the comment of the state: CommandExecutionError, SaltRenderError, OSError.
 func caught(err error) bool {
 	var (
 		exec   *modules.ExecError

@@ -86,7 +86,7 @@ func keepLevel(keep map[string]bool, l level) {
 	}
 }
 
-// below tells whether a path is a directory or in it.
+// below reports whether a path is a directory or in it.
 func (j *job) below(path, dir string) bool {
 	return !strings.HasPrefix(posixpath.Rel(posixpath.Norm(path), posixpath.Norm(dir)), "..")
 }

@@ -86,7 +86,7 @@ func directory(j *job) (*states.Result, error) {
 	return d.settle()
 }
 
-// makeWay sees to what is where the directory should be, and tells whether the state is done with that.
+// makeWay sees to what is where the directory should be, and reports whether the state is done with that.
 func (d *direct) makeWay() (done bool, err error) {
 	link, force := d.isLink(d.name), d.Bool("force")
 	if !d.isFile(d.name) && !(link && (force || !d.Bool("allow_symlink"))) {

@@ -145,7 +145,7 @@ func entries(req any) []any {
 	return nil
 }
 
-// aboutFile tells whether a requisite is about a file.
+// aboutFile reports whether a requisite is about a file.
 func aboutFile(req any) bool {
 	switch req := req.(type) {
 	case *pyobj.Dict:

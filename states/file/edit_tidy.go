@@ -169,7 +169,7 @@ func (j *job) tidying() (*tidying, error) {
 	return t, err
 }
 
-// wanted tells whether the expressions are for removing something of that name.
+// wanted reports whether the expressions are for removing something of that name.
 func (t *tidying) wanted(name string) (bool, error) {
 	found := func(list []*pyre.Regexp) (bool, error) {
 		for _, re := range list {
@@ -227,7 +227,7 @@ func (t *tidying) walk(dir string, depth int) error {
 	return nil
 }
 
-// judge tells whether something is to be removed.
+// judge reports whether something is to be removed.
 func (t *tidying) judge(path string) (bool, error) {
 	var st unix.Stat_t
 	may, size := true, float64(0)

@@ -109,13 +109,13 @@ func (j *job) ownersOf(path string) (user, group any, err error) {
 	return user, group, err
 }
 
-// owned tells whether the link has its owners.
+// owned reports whether the link has its owners.
 func (l *linkRun) owned() (bool, error) {
 	user, group, err := l.ownersOf(l.name)
 	return user == l.user && group == l.group, err
 }
 
-// own gives the link its owners and tells whether it has them then.
+// own gives the link its owners and reports whether it has them then.
 func (l *linkRun) own() (bool, error) {
 	if _, err := l.exec("file.lchown", l.name, l.user, l.group); err != nil && !isOS(err) {
 		return false, err
@@ -123,7 +123,7 @@ func (l *linkRun) own() (bool, error) {
 	return l.owned()
 }
 
-// isOS tells whether an error is an OSError.
+// isOS reports whether an error is an OSError.
 func isOS(err error) bool { return err != nil && caught(err) && !isExec(err) }
 
 func (l *linkRun) ownerText() string { return pytext.Str(l.user) + ":" + pytext.Str(l.group) }

@@ -67,7 +67,7 @@ func (t *tree) texts(fun string, s treeSource, root string) ([]string, error) {
 	return names, err
 }
 
-// wanted is a path of the fileserver seen from the source; ok tells whether it is one to take.
+// wanted is a path of the fileserver seen from the source; ok reports whether it is one to take.
 func (t *tree) wanted(path, root string) (rel string, ok bool, err error) {
 	rel = posixpath.Rel(path, root)
 	if strings.Contains("/"+rel+"/", "/../") || t.deep >= 0 && int64(strings.Count(strings.Trim(rel, "/"), "/")) > t.deep {
@@ -79,7 +79,7 @@ func (t *tree) wanted(path, root string) (rel string, ok bool, err error) {
 	return rel, ok, err
 }
 
-// occupied tells whether an earlier source has something at a path, or a file or link above it.
+// occupied reports whether an earlier source has something at a path, or a file or link above it.
 func (t *tree) occupied(path string) bool {
 	if t.all[path] {
 		return true

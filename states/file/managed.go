@@ -345,7 +345,7 @@ func (m *management) sameRemote() error {
 	return m.ctx.Err()
 }
 
-// caught tells whether an error is a CommandExecutionError or an OSError.
+// caught reports whether an error is a CommandExecutionError or an OSError.
 func caught(err error) bool {
 	switch states.ErrorClass(modules.OSError(err)) {
 	case "salt.exceptions.CommandExecutionError", "OSError", "FileNotFoundError", "PermissionError", "NotADirectoryError", "IsADirectoryError", "FileExistsError":
@@ -354,7 +354,7 @@ func caught(err error) bool {
 	return false
 }
 
-// isExec tells whether an error is a CommandExecutionError.
+// isExec reports whether an error is a CommandExecutionError.
 func isExec(err error) bool {
 	return err != nil && states.ErrorClass(err) == "salt.exceptions.CommandExecutionError"
 }

@@ -221,7 +221,7 @@ func (c *copying) run() (*states.Result, error) {
 	return c.put()
 }
 
-// identical tells whether source and target have the same content.
+// identical reports whether source and target have the same content.
 func (c *copying) identical() (bool, error) {
 	a, err := c.exec("file.get_hash", c.name)
 	if err != nil {

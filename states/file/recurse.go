@@ -151,7 +151,7 @@ func (j *job) treeSource(url string) treeSource {
 	return s
 }
 
-// onMaster tells whether the fileserver has a directory.
+// onMaster reports whether the fileserver has a directory.
 func (j *job) onMaster(s treeSource) (bool, error) {
 	v, err := j.exec("cp.list_master_dirs", s.env, s.path+"/")
 	dirs, _ := v.([]any)
@@ -214,7 +214,7 @@ func (r *recursion) addComment(path string, list ...string) {
 	r.comments[path] = append(r.comments[path], list...)
 }
 
-// replaced makes way for something of another kind, and tells whether that is all in test mode.
+// replaced makes way for something of another kind, and reports whether that is all in test mode.
 func (r *recursion) replaced(path, would, did string) (done bool, err error) {
 	ret := &states.Result{Name: r.name, Result: states.True, Changes: map[string]any{}}
 	if r.Test() {

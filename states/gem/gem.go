@@ -63,7 +63,7 @@ func list(ctx context.Context, c *states.Call) (map[string]any, error) {
 	return m, err
 }
 
-// suits tells whether a version is installed, and how to say so; "" if not.
+// suits reports whether a version is installed, and how to say so; "" if not.
 func suits(have []any, version any) (string, error) {
 	if version == nil {
 		return "Gem is already installed.", nil
@@ -164,7 +164,7 @@ func removed(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return finish(ret, done, err, "Removed", "Gem was successfully removed.", "Could not remove gem.")
 }
 
-// sourced tells whether the source is there.
+// sourced reports whether the source is there.
 func sourced(ctx context.Context, c *states.Call) (bool, error) {
 	v, err := c.ExecKw(ctx, "gem.sources_list", []any{c.Value("ruby")}, map[string]any{"runas": c.Value("user")})
 	if err != nil {

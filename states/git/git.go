@@ -69,7 +69,7 @@ func quiet(pairs ...any) map[string]any {
 	return kw
 }
 
-// failed tells whether an error is that of a command.
+// failed reports whether an error is that of a command.
 func failed(err error) bool {
 	return modules.IsExecError(err)
 }
@@ -178,7 +178,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// has tells whether a list that a function answered holds a text.
+// has reports whether a list that a function answered holds a text.
 func has(list any, s any) bool {
 	items, _ := list.([]any)
 	for _, x := range items {
@@ -263,7 +263,7 @@ func quote(s string) string {
 	return b.String()
 }
 
-// isSHA tells whether a text may be a revision's hash.
+// isSHA reports whether a text may be a revision's hash.
 func isSHA(rev string) bool {
 	return len(rev) <= 40 && strings.Trim(rev, "0123456789abcdefABCDEF") == ""
 }
@@ -305,7 +305,7 @@ func (r *repo) newRevision(ctx context.Context) (any, error) {
 	return rev, err
 }
 
-// isCheckout tells whether there is a repository at the target.
+// isCheckout reports whether there is a repository at the target.
 func (r *repo) isCheckout(ctx context.Context, inside string) (bool, error) {
 	if r.isDir(filepath.Join(r.target, inside)) {
 		return true, nil

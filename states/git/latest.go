@@ -193,7 +193,7 @@ func (l *latest) work(ctx context.Context) error {
 	return nil
 }
 
-// branchChange tells whether another branch must be checked out.
+// branchChange reports whether another branch must be checked out.
 func (l *latest) branchChange(local any) bool { return l.branch != nil && l.branch != local }
 
 // tracking says how the tracking branch must change: the options of git branch, nil if it need not, and what that is.

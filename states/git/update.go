@@ -149,7 +149,7 @@ func (u *update) compare(ctx context.Context) error {
 	return nil
 }
 
-// ancestor tells whether the wanted revision comes after the one to start from.
+// ancestor reports whether the wanted revision comes after the one to start from.
 func (u *update) ancestor(ctx context.Context, kw map[string]any) (err error) {
 	if u.baseRev == nil {
 		u.forward = true
@@ -409,7 +409,7 @@ func (u *update) syncTags(ctx context.Context) error {
 	return nil
 }
 
-// fetch fetches, and tells whether that changed anything.
+// fetch fetches, and reports whether that changed anything.
 func (l *latest) fetch(ctx context.Context) (bool, error) {
 	v, err := l.run(ctx, "fetch", map[string]any{"remote": l.remote, "force": l.Value("force_fetch"), "refspecs": l.refspecs, "identity": l.keys,
 		"saltenv": l.Saltenv()}, l.target)

@@ -148,7 +148,7 @@ func trustText(level string) string {
 	return ""
 }
 
-// setTrust sets the trust of a key and tells whether that worked.
+// setTrust sets the trust of a key and reports whether that worked.
 func (k *keyring) setTrust(key, trust string) (bool, error) {
 	v, err := k.call("gpg.trust_key", map[string]any{"keyid": key, "trust_level": trust})
 	m, _ := v.(map[string]any)

@@ -175,7 +175,7 @@ func compare(c *states.Call, ret *states.Result, all map[string]any) *plan {
 	return p
 }
 
-// valid tells whether a text is an address, with or without the length of a subnet.
+// valid reports whether a text is an address, with or without the length of a subnet.
 func valid(addr string) bool {
 	if strings.Contains(addr, "/") {
 		_, err := netip.ParsePrefix(addr)

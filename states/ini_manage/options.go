@@ -69,7 +69,7 @@ func optionsPresent(ctx context.Context, c *states.Call) (*states.Result, error)
 	return j.finish()
 }
 
-// same tells whether an option has a value already, as text.
+// same reports whether an option has a value already, as text.
 func same(have *pyobj.Dict, option, value any) bool {
 	v, ok := have.Get(option)
 	if !ok {

@@ -51,7 +51,7 @@ func look(ctx context.Context, c *states.Call, ret *states.Result, kw map[string
 
 func keyError(key string) error { return &modules.PythonError{Type: "KeyError", Msg: pytext.Repr(key)} }
 
-// known tells whether there can be entries of the kind.
+// known reports whether there can be entries of the kind.
 func (l *lists) known() bool { return l.isDefault || pytext.Truth(l.current[l.kind]) }
 
 // owner is the user or group of the file where Salt finds one: only for groups, since a user is called owner there.

@@ -80,7 +80,7 @@ func flags(c *states.Call) map[string]any {
 	return map[string]any{"client_flags": list}
 }
 
-// prepare does what is to do before the statement runs; ok tells whether it shall. missing is the name in the comment about a
+// prepare does what is to do before the statement runs; ok reports whether it shall. missing is the name in the comment about a
 // database that is not there.
 func prepare(ctx context.Context, c *states.Call, missing string, look func(*states.Result) (bool, error)) (ret *states.Result, ok bool, err error) {
 	ret = c.Result()

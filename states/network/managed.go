@@ -94,7 +94,7 @@ func ranged(ctx context.Context, c *states.Call, ret *states.Result) (*states.Re
 	return ret.As(states.OutcomeOf(pytext.Truth(ok)), "network restarted for change of ranged interfaces")
 }
 
-// bring starts, restarts or stops the interface, and tells whether it was up.
+// bring starts, restarts or stops the interface, and reports whether it was up.
 func bring(ctx context.Context, c *states.Call, ret *states.Result, kind string) (bool, error) {
 	v, err := c.Exec(ctx, "network.interfaces")
 	if err != nil {
@@ -125,7 +125,7 @@ func bring(ctx context.Context, c *states.Call, ret *states.Result, kind string)
 	return runs, err
 }
 
-// isUp tells whether an interface is up, which may be only a label of an address of another.
+// isUp reports whether an interface is up, which may be only a label of an address of another.
 func isUp(all map[string]any, name string) bool {
 	if one, ok := all[name].(map[string]any); ok {
 		return pytext.Truth(one["up"])

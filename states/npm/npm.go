@@ -85,7 +85,7 @@ func split(pkg string) (name, version string, ok bool) {
 	return name, version, true
 }
 
-// has tells whether a package is among the installed ones, by name or by the address it came from.
+// has reports whether a package is among the installed ones, by name or by the address it came from.
 func has(all map[string]any, name string) bool {
 	if info, ok := all[name].(map[string]any); ok {
 		if _, ok := info["version"]; ok {

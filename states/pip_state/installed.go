@@ -78,7 +78,7 @@ func runInstalled(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return i.install(ctx)
 }
 
-// files tells whether requirements come from files or places.
+// files reports whether requirements come from files or places.
 func (i *install) files() bool { return i.Bool("requirements") || i.Bool("editable") }
 
 // version checks that pip is there and knows the options.
@@ -301,7 +301,7 @@ func (i *install) install(ctx context.Context) (*states.Result, error) {
 	return i.ret.As(states.False, strings.Join(append(comments, problem), " "))
 }
 
-// idle tells whether a line of pip's output is about nothing that changed.
+// idle reports whether a line of pip's output is about nothing that changed.
 func idle(line string) bool {
 	for _, p := range [...]string{"Requirement already satisfied", "Requirement already up-to-date", "Requirement not upgraded", "Collecting", "Cloning",
 		"Cleaning up...", "Looking in indexes"} {

@@ -154,7 +154,7 @@ func uptodate(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.False, "Upgrade failed.")
 }
 
-// satisfies tells whether a version fits all specifiers.
+// satisfies reports whether a version fits all specifiers.
 func satisfies(version string, specs [][2]string) bool {
 	return !slices.ContainsFunc(specs, func(s [2]string) bool { return !pkgversion.PythonSatisfies(version, s[0], s[1]) })
 }

@@ -16,7 +16,7 @@ type requirement struct {
 	specs  [][2]string
 }
 
-// vcs tells whether a text is the address of a repository.
+// vcs reports whether a text is the address of a repository.
 func vcs(text string) bool {
 	for _, p := range [...]string{"git+", "svn+", "hg+", "bzr+"} {
 		if strings.HasPrefix(text, p) {
@@ -112,7 +112,7 @@ func isURL(scheme string) bool {
 	return vcs(scheme+"+") || vcs(scheme)
 }
 
-// archive tells whether a file's name is that of a package.
+// archive reports whether a file's name is that of a package.
 func archive(name string) bool {
 	for _, ext := range [...]string{".zip", ".whl", ".tar.bz2", ".tbz", ".tar.gz", ".tgz", ".tar", ".tar.xz", ".txz", ".tlz", ".tar.lz", ".tar.lzma"} {
 		if strings.HasSuffix(strings.ToLower(name), ext) {

@@ -17,7 +17,7 @@ type lock struct {
 	hasVersion          bool
 }
 
-// locks are the packages that are held; versions tells whether the manager holds them in a version. known is false where it
+// locks are the packages that are held; versions reports whether the manager holds them in a version. known is false where it
 // cannot tell.
 func (t *task) locks() (list []lock, versions, known bool, err error) {
 	var v any

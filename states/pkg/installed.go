@@ -264,7 +264,7 @@ func (t *task) installable(targets wanted, current map[string]any) (map[string]a
 	return changes, nil
 }
 
-// judge looks at what came of the installation, and tells whether it is good.
+// judge looks at what came of the installation, and reports whether it is good.
 func (i *installation) judge() (bool, error) {
 	var ok, bad []string
 	if i.sources {
@@ -386,7 +386,7 @@ func (t *task) compare(desired wanted, now, provides map[string]any) (ok, bad []
 	return ok, bad, nil
 }
 
-// again looks at the packages that were installed again, and tells whether all of them were.
+// again looks at the packages that were installed again, and reports whether all of them were.
 func (i *installation) again(answer any) (bool, error) {
 	var modified, failed []string
 	m, _ := answer.(map[string]any)

@@ -64,7 +64,7 @@ func (t *task) with(more map[string]any) map[string]any {
 	return kw
 }
 
-// has tells whether the package manager has a function.
+// has reports whether the package manager has a function.
 func (t *task) has(fun string) bool { return pkglist.Has(t.Call.Call, fun) }
 
 // exec calls an execution function.
@@ -215,7 +215,7 @@ func alone(name string, version any) []any {
 	return []any{name}
 }
 
-// empty tells whether an argument is a list without members.
+// empty reports whether an argument is a list without members.
 func empty(v any) bool {
 	list, ok := v.([]any)
 	return ok && len(list) == 0
@@ -235,7 +235,7 @@ func markFile(c *states.Call) string {
 	return c.Path(filepath.Join(pytext.Str(c.Opt("cachedir")), "pkg_refresh"))
 }
 
-// refresh tells whether the indexes are to be brought up to date.
+// refresh reports whether the indexes are to be brought up to date.
 func (t *task) refresh() bool {
 	v := t.val("refresh")
 	if pytext.IsTrue(v) {

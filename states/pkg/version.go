@@ -28,7 +28,7 @@ func conditions(text string) []condition {
 	return out
 }
 
-// fulfils tells whether one of the installed versions meets all conditions.
+// fulfils reports whether one of the installed versions meets all conditions.
 func (t *task) fulfils(installed []string, wanted any, epoch any, updates bool) (bool, error) {
 	list := conditions(pytext.Str(wanted))
 	for _, have := range installed {

@@ -212,7 +212,7 @@ func (m *manager) expand() (map[string]any, error) {
 	}, nil
 }
 
-// stale tells whether the file that is to be emptied has anything else in it.
+// stale reports whether the file that is to be emptied has anything else in it.
 func (m *manager) stale() bool {
 	if !pytext.Truth(m.kw["clean_file"]) || !pytext.Truth(m.kw["file"]) {
 		return false
@@ -235,7 +235,7 @@ func (m *manager) stale() bool {
 	return false
 }
 
-// configured tells whether the repository is as it should be.
+// configured reports whether the repository is as it should be.
 func (m *manager) configured() (bool, error) {
 	for key, v := range m.want {
 		have, ok := m.pre[key]

@@ -116,7 +116,7 @@ func role(ctx context.Context, c *states.Call, kind, defaultPassword, validUntil
 	return ret.As(states.True, "The "+kind+" "+name+" has been "+mode+"d")
 }
 
-// otherEnd tells whether the password of a user ends at another time than wanted. The server reads the time.
+// otherEnd reports whether the password of a user ends at another time than wanted. The server reads the time.
 func otherEnd(ctx context.Context, c *states.Call, have map[string]any) (bool, error) {
 	query := "SELECT '" + strings.ReplaceAll(c.Str("valid_until"), "'", "''") + "'::timestamp(0) as dt;"
 	v, err := c.ExecKw(ctx, "postgres.psql_query", []any{query}, reach(c))

@@ -21,7 +21,7 @@ func ask(ctx context.Context, c *states.Call, fun string, more map[string]any, n
 	return m, err
 }
 
-// failed tells whether a program failed; the result then shows what it left.
+// failed reports whether a program failed; the result then shows what it left.
 func failed(ret *states.Result, out map[string]any, what string) bool {
 	if out["retcode"] == int64(0) {
 		return false

@@ -43,7 +43,7 @@ func (u *unit) ask(fun string, args []any, kwargs map[string]any) (any, error) {
 	return u.ExecKw(u.ctx, "service."+fun, append([]any{u.name}, args...), kwargs)
 }
 
-// known tells whether there is such a service (_available).
+// known reports whether there is such a service (_available).
 func (u *unit) known() (bool, error) {
 	switch {
 	case u.has("service.available"):
@@ -59,7 +59,7 @@ func (u *unit) known() (bool, error) {
 
 func (u *unit) unknown() string { return "The named service " + u.name + " is not available" }
 
-// offline tells whether the host is one that only files are made for.
+// offline reports whether the host is one that only files are made for.
 func (u *unit) offline() (bool, error) {
 	if !u.has("service.offline") {
 		return false, nil

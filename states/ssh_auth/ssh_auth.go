@@ -253,7 +253,7 @@ func (k *key) present() (*states.Result, error) {
 	return ret.As(states.True, "")
 }
 
-// there tells whether the source can be had.
+// there reports whether the source can be had.
 func (k *key) there() (bool, error) {
 	v, err := k.exec("cp.get_url", []any{k.source, nil}, map[string]any{"saltenv": k.Saltenv()})
 	return pytext.Truth(v), err

@@ -165,7 +165,7 @@ func without(list []any, v any) []any {
 	return list
 }
 
-// differ tells whether the groups differ by more than different names of the same ones.
+// differ reports whether the groups differ by more than different names of the same ones.
 func (a *account) differ(ctx context.Context, current, wanted []any, remove bool) (bool, error) {
 	var diff []any
 	for _, g := range wanted {
@@ -277,7 +277,7 @@ func (a *account) gecosChanges(ctx context.Context, d *pyobj.Dict, have map[stri
 	return nil
 }
 
-// bsd tells whether users have login classes.
+// bsd reports whether users have login classes.
 func (a *account) bsd() bool {
 	kernel := a.Grain("kernel")
 	return kernel == "OpenBSD" || kernel == "FreeBSD"

@@ -396,7 +396,7 @@ func (a *account) newShadow(ctx context.Context, ret *states.Result) error {
 
 func same(a, b any) bool { return pyobj.Equal(pyobj.From(a), pyobj.From(b)) }
 
-// directory tells whether there is such a directory.
+// directory reports whether there is such a directory.
 func (a *account) directory(path any) bool {
 	s, ok := path.(string)
 	if !ok {

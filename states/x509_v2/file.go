@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// notForCreation tells whether file.managed says that a file is not there and shall not be.
+// notForCreation reports whether file.managed says that a file is not there and shall not be.
 func notForCreation(comment string) bool {
 	return strings.Contains(comment, "is not present and is not set for creation")
 }

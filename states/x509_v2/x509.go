@@ -147,7 +147,7 @@ func (j *job) begin() (over bool, err error) {
 	return false, err
 }
 
-// exists tells whether there is a file.
+// exists reports whether there is a file.
 func (j *job) exists() (bool, error) {
 	v, err := j.Exec(j.ctx, "file.file_exists", j.real)
 	return pytext.Truth(v), err
@@ -171,7 +171,7 @@ func (j *job) compare(look func() error) error {
 	return err
 }
 
-// only tells whether there are no other changes than these.
+// only reports whether there are no other changes than these.
 func (j *job) only(names ...string) bool {
 	for name := range j.changes {
 		if !slices.Contains(names, name) {

@@ -49,7 +49,7 @@ func (d *Dir) Sub(name string) (*Dir, error) {
 	return &Dir{root: root, path: path.Join(d.path, name)}, nil
 }
 
-// Same says whether both are one directory.
+// Same reports whether both are one directory.
 func (d *Dir) Same(o *Dir) bool {
 	a, err := d.root.Stat(".")
 	if err != nil {

@@ -169,7 +169,7 @@ func send(ctx context.Context, c *modules.Call, ret map[string]any, pause time.D
 	}
 }
 
-// post makes one attempt, and tells whether another one may help.
+// post makes one attempt, and reports whether another one may help.
 func (t *target) post(ctx context.Context, text string) (again bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url.String(), bytes.NewReader([]byte(text)))
 	if err != nil {

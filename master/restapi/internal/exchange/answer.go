@@ -81,7 +81,7 @@ func pause(ctx context.Context, d time.Duration) {
 // escaped is what pages of errors escape, as CherryPy's: no quotes.
 var escaped = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// Accepts says whether a client names a type among those that it takes.
+// Accepts reports whether a client names a type among those that it takes.
 func Accepts(header, want string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		t, params, err := mime.ParseMediaType(strings.TrimSpace(part))
