@@ -66,7 +66,8 @@ func (m *Minion) callFunction(ctx context.Context, env *modules.Env, q CallOptio
 	pub := map[string]any{"fun": q.Fun, "jid": string(jid), "tgt": "salt-call",
 		"pid": int64(os.Getpid())}
 	if !q.Direct {
-		if _, err := executors(nil, m.settings()); err != nil { // salt/cli/caller.py, BaseCaller.call
+		// As in salt/cli/caller.py, BaseCaller.call.
+		if _, err := executors(nil, m.settings()); err != nil {
 			return failedResult(q.Fun, err)
 		}
 	}

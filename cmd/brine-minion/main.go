@@ -23,8 +23,8 @@ func main() {
 
 const usage = `usage: brine-minion minion [options]                          the minion
        brine-minion call   [options] <function> [arguments]   run a function on this host
-       brine-minion check  [options] [CONFIG_DIR | STATE_TREE...]   what of a configuration and of states will not work
-       brine-minion doctor [options]                          what keeps the minion of this host from working
+       brine-minion check  [options] [CONFIG_DIR | STATE_TREE...]   what here will not work
+       brine-minion doctor [options]                          what keeps the minion from working
 Called as salt-minion or salt-call it is that program.
 `
 
