@@ -62,8 +62,8 @@ func (m *Minion) openBus() {
 	if err == nil {
 		return
 	}
-	m.log.Error("The minion has no event sockets: programs on this host can neither listen to it nor "+
-		"fire events. It goes on trying to open them", "err", err)
+	m.log.Error("The minion has no event sockets: programs on this host can neither listen to it "+
+		"nor fire events. It goes on trying to open them", "err", err)
 	m.wg.Go(func() {
 		for backoff.Sleep(m.ctx, busRetry) {
 			if m.listenBus() == nil {
