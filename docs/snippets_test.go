@@ -190,10 +190,10 @@ func run(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// TestPrograms runs the programs of the page, and what it shows of salt-call.
+// TestPrograms runs the programs and Python modules of two pages, and what these show of salt-call.
 func TestPrograms(t *testing.T) {
 	unix(t)
-	page := blocks(t, "modules.md")
+	page := append(blocks(t, "plugins.md"), blocks(t, "modules.md")...)
 	conf := filepath.Join(t.TempDir(), "salt")
 	for _, program := range write(t, conf, page, "modules.d/") {
 		t.Run(filepath.Base(program), func(t *testing.T) { conformance.Run(t, program) })
@@ -211,7 +211,7 @@ func TestPrograms(t *testing.T) {
 		}
 	}
 	if shown == 0 {
-		t.Error("the page shows no calls")
+		t.Error("the pages show no calls")
 	}
 }
 
@@ -223,12 +223,12 @@ func console(t *testing.T, b block, program, conf string) (n int) {
 		line, want, _ := strings.Cut(part, "\n")
 		args, err := shlex.Split(line)
 		if err != nil || args[0] != "salt-call" {
-			t.Fatalf("modules.md:%d: cannot run %s: %v", b.line, line, err)
+			t.Fatalf("line %d: cannot run %s: %v", b.line, line, err)
 		}
 		cmd := exec.CommandContext(t.Context(), program, append([]string{"call", "-c", conf, "-l", "quiet"}, args[1:]...)...)
 		got, _ := cmd.CombinedOutput()
 		if diff := cmp.Diff(strings.TrimSpace(want), strings.TrimSpace(string(got))); diff != "" {
-			t.Errorf("modules.md:%d: %s\n%s", b.line, line, diff)
+			t.Errorf("line %d: %s\n%s", b.line, line, diff)
 		}
 	}
 	return n

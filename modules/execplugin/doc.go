@@ -2,7 +2,7 @@
 // is the module's name, and it may be written in any language. "program describe" prints what functions there are, "program call
 // <function>" runs one: arguments come as JSON on standard input, the result goes as JSON to standard output, standard error is
 // the log, the exit status is the return code. Functions that ask for it talk in messages instead, one JSON object a line, and may
-// report progress and call other functions. The protocol is laid down in docs/modules.md; package conformance checks a program
+// report progress and call other functions. The protocol is laid down in docs/plugins.md; package conformance checks a program
 // against it.
 //
 // The same protocol is spoken with a program of ours, host.py, in which Salt execution modules run that are installed on the host

@@ -1,6 +1,6 @@
 # The process in which the Python code of the host's owner runs: execution modules, states, grains, beacons, returners, renderers
 # and utils. It is part of the agent, which passes this text to the Python of the host and then talks with it on standard input and
-# output: one JSON object a line, as modules/execplugin and docs/modules.md have it, with more than one call to a process. It needs
+# output: one JSON object a line, as modules/execplugin and docs/plugins.md have it, with more than one call to a process. It needs
 # nothing but the standard library; where Salt's own library is installed, modules get that, else the small stand-ins at the end of
 # this file.
 import base64
