@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
-// examples runs the templates of docs/openstack/resources.md.
+// examples runs the templates of docs/openstack/resources.md and servers.md.
 func (l *novaLab) examples(t *testing.T) {
 	for name, check := range map[string]func(t *testing.T, out map[string]any){
 		"example-state.yaml": func(t *testing.T, out map[string]any) {

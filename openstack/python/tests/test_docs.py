@@ -1,4 +1,4 @@
-"""docs/openstack/resources.md names every property and attribute that there is, and quotes the templates that the tests run."""
+"""Two pages of docs/openstack name every property and attribute that there is, and quote the templates that the tests run."""
 
 import pathlib
 import re
@@ -20,7 +20,8 @@ class DocsTest(heat_case.HeatCase):
 
     def setUp(self):
         super().setUp()
-        self.page = (ROOT / "docs" / "openstack" / "resources.md").read_text()
+        docs = ROOT / "docs" / "openstack"
+        self.page = "".join((docs / name).read_text() for name in ("servers.md", "resources.md"))
 
     def test_tables(self):
         sections = dict(re.findall(r"^## (OS::Salt::\w+)\n(.*?)(?=^## |\Z)", self.page, re.M | re.S))
