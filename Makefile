@@ -88,10 +88,9 @@ test-again:
 	$(GO) test -vet=off -count=3 -p 2 -timeout 20m ./master ./master/restapi ./protocol/... ./minion/... ./master/...
 
 # Real Salt of three lines against ours. The first run downloads Salt from the Python package index (needs python3 with venv).
-# make interop ASK=2/4 asks stock again for the third quarter of its kept answers only, beside all that are not kept.
 interop:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
-	BRINE_ASK=$(ASK) $(GO) test -count=1 -vet=off -timeout 60m -p 3 -parallel 6 -tags interop $(INTEROP)
+	$(GO) test -count=1 -vet=off -timeout 60m -p 3 -parallel 6 -tags interop $(INTEROP)
 
 # Stock's answers to the cases of modules and states, kept beside them, so that anybody replays them with Go alone: asks stock
 # again, and marks what cannot be replayed on another machine. As root; look at the difference before you commit it.

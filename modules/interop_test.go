@@ -167,13 +167,10 @@ func (s *stock) runCases(t *testing.T, r *modules.Registry, e *modules.Env, case
 	dir := filepath.Join(s.Scratch, "work")
 	v := &testserver.Servers{T: t}
 	for _, c := range cases(dir) {
-		if !s.book.Due(c.file, c.key) {
-			continue
-		}
 		c.fill(v)
 		s.cases.Run(t, c.name, s.Process, func(t *testing.T) { s.compare(t, r, e, c, dir) })
 	}
-	s.cases.Report(t, s.book)
+	s.cases.Report(t)
 }
 
 // env is our side of the same minion.

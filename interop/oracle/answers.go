@@ -49,29 +49,17 @@ type Kept struct {
 	Programs []Program `json:"programs,omitempty"`
 }
 
-// shareVar names the variable that has this run ask stock again for a share of the answers that are kept, "2/4" for
-// the third quarter: without Python, TestReplay compares ours with all of them. Without it stock is asked for all.
-const shareVar = "BRINE_ASK"
-
 // Book is the kept answers of all files of cases in one directory. A line of its files is one answer.
 type Book struct {
 	dir     string
 	answers map[string]map[string]Kept // by file and key
 	order   map[string][]string        // keys of the cases that there are, by file
-	// A case is left to another run if its key modulo shares is not share; shares is 0 if none is.
-	share, shares uint64
-	left          int // cases left to other runs
 }
 
 // OpenBook reads the answers in a directory; there may be none yet.
 func OpenBook(t testing.TB, dir string) *Book {
 	t.Helper()
 	b := &Book{dir: dir, answers: map[string]map[string]Kept{}, order: map[string][]string{}}
-	if text := os.Getenv(shareVar); text != "" && !*update {
-		if _, err := fmt.Sscanf(text, "%d/%d", &b.share, &b.shares); err != nil || b.share >= b.shares {
-			t.Fatalf("%s is %q, and not a number and a larger one, as 2/4", shareVar, text)
-		}
-	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -112,23 +100,6 @@ func (b *Book) Know(file, key string) { b.order[file] = append(b.order[file], ke
 func (b *Book) Find(file, key string) (Kept, bool) {
 	k, ok := b.answers[file][key]
 	return k, ok
-}
-
-// Due reports whether this run asks stock for the answer to a case. It always does if the answer is not kept, or
-// cannot be replayed everywhere.
-func (b *Book) Due(file, key string) bool {
-	if b == nil || b.shares == 0 {
-		return true
-	}
-	if k, ok := b.Find(file, key); !ok || k.Needs != "" {
-		return true
-	}
-	n, err := strconv.ParseUint(key, 16, 64)
-	if due := err != nil || n%b.shares == b.share; due {
-		return true
-	}
-	b.left++
-	return false
 }
 
 // Put keeps an answer, and what is known of its needs.

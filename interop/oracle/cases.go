@@ -140,11 +140,8 @@ func (k *Cases) Run(t *testing.T, name string, p *Process, run func(t *testing.T
 }
 
 // Report logs which cases are wrong, which is the first that is said of them all; and, if -slow asks for them, the dearest cases and the
-// sum for every file of cases. b, which may be nil, tells how many cases were left to other runs.
-func (k *Cases) Report(t testing.TB, b *Book) {
-	if b != nil && b.left > 0 {
-		t.Logf("stock was asked for %d cases; its kept answers to %d others are due in other runs", len(k.costs), b.left)
-	}
+// sum for every file of cases.
+func (k *Cases) Report(t testing.TB) {
 	if len(k.wrong) > 0 {
 		t.Logf("%d of %d cases are wrong:\n%s", len(k.wrong), len(k.costs), strings.Join(k.wrong, "\n"))
 	}
