@@ -83,14 +83,16 @@ test: vet
 	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -vet=off -p 3 -timeout 20m ./...
 
 # The core's tests three times without the race detector: what happens faster than under it, and what one run leaves behind for the next.
-# Those that take longest come first.
+# Those that take longest come first. make test-again COUNT=2 runs them twice.
+COUNT ?= 3
 test-again:
-	$(GO) test -vet=off -count=3 -p 2 -timeout 20m ./master ./master/restapi ./protocol/... ./minion/... ./master/...
+	$(GO) test -vet=off -count=$(COUNT) -p 2 -timeout 20m ./master ./master/restapi ./protocol/... ./minion/... ./master/...
 
 # Real Salt of three lines against ours. The first run downloads Salt from the Python package index (needs python3 with venv).
+# make interop SHARE=2/3 compares the last third of the cases of modules and states only, and everything else.
 interop:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
-	$(GO) test -count=1 -vet=off -timeout 60m -p 3 -parallel 6 -tags interop $(INTEROP)
+	BRINE_SHARE=$(SHARE) $(GO) test -count=1 -vet=off -timeout 60m -p 3 -parallel 6 -tags interop $(INTEROP)
 
 # Stock's answers to the cases of modules and states, kept beside them, so that anybody replays them with Go alone: asks stock
 # again, and marks what cannot be replayed on another machine. As root; look at the difference before you commit it.

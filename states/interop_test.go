@@ -128,6 +128,9 @@ func (s *stock) runCases(t *testing.T, cases func(dir string) []stateCase) {
 	dir := filepath.Join(s.Scratch, "work")
 	v := &testserver.Servers{T: t}
 	for _, c := range cases(dir) {
+		if !s.cases.Due(t, c.name) {
+			continue
+		}
 		c.id, c.setup, c.check, c.sls = v.Text(c.id), v.Text(c.setup), v.Text(c.check), v.Text(c.sls)
 		v.Value(c.args)
 		v.Value(c.before)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,10 +118,35 @@ func Write(t testing.TB, path, text string) {
 	}
 }
 
+// shareVar names the variable that has this run compare a share of the cases only: "2/3" for the last third.
+const shareVar = "BRINE_SHARE"
+
 // Cases keeps what came of cases, and what they cost.
 type Cases struct {
 	costs []cost
 	wrong []string
+	left  int // cases that are not due
+}
+
+// Due reports whether a case belongs to the share of this run. Without the variable, and in a run that updates the kept
+// answers, each one does.
+func (k *Cases) Due(t testing.TB, name string) bool {
+	t.Helper()
+	text := os.Getenv(shareVar)
+	if text == "" || *update {
+		return true
+	}
+	var share, shares uint32
+	if _, err := fmt.Sscanf(text, "%d/%d", &share, &shares); err != nil || share >= shares {
+		t.Fatalf("%s is %q, not a number and a larger one such as 2/3", shareVar, text)
+	}
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	if h.Sum32()%shares == share {
+		return true
+	}
+	k.left++
+	return false
 }
 
 // cost is processor time, of which the machine's load is no part: that of the test and that of stock's side, each with the programs that
@@ -142,6 +168,9 @@ func (k *Cases) Run(t *testing.T, name string, p *Process, run func(t *testing.T
 // Report logs which cases are wrong, which is the first that is said of them all; and, if -slow asks for them, the dearest cases and the
 // sum for every file of cases.
 func (k *Cases) Report(t testing.TB) {
+	if k.left > 0 {
+		t.Logf("%d cases were compared; %d are due in other runs", len(k.costs), k.left)
+	}
 	if len(k.wrong) > 0 {
 		t.Logf("%d of %d cases are wrong:\n%s", len(k.wrong), len(k.costs), strings.Join(k.wrong, "\n"))
 	}
