@@ -87,8 +87,10 @@ func TestFlagsOfSalt(t *testing.T) {
 		return fmt.Sprint(withoutIDs(string(out)), err)
 	}
 	want, got := fromInput(stock(t, m.line, "salt")), fromInput(ours("salt"))
-	if want != got {
-		want = fromInput(stock(t, m.line, "salt")) // see sameProgram
+	for range tries {
+		if want != got {
+			want = fromInput(stock(t, m.line, "salt"))
+		}
 	}
 	m.equal(want, got)
 	docs, code := output(t, ours("salt"), "-c", m.dir+"/etc", "--doc", "web1", "test.ping")
@@ -96,6 +98,10 @@ func TestFlagsOfSalt(t *testing.T) {
 		t.Errorf("salt --doc ended with %d: %q", code, docs)
 	}
 }
+
+// tries is how often stock's salt is asked again if its answer is another one than ours. On a busy machine its client
+// gives up a request, or loses an answer, now and then.
+const tries = 4
 
 // sameProgram runs a program of stock's, in the driver, and ours with the same arguments, and compares. In a command
 // line, DIR is a directory with the configuration in DIR/etc and WHO is "stock" or "ours". It returns ours.
@@ -130,8 +136,10 @@ func sameProgram(t *testing.T, d *driver, dir, line string) *called {
 		return &called{Code: int(code), Out: withoutIDs(out)}
 	}
 	want := theirs()
-	if (want.Code != have.Code || want.Out != have.Out) && !strings.Contains(line, "out-file") && program == "salt" {
-		want = theirs() // on a busy machine, stock's client gives up a request, or loses an answer, now and then
+	for range tries {
+		if (want.Code != have.Code || want.Out != have.Out) && !strings.Contains(line, "out-file") && program == "salt" {
+			want = theirs()
+		}
 	}
 	if diff := cmp.Diff(want.Out, have.Out); diff != "" || want.Code != have.Code {
 		t.Errorf("%s ended with %d, ours with %d (-stock +ours):\n%s%s", line, want.Code, have.Code, diff, have.Err)

@@ -73,6 +73,11 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
+	// Programs keep things in the user's directory and find them there, such as tokens of salt -T.
+	if err := errors.Join(os.Mkdir(dir+"/home", 0o700), os.Setenv("HOME", dir+"/home")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.Run()
 }
 
@@ -181,7 +186,6 @@ func output(t *testing.T, name string, args ...string) (stdout string, code int)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir()) // salt takes and keeps a token there
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
