@@ -73,12 +73,26 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
-	// Programs keep things in the user's directory and find them there, such as tokens of salt -T.
-	if err := errors.Join(os.Mkdir(dir+"/home", 0o700), os.Setenv("HOME", dir+"/home")); err != nil {
+	if err := ownHome(dir + "/home"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
+}
+
+// ownHome gives the programs that tests run a user's directory of their own: they keep things there and find them later,
+// such as tokens of salt -T. What go has in the real one it finds by its variables.
+func ownHome(dir string) error {
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
+		out, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			return fmt.Errorf("cannot read %s: %w", name, err)
+		}
+		if err := os.Setenv(name, strings.TrimSpace(string(out))); err != nil {
+			return err
+		}
+	}
+	return errors.Join(os.Mkdir(dir, 0o700), os.Setenv("HOME", dir))
 }
 
 // stock is the path of a program of a stock release line.
