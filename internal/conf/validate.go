@@ -50,6 +50,9 @@ func (l *loader) validateValues() {
 		if !set || v == nil || !l.Given[key] {
 			continue
 		}
+		if types := validTypes(key); types != "" && !validType(v, strings.Fields(types)) {
+			continue // validateTypes names it
+		}
 		if n, err := strconv.ParseUint(strings.TrimSpace(pytext.Str(v)), 10, 16); err != nil || n == 0 && l.defaults[key] != int64(0) {
 			bad(key, "the number of a port", "the default")
 		}

@@ -397,7 +397,8 @@ func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) 
 			"Could not authenticate using provided credentials")
 	case errors.Is(err, master.ErrNotServing):
 		status = exchange.NewError(http.StatusServiceUnavailable, "Salt Master is not available.")
-	case r.Context().Err() != nil:
+	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
+		// A request that came too slowly has another error, and an answer.
 		s.o.Log.Debug("the client has left", "peer", r.RemoteAddr, "path", r.URL.Path, "err", err)
 		return // no one reads an answer
 	default:
