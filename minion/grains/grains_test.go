@@ -248,7 +248,7 @@ func TestBadSources(t *testing.T) {
 		}},
 	}
 	start := time.Now()
-	g := Gather(t.Context(), Options{Root: root, Custom: custom, Timeout: 100 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	g := Gather(t.Context(), Options{Root: root, Custom: custom, Timeout: time.Second, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	close(stuck)
 	if d := time.Since(start); d > 20*time.Second {
 		t.Errorf("took %v", d)
