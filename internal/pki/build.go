@@ -111,10 +111,10 @@ func (c Certificate) Sign(key crypto.Signer, digest string) ([]byte, error) {
 		return nil, usage("Did not recognize key type")
 	}
 	return sign(key, digest, func(algorithm []byte) []byte {
-		parts := [][]byte{der(context|constructed, derInt(big.NewInt(2))), derInt(c.Serial), algorithm, c.Issuer,
+		parts := [][]byte{der(contextTag|constructed, derInt(big.NewInt(2))), derInt(c.Serial), algorithm, c.Issuer,
 			der(tagSequence, derTime(c.NotBefore), derTime(c.NotAfter)), c.Subject, spki}
 		if e := extensions(c.Extensions); e != nil {
-			parts = append(parts, der(context|constructed|3, e))
+			parts = append(parts, der(contextTag|constructed|3, e))
 		}
 		return der(tagSequence, parts...)
 	})
@@ -126,9 +126,9 @@ func Request(key crypto.Signer, digest string, subject []byte, list []Extension)
 	if err != nil {
 		return nil, usage("Did not recognize key type")
 	}
-	attributes := der(context | constructed)
+	attributes := der(contextTag | constructed)
 	if e := extensions(list); e != nil {
-		attributes = der(context|constructed, der(tagSequence, mustOID("1.2.840.113549.1.9.14"), der(tagSet, e)))
+		attributes = der(contextTag|constructed, der(tagSequence, mustOID("1.2.840.113549.1.9.14"), der(tagSet, e)))
 	}
 	return sign(key, digest, func([]byte) []byte {
 		return der(tagSequence, derInt(new(big.Int)), subject, spki, attributes)
@@ -158,7 +158,7 @@ func RevocationList(key crypto.Signer, digest string, issuer []byte, from, to ti
 			parts = append(parts, der(tagSequence, entries))
 		}
 		if e := extensions(list); e != nil {
-			parts = append(parts, der(context|constructed, e))
+			parts = append(parts, der(contextTag|constructed, e))
 		}
 		return der(tagSequence, parts...)
 	})

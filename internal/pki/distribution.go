@@ -100,7 +100,7 @@ func pointName(m map[string]any) ([]byte, error) {
 	switch {
 	case pytext.Truth(m["fullname"]):
 		names, err := generalNames(textList(m["fullname"]), false)
-		return der(context|constructed, der(context|constructed, names)), err
+		return der(contextTag|constructed, der(contextTag|constructed, names)), err
 	case pytext.Truth(m["relativename"]):
 		r, err := RDN(pytext.Str(m["relativename"]))
 		if err != nil {
@@ -110,7 +110,7 @@ func pointName(m map[string]any) ([]byte, error) {
 		if _, err := asn1.Unmarshal(r, &set); err != nil {
 			return nil, err
 		}
-		return der(context|constructed, der(context|constructed|1, set.Bytes)), nil
+		return der(contextTag|constructed, der(contextTag|constructed|1, set.Bytes)), nil
 	}
 	return nil, nil
 }
@@ -148,14 +148,14 @@ func distributionPoints(v any) (Extension, error) {
 			if err != nil {
 				return Extension{}, err
 			}
-			parts = append(parts, der(context|1, flags))
+			parts = append(parts, der(contextTag|1, flags))
 		}
 		if pytext.Truth(m["crlissuer"]) {
 			names, err := generalNames(textList(m["crlissuer"]), false)
 			if err != nil {
 				return Extension{}, err
 			}
-			parts = append(parts, der(context|constructed|2, names))
+			parts = append(parts, der(contextTag|constructed|2, names))
 		}
 		if name == nil && !pytext.Truth(m["crlissuer"]) {
 			return Extension{}, usage("Either full_name, relative_name or crl_issuer must be provided.")
@@ -177,7 +177,7 @@ func issuingPoint(v any) (Extension, error) {
 	parts := [][]byte{name}
 	yes := func(tag byte, key string) {
 		if pytext.Truth(m[key]) {
-			parts = append(parts, der(context|tag, []byte{0xff}))
+			parts = append(parts, der(contextTag|tag, []byte{0xff}))
 		}
 	}
 	yes(1, "onlyuser")
@@ -187,7 +187,7 @@ func issuingPoint(v any) (Extension, error) {
 		if err != nil {
 			return Extension{}, err
 		}
-		parts = append(parts, der(context|3, flags))
+		parts = append(parts, der(contextTag|3, flags))
 	}
 	yes(4, "indirectCRL")
 	yes(5, "onlyAA")

@@ -381,15 +381,15 @@ func (ca Issuer) authorityKey(v any) (Extension, error) {
 			return Extension{}, failed("Could not retrieve authorityKeyIdentifier keyid, but it was set to always")
 		}
 		if id != nil {
-			parts = append(parts, der(context, id))
+			parts = append(parts, der(contextTag, id))
 		}
 	}
 	if issuer, ok := m["issuer"]; ok && (issuer == "always" || id == nil) {
 		switch {
 		case ca.Cert != nil:
-			parts = append(parts, der(context|constructed|1, der(context|constructed|4, ca.Cert.RawIssuer)), der(context|2, ca.Cert.SerialNumber.Bytes()))
+			parts = append(parts, der(contextTag|constructed|1, der(contextTag|constructed|4, ca.Cert.RawIssuer)), der(contextTag|2, ca.Cert.SerialNumber.Bytes()))
 			if b := ca.Cert.SerialNumber.Bytes(); len(b) > 0 && b[0]&0x80 != 0 {
-				parts[len(parts)-1] = der(context|2, []byte{0}, b)
+				parts[len(parts)-1] = der(contextTag|2, []byte{0}, b)
 			}
 		case issuer == "always":
 			return Extension{}, failed("Could not add authority_cert_issuer and authority_cert_serial_number, but was set to always.")

@@ -42,16 +42,16 @@ func generalName(kind string, v any, constraint bool) ([]byte, error) {
 	switch kind {
 	case "dirname":
 		name, err := Name(v)
-		return der(context|constructed|4, name), err
+		return der(contextTag|constructed|4, name), err
 	case "rid":
 		id, err := oid(pytext.Str(v))
 		if err != nil {
 			return nil, err
 		}
-		return der(context|8, id[2:]), nil
+		return der(contextTag|8, id[2:]), nil
 	case "ip":
 		b, err := address(pytext.Str(v), constraint)
-		return der(context|7, b), err
+		return der(contextTag|7, b), err
 	case "email":
 		if err := text(); err != nil {
 			return nil, err
@@ -68,17 +68,17 @@ func generalName(kind string, v any, constraint bool) ([]byte, error) {
 		if err := domain(host, false, constraint && !ok, false); err != nil {
 			return nil, err
 		}
-		return der(context|1, []byte(s)), nil
+		return der(contextTag|1, []byte(s)), nil
 	case "uri":
 		if err := text(); err != nil {
 			return nil, err
 		}
-		return der(context|6, []byte(s)), uri(s, constraint)
+		return der(contextTag|6, []byte(s)), uri(s, constraint)
 	case "dns":
 		if err := text(); err != nil {
 			return nil, err
 		}
-		return der(context|2, []byte(s)), domain(s, !constraint, constraint, false)
+		return der(contextTag|2, []byte(s)), domain(s, !constraint, constraint, false)
 	case "othername":
 		return otherName(v)
 	}
@@ -265,7 +265,7 @@ func otherName(v any) ([]byte, error) {
 	default:
 		return nil, usage("Invalid otherName definition, dict or string required, got %s", pytext.Repr(v))
 	}
-	return der(context|constructed, id, der(context|constructed, encoded)), nil
+	return der(contextTag|constructed, id, der(contextTag|constructed, encoded)), nil
 }
 
 func otherValue(m map[string]any) ([]byte, error) {

@@ -2,6 +2,7 @@ package pki
 
 import (
 	"bytes"
+	"context"
 	"crypto"
 	"crypto/aes"
 	"crypto/cipher"
@@ -23,8 +24,28 @@ import (
 	"strings"
 )
 
-// NewKey makes a private key.
-func NewKey(algo string, size int) (crypto.Signer, error) {
+// NewRSA creates an RSA key, and returns the context's error if ctx ends first: a search for large primes takes a minute.
+// What was begun ends by itself later.
+func NewRSA(ctx context.Context, bits int) (*rsa.PrivateKey, error) {
+	type made struct {
+		key *rsa.PrivateKey
+		err error
+	}
+	done := make(chan made, 1)
+	go func() {
+		key, err := rsa.GenerateKey(rand.Reader, bits)
+		done <- made{key, err}
+	}()
+	select {
+	case m := <-done:
+		return m.key, m.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// NewKey creates a private key of a kind and size that Salt has; 0 is the kind's default. It ends with ctx, see NewRSA.
+func NewKey(ctx context.Context, algo string, size int) (crypto.Signer, error) {
 	switch algo {
 	case "rsa":
 		if size == 0 {
@@ -33,7 +54,11 @@ func NewKey(algo string, size int) (crypto.Signer, error) {
 		if size != 2048 && size != 3072 && size != 4096 {
 			return nil, usage("RSA key size must be either 2048, 3072 or 4096 bits.")
 		}
-		return rsa.GenerateKey(rand.Reader, size)
+		key, err := NewRSA(ctx, size)
+		if err != nil {
+			return nil, err // and no signer that holds a nil key
+		}
+		return key, nil
 	case "ec":
 		switch size {
 		case 0, 256:

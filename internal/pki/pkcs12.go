@@ -94,7 +94,7 @@ func kdf(h func() hash.Hash, passphrase, salt []byte, iterations int, id byte, s
 }
 
 func content(kind string, parts ...[]byte) []byte {
-	return der(tagSequence, mustOID(kind), der(context|constructed, parts...))
+	return der(tagSequence, mustOID(kind), der(contextTag|constructed, parts...))
 }
 
 // PKCS12 encodes the bundle. Without passphrase (nil) nothing is encrypted; compat takes the algorithms of old.
@@ -126,7 +126,7 @@ func (b Bundle) PKCS12(passphrase []byte, compat bool) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		safes = content(oidEncrypted, der(tagSequence, der(tagInt, []byte{0}), der(tagSequence, mustOID(oidData), algorithm, der(context, data))))
+		safes = content(oidEncrypted, der(tagSequence, der(tagInt, []byte{0}), der(tagSequence, mustOID(oidData), algorithm, der(contextTag, data))))
 	}
 	key, err := x509.MarshalPKCS8PrivateKey(b.Key)
 	if err != nil {

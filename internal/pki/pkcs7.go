@@ -15,7 +15,7 @@ func PKCS7(certs [][]byte) []byte {
 	list := slices.Clone(certs)
 	sorting.Stable(list, bytes.Compare) // a SET in DER is sorted
 	return content(oidSignedData, der(tagSequence, der(tagInt, []byte{1}), der(tagSet), der(tagSequence, mustOID(oidData)),
-		der(context|constructed, list...), der(tagSet)))
+		der(contextTag|constructed, list...), der(tagSet)))
 }
 
 var errNotPKCS7 = &Error{"ValueError", "Unable to parse PKCS7 data"}

@@ -17,7 +17,7 @@ import (
 // issue makes a certificate that lasts until 2128.
 func issue(t *testing.T, cn string, ca *Bundle) *Bundle {
 	t.Helper()
-	key, err := NewKey("ec", 256)
+	key, err := NewKey(t.Context(), "ec", 256)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestPKCS12IsBounded(t *testing.T) {
 	if _, err := ParsePKCS12(bundle(maxSafes+1), nil); err != errNotPKCS12 {
 		t.Errorf("too many parts: %v", err)
 	}
-	key, err := NewKey("ec", 256)
+	key, err := NewKey(t.Context(), "ec", 256)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ const (
 	tagBool, tagInt, tagBits, tagOctets, tagNull, tagOID, tagEnum = 1, 2, 3, 4, 5, 6, 10
 	tagUTF8, tagPrintable, tagIA5, tagUTCTime, tagTime, tagBMP    = 12, 19, 22, 23, 24, 30
 	tagSequence, tagSet                                           = 0x30, 0x31
-	context                                                       = 0x80 // the number of the tag is added
+	contextTag                                                    = 0x80 // the number of the tag is added
 	constructed                                                   = 0x20
 )
 

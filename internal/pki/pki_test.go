@@ -11,7 +11,7 @@ import (
 
 func TestKeys(t *testing.T) {
 	for _, algo := range []string{"ec", "ed25519"} {
-		key, err := NewKey(algo, 0)
+		key, err := NewKey(t.Context(), algo, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func TestKeys(t *testing.T) {
 }
 
 func TestCertificate(t *testing.T) {
-	key, err := NewKey("ec", 256)
+	key, err := NewKey(t.Context(), "ec", 256)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func policyConstraints(v any) (Extension, error) {
 			return Extension{}, value("invalid literal for int() with base 10: %s", pytext.Repr(x))
 		}
 		b := derInt(big.NewInt(int64(n)))
-		parts = append(parts, der(context|byte(i), b[2:]))
+		parts = append(parts, der(contextTag|byte(i), b[2:]))
 	}
 	if parts == nil {
 		return Extension{}, usage("At least one of require_explicit_policy and inhibit_policy_mapping must not be None")
@@ -170,7 +170,7 @@ func nameConstraints(v any) (Extension, error) {
 			empty = scope
 		}
 		if trees != nil {
-			parts = append(parts, der(context|constructed|byte(i), trees))
+			parts = append(parts, der(contextTag|constructed|byte(i), trees))
 		}
 	}
 	if parts == nil {

@@ -3,8 +3,6 @@ package tls
 import (
 	"context"
 	"crypto"
-	"crypto/rand"
-	"crypto/rsa"
 	"crypto/x509"
 	"errors"
 	"io/fs"
@@ -28,7 +26,7 @@ const maxBits = 16384
 var errDigest = &modules.PythonError{Type: "ValueError", Msg: "No such digest method"}
 
 // newKey makes a key of as many bits as the argument of that name says.
-func newKey(v any) (signer, error) {
+func (r *room) newKey(v any) (signer, error) {
 	bits, ok := v.(int64)
 	switch {
 	case !ok:
@@ -40,7 +38,11 @@ func newKey(v any) (signer, error) {
 	case bits > maxBits:
 		return nil, sslError("rsa routines", "modulus too large")
 	}
-	return rsa.GenerateKey(rand.Reader, int(bits))
+	key, err := pki.NewRSA(r.ctx, int(bits))
+	if err != nil {
+		return nil, err // and no signer that holds a nil key
+	}
+	return key, nil
 }
 
 // digest is the name of a digest for signatures.
@@ -218,7 +220,7 @@ func (r *room) makeCA(a authority) (any, error) {
 		return nil, err
 	}
 	if key == nil {
-		if key, err = newKey(a.bits); err != nil {
+		if key, err = r.newKey(a.bits); err != nil {
 			return nil, err
 		}
 	}
@@ -347,7 +349,7 @@ func createSelfSignedCert(ctx context.Context, c *modules.Call) (any, error) {
 	if !c.Bool("replace") && r.exists(file+".crt") {
 		return `Certificate "` + name + `" already exists`, nil
 	}
-	key, err := newKey(c.Value("bits"))
+	key, err := r.newKey(c.Value("bits"))
 	if err != nil {
 		return nil, err
 	}

@@ -118,7 +118,7 @@ func createCsr(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := newKey(c.Value("bits"))
+	key, err := r.newKey(c.Value("bits"))
 	if err != nil {
 		return nil, err
 	}

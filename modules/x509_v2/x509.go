@@ -245,7 +245,7 @@ func deliver(c *modules.Call, how, kind, title string, b []byte, chain ...[]byte
 	return title + " written to " + path, modules.OSError(atomicfile.Replace(c.Path(path), data, mode))
 }
 
-func createPrivateKey(_ context.Context, c *modules.Call) (any, error) {
+func createPrivateKey(ctx context.Context, c *modules.Call) (any, error) {
 	length := c.Value("keysize")
 	var unknown []any
 	for k, v := range c.Keywords {
@@ -271,7 +271,7 @@ func createPrivateKey(_ context.Context, c *modules.Call) (any, error) {
 			return nil, err
 		}
 	}
-	key, err := pki.NewKey(c.Str("algo"), int(min(max(n, 0), 1<<20)))
+	key, err := pki.NewKey(ctx, c.Str("algo"), int(min(max(n, 0), 1<<20)))
 	if err != nil {
 		return nil, Wrap(err)
 	}
