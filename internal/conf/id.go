@@ -164,7 +164,7 @@ func guessID(h *Host) string {
 	return "localhost"
 }
 
-// usableName reports whether a name is none of those that every host has (localhost_matchers).
+// usableName reports whether a name is not one that every host has (localhost_matchers).
 func usableName(s string) bool {
 	if s == "" {
 		return false

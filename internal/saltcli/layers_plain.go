@@ -26,7 +26,7 @@ func (l *plainLayers) BindEnv(names ...string) error {
 // Set gives an option a value over that of the environment.
 func (l *plainLayers) Set(name string, value any) { l.set[name] = value }
 
-// IsSet reports whether an option has a value. An empty variable is none, as with viper.
+// IsSet reports whether an option has a value. An empty variable counts as not set, as with viper.
 func (l *plainLayers) IsSet(name string) bool { return l.Get(name) != nil }
 
 // Get is the value of an option, nil if it has none.

@@ -20,7 +20,7 @@
 //	    │ return {jid, id, load}   │  in one transaction with   │
 //	    ├─────────────────────────►│  the return, if it is the  │ publishes the event, ends its wait for it;
 //	    │                          ├──────first of its minion──►│ reads a load of more than 4 KiB from the
-//	    │ acknowledges the return  │                            │ store, if somebody awaits it
+//	    │ acknowledges the return  │                            │ store, if a caller awaits it
 //	    │                          │                            │
 //	    │ an order is placed       │                            │
 //	    │ expect {ids, here}       │  in one transaction with   │
@@ -31,7 +31,7 @@
 //	    │ secret {name, version}   │                            │
 //	    ├─────────────────────────►├───────with the secret─────►│ reads the secrets, dismisses minions without
 //	    │                          │                            │ a key
-//	    │                          │◄──listen {}────────────────┤ somebody listens to events here
+//	    │                          │◄──listen {}────────────────┤ it has event listeners
 //	    │ event {tag, data}        │                            │
 //	    ├─────────────────────────►├───────────────────────────►│ relays it to its bus; event {missed} is a gap
 //	    │                          │                            │
@@ -44,7 +44,7 @@
 // A lease ends by itself, so that what a master held is free when it dies. A master that ends in order gives its own two back.
 //
 //	master/<name>    15 s, renewed every 2 s   this master is there. When it ends, the others forget its minions
-//	listens/<name>   15 s, renewed every 2 s   somebody listens to events there: events are passed on
+//	listens/<name>   15 s, renewed every 2 s   it has event listeners: events are passed on
 //	maintain         2 rounds of housekeeping  its holder deletes old messages, marks of requests and jobs
 //
 // # Secrets

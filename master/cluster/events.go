@@ -14,7 +14,7 @@ import (
 // tellBatch is how many events are told at once.
 const tellBatch = 200
 
-// othersListen reports whether another master has somebody who listens to events.
+// othersListen reports whether another master has event listeners.
 func (s *Several) othersListen() bool {
 	return time.Since(time.Unix(0, s.heard.Load())) < beatLife
 }

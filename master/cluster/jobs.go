@@ -124,7 +124,7 @@ func (s *Several) TellReturn(ctx context.Context, jid, id string, load map[strin
 	return s.db.Tell(ctx, msg)
 }
 
-// returnedElsewhere takes a return that another master got. It is read from the store only if somebody here wants it.
+// returnedElsewhere takes a return that another master got. It is read from the store only if a caller here awaits it.
 func (s *Several) returnedElsewhere(ctx context.Context, body map[string]any) {
 	jid, id := fields.Text(body, "jid"), fields.Text(body, "id")
 	tag := "salt/job/" + jid + "/ret/" + id

@@ -56,7 +56,7 @@ type Secrets interface {
 	Sealer() (content.Sealer, error)
 	// Rotate replaces the key of publishes, which the KeyHolder gets.
 	Rotate(ctx context.Context) error
-	// Session returns what is known of a minion's session, nil if there is none.
+	// Session returns what is known of a minion's session, nil if it has none.
 	Session(id string) *sessions.Session
 	// OpenRequest opens the request of a minion with this accepted key. In a cluster the session may have begun at
 	// another master.

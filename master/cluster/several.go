@@ -20,7 +20,7 @@ import (
 
 const (
 	// heartbeat is how often a master reports that it is there, beatLife how long the others believe it. Whether
-	// somebody listens to events is looked at every listenTick.
+	// this master has event listeners is checked every listenTick.
 	heartbeat  = 2 * time.Second
 	listenTick = 200 * time.Millisecond
 	beatLife   = 15 * time.Second
@@ -41,7 +41,7 @@ const (
 	tellReturn  = "return"  // a minion returned
 	tellEvent   = "event"   // something happened
 	tellSecret  = "secret"  // a secret has a new version
-	tellListen  = "listen"  // this master has somebody who listens to events
+	tellListen  = "listen"  // this master has event listeners
 	tellExpect  = "expect"  // an order waits for minions
 	tellPresent = "present" // minions came and went, or, if it is full, these are there
 	tellWho     = "who"     // which minions are there?

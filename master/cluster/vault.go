@@ -60,7 +60,7 @@ func NewVault(db store.Shared, name string, seal Sealing, holder KeyHolder) *Vau
 	return &Vault{db: db, name: name, seal: seal, keys: holder}
 }
 
-// current returns the newest version of a secret, and creates it if there is none. When several masters create it at
+// current returns the newest version of a secret, and creates it if it is missing. When several masters create it at
 // once, one wins.
 func (v *Vault) current(ctx context.Context, name string, create func() ([]byte, error)) ([]byte, error) {
 	for range 2 {

@@ -1,39 +1,20 @@
 package restapi_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master/restapi"
 )
 
-// lines is a log that several goroutines write.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer // guarded by mu
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
 // TestRefusedLogInsAreLogged: with the address, which programs that shut out addresses need, and never the password.
 func TestRefusedLogInsAreLogged(t *testing.T) {
-	log := new(lines)
+	log := new(testlog.Buffer)
 	s := newSite(t, func(o *restapi.Options) { o.Log = slog.New(slog.NewTextHandler(log, nil)) })
 	s.token = ""
 	for _, body := range []string{`{"username":"alice","password":"wrong-one","eauth":"file"}`, `{"username":"alice","password":"wrong-one","eauth":"pam"}`} {
@@ -49,7 +30,7 @@ func TestRefusedLogInsAreLogged(t *testing.T) {
 
 // TestClientThatLeavesIsNoError: a page that a browser leaves makes no error in the log.
 func TestClientThatLeavesIsNoError(t *testing.T) {
-	log := new(lines)
+	log := new(testlog.Buffer)
 	s := newSite(t, func(o *restapi.Options) {
 		o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
