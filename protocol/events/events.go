@@ -2,7 +2,7 @@
 // every subscriber receives it in the order in which it happened.
 //
 //	Publish ──▶ Bus ──▶ Subscription (bounded queue) ──▶ Next        one listener each
-//	                └──▶ Log (ring) ──▶ Follow(cursor)               listeners that return later
+//	         └──▶ Log (ring) ──▶ Follow(cursor)                      listeners that return later
 //	                └──▶ ipc.Server ──▶ Salt's sockets
 //
 // Publishing never waits for a listener. A listener that falls behind loses events and is told how many. The bus is
@@ -63,8 +63,9 @@ func (e Event) Ordered() map[string]any {
 type Bus struct {
 	now func() time.Time
 
-	mu     sync.RWMutex // guards subs and closed; the write lock also orders publishers
+	mu     sync.RWMutex // guards the fields below; the write lock also orders publishers
 	subs   map[*Subscription]struct{}
+	logs   map[*Log]struct{}
 	closed bool
 }
 
@@ -73,7 +74,7 @@ func New(now func() time.Time) *Bus {
 	if now == nil {
 		now = time.Now
 	}
-	return &Bus{now: now, subs: make(map[*Subscription]struct{})}
+	return &Bus{now: now, subs: make(map[*Subscription]struct{}), logs: make(map[*Log]struct{})}
 }
 
 // Publish passes an event to all subscribers and never blocks. data gets Salt's _stamp unless it has one, in a
@@ -92,6 +93,9 @@ func (b *Bus) RelayGap(n int) {
 		if !s.opts.Own {
 			s.countMissed(max(n, 1))
 		}
+	}
+	for g := range b.logs {
+		g.addEvent(Event{Missed: max(n, 1)})
 	}
 }
 
@@ -114,6 +118,9 @@ func (b *Bus) publishFrom(tag string, data map[string]any, relayed bool) {
 	for s := range b.subs {
 		s.offerEvent(e)
 	}
+	for g := range b.logs {
+		g.addEvent(e)
+	}
 }
 
 // Wanted reports whether any subscriber listens to a tag of another master.
@@ -123,6 +130,9 @@ func (b *Bus) Wanted(tag string) bool { return b.hasListener(tag, true) }
 func (b *Bus) hasListener(tag string, relayed bool) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
+	if len(b.logs) > 0 {
+		return true
+	}
 	for s := range b.subs {
 		if s.matchesEvent(tag, relayed) {
 			return true
@@ -165,21 +175,24 @@ func (b *Bus) Subscribe(o SubscribeOptions) *Subscription {
 	return s
 }
 
-// Subscribers returns how many subscriptions are open.
+// Subscribers returns how many subscriptions and logs are open.
 func (b *Bus) Subscribers() int {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return len(b.subs)
+	return len(b.subs) + len(b.logs)
 }
 
 // Close ends all subscriptions. Events published later are dropped.
 func (b *Bus) Close() {
 	b.mu.Lock()
-	subs := b.subs
-	b.subs, b.closed = nil, true
+	subs, logs := b.subs, b.logs
+	b.subs, b.logs, b.closed = nil, nil, true
 	b.mu.Unlock()
 	for s := range subs {
 		s.end()
+	}
+	for g := range logs {
+		g.end()
 	}
 }
 

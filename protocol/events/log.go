@@ -11,19 +11,19 @@ import (
 )
 
 // A Log keeps the last events of a bus, so that a listener that was away can continue where it was.
+//
+// The bus writes to it directly, without a queue: an event that was published is in the log, and Cursor is behind it.
 type Log struct {
-	sub    *Subscription
+	bus    *Bus
 	epoch  string // identifies this log; cursors of another one have no meaning here
 	limits LogLimits
-	cancel context.CancelFunc
-	done   chan struct{}
 
-	mu    sync.Mutex // guards the fields below
+	mu    sync.Mutex // guards the fields below; taken after the bus's
 	ring  []Event    // ring[head:], oldest first
 	head  int
 	first uint64 // the number of ring[head]
 	bytes int
-	more  chan struct{} // closed and replaced with every event
+	more  chan struct{} // closed with the next event; nil while nobody waits for one
 	ended bool
 }
 
@@ -50,50 +50,57 @@ func NewLog(b *Bus, l LogLimits) *Log {
 	if l.Bytes <= 0 {
 		l.Bytes = DefaultBytes
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	g := &Log{sub: b.Subscribe(SubscribeOptions{}), epoch: rand.Text()[:8], limits: l, cancel: cancel, done: make(chan struct{}), first: 1,
-		more: make(chan struct{})}
-	go func() {
-		defer close(g.done)
-		for {
-			e, err := g.sub.Next(ctx)
-			g.addEvent(e, err != nil)
-			if err != nil {
-				return
-			}
-		}
-	}()
+	g := &Log{bus: b, epoch: rand.Text()[:8], limits: l, first: 1}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		g.ended = true
+	} else {
+		b.logs[g] = struct{}{}
+	}
 	return g
 }
 
 // Close ends the log and all loops that follow it.
 func (g *Log) Close() {
-	g.cancel()
-	g.sub.Close()
-	<-g.done
+	g.bus.mu.Lock()
+	delete(g.bus.logs, g)
+	g.bus.mu.Unlock()
+	g.end()
 }
 
-// addEvent keeps an event, or ends the log.
-func (g *Log) addEvent(e Event, end bool) {
+// addEvent keeps an event and drops the oldest above the limits.
+func (g *Log) addEvent(e Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if end {
-		g.ended = true
-	} else {
-		g.ring = append(g.ring, e)
-		g.bytes += e.size
-		for n := len(g.ring) - g.head; n > 1 && (n > g.limits.Events || g.bytes > g.limits.Bytes); n-- {
-			g.bytes -= g.ring[g.head].size
-			g.ring[g.head] = Event{}
-			g.head++
-			g.first++
-		}
-		if g.head > len(g.ring)/2 {
-			g.ring, g.head = append([]Event(nil), g.ring[g.head:]...), 0
-		}
+	g.ring = append(g.ring, e)
+	g.bytes += e.size
+	for n := len(g.ring) - g.head; n > 1 && (n > g.limits.Events || g.bytes > g.limits.Bytes); n-- {
+		g.bytes -= g.ring[g.head].size
+		g.ring[g.head] = Event{}
+		g.head++
+		g.first++
 	}
-	close(g.more)
-	g.more = make(chan struct{})
+	if g.head > len(g.ring)/2 {
+		g.ring, g.head = append([]Event(nil), g.ring[g.head:]...), 0
+	}
+	g.wake()
+}
+
+// end lets every loop end once it has read what is kept.
+func (g *Log) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ended = true
+	g.wake()
+}
+
+// wake tells those who wait for an event. The caller holds mu.
+func (g *Log) wake() {
+	if g.more != nil {
+		close(g.more)
+		g.more = nil
+	}
 }
 
 // Cursor returns the position after the newest event.
@@ -114,6 +121,9 @@ func (g *Log) after(n uint64) (e Event, at uint64, gap bool, wait <-chan struct{
 	}
 	if i := g.head + int(n+1-g.first); i < len(g.ring) {
 		return g.ring[i], n + 1, gap, nil, false
+	}
+	if g.more == nil {
+		g.more = make(chan struct{})
 	}
 	return Event{}, n, gap, g.more, g.ended
 }
