@@ -4,8 +4,34 @@ import (
 	"context"
 
 	"github.com/brine-salt/brine/master/fileserver"
+	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/requests"
 )
+
+// requestHost is the master as the answers to what minions ask see it.
+type requestHost struct{ m *Master }
+
+var (
+	_ requests.Tenants       = requestHost{}
+	_ requests.PillarProgram = requestHost{}
+	_ requests.TopsProgram   = requestHost{}
+)
+
+// TenantOf implements requests.Tenants.
+func (h requestHost) TenantOf(ctx context.Context, id string) (string, error) {
+	tenant, _, err := h.m.tenantOf(ctx, id)
+	return tenant, err
+}
+
+// MakePillar implements requests.PillarProgram. Options.Pillar is set.
+func (h requestHost) MakePillar(ctx context.Context, r pillar.Request) (map[string]any, error) {
+	return h.m.opts.Pillar(ctx, r)
+}
+
+// MakeTops implements requests.TopsProgram. Options.MasterTops is set.
+func (h requestHost) MakeTops(ctx context.Context, id string, opts map[string]any) (map[string]any, error) {
+	return h.m.opts.MasterTops(ctx, id, opts)
+}
 
 // fileAccess is Options.FileAccess as requests.Files sees it.
 type fileAccess struct{ m *Master }

@@ -10,9 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/orders/content"
-	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
-	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // ErrNoContent is returned for orders with files, pillar or secret arguments when Options.Store cannot keep these.
@@ -40,7 +38,7 @@ func (m *Master) openCarried(q store.Queue) error {
 			tenant, _, err := m.tenantOf(ctx, id)
 			return tenant, err
 		}}
-	m.carried, m.fileRequests.Orders = c, c
+	m.carried, m.requests.Files.Orders, m.requests.Pillar.Orders = c, c, c
 	return nil
 }
 
@@ -113,20 +111,4 @@ func (m *Master) concealJobs(ctx context.Context, load map[string]any, now time.
 		return job.secret
 	})
 	return out
-}
-
-// withOrderPillar merges the pillars of the orders that run on a minion over its own.
-func (m *Master) withOrderPillar(ctx context.Context, id string, data payload.OrderedMap) payload.OrderedMap {
-	if m.carried == nil {
-		return data
-	}
-	all, err := m.carried.Pillars(ctx, id)
-	if err != nil {
-		m.log.Error("cannot read pillar of an order", "minion", id, "err", err)
-		return pillar.MergeOrdered(data, map[string]any{"_errors": []any{pillarFailed}})
-	}
-	for _, p := range all {
-		data = pillar.MergeOrdered(data, p)
-	}
-	return data
 }

@@ -186,11 +186,7 @@ func (m *Master) keyChanged(c keys.Change) {
 		ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 		m.clones.Forget(ctx, c.ID)
 		cancel()
-		if m.pillars != nil { // the next of this name may be somebody else's
-			if err := m.pillars.Clear(c.ID); err != nil {
-				m.log.Warn("cannot forget a kept pillar", "minion", c.ID, "err", err)
-			}
-		}
+		m.requests.Pillar.Drop(c.ID) // the next of this name may be somebody else's
 	}
 	if !m.opts.KeepAESOnDelete {
 		// Several deletions in a row make one new key.

@@ -64,7 +64,6 @@ type Master struct {
 	minions  store.Minions     // nil when the store keeps no minions
 	cache    *cache.Cache
 	files    *fileserver.Server
-	roots    *pillar.Roots // nil without pillar files
 	sessions *sessions.Store
 	presence *subscribers.Presence
 	names    *subscribers.Identifier
@@ -89,9 +88,7 @@ type Master struct {
 	peerRun access
 	rules   *eauth.Auth // what rules of Peer and Local mean
 
-	mine         requests.Mine
-	fileRequests requests.Files
-	pushed       *requests.Pushed
+	requests requests.Answers
 
 	authLimit *ratelimit.Limiter
 	// knownLimit bounds sign-ins of accepted minions whose address is over its limit, by id.
@@ -115,8 +112,6 @@ type Master struct {
 	retold   map[string]struct{} // "jid/id" of returns that came again and were told; see toldBefore
 
 	purged time.Time // of maintain only
-
-	pillars *pillar.Cache // nil without Options.PillarTTL
 
 	started atomic.Bool
 	serving atomic.Bool
@@ -171,9 +166,10 @@ func (m *Master) open() error {
 	if err != nil {
 		return err
 	}
-	m.pushed = &requests.Pushed{MaxSize: o.FileRecvMaxSize, Quota: o.FileRecvQuota, Log: m.log}
+	pushed := &m.requests.Pushed
+	pushed.MaxSize, pushed.Quota, pushed.Log = o.FileRecvMaxSize, o.FileRecvQuota, m.log
 	if o.FileRecv {
-		if m.pushed.Dir, err = confined.Open(o.CacheDir, 0o750); err != nil {
+		if pushed.Dir, err = confined.Open(o.CacheDir, 0o750); err != nil {
 			return err
 		}
 	}
@@ -187,21 +183,13 @@ func (m *Master) open() error {
 	if err != nil {
 		return err
 	}
-	m.mine = requests.Mine{Cache: m.cache, Minions: mineHost{m, o.MineGet == nil, mayGet}, Log: m.log, Ignore: o.NoMinionDataCache}
+	m.requests.Mine = requests.Mine{Cache: m.cache, Minions: mineHost{m, o.MineGet == nil, mayGet}, Log: m.log,
+		Ignore: o.NoMinionDataCache}
 	if err := m.openFiles(); err != nil {
 		return err
 	}
-	if m.roots = o.PillarFiles; m.roots == nil && o.PillarRoots != nil {
-		m.roots = pillar.NewRoots(pillar.RootsOptions{Roots: o.PillarRoots, Nodegroups: o.Nodegroups, Log: o.Log})
-	}
-	if o.PillarTTL > 0 {
-		dir := ""
-		if o.CacheDir != "" && !o.PillarInMemory {
-			dir = filepath.Join(o.CacheDir, "pillar_cache")
-		}
-		if m.pillars, err = pillar.OpenCache(dir, o.PillarTTL, o.Log); err != nil {
-			return err
-		}
+	if err := m.openPillar(); err != nil {
+		return err
 	}
 	if o.Local != nil {
 		if m.local, err = openLocal(m, *o.Local); err != nil {
@@ -209,6 +197,28 @@ func (m *Master) open() error {
 		}
 	}
 	return m.openPeers(vault)
+}
+
+// openPillar opens the sources of pillars.
+func (m *Master) openPillar() (err error) {
+	o, p := m.opts, &m.requests.Pillar
+	*p = requests.Pillar{Key: m.identity.Key, Roots: o.PillarFiles, Tenants: requestHost{m}, Clones: m.clones,
+		Cache: m.cache, Events: m.events, Log: m.log, Forget: o.NoMinionDataCache, ForgetPillar: o.NoPillarCache}
+	if p.Roots == nil && o.PillarRoots != nil {
+		p.Roots = pillar.NewRoots(pillar.RootsOptions{Roots: o.PillarRoots, Nodegroups: o.Nodegroups, Log: o.Log})
+	}
+	if o.Pillar != nil {
+		p.Program = requestHost{m}
+	}
+	if o.PillarTTL <= 0 {
+		return nil
+	}
+	dir := ""
+	if o.CacheDir != "" && !o.PillarInMemory {
+		dir = filepath.Join(o.CacheDir, "pillar_cache")
+	}
+	p.Kept, err = pillar.OpenCache(dir, o.PillarTTL, o.Log)
+	return err
 }
 
 func (m *Master) openFiles() error {
@@ -227,9 +237,13 @@ func (m *Master) openFiles() error {
 	}
 	m.files, err = fileserver.New(fileserver.Options{Backends: append(back, o.FileBackends...), HashType: o.HashType,
 		BufferSize: o.FileBufferSize, Ignore: ignore, ListCache: o.FileListCache})
-	m.fileRequests.Server = m.files
+	m.requests.Files.Server = m.files
 	if o.FileAccess != nil {
-		m.fileRequests.Access = fileAccess{m}
+		m.requests.Files.Access = fileAccess{m}
+	}
+	m.requests.Config = requests.Config{Server: m.files, Nodegroups: o.Nodegroups, Set: o.MasterOpts}
+	if o.MasterTops != nil {
+		m.requests.Config.Tops = requestHost{m}
 	}
 	return err
 }
@@ -440,14 +454,14 @@ func (m *Master) closeRooms() {
 	if m.cache != nil {
 		m.cache.Close()
 	}
-	if m.pillars != nil {
-		m.pillars.Close()
+	if kept := m.requests.Pillar.Kept; kept != nil {
+		kept.Close()
 	}
 	if m.keys != nil {
 		m.keys.Close()
 	}
-	if m.pushed != nil && m.pushed.Dir != nil {
-		m.pushed.Dir.Close()
+	if dir := m.requests.Pushed.Dir; dir != nil {
+		dir.Close()
 	}
 }
 
@@ -514,15 +528,11 @@ func (m *Master) Files() *fileserver.Server { return m.files }
 
 // Pillar compiles a pillar, as a minion would get it.
 func (m *Master) Pillar(ctx context.Context, r pillar.Request) (map[string]any, error) {
-	p, err := m.callPillar(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return plainPillar(p), nil
+	return m.requests.Pillar.Make(ctx, r)
 }
 
 // KeptPillars are the pillars that are given again for a time, nil without Options.PillarTTL.
-func (m *Master) KeptPillars() *pillar.Cache { return m.pillars }
+func (m *Master) KeptPillars() *pillar.Cache { return m.requests.Pillar.Kept }
 
 // Minion returns the grains and pillar that the master last saw of a minion.
 func (m *Master) Minion(id string) (cache.Data, bool) { return m.cache.Data(id) }

@@ -41,56 +41,68 @@ func encrypted(cmd string) encryptedFunc {
 		return (*Master).reqMinionEvent
 	case "_file_hash":
 		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
-			return m.fileRequests.Hash(ctx, v)
+			return m.requests.Files.Hash(ctx, v)
 		}
 	case "_file_hash_and_stat":
 		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
-			return m.fileRequests.HashAndStat(ctx, v)
+			return m.requests.Files.HashAndStat(ctx, v)
 		}
 	case "_file_find":
 		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
-			return m.fileRequests.Find(ctx, v)
+			return m.requests.Files.Find(ctx, v)
 		}
 	case "_serve_file":
 		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
-			return m.fileRequests.Serve(ctx, v)
+			return m.requests.Files.Serve(ctx, v)
 		}
 	case "_file_list":
 		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
-			return m.fileRequests.List(ctx, v)
+			return m.requests.Files.List(ctx, v)
 		}
 	case "_file_list_emptydirs":
 		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
-			return m.fileRequests.ListEmptyDirs(ctx, v)
+			return m.requests.Files.ListEmptyDirs(ctx, v)
 		}
 	case "_dir_list":
 		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
-			return m.fileRequests.ListDirs(ctx, v)
+			return m.requests.Files.ListDirs(ctx, v)
 		}
 	case "_symlink_list":
 		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
-			return m.fileRequests.ListSymlinks(ctx, v)
+			return m.requests.Files.ListSymlinks(ctx, v)
 		}
 	case "_file_envs":
 		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
-			return m.fileRequests.Envs(ctx, v)
+			return m.requests.Files.Envs(ctx, v)
 		}
 	case "_file_recv":
 		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
-			return m.pushed.Receive(ctx, v)
+			return m.requests.Pushed.Receive(ctx, v)
 		}
 	case "_master_opts":
-		return (*Master).reqMasterOpts
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.requests.Config.Options(ctx, v)
+		}
 	case "_master_tops":
-		return (*Master).reqMasterTops
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.requests.Config.TopFiles(ctx, v)
+		}
 	case "_mine":
-		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) { return m.mine.Store(ctx, v) }
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.requests.Mine.Store(ctx, v)
+		}
 	case "_mine_get":
-		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) { return m.mine.Get(ctx, v) }
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.requests.Mine.Get(ctx, v)
+		}
 	case "_mine_delete":
-		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) { return m.mine.Delete(ctx, v) }
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.requests.Mine.Delete(ctx, v)
+		}
 	case "_mine_flush":
-		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) { return m.mine.Flush(ctx, v) }
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.requests.Mine.Flush(ctx, v)
+		}
 	case "minion_pub":
 		return (*Master).reqMinionPub
 	case "minion_publish":
@@ -346,7 +358,7 @@ func (m *Master) verifiedRequest(ctx context.Context, peer string, e protocol.En
 		return "Some exception handling minion payload"
 	}
 	if v.Cmd() == "_pillar" {
-		return m.pillarReply(ctx, v, e, pub)
+		return m.requests.Pillar.Reply(ctx, v, e, pub)
 	}
 	return m.run(ctx, v)
 }

@@ -60,7 +60,8 @@ func (a *Alone) FirstTime(context.Context, protocol.Verified) (bool, error) { re
 func (a *Alone) Publish(context.Context, ...Publication) error { return nil }
 
 // SaveOrder implements Peers.
-func (a *Alone) SaveOrder(ctx context.Context, o store.Order, list []store.Delivery, _ []string) error {
+func (a *Alone) SaveOrder(ctx context.Context, o store.Order, list []store.Delivery,
+	_ []string) error {
 	return a.queue.SaveOrder(ctx, o, list)
 }
 

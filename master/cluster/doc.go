@@ -41,7 +41,8 @@
 //
 // # Leases
 //
-// A lease ends by itself, so that what a master held is free when it dies. A master that ends in order gives its own two back.
+// A lease ends by itself, so that what a master held is free when it dies. A master that ends in order gives its own
+// two back.
 //
 //	master/<name>    15 s, renewed every 2 s   this master is there. When it ends, the others forget its minions
 //	listens/<name>   15 s, renewed every 2 s   it has event listeners: events are passed on

@@ -35,7 +35,8 @@ func (s *Several) relayEvents(ctx context.Context) {
 		for {
 			if e.Missed > 0 {
 				missed += e.Missed
-			} else if b, err := payload.MarshalBin(map[string]any{"tag": e.Tag, "data": e.Data}); err != nil {
+			} else if b, err := payload.MarshalBin(
+				map[string]any{"tag": e.Tag, "data": e.Data}); err != nil {
 				s.opts.Log.Warn("event cannot be told to other masters", "tag", e.Tag, "err", err)
 				missed++
 			} else {
@@ -55,7 +56,8 @@ func (s *Several) relayEvents(ctx context.Context) {
 			}
 		}
 		if err := s.db.Tell(ctx, list...); err != nil && ctx.Err() == nil {
-			s.opts.Log.Warn("events were not told to other masters", "events", len(list), "err", err)
+			s.opts.Log.Warn("events were not told to other masters", "events", len(list),
+				"err", err)
 			missed += len(list)
 			continue
 		}
@@ -63,12 +65,13 @@ func (s *Several) relayEvents(ctx context.Context) {
 	}
 }
 
-// forOthers reports whether an event is told to other masters. What each of them finds out itself is not, and returns have
-// messages of their own.
+// forOthers reports whether an event is told to other masters. What each of them finds out itself is not, and returns
+// have messages of their own.
 func forOthers(tag string) bool {
 	parts := strings.SplitN(tag, "/", 5)
 	switch {
-	case strings.HasPrefix(tag, "salt/presence/"), strings.HasPrefix(tag, "minion/refresh/"), tag == "salt/auth":
+	case strings.HasPrefix(tag, "salt/presence/"), strings.HasPrefix(tag, "minion/refresh/"),
+		tag == "salt/auth":
 		return false
 	case len(parts) == 5 && parts[0] == "salt" && parts[1] == "job" && parts[3] == "ret":
 		return false

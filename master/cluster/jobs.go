@@ -68,7 +68,8 @@ func (s *Several) publishHere(body map[string]any) {
 	}
 	if sealed, ok := payload.Bytes(body["sealed"]); ok {
 		if err := content.OpenJob(s.opts.Vault.seal, p.Job, sealed); err != nil {
-			s.opts.Log.Error("job of another master cannot be sent", "jid", p.Job["jid"], "err", err)
+			s.opts.Log.Error("job of another master cannot be sent", "jid", p.Job["jid"],
+				"err", err)
 			return
 		}
 	}
@@ -86,8 +87,10 @@ func (s *Several) publishHere(body map[string]any) {
 }
 
 // SaveOrder implements Peers.
-func (s *Several) SaveOrder(ctx context.Context, o store.Order, list []store.Delivery, ids []string) error {
-	here := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !s.opts.Host.Here(id) })
+func (s *Several) SaveOrder(ctx context.Context, o store.Order, list []store.Delivery,
+	ids []string) error {
+	here := slices.DeleteFunc(slices.Clone(ids),
+		func(id string) bool { return !s.opts.Host.Here(id) })
 	b, err := payload.MarshalBin(map[string]any{"ids": ids, "here": here})
 	if err != nil {
 		return err
@@ -96,7 +99,8 @@ func (s *Several) SaveOrder(ctx context.Context, o store.Order, list []store.Del
 }
 
 // returnMessage returns the message with a return; a large one that is stored is read from the store.
-func (s *Several) returnMessage(jid, id string, load map[string]any, stored bool) (store.Message, error) {
+func (s *Several) returnMessage(jid, id string, load map[string]any,
+	stored bool) (store.Message, error) {
 	body := map[string]any{"jid": jid, "id": id, "load": load}
 	b, err := payload.MarshalBin(body)
 	if err == nil && stored && len(b) > inlineReturn {
@@ -138,7 +142,8 @@ func (s *Several) returnedElsewhere(ctx context.Context, body map[string]any) {
 		}
 		r, err := s.db.Return(ctx, jid, id)
 		if err != nil {
-			s.opts.Log.Warn("return of another master's minion cannot be read", "minion", id, "jid", jid, "err", err)
+			s.opts.Log.Warn("return of another master's minion cannot be read", "minion", id,
+				"jid", jid, "err", err)
 			s.opts.Events.RelayGap(1)
 			return
 		}

@@ -24,11 +24,11 @@ type Peers interface {
 	// Masters returns the names of the masters that are there, this one's too, sorted; none for a master alone.
 	Masters(ctx context.Context) ([]string, error)
 	// FirstTime reports whether no master took a request before. Only requests that change something are remembered:
-	// others may be repeated by anybody who recorded them, but only the minion can read the answer. A return of a job is
-	// stored once anyway.
+	// others may be repeated by anybody who recorded them, but only the minion can read the answer. A return of a job
+	// is stored once anyway.
 	FirstTime(ctx context.Context, v protocol.Verified) (bool, error)
-	// Publish hands jobs to the minions of other masters, all in one transaction of the store. A job that cannot be sealed
-	// does not keep back the others.
+	// Publish hands jobs to the minions of other masters, all in one transaction of the store. A job that cannot be
+	// sealed does not keep back the others.
 	Publish(ctx context.Context, list ...Publication) error
 	// SaveOrder stores an order and tells the others that it waits for minions. If this master dies now, one of them
 	// delivers it.
@@ -60,7 +60,8 @@ type Secrets interface {
 	Session(id string) *sessions.Session
 	// OpenRequest opens the request of a minion with this accepted key. In a cluster the session may have begun at
 	// another master.
-	OpenRequest(e protocol.Envelope, s *sessions.Session, pub *crypt.PublicKey) (protocol.Verified, error)
+	OpenRequest(e protocol.Envelope, s *sessions.Session,
+		pub *crypt.PublicKey) (protocol.Verified, error)
 	// IssueSession returns the session key of a minion that has just signed in with this accepted key.
 	IssueSession(id string, pub *crypt.PublicKey) (*crypt.Key, error)
 	// OutdateSession ends a session whose minion sent a request of a time that cannot be judged. It gets another key at
@@ -68,7 +69,8 @@ type Secrets interface {
 	OutdateSession(id string, s *sessions.Session)
 }
 
-// Host is the master that takes what other masters tell. Its methods are called one at a time, but for Here and Connected.
+// Host is the master that takes what other masters tell. Its methods are called one at a time, but for Here and
+// Connected.
 type Host interface {
 	// PublishHere sends a job of another master to the minions of this one.
 	PublishHere(p Publication) error
@@ -83,7 +85,8 @@ type Host interface {
 	ReturnedElsewhere(jid, id string, load map[string]any)
 	// CatchUp reads what is awaited here from the store: messages were missed.
 	CatchUp(ctx context.Context)
-	// Dismiss lets minions that are connected, but whose keys are gone, notice that the key of publishes is another one.
+	// Dismiss lets minions that are connected, but whose keys are gone, notice that the key of publishes is another
+	// one.
 	Dismiss()
 	// Here reports whether a minion is known to be connected to this master.
 	Here(id string) bool

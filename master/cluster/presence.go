@@ -57,5 +57,6 @@ func (s *Several) beatPresence(ctx context.Context) error {
 
 // hearPresence takes what another master reports of its minions.
 func (s *Several) hearPresence(from string, body map[string]any) {
-	s.opts.Presence.HearOf(from, body["full"] == true, fields.Texts(body["up"]), fields.Texts(body["down"]))
+	s.opts.Presence.HearOf(from, body["full"] == true, fields.Texts(body["up"]),
+		fields.Texts(body["down"]))
 }

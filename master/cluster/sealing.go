@@ -85,7 +85,8 @@ func OwnSealing(dir string) (Sealing, error) {
 
 // cipherFor returns AES-256-GCM under a key that is made for one sealing.
 func cipherFor(key, salt []byte, name string, version int64) (cipher.AEAD, error) {
-	k, err := hkdf.Key(sha256.New, key, salt, "brine secret "+name+" "+strconv.FormatInt(version, 10), 32)
+	k, err := hkdf.Key(sha256.New, key, salt,
+		"brine secret "+name+" "+strconv.FormatInt(version, 10), 32)
 	if err != nil {
 		return nil, err
 	}
@@ -115,12 +116,14 @@ func (s Sealing) openSecret(x store.Secret) (clear []byte, former bool, err erro
 			if err != nil {
 				return nil, false, fmt.Errorf("cannot open secret %q: %w", x.Name, err)
 			}
-			if clear, err := c.Open(nil, make([]byte, c.NonceSize()), x.Body[saltLen:], []byte(x.Name)); err == nil {
+			if clear, err := c.Open(nil, make([]byte, c.NonceSize()), x.Body[saltLen:],
+				[]byte(x.Name)); err == nil {
 				return clear, i > 0, nil
 			}
 		}
 	}
-	return nil, false, fmt.Errorf("cannot open secret %q of the masters: it was sealed with another key", x.Name)
+	return nil, false,
+		fmt.Errorf("cannot open secret %q of the masters: it was sealed with another key", x.Name)
 }
 
 // Seal implements content.Sealer.

@@ -34,8 +34,8 @@ const (
 	releaseTime = 5 * time.Second
 )
 
-// Kinds of messages between masters, beside keys.MessageKind. doc.go draws them. The words are fixed: masters of several
-// versions may share a database.
+// Kinds of messages between masters, beside keys.MessageKind. doc.go draws them. The words are fixed: masters of
+// several versions may share a database.
 const (
 	tellPublish = "publish" // a job for the minions of every master
 	tellReturn  = "return"  // a minion returned
@@ -227,7 +227,8 @@ func (s *Several) told(ctx context.Context, list []store.Message) {
 		v, err := payload.UnmarshalDiskOrdered(msg.Body, payload.Limits{})
 		body, ok := payload.Map(v)
 		if err != nil || !ok {
-			s.opts.Log.Error("message of another master cannot be read", "from", msg.From, "kind", msg.Kind, "err", err)
+			s.opts.Log.Error("message of another master cannot be read", "from", msg.From,
+				"kind", msg.Kind, "err", err)
 			continue
 		}
 		switch msg.Kind {
@@ -277,10 +278,12 @@ func onceMark(v protocol.Verified) []byte {
 func (s *Several) FirstTime(ctx context.Context, v protocol.Verified) (bool, error) {
 	switch v.Cmd() {
 	case "_return":
-		if jid := fields.Text(v.Load(), "jid"); jid != string(protocol.JIDRequest) && jid != string(protocol.JIDNoCache) {
+		if jid := fields.Text(v.Load(), "jid"); jid != string(protocol.JIDRequest) &&
+			jid != string(protocol.JIDNoCache) {
 			return true, nil
 		}
-	case "_minion_event", "_mine", "_mine_delete", "_mine_flush", "_file_recv", "minion_pub", "minion_publish", "minion_runner",
+	case "_minion_event", "_mine", "_mine_delete", "_mine_flush", "_file_recv", "minion_pub",
+		"minion_publish", "minion_runner",
 		"revoke_auth":
 	default:
 		return true, nil
@@ -288,7 +291,8 @@ func (s *Several) FirstTime(ctx context.Context, v protocol.Verified) (bool, err
 	return s.db.Once(ctx, v.ID(), onceMark(v))
 }
 
-// Maintain implements Peers. The master that has the lease deletes old messages; each one renews the root of session keys.
+// Maintain implements Peers. The master that has the lease deletes old messages; each one renews the root of session
+// keys.
 func (s *Several) Maintain(ctx context.Context, now time.Time) (mine bool) {
 	mine, err := s.db.Lease(ctx, leaseMaintain, s.name, 2*s.opts.Loop)
 	if err == nil && mine {

@@ -62,7 +62,8 @@ func NewVault(db store.Shared, name string, seal Sealing, holder KeyHolder) *Vau
 
 // current returns the newest version of a secret, and creates it if it is missing. When several masters create it at
 // once, one wins.
-func (v *Vault) current(ctx context.Context, name string, create func() ([]byte, error)) ([]byte, error) {
+func (v *Vault) current(ctx context.Context, name string,
+	create func() ([]byte, error)) ([]byte, error) {
 	for range 2 {
 		list, err := v.db.Secrets(ctx, name)
 		if err != nil {
@@ -99,7 +100,8 @@ func (v *Vault) add(ctx context.Context, name string, version int64, clear []byt
 	if err != nil {
 		return false, err
 	}
-	return v.db.AddSecret(ctx, store.Secret{Name: name, Version: version, Created: time.Now(), Body: body},
+	return v.db.AddSecret(ctx, store.Secret{Name: name, Version: version, Created: time.Now(),
+		Body: body},
 		store.Message{From: v.name, Kind: tellSecret, Body: note})
 }
 
@@ -147,7 +149,8 @@ func (v *Vault) Identity(o keys.IdentityOptions) (keys.Identity, error) {
 		}
 	}
 	if id.Sign == nil && id.PubkeySignature == "" {
-		return keys.Identity{}, errors.New("SignPubkey: the masters' identity was made without a signing key")
+		return keys.Identity{},
+			errors.New("SignPubkey: the masters' identity was made without a signing key")
 	}
 	return id, nil
 }
@@ -255,12 +258,14 @@ func (v *Vault) RenewSessions(ctx context.Context, now time.Time, life time.Dura
 // SessionKeys returns the keys that a minion's requests may be sealed with, the newest first. They follow from the
 // roots, the minion's id and public key, and the generation of its record, so that no master needs to have seen the
 // minion before.
-func (v *Vault) SessionKeys(id string, pub *crypt.PublicKey, generation int64) ([]*crypt.Key, error) {
+func (v *Vault) SessionKeys(id string, pub *crypt.PublicKey,
+	generation int64) ([]*crypt.Key, error) {
 	v.mu.Lock()
 	roots := slices.Clone(v.session)
 	v.mu.Unlock()
 	owner := sessions.OwnerOf(pub)
-	info := binary.BigEndian.AppendUint64(append([]byte("brine session "+id+"\x00"), owner[:]...), uint64(generation))
+	info := binary.BigEndian.AppendUint64(append([]byte("brine session "+id+"\x00"), owner[:]...),
+		uint64(generation))
 	var out []*crypt.Key
 	for _, r := range slices.Backward(roots) {
 		raw, err := hkdf.Key(sha256.New, r.secret, nil, string(info), 56)

@@ -30,7 +30,8 @@ type Files struct {
 	Access FileAccess
 }
 
-// where reads path and saltenv of a file request. ok is false when a part is missing or the minion may not see the file.
+// where reads path and saltenv of a file request. ok is false when a part is missing or the minion may not see the
+// file.
 func (f *Files) where(ctx context.Context, v protocol.Verified) (name, env string, ok bool) {
 	load := v.Load()
 	name, a := payload.Text(load["path"])
@@ -88,7 +89,8 @@ func (f *Files) findFile(ctx context.Context, v protocol.Verified) (fileserver.F
 }
 
 // hashFile is findFile with the file's hash.
-func (f *Files) hashFile(ctx context.Context, v protocol.Verified) (string, fileserver.Found, error) {
+func (f *Files) hashFile(ctx context.Context,
+	v protocol.Verified) (string, fileserver.Found, error) {
 	if name, ok := f.ofOrder(v); ok {
 		return f.Orders.Files.Hash(ctx, v.ID(), name)
 	}
@@ -123,7 +125,8 @@ func (f *Files) Find(ctx context.Context, v protocol.Verified) (any, error) {
 	if err != nil {
 		return notFound(err, emptyFound())
 	}
-	return map[string]any{"path": found.Path, "rel": found.Rel, "back": found.Back, "stat": found.Stat()}, nil
+	return map[string]any{"path": found.Path, "rel": found.Rel, "back": found.Back,
+		"stat": found.Stat()}, nil
 }
 
 // Hash answers _file_hash: the hash of a file.
@@ -158,7 +161,8 @@ func (f *Files) Serve(ctx context.Context, v protocol.Verified) (any, error) {
 }
 
 // listing answers the four list requests.
-func (f *Files) listing(ctx context.Context, v protocol.Verified) (fileserver.Listing, string, func(string) bool, error) {
+func (f *Files) listing(ctx context.Context,
+	v protocol.Verified) (fileserver.Listing, string, func(string) bool, error) {
 	env, ok := saltenv(v.Load())
 	if !ok {
 		return fileserver.Listing{}, "", func(string) bool { return false }, nil

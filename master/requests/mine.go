@@ -45,8 +45,8 @@ type Mine struct {
 	Ignore bool
 }
 
-// Store answers _mine: it stores what a minion gives to its mine. With clear that replaces the old content; stock masters
-// mean the same and fail at it.
+// Store answers _mine: it stores what a minion gives to its mine. With clear that replaces the old content; stock
+// masters mean the same and fail at it.
 func (m *Mine) Store(_ context.Context, v protocol.Verified) (any, error) {
 	data, ok := payload.Map(v.Load()["data"])
 	if !ok {
@@ -90,8 +90,8 @@ func (m *Mine) Flush(_ context.Context, v protocol.Verified) (any, error) {
 	return some && err == nil, err
 }
 
-// Get answers _mine_get: it gathers mine values of other minions. A target on pillar matches exactly, so that nobody finds
-// out pillar values by patterns.
+// Get answers _mine_get: it gathers mine values of other minions. A target on pillar matches exactly, so that nobody
+// finds out pillar values by patterns.
 func (m *Mine) Get(ctx context.Context, v protocol.Verified) (any, error) {
 	load := v.Load()
 	funs, many := mineFunctions(load["fun"])
@@ -146,7 +146,8 @@ func (m *Mine) Get(ctx context.Context, v protocol.Verified) (any, error) {
 	return out, nil
 }
 
-// mineFunctions reads fun: one name, a comma list or an array. Only one plain name is answered without the level of names.
+// mineFunctions reads fun: one name, a comma list or an array. Only one plain name is answered without the level of
+// names.
 func mineFunctions(v any) (funs []string, many bool) {
 	if s, ok := payload.Text(v); ok {
 		for _, f := range strings.Split(s, ",") {

@@ -27,8 +27,8 @@ type Pushed struct {
 	used map[string]int64
 }
 
-// Receive answers _file_recv: it takes a piece of a file that a minion pushes, into minions/<id>/files below Dir and nowhere
-// else (CVE-2024-38824).
+// Receive answers _file_recv: it takes a piece of a file that a minion pushes, into minions/<id>/files below Dir and
+// nowhere else (CVE-2024-38824).
 func (p *Pushed) Receive(_ context.Context, v protocol.Verified) (any, error) {
 	load := v.Load()
 	parts, ok := payload.List(load["path"])
@@ -45,7 +45,8 @@ func (p *Pushed) Receive(_ context.Context, v protocol.Verified) (any, error) {
 	}
 	// guard: CVE-2024-38824 master:TestCVE_2024_38824_PushTraversal
 	if int64(len(data)) > p.MaxSize || offset > p.MaxSize-int64(len(data)) {
-		p.Log.Warn("pushed file refused: too large", "minion", v.ID(), "file", name, "limit", p.MaxSize)
+		p.Log.Warn("pushed file refused: too large", "minion", v.ID(), "file", name,
+			"limit", p.MaxSize)
 		return false, nil
 	}
 	if err := p.push(v.ID(), name, data, offset); err != nil {
@@ -55,8 +56,8 @@ func (p *Pushed) Receive(_ context.Context, v protocol.Verified) (any, error) {
 	return true, nil
 }
 
-// pushName joins the parts of a pushed path. An absolute path of the minion has an empty first part; a drive is kept as a
-// name.
+// pushName joins the parts of a pushed path. An absolute path of the minion has an empty first part; a drive is kept as
+// a name.
 func pushName(parts []any) (string, error) {
 	var names []string
 	for _, p := range parts {

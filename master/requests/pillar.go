@@ -1,0 +1,216 @@
+package requests
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/internal/fields"
+	"github.com/brine-salt/brine/master/orders/content"
+	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// Tenants are whose the minions are.
+type Tenants interface {
+	// TenantOf returns whose a minion is, "" for nobody's, as the store says now.
+	TenantOf(ctx context.Context, id string) (string, error)
+}
+
+// PillarProgram is the embedding program as the source of pillars.
+type PillarProgram interface {
+	// MakePillar returns what is merged over the pillar from files.
+	MakePillar(ctx context.Context, r pillar.Request) (map[string]any, error)
+}
+
+// CloneWatch looks for ids that several hosts use.
+type CloneWatch interface {
+	// AsksPillar hears that a minion asks for its pillar with these grains.
+	AsksPillar(id string, grains map[string]any)
+}
+
+// Pillar answers minions that ask for their pillar. Fields that may be nil say so.
+type Pillar struct {
+	// Key signs pillars.
+	Key *crypt.PrivateKey
+	// Roots are the pillar files, Program what the embedding program adds to them; nil without.
+	Roots   *pillar.Roots
+	Program PillarProgram
+	// Kept are pillars that are given again for a time; nil makes each one when it is asked for.
+	Kept *pillar.Cache
+	// Orders have pillar for the minions that run them; nil if the store keeps none.
+	Orders  *content.Carrier
+	Tenants Tenants
+	Clones  CloneWatch
+	// Cache remembers grains and pillar for targets.
+	Cache  *cache.Cache
+	Events *events.Bus
+	Log    *slog.Logger
+	// Forget remembers nothing (minion_data_cache: False), ForgetPillar only grains.
+	Forget, ForgetPillar bool
+}
+
+// Reply answers _pillar: the only reply that is a map, with a key of its own and the master's signature. On-demand
+// external pillar ("ext") is not there, so what a minion names is never fetched (CVE-2025-22237).
+func (p *Pillar) Reply(ctx context.Context, v protocol.Verified, e protocol.Envelope,
+	minion *crypt.PublicKey) any {
+	if (e.EncAlgo != "" && !crypt.ValidEncryption(e.EncAlgo)) ||
+		(e.SigAlgo != "" && !crypt.ValidSigning(e.SigAlgo)) {
+		return "Some exception handling minion payload"
+	}
+	reply, err := protocol.SealPillar(v, e, p.fetch(ctx, v), minion, p.Key)
+	if err != nil {
+		p.Log.Error("cannot send pillar", "minion", v.ID(), "err", err)
+		return map[string]any{"error": "bad load"}
+	}
+	return reply
+}
+
+// fetch returns the pillar of a minion and remembers it with the grains it was made for. A request without grains gets
+// an empty one, as in Salt.
+func (p *Pillar) fetch(ctx context.Context, v protocol.Verified) payload.OrderedMap {
+	load := v.Load()
+	grains, ok := payload.Map(payload.Plain(load["grains"]))
+	if !ok {
+		return payload.OrderedMap{}
+	}
+	grains["id"] = v.ID()
+	p.Clones.AsksPillar(v.ID(), grains)
+	r := pillar.Request{ID: v.ID(), Grains: grains, Saltenv: fields.Text(load, "saltenv"),
+		Pillarenv: fields.Text(load, "pillarenv")}
+	r.GrainsOrder, _ = load["grains"].(payload.OrderedMap)
+	override := load["pillar_override"]
+	r.Override, _ = payload.Map(payload.Plain(override))
+	r.OverrideOrder, _ = override.(payload.OrderedMap)
+	r.Extra, _ = payload.Map(load["extra_minion_data"])
+	data, err := p.kept(ctx, r, pytext.Truth(load["clean_cache"]))
+	if err != nil {
+		p.Log.Error("cannot make pillar", "minion", v.ID(), "err", err)
+		data = payload.OrderedMap{{Key: "_errors", Value: []any{pillarFailed}}}
+	}
+	// What is remembered is the minion's own pillar. What a request or an order adds makes the minion a member of no
+	// target.
+	// guard: pillar-override master:TestPillarOverrideIsNoMembership instead: p.remember(v.ID(), grains, pillar.MergeOrdered(data, r.Override))
+	p.remember(v.ID(), grains, data)
+	data = p.withOrders(ctx, v.ID(), data)
+	if len(r.Override) > 0 {
+		data = pillar.MergeOrdered(data, override)
+	}
+	return data
+}
+
+// pillarFailed is what a minion is told, as in Salt; why is for the log.
+const pillarFailed = "Pillar could not be made. Please see master log for details."
+
+// kept returns the pillar that is kept for the minion, or a new one. What came with a command is no part of that, as in
+// Salt. clean forgets what is kept first.
+func (p *Pillar) kept(ctx context.Context, r pillar.Request,
+	clean bool) (payload.OrderedMap, error) {
+	if p.Kept == nil {
+		return p.compile(ctx, r)
+	}
+	if clean {
+		p.Drop(r.ID)
+	}
+	r.Override, r.OverrideOrder = nil, nil
+	return p.Kept.Fetch(r.ID, r.Pillarenv, func() (payload.OrderedMap,
+		error) {
+		return p.compile(ctx, r)
+	})
+}
+
+// Drop forgets the pillars that are kept for a minion.
+func (p *Pillar) Drop(id string) {
+	if p.Kept == nil {
+		return
+	}
+	if err := p.Kept.Clear(id); err != nil {
+		p.Log.Warn("cannot forget a kept pillar", "minion", id, "err", err)
+	}
+}
+
+// compile makes a pillar of files, then of the embedding program's part.
+func (p *Pillar) compile(ctx context.Context,
+	r pillar.Request) (data payload.OrderedMap, err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			p.Log.Error("pillar function ended in a panic", "minion", r.ID, "err", x, "stack",
+				string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", x)
+		}
+	}()
+	if r.Tenant, err = p.Tenants.TenantOf(ctx, r.ID); err != nil {
+		return nil, err
+	}
+	data = payload.OrderedMap{}
+	if p.Roots != nil {
+		if data, err = p.Roots.Ordered(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	if p.Program == nil {
+		return data, nil
+	}
+	more, err := p.Program.MakePillar(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return pillar.MergeOrdered(data, more), nil
+}
+
+// Make returns a pillar as a minion would get it, without what is kept and without that of orders.
+func (p *Pillar) Make(ctx context.Context, r pillar.Request) (map[string]any, error) {
+	data, err := p.compile(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return plainPillar(data), nil
+}
+
+// plainPillar is a pillar without its order. Keys of the first level that are no text are left out.
+func plainPillar(data payload.OrderedMap) map[string]any {
+	out := data.Map()
+	for k, v := range out {
+		out[k] = payload.Plain(v)
+	}
+	return out
+}
+
+// remember keeps grains and pillar for targeting.
+func (p *Pillar) remember(id string, grains map[string]any, data payload.OrderedMap) {
+	if p.Forget {
+		return
+	}
+	d := cache.Data{Grains: grains}
+	if !p.ForgetPillar {
+		d.Pillar = plainPillar(data)
+	}
+	if err := p.Cache.Store(id, d); err != nil {
+		p.Log.Warn("cannot remember grains and pillar", "minion", id, "err", err)
+		return
+	}
+	p.Events.Publish("minion/refresh/"+id, map[string]any{"Minion data cache refresh": id})
+}
+
+// withOrders merges the pillars of the orders that run on a minion over its own.
+func (p *Pillar) withOrders(ctx context.Context, id string,
+	data payload.OrderedMap) payload.OrderedMap {
+	if p.Orders == nil {
+		return data
+	}
+	all, err := p.Orders.Pillars(ctx, id)
+	if err != nil {
+		p.Log.Error("cannot read pillar of an order", "minion", id, "err", err)
+		return pillar.MergeOrdered(data, map[string]any{"_errors": []any{pillarFailed}})
+	}
+	for _, more := range all {
+		data = pillar.MergeOrdered(data, more)
+	}
+	return data
+}
