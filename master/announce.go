@@ -1,7 +1,6 @@
 package master
 
 import (
-	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -16,6 +15,7 @@ import (
 	"github.com/brine-salt/brine/master/bootstrap"
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/requests"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -26,7 +26,7 @@ import (
 const DefaultTokenTTL = 24 * time.Hour
 
 // ErrNoMinionRecords is returned by everything about announced minions when Options.Store cannot keep them.
-var ErrNoMinionRecords = errors.New("the store keeps no minions")
+var ErrNoMinionRecords = store.ErrNoMinions
 
 // ErrOtherTenant is returned by EnsureMinion for an id that was announced for another tenant, or that a tenant
 // announces and the operator accepted before.
@@ -54,7 +54,7 @@ type MinionSpec struct {
 	// takes them back.
 	Events []string
 
-	grantKey string // where the tags are recorded; "" is grantsKey
+	byTenant bool // the tags are granted by the tenant
 }
 
 // EnsureMinion announces a minion and says what its machine must be told. It may be called again with the same spec, by any master of
@@ -108,7 +108,7 @@ func (m *Master) ensure(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap,
 	}
 	var failure error
 	var record store.Minion
-	err = m.changeMinion(ctx, s.ID, func(x *store.Minion) bool {
+	err = store.ChangeMinion(ctx, m.minions, s.ID, func(x *store.Minion) bool {
 		if failure = nil; x.Version > 0 && x.Tenant != s.Tenant {
 			failure = ErrOtherTenant
 			return false
@@ -116,7 +116,7 @@ func (m *Master) ensure(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap,
 		x.Tenant = s.Tenant
 		x.Spec["grains"] = grains
 		if s.Events != nil {
-			if failure = putGrants(x, cmp.Or(s.grantKey, grantsKey), s.Events); failure != nil {
+			if failure = requests.SetGrants(x, s.byTenant, s.Events); failure != nil {
 				return false
 			}
 		}
@@ -142,7 +142,7 @@ func (m *Master) ensure(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap,
 		err = failure
 	}
 	if err == nil {
-		m.grants.set(record)
+		m.requests.Events.TakeGrants(record)
 	}
 	if public := s.PublicKey + b.PublicKey; err == nil && public != "" {
 		err = m.preseed(s.ID, public)
@@ -229,7 +229,7 @@ func (m *Master) joins(ctx context.Context, peer string, r protocol.AuthRequest)
 	sum := sha256.Sum256([]byte(r.PubText))
 	owner := hex.EncodeToString(sum[:])
 	refused := "it was not announced"
-	err := m.changeMinion(ctx, r.ID, func(x *store.Minion) bool {
+	err := store.ChangeMinion(ctx, m.minions, r.ID, func(x *store.Minion) bool {
 		expires, ok := payload.Int(x.Spec["token_expires"])
 		used := fields.Text(x.Spec, "token_used")
 		switch {
@@ -267,7 +267,7 @@ func (m *Master) joined(ctx context.Context, id string) {
 	if x, err := m.minions.Minion(ctx, id); err != nil || x.Joined && x.Spec["private"] == nil {
 		return // not announced, or known
 	}
-	err := m.changeMinion(ctx, id, func(x *store.Minion) bool {
+	err := store.ChangeMinion(ctx, m.minions, id, func(x *store.Minion) bool {
 		x.Joined = true
 		delete(x.Spec, "private")
 		return true
@@ -285,7 +285,7 @@ func (m *Master) RevokeMinion(ctx context.Context, id string) error {
 	}
 	err := m.minions.DeleteMinion(ctx, id)
 	m.tenancy.forget()
-	m.grants.set(store.Minion{ID: id})
+	m.requests.Events.TakeGrants(store.Minion{ID: id})
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}
@@ -322,7 +322,7 @@ func (m *Master) Announced(ctx context.Context, tenant string) ([]Announced, err
 	for _, x := range list {
 		grains, _ := payload.Map(x.Spec["grains"])
 		out = append(out, Announced{ID: x.ID, Tenant: x.Tenant, Joined: x.Joined, Grains: maps.Clone(grains),
-			Events: append(texts(x.Spec[grantsKey]), texts(x.Spec[tenantGrantsKey])...)})
+			Events: requests.Granted(x)})
 	}
 	return out, err
 }

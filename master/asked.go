@@ -15,6 +15,7 @@ var (
 	_ requests.Tenants       = requestHost{}
 	_ requests.PillarProgram = requestHost{}
 	_ requests.TopsProgram   = requestHost{}
+	_ requests.EventAccess   = requestHost{}
 )
 
 // TenantOf implements requests.Tenants.
@@ -22,6 +23,15 @@ func (h requestHost) TenantOf(ctx context.Context, id string) (string, error) {
 	tenant, _, err := h.m.tenantOf(ctx, id)
 	return tenant, err
 }
+
+// KnownTenant implements requests.Tenants.
+func (h requestHost) KnownTenant(ctx context.Context, id string) (string, error) {
+	of, err := h.m.tenants(ctx)
+	return of[id], err
+}
+
+// MayFire implements requests.EventAccess. Options.EventAccess is set.
+func (h requestHost) MayFire(r EventRequest) bool { return h.m.opts.EventAccess(r) }
 
 // MakePillar implements requests.PillarProgram. Options.Pillar is set.
 func (h requestHost) MakePillar(ctx context.Context, r pillar.Request) (map[string]any, error) {
@@ -38,13 +48,13 @@ type fileAccess struct{ m *Master }
 
 // MayRead implements requests.FileAccess.
 func (a fileAccess) MayRead(ctx context.Context, id, name, env string) bool {
-	of, err := a.m.tenants(ctx)
+	tenant, err := requestHost(a).KnownTenant(ctx, id)
 	if err != nil {
 		a.m.log.Error("cannot find out whose a minion is", "minion", id, "err", err)
 		return false
 	}
 	clean, env, ok := fileserver.Split(name, env)
-	return ok && a.m.opts.FileAccess(FileRequest{ID: id, Tenant: of[id], Env: env, Path: clean})
+	return ok && a.m.opts.FileAccess(FileRequest{ID: id, Tenant: tenant, Env: env, Path: clean})
 }
 
 // mineHost is the master as its mine sees it.

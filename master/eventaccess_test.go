@@ -4,42 +4,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol/events"
 )
-
-// TestEventRules: minions by pattern, {id} as the minion's own and nothing else, bad rules.
-func TestEventRules(t *testing.T) {
-	f, err := master.EventRules(map[string][]string{"*": {"app/{id}/*"}, "db-*": {"backup/done", "deploy/*"}, "none": nil})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		id, tag string
-		want    bool
-	}{
-		{"web-1", "app/web-1/up", true}, {"web-1", "app/web-2/up", false}, {"web-1", "backup/done", false}, {"db-1", "backup/done", true},
-		{"db-1", "backup/done/x", false}, {"db-1", "deploy/a/b", true}, {"*", "app/web-1/up", false}, {"*", "app/*/up", true}, {"[a]", "app/a/up", false},
-		{"[a]", "app/[a]/up", true}, {"none", "app/none/", true}, {"db-1", "", false},
-	} {
-		if got := f(master.EventRequest{ID: c.id, Tag: c.tag}); got != c.want {
-			t.Errorf("%s, %s: %v", c.id, c.tag, got)
-		}
-	}
-	for _, bad := range []map[string][]string{{"": {"x"}}, {"a": {""}}, {"a": {"\xff"}}, {"a": {strings.Repeat("x", 2000)}}} {
-		if _, err := master.EventRules(bad); err == nil {
-			t.Errorf("%q is good", bad)
-		}
-	}
-}
 
 // fired is what of some tags arrives as events when a minion fires them all.
 func fired(t *testing.T, r *rig, m *minion, tags ...string) (got []string) {
@@ -62,30 +35,6 @@ func fired(t *testing.T, r *rig, m *minion, tags ...string) (got []string) {
 			return got
 		}
 		got = append(got, e.Tag)
-	}
-}
-
-// TestEventAccess: the rule decides but for tags of the minion's own; refusals are logged, not without end.
-func TestEventAccess(t *testing.T) {
-	var log testlog.Buffer
-	f, err := master.EventRules(map[string][]string{"*": {"app/{id}/*"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := serve(t, master.Options{AutoAccept: true, EventAccess: f, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	m := r.accepted("m", 1)
-	got := fired(t, r, m, "app/m/x", "app/n/x", "other", "salt/minion/m/start", "salt/beacon/m/load", "salt/job/20260101000000000000/prog/m/1", "salt/auth",
-		"salt/startup/failed/m", "brine/minion/m/x", "_salt_error", "salt/minion/n/start", "saltish")
-	want := []string{"app/m/x", "salt/minion/m/start", "salt/beacon/m/load", "salt/job/20260101000000000000/prog/m/1", "salt/startup/failed/m", "brine/minion/m/x",
-		"_salt_error"}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-	for i := range 100 {
-		m.must(map[string]any{"cmd": "_minion_event", "tag": fmt.Sprint("no/", i), "data": map[string]any{}})
-	}
-	if n := strings.Count(log.String(), "event of minion refused"); n != 10 {
-		t.Errorf("%d lines in the log", n)
 	}
 }
 

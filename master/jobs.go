@@ -186,7 +186,7 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 		return Published{}, m.notServing()
 	}
 	if !p.internal && m.Denied(p.user, fields.Functions(p.fun)...) {
-		m.log.Warn("job refused", "user", brief(p.user), "fun", p.fun, "err", ErrDenied)
+		m.log.Warn("job refused", "user", fields.Brief(p.user), "fun", p.fun, "err", ErrDenied)
 		return Published{}, fmt.Errorf("cannot publish: %w", ErrDenied)
 	}
 	tgtType, tgt, err := m.onWire(p.tgtType, p.tgt)

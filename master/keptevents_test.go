@@ -2,7 +2,6 @@ package master_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,31 +67,6 @@ func TestKeptEvents(t *testing.T) {
 		t.Error(d)
 	}
 	if _, err := other.KeptEvents(within(t), "c", ""); !errors.Is(err, store.ErrNotFound) {
-		t.Error(err)
-	}
-}
-
-// TestKeptEventsAreBounded: what is there stays, what is too much is dropped, and a minion that was not announced has no room.
-func TestKeptEventsAreBounded(t *testing.T) {
-	o := announcing()
-	o.KeepEvents, o.AutoAccept = []string{"keep"}, true
-	r := serve(t, o)
-	ensure(t, r, master.MinionSpec{ID: "a"})
-	a, stray := r.newMinion("a", 1), r.newMinion("stray", 2)
-	for _, m := range []*minion{a, stray} {
-		if got := m.signInWith(protocol.Signin{}); got != protocol.Accepted {
-			t.Fatal(got)
-		}
-	}
-	for i := range 258 {
-		a.must(map[string]any{"cmd": "_minion_event", "tag": "keep", "data": map[string]any{"n": int64(i)}})
-	}
-	stray.must(map[string]any{"cmd": "_minion_event", "tag": "keep", "data": map[string]any{}})
-	list, err := r.KeptEvents(within(t), "a", "")
-	if err != nil || len(list) != 256 || fmt.Sprint(list[255].Data) != "map[n:255]" {
-		t.Error(len(list), err)
-	}
-	if _, err := r.KeptEvents(within(t), "stray", ""); !errors.Is(err, store.ErrNotFound) {
 		t.Error(err)
 	}
 }

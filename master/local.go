@@ -293,12 +293,12 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any, o
 	entry := AuditEntry{Via: "local", From: peer, User: name, EAuth: fields.Text(kwargs, "eauth"), Kind: "local", Fun: fields.Functions(load["fun"]), TgtType: fields.Text(load, "tgt_type"), Tgt: load["tgt"], Outcome: AuditDenied}
 	defer func() { l.m.Audit(entry) }()
 	if err != nil {
-		l.m.warnRefused(peer, "publish refused", "user", brief(name), "peer", peer, "err", err)
+		l.m.warnRefused(peer, "publish refused", "user", fields.Brief(name), "peer", peer, "err", err)
 		return clearError("AuthenticationError")
 	}
 	tgtType, tgt, may := l.mayPublish(who, load, args)
 	if !may || l.denied(who, load) {
-		l.m.warnRefused(peer, "publish refused: not allowed", "user", brief(name), "fun", load["fun"], "peer", peer)
+		l.m.warnRefused(peer, "publish refused: not allowed", "user", fields.Brief(name), "fun", load["fun"], "peer", peer)
 		return clearError("AuthorizationError")
 	}
 	saved := maps.Clone(load)

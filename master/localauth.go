@@ -220,8 +220,8 @@ func (l *local) call(ctx context.Context, peer, kind string, load map[string]any
 		err = errors.New("not allowed")
 	}
 	if err != nil {
-		l.m.log.Warn(kind+" function refused", "user", brief(who.name), "fun", brief(q.Fun), "peer", peer, "err", err)
-		return refused(name, `Authentication failure of type "`+kindOf+`" occurred for user `+brief(who.name)+".")
+		l.m.log.Warn(kind+" function refused", "user", fields.Brief(who.name), "fun", fields.Brief(q.Fun), "peer", peer, "err", err)
+		return refused(name, `Authentication failure of type "`+kindOf+`" occurred for user `+fields.Brief(who.name)+".")
 	}
 	entry.Outcome = AuditFailed
 	if l.opts.Call == nil {

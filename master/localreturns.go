@@ -23,7 +23,7 @@ func (l *local) returns(ctx context.Context, peer string, load map[string]any) a
 	jid := fields.Text(load, "jid")
 	who, err := l.ask(ctx, peer, load, kwargs)
 	if err != nil {
-		l.m.warnRefused(peer, "request for returns refused", "user", brief(who.name), "peer", peer, "err", err)
+		l.m.warnRefused(peer, "request for returns refused", "user", fields.Brief(who.name), "peer", peer, "err", err)
 		return clearError("AuthenticationError")
 	}
 	if !who.trusted {
@@ -33,7 +33,7 @@ func (l *local) returns(ctx context.Context, peer string, load map[string]any) a
 		}
 		args, _ := payload.List(job.Load["arg"])
 		if _, _, may := l.mayPublish(who, job.Load, args); err != nil || job.User != who.name || !may {
-			l.m.warnRefused(peer, "request for returns refused: not allowed", "user", brief(who.name), "jid", brief(jid), "peer", peer)
+			l.m.warnRefused(peer, "request for returns refused: not allowed", "user", fields.Brief(who.name), "jid", fields.Brief(jid), "peer", peer)
 			return clearError("AuthorizationError")
 		}
 	}
@@ -49,6 +49,6 @@ func (l *local) returns(ctx context.Context, peer string, load map[string]any) a
 }
 
 func (l *local) cannotRead(who asker, jid string, err error) any {
-	l.m.log.Error("cannot read returns for a user", "user", brief(who.name), "jid", brief(jid), "err", err)
+	l.m.log.Error("cannot read returns for a user", "user", fields.Brief(who.name), "jid", fields.Brief(jid), "err", err)
 	return map[string]any{"error": map[string]any{"name": "SaltMasterError", "message": err.Error()}}
 }

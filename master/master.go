@@ -70,11 +70,8 @@ type Master struct {
 	clones   *clones.Guard
 	fetched  subscribers.FetchCache
 	tenancy  tenancy
-	grants   grants
 	// refusedLogs bounds log lines about refused sign-ins of one minion.
 	refusedLogs *ratelimit.Limiter
-	// eventLogs bounds log lines about refused events of one minion.
-	eventLogs *ratelimit.Limiter
 	// unorderedLimit bounds the bytes of returns that no job asked for, by minion.
 	unorderedLimit *ratelimit.Limiter
 	counts         *counters
@@ -136,7 +133,7 @@ func New(o Options) (*Master, error) {
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: subscribers.NewPresence(), counts: newCounters(),
 		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), knownLimit: ratelimit.New(knownRate, knownBurst), auditor: newAuditor(), unorderedLimit: ratelimit.New(float64(o.MaxUnordered)/3600, float64(o.MaxUnordered)),
-		refusals: ratelimit.New(refusalRate, refusalBurst), refusedLogs: ratelimit.New(1./3600, 1), eventLogs: ratelimit.New(refusedEventsRate, refusedEventsBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce), newcomers: subscribers.NewNewcomers(o.AuthRate < 0),
+		refusals: ratelimit.New(refusalRate, refusalBurst), refusedLogs: ratelimit.New(1./3600, 1), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce), newcomers: subscribers.NewNewcomers(o.AuthRate < 0),
 		authTurns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), turns: newTurns(), rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time),
 		runs: make(map[string]*Run), uncached: make(map[string]time.Time), retold: make(map[string]struct{}), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {
@@ -154,6 +151,7 @@ func New(o Options) (*Master, error) {
 		m.closeRooms()
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
+	m.openEvents()
 	m.names = subscribers.NewIdentifier(prober{m}, m.presence, m.log)
 	m.keys.OnChange(m.keyChanged)
 	return m, nil
@@ -197,6 +195,17 @@ func (m *Master) open() error {
 		}
 	}
 	return m.openPeers(vault)
+}
+
+// openEvents prepares what takes the events of minions.
+func (m *Master) openEvents() {
+	o := m.opts
+	e := requests.EventOptions{Bus: m.events, Cache: m.cache, Minions: m.minions, Shared: o.Shared != nil,
+		Tenants: requestHost{m}, Contacts: m.orders, Keep: o.KeepEvents, Forget: o.NoMinionDataCache, Log: m.log}
+	if o.EventAccess != nil {
+		e.Access = requestHost{m}
+	}
+	m.requests.Events = requests.NewEvents(e)
 }
 
 // openPillar opens the sources of pillars.

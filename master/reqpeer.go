@@ -154,13 +154,13 @@ func (m *Master) readPeerJob(v protocol.Verified) (Job, bool) {
 	}
 	names := strings.Split(fun, ",")
 	if m.Denied(j.User, names...) {
-		m.log.Warn("minion may not publish this", "minion", v.ID(), "fun", brief(fun), "err", ErrDenied)
+		m.log.Warn("minion may not publish this", "minion", v.ID(), "fun", fields.Brief(fun), "err", ErrDenied)
 		return Job{}, false
 	}
 	for _, f := range names {
 		// guard: CVE-2013-4435 TestT3CompoundAndWrappedCalls
 		if f == "" || strings.HasPrefix(f, "publish.") {
-			m.log.Warn("minion may not publish this", "minion", v.ID(), "fun", brief(f))
+			m.log.Warn("minion may not publish this", "minion", v.ID(), "fun", fields.Brief(f))
 			return Job{}, false
 		}
 	}
@@ -190,7 +190,7 @@ func (m *Master) peerMay(j Job) (Job, bool) {
 		fun += c.Fun + " "
 	}
 	if !m.allowsPeer(j.Asker, &j) {
-		m.log.Warn("minion may not publish this", "minion", j.Asker, "fun", brief(strings.TrimSpace(fun)))
+		m.log.Warn("minion may not publish this", "minion", j.Asker, "fun", fields.Brief(strings.TrimSpace(fun)))
 		return Job{}, false
 	}
 	return j, true

@@ -11,6 +11,7 @@ import (
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/internal/probe"
 	"github.com/brine-salt/brine/master/orders/content"
+	"github.com/brine-salt/brine/master/requests"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -45,7 +46,7 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 			return nil, err
 		}
 		if jid, err = m.ownJob(ctx, v.ID(), load, now); err != nil {
-			return nil, errors.Join(errDrop, err)
+			return nil, errors.Join(requests.ErrDropped, err)
 		}
 	case protocol.JIDNoCache:
 		m.returned(ctx, jid, v.ID(), load, false)
@@ -70,14 +71,14 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 	if !question && !m.noCache(jid) {
 		first, err = m.peers.SaveReturn(ctx, store.Return{JID: jid, ID: v.ID(), Load: load, Received: now})
 		if err != nil && !first {
-			return nil, errors.Join(errDrop, err)
+			return nil, errors.Join(requests.ErrDropped, err)
 		}
 		if err != nil {
 			m.log.Error("return is stored, but not everywhere", "minion", v.ID(), "jid", jid, "err", err)
 		}
 	} else if m.runOf(jid) == nil && !(question && probe.IsOwn(load, m.peers.Name())) {
 		if err := m.peers.TellReturn(ctx, jid, v.ID(), load); err != nil {
-			return nil, errors.Join(errDrop, err)
+			return nil, errors.Join(requests.ErrDropped, err)
 		}
 	}
 	if !first && !m.toldBefore(ctx, jid, v.ID()) {

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/brine-salt/brine/master/requests"
 	"github.com/brine-salt/brine/master/sessions"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -38,7 +39,9 @@ func encrypted(cmd string) encryptedFunc {
 	case "_return":
 		return (*Master).reqReturn
 	case "_minion_event":
-		return (*Master).reqMinionEvent
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.requests.Events.Fire(ctx, v)
+		}
 	case "_file_hash":
 		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
 			return m.requests.Files.Hash(ctx, v)
@@ -126,9 +129,6 @@ func encrypted(cmd string) encryptedFunc {
 func (m *Master) reqAbsent(context.Context, protocol.Verified) (any, error) {
 	return map[string]any{}, nil
 }
-
-// errDrop makes the connection close without an answer: the peer shall try again.
-var errDrop = errors.New("request is not acknowledged")
 
 // handle is the transport.Handler of one transport; publishPort is what sign-ins over it are told.
 func (m *Master) handle(ctx context.Context, peer string, body []byte, publishPort int) (packed []byte) {
@@ -412,7 +412,7 @@ func (m *Master) run(ctx context.Context, v protocol.Verified) any {
 		if errors.Is(err, errLater) {
 			return noReply{}
 		}
-		if errors.Is(err, errDrop) {
+		if errors.Is(err, requests.ErrDropped) {
 			m.log.Error("request was not acknowledged", "minion", v.ID(), "fun", v.Cmd(), "err", err)
 			return noReply{}
 		}

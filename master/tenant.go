@@ -160,7 +160,7 @@ func (t *Tenant) EnsureMinion(ctx context.Context, s MinionSpec) (bootstrap.Boot
 	if !announced && protocol.ValidID(s.ID) == nil && t.m.accepted(s.ID) {
 		return bootstrap.Bootstrap{}, fmt.Errorf("cannot announce minion %q: it is here already, as nobody's: %w", s.ID, ErrOtherTenant)
 	}
-	s.Tenant, s.grantKey = t.name, tenantGrantsKey
+	s.Tenant, s.byTenant = t.name, true
 	return t.m.EnsureMinion(ctx, s)
 }
 

@@ -4,60 +4,16 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/protocol"
-	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/target"
 )
-
-// verifier makes requests that have passed the check.
-type verifier struct {
-	t      *testing.T
-	minion *crypt.PrivateKey
-	token  []byte
-	key    *crypt.Key
-}
-
-func newVerifier(t *testing.T) *verifier {
-	t.Helper()
-	minion, err := crypt.GenerateKey(2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := protocol.RequestToken(minion)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := crypt.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &verifier{t: t, minion: minion, token: token, key: key}
-}
-
-// from returns a request of a minion.
-func (r *verifier) from(id string, load map[string]any) protocol.Verified {
-	r.t.Helper()
-	load = maps.Clone(load)
-	load["cmd"] = "_mine"
-	e, _, err := protocol.Requester{ID: id, Session: r.key, Token: r.token}.Pack(load, time.Now())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	v, err := protocol.OpenRequest(e, r.key, r.minion.Public())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return v
-}
 
 // fakeMinions are minions that a target means by its id, or all for "*".
 type fakeMinions struct {

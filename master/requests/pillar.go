@@ -21,6 +21,8 @@ import (
 type Tenants interface {
 	// TenantOf returns whose a minion is, "" for nobody's, as the store says now.
 	TenantOf(ctx context.Context, id string) (string, error)
+	// KnownTenant is TenantOf by what was last read of all minions, a few seconds ago at most.
+	KnownTenant(ctx context.Context, id string) (string, error)
 }
 
 // PillarProgram is the embedding program as the source of pillars.
@@ -64,7 +66,7 @@ func (p *Pillar) Reply(ctx context.Context, v protocol.Verified, e protocol.Enve
 		(e.SigAlgo != "" && !crypt.ValidSigning(e.SigAlgo)) {
 		return "Some exception handling minion payload"
 	}
-	reply, err := protocol.SealPillar(v, e, p.fetch(ctx, v), minion, p.Key)
+	reply, err := protocol.SealPillar(v, e, p.fetchPillar(ctx, v), minion, p.Key)
 	if err != nil {
 		p.Log.Error("cannot send pillar", "minion", v.ID(), "err", err)
 		return map[string]any{"error": "bad load"}
@@ -72,9 +74,9 @@ func (p *Pillar) Reply(ctx context.Context, v protocol.Verified, e protocol.Enve
 	return reply
 }
 
-// fetch returns the pillar of a minion and remembers it with the grains it was made for. A request without grains gets
-// an empty one, as in Salt.
-func (p *Pillar) fetch(ctx context.Context, v protocol.Verified) payload.OrderedMap {
+// fetchPillar returns the pillar of a minion and remembers it with the grains it was made for. A request without grains
+// gets an empty one, as in Salt.
+func (p *Pillar) fetchPillar(ctx context.Context, v protocol.Verified) payload.OrderedMap {
 	load := v.Load()
 	grains, ok := payload.Map(payload.Plain(load["grains"]))
 	if !ok {
@@ -89,15 +91,15 @@ func (p *Pillar) fetch(ctx context.Context, v protocol.Verified) payload.Ordered
 	r.Override, _ = payload.Map(payload.Plain(override))
 	r.OverrideOrder, _ = override.(payload.OrderedMap)
 	r.Extra, _ = payload.Map(load["extra_minion_data"])
-	data, err := p.kept(ctx, r, pytext.Truth(load["clean_cache"]))
+	data, err := p.keptPillar(ctx, r, pytext.Truth(load["clean_cache"]))
 	if err != nil {
 		p.Log.Error("cannot make pillar", "minion", v.ID(), "err", err)
 		data = payload.OrderedMap{{Key: "_errors", Value: []any{pillarFailed}}}
 	}
 	// What is remembered is the minion's own pillar. What a request or an order adds makes the minion a member of no
 	// target.
-	// guard: pillar-override master:TestPillarOverrideIsNoMembership instead: p.remember(v.ID(), grains, pillar.MergeOrdered(data, r.Override))
-	p.remember(v.ID(), grains, data)
+	// guard: pillar-override master:TestPillarOverrideIsNoMembership instead: p.rememberMinion(v.ID(), grains, pillar.MergeOrdered(data, r.Override))
+	p.rememberMinion(v.ID(), grains, data)
 	data = p.withOrders(ctx, v.ID(), data)
 	if len(r.Override) > 0 {
 		data = pillar.MergeOrdered(data, override)
@@ -108,12 +110,12 @@ func (p *Pillar) fetch(ctx context.Context, v protocol.Verified) payload.Ordered
 // pillarFailed is what a minion is told, as in Salt; why is for the log.
 const pillarFailed = "Pillar could not be made. Please see master log for details."
 
-// kept returns the pillar that is kept for the minion, or a new one. What came with a command is no part of that, as in
-// Salt. clean forgets what is kept first.
-func (p *Pillar) kept(ctx context.Context, r pillar.Request,
+// keptPillar returns the pillar that is kept for the minion, or a new one. What came with a command is no part of that,
+// as in Salt. clean forgets what is kept first.
+func (p *Pillar) keptPillar(ctx context.Context, r pillar.Request,
 	clean bool) (payload.OrderedMap, error) {
 	if p.Kept == nil {
-		return p.compile(ctx, r)
+		return p.compilePillar(ctx, r)
 	}
 	if clean {
 		p.Drop(r.ID)
@@ -121,7 +123,7 @@ func (p *Pillar) kept(ctx context.Context, r pillar.Request,
 	r.Override, r.OverrideOrder = nil, nil
 	return p.Kept.Fetch(r.ID, r.Pillarenv, func() (payload.OrderedMap,
 		error) {
-		return p.compile(ctx, r)
+		return p.compilePillar(ctx, r)
 	})
 }
 
@@ -135,8 +137,8 @@ func (p *Pillar) Drop(id string) {
 	}
 }
 
-// compile makes a pillar of files, then of the embedding program's part.
-func (p *Pillar) compile(ctx context.Context,
+// compilePillar makes a pillar of files, then of the embedding program's part.
+func (p *Pillar) compilePillar(ctx context.Context,
 	r pillar.Request) (data payload.OrderedMap, err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -166,7 +168,7 @@ func (p *Pillar) compile(ctx context.Context,
 
 // Make returns a pillar as a minion would get it, without what is kept and without that of orders.
 func (p *Pillar) Make(ctx context.Context, r pillar.Request) (map[string]any, error) {
-	data, err := p.compile(ctx, r)
+	data, err := p.compilePillar(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +184,8 @@ func plainPillar(data payload.OrderedMap) map[string]any {
 	return out
 }
 
-// remember keeps grains and pillar for targeting.
-func (p *Pillar) remember(id string, grains map[string]any, data payload.OrderedMap) {
+// rememberMinion keeps grains and pillar for targeting.
+func (p *Pillar) rememberMinion(id string, grains map[string]any, data payload.OrderedMap) {
 	if p.Forget {
 		return
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/protocol"
-	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/events"
 )
 
@@ -62,6 +61,10 @@ func (f fakeTenants) TenantOf(_ context.Context, id string) (string, error) {
 	return f[id], nil
 }
 
+func (f fakeTenants) KnownTenant(ctx context.Context, id string) (string, error) {
+	return f.TenantOf(ctx, id)
+}
+
 // heardOf are the grains that minions asked for their pillar with.
 type heardOf map[string]map[string]any
 
@@ -73,12 +76,8 @@ func newPillar(t *testing.T) (*Pillar, *program, heardOf) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := crypt.GenerateKey(2048)
-	if err != nil {
-		t.Fatal(err)
-	}
 	own, heard := &program{}, heardOf{}
-	return &Pillar{Key: key, Program: own, Tenants: fakeTenants{"b": "tenant"}, Clones: heard, Cache: c,
+	return &Pillar{Key: testKey(), Program: own, Tenants: fakeTenants{"b": "tenant"}, Clones: heard, Cache: c,
 		Events: events.New(nil), Log: slog.New(slog.DiscardHandler)}, own, heard
 }
 
@@ -133,14 +132,14 @@ func TestPillarThatFails(t *testing.T) {
 	p, own, _ := newPillar(t)
 	r := newVerifier(t)
 	for _, id := range []string{"fails", "panics", "lost"} {
-		got := plainPillar(p.fetch(t.Context(), r.from(id, object{"grains": object{}})))
+		got := plainPillar(p.fetchPillar(t.Context(), r.from(id, object{"grains": object{}})))
 		list, _ := got["_errors"].([]any)
 		if len(list) != 1 || len(got) != 1 || strings.Contains(fmt.Sprint(list), "secret") {
 			t.Errorf("%s: %v", id, got)
 		}
 	}
 	own.made = 0
-	if got := p.fetch(t.Context(), r.from("a", object{"grains": nil})); len(got) != 0 || own.made != 0 {
+	if got := p.fetchPillar(t.Context(), r.from("a", object{"grains": nil})); len(got) != 0 || own.made != 0 {
 		t.Error("a pillar without grains:", got)
 	}
 	if _, err := p.Make(t.Context(), pillar.Request{ID: "fails"}); err == nil {
@@ -153,12 +152,12 @@ func TestPillarIsForgotten(t *testing.T) {
 	p, _, _ := newPillar(t)
 	r := newVerifier(t)
 	p.ForgetPillar = true
-	p.fetch(t.Context(), r.from("a", object{"grains": object{"os": "Debian"}}))
+	p.fetchPillar(t.Context(), r.from("a", object{"grains": object{"os": "Debian"}}))
 	if d, ok := p.Cache.Data("a"); !ok || d.Grains["os"] != "Debian" || len(d.Pillar) != 0 {
 		t.Error(d, ok)
 	}
 	p.Forget = true
-	p.fetch(t.Context(), r.from("b", object{"grains": object{"os": "Debian"}}))
+	p.fetchPillar(t.Context(), r.from("b", object{"grains": object{"os": "Debian"}}))
 	if d, ok := p.Cache.Data("b"); ok {
 		t.Error(d)
 	}
@@ -184,7 +183,7 @@ func TestKeptPillar(t *testing.T) {
 		for k, v := range c.extra {
 			load[k] = v
 		}
-		got := plainPillar(p.fetch(t.Context(), r.from("a", load)))
+		got := plainPillar(p.fetchPillar(t.Context(), r.from("a", load)))
 		if d := cmp.Diff(object{"made": c.made, "given": int64(0)}, got); d != "" {
 			t.Errorf("%d: %s", i, d)
 		}

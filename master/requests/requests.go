@@ -1,5 +1,11 @@
 package requests
 
+import "errors"
+
+// ErrDropped is returned by answers that must not be acknowledged: the connection closes without one, and the minion
+// tries again.
+var ErrDropped = errors.New("request is not acknowledged")
+
 // Answers are all types of this package: the answers to what minions ask.
 type Answers struct {
 	Mine   Mine
@@ -7,4 +13,5 @@ type Answers struct {
 	Pushed Pushed
 	Pillar Pillar
 	Config Config
+	Events *Events
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 )
 
@@ -158,6 +159,37 @@ type Minions interface {
 	SwapMinion(ctx context.Context, m *Minion) error
 	// DeleteMinion removes a minion, or returns ErrNotFound.
 	DeleteMinion(ctx context.Context, id string) error
+}
+
+// ErrNoMinions is returned by what needs Minions when the store has none.
+var ErrNoMinions = errors.New("the store keeps no minions")
+
+// ChangeMinion changes what the store knows of a minion, making the record if there is none. The change gets a copy,
+// reports whether there is something to change, and may be called again. Without Minions it does nothing.
+func ChangeMinion(ctx context.Context, minions Minions, id string,
+	change func(x *Minion) bool) error {
+	if minions == nil {
+		return nil
+	}
+	for {
+		x, err := minions.Minion(ctx, id)
+		if errors.Is(err, ErrNotFound) {
+			x, err = Minion{ID: id}, nil
+		}
+		if err != nil {
+			return err
+		}
+		if x.Spec = maps.Clone(x.Spec); x.Spec == nil {
+			x.Spec = make(map[string]any)
+		}
+		if !change(&x) {
+			return nil
+		}
+		err = minions.SwapMinion(ctx, &x)
+		if !errors.Is(err, ErrChanged) && !errors.Is(err, ErrExists) {
+			return err
+		}
+	}
 }
 
 // QueueOf returns the Queue of a store, or of the store that it wraps.

@@ -65,3 +65,11 @@ func Has[V any](set map[string]V, id string) bool {
 	_, ok := set[id]
 	return ok
 }
+
+// Brief shortens what a peer sent, for the log.
+func Brief(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "…"
+	}
+	return s
+}

@@ -1,4 +1,4 @@
-package master
+package requests
 
 import (
 	"context"
@@ -32,8 +32,8 @@ const (
 	maxGrantBytes = 256
 )
 
-// grantsKey and tenantGrantsKey are where a minion's record holds the tags that are granted to it. Those of the first keep all other minions
-// out, those of the second, which a tenant granted, only the tenant's other minions.
+// grantsKey and tenantGrantsKey are where a minion's record holds the tags that are granted to it. Those of the first
+// keep all other minions out, those of the second, which a tenant granted, only the tenant's other minions.
 const (
 	grantsKey       = "events"
 	tenantGrantsKey = "tenant_events"
@@ -42,15 +42,15 @@ const (
 // grantsFor is how long grants are used that another master of the same store may have changed.
 const grantsFor = 5 * time.Second
 
-// Log lines about refused events: one minion may have so many at once, and so many a second after them.
-const (
-	refusedEventsRate  = 1. / 60
-	refusedEventsBurst = 10
-)
+// EventAccess decides which events minions may fire.
+type EventAccess interface {
+	// MayFire reports whether a minion may fire a tag.
+	MayFire(r EventRequest) bool
+}
 
-// EventRules returns an Options.EventAccess from Salt-like rules, the option event_access of /etc/salt/master: the keys are shell patterns of
-// minion ids, the values shell patterns of the tags that those minions may fire, in which {id} stands for the minion's id. All rules that match
-// a minion count. A "*" also matches slashes.
+// EventRules returns a test of events by Salt-like rules, the option event_access of /etc/salt/master: the keys are
+// shell patterns of minion ids, the values shell patterns of the tags that those minions may fire, in which {id} stands
+// for the minion's id. All rules that match a minion count. A "*" also matches slashes.
 func EventRules(rules map[string][]string) (func(EventRequest) bool, error) {
 	type rule struct {
 		id   string
@@ -65,13 +65,13 @@ func EventRules(rules map[string][]string) (func(EventRequest) bool, error) {
 		}
 		list = append(list, rule{id, slices.Clone(rules[id])})
 	}
-	return func(e EventRequest) bool {
+	return func(q EventRequest) bool {
 		for _, r := range list {
-			if !fnmatch.Match(r.id, e.ID) {
+			if !fnmatch.Match(r.id, q.ID) {
 				continue
 			}
 			for _, tag := range r.tags {
-				if fnmatch.Match(withID(tag, e.ID), e.Tag) {
+				if fnmatch.Match(withID(tag, q.ID), q.Tag) {
 					return true
 				}
 			}
@@ -85,7 +85,8 @@ func withID(pattern, id string) string {
 	if !strings.Contains(pattern, "{id}") {
 		return pattern
 	}
-	return strings.ReplaceAll(pattern, "{id}", strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(id))
+	return strings.ReplaceAll(pattern, "{id}",
+		strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(id))
 }
 
 // grants are the tags that are granted to minions, for all of them.
@@ -104,7 +105,8 @@ type grant struct {
 	tenant string
 }
 
-// checkGrants checks patterns of tags. They must say where the tag begins, so that no grant keeps others from what is not meant.
+// checkGrants checks patterns of tags. They must say where the tag begins, so that no grant keeps others from what is
+// not meant.
 func checkGrants(tags []string) error {
 	if len(tags) > maxGrants {
 		return fmt.Errorf("more than %d tags are granted to the minion", maxGrants)
@@ -112,10 +114,13 @@ func checkGrants(tags []string) error {
 	for _, tag := range tags {
 		first, rest, ok := strings.Cut(literal(tag), "/")
 		switch {
-		case len(tag) > maxGrantBytes || !utf8.ValidString(tag) || strings.ContainsFunc(tag, unicode.IsControl):
-			return fmt.Errorf("tag %.80q is not usable: it may have %d bytes of printable text", tag, maxGrantBytes)
+		case len(tag) > maxGrantBytes || !utf8.ValidString(tag) ||
+			strings.ContainsFunc(tag, unicode.IsControl):
+			return fmt.Errorf("tag %.80q is not usable: it may have %d bytes of printable text",
+				tag, maxGrantBytes)
 		case !ok || first == "" || rest == "" && literal(tag) != tag:
-			return fmt.Errorf("tag %.80q is not usable: it must begin with two parts without wildcards, as in app/done", tag)
+			return fmt.Errorf("tag %.80q is not usable: it must begin with two parts "+
+				"without wildcards, as in app/done", tag)
 		case first == "salt" || tagReserved("", tag) != "":
 			return fmt.Errorf("tag %.80q is not usable: it is reserved", tag)
 		}
@@ -134,14 +139,19 @@ func literal(pattern string) string {
 // grantsOf reads the grants in a minion's record.
 func grantsOf(x store.Minion) (out []grant) {
 	for key, tenant := range map[string]string{grantsKey: "*", tenantGrantsKey: x.Tenant} {
-		for _, tag := range texts(x.Spec[key]) {
+		for _, tag := range textsOf(x.Spec[key]) {
 			out = append(out, grant{x.ID, tag, tenant})
 		}
 	}
 	return out
 }
 
-func texts(v any) (out []string) {
+// Granted returns the tags that a minion's record grants to it.
+func Granted(x store.Minion) []string {
+	return append(textsOf(x.Spec[grantsKey]), textsOf(x.Spec[tenantGrantsKey])...)
+}
+
+func textsOf(v any) (out []string) {
 	list, _ := payload.List(v)
 	for _, x := range list {
 		if s, ok := payload.Text(x); ok {
@@ -166,8 +176,9 @@ func (g *grants) index() {
 	slices.Sort(g.lengths)
 }
 
-// set takes what is granted to one minion now.
-func (g *grants) set(x store.Minion) {
+// TakeGrants takes what is granted to one minion now.
+func (e *Events) TakeGrants(x store.Minion) {
+	g := &e.grants
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	list := grantsOf(x)
@@ -180,13 +191,15 @@ func (g *grants) set(x store.Minion) {
 	g.index()
 }
 
-// mayFire reports whether a tag is granted to a minion, and whose minions are kept from it because it is granted to others: "*" is all.
-func (m *Master) mayFire(ctx context.Context, id, tag string) (own bool, kept []string, err error) {
-	g := &m.grants
+// grantedTo reports whether a tag is granted to a minion, and whose minions are kept from it because it is granted to
+// others: "*" is all.
+func (e *Events) grantedTo(ctx context.Context,
+	id, tag string) (own bool, kept []string, err error) {
+	g := &e.grants
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.of == nil || m.opts.Shared != nil && time.Since(g.read) >= grantsFor {
-		list, err := m.minions.Minions(ctx, store.MinionFilter{})
+	if g.of == nil || e.Shared && time.Since(g.read) >= grantsFor {
+		list, err := e.Minions.Minions(ctx, store.MinionFilter{})
 		if err != nil {
 			return false, nil, err
 		}
@@ -215,102 +228,93 @@ func (m *Master) mayFire(ctx context.Context, id, tag string) (own bool, kept []
 	return own, kept, nil
 }
 
-// eventRefused says why a minion may not fire a tag, or returns nothing if it may: the tag is reserved, or granted to another minion, or
-// Options.EventAccess refuses it.
-func (m *Master) eventRefused(ctx context.Context, id, tag string) string {
+// refusalOf says why a minion may not fire a tag, or returns nothing if it may: the tag is reserved, or granted to
+// another minion, or Access refuses it.
+func (e *Events) refusalOf(ctx context.Context, id, tag string) string {
 	if why := tagReserved(id, tag); why != "" {
 		return why
 	}
-	if ownTag(id, tag) || m.minions == nil && m.opts.EventAccess == nil {
+	if ownTag(id, tag) || e.Minions == nil && e.Access == nil {
 		return ""
 	}
 	own, kept, tenant, err := false, []string(nil), "", error(nil)
-	if m.minions != nil {
-		own, kept, err = m.mayFire(ctx, id, tag)
-		if err == nil && !own && (len(kept) > 0 || m.opts.EventAccess != nil) {
-			own, err = m.grantedNow(ctx, id, tag)
+	if e.Minions != nil {
+		own, kept, err = e.grantedTo(ctx, id, tag)
+		if err == nil && !own && (len(kept) > 0 || e.Access != nil) {
+			own, err = e.grantedNow(ctx, id, tag)
 		}
-		if err == nil && !own && (len(kept) > 0 || m.opts.EventAccess != nil) {
-			tenant, err = m.tenantNow(ctx, id)
+		if err == nil && !own && (len(kept) > 0 || e.Access != nil) {
+			tenant, err = e.Tenants.KnownTenant(ctx, id)
 		}
 	}
 	switch {
 	case err != nil:
-		m.log.Error("cannot read which minion may fire an event", "minion", id, "err", err)
+		e.Log.Error("cannot read which minion may fire an event", "minion", id, "err", err)
 		return "the store cannot be read"
 	case own:
 		return ""
 	case slices.Contains(kept, "*"), tenant != "" && slices.Contains(kept, tenant):
 		return "only another minion may fire it"
-	case m.opts.EventAccess != nil && !m.opts.EventAccess(EventRequest{ID: id, Tenant: tenant, Tag: tag}):
+	case e.Access != nil && !e.Access.MayFire(EventRequest{ID: id, Tenant: tenant, Tag: tag}):
 		return "event_access does not allow it"
 	}
 	return ""
 }
 
 // grantedNow asks the store what is granted to a minion: another master may just have granted it.
-func (m *Master) grantedNow(ctx context.Context, id, tag string) (bool, error) {
-	if m.opts.Shared == nil {
+func (e *Events) grantedNow(ctx context.Context, id, tag string) (bool, error) {
+	if !e.Shared {
 		return false, nil // this master knows
 	}
-	x, err := m.minions.Minion(ctx, id)
+	x, err := e.Minions.Minion(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
-	return slices.ContainsFunc(grantsOf(x), func(g grant) bool { return fnmatch.Match(g.pattern, tag) }), err
+	matches := func(g grant) bool { return fnmatch.Match(g.pattern, tag) }
+	return slices.ContainsFunc(grantsOf(x), matches), err
 }
 
-// tenantNow is whose a minion is by what was last read of all.
-func (m *Master) tenantNow(ctx context.Context, id string) (string, error) {
-	of, err := m.tenants(ctx)
-	return of[id], err
-}
-
-// ownTag reports whether a tag is one of those by which minions report about themselves, as Salt's do. EventAccess is not asked about them.
+// ownTag reports whether a tag is one of those by which minions report about themselves, as Salt's do. Access is not
+// asked about them.
 func ownTag(id, tag string) bool {
 	switch tag {
 	case "minion_start", "minion_ping", "_salt_error":
 		return true
 	}
-	for _, prefix := range []string{"salt/minion/", "salt/beacon/", "salt/engine/", "salt/startup/failed/", "brine/minion/"} {
+	for _, prefix := range []string{"salt/minion/", "salt/beacon/", "salt/engine/",
+		"salt/startup/failed/", "brine/minion/"} {
 		rest, ok := strings.CutPrefix(tag, prefix)
 		if name, _, _ := strings.Cut(rest, "/"); ok && name == id {
 			return true
 		}
 	}
 	parts := strings.SplitN(tag, "/", 6)
-	return len(parts) > 4 && parts[0] == "salt" && parts[1] == "job" && parts[3] == "prog" && parts[4] == id
+	return len(parts) > 4 && parts[0] == "salt" && parts[1] == "job" && parts[3] == "prog" &&
+		parts[4] == id
 }
 
-// GrantEvents grants tags to an announced minion and takes others back: shell patterns, in which "*" also matches slashes, and which begin with
-// two parts without wildcards. Nobody else may fire what is granted to a minion, unless it is granted to that one as well, and the minion may
-// whatever Options.EventAccess says. It returns all tags that are granted now, sorted. store.ErrNotFound if no such minion was announced.
-func (m *Master) GrantEvents(ctx context.Context, id string, add, remove []string) ([]string, error) {
-	return m.grantEvents(ctx, id, grantsKey, add, remove)
-}
-
-// GrantEvents is Master.GrantEvents for the tenant's minions. It keeps only the tenant's other minions out.
-func (t *Tenant) GrantEvents(ctx context.Context, id string, add, remove []string) ([]string, error) {
-	if err := t.mustOwn(ctx, id); err != nil {
-		return nil, err
-	}
-	return t.m.grantEvents(ctx, id, tenantGrantsKey, add, remove)
-}
-
-func (m *Master) grantEvents(ctx context.Context, id, key string, add, remove []string) ([]string, error) {
-	if m.minions == nil {
-		return nil, ErrNoMinionRecords
+// Grant grants tags to an announced minion and takes others back: shell patterns, in which "*" also matches slashes,
+// and which begin with two parts without wildcards. Nobody else may fire what is granted to a minion, unless it is
+// granted to that one as well, and the minion may whatever Access says. What a tenant grants keeps only its own other
+// minions out. Grant returns all tags that are granted now by the same side, sorted. store.ErrNotFound if no such
+// minion was announced.
+func (e *Events) Grant(ctx context.Context, id string, byTenant bool,
+	add, remove []string) ([]string, error) {
+	if e.Minions == nil {
+		return nil, store.ErrNoMinions
 	}
 	var changed store.Minion
 	var failure error
-	err := m.changeMinion(ctx, id, func(x *store.Minion) bool {
+	key := keyOfGrants(byTenant)
+	err := store.ChangeMinion(ctx, e.Minions, id, func(x *store.Minion) bool {
 		failure = nil
 		if x.Version == 0 {
 			failure = store.ErrNotFound
 			return false
 		}
-		tags := append(texts(x.Spec[key]), add...)
-		failure = putGrants(x, key, slices.DeleteFunc(tags, func(tag string) bool { return slices.Contains(remove, tag) }))
+		removed := func(tag string) bool { return slices.Contains(remove, tag) }
+		tags := slices.DeleteFunc(append(textsOf(x.Spec[key]), add...), removed)
+		failure = SetGrants(x, byTenant, tags)
 		changed = *x
 		return failure == nil
 	})
@@ -320,12 +324,21 @@ func (m *Master) grantEvents(ctx context.Context, id, key string, add, remove []
 	if err != nil {
 		return nil, fmt.Errorf("cannot grant events to minion %.80q: %w", id, err)
 	}
-	m.grants.set(changed)
-	return texts(changed.Spec[key]), nil
+	e.TakeGrants(changed)
+	return textsOf(changed.Spec[key]), nil
 }
 
-// putGrants writes tags into a minion's record, sorted and once each.
-func putGrants(x *store.Minion, key string, tags []string) error {
+// keyOfGrants is where a record has the tags that the operator, or its tenant, has granted.
+func keyOfGrants(byTenant bool) string {
+	if byTenant {
+		return tenantGrantsKey
+	}
+	return grantsKey
+}
+
+// SetGrants writes the tags that the operator, or its tenant, grants into a minion's record, sorted and once each.
+func SetGrants(x *store.Minion, byTenant bool, tags []string) error {
+	key := keyOfGrants(byTenant)
 	tags = slices.Clone(tags)
 	slices.Sort(tags)
 	tags = slices.Compact(tags)

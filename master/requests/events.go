@@ -1,0 +1,214 @@
+package requests
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/internal/fields"
+	"github.com/brine-salt/brine/master/internal/ratelimit"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// Bounds of what a minion may fire at once.
+const (
+	maxEvents   = 10000
+	maxTagBytes = 1024
+)
+
+// Log lines about refused events: one minion may have so many at once, and so many a second after them.
+const (
+	refusedEventsRate  = 1. / 60
+	refusedEventsBurst = 10
+)
+
+// Contacts hear of minions that are there.
+type Contacts interface {
+	// Contact hears that a minion has signed in or started.
+	Contact(id string)
+}
+
+// EventOptions are what Events needs. Fields that may be nil say so.
+type EventOptions struct {
+	Bus   *events.Bus
+	Cache *cache.Cache
+	// Minions has the records of minions; nil if the store keeps none.
+	Minions store.Minions
+	// Shared reports whether other masters change the records as well.
+	Shared  bool
+	Tenants Tenants
+	// Access is asked about tags that are neither reserved nor granted; nil allows them.
+	Access   EventAccess
+	Contacts Contacts
+	// Keep are shell patterns of tags: such events of announced minions are stored with the minion.
+	Keep []string
+	// Forget drops the grains that come with start events (minion_data_cache: False).
+	Forget bool
+	Log    *slog.Logger
+}
+
+// Events puts what minions fire on the bus of the master.
+type Events struct {
+	EventOptions
+	grants  grants
+	refused *ratelimit.Limiter // of log lines about refused events, by minion
+}
+
+// NewEvents returns an Events that has read nothing yet.
+func NewEvents(o EventOptions) *Events {
+	return &Events{EventOptions: o, refused: ratelimit.New(refusedEventsRate, refusedEventsBurst)}
+}
+
+// Fire answers _minion_event: it puts a minion's events on the bus. Tags that mean something when a master fires them
+// are not for minions, and those that name a minion only for this one (CVE-2025-22239). Stock masters check less: a
+// single event not at all.
+func (e *Events) Fire(ctx context.Context, v protocol.Verified) (any, error) {
+	load := v.Load()
+	e.takeGrains(v)
+	list, many := payload.List(load["events"])
+	if !many {
+		tag, ok := payload.Text(load["tag"])
+		if _, has := load["data"]; !ok || !has {
+			return nil, nil
+		}
+		if err := e.keepEvent(ctx, v.ID(), tag, load["data"]); err != nil {
+			return nil, err
+		}
+		// The whole load is the data: listeners find the payload under "data".
+		e.publishFired(ctx, v.ID(), tag, load)
+		if tag == "salt/minion/"+v.ID()+"/start" {
+			e.noteStart(ctx, v.ID(), load)
+		}
+		return nil, nil
+	}
+	if len(list) > maxEvents {
+		e.Log.Warn("too many events at once", "minion", v.ID(), "events", len(list))
+		list = list[:maxEvents]
+	}
+	pretag, hasPretag := payload.Text(load["pretag"])
+	for _, x := range list {
+		event, ok := payload.Map(x)
+		tag, isText := payload.Text(event["tag"])
+		if !ok || !isText {
+			continue
+		}
+		data, ok := payload.Map(event["data"])
+		if _, has := event["data"]; !has {
+			data, ok = event, true
+		}
+		if !ok {
+			data = map[string]any{"data": event["data"]}
+		}
+		if err := e.keepEvent(ctx, v.ID(), tag, data); err != nil {
+			return nil, err
+		}
+		e.publishFired(ctx, v.ID(), tag, data)
+		if hasPretag && pretag != "" {
+			e.publishFired(ctx, v.ID(), pretag+"/"+tag, maps.Clone(data))
+		}
+	}
+	return nil, nil
+}
+
+// publishFired publishes an event of a minion, or logs why it may not fire it. The log lines about one minion are
+// limited.
+func (e *Events) publishFired(ctx context.Context, id, tag string, data map[string]any) {
+	// guard: CVE-2025-22239 master:TestCVE_2025_22239_EventInjection
+	if why := e.refusalOf(ctx, id, tag); why != "" {
+		level := slog.LevelWarn
+		if !e.refused.AllowName(id, time.Now()) {
+			level = slog.LevelDebug
+		}
+		e.Log.Log(ctx, level, "event of minion refused", "minion", id, "tag", fields.Brief(tag),
+			"err", why)
+		return
+	}
+	e.Bus.Publish(tag, data)
+}
+
+// tagReserved says why no minion, or not this one, may ever fire a tag, or returns nothing if it may.
+func tagReserved(id, tag string) string {
+	if tag == "" || len(tag) > maxTagBytes || !utf8.ValidString(tag) ||
+		strings.ContainsFunc(tag, unicode.IsControl) {
+		return "tag is not usable"
+	}
+	parts := strings.Split(tag, "/")
+	switch parts[0] {
+	case "key", "cluster", "syndic", "fileserver":
+		return "tag is reserved"
+	case "brine":
+		// guard: forged-events master:TestCVE_2025_22239_EventInjection
+		if len(parts) < 3 || parts[1] != "minion" {
+			return "tag is reserved"
+		}
+		if parts[2] != id {
+			return "tag names another minion"
+		}
+	case "minion":
+		if len(parts) > 1 && parts[1] == "refresh" {
+			return "tag is reserved"
+		}
+	case "salt":
+		return saltTagRefused(id, parts)
+	}
+	if protocol.ValidJID(parts[0]) {
+		return "tag is reserved"
+	}
+	return ""
+}
+
+// saltTagRefused judges tags below salt/.
+func saltTagRefused(id string, parts []string) string {
+	at := func(i int) string {
+		if i < len(parts) {
+			return parts[i]
+		}
+		return ""
+	}
+	switch at(1) {
+	case "auth", "key", "run", "wheel", "cloud", "cluster", "presence", "fileserver", "stats",
+		"batch", "reactors", "token", "netapi", "":
+		return "tag is reserved"
+	case "job":
+		if at(3) != "prog" {
+			return "tag is reserved"
+		}
+		if at(4) != id {
+			return "tag names another minion"
+		}
+	case "startup":
+		if at(3) != id {
+			return "tag names another minion"
+		}
+	case "minion", "beacon", "engine", "syndic":
+		if at(2) != id {
+			return "tag names another minion"
+		}
+	}
+	return ""
+}
+
+// takeGrains merges the grains that come with a start event (start_event_grains) into what is known of the minion.
+func (e *Events) takeGrains(v protocol.Verified) {
+	grains, ok := payload.Map(v.Load()["grains"])
+	if !ok || len(grains) == 0 || e.Forget {
+		return
+	}
+	d, _ := e.Cache.Data(v.ID())
+	if d.Grains == nil {
+		d.Grains = make(map[string]any, len(grains))
+	}
+	maps.Copy(d.Grains, grains)
+	d.Grains["id"] = v.ID()
+	if err := e.Cache.Store(v.ID(), d); err != nil {
+		e.Log.Warn("cannot remember grains", "minion", v.ID(), "err", err)
+	}
+}
