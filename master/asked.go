@@ -12,6 +12,7 @@ import (
 type requestHost struct{ m *Master }
 
 var (
+	_ requests.Minions       = requestHost{}
 	_ requests.Tenants       = requestHost{}
 	_ requests.PillarProgram = requestHost{}
 	_ requests.TopsProgram   = requestHost{}
@@ -57,29 +58,18 @@ func (a fileAccess) MayRead(ctx context.Context, id, name, env string) bool {
 	return ok && a.m.opts.FileAccess(FileRequest{ID: id, Tenant: tenant, Env: env, Path: clean})
 }
 
-// mineHost is the master as its mine sees it.
-type mineHost struct {
-	m       *Master
-	allowed bool   // everything, without rules
-	rules   access // Options.MineGet
-}
-
-var _ requests.Minions = mineHost{}
-
 // Match implements requests.Minions.
-func (h mineHost) Match(tgtType string, tgt any) ([]string, error) {
-	ids, _, err := h.m.expected(tgtType, tgt, "")
-	return ids, err
+func (h requestHost) Match(tgtType string, tgt any) ([]string, error) {
+	return peerHost(h).Match(tgtType, tgt)
 }
 
 // Neighbours implements requests.Minions.
-func (h mineHost) Neighbours(ctx context.Context, id string, ids []string) ([]string, error) {
+func (h requestHost) Neighbours(ctx context.Context, id string, ids []string) ([]string, error) {
 	same, _, err := h.m.neighbours(ctx, id, ids)
 	return same, err
 }
 
 // Means implements requests.Minions.
-func (h mineHost) Means(tgtType string, tgt any, id string) bool { return h.m.means(tgtType, tgt, id) }
-
-// MayGet implements requests.Minions.
-func (h mineHost) MayGet(id, fun string) bool { return h.allowed || h.rules.allows(id, fun) }
+func (h requestHost) Means(tgtType string, tgt any, id string) bool {
+	return h.m.means(tgtType, tgt, id)
+}

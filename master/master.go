@@ -81,9 +81,7 @@ type Master struct {
 	local          *local // nil without Options.Local
 	clock          protocol.JIDClock
 
-	peer    []peerRule
-	peerRun access
-	rules   *eauth.Auth // what rules of Peer and Local mean
+	rules *eauth.Auth // what rules of Peer and Local mean
 
 	requests requests.Answers
 
@@ -151,7 +149,10 @@ func New(o Options) (*Master, error) {
 		m.closeRooms()
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
-	m.openEvents()
+	if err := m.openRequests(); err != nil {
+		m.closeRooms()
+		return nil, fmt.Errorf("cannot make master: %w", err)
+	}
 	m.names = subscribers.NewIdentifier(prober{m}, m.presence, m.log)
 	m.keys.OnChange(m.keyChanged)
 	return m, nil
@@ -171,18 +172,16 @@ func (m *Master) open() error {
 			return err
 		}
 	}
-	if m.peer, err = m.compilePeer(o.Peer); err != nil {
+	m.requests.Revocation = requests.Revocation{Keys: m.keys, Cache: m.cache, Off: o.NoKeyRevoke}
+	if m.rules, err = eauth.New(eauth.Options{Match: m.Match}); err != nil {
 		return err
 	}
-	if m.peerRun, err = compileAccess("PeerRun", o.PeerRun); err != nil {
-		return err
+	m.requests.Mine = requests.Mine{Cache: m.cache, Minions: requestHost{m}, Log: m.log, Ignore: o.NoMinionDataCache}
+	if o.MineGet != nil {
+		if m.requests.Mine.Access, err = requests.CompileAccess("MineGet", o.MineGet); err != nil {
+			return err
+		}
 	}
-	mayGet, err := compileAccess("MineGet", o.MineGet)
-	if err != nil {
-		return err
-	}
-	m.requests.Mine = requests.Mine{Cache: m.cache, Minions: mineHost{m, o.MineGet == nil, mayGet}, Log: m.log,
-		Ignore: o.NoMinionDataCache}
 	if err := m.openFiles(); err != nil {
 		return err
 	}
@@ -197,8 +196,8 @@ func (m *Master) open() error {
 	return m.openPeers(vault)
 }
 
-// openEvents prepares what takes the events of minions.
-func (m *Master) openEvents() {
+// openRequests prepares the answers to minions that need the store, which has been opened.
+func (m *Master) openRequests() (err error) {
 	o := m.opts
 	e := requests.EventOptions{Bus: m.events, Cache: m.cache, Minions: m.minions, Shared: o.Shared != nil,
 		Tenants: requestHost{m}, Contacts: m.orders, Keep: o.KeepEvents, Forget: o.NoMinionDataCache, Log: m.log}
@@ -206,6 +205,13 @@ func (m *Master) openEvents() {
 		e.Access = requestHost{m}
 	}
 	m.requests.Events = requests.NewEvents(e)
+	p := requests.PeerOptions{Rules: o.Peer, Runs: o.PeerRun, Auth: m.rules, Publisher: peerHost{m}, Targets: peerHost{m},
+		Store: m.store, Log: m.log}
+	if o.Runner != nil {
+		p.Runner = peerHost{m}
+	}
+	m.requests.Peers, err = requests.NewPeers(p)
+	return err
 }
 
 // openPillar opens the sources of pillars.

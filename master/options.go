@@ -11,7 +11,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/orders/content"
@@ -335,49 +334,4 @@ func setDefault[T comparable](p *T, def T) {
 	if *p == zero {
 		*p = def
 	}
-}
-
-// access is a compiled Peer, PeerRun or MineGet: rules in no order, all of which count.
-type access []accessRule
-
-type accessRule struct {
-	id   *pyre.Regexp
-	funs []*pyre.Regexp
-}
-
-// compileAccess compiles rules. Salt matches both sides at the start only, so that "web1" is also "web10"; here they must
-// match in full.
-func compileAccess(name string, rules map[string][]string) (access, error) {
-	var out access
-	for id, funs := range rules {
-		r := accessRule{}
-		var err error
-		if r.id, err = pyre.Compile(id, 0); err != nil {
-			return nil, fmt.Errorf("%s: minion pattern %q: %w", name, id, err)
-		}
-		for _, f := range funs {
-			re, err := pyre.Compile(f, 0)
-			if err != nil {
-				return nil, fmt.Errorf("%s: function pattern %q: %w", name, f, err)
-			}
-			r.funs = append(r.funs, re)
-		}
-		out = append(out, r)
-	}
-	return out, nil
-}
-
-// allows reports whether a minion may use a function.
-func (a access) allows(id, fun string) bool {
-	for _, r := range a {
-		if ok, err := r.id.FullMatch(id); !ok || err != nil {
-			continue
-		}
-		for _, f := range r.funs {
-			if ok, err := f.FullMatch(fun); ok && err == nil {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -107,15 +107,25 @@ func encrypted(cmd string) encryptedFunc {
 			return m.requests.Mine.Flush(ctx, v)
 		}
 	case "minion_pub":
-		return (*Master).reqMinionPub
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.requests.Peers.Publish(ctx, v)
+		}
 	case "minion_publish":
-		return (*Master).reqMinionPublish
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.requests.Peers.PublishAndWait(ctx, v)
+		}
 	case "pub_ret":
-		return (*Master).reqPubRet
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.requests.Peers.Returns(ctx, v)
+		}
 	case "minion_runner":
-		return (*Master).reqMinionRunner
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.requests.Peers.Run(ctx, v)
+		}
 	case "revoke_auth":
-		return (*Master).reqRevokeAuth
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.requests.Revocation.Revoke(ctx, v)
+		}
 	case protocol.FetchCmd:
 		return (*Master).reqJob
 	case "_register_resources", "_syndic_return", "verify_minion":

@@ -383,52 +383,6 @@ func TestPeerPublish(t *testing.T) {
 	}
 }
 
-// TestNarrowPeer: a rule for some minions holds for these, and for arguments as its conditions say; nobody finds pillar values by patterns.
-func TestNarrowPeer(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true,
-		Peer: map[string][]any{"a": {"test.ping", object{"web* or G@kind:web9": []any{"test.arg", object{"test.echo": []any{object{"args": []any{"ok.*"}}}}}}}},
-		Pillar: func(_ context.Context, q pillar.Request) (map[string]any, error) {
-			return object{"secret": "of-" + q.ID}, nil
-		}})
-	a := r.accepted("a", 1)
-	for i, id := range []string{"web1", "db1"} {
-		if _, err := r.accepted(id, i+2).pillar(object{"grains": object{"kind": id}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range []struct {
-		fun, tgtType, tgt, arg string
-		want                   []any // nil is refused
-	}{
-		{"test.ping", "glob", "*", "", []any{"a", "db1", "web1"}},
-		{"test.arg", "glob", "web*", "x", []any{"web1"}},
-		{"test.arg", "glob", "*", "x", nil},
-		{"test.arg", "glob", "db1", "x", nil},
-		{"test.arg", "grain", "kind:web1", "x", []any{"web1"}},
-		{"test.arg", "grain", "kind:*", "x", nil},
-		{"test.echo", "glob", "web1", "okay", []any{"web1"}},
-		{"test.echo", "glob", "web1", "not ok", nil},
-		{"test.ping,test.arg", "glob", "web1", "", []any{"web1"}},
-		{"test.ping,test.arg", "glob", "*", "", nil},
-		{"saltutil.find_job", "glob", "web1", "", nil},
-		{"test.ping", "pillar", "secret:of-web1", "", []any{"web1"}},
-		{"test.ping", "pillar", "secret:of-w*", "", nil},
-		{"test.ping", "pillar_pcre", "secret:of-w.*", "", nil},
-		{"test.ping", "compound", "I@secret:*web1", "", nil},
-		{"test.ping", "compound", "I@secret:of-web1", "", []any{"web1"}},
-	} {
-		got, _ := a.must(object{"cmd": "minion_pub", "fun": c.fun, "arg": []any{c.arg}, "tgt": c.tgt, "tgt_type": c.tgtType, "ret": ""}).(object)
-		if want, ok := any(c.want), c.want != nil; ok && !cmp.Equal(got["minions"], want) || !ok && len(got) != 0 {
-			t.Errorf("%s %s %s %q: %v", c.fun, c.tgtType, c.tgt, c.arg, got)
-		}
-	}
-	for name, peer := range map[string]map[string][]any{"minions": {"(": {".*"}}, "functions": {"a": {"("}}, "two": {"a": {object{"x": nil, "y": nil}}}, "number": {"a": {7}}} {
-		if _, err := master.New(master.Options{Peer: peer}); err == nil || !strings.Contains(err.Error(), "peer: ") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestRevokeAuth(t *testing.T) {
 	r := serve(t, master.Options{AutoAccept: true})
 	m := r.accepted("m", 1)

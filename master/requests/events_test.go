@@ -50,7 +50,8 @@ func announce(t *testing.T, e *Events, id string) {
 	}
 }
 
-// TestEvents: events arrive under their tags, alone or as a list, with the minion's data; what is not an event does not.
+// TestEvents: events arrive under their tags, alone or as a list, with the minion's data; what is not an event does
+// not.
 func TestEvents(t *testing.T) {
 	e, _ := newEvents(t, EventOptions{})
 	sub := e.Bus.Subscribe(events.SubscribeOptions{})
@@ -250,8 +251,8 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// TestKeptEventsAreBounded: what is there stays, what is too much is dropped, and a minion that was not announced has no
-// room.
+// TestKeptEventsAreBounded: what is there stays, what is too much is dropped, and a minion that was not announced has
+// no room.
 func TestKeptEventsAreBounded(t *testing.T) {
 	e, log := newEvents(t, EventOptions{Keep: []string{"keep"}})
 	announce(t, e, "a")

@@ -32,15 +32,15 @@ type Minions interface {
 	Neighbours(ctx context.Context, id string, ids []string) ([]string, error)
 	// Means reports whether a target means a minion.
 	Means(tgtType string, tgt any, id string) bool
-	// MayGet reports whether a minion may read what others have under a function.
-	MayGet(id, fun string) bool
 }
 
-// Mine answers what minions ask of the mine. All fields must be set.
+// Mine answers what minions ask of the mine.
 type Mine struct {
 	Cache   *cache.Cache
 	Minions Minions
-	Log     *slog.Logger
+	// Access is which minions may read what others have under a function; nil lets all read everything.
+	Access *Access
+	Log    *slog.Logger
 	// Ignore drops what minions send (Salt's option minion_data_cache: False).
 	Ignore bool
 }
@@ -95,7 +95,7 @@ func (m *Mine) Flush(_ context.Context, v protocol.Verified) (any, error) {
 func (m *Mine) Get(ctx context.Context, v protocol.Verified) (any, error) {
 	load := v.Load()
 	funs, many := mineFunctions(load["fun"])
-	funs = slices.DeleteFunc(funs, func(f string) bool { return !m.Minions.MayGet(v.ID(), f) })
+	funs = slices.DeleteFunc(funs, func(f string) bool { return !m.mayGet(v.ID(), f) })
 	tgt, has := load["tgt"]
 	if len(funs) == 0 || !has {
 		return map[string]any{}, nil
@@ -165,6 +165,9 @@ func mineFunctions(v any) (funs []string, many bool) {
 	}
 	return funs, true
 }
+
+// mayGet reports whether a minion may read what others have under a function.
+func (m *Mine) mayGet(id, fun string) bool { return m.Access == nil || m.Access.Allows(id, fun) }
 
 // visible unwraps a value and reports whether a minion may see it.
 func (m *Mine) visible(value any, asking string) (any, bool) {

@@ -19,7 +19,6 @@ import (
 type fakeMinions struct {
 	ids     []string
 	asked   []string // types of targets
-	denied  string   // function
 	borders map[string]string
 }
 
@@ -40,8 +39,6 @@ func (f *fakeMinions) Neighbours(_ context.Context, id string, ids []string) ([]
 
 func (f *fakeMinions) Means(_ string, tgt any, id string) bool { return tgt == "*" || tgt == id }
 
-func (f *fakeMinions) MayGet(_, fun string) bool { return fun != f.denied }
-
 type object = map[string]any
 
 // TestMine: minions fill, read and empty the mine.
@@ -50,8 +47,12 @@ func TestMine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	minions := &fakeMinions{ids: []string{"a", "b", "c"}, denied: "secret", borders: map[string]string{"c": "tenant"}}
-	m := &Mine{Cache: c, Minions: minions, Log: slog.New(slog.DiscardHandler)}
+	minions := &fakeMinions{ids: []string{"a", "b", "c"}, borders: map[string]string{"c": "tenant"}}
+	access, err := CompileAccess("MineGet", map[string][]string{".*": {"."}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Mine{Cache: c, Minions: minions, Access: access, Log: slog.New(slog.DiscardHandler)}
 	r := newVerifier(t)
 	limited := func(tgt string) object {
 		return object{mineACL: true, mineData: "seen", "allow_tgt": tgt}

@@ -8,10 +8,12 @@ var ErrDropped = errors.New("request is not acknowledged")
 
 // Answers are all types of this package: the answers to what minions ask.
 type Answers struct {
-	Mine   Mine
-	Files  Files
-	Pushed Pushed
-	Pillar Pillar
-	Config Config
-	Events *Events
+	Mine       Mine
+	Files      Files
+	Pushed     Pushed
+	Pillar     Pillar
+	Config     Config
+	Events     *Events
+	Peers      *Peers
+	Revocation Revocation
 }
