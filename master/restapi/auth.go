@@ -50,7 +50,7 @@ func (s *Server) tokenOwner(r *http.Request, id string) (eauth.Token, error) {
 	}
 	t, ok := s.o.Auth.Token(id)
 	if !ok {
-		return eauth.Token{}, exchange.ErrNoToken
+		return eauth.Token{}, exchange.ErrOldToken
 	}
 	return t, nil
 }

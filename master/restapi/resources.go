@@ -140,7 +140,7 @@ func (s *Server) showKeys(q *exchange.Request) (any, error) {
 			"kwarg": map[string]any{"match": mid}}
 	}
 	v, err := s.runAsSession(q, c)
-	if errors.Is(err, exchange.ErrNoToken) {
+	if errors.Is(err, exchange.ErrNoToken) || errors.Is(err, exchange.ErrOldToken) {
 		err = exchange.ErrNoCreds // as in Salt, where this is a command like others
 	}
 	return wheelReturn(v, err)

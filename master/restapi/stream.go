@@ -51,7 +51,7 @@ func (s *Server) followFeed(ctx context.Context, f feed, each func(e events.Logg
 	defer context.AfterFunc(s.open, cancel)()
 	for e := range f.view.FollowMarked(ctx, idle, f.cursor, f.tags...) {
 		if !s.mayFollow(f.who) {
-			return exchange.ErrNoToken
+			return exchange.ErrOldToken
 		}
 		err := error(nil)
 		if e.Tag == "" && e.Missed == 0 {

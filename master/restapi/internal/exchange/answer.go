@@ -22,19 +22,26 @@ import (
 type Error struct {
 	Code int
 	Text string
+	Hint string // what to do, beside a text that is stock's
 }
 
 // NewError returns the answer of a status code with a text.
-func NewError(code int, text string) *Error { return &Error{code, text} }
+func NewError(code int, text string) *Error { return &Error{Code: code, Text: text} }
 
 func (e *Error) Error() string { return e.Text }
 
 // Answers that several requests give.
 var (
-	ErrNoToken = NewError(http.StatusUnauthorized, "No permission -- see authorization schemes")
+	ErrNoToken = NewError(http.StatusUnauthorized, noPermission)
+	// ErrOldToken says what to do to a client whose token was good once.
+	ErrOldToken = &Error{http.StatusUnauthorized, noPermission,
+		"the token is unknown or has expired: log in again"}
 	ErrNoCreds = NewError(http.StatusUnauthorized, "No authentication credentials given")
 	ErrRefused = NewError(http.StatusUnauthorized, "Authorization error occurred.")
 )
+
+// noPermission is CherryPy's text for requests that nobody answers for.
+const noPermission = "No permission -- see authorization schemes"
 
 // refusalPause is how long an answer waits that tells a client to come again later. One address may have about 16
 // connections: they are then refused some dozen times a second, not as fast as the processors can.
@@ -55,17 +62,24 @@ func Fail(w http.ResponseWriter, r *http.Request, e *Error) {
 	if Accepts(r.Header.Get("Accept"), "application/json") {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(e.Code)
-		// plain text packs always
-		b, _ := Marshal(map[string]any{"status": e.Code, "return": e.Text})
+		answer := map[string]any{"status": e.Code, "return": e.Text}
+		if e.Hint != "" {
+			answer["hint"] = e.Hint
+		}
+		b, _ := Marshal(answer) // plain text packs always
 		_, _ = w.Write(b)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html;charset=utf-8")
 	w.WriteHeader(e.Code)
 	title := fmt.Sprintf("%d %s", e.Code, http.StatusText(e.Code))
+	hint := ""
+	if e.Hint != "" {
+		hint = "<p>" + escaped.Replace(e.Hint) + "</p>"
+	}
 	fmt.Fprintf(w, "<!DOCTYPE html>\n<html><head><title>%s</title></head>"+
-		"<body><h2>%s</h2><p>%s</p></body></html>\n",
-		title, title, escaped.Replace(e.Text))
+		"<body><h2>%s</h2><p>%s</p>%s</body></html>\n",
+		title, title, escaped.Replace(e.Text), hint)
 }
 
 // pause waits for some time, or until ctx ends.
