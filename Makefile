@@ -19,7 +19,7 @@ FUZZTIME    ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
 
-.PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale interop saltgui answers packages bench soak chaos guards budgets sizes compat prose fuzz-short clean
+.PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale interop saltgui answers packages bench soak chaos guards budgets sizes compat shims new-module prose fuzz-short clean
 
 all: build
 
@@ -194,6 +194,15 @@ guards:
 # docs/compatibility.md, from stock's inventory and our programs.
 compat: build
 	$(GO) run ./cmd/internal/compat
+
+# The imports of modules/all, states/all and modules/returners/all, from the packages that are there.
+shims:
+	$(GO) run ./cmd/internal/shims
+
+# Begins a module that stock has and ours does not, with the functions that it declares: make new-module NAME=modules/rvm, or NAME=states/rvm.
+new-module:
+	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
+	$(GO) run ./cmd/internal/shims -new $(NAME) -salt "$$(echo $$BRINE_SALT_3007/lib/python3*/site-packages/salt)"
 
 # How the core is written: density of comments, one-word names, long lines. make prose ARGS='-sample 40 -seed 1 ./states' prints comments,
 # ARGS=./modules/... counts other packages.

@@ -17,7 +17,6 @@ app
 app_path
 append_domain
 append_minionid_config_dirs
-arch
 archive_jobs
 args_separator
 args_stdin
@@ -191,7 +190,6 @@ fips_mode
 fluent_handler
 for_master
 force
-formats
 formula_path
 fun
 gather_job_timeout
@@ -346,7 +344,6 @@ log_rotate_backup_count
 log_rotate_max_bytes
 logstash_udp_handler
 logstash_zmq_handler
-long
 loop_interval
 maintenance_interval
 maintenance_niceness
@@ -460,7 +457,6 @@ on_demand_ext_pillar
 open_mode
 optimization_order
 order_masters
-out
 output
 output_file
 output_file_append
@@ -520,7 +516,6 @@ priority
 priv
 process_count_max
 profiles
-programs
 progress
 providers
 proxy
@@ -604,7 +599,6 @@ roots_update_interval
 roster_defaults
 roster_domain
 rotate_aes_key
-run
 runner_dirs
 runner_returns
 s3
@@ -619,7 +613,6 @@ saltpip_disable_pip_version_check
 saltpip_no_deps
 saltpip_no_index
 saltpip_use_pythonpath
-sample
 schedule
 schedule_returner
 scheduler_before_connect
@@ -640,7 +633,6 @@ sign_pub_messages
 signature_path
 signing_algorithm
 signing_key_pass
-since
 skip_grains
 slack
 sls_list
@@ -823,7 +815,6 @@ worker_pools
 worker_pools_enabled
 worker_threads
 workers_ipc_name
-write
 x509_signing_policies
 xmpp
 yes

@@ -30,7 +30,7 @@ func readEvidence() (*evidence, error) {
 				return err
 			}
 			script := strings.HasSuffix(path, ".txtar")
-			if !script && !strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, home) ||
+			if !script && !strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, tools) ||
 				strings.HasPrefix(path, "internal/conf/") {
 				return nil // those of package conf name every option there is
 			}

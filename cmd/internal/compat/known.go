@@ -97,7 +97,7 @@ func optionsRead(read *regexp.Regexp, dirs ...string) (map[string]bool, error) {
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") ||
-				strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, home) {
+				strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, tools) {
 				return err
 			}
 			src, err := os.ReadFile(path)

@@ -32,6 +32,9 @@ import (
 // home is the folder of this program's data, from the root of the repository.
 const home = "cmd/internal/compat"
 
+// tools is where the repository's own programs are, which no user runs.
+const tools = "cmd/internal/"
+
 // lines are the release lines of stock Salt, the newest first.
 var lines = [...]string{"3008", "3007", "3006"}
 

@@ -1,5 +1,0 @@
-//go:build !custom || modules || modules.ini
-
-package all
-
-import _ "github.com/brine-salt/brine/modules/ini_manage" // execution module ini

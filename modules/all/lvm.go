@@ -1,5 +1,0 @@
-//go:build !custom || modules || modules.lvm
-
-package all
-
-import _ "github.com/brine-salt/brine/modules/linux_lvm" // execution module lvm
