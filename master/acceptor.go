@@ -130,7 +130,7 @@ func (m *Master) judged(r protocol.AuthRequest, peer, by string, v Verdict) {
 	if accepted {
 		m.log.Info("minion joins", "minion", r.ID, "peer", peer, "acceptor", by, "reason", v.Reason, "fingerprint", fingerprint)
 	} else {
-		m.log.Log(context.Background(), m.hourly(r.ID, v.Reason, slog.LevelWarn), "minion may not join", "minion", r.ID, "peer", peer, "acceptor", by, "reason", v.Reason, "fingerprint", fingerprint)
+		m.log.Log(context.Background(), m.hourly.Level(r.ID, v.Reason, slog.LevelWarn), "minion may not join", "minion", r.ID, "peer", peer, "acceptor", by, "reason", v.Reason, "fingerprint", fingerprint)
 	}
 	m.events.Publish("brine/join/"+r.ID, map[string]any{"id": r.ID, "result": accepted, "acceptor": by, "reason": v.Reason, "peer": peer,
 		"fingerprint": fingerprint})

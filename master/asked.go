@@ -6,6 +6,8 @@ import (
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/requests"
+	"github.com/brine-salt/brine/master/requests/returns"
+	"github.com/brine-salt/brine/protocol/target"
 )
 
 // requestHost is the master as the answers to what minions ask see it.
@@ -17,6 +19,7 @@ var (
 	_ requests.PillarProgram = requestHost{}
 	_ requests.TopsProgram   = requestHost{}
 	_ requests.EventAccess   = requestHost{}
+	_ returns.Subjects       = requestHost{}
 )
 
 // TenantOf implements requests.Tenants.
@@ -33,6 +36,9 @@ func (h requestHost) KnownTenant(ctx context.Context, id string) (string, error)
 
 // MayFire implements requests.EventAccess. Options.EventAccess is set.
 func (h requestHost) MayFire(r EventRequest) bool { return h.m.opts.EventAccess(r) }
+
+// Subject implements returns.Subjects.
+func (h requestHost) Subject(id string) target.Subject { return h.m.subject(id) }
 
 // MakePillar implements requests.PillarProgram. Options.Pillar is set.
 func (h requestHost) MakePillar(ctx context.Context, r pillar.Request) (map[string]any, error) {

@@ -108,7 +108,7 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 	}
 	// guard: confusing-ids TestConfusingIDs
 	if err := protocol.ConfusingID(r.ID); err != nil && !m.accepted(r.ID) {
-		log.Log(ctx, m.hourly(r.ID, "id", slog.LevelWarn), "sign-in refused: a new minion may not have this id", "err", err)
+		log.Log(ctx, m.hourly.Level(r.ID, "id", slog.LevelWarn), "sign-in refused: a new minion may not have this id", "err", err)
 		return r.Refuse(m.identity, false)
 	}
 	if r.PubErr != nil {
@@ -159,11 +159,11 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 		m.authEvent(r, "pend", true)
 		return r.Refuse(m.identity, true)
 	case keys.Denied:
-		log.Log(ctx, m.hourly(r.ID, "denied", slog.LevelWarn), "sign-in with another key than the one that is known", "stored", v.Stored)
+		log.Log(ctx, m.hourly.Level(r.ID, "denied", slog.LevelWarn), "sign-in with another key than the one that is known", "stored", v.Stored)
 		m.authEvent(r, "denied", false)
 		return r.Refuse(m.identity, false)
 	default:
-		log.Log(ctx, m.hourly(r.ID, "rejected", slog.LevelInfo), "sign-in refused: key is rejected")
+		log.Log(ctx, m.hourly.Level(r.ID, "rejected", slog.LevelInfo), "sign-in refused: key is rejected")
 		m.authEvent(r, "reject", false)
 		return r.Refuse(m.identity, false)
 	}
@@ -182,15 +182,6 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 	m.joined(ctx, r.ID)
 	m.orders.Contact(r.ID)
 	return reply, nil
-}
-
-// hourly is the level of a log line about a minion that is refused: Debug if the same was said of the id within an hour. Refused minions try again
-// for as long as they run.
-func (m *Master) hourly(id, what string, level slog.Level) slog.Level {
-	if m.refusedLogs.AllowName(id+"\x00"+what, time.Now()) {
-		return level
-	}
-	return slog.LevelDebug
 }
 
 // authEvent counts a sign-in and fires salt/auth.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
-	"time"
 
 	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/orders/content"
@@ -79,36 +77,4 @@ func (m *Master) storeContent(ctx context.Context, o Order, spec map[string]any,
 		err = fmt.Errorf("%w: %w", err, ErrBusy)
 	}
 	return key, drop, err
-}
-
-// withSecretArgs is a stored job as its minions get it. store.ErrNotFound if it is secret and has ended.
-func (m *Master) withSecretArgs(ctx context.Context, j store.Job) (store.Job, error) {
-	if !content.IsSecret(j.Load) || m.orders == nil {
-		return j, nil
-	}
-	rec, err := m.orders.Queue().OrderOf(ctx, j.JID)
-	if err != nil {
-		return j, err
-	}
-	if !content.IsSealed(rec) {
-		return j, nil
-	}
-	if m.carried == nil {
-		return j, ErrNoContent
-	}
-	arg, err := m.carried.Args(ctx, rec)
-	if err == nil && arg != nil {
-		j.Arg = arg
-	}
-	return j, err
-}
-
-// concealJobs is a return that describes jobs, without the arguments of secret ones.
-func (m *Master) concealJobs(ctx context.Context, load map[string]any, now time.Time) map[string]any {
-	out := maps.Clone(load)
-	out["return"] = content.MaskJobs(load["return"], func(jid string) bool {
-		job, _ := m.stored(ctx, jid, now)
-		return job.secret
-	})
-	return out
 }

@@ -16,7 +16,7 @@ func (m *Master) Drain(ctx context.Context) error {
 	}
 	tick := time.NewTicker(drainTick)
 	defer tick.Stop()
-	for m.serving.Load() && m.awaited() && ctx.Err() == nil {
+	for m.serving.Load() && m.runs.awaited() && ctx.Err() == nil {
 		select {
 		case <-tick.C:
 		case <-m.ended:
@@ -35,15 +35,3 @@ func (m *Master) Drain(ctx context.Context) error {
 
 // drainTick is how often Drain looks whether something is still awaited.
 const drainTick = 20 * time.Millisecond
-
-// awaited reports whether the results of a job are awaited.
-func (m *Master) awaited() bool {
-	m.runsMu.Lock()
-	defer m.runsMu.Unlock()
-	for _, r := range m.runs {
-		if !r.internal {
-			return true
-		}
-	}
-	return false
-}

@@ -228,7 +228,7 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 	out := Published{JID: jid, Minions: ids, Missing: missing}
 	if p.wait != nil {
 		p.wait.begin(out)
-		m.addRun(p.wait)
+		m.runs.add(p.wait)
 	}
 	if !p.internal {
 		m.events.Publish("salt/job/"+jid+"/new", map[string]any{"jid": jid, "tgt_type": tgtType, "tgt": tgt, "user": p.user,
@@ -268,7 +268,7 @@ func (m *Master) reserve(ctx context.Context, p publication, job map[string]any,
 			jid = string(m.clock.Next(now))
 		}
 		if p.internal || p.noCache {
-			m.skipCache(jid)
+			m.runs.skipCache(jid)
 		}
 		if p.internal {
 			return jid, nil
@@ -294,38 +294,6 @@ func (m *Master) reserve(ctx context.Context, p publication, job map[string]any,
 		return "", notStored(err)
 	}
 	return "", fmt.Errorf("cannot make a job id: %w", store.ErrExists)
-}
-
-// skipCache remembers that returns of a job are not to be stored.
-func (m *Master) skipCache(jid string) {
-	m.runsMu.Lock()
-	defer m.runsMu.Unlock()
-	m.uncached[jid] = time.Now()
-}
-
-func (m *Master) noCache(jid string) bool {
-	m.runsMu.Lock()
-	defer m.runsMu.Unlock()
-	_, ok := m.uncached[jid]
-	return ok
-}
-
-func (m *Master) addRun(r *Run) {
-	m.runsMu.Lock()
-	defer m.runsMu.Unlock()
-	m.runs[r.JID] = r
-}
-
-func (m *Master) runOf(jid string) *Run {
-	m.runsMu.Lock()
-	defer m.runsMu.Unlock()
-	return m.runs[jid]
-}
-
-func (m *Master) dropRun(jid string) {
-	m.runsMu.Lock()
-	defer m.runsMu.Unlock()
-	delete(m.runs, jid)
 }
 
 // Status says what became of a job on one minion.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -106,9 +105,7 @@ func (m *Master) housekeep(ctx context.Context, now time.Time) {
 	}
 	m.sessions.Sweep(func() ([]string, error) { return m.keys.List(keys.Accepted) }, now)
 	m.presence.Keep(now)
-	m.runsMu.Lock()
-	maps.DeleteFunc(m.uncached, func(_ string, at time.Time) bool { return now.Sub(at) > 24*time.Hour })
-	m.runsMu.Unlock()
+	m.runs.sweep(now)
 	if m.opts.PresenceEvents {
 		m.events.Publish("salt/presence/present", map[string]any{"present": nested.Anys(m.presenceChange())})
 	}

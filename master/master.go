@@ -38,6 +38,7 @@ import (
 	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/requests"
+	"github.com/brine-salt/brine/master/requests/returns"
 	"github.com/brine-salt/brine/master/sessions"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/subscribers"
@@ -68,18 +69,13 @@ type Master struct {
 	presence *subscribers.Presence
 	names    *subscribers.Identifier
 	clones   *clones.Guard
-	fetched  subscribers.FetchCache
 	tenancy  tenancy
-	// refusedLogs bounds log lines about refused sign-ins of one minion.
-	refusedLogs *ratelimit.Limiter
-	// unorderedLimit bounds the bytes of returns that no job asked for, by minion.
-	unorderedLimit *ratelimit.Limiter
-	counts         *counters
-	known          knownJobs
-	secrets        secrets
-	peers          cluster.Peers
-	local          *local // nil without Options.Local
-	clock          protocol.JIDClock
+	hourly   *ratelimit.HourlyLog
+	counts   *counters
+	secrets  secrets
+	peers    cluster.Peers
+	local    *local // nil without Options.Local
+	clock    protocol.JIDClock
 
 	rules *eauth.Auth // what rules of Peer and Local mean
 
@@ -101,10 +97,7 @@ type Master struct {
 	skewMu sync.Mutex // guards skewed
 	skewed map[string]time.Time
 
-	runsMu   sync.Mutex // guards runs, uncached and retold
-	runs     map[string]*Run
-	uncached map[string]time.Time
-	retold   map[string]struct{} // "jid/id" of returns that came again and were told; see toldBefore
+	runs *runs
 
 	purged time.Time // of maintain only
 
@@ -130,10 +123,10 @@ func New(o Options) (*Master, error) {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: subscribers.NewPresence(), counts: newCounters(),
-		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), knownLimit: ratelimit.New(knownRate, knownBurst), auditor: newAuditor(), unorderedLimit: ratelimit.New(float64(o.MaxUnordered)/3600, float64(o.MaxUnordered)),
-		refusals: ratelimit.New(refusalRate, refusalBurst), refusedLogs: ratelimit.New(1./3600, 1), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce), newcomers: subscribers.NewNewcomers(o.AuthRate < 0),
+		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), knownLimit: ratelimit.New(knownRate, knownBurst), auditor: newAuditor(),
+		refusals: ratelimit.New(refusalRate, refusalBurst), hourly: ratelimit.NewHourlyLog(), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce), newcomers: subscribers.NewNewcomers(o.AuthRate < 0),
 		authTurns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), turns: newTurns(), rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time),
-		runs: make(map[string]*Run), uncached: make(map[string]time.Time), retold: make(map[string]struct{}), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
+		runs: newRuns(), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {
 		m.store = store.NewMemory()
 	}
@@ -149,11 +142,11 @@ func New(o Options) (*Master, error) {
 		m.closeRooms()
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
+	m.names = subscribers.NewIdentifier(prober{m}, m.presence, m.log)
 	if err := m.openRequests(); err != nil {
 		m.closeRooms()
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
-	m.names = subscribers.NewIdentifier(prober{m}, m.presence, m.log)
 	m.keys.OnChange(m.keyChanged)
 	return m, nil
 }
@@ -210,6 +203,14 @@ func (m *Master) openRequests() (err error) {
 	if o.Runner != nil {
 		p.Runner = peerHost{m}
 	}
+	var queue store.Queue
+	if m.orders != nil {
+		queue = m.orders.Queue()
+	}
+	m.requests.Jobs = requests.Jobs{Store: m.store, Queue: queue, Orders: m.carried, Log: m.log}
+	m.requests.Returns = returns.New(returns.Options{Store: m.store, Queue: queue, Cluster: m.peers,
+		Runs: m.runs, Orders: m.orders, Probes: m.names, Subjects: requestHost{m}, Events: m.events, Clock: &m.clock,
+		Hourly: m.hourly, Log: m.log, Started: m.counts.started, KeepJobs: o.KeepJobs, MaxUnordered: o.MaxUnordered})
 	m.requests.Peers, err = requests.NewPeers(p)
 	return err
 }

@@ -69,7 +69,7 @@ func (m *Master) eachReturn(ctx context.Context, jid string, wanted func(id stri
 
 // catchUp gives a run the returns that the store has and that it was not told of.
 func (m *Master) catchUp(ctx context.Context, r *Run) error {
-	if m.noCache(r.JID) {
+	if m.runs.NoCache(r.JID) {
 		return nil
 	}
 	return m.eachReturn(ctx, r.JID, r.awaits, func(x store.Return) { r.deliver(resultOf(x.ID, x.Load)) })
@@ -77,10 +77,7 @@ func (m *Master) catchUp(ctx context.Context, r *Run) error {
 
 // catchUpAll is catchUp for all runs, after messages of other masters were missed.
 func (m *Master) catchUpAll(ctx context.Context) {
-	m.runsMu.Lock()
-	runs := slices.Collect(maps.Values(m.runs))
-	m.runsMu.Unlock()
-	for _, r := range runs {
+	for _, r := range m.runs.list() {
 		if err := m.catchUp(ctx, r); err != nil {
 			m.log.Warn("returns cannot be read", "jid", r.JID, "err", err)
 		}

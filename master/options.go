@@ -30,6 +30,9 @@ const (
 	AnyPort            = -1
 )
 
+// DefaultMaxUnordered is Options.MaxUnordered where it is 0.
+const DefaultMaxUnordered = 1 << 30
+
 // FileRequest is a minion that wants to see a path.
 type FileRequest struct {
 	ID string

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/brine-salt/brine/master/cluster"
 	"github.com/brine-salt/brine/master/internal/probe"
 	"github.com/brine-salt/brine/master/orders"
-	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/store"
-	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/target"
 )
 
@@ -118,24 +115,7 @@ func (w orderWire) Where(id string) orders.Place {
 // KnowsPeer implements orders.Wire.
 func (w orderWire) KnowsPeer(name string) bool { return w.m.presence.Knows(name) }
 
-// Adopt implements orders.Wire. The return is stored, told to the other masters and published as an event, and given to a run
-// that awaits it.
+// Adopt implements orders.Wire.
 func (w orderWire) Adopt(ctx context.Context, jid, id string, load map[string]any) bool {
-	m := w.m
-	load["jid"], load["id"] = jid, id
-	if job, _ := m.stored(ctx, jid, time.Now()); job.secret {
-		load = content.MaskReturn(load)
-	}
-	if _, err := protocol.ParseReturn(load); err != nil {
-		return false
-	}
-	first, err := m.peers.SaveReturn(ctx, store.Return{JID: jid, ID: id, Load: load, Received: time.Now()})
-	if err != nil && !first {
-		m.log.Error("cannot store return", "err", err)
-		return false
-	}
-	if first || !m.toldBefore(ctx, jid, id) {
-		m.returned(ctx, jid, id, load, false)
-	}
-	return true
+	return w.m.requests.Returns.Adopt(ctx, jid, id, load)
 }

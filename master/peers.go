@@ -139,7 +139,7 @@ func (h clusterHost) UseKey(key *crypt.Key) {
 // PublishHere implements cluster.Host.
 func (h clusterHost) PublishHere(p cluster.Publication) error {
 	if p.NoCache {
-		h.m.skipCache(fields.Text(p.Job, "jid"))
+		h.m.runs.skipCache(fields.Text(p.Job, "jid"))
 	}
 	if probe.IsProbe(p.Job) {
 		h.m.orders.AskedElsewhere(p.IDs)
@@ -164,13 +164,11 @@ func (h clusterHost) HeardElsewhere(id string, load map[string]any) bool {
 }
 
 // Awaits implements cluster.Host.
-func (h clusterHost) Awaits(jid string) bool { return h.m.runOf(jid) != nil }
+func (h clusterHost) Awaits(jid string) bool { return h.m.runs.of(jid) != nil }
 
 // ReturnedElsewhere implements cluster.Host.
 func (h clusterHost) ReturnedElsewhere(jid, id string, load map[string]any) {
-	if r := h.m.runOf(jid); r != nil {
-		r.deliver(resultOf(id, load))
-	}
+	h.m.runs.Deliver(jid, id, load)
 }
 
 // CatchUp implements cluster.Host.

@@ -2,15 +2,11 @@ package master
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
-	"github.com/brine-salt/brine/master/subscribers"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -101,50 +97,4 @@ func (m *Master) send(job map[string]any, to audience) error {
 	}
 	rest := slices.DeleteFunc(slices.Clone(to.ids), func(id string) bool { _, ok := fetch[id]; return ok })
 	return m.transmit(job, rest)
-}
-
-// reqJob gives a minion a job that was announced to it. What is for others does not exist for it.
-func (m *Master) reqJob(ctx context.Context, v protocol.Verified) (any, error) {
-	jid := fields.Text(v.Load(), "jid")
-	if !protocol.ValidJID(jid) {
-		return map[string]any{}, nil
-	}
-	for {
-		load, wait, read := m.fetched.Get(jid, v.ID(), time.Now())
-		if load != nil {
-			return load, nil
-		}
-		if read != nil {
-			defer read()
-			break
-		}
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	rec, err := m.store.Job(ctx, jid)
-	if errors.Is(err, store.ErrNotFound) {
-		return map[string]any{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if rec, err = m.withSecretArgs(ctx, rec); err != nil {
-		if errors.Is(err, store.ErrNotFound) { // the order has ended
-			return map[string]any{}, nil
-		}
-		return nil, err
-	}
-	x := subscribers.FetchedJob{JID: jid, At: time.Now(), Load: protocol.Fetched(jid, rec.Fun, rec.Arg, rec.Load), IDs: make(map[string]struct{}, len(rec.Minions))}
-	for _, id := range rec.Minions {
-		x.IDs[id] = struct{}{}
-	}
-	m.fetched.Put(x)
-	if _, meant := x.IDs[v.ID()]; !meant {
-		m.log.Warn("minion asks for a job of others", "minion", v.ID(), "jid", jid)
-		return map[string]any{}, nil
-	}
-	return x.Load, nil
 }

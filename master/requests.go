@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/brine-salt/brine/master/requests"
+	"github.com/brine-salt/brine/master/internal/acks"
 	"github.com/brine-salt/brine/master/sessions"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -37,7 +37,9 @@ type encryptedFunc func(m *Master, ctx context.Context, v protocol.Verified) (an
 func encrypted(cmd string) encryptedFunc {
 	switch cmd {
 	case "_return":
-		return (*Master).reqReturn
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.requests.Returns.Take(ctx, v)
+		}
 	case "_minion_event":
 		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
 			return m.requests.Events.Fire(ctx, v)
@@ -127,7 +129,9 @@ func encrypted(cmd string) encryptedFunc {
 			return m.requests.Revocation.Revoke(ctx, v)
 		}
 	case protocol.FetchCmd:
-		return (*Master).reqJob
+		return func(m *Master, ctx context.Context, v protocol.Verified) (any, error) {
+			return m.requests.Jobs.Fetch(ctx, v)
+		}
 	case "_register_resources", "_syndic_return", "verify_minion":
 		return (*Master).reqAbsent
 	}
@@ -419,10 +423,10 @@ func (m *Master) run(ctx context.Context, v protocol.Verified) any {
 	if f := encrypted(v.Cmd()); f != nil {
 		var err error
 		result, err = m.call(ctx, f, v)
-		if errors.Is(err, errLater) {
+		if errors.Is(err, acks.ErrLater) {
 			return noReply{}
 		}
-		if errors.Is(err, requests.ErrDropped) {
+		if errors.Is(err, acks.ErrDropped) {
 			m.log.Error("request was not acknowledged", "minion", v.ID(), "fun", v.Cmd(), "err", err)
 			return noReply{}
 		}

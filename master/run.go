@@ -234,7 +234,7 @@ func (r *Run) finish() {
 		}
 	}
 	if r.poll != nil {
-		r.m.dropRun(r.poll.JID)
+		r.m.runs.drop(r.poll.JID)
 		r.poll = nil
 	}
 }
@@ -302,7 +302,7 @@ func (r *Run) heard() {
 
 // endPoll decides whether to go on waiting. Callers hold mu.
 func (r *Run) endPoll(now time.Time) {
-	r.m.dropRun(r.poll.JID)
+	r.m.runs.drop(r.poll.JID)
 	r.poll = nil
 	if r.running || now.Sub(r.lastNews) < r.timeout {
 		r.lastNews = now
@@ -342,8 +342,8 @@ func (r *Run) Close() {
 	poll := r.poll
 	r.poll, r.queue = nil, nil
 	r.mu.Unlock()
-	r.m.dropRun(r.JID)
+	r.m.runs.drop(r.JID)
 	if poll != nil {
-		r.m.dropRun(poll.JID)
+		r.m.runs.drop(poll.JID)
 	}
 }

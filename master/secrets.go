@@ -91,7 +91,7 @@ func (m *Master) broadcast(job map[string]any, to audience) error {
 
 // publicationFor is what hands a job to the minions of another master, or of all others if it has no name.
 func (m *Master) publicationFor(name string, job map[string]any, to audience) cluster.Publication {
-	return cluster.Publication{Job: job, To: name, IDs: to.ids, Topics: to.topics, NoCache: m.noCache(fields.Text(job, "jid"))}
+	return cluster.Publication{Job: job, To: name, IDs: to.ids, Topics: to.topics, NoCache: m.runs.NoCache(fields.Text(job, "jid"))}
 }
 
 // reaches reports whether a subscriber of this master may be one of some minions, or anybody is there if topics is nil. Signing what nobody

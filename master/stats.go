@@ -48,7 +48,6 @@ type counters struct {
 	requests map[string]RequestStats
 	signIns  map[string]int64
 	jobs     int64
-	returns  int64
 }
 
 func newCounters() *counters {
@@ -98,7 +97,7 @@ func (c *counters) add(n *int64) {
 func (m *Master) Stats() (Stats, error) {
 	c := m.counts
 	c.mu.Lock()
-	s := Stats{Started: c.started, Requests: maps.Clone(c.requests), SignIns: maps.Clone(c.signIns), Jobs: c.jobs, Returns: c.returns}
+	s := Stats{Started: c.started, Requests: maps.Clone(c.requests), SignIns: maps.Clone(c.signIns), Jobs: c.jobs, Returns: m.requests.Returns.Taken()}
 	c.mu.Unlock()
 	s.Keys = map[string]int{}
 	for _, st := range [...]keys.State{keys.Accepted, keys.Pending, keys.Rejected, keys.Denied} {

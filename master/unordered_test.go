@@ -1,7 +1,6 @@
 package master_test
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -10,125 +9,11 @@ import (
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/store/sqlite"
 	"github.com/brine-salt/brine/protocol"
-	"github.com/brine-salt/brine/protocol/events"
-	"github.com/brine-salt/brine/protocol/transport"
 )
 
 // returns is the load of a return with a result of n bytes.
 func returns(id string, jid protocol.JID, n int) map[string]any {
 	return protocol.Return{JID: jid, ID: id, Fun: "test.echo", Return: strings.Repeat("x", n), Success: true}.Load()
-}
-
-// TestUnorderedReturnsAreBounded: what a minion returns without having been asked is taken up to a size an hour, and not acknowledged
-// beyond it; its returns of jobs, and other minions, go on.
-func TestUnorderedReturnsAreBounded(t *testing.T) {
-	for name, jid := range map[string]func() protocol.JID{
-		"salt-call and schedules": func() protocol.JID { return protocol.JIDRequest },
-		"made-up job ids":         func() protocol.JID { return protocol.NewJID(nowUTC()) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := serve(t, master.Options{AutoAccept: true, MaxUnordered: 1 << 20})
-			greedy, other := r.accepted("greedy", 1), r.accepted("other", 2)
-			greedy.subscribe()
-			taken := 0
-			for range 40 {
-				_, err := greedy.call(returns("greedy", jid(), 60<<10))
-				if err == nil {
-					taken++
-				} else if !errors.Is(err, transport.ErrNoReply) {
-					t.Fatal(err)
-				}
-			}
-			if taken < 15 || taken > 17 {
-				t.Errorf("%d of 40 returns of 60 KiB were taken, the limit is 1 MiB", taken)
-			}
-			if res, err := r.Run(t.Context(), master.Job{Fun: "test.ping", Tgt: "greedy"}); err != nil || res["greedy"].Status != master.Returned {
-				t.Errorf("a job of the minion: %v %v", res, err)
-			}
-			if _, err := other.call(returns("other", jid(), 60<<10)); err != nil {
-				t.Error("another minion:", err)
-			}
-		})
-	}
-	t.Run("many small ones", func(t *testing.T) {
-		r := serve(t, master.Options{AutoAccept: true, MaxUnordered: 1 << 20})
-		m := r.accepted("m", 1)
-		taken := 0
-		for range 400 {
-			if _, err := m.call(returns("m", protocol.JIDRequest, 1)); err == nil {
-				taken++
-			}
-		}
-		if taken < 256 || taken > 260 {
-			t.Errorf("%d were taken, each counts 4 KiB", taken)
-		}
-	})
-}
-
-// TestReturnsOfOthersJobs: a minion that a job cannot have meant does not get its return beside the others; one that may have been meant by
-// what it is does, with a mark.
-func TestReturnsOfOthersJobs(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, Nodegroups: object{"g": "web*"}})
-	web, thief := r.accepted("web1", 1), r.accepted("thief", 2)
-	for m, role := range map[*minion]string{web: "web", thief: "none"} {
-		if _, err := m.pillar(object{"grains": object{"role": role}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range []struct {
-		tgt          any
-		tgtType      string
-		taken, marks bool
-	}{
-		{"web1", "glob", false, false},
-		{"w*", "glob", false, false},
-		{"*", "glob", true, false},
-		{"web1", "list", false, false},
-		{[]any{"web1", "gone"}, "list", false, false},
-		{"web1,thief", "list", true, false},
-		{"web.*", "pcre", false, false},
-		{"web* and not thief", "compound", false, false},
-		{"g", "nodegroup", false, false},
-		{"role:web", "grain", true, true},
-		{"G@role:web or nobody", "compound", true, true},
-		{"web* and G@role:web", "compound", false, false},
-	} {
-		t.Run(fmt.Sprint(c.tgtType, " ", c.tgt), func(t *testing.T) {
-			p, err := r.Publish(t.Context(), master.Job{Fun: "test.echo", Tgt: c.tgt, TgtType: c.tgtType})
-			if err != nil {
-				t.Fatal(err)
-			}
-			bus := r.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/job/" + p.JID + "/ret/"})
-			defer bus.Close()
-			for _, m := range []*minion{thief, web} {
-				load := returns(m.id, protocol.JID(p.JID), 1)
-				load["unexpected"] = "no" // only the master says so
-				m.must(load)
-			}
-			got, err := r.Store().Returns(t.Context(), p.JID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var taken, marked bool
-			for _, ret := range got {
-				if ret.ID == "thief" {
-					taken, marked = true, ret.Load["unexpected"] == true
-				} else if _, has := ret.Load["unexpected"]; has {
-					t.Errorf("the return of %s is marked", ret.ID)
-				}
-			}
-			if taken != c.taken || marked != c.marks {
-				t.Errorf("taken %v, marked %v; want %v, %v", taken, marked, c.taken, c.marks)
-			}
-			e, err := bus.Next(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if told := strings.HasSuffix(e.Tag, "/thief"); told != c.taken {
-				t.Errorf("first event is %s", e.Tag)
-			}
-		})
-	}
 }
 
 // TestBatchUnderOneJobID: minions that a job got later are not strangers to it, though its target names the first ones.

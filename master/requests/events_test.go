@@ -12,6 +12,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/internal/requesttest"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -56,7 +57,7 @@ func TestEvents(t *testing.T) {
 	e, _ := newEvents(t, EventOptions{})
 	sub := e.Bus.Subscribe(events.SubscribeOptions{})
 	defer sub.Close()
-	r := newVerifier(t)
+	r := requesttest.NewSender(t)
 	list := func(all ...any) []any { return all }
 	for _, load := range []object{
 		{"tag": "one", "data": object{"x": int64(1)}},
@@ -68,7 +69,7 @@ func TestEvents(t *testing.T) {
 		{"tag": "last", "data": object{}},
 	} {
 		load["cmd"] = "_minion_event"
-		if got, err := e.Fire(t.Context(), r.from("m", load)); got != nil || err != nil {
+		if got, err := e.Fire(t.Context(), r.From("m", load)); got != nil || err != nil {
 			t.Error(load, got, err)
 		}
 	}
@@ -101,10 +102,10 @@ func TestStartEvents(t *testing.T) {
 	if err := e.Cache.Store("m", cache.Data{Grains: object{"os": "old", "kept": "x"}}); err != nil {
 		t.Fatal(err)
 	}
-	r := newVerifier(t)
+	r := requesttest.NewSender(t)
 	start := object{"cmd": "_minion_event", "tag": "salt/minion/m/start", "data": "x", "fetch": true,
 		"grains": object{"os": "new", "id": "forged"}}
-	if _, err := e.Fire(t.Context(), r.from("m", start)); err != nil {
+	if _, err := e.Fire(t.Context(), r.From("m", start)); err != nil {
 		t.Fatal(err)
 	}
 	d, _ := e.Cache.Data("m")
@@ -120,7 +121,7 @@ func TestStartEvents(t *testing.T) {
 	}
 	e.Forget = true
 	start["grains"] = object{"os": "newer"}
-	if _, err := e.Fire(t.Context(), r.from("m", start)); err != nil {
+	if _, err := e.Fire(t.Context(), r.From("m", start)); err != nil {
 		t.Fatal(err)
 	}
 	if d, _ := e.Cache.Data("m"); d.Grains["os"] != "new" {
@@ -203,8 +204,8 @@ func TestEventAccess(t *testing.T) {
 			t.Errorf("%s: %q", tag, why)
 		}
 	}
-	r := newVerifier(t)
-	v := r.from("m", object{"cmd": "_minion_event", "tag": "no", "data": object{}})
+	r := requesttest.NewSender(t)
+	v := r.From("m", object{"cmd": "_minion_event", "tag": "no", "data": object{}})
 	for range 100 {
 		if _, err := e.Fire(t.Context(), v); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master/fileserver"
+	"github.com/brine-salt/brine/master/internal/requesttest"
 	"github.com/brine-salt/brine/protocol"
 )
 
@@ -27,7 +28,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	open, limited := &Files{Server: s}, &Files{Server: s, Access: onlyA{}}
-	r := newVerifier(t)
+	r := requesttest.NewSender(t)
 	sum := func(hash string) object { return object{"hash_type": "md5", "hsum": hash} }
 	at := func(path string, more ...any) object {
 		load := object{"path": path, "saltenv": "base"}
@@ -63,7 +64,7 @@ func TestFiles(t *testing.T) {
 		{"list, no environment", open.List, "m", object{}, []any{}},
 		{"environments", open.Envs, "m", object{}, []any{"base"}},
 	} {
-		got, err := c.do(t.Context(), r.from(c.id, c.load))
+		got, err := c.do(t.Context(), r.From(c.id, c.load))
 		if d := cmp.Diff(c.want, got); d != "" || err != nil {
 			t.Errorf("%s: %v %s", c.name, err, d)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/acks"
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -66,7 +67,7 @@ func (e *Events) keepEvent(ctx context.Context, id, tag string, data any) error 
 		return why == nil
 	})
 	if err != nil {
-		return fmt.Errorf("%w: cannot keep event: %w", ErrDropped, err)
+		return fmt.Errorf("%w: cannot keep event: %w", acks.ErrDropped, err)
 	}
 	if why != nil {
 		e.Log.Warn("event of minion is not kept", "minion", id, "tag", fields.Brief(tag),

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/internal/requesttest"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/target"
 )
@@ -53,7 +54,7 @@ func TestMine(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &Mine{Cache: c, Minions: minions, Access: access, Log: slog.New(slog.DiscardHandler)}
-	r := newVerifier(t)
+	r := requesttest.NewSender(t)
 	limited := func(tgt string) object {
 		return object{mineACL: true, mineData: "seen", "allow_tgt": tgt}
 	}
@@ -92,7 +93,7 @@ func TestMine(t *testing.T) {
 		{"flush", m.Flush, "b", object{}, true, false},
 		{"flush what is empty", m.Flush, "b", object{}, false, false},
 	} {
-		got, err := c.do(t.Context(), r.from(c.id, c.load))
+		got, err := c.do(t.Context(), r.From(c.id, c.load))
 		if d := cmp.Diff(c.want, got); d != "" || (err != nil) != c.err {
 			t.Errorf("%s: %v %s", c.name, err, d)
 		}
@@ -101,7 +102,7 @@ func TestMine(t *testing.T) {
 		t.Errorf("%d functions of c are kept: too many were not refused", len(mine))
 	}
 	ignoring := &Mine{Cache: c, Minions: minions, Log: m.Log, Ignore: true}
-	if got, err := ignoring.Store(t.Context(), r.from("a", object{"data": object{"new": "x"}})); got != true || err != nil {
+	if got, err := ignoring.Store(t.Context(), r.From("a", object{"data": object{"new": "x"}})); got != true || err != nil {
 		t.Error(got, err)
 	}
 	if _, kept := c.Mine("a")["new"]; kept {
@@ -113,7 +114,7 @@ func TestMine(t *testing.T) {
 func TestMineTargets(t *testing.T) {
 	minions := &fakeMinions{}
 	m := &Mine{Minions: minions, Log: slog.New(slog.DiscardHandler)}
-	r := newVerifier(t)
+	r := requesttest.NewSender(t)
 	for _, c := range []struct {
 		field, asked, want string
 	}{
@@ -125,7 +126,7 @@ func TestMineTargets(t *testing.T) {
 		{"tgt_type", "compound", target.TypeCompoundPillarExact},
 	} {
 		minions.asked = nil
-		if _, err := m.Get(t.Context(), r.from("a", object{"fun": "f", "tgt": "*", c.field: c.asked})); err != nil {
+		if _, err := m.Get(t.Context(), r.From("a", object{"fun": "f", "tgt": "*", c.field: c.asked})); err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff([]string{c.want}, minions.asked); d != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/internal/requesttest"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
@@ -118,7 +119,7 @@ func newPeers(t *testing.T, rules map[string][]any) (*Peers, *fleet) {
 func TestNarrowPeer(t *testing.T) {
 	p, f := newPeers(t, map[string][]any{"a": {"test.ping", "cmd.run", object{"web* or G@kind:web9": []any{"test.arg",
 		object{"test.echo": []any{object{"args": []any{"ok.*"}}}}}}}})
-	r := newVerifier(t)
+	r := requesttest.NewSender(t)
 	for _, c := range []struct {
 		fun, tgtType, tgt, arg string
 		want                   []any // nil is refused
@@ -144,7 +145,7 @@ func TestNarrowPeer(t *testing.T) {
 		{"publish.publish", "glob", "web1", "", nil},
 		{"test.ping,", "glob", "web1", "", nil},
 	} {
-		got, err := p.Publish(t.Context(), r.from("a", object{"fun": c.fun, "arg": []any{c.arg}, "tgt": c.tgt,
+		got, err := p.Publish(t.Context(), r.From("a", object{"fun": c.fun, "arg": []any{c.arg}, "tgt": c.tgt,
 			"tgt_type": c.tgtType, "ret": ""}))
 		want := object{}
 		if c.want != nil {
@@ -157,7 +158,7 @@ func TestNarrowPeer(t *testing.T) {
 			t.Errorf("%s %s %s: accounted as %+v", c.fun, c.tgtType, c.tgt, last)
 		}
 	}
-	if got, err := p.Publish(t.Context(), r.from("db1", object{"fun": "test.ping", "arg": []any{}, "tgt": "*",
+	if got, err := p.Publish(t.Context(), r.From("db1", object{"fun": "test.ping", "arg": []any{}, "tgt": "*",
 		"ret": ""})); err != nil || !cmp.Equal(got, any(object{})) {
 		t.Error("a minion without a rule publishes:", got, err)
 	}
@@ -166,10 +167,10 @@ func TestNarrowPeer(t *testing.T) {
 // TestPeerJobs: a job is what the minion asked for, in the minion's name; a part that is missing refuses it.
 func TestPeerJobs(t *testing.T) {
 	p, f := newPeers(t, map[string][]any{"a": {".*"}})
-	r := newVerifier(t)
+	r := requesttest.NewSender(t)
 	whole := object{"fun": "test.arg", "arg": []any{"1", "k=2", "text"}, "tgt": "web1", "tgt_type": "glob", "ret": "redis",
 		"tmo": int64(5)}
-	if got, err := p.PublishAndWait(t.Context(), r.from("a", whole)); err != nil ||
+	if got, err := p.PublishAndWait(t.Context(), r.From("a", whole)); err != nil ||
 		!cmp.Equal(got, any(object{"web1": "of web1"})) {
 		t.Error(got, err)
 	}
@@ -185,7 +186,7 @@ func TestPeerJobs(t *testing.T) {
 		returns[id] = object{"ret": "of " + id, "jid": "20260101000000000000"}
 	}
 	returns["web1"].(object)["out"] = "txt"
-	if got, err := p.PublishAndWait(t.Context(), r.from("a", many)); err != nil || cmp.Diff(any(returns), got) != "" {
+	if got, err := p.PublishAndWait(t.Context(), r.From("a", many)); err != nil || cmp.Diff(any(returns), got) != "" {
 		t.Error(cmp.Diff(any(returns), got), err)
 	}
 	want = PeerJob{Asker: "a", Tgt: "*", Timeout: peerTimeout,
@@ -201,21 +202,21 @@ func TestPeerJobs(t *testing.T) {
 			}
 		}
 		for _, do := range []func(context.Context, protocol.Verified) (any, error){p.Publish, p.PublishAndWait} {
-			if got, err := do(t.Context(), r.from("a", load)); err != nil || !cmp.Equal(got, any(object{})) {
+			if got, err := do(t.Context(), r.From("a", load)); err != nil || !cmp.Equal(got, any(object{})) {
 				t.Errorf("without %s: %v %v", missing, got, err)
 			}
 		}
 	}
 	whole["tgt"] = "nobody"
-	if got, err := p.PublishAndWait(t.Context(), r.from("a", whole)); err != nil || !cmp.Equal(got, any(object{})) {
+	if got, err := p.PublishAndWait(t.Context(), r.From("a", whole)); err != nil || !cmp.Equal(got, any(object{})) {
 		t.Error(got, err)
 	}
-	if got, err := p.Publish(t.Context(), r.from("a", whole)); err != nil ||
+	if got, err := p.Publish(t.Context(), r.From("a", whole)); err != nil ||
 		!cmp.Equal(got, any(object{"jid": nil, "minions": []any{}})) {
 		t.Error(got, err)
 	}
 	whole["tgt"] = "breaks"
-	if got, err := p.Publish(t.Context(), r.from("a", whole)); err == nil {
+	if got, err := p.Publish(t.Context(), r.From("a", whole)); err == nil {
 		t.Error(got)
 	}
 }
@@ -238,13 +239,13 @@ func TestPeerRules(t *testing.T) {
 // TestPeerRunners: a minion runs the runners that its rules name, in full.
 func TestPeerRunners(t *testing.T) {
 	p, f := newPeers(t, nil)
-	r := newVerifier(t)
+	r := requesttest.NewSender(t)
 	for _, c := range []struct {
 		id, fun string
 		may     bool
 	}{{"a", "ours.do", true}, {"ab", "ours.do", false}, {"db1", "ours.do", false}, {"a", "other.do", false},
 		{"a", "not.ours.do", false}} {
-		got, err := p.Run(t.Context(), r.from(c.id, object{"fun": c.fun, "arg": []any{"x", "k=1"}}))
+		got, err := p.Run(t.Context(), r.From(c.id, object{"fun": c.fun, "arg": []any{"x", "k=1"}}))
 		want := any(object{})
 		if c.may {
 			want = []any{c.id, c.fun, []any{"x"}, object{"k": int64(1)}}
@@ -257,7 +258,7 @@ func TestPeerRunners(t *testing.T) {
 		}
 	}
 	p.Runner = nil
-	if got, err := p.Run(t.Context(), r.from("a", object{"fun": "ours.do", "arg": []any{}})); err != nil ||
+	if got, err := p.Run(t.Context(), r.From("a", object{"fun": "ours.do", "arg": []any{}})); err != nil ||
 		!cmp.Equal(got, any(object{})) {
 		t.Error("no program:", got, err)
 	}
@@ -276,7 +277,7 @@ func TestReturnsForTheAsker(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := newVerifier(t)
+	r := requesttest.NewSender(t)
 	all := object{"b": object{"ret": "x"}, "c": object{"ret": "y", "out": "txt"}}
 	for _, c := range []struct {
 		id   string
@@ -284,7 +285,7 @@ func TestReturnsForTheAsker(t *testing.T) {
 		want object
 	}{{"a", jid, all}, {"b", jid, object{}}, {"a", "20260101000000000001", object{}}, {"a", "../x", object{}},
 		{"a", int64(1), object{}}} {
-		got, err := p.Returns(t.Context(), r.from(c.id, object{"jid": c.jid}))
+		got, err := p.Returns(t.Context(), r.From(c.id, object{"jid": c.jid}))
 		if d := cmp.Diff(any(c.want), got); d != "" || err != nil {
 			t.Errorf("%s %v: %v %s", c.id, c.jid, err, d)
 		}
@@ -303,12 +304,12 @@ func TestRevocation(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := &Revocation{Keys: ks, Cache: c}
-	r := newVerifier(t)
+	r := requesttest.NewSender(t)
 	for _, x := range []struct {
 		off, keep, kept bool
 	}{{off: true, kept: true}, {keep: true, kept: true}, {}} {
 		for _, id := range []string{"a", "b"} {
-			if err := ks.Preseed(id, testKey().Public().Text()); err != nil {
+			if err := ks.Preseed(id, requesttest.Key().Public().Text()); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.Store(id, cache.Data{Grains: object{"x": "y"}}); err != nil {
@@ -316,7 +317,7 @@ func TestRevocation(t *testing.T) {
 			}
 		}
 		v.Off = x.off
-		if got, err := v.Revoke(t.Context(), r.from("a", object{"preserve_minion_cache": x.keep})); err != nil || got == x.off {
+		if got, err := v.Revoke(t.Context(), r.From("a", object{"preserve_minion_cache": x.keep})); err != nil || got == x.off {
 			t.Errorf("%+v: %v %v", x, got, err)
 		}
 		if _, err := ks.Accepted("a"); (err == nil) != x.off {

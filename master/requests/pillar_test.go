@@ -14,6 +14,7 @@ import (
 
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/fileserver"
+	"github.com/brine-salt/brine/master/internal/requesttest"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events"
@@ -77,7 +78,7 @@ func newPillar(t *testing.T) (*Pillar, *program, heardOf) {
 		t.Fatal(err)
 	}
 	own, heard := &program{}, heardOf{}
-	return &Pillar{Key: testKey(), Program: own, Tenants: fakeTenants{"b": "tenant"}, Clones: heard, Cache: c,
+	return &Pillar{Key: requesttest.Key(), Program: own, Tenants: fakeTenants{"b": "tenant"}, Clones: heard, Cache: c,
 		Events: events.New(nil), Log: slog.New(slog.DiscardHandler)}, own, heard
 }
 
@@ -87,18 +88,12 @@ func TestPillar(t *testing.T) {
 	own.data = object{"n": object{"b": int64(2)}}
 	sub := p.Events.Subscribe(events.SubscribeOptions{})
 	defer sub.Close()
-	r := newVerifier(t)
-	e, nonce, err := protocol.Requester{ID: "b", Session: r.key, Token: r.token}.Pack(object{"cmd": "_pillar",
-		"grains": object{"os": "Debian", "id": "forged"}, "pillar_override": object{"n": object{"a": int64(9)}},
-		"saltenv": "base", "pillarenv": "dev", "extra_minion_data": object{"k": "v"}}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := protocol.OpenRequest(e, r.key, r.minion.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := protocol.OpenPillar(p.Reply(t.Context(), v, e, r.minion.Public()), r.minion, p.Key.Public(), "", "", nonce)
+	r := requesttest.NewSender(t)
+	v, e, nonce := r.Pack("b", object{"cmd": "_pillar", "grains": object{"os": "Debian", "id": "forged"},
+		"pillar_override": object{"n": object{"a": int64(9)}}, "saltenv": "base", "pillarenv": "dev",
+		"extra_minion_data": object{"k": "v"}})
+	minion := requesttest.Key()
+	got, err := protocol.OpenPillar(p.Reply(t.Context(), v, e, minion.Public()), minion, p.Key.Public(), "", "", nonce)
 	want := object{"n": object{"a": int64(9), "b": int64(2)}, "made": int64(1), "given": int64(1)}
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Fatal(d, err)
@@ -122,7 +117,7 @@ func TestPillar(t *testing.T) {
 		t.Error(e, err)
 	}
 	e.EncAlgo = "XOR"
-	if got := p.Reply(t.Context(), v, e, r.minion.Public()); got != "Some exception handling minion payload" {
+	if got := p.Reply(t.Context(), v, e, minion.Public()); got != "Some exception handling minion payload" {
 		t.Error(got)
 	}
 }
@@ -130,16 +125,16 @@ func TestPillar(t *testing.T) {
 // TestPillarThatFails: a minion is not told why its pillar could not be made, and gets no part of it.
 func TestPillarThatFails(t *testing.T) {
 	p, own, _ := newPillar(t)
-	r := newVerifier(t)
+	r := requesttest.NewSender(t)
 	for _, id := range []string{"fails", "panics", "lost"} {
-		got := plainPillar(p.fetchPillar(t.Context(), r.from(id, object{"grains": object{}})))
+		got := plainPillar(p.fetchPillar(t.Context(), r.From(id, object{"grains": object{}})))
 		list, _ := got["_errors"].([]any)
 		if len(list) != 1 || len(got) != 1 || strings.Contains(fmt.Sprint(list), "secret") {
 			t.Errorf("%s: %v", id, got)
 		}
 	}
 	own.made = 0
-	if got := p.fetchPillar(t.Context(), r.from("a", object{"grains": nil})); len(got) != 0 || own.made != 0 {
+	if got := p.fetchPillar(t.Context(), r.From("a", object{"grains": nil})); len(got) != 0 || own.made != 0 {
 		t.Error("a pillar without grains:", got)
 	}
 	if _, err := p.Make(t.Context(), pillar.Request{ID: "fails"}); err == nil {
@@ -150,14 +145,14 @@ func TestPillarThatFails(t *testing.T) {
 // TestPillarIsForgotten: what is not to be remembered is not.
 func TestPillarIsForgotten(t *testing.T) {
 	p, _, _ := newPillar(t)
-	r := newVerifier(t)
+	r := requesttest.NewSender(t)
 	p.ForgetPillar = true
-	p.fetchPillar(t.Context(), r.from("a", object{"grains": object{"os": "Debian"}}))
+	p.fetchPillar(t.Context(), r.From("a", object{"grains": object{"os": "Debian"}}))
 	if d, ok := p.Cache.Data("a"); !ok || d.Grains["os"] != "Debian" || len(d.Pillar) != 0 {
 		t.Error(d, ok)
 	}
 	p.Forget = true
-	p.fetchPillar(t.Context(), r.from("b", object{"grains": object{"os": "Debian"}}))
+	p.fetchPillar(t.Context(), r.From("b", object{"grains": object{"os": "Debian"}}))
 	if d, ok := p.Cache.Data("b"); ok {
 		t.Error(d)
 	}
@@ -172,7 +167,7 @@ func TestKeptPillar(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Kept.Close()
-	r := newVerifier(t)
+	r := requesttest.NewSender(t)
 	for i, c := range []struct {
 		extra object
 		made  int64
@@ -183,7 +178,7 @@ func TestKeptPillar(t *testing.T) {
 		for k, v := range c.extra {
 			load[k] = v
 		}
-		got := plainPillar(p.fetchPillar(t.Context(), r.from("a", load)))
+		got := plainPillar(p.fetchPillar(t.Context(), r.From("a", load)))
 		if d := cmp.Diff(object{"made": c.made, "given": int64(0)}, got); d != "" {
 			t.Errorf("%d: %s", i, d)
 		}
@@ -205,7 +200,7 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &Config{Server: s, Nodegroups: object{"g": "a*"}, Set: object{"failhard": true, "file_roots": "x"}}
-	r := newVerifier(t)
+	r := requesttest.NewSender(t)
 	envs := object{"file_roots": object{"base": []any{}}, "top_file_merging_strategy": "merge", "env_order": []any{},
 		"default_top": "base"}
 	all := object{"failhard": true, "renderer": "jinja|yaml", "state_top": "top.sls", "state_top_saltenv": nil,
@@ -219,23 +214,23 @@ func TestConfig(t *testing.T) {
 		load object
 		want object
 	}{{object{}, all}, {object{"env_only": true}, envs}} {
-		if got, err := c.Options(t.Context(), r.from("m", x.load)); err != nil || cmp.Diff(any(x.want), got) != "" {
+		if got, err := c.Options(t.Context(), r.From("m", x.load)); err != nil || cmp.Diff(any(x.want), got) != "" {
 			t.Errorf("%v: %v %s", x.load, err, cmp.Diff(any(x.want), got))
 		}
 	}
 	opts := object{"opts": object{"k": "v"}}
-	if got, err := c.TopFiles(t.Context(), r.from("m", opts)); err != nil || !cmp.Equal(got, any(object{})) {
+	if got, err := c.TopFiles(t.Context(), r.From("m", opts)); err != nil || !cmp.Equal(got, any(object{})) {
 		t.Error("without a program:", got, err)
 	}
 	c.Tops = &program{}
-	if got, err := c.TopFiles(t.Context(), r.from("m", opts)); err != nil ||
+	if got, err := c.TopFiles(t.Context(), r.From("m", opts)); err != nil ||
 		!cmp.Equal(got, any(object{"base": []any{"m", "v"}})) {
 		t.Error(got, err)
 	}
-	if got, err := c.TopFiles(t.Context(), r.from("none", opts)); err != nil || !cmp.Equal(got, any(object{})) {
+	if got, err := c.TopFiles(t.Context(), r.From("none", opts)); err != nil || !cmp.Equal(got, any(object{})) {
 		t.Error("nothing:", got, err)
 	}
-	if _, err := c.TopFiles(t.Context(), r.from("fails", opts)); err == nil {
+	if _, err := c.TopFiles(t.Context(), r.From("fails", opts)); err == nil {
 		t.Error("no error")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/brine-salt/brine/master/internal/confined"
+	"github.com/brine-salt/brine/master/internal/requesttest"
 )
 
 // TestPushed: a file arrives in pieces below the minion's own directory, within its limits; nothing else is taken.
@@ -17,7 +18,7 @@ func TestPushed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	r := newVerifier(t)
+	r := requesttest.NewSender(t)
 	p := &Pushed{Dir: dir, MaxSize: 6000, Quota: 5 * fileBlock, Log: slog.New(slog.DiscardHandler)}
 	off := &Pushed{Log: p.Log}
 	large := make([]byte, 6000)
@@ -45,7 +46,7 @@ func TestPushed(t *testing.T) {
 		{"more beyond the quota", p, object{"path": parts("third"), "data": large, "loc": int64(0)}, false},
 		{"the same file again", p, object{"path": parts("second"), "data": []byte("x"), "loc": int64(0)}, true},
 	} {
-		got, err := c.to.Receive(t.Context(), r.from("m", c.load))
+		got, err := c.to.Receive(t.Context(), r.From("m", c.load))
 		if err != nil || got != c.want {
 			t.Errorf("%s: %v, %v", c.name, got, err)
 		}

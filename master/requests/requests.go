@@ -1,10 +1,6 @@
 package requests
 
-import "errors"
-
-// ErrDropped is returned by answers that must not be acknowledged: the connection closes without one, and the minion
-// tries again.
-var ErrDropped = errors.New("request is not acknowledged")
+import "github.com/brine-salt/brine/master/requests/returns"
 
 // Answers are all types of this package: the answers to what minions ask.
 type Answers struct {
@@ -16,4 +12,6 @@ type Answers struct {
 	Events     *Events
 	Peers      *Peers
 	Revocation Revocation
+	Returns    *returns.Taker
+	Jobs       Jobs
 }

@@ -1,4 +1,4 @@
-package master
+package returns
 
 import (
 	"context"
@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// knownLife is how long it is believed what the store said of a job: ten thousand returns of one job come within seconds.
+	// knownLife is how long it is believed what the store said of a job: ten thousand returns of one job come within
+	// seconds.
 	knownLife = 10 * time.Second
 	// maxKnown is how many jobs are remembered, and maxKnownIDs how many minions of theirs, at some 50 bytes each.
 	maxKnown, maxKnownIDs = 1024, 200_000
@@ -27,8 +28,8 @@ type knownJobs struct {
 // knownJob is a job that the store has.
 type knownJob struct {
 	until time.Time
-	// order says that it is one of an order, whose deliveries a return ends. A return that is taken for another one is found in the
-	// store when its delivery is looked after.
+	// order says that it is one of an order, whose deliveries a return ends. A return that is taken for another one is
+	// found in the store when its delivery is looked after.
 	order bool
 	// minions are those that the job expects, sorted.
 	minions []string
@@ -53,20 +54,21 @@ func (k *knownJobs) put(jid string, j knownJob) {
 	k.all[jid] = j
 }
 
-// stored says what the store knows of a job. known is false if it does not have it. When nobody can tell, it is taken for a job of an
-// order that is secret.
-func (m *Master) stored(ctx context.Context, jid string, now time.Time) (j knownJob, known bool) {
-	if j, ok := m.known.get(jid, now); ok {
+// storedJob says what the store knows of a job. known is false if it does not have it. When nobody can tell, it is
+// taken for a job of an order that is secret.
+func (t *Taker) storedJob(ctx context.Context, jid string,
+	now time.Time) (j knownJob, known bool) {
+	if j, ok := t.known.get(jid, now); ok {
 		return j, true
 	}
-	job, err := m.store.Job(ctx, jid)
+	job, err := t.Store.Job(ctx, jid)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return knownJob{order: m.orders != nil, secret: true}, true
+		return knownJob{order: t.Queue != nil, secret: true}, true
 	}
 	known = err == nil
 	j = knownJob{until: now.Add(knownLife), minions: slices.Sorted(slices.Values(job.Minions))}
-	if m.orders != nil {
-		rec, err := m.orders.Queue().OrderOf(ctx, jid)
+	if t.Queue != nil {
+		rec, err := t.Queue.OrderOf(ctx, jid)
 		switch {
 		case err == nil:
 			j.order, j.secret = true, rec.Spec["secret"] == true
@@ -76,7 +78,7 @@ func (m *Master) stored(ctx context.Context, jid string, now time.Time) (j known
 		j.order = j.order || !known
 	}
 	if known {
-		m.known.put(jid, j)
+		t.known.put(jid, j)
 	}
 	return j, known
 }

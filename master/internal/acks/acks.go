@@ -1,0 +1,11 @@
+// Package acks has the errors of requests that a minion gets no answer to: the connection closes, and it tries again.
+package acks
+
+import "errors"
+
+var (
+	// ErrDropped is returned for a request that must not be acknowledged, such as a return that could not be stored.
+	ErrDropped = errors.New("request is not acknowledged")
+	// ErrLater is ErrDropped without a line in the log for each try.
+	ErrLater = errors.New("request is not acknowledged yet")
+)

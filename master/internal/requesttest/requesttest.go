@@ -1,0 +1,66 @@
+// Package requesttest makes requests that have passed the check of an encrypted request, for tests of what answers them.
+package requesttest
+
+import (
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+)
+
+// Key returns one private key for all minions and masters of a test program: making one takes longer than most tests.
+var Key = sync.OnceValue(func() *crypt.PrivateKey {
+	key, err := crypt.GenerateKey(2048)
+	if err != nil {
+		panic(err)
+	}
+	return key
+})
+
+// Sender sends requests under any id.
+type Sender struct {
+	t       testing.TB
+	session *crypt.Key
+	token   []byte
+}
+
+// NewSender returns a Sender whose minions have the private key of Key.
+func NewSender(t testing.TB) *Sender {
+	t.Helper()
+	token, err := protocol.RequestToken(Key())
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := crypt.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Sender{t: t, session: session, token: token}
+}
+
+// Pack returns a request of a minion, verified and as its envelope, and its nonce. Without cmd it is a mine request.
+func (s *Sender) Pack(id string, load map[string]any) (v protocol.Verified, e protocol.Envelope, nonce string) {
+	s.t.Helper()
+	load = maps.Clone(load)
+	if load["cmd"] == nil {
+		load["cmd"] = "_mine"
+	}
+	e, nonce, err := protocol.Requester{ID: id, Session: s.session, Token: s.token}.Pack(load, time.Now())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if v, err = protocol.OpenRequest(e, s.session, Key().Public()); err != nil {
+		s.t.Fatal(err)
+	}
+	return v, e, nonce
+}
+
+// From is Pack without the envelope.
+func (s *Sender) From(id string, load map[string]any) protocol.Verified {
+	s.t.Helper()
+	v, _, _ := s.Pack(id, load)
+	return v
+}

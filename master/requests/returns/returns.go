@@ -1,0 +1,342 @@
+// Package returns takes what minions return: the outcomes of jobs of this master, of others that share its store, of
+// orders, and of what minions ran by themselves. A return is acknowledged when it is stored, and told as an event once.
+//
+//	return ──► a probe's answer? ──► heard
+//	   │
+//	   ├── jid "req": of no job ──► charged to the minion ──► gets a job of its own
+//	   ├── jid "nocache" ──► told, not stored
+//	   └── of a job ──► the job is known, and the minion meant ──► stored ──► told: bus, run, order
+//	                    no: refused; perhaps: marked, charged      again: dropped
+//
+// A minion that the job does not name may still be meant by what it is, such as its grains, of which the master may
+// know old ones: its return is marked as unexpected and charged to the minion as one that no job asked for.
+package returns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/brine-salt/brine/master/internal/acks"
+	"github.com/brine-salt/brine/master/internal/fields"
+	"github.com/brine-salt/brine/master/internal/probe"
+	"github.com/brine-salt/brine/master/internal/ratelimit"
+	"github.com/brine-salt/brine/master/orders/content"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
+)
+
+// jidSkew is how far in the future a job id of an unknown job may be.
+const jidSkew = time.Hour
+
+// Runs are the jobs whose results this master awaits.
+type Runs interface {
+	// Awaited reports whether somebody awaits the results of a job here, and returns its minions.
+	Awaited(jid string) (minions []string, ok bool)
+	// Deliver gives a return to who awaits it, and reports whether somebody does.
+	Deliver(jid, id string, load map[string]any) bool
+	// NoCache reports whether returns of a job are not to be stored.
+	NoCache(jid string) bool
+}
+
+// Cluster is what masters that share a store do together with returns; a master alone stores them.
+type Cluster interface {
+	// Name tells this master from others, "" for one alone.
+	Name() string
+	// SaveReturn stores a return and tells it to the other masters. first reports whether the minion had sent none for
+	// the job.
+	SaveReturn(ctx context.Context, r store.Return) (first bool, err error)
+	// TellReturn tells a return that is not stored.
+	TellReturn(ctx context.Context, jid, id string, load map[string]any) error
+}
+
+// Deliveries are the deliveries of orders.
+type Deliveries interface {
+	// Heard hears that a minion has returned something.
+	Heard(id string, load map[string]any)
+	// Returned ends the delivery of a job of an order.
+	Returned(ctx context.Context, jid, id string, load map[string]any)
+	// ReturnedLate hears what a minion answered to a status query that nobody awaits here any more.
+	ReturnedLate(ctx context.Context, id string, load map[string]any)
+}
+
+// Probes are the probes that find out which minion is behind a connection.
+type Probes interface {
+	// Answered hears that a minion answered a probe, and reports whether it was one of this master's.
+	Answered(id string, load map[string]any) bool
+}
+
+// Subjects are what is known of minions.
+type Subjects interface {
+	// Subject returns what targets are compared with.
+	Subject(id string) target.Subject
+}
+
+// Options are what a Taker needs. Fields that may be nil say so.
+type Options struct {
+	Store store.Store
+	// Queue has the orders; nil if the store keeps none.
+	Queue    store.Queue
+	Cluster  Cluster
+	Runs     Runs
+	Orders   Deliveries
+	Probes   Probes
+	Subjects Subjects
+	Events   *events.Bus
+	// Clock makes the ids of jobs that minions ran by themselves.
+	Clock  *protocol.JIDClock
+	Hourly *ratelimit.HourlyLog
+	Log    *slog.Logger
+	// Started is when this master started.
+	Started time.Time
+	// KeepJobs is how long jobs are kept; below 0 for ever.
+	KeepJobs time.Duration
+	// MaxUnordered is how many bytes of returns that no job asked for are taken from a minion an hour; below 0 is no
+	// bound.
+	MaxUnordered int64
+}
+
+// Taker takes what minions return.
+type Taker struct {
+	Options
+	known     knownJobs
+	unordered *ratelimit.Limiter // of bytes, by minion
+	taken     atomic.Int64
+
+	mu     sync.Mutex          // guards retold
+	retold map[string]struct{} // "jid/id" of returns that came again and were told; see toldBefore
+}
+
+// New returns a Taker that has taken nothing yet.
+func New(o Options) *Taker {
+	return &Taker{Options: o, retold: make(map[string]struct{}),
+		unordered: ratelimit.New(float64(o.MaxUnordered)/3600, float64(o.MaxUnordered))}
+}
+
+// Taken is how many returns were taken.
+func (t *Taker) Taken() int64 { return t.taken.Load() }
+
+// isAwaited reports whether somebody awaits the results of a job here.
+func (t *Taker) isAwaited(jid string) bool {
+	_, ok := t.Runs.Awaited(jid)
+	return ok
+}
+
+// Take answers _return: it takes the outcome of a job. It is acknowledged when it is stored, not before; a second
+// return of a minion for a job is acknowledged and dropped. Salt's source is salt/utils/job.py, store_job.
+func (t *Taker) Take(ctx context.Context, v protocol.Verified) (any, error) {
+	load := v.Load()
+	ret, err := protocol.ParseReturn(load)
+	if err != nil {
+		t.Log.Warn("return refused", "minion", v.ID(), "err", err)
+		return nil, nil // as Salt: an error would only make the minion send it again
+	}
+	if probe.IsProbe(load) && t.Probes.Answered(v.ID(), load) {
+		t.Orders.Heard(v.ID(), load)
+		return nil, nil
+	}
+	now := time.Now()
+	jid := string(ret.JID)
+	var job knownJob
+	question := probe.IsQuestion(load)
+	if content.TellsOfJobs(load) {
+		load = t.concealJobs(ctx, load, now)
+	}
+	switch ret.JID {
+	case protocol.JIDRequest:
+		if err = t.charge(v.ID(), load); err != nil {
+			return nil, err
+		}
+		if jid, err = t.saveOwnJob(ctx, v.ID(), load, now); err != nil {
+			return nil, errors.Join(acks.ErrDropped, err)
+		}
+	case protocol.JIDNoCache:
+		t.tellReturn(ctx, jid, v.ID(), load, false)
+		return nil, t.Cluster.TellReturn(ctx, jid, v.ID(), load)
+	default:
+		if question {
+			break // whose it is, if it was not of this master, is told to all
+		}
+		if job, err = t.judgeReturn(ctx, v, jid, load, now); err != nil {
+			if errors.Is(err, acks.ErrLater) {
+				return nil, err
+			}
+			t.Log.Log(ctx, t.Hourly.Level(v.ID(), "return", slog.LevelWarn), "return refused",
+				"minion", v.ID(), "jid", jid, "err", err)
+			return nil, nil
+		}
+	}
+	load["jid"] = jid
+	if job.secret {
+		load = content.MaskReturn(load)
+	}
+	first := true
+	if !question && !t.Runs.NoCache(jid) {
+		first, err = t.Cluster.SaveReturn(ctx,
+			store.Return{JID: jid, ID: v.ID(), Load: load, Received: now})
+		if err != nil && !first {
+			return nil, errors.Join(acks.ErrDropped, err)
+		}
+		if err != nil {
+			t.Log.Error("return is stored, but not everywhere", "minion", v.ID(), "jid", jid,
+				"err", err)
+		}
+	} else if !t.isAwaited(jid) && !(question && probe.IsOwn(load, t.Cluster.Name())) {
+		if err := t.Cluster.TellReturn(ctx, jid, v.ID(), load); err != nil {
+			return nil, errors.Join(acks.ErrDropped, err)
+		}
+	}
+	if !first && !t.toldBefore(ctx, jid, v.ID()) {
+		t.Log.Info("return was stored before this master started, and is told now",
+			"minion", v.ID(), "jid", jid)
+		first = true
+	}
+	if !first {
+		t.Log.Debug("return came again", "minion", v.ID(), "jid", jid)
+		return nil, nil
+	}
+	t.tellReturn(ctx, jid, v.ID(), load, job.order)
+	return nil, nil
+}
+
+// maxRetold is how many returns are remembered that were told although they came again.
+const maxRetold = 100_000
+
+// toldBefore reports whether a return that came again was told as an event. One that was stored before this master
+// started was perhaps not: its master ended before it was acknowledged, or the minion would not send it again. Each is
+// told once by this process.
+func (t *Taker) toldBefore(ctx context.Context, jid, id string) bool {
+	db, ok := store.PagedOf(t.Store)
+	if !ok {
+		return true // nothing in it is older than this process
+	}
+	list, err := db.ReturnsOf(ctx, jid, []string{id})
+	if err != nil {
+		t.Log.Warn("return that came again cannot be found", "minion", id, "jid", jid, "err", err)
+	}
+	if len(list) == 0 || !list[0].Received.Before(t.Started) {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.retold) >= maxRetold {
+		clear(t.retold)
+	}
+	if fields.Has(t.retold, jid+"/"+id) {
+		return true
+	}
+	t.retold[jid+"/"+id] = struct{}{}
+	return false
+}
+
+// saveOwnJob stores the job of a return that no master ordered (salt-call, schedules, start-up states) and returns its
+// new id.
+func (t *Taker) saveOwnJob(ctx context.Context, id string, load map[string]any,
+	now time.Time) (string, error) {
+	saved := maps.Clone(load)
+	delete(saved, "return")
+	args, _ := payload.List(load["fun_args"])
+	if a, ok := payload.List(load["arg"]); ok {
+		args = a
+	}
+	saved["arg"], saved["tgt"], saved["tgt_type"] = args, id, "glob"
+	for range 10 {
+		jid := string(t.Clock.Next(now))
+		saved["jid"] = jid
+		err := t.Store.SaveJob(ctx, store.Job{JID: jid, Fun: load["fun"], Arg: args, Tgt: id,
+			TgtType: "glob", User: fields.Text(load, "user"), Minions: []string{id}, Load: saved,
+			Created: now})
+		if err == nil {
+			return jid, nil
+		}
+		if !errors.Is(err, store.ErrExists) {
+			return "", err
+		}
+		saved = maps.Clone(saved)
+	}
+	return "", fmt.Errorf("cannot make a job id: %w", store.ErrExists)
+}
+
+// tellReturn tells the bus and whoever waits for the job. order says that a delivery may end with it.
+func (t *Taker) tellReturn(ctx context.Context, jid, id string, load map[string]any, order bool) {
+	t.taken.Add(1)
+	t.Events.Publish("salt/job/"+jid+"/ret/"+id, load)
+	t.tellStateErrors(jid, id, load)
+	if t.Runs.Deliver(jid, id, load) {
+		// who awaits it decides what it is worth
+	} else if probe.IsQuestion(load) {
+		if name := t.Cluster.Name(); name == "" || probe.IsOwn(load, name) {
+			t.Orders.ReturnedLate(ctx, id, load)
+		}
+	} else if order && !t.Runs.NoCache(jid) {
+		t.Orders.Returned(ctx, jid, id, load)
+	}
+	t.Orders.Heard(id, load)
+}
+
+// tellStateErrors fires an event per failed state of a state run (salt/utils/event.py, fire_ret_load).
+func (t *Taker) tellStateErrors(jid, id string, load map[string]any) {
+	fun := fields.Text(load, "fun")
+	if fun != "state.highstate" && fun != "state.sls" {
+		return // Salt's list, without state.apply
+	}
+	if code, ok := payload.Int(load["retcode"]); !ok || code == 0 {
+		return
+	}
+	states, ok := payload.Map(load["return"])
+	if !ok {
+		return
+	}
+	for name, x := range states {
+		s, ok := payload.Map(x)
+		if result, isBool := s["result"].(bool); !ok || !isBool || result {
+			continue
+		}
+		data := maps.Clone(s)
+		data["success"], data["return"] = false, fmt.Sprintf("Error: %s.", name)
+		data["fun"], data["id"], data["jid"] = fun, id, jid
+		t.Events.Publish("salt/job/"+jid+"/sub/"+id+"/error/"+fun, data)
+	}
+}
+
+// Adopt takes a return that a minion had kept, as if it had just sent it: it is stored, told to the other masters and
+// published as an event, and given to a run that awaits it. Adopt returns false if it is not a return, or cannot be
+// stored.
+func (t *Taker) Adopt(ctx context.Context, jid, id string, load map[string]any) bool {
+	load["jid"], load["id"] = jid, id
+	if job, _ := t.storedJob(ctx, jid, time.Now()); job.secret {
+		load = content.MaskReturn(load)
+	}
+	if _, err := protocol.ParseReturn(load); err != nil {
+		return false
+	}
+	first, err := t.Cluster.SaveReturn(ctx,
+		store.Return{JID: jid, ID: id, Load: load, Received: time.Now()})
+	if err != nil && !first {
+		t.Log.Error("cannot store return", "err", err)
+		return false
+	}
+	if first || !t.toldBefore(ctx, jid, id) {
+		t.tellReturn(ctx, jid, id, load, false)
+	}
+	return true
+}
+
+// concealJobs is a return that describes jobs, without the arguments of secret ones.
+func (t *Taker) concealJobs(ctx context.Context, load map[string]any,
+	now time.Time) map[string]any {
+	out := maps.Clone(load)
+	out["return"] = content.MaskJobs(load["return"], func(jid string) bool {
+		job, _ := t.storedJob(ctx, jid, now)
+		return job.secret
+	})
+	return out
+}
