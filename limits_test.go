@@ -22,6 +22,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		trans   = "protocol/transport "
 		zeromq  = "protocol/transport/zeromq "
 		mas     = "master "
+		door    = "master/requests/door "
 		subs    = "master/subscribers "
 		rest    = "master/restapi "
 		listen  = "master/restapi/internal/listen "
@@ -38,7 +39,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		"larger messages":                                            {"1", trans + "DefaultMaxMessage", trans + "DefaultMaxUnauthenticated", serve + "budgetGrace"},
 		"a message that stands still":                                {trans + "DefaultReadTimeout"},
 		"ZeroMQ PINGs":                                               {zeromq + "maxPings", zeromq + "pingWindow"},
-		"contents of a request in the clear":                         {mas + "clearBytes", mas + "clearElements", mas + "outerDepth", mas + "localBytes"},
+		"contents of a request in the clear":                         {door + "clearBytes", door + "clearElements", door + "outerDepth", door + "localBytes"},
 		"sign-ins":                                                   {mas + "defaultAuthRate", mas + "defaultAuthBurst", mas + "authAtOnce", mas + "knownBurst"},
 		"sign-ins without an accepted key":                           {subs + "newcomerRate", subs + "newcomerBurst", subs + "newcomersOfOne", subs + "newcomerPlaces", subs + "newcomerPart", subs + "newcomersWaiting"},
 		"messages before a sign-in, beside its signatures":           {serve + "priceFactor", serve + "maxDebt"},

@@ -7,6 +7,7 @@ import (
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/requests"
 	"github.com/brine-salt/brine/master/requests/returns"
+	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/target"
 )
 
@@ -39,6 +40,12 @@ func (h requestHost) MayFire(r EventRequest) bool { return h.m.opts.EventAccess(
 
 // Subject implements returns.Subjects.
 func (h requestHost) Subject(id string) target.Subject { return h.m.subject(id) }
+
+// UnderKey implements door.SharedKey.
+func (h requestHost) UnderKey(ctx context.Context, peer string, size int,
+	open func(key *crypt.Key) (id string, err error)) error {
+	return h.m.underKey(ctx, peer, size, open)
+}
 
 // MakePillar implements requests.PillarProgram. Options.Pillar is set.
 func (h requestHost) MakePillar(ctx context.Context, r pillar.Request) (map[string]any, error) {

@@ -16,30 +16,31 @@ import (
 // the keys of several together.
 const authAtOnce = 16
 
-// signIn answers a sign-in request. Salt's procedure is salt/channel/server.py, _auth; the order of its steps is kept.
-func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, publishPort int) any {
+// SignIn implements door.SignIns. Salt's procedure is salt/channel/server.py, _auth; the order of its steps is kept.
+func (h requestHost) SignIn(ctx context.Context, peer string, e protocol.Envelope, publishPort int) (any, bool) {
+	m := h.m
 	within, id := m.authLimit.Allow(peer, time.Now()), m.knownID(e)
 	known := id != ""
 	// guard: known-keys-beside-a-flood TestKnownKeysHaveTheirOwnBucket instead: !within
 	if !within && !(known && m.knownLimit.AllowName(id, time.Now())) {
 		m.log.Debug("sign-in refused: too many from this source", "peer", peer)
-		return noReply{}
+		return nil, false
 	}
 	r, err := protocol.ParseAuthRequest(e)
 	var alg *protocol.AlgorithmError
 	switch {
 	case errors.As(err, &alg):
 		m.log.Info("sign-in with unknown algorithm", "peer", peer, "err", err)
-		return protocol.BadAlgorithm(alg.Which)
+		return protocol.BadAlgorithm(alg.Which), true
 	case err != nil:
 		m.log.Info("bad sign-in request", "peer", peer, "err", err)
-		return protocol.ReplyText(err)
+		return protocol.ReplyText(err), true
 	}
 	if m.opts.FIPS {
 		for _, a := range [][2]string{{"enc", r.EncAlgo}, {"sig", r.SigAlgo}} {
 			if !crypt.FIPS(a[1]) {
 				m.log.Info("sign-in with an algorithm that FIPS mode does not allow", "minion", r.ID, "peer", peer, "algorithm", a[1])
-				return protocol.BadAlgorithm(a[0])
+				return protocol.BadAlgorithm(a[0]), true
 			}
 		}
 	}
@@ -50,7 +51,7 @@ func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, p
 		leave, err := m.newcomers.Enter(ctx, peer)
 		if err != nil {
 			m.log.Debug("sign-in refused", "peer", peer, "err", err)
-			return noReply{}
+			return nil, false
 		}
 		defer leave()
 	}
@@ -58,16 +59,16 @@ func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, p
 	case m.authSlots <- struct{}{}:
 		defer func() { <-m.authSlots }()
 	case <-ctx.Done():
-		return noReply{}
+		return nil, false
 	}
 	m.authTurns <- struct{}{}
 	defer func() { <-m.authTurns }()
 	reply, err := m.decide(ctx, peer, r, publishPort)
 	if err != nil {
 		m.log.Error("cannot answer sign-in", "minion", r.ID, "peer", peer, "err", err)
-		return noReply{}
+		return nil, false
 	}
-	return reply
+	return reply, true
 }
 
 // defaultAuthRate and defaultAuthBurst are Options.AuthRate and AuthBurst where these are 0.

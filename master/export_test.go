@@ -17,7 +17,7 @@ func (m *Master) Handle(ctx context.Context, body []byte) []byte {
 
 // HandleFrom is Handle for a request from an address.
 func (m *Master) HandleFrom(ctx context.Context, peer string, body []byte) []byte {
-	return m.handle(ctx, peer, body, 0)
+	return m.door.Handle(ctx, peer, body, 0)
 }
 
 // PublishSecret hands a job to one minion, at whichever master it listens.

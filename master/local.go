@@ -24,6 +24,7 @@ import (
 	"github.com/brine-salt/brine/master/internal/confined"
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/internal/ratelimit"
+	"github.com/brine-salt/brine/master/requests/door"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/jobcache"
 	"github.com/brine-salt/brine/protocol"
@@ -101,11 +102,8 @@ func (m *Master) LocalKey(user string) string {
 	return m.local.keys[user]
 }
 
-// isLocal reports whether a peer is this host.
-func (l *local) isLocal(peer string) bool {
-	if l == nil {
-		return false
-	}
+// IsLocal implements door.Tools.
+func (l *local) IsLocal(peer string) bool {
 	ap, err := netip.ParseAddrPort(peer)
 	if err != nil {
 		return false
@@ -335,4 +333,26 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any, o
 	// guard: CVE-2015-6918,CVE-2015-6941,CVE-2021-25284 master:TestT7NoSecretsInLogs instead: l.m.log.Info("user published job", "load", load)
 	l.m.log.Info("user published job", "user", name, "fun", load["fun"], "jid", out.JID)
 	return map[string]any{"enc": "clear", "load": map[string]any{"jid": out.JID, "minions": nested.Anys(out.Minions), "missing": nested.Anys(out.Missing)}}
+}
+
+var _ door.Tools = (*local)(nil)
+
+// Serve implements door.Tools.
+func (l *local) Serve(ctx context.Context, peer, cmd string, load map[string]any, ordered func() map[string]any) any {
+	// guard: CVE-2020-11651,tools-of-other-hosts TestToolsOfOtherHosts
+	if _, err := netip.ParseAddrPort(peer); err == nil && !l.opts.AnyHost && !l.IsLocal(peer) {
+		l.m.warnRefused(peer, "request refused: it does not come from this host", "cmd", cmd, "peer", peer)
+		return map[string]any{}
+	}
+	switch cmd {
+	case "publish":
+		return l.publish(ctx, peer, load, ordered)
+	case "mk_token":
+		return l.makeToken(ctx, peer, load)
+	case "get_token":
+		return l.getToken(load)
+	case protocol.ReturnsCmd:
+		return l.returns(ctx, peer, load)
+	}
+	return l.call(ctx, peer, cmd, load, ordered)
 }

@@ -24,8 +24,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/clones"
 	"github.com/brine-salt/brine/master/cluster"
@@ -38,6 +36,7 @@ import (
 	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/requests"
+	"github.com/brine-salt/brine/master/requests/door"
 	"github.com/brine-salt/brine/master/requests/returns"
 	"github.com/brine-salt/brine/master/sessions"
 	"github.com/brine-salt/brine/master/store"
@@ -80,22 +79,19 @@ type Master struct {
 	rules *eauth.Auth // what rules of Peer and Local mean
 
 	requests requests.Answers
+	door     *door.Door
 
 	authLimit *ratelimit.Limiter
 	// knownLimit bounds sign-ins of accepted minions whose address is over its limit, by id.
 	knownLimit *ratelimit.Limiter
 	authSlots  chan struct{} // one element per sign-in under way
 	newcomers  *subscribers.Newcomers
-	authTurns  chan struct{}       // one element per sign-in under way that is not being stored
-	signingIn  atomic.Int64        // those that wait for a slot as well
-	turns      *semaphore.Weighted // of large requests; see admit
-	rotate     chan struct{}       // asks maintain for a new shared key
+	authTurns  chan struct{} // one element per sign-in under way that is not being stored
+	signingIn  atomic.Int64  // those that wait for a slot as well
+	rotate     chan struct{} // asks maintain for a new shared key
 
 	auditor  auditor
 	refusals *ratelimit.Limiter // of log lines about refused calls, by source
-
-	skewMu sync.Mutex // guards skewed
-	skewed map[string]time.Time
 
 	runs *runs
 
@@ -125,7 +121,7 @@ func New(o Options) (*Master, error) {
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: subscribers.NewPresence(), counts: newCounters(),
 		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), knownLimit: ratelimit.New(knownRate, knownBurst), auditor: newAuditor(),
 		refusals: ratelimit.New(refusalRate, refusalBurst), hourly: ratelimit.NewHourlyLog(), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce), newcomers: subscribers.NewNewcomers(o.AuthRate < 0),
-		authTurns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), turns: newTurns(), rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time),
+		authTurns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), rotate: make(chan struct{}, 1),
 		runs: newRuns(), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {
 		m.store = store.NewMemory()
@@ -211,6 +207,13 @@ func (m *Master) openRequests() (err error) {
 	m.requests.Returns = returns.New(returns.Options{Store: m.store, Queue: queue, Cluster: m.peers,
 		Runs: m.runs, Orders: m.orders, Probes: m.names, Subjects: requestHost{m}, Events: m.events, Clock: &m.clock,
 		Hourly: m.hourly, Log: m.log, Started: m.counts.started, KeepJobs: o.KeepJobs, MaxUnordered: o.MaxUnordered})
+	d := door.Options{Answers: &m.requests, Keys: m.keys, Sessions: m.peers.Secrets(), SharedKey: requestHost{m},
+		Peers: m.peers, SignIns: requestHost{m}, Presence: m.presence, Counts: m.counts, Log: m.log,
+		MinimumVersion: o.MinimumVersion, RequestTTL: o.RequestTTL, ReplayWindow: o.ReplayWindow}
+	if m.local != nil {
+		d.Tools = m.local
+	}
+	m.door = door.New(d)
 	m.requests.Peers, err = requests.NewPeers(p)
 	return err
 }
@@ -368,7 +371,7 @@ func (m *Master) listenOn(l Listener) (transport.Server, error) {
 			case <-ctx.Done():
 				return nil
 			}
-			return m.handle(ctx, peer, body, int(publishPort.Load()))
+			return m.door.Handle(ctx, peer, body, int(publishPort.Load()))
 		},
 	})
 	if err != nil {

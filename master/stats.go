@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/requests"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 )
@@ -54,12 +55,12 @@ func newCounters() *counters {
 	return &counters{started: time.Now(), requests: map[string]RequestStats{}, signIns: map[string]int64{}}
 }
 
-// request counts one that began at some time. Peers do not decide how many kinds there are.
-func (c *counters) request(cmd string, began time.Time) {
+// CountRequest implements door.Counts: it counts one that began at some time. Peers do not decide how many kinds there are.
+func (c *counters) CountRequest(cmd string, began time.Time) {
 	switch cmd {
 	case "_auth", "_pillar", "ping", "publish", "runner", "wheel", "mk_token", "get_token", protocol.ReturnsCmd:
 	default:
-		if encrypted(cmd) == nil {
+		if !requests.Known(cmd) {
 			cmd = "other"
 		}
 	}

@@ -1,6 +1,12 @@
 package requests
 
-import "github.com/brine-salt/brine/master/requests/returns"
+import (
+	"context"
+
+	"github.com/brine-salt/brine/master/requests/returns"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+)
 
 // Answers are all types of this package: the answers to what minions ask.
 type Answers struct {
@@ -14,4 +20,22 @@ type Answers struct {
 	Revocation Revocation
 	Returns    *returns.Taker
 	Jobs       Jobs
+}
+
+// Answer returns what the function of a request answers, and whether there is such a function. An error is logged, and
+// answered as Salt answers an exception: with "".
+func (a *Answers) Answer(ctx context.Context,
+	v protocol.Verified) (result any, known bool, err error) {
+	f := find(v.Cmd())
+	if f == nil {
+		return nil, false, nil
+	}
+	result, err = f(a, ctx, v)
+	return result, true, err
+}
+
+// ReplyPillar answers _pillar; see Pillar.Reply.
+func (a *Answers) ReplyPillar(ctx context.Context, v protocol.Verified, e protocol.Envelope,
+	minion *crypt.PublicKey) any {
+	return a.Pillar.Reply(ctx, v, e, minion)
 }

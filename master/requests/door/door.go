@@ -1,0 +1,265 @@
+// Package door judges requests before anything answers them. Nothing behind it sees what it did not let in: an
+// encrypted request reaches the answers as a protocol.Verified, which only the complete check makes.
+//
+//	bytes ──► unpacked within limits ──► envelope, dialect
+//	                                        │
+//	                                        ├── in the clear: sign-in, ping, tools of this host
+//	                                        │
+//	                                        └── encrypted: accepted key, session ──► opened
+//	                                                         ──► fresh, for the first time ──► answers
+//
+// The order of the checks is Salt's. Salt's source is salt/channel/server.py.
+package door
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/sessions"
+	"github.com/brine-salt/brine/master/subscribers"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// Bounds of what a peer may send before it is known. An encrypted load is one value, however large; clear ones are
+// small, but for the publish request of a command line tool on this host.
+const (
+	clearBytes, clearElements = 64 << 10, 4096
+	localBytes, localElements = 64 << 20, 1 << 20
+	outerDepth                = 24
+)
+
+// Answers answer the requests of minions that were let in.
+type Answers interface {
+	// Answer returns what the function of a request answers, and whether there is such a function.
+	Answer(ctx context.Context, v protocol.Verified) (result any, known bool, err error)
+	// ReplyPillar returns the whole reply to a request for the minion's pillar.
+	ReplyPillar(ctx context.Context, v protocol.Verified, e protocol.Envelope,
+		minion *crypt.PublicKey) any
+}
+
+// Sessions open requests.
+type Sessions interface {
+	// Session returns what is known of a minion's session, nil if it has none.
+	Session(id string) *sessions.Session
+	// OpenRequest opens the request of a minion with this accepted key.
+	OpenRequest(e protocol.Envelope, s *sessions.Session,
+		pub *crypt.PublicKey) (protocol.Verified, error)
+	// OutdateSession ends a session whose minion sent a request of a time that cannot be judged.
+	OutdateSession(id string, s *sessions.Session)
+}
+
+// SharedKey opens what minions of dialect 2 send.
+type SharedKey interface {
+	// UnderKey has open try the keys of publishes that a peer may know; open returns the id that it found inside.
+	UnderKey(ctx context.Context, peer string, size int,
+		open func(key *crypt.Key) (id string, err error)) error
+}
+
+// Peers are the other masters of the same store.
+type Peers interface {
+	// FirstTime reports whether no master took a request before.
+	FirstTime(ctx context.Context, v protocol.Verified) (bool, error)
+}
+
+// SignIns answer sign-ins.
+type SignIns interface {
+	// SignIn returns the answer to a sign-in; false closes the connection without one.
+	SignIn(ctx context.Context, peer string, e protocol.Envelope,
+		publishPort int) (reply any, answered bool)
+}
+
+// Tools are Salt's command line tools.
+type Tools interface {
+	// IsLocal reports whether a peer is this host.
+	IsLocal(peer string) bool
+	// Serve answers a tool. ordered is load with its maps as payload.OrderedMap: what is passed on; load is what is
+	// judged.
+	Serve(ctx context.Context, peer, cmd string, load map[string]any,
+		ordered func() map[string]any) any
+}
+
+// Counts count requests.
+type Counts interface {
+	// CountRequest counts one that began at some time.
+	CountRequest(cmd string, began time.Time)
+}
+
+// Options are what a Door needs. Fields that may be nil say so.
+type Options struct {
+	Answers   Answers
+	Keys      *keys.Store
+	Sessions  Sessions
+	SharedKey SharedKey
+	Peers     Peers
+	SignIns   SignIns
+	// Tools serves tools; nil serves none.
+	Tools    Tools
+	Presence *subscribers.Presence
+	Counts   Counts
+	Log      *slog.Logger
+	// MinimumVersion is the oldest dialect that a minion may speak.
+	MinimumVersion int
+	// RequestTTL is how old by this host's clock a request may be; 0 does not look.
+	RequestTTL time.Duration
+	// ReplayWindow is how far apart in the minion's own time two of its requests may arrive out of order.
+	ReplayWindow time.Duration
+}
+
+// Door judges requests.
+type Door struct {
+	Options
+	turns *semaphore.Weighted // of large requests; see admitLarge
+
+	mu     sync.Mutex // guards skewed
+	skewed map[string]time.Time
+}
+
+// New returns a Door.
+func New(o Options) *Door {
+	return &Door{Options: o, turns: semaphore.NewWeighted(largeBytes),
+		skewed: make(map[string]time.Time)}
+}
+
+// silence closes the connection without an answer.
+type silence struct{}
+
+// orSilence returns a reply, or silence if there is none.
+func orSilence(reply any, answered bool) any {
+	if answered {
+		return reply
+	}
+	return silence{}
+}
+
+// Handle is the transport.Handler of one transport; publishPort is what sign-ins over it are told.
+func (d *Door) Handle(ctx context.Context, peer string, body []byte,
+	publishPort int) (packed []byte) {
+	defer func() {
+		// guard: CVE-2017-14696,CVE-2023-20897 master:TestCVE_2023_20897_PanicEndsNoConnection
+		if r := recover(); r != nil {
+			d.Log.Error("request ended in a panic", "peer", peer, "err", r,
+				"stack", string(debug.Stack()))
+			packed = packText("Some exception handling minion payload")
+		}
+	}()
+	reply := d.judgeEnvelope(ctx, peer, body, publishPort)
+	if _, none := reply.(silence); none {
+		return nil
+	}
+	packed, err := payload.Marshal(reply)
+	if err != nil {
+		d.Log.Error("cannot pack reply", "peer", peer, "err", err)
+		return packText("Some exception handling minion payload")
+	}
+	return packed
+}
+
+func packText(text string) []byte {
+	b, err := payload.Marshal(text)
+	if err != nil {
+		return nil // text packs always
+	}
+	return b
+}
+
+// judgeEnvelope judges the envelope. The order of the checks is Salt's (salt/channel/server.py, handle_message).
+func (d *Door) judgeEnvelope(ctx context.Context, peer string, body []byte, publishPort int) any {
+	limits := payload.Limits{Depth: outerDepth, Elements: clearElements, Bytes: int64(len(body))}
+	local := d.Tools != nil && d.Tools.IsLocal(peer)
+	if local {
+		limits.Elements = localElements
+	}
+	v, err := payload.UnmarshalShared(body, limits)
+	if err != nil {
+		d.Log.Debug("request does not unpack", "peer", peer, "err", err)
+		return map[string]any{"msg": protocol.BadLoad}
+	}
+	e, err := protocol.EnvelopeOf(v)
+	if err != nil {
+		d.Log.Debug("request refused", "peer", peer, "err", err)
+		return protocol.ReplyText(err)
+	}
+	// guard: CVE-2025-62349 master:TestCVE_2025_62349_OldDialects
+	if e.Version < d.MinimumVersion {
+		d.Log.Debug("request refused: old protocol version", "peer", peer, "version", e.Version)
+		return protocol.BadLoad
+	}
+	if e.Enc == protocol.EncAES {
+		return d.minionRequest(ctx, peer, e)
+	}
+	if len(body) > clearBytes && (!local || len(body) > localBytes) {
+		d.Log.Debug("request refused: too large in clear", "peer", peer, "bytes", len(body))
+		return protocol.BadLoad
+	}
+	load, ok := payload.Map(e.Load)
+	if !ok {
+		return "payload and load must be a dict"
+	}
+	if text := badID(load); text != "" {
+		return text
+	}
+	cmd, ok := payload.Text(load["cmd"])
+	if !ok {
+		return "Some exception handling minion payload"
+	}
+	defer d.Counts.CountRequest(cmd, time.Now())
+	return d.clearRequest(ctx, peer, cmd, load, e, publishPort,
+		func() map[string]any { return inOrder(body, limits) })
+}
+
+// inOrder is the load of a clear request, which was decoded before within the same limits, with its maps as
+// payload.OrderedMap.
+func inOrder(body []byte, limits payload.Limits) map[string]any {
+	v, err := payload.UnmarshalOrdered(body, limits)
+	if err != nil {
+		return nil
+	}
+	e, _ := payload.Map(v)
+	load, _ := payload.Map(e["load"])
+	return load
+}
+
+// badID is what Salt says about an id of the wrong kind in a clear request.
+func badID(load map[string]any) string {
+	id, has := load["id"]
+	if !has {
+		return ""
+	}
+	s, ok := payload.Text(id)
+	if !ok {
+		return fmt.Sprintf("bad load: id %.40s is not a string", fmt.Sprint(id))
+	}
+	for i := range len(s) {
+		if s[i] == 0 {
+			return "bad load: id contains a null byte"
+		}
+	}
+	return ""
+}
+
+// clearRequest answers what comes unencrypted: sign-ins, ping, and the requests of Salt's tools on this host.
+func (d *Door) clearRequest(ctx context.Context, peer, cmd string, load map[string]any,
+	e protocol.Envelope, publishPort int, ordered func() map[string]any) any {
+	switch cmd {
+	case "_auth":
+		return orSilence(d.SignIns.SignIn(ctx, peer, e, publishPort))
+	case "ping":
+		return load
+	case "publish", "runner", "wheel", "mk_token", "get_token", protocol.ReturnsCmd:
+		// guard: CVE-2020-11651 master:TestCVE_2020_11651_NothingInTheClear
+		if d.Tools == nil {
+			break
+		}
+		return d.Tools.Serve(ctx, peer, cmd, load, ordered)
+	}
+	return map[string]any{}
+}

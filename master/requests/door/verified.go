@@ -1,0 +1,194 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/brine-salt/brine/master/internal/acks"
+	"github.com/brine-salt/brine/master/sessions"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// minionRequest answers an encrypted request. The accepted key is looked up before anything else: without one there is
+// no session to look for.
+func (d *Door) minionRequest(ctx context.Context, peer string, e protocol.Envelope) any {
+	if e.Version < protocol.Version {
+		return d.oldRequest(ctx, peer, e)
+	}
+	if err := protocol.ValidID(e.ID); err != nil {
+		d.Log.Debug("request refused", "peer", peer, "err", err)
+		return protocol.BadLoad
+	}
+	pub, err := d.Keys.Accepted(e.ID)
+	if err != nil {
+		d.Log.Debug("request refused", "minion", e.ID, "peer", peer, "err", err)
+		return protocol.BadLoad
+	}
+	s := d.Sessions.Session(e.ID)
+	if s == nil {
+		d.Log.Debug("request refused: no session", "minion", e.ID, "peer", peer)
+		return protocol.BadLoad
+	}
+	sealed, _ := e.Load.([]byte)
+	done, err := d.admitLarge(ctx, len(sealed))
+	if err != nil {
+		return silence{} // the master ends
+	}
+	v, err := d.Sessions.OpenRequest(e, s, pub)
+	if err == nil && v.Cmd() == "_return" {
+		defer done()
+	} else {
+		done()
+	}
+	if err != nil {
+		d.Log.Debug("request refused", "minion", e.ID, "peer", peer, "err", err)
+		return protocol.ReplyText(err)
+	}
+	return d.verifiedRequest(ctx, peer, e, v, s, pub)
+}
+
+// oldRequest answers an encrypted request of dialect 2 (MinimumVersion): it is sealed with the shared key, and who sent
+// it is inside, proved by the token.
+func (d *Door) oldRequest(ctx context.Context, peer string, e protocol.Envelope) any {
+	var pub *crypt.PublicKey
+	var v protocol.Verified
+	sealed, _ := e.Load.([]byte)
+	err := d.SharedKey.UnderKey(ctx, peer, len(sealed),
+		func(key *crypt.Key) (id string, err error) {
+			v, err = protocol.OpenRequestWith(e, key, func(id string) *crypt.PublicKey {
+				pub, _ = d.Keys.Accepted(id)
+				return pub
+			})
+			return v.ID(), err
+		})
+	if err != nil {
+		d.Log.Debug("request refused", "peer", peer, "version", e.Version, "err", err)
+		return protocol.ReplyText(err)
+	}
+	s := d.Sessions.Session(v.ID()) // what was seen of the minion is kept there
+	if s == nil {
+		d.Log.Debug("request refused: the minion did not sign in", "minion", v.ID(), "peer", peer)
+		return protocol.BadLoad
+	}
+	return d.verifiedRequest(ctx, peer, e, v, s, pub)
+}
+
+// verifiedRequest answers a request whose sender is known.
+func (d *Door) verifiedRequest(ctx context.Context, peer string, e protocol.Envelope,
+	v protocol.Verified, s *sessions.Session, pub *crypt.PublicKey) any {
+	transport.Approve(ctx)
+	if err := d.checkFresh(s, v, time.Now()); err != nil {
+		d.Log.Warn("request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", err)
+		return protocol.BadLoad
+	}
+	first, err := d.Peers.FirstTime(ctx, v)
+	if err != nil {
+		d.Log.Error("request was not acknowledged", "minion", v.ID(), "fun", v.Cmd(), "peer", peer,
+			"err", err)
+		return silence{}
+	}
+	if !first {
+		d.Log.Warn("request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer,
+			"err", sessions.ErrReplayed)
+		return protocol.BadLoad
+	}
+	d.Presence.Saw(v.ID(), time.Now())
+	defer d.Counts.CountRequest(v.Cmd(), time.Now())
+	if d.Log.Enabled(ctx, slog.LevelDebug) {
+		d.Log.Debug("request", "minion", v.ID(), "fun", v.Cmd(), "peer", peer)
+	}
+	if v.Cmd() == "" {
+		return "Some exception handling minion payload"
+	}
+	if v.Cmd() == "_pillar" {
+		return d.Answers.ReplyPillar(ctx, v, e, pub)
+	}
+	return d.runRequest(ctx, v)
+}
+
+// checkFresh refuses requests that were taken before. A pillar request may come twice with one nonce: stock minions
+// send it again as it is when they had no answer in time, and its answer is for the minion's eyes only.
+func (d *Door) checkFresh(s *sessions.Session, v protocol.Verified, now time.Time) error {
+	if at, ok := v.Time(); ok {
+		age := now.Sub(at)
+		if d.RequestTTL > 0 && age > d.RequestTTL {
+			return fmt.Errorf("request is %v old", age.Round(time.Second))
+		}
+		if age.Abs() > 5*time.Minute {
+			d.tellSkew(v.ID(), age)
+		}
+	}
+	repeated, err := s.Admit(v, int64(d.ReplayWindow/time.Second))
+	if err != nil {
+		d.Sessions.OutdateSession(v.ID(), s)
+	}
+	// guard: CVE-2024-38823 master:TestCVE_2024_38823_Replay
+	if err == nil && repeated && v.Cmd() != "_pillar" {
+		err = sessions.ErrReplayed
+	}
+	return err
+}
+
+// tellSkew reports a minion's clock, once an hour and minion.
+func (d *Door) tellSkew(id string, age time.Duration) {
+	d.mu.Lock()
+	last := d.skewed[id]
+	told := time.Since(last) < time.Hour
+	if !told {
+		if len(d.skewed) > 10000 {
+			clear(d.skewed)
+		}
+		d.skewed[id] = time.Now()
+	}
+	d.mu.Unlock()
+	if !told {
+		d.Log.Warn("clock of minion differs from ours", "minion", id,
+			"behind", age.Round(time.Second))
+	}
+}
+
+// runRequest calls the function of a request and seals its result.
+func (d *Door) runRequest(ctx context.Context, v protocol.Verified) any {
+	result, known, err := d.callAnswer(ctx, v)
+	switch {
+	case errors.Is(err, acks.ErrLater):
+		return silence{}
+	case errors.Is(err, acks.ErrDropped):
+		d.Log.Error("request was not acknowledged", "minion", v.ID(), "fun", v.Cmd(), "err", err)
+		return silence{}
+	case err != nil:
+		d.Log.Error("request failed", "minion", v.ID(), "fun", v.Cmd(), "err", err)
+		result = ""
+	case !known:
+		d.Log.Warn("minion asks for a function that is not there", "minion", v.ID(),
+			"fun", fmt.Sprintf("%.80q", v.Cmd()))
+		result = map[string]any{}
+	}
+	sealed, err := v.Reply(result)
+	if err != nil {
+		d.Log.Error("cannot seal reply", "minion", v.ID(), "fun", v.Cmd(), "err", err)
+		if sealed, err = v.Reply(""); err != nil {
+			return silence{}
+		}
+	}
+	return sealed
+}
+
+// callAnswer calls the function of a request. A panic in it is logged, and answered like an error.
+func (d *Door) callAnswer(ctx context.Context,
+	v protocol.Verified) (result any, known bool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			d.Log.Error("request ended in a panic", "minion", v.ID(), "fun", v.Cmd(), "err", r,
+				"stack", string(debug.Stack()))
+			result, known, err = "", true, nil
+		}
+	}()
+	return d.Answers.Answer(ctx, v)
+}
