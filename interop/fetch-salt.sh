@@ -27,6 +27,10 @@ for line in 3006 3007 3008; do
 		"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps python-etcd >&2
 		touch "$venv/etcd"
 	fi
+	if [ "$line" = 3007 ] && [ ! -e "$venv/etcd3" ]; then
+		"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps etcd3-py semantic-version six >&2
+		touch "$venv/etcd3"
+	fi
 	if [ "$line" = 3007 ] && [ ! -e "$venv/tls/complete" ]; then
 		# Beside those that Salt demands: its module tls refuses a newer pyOpenSSL.
 		rm -rf "$venv/tls"

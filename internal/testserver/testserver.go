@@ -205,6 +205,20 @@ func Redis(t testing.TB, settings ...string) (port string) {
 	return port
 }
 
+// Etcd starts a real etcd, which speaks version 3 of its interface only, and returns its port.
+func Etcd(t testing.TB) (port string) {
+	t.Helper()
+	server := Program(t, "etcd")
+	dir, _ := Dir(t, "")
+	port = Port(t)
+	at, peers := "http://127.0.0.1:"+port, "http://127.0.0.1:"+Port(t)
+	Start(t, nil, syscall.SIGTERM, server, "--data-dir", dir+"/data", "--enable-v2=false", "--unsafe-no-fsync",
+		"--listen-client-urls", at, "--advertise-client-urls", at, "--listen-peer-urls", peers,
+		"--initial-advertise-peer-urls", peers, "--initial-cluster", "default="+peers)
+	Until(t, "etcd", func(ctx context.Context) error { return reach(ctx, port) })
+	return port
+}
+
 // reach connects to a port of loopback and leaves.
 func reach(ctx context.Context, port string) error {
 	var d net.Dialer

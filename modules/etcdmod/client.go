@@ -97,14 +97,23 @@ func settings(c *modules.Call) (func(name string) any, error) {
 	return func(name string) any { return m[name] }, nil
 }
 
-// connect makes the client that arguments and configuration name.
-func connect(c *modules.Call) (*client, error) {
+// keys are what a server keeps, in either version of its interface. Keys are values of the caller, of any type.
+type keys interface {
+	get(ctx context.Context, key any, recurse bool) (any, error)
+	set(ctx context.Context, key, value, ttl any, directory bool) (any, error)
+	update(ctx context.Context, fields map[string]any) (any, error)
+	watch(ctx context.Context, key any, recurse bool, timeout, index any) (any, error)
+	ls(ctx context.Context, path any) (any, error)
+	rm(ctx context.Context, key any, recurse bool) (any, error)
+	tree(ctx context.Context, path any) (any, error)
+}
+
+// connect makes the client that arguments and configuration name; the option etcd.require_v2 decides which version of the
+// interface it speaks.
+func connect(ctx context.Context, c *modules.Call) (keys, error) {
 	conf, err := settings(c)
 	if err != nil {
 		return nil, err
-	}
-	if v := conf("etcd.require_v2"); v != nil && !pytext.Truth(v) {
-		return nil, fault("salt.utils.etcd_util.EtcdLibraryNotInstalled", "Don't have etcd3-py, need to install it.")
 	}
 	pick := func(name string, other any) any {
 		if v := c.Keywords[name]; pytext.Truth(v) {
@@ -138,7 +147,10 @@ func connect(c *modules.Call) (*client, error) {
 		}
 	}
 	e.http = &http.Client{Transport: transport}
-	return e, nil
+	if v := conf("etcd.require_v2"); v == nil || pytext.Truth(v) {
+		return e, nil
+	}
+	return newStore(ctx, c, e, pick)
 }
 
 // secured is the configuration for a server whose certificate ca signed, with a certificate of ours where there is one.

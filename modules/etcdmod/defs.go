@@ -4,8 +4,10 @@ import "github.com/brine-salt/brine/modules"
 
 // Compatibility.
 //
-// etcd.get differs: as the other functions, it speaks version 2 of the interface only; etcd.require_v2: false is an error.
+// etcd.get differs: with version 3 a server that cannot be reached is an error that says so; with stock it is an AttributeError.
+// etcd.tree differs: with version 3 names are texts also with etcd.raw_keys, and a key with keys below it is an error in words.
 // etcd.update differs: the keys are written in the order of their names, not in that of the argument.
+// etcd.watch differs: with version 3 a timeout of 0, the default, waits without an end as with version 2; stock's refuses to wait.
 
 func init() { modules.Register(Module) }
 
@@ -20,6 +22,8 @@ recurse
 profile
     The part of the configuration or the pillar with etcd.host, etcd.port, etcd.username, etcd.password, etcd.ca, etcd.client_cert
     and etcd.client_key. Without it these stand in the configuration itself. Arguments named host, port and so on go first.
+    With etcd.require_v2: False the server is asked by version 3 of its interface; etcd.encode_keys, etcd.encode_values and
+    etcd.raw_values say then whether keys and values are packed, and values given as bytes.
 
 CLI Example:
 

@@ -1,5 +1,9 @@
-// Package etcdmod is Salt's execution module "etcd": keys of an etcd server, over its HTTP interface of version 2. Salt's sources:
-// salt/modules/etcd_mod.py and salt/utils/etcd_util.py; the errors are those of python-etcd.
+// Package etcdmod is Salt's execution module "etcd": keys of an etcd server, over its HTTP interface of version 2 or 3.
+//
+//	get, set, … ── connect ──▶ keys ◀── client (etcd.require_v2: true, the default): /v2/keys, a tree of directories
+//	                                ◀── store (false): /v3/kv, flat keys and values packed as msgpack
+//
+// Salt's sources: salt/modules/etcd_mod.py and salt/utils/etcd_util.py; the errors are those of python-etcd and etcd3-py.
 package etcdmod
 
 import (
@@ -27,40 +31,23 @@ func none(v any, err error, reasons ...string) (any, error) {
 }
 
 func get(ctx context.Context, c *modules.Call) (any, error) {
-	e, err := connect(c)
+	k, err := connect(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if c.Bool("recurse") {
-		return e.tree(ctx, c.Value("key"), 0)
-	}
-	n, err := e.read(ctx, c.Value("key"), false, nil)
-	return none(n.value, err, keyNotFound, connectionFailed, valueError)
+	return k.get(ctx, c.Value("key"), c.Bool("recurse"))
 }
 
 func set(ctx context.Context, c *modules.Call) (any, error) {
-	e, err := connect(c)
+	k, err := connect(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return e.set(ctx, c.Value("key"), c.Value("value"), c.Value("ttl"), c.Bool("directory"))
-}
-
-// set writes a key, or makes a directory, and tells its value or that it is one.
-func (e *client) set(ctx context.Context, key, value, ttl any, directory bool) (any, error) {
-	if !directory {
-		n, err := e.write(ctx, key, value, ttl, false)
-		return none(n.value, err, notFile, rootReadOnly, valueError, connectionFailed)
-	}
-	n, err := e.write(ctx, key, nil, ttl, true)
-	if failedWith(err, notFile) { // it is there
-		return true, nil
-	}
-	return none(n.dir, err, notDir, rootReadOnly, valueError, connectionFailed)
+	return k.set(ctx, c.Value("key"), c.Value("value"), c.Value("ttl"), c.Bool("directory"))
 }
 
 func update(ctx context.Context, c *modules.Call) (any, error) {
-	e, err := connect(c)
+	k, err := connect(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -70,15 +57,7 @@ func update(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	flat := map[string]any{}
 	flatten(flat, fields, c.Str("path"))
-	for _, key := range slices.Sorted(maps.Keys(flat)) {
-		_, directory := flat[key].(map[string]any)
-		v, err := e.set(ctx, key, flat[key], nil, directory)
-		if err != nil || v == nil {
-			return nil, err
-		}
-		flat[key] = v
-	}
-	return flat, nil
+	return k.update(ctx, flat)
 }
 
 // flatten makes one map of paths of maps in maps.
@@ -101,30 +80,87 @@ func flatten(into, data map[string]any, path string) {
 }
 
 func watch(ctx context.Context, c *modules.Call) (any, error) {
-	e, err := connect(c)
+	k, err := connect(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	n, err := e.read(ctx, c.Value("key"), c.Bool("recurse"), &waiting{timeout: c.Value("timeout"), index: c.Value("index")})
+	return k.watch(ctx, c.Value("key"), c.Bool("recurse"), c.Value("timeout"), c.Value("index"))
+}
+
+func ls(ctx context.Context, c *modules.Call) (any, error) {
+	k, err := connect(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return k.ls(ctx, c.Value("path"))
+}
+
+func rm(ctx context.Context, c *modules.Call) (any, error) {
+	k, err := connect(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return k.rm(ctx, c.Value("key"), c.Bool("recurse"))
+}
+
+func tree(ctx context.Context, c *modules.Call) (any, error) {
+	k, err := connect(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return k.tree(ctx, c.Value("path"))
+}
+
+// get is etcd.get with version 2.
+func (e *client) get(ctx context.Context, key any, recurse bool) (any, error) {
+	if recurse {
+		return e.tree(ctx, key)
+	}
+	n, err := e.read(ctx, key, false, nil)
+	return none(n.value, err, keyNotFound, connectionFailed, valueError)
+}
+
+// set writes a key, or makes a directory, and tells its value or that it is one.
+func (e *client) set(ctx context.Context, key, value, ttl any, directory bool) (any, error) {
+	if !directory {
+		n, err := e.write(ctx, key, value, ttl, false)
+		return none(n.value, err, notFile, rootReadOnly, valueError, connectionFailed)
+	}
+	n, err := e.write(ctx, key, nil, ttl, true)
+	if failedWith(err, notFile) { // it is there
+		return true, nil
+	}
+	return none(n.dir, err, notDir, rootReadOnly, valueError, connectionFailed)
+}
+
+func (e *client) update(ctx context.Context, fields map[string]any) (any, error) {
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		_, directory := fields[key].(map[string]any)
+		v, err := e.set(ctx, key, fields[key], nil, directory)
+		if err != nil || v == nil {
+			return nil, err
+		}
+		fields[key] = v
+	}
+	return fields, nil
+}
+
+func (e *client) watch(ctx context.Context, key any, recurse bool, timeout, index any) (any, error) {
+	n, err := e.read(ctx, key, recurse, &waiting{timeout: timeout, index: index})
 	switch {
 	case failedWith(err, valueError):
 		return map[string]any{}, nil
 	case err != nil:
 		return none(nil, err, connectionFailed)
 	}
-	key := c.Value("key")
-	if c.Bool("recurse") {
+	if recurse {
 		key = n.key
 	}
 	return map[string]any{"key": key, "value": n.value, "dir": n.dir, "changed": true, "mIndex": n.index}, nil
 }
 
-func ls(ctx context.Context, c *modules.Call) (any, error) {
-	e, err := connect(c)
-	if err != nil {
-		return nil, err
-	}
-	n, err := e.read(ctx, c.Value("path"), false, nil)
+func (e *client) ls(ctx context.Context, path any) (any, error) {
+	n, err := e.read(ctx, path, false, nil)
 	if failedWith(err, keyNotFound, valueError) {
 		return map[string]any{}, nil
 	}
@@ -136,32 +172,22 @@ func ls(ctx context.Context, c *modules.Call) (any, error) {
 		switch {
 		case x.dir != true:
 			in[pytext.Str(x.key)] = x.value
-		case x.key != c.Value("path"):
+		case x.key != path:
 			in[pytext.Str(x.key)+"/"] = map[string]any{}
 		}
 	}
-	return map[string]any{c.Str("path"): in}, nil
+	return map[string]any{pytext.Str(path): in}, nil
 }
 
-func rm(ctx context.Context, c *modules.Call) (any, error) {
-	e, err := connect(c)
-	if err != nil {
-		return nil, err
-	}
-	err = e.remove(ctx, c.Value("key"), c.Bool("recurse"))
+func (e *client) rm(ctx context.Context, key any, recurse bool) (any, error) {
+	err := e.remove(ctx, key, recurse)
 	return none(true, err, notFile, rootReadOnly, keyNotFound, connectionFailed, valueError)
 }
 
-func tree(ctx context.Context, c *modules.Call) (any, error) {
-	e, err := connect(c)
-	if err != nil {
-		return nil, err
-	}
-	return e.tree(ctx, c.Value("path"), 0)
-}
-
 // tree is what stands below a path, in maps by name.
-func (e *client) tree(ctx context.Context, path any, depth int) (any, error) {
+func (e *client) tree(ctx context.Context, path any) (any, error) { return e.treeAt(ctx, path, 0) }
+
+func (e *client) treeAt(ctx context.Context, path any, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, &modules.PythonError{Type: "RecursionError", Msg: "maximum recursion depth exceeded"}
 	}
@@ -177,7 +203,7 @@ func (e *client) tree(ctx context.Context, path any, depth int) (any, error) {
 		case x.dir != true:
 			ret[name] = x.value
 		case x.key != path:
-			if ret[name], err = e.tree(ctx, x.key, depth+1); err != nil {
+			if ret[name], err = e.treeAt(ctx, x.key, depth+1); err != nil {
 				return nil, err
 			}
 		}
