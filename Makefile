@@ -191,7 +191,8 @@ sizes:
 guards:
 	nice $(GO) run ./cmd/internal/guards $(ARGS)
 
-# docs/compatibility.md, from stock's inventory and our programs.
+# docs/compatibility.md from stock's inventory and our programs, and what follows from internal/conf/options.yaml: the Go tables of options,
+# their pages, and pkg/etc.
 compat: build
 	$(GO) run ./cmd/internal/compat
 

@@ -52,7 +52,7 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		RequestTTL:     c.Duration("request_server_ttl", time.Second),
 		MinimumVersion: minimumVersion(c, log), FIPS: c.Bool("fips_mode"),
 		UniqueJID: c.Bool("unique_jid"),
-		KeepJobs:  c.Duration("keep_jobs_seconds", time.Second), MaxJobs: c.Int("max_jobs"),
+		KeepJobs:  keepJobs(c), MaxJobs: c.Int("max_jobs"),
 		MaxBytes:      unboundedInt(c, "max_jobs_size"),
 		MaxUnordered:  unboundedInt(c, "max_unordered_size"),
 		MaxUnfinished: c.Int("max_unfinished"),
@@ -87,9 +87,6 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 	if o.FIPS && o.SigningAlgorithm == crypt.PKCS1v15SHA1 {
 		o.SigningAlgorithm = "" // Salt's default gives way
 	}
-	if c.Int("keep_jobs_seconds") <= 0 {
-		o.KeepJobs = -1
-	}
 	if c.Int("autosign_timeout") <= 0 {
 		o.Keys.AutosignTimeout = -1
 	}
@@ -112,6 +109,20 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		log.Warn("The option " + name + " is not supported by this master and has no effect")
 	}
 	return o, listenWith(c, &o)
+}
+
+// keepJobs reads keep_jobs_seconds, below 0 for ever. Where it has its default, keep_jobs counts, its older name, in
+// hours (salt/utils/job.py of 3006 and 3007: get_keep_jobs_seconds).
+func keepJobs(c *conf.Config) time.Duration {
+	const day = 24 * time.Hour
+	keep := c.Duration("keep_jobs_seconds", time.Second)
+	if hours := c.Duration("keep_jobs", time.Hour); keep == day && hours != day {
+		keep = hours
+	}
+	if keep < time.Second {
+		return -1
+	}
+	return keep
 }
 
 // pillarCache reads pillar_cache, pillar_cache_ttl and pillar_cache_backend. Without the first there is no time.
@@ -207,7 +218,7 @@ func publisherACL(c *conf.Config) map[string][]any {
 
 // unboundedInt reads a size in MiB that has a default: 0 and less is no bound, which master.Options writes as -1.
 func unboundedInt(c *conf.Config, name string) int64 {
-	if _, set := c.Opts[name]; !set {
+	if c.Opts[name] == nil {
 		return 0
 	}
 	if n := c.Int(name); n > 0 {

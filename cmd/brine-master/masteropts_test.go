@@ -166,6 +166,29 @@ func TestMasterOptionsOfDefaultsWarnOfNothing(t *testing.T) {
 	}
 }
 
+// TestDefaultsOfTheMaster: options that a file does not set count as in stock, also those that stock's table of defaults lacks.
+func TestDefaultsOfTheMaster(t *testing.T) {
+	for _, tt := range []struct {
+		text           string
+		autosign, keep time.Duration
+		bytes          int64
+	}{
+		{"", 120 * time.Minute, 24 * time.Hour, 0},
+		{"autosign_timeout: 0\nkeep_jobs: 48\nmax_jobs_size:", -1, 48 * time.Hour, 0},
+		{"autosign_timeout: none\nkeep_jobs: 48\nkeep_jobs_seconds: 60\nmax_jobs_size: 0", 120 * time.Minute, time.Minute, -1},
+		{"keep_jobs_seconds: 0", 120 * time.Minute, -1, 0},
+	} {
+		o, err := masterOptions(load(t, tt.text), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := []any{o.Keys.AutosignTimeout, o.KeepJobs, o.MaxBytes}, []any{tt.autosign, tt.keep, tt.bytes}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: %s", tt.text, diff)
+		}
+	}
+}
+
 func TestUnknownTransport(t *testing.T) {
 	if _, err := masterOptions(load(t, "transport: carrier_pigeon"), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "carrier_pigeon") {
 		t.Errorf("error %v", err)

@@ -120,12 +120,21 @@ func (c *Config) Duration(key string, unit time.Duration) time.Duration {
 	return time.Duration(d)
 }
 
-// fallback is Salt's default for an option.
+// fallback is the default of an option for the role, or what it counts as while no file sets it.
 func (c *Config) fallback(key string) any {
+	defaults := MinionDefaults()
 	if c.Opts["__role"] == "master" {
-		return MasterDefaults()[key]
+		defaults = MasterDefaults()
 	}
-	return MinionDefaults()[key]
+	if v, has := defaults[key]; has {
+		return v
+	}
+	for _, u := range unsetDefaults {
+		if u.key == key {
+			return u.value
+		}
+	}
+	return nil
 }
 
 func number(v any) (float64, bool) {

@@ -71,6 +71,11 @@ func (c *Config) names() map[string]bool {
 			known[name] = true
 		}
 	}
+	for _, t := range optionTypes {
+		for name := range strings.FieldsSeq(t.options) {
+			known[name] = true
+		}
+	}
 	for name := range strings.FieldsSeq(furtherOptions) {
 		known[name] = true
 	}
@@ -204,12 +209,4 @@ func Changes(old, now *Config) []string {
 		}
 	}
 	return list
-}
-
-// WithoutEffect returns the names of the options that have a default, and that the minion or master (by role) accepts without effect.
-func WithoutEffect(role string) []string {
-	if role == "master" {
-		return strings.Fields(idleMaster)
-	}
-	return strings.Fields(idleMinion)
 }

@@ -25,7 +25,7 @@ func written(t *testing.T, files map[string]string) string {
 
 func TestUnknownOptions(t *testing.T) {
 	dir := written(t, map[string]string{
-		"minion":          "id: m\nmaster: localhost\n\nmastr_port: 4506\nlog_levl: debug\nour_own_key: [1]\nmysql.hots: x\nmin_return_age: 3\nschedule: {}\n",
+		"minion":          "id: m\nmaster: localhost\n\nmastr_port: 4506\nlog_levl: debug\nour_own_key: [1]\nminion_alow_functions: [x]\nmysql.hots: x\nmin_return_age: 3\nschedule: {}\n",
 		"minion.d/a.conf": "# a\nsatltenv: base\nlog_levl: info\n",
 	})
 	c, err := LoadMinion(filepath.Join(dir, "minion"), nil)
@@ -36,6 +36,7 @@ func TestUnknownOptions(t *testing.T) {
 	want := []Doubt{
 		{Option: "log_levl", File: inc, Line: 3, Near: "log_level"},
 		{Option: "mastr_port", File: main, Line: 4, Near: "master_port"},
+		{Option: "minion_alow_functions", File: main, Line: 7, Near: "minion_allow_functions"},
 		{Option: "our_own_key", File: main, Line: 6},
 		{Option: "satltenv", File: inc, Line: 2, Near: "saltenv"},
 	}
@@ -54,7 +55,8 @@ func TestEveryOptionOfStockIsKnown(t *testing.T) {
 		for name := range defaults {
 			c.Given[name] = true
 		}
-		for _, name := range []string{"beacons", "mine_functions", "startup_states", "autosign_grains", "signing_key_pass", "rest_cherrypy", "id", "return_spool_ttl"} {
+		for _, name := range []string{"beacons", "mine_functions", "startup_states", "autosign_grains", "signing_key_pass", "rest_cherrypy", "id", "return_spool_ttl",
+			"minion_allow_functions", "cmd_blacklist_glob", "disable_states", "max_jobs_size", "brine_python_path", "ext_pillar_first", "log_dir"} {
 			c.Given[name] = true
 		}
 		if got := c.Unknown(); got != nil {
@@ -64,7 +66,7 @@ func TestEveryOptionOfStockIsKnown(t *testing.T) {
 }
 
 func TestIdleOptions(t *testing.T) {
-	dir := written(t, map[string]string{"minion": "id: m\ncython_enable: true\nenable_zip_modules: false\n"})
+	dir := written(t, map[string]string{"minion": "id: m\ncython_enable: true\nenable_zip_modules: false\ndecrypt_pillar: [a]\ndisabled_requisites: [use]\n"})
 	c, err := LoadMinion(filepath.Join(dir, "minion"), nil)
 	if err != nil {
 		t.Fatal(err)

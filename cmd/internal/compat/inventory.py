@@ -4,9 +4,12 @@
 """
 
 import ast
+import collections.abc
 import json
 import os
 import re
+
+import yaml
 
 import salt
 import salt.config
@@ -77,13 +80,46 @@ def read_options():
     return sorted(names - known)
 
 
-def read_fileserver_options():
-    """Options of the file server that have no default."""
+def further_options():
+    """Options of our table that have no default in stock, and that its sources name."""
+    with open(os.path.join(os.path.dirname(__file__), "../../../internal/conf/options.yaml"), encoding="utf-8") as table:
+        themes = yaml.safe_load(table)["themes"]
+    wanted = {name for options in themes.values() for name, option in options.items() if "of" in option}
     names = set()
-    for file in ("__init__.py", "roots.py"):
-        with open(os.path.join(HOME, "fileserver", file), encoding="utf-8") as source:
-            names.update(re.findall(r"""opts(?:__)?(?:\.get\(|\[)\s*["'](fileserver_[a-z_]*)["']""", source.read()))
-    return names
+    for folder, _, files in os.walk(HOME):
+        for file in files:
+            if file.endswith(".py"):
+                with open(os.path.join(folder, file), encoding="utf-8") as source:
+                    text = source.read()
+                names.update(re.findall(r"""["']([a-z][a-z_0-9]*)["']""", text))
+                if 'f"{tag}_dirs"' in text:  # the loader forms the names of these options
+                    names.update(name for name in wanted if name.endswith("_dirs"))
+    return sorted(wanted & names)
+
+
+def plain(value):
+    """A default as JSON has it; floats are marked, since JSON's are numbers like others."""
+    if isinstance(value, collections.abc.Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)) or type(value).__name__ == "ImmutableList":
+        return [plain(v) for v in value]
+    if isinstance(value, float):
+        return {"__float__": repr(value)}
+    return value
+
+
+def defaults(options):
+    """Defaults by name, without what depends on the memory of the machine."""
+    return {name: 0 if name == "ipc_write_buffer" else plain(value) for name, value in options.items()}
+
+
+def types(allowed):
+    """The names of the types that VALID_OPTS allows."""
+    if allowed is None:
+        return "NoneType"
+    if isinstance(allowed, tuple):
+        return " ".join(types(t) for t in allowed)
+    return allowed.__name__
 
 
 print(
@@ -92,9 +128,11 @@ print(
             "version": salt.version.__version__,
             "functions": functions("modules"),
             "states": functions("states"),
-            "minion_options": sorted(salt.config.DEFAULT_MINION_OPTS),
-            "master_options": sorted(set(salt.config.DEFAULT_MASTER_OPTS) | read_fileserver_options()),
+            "minion_options": defaults(salt.config.DEFAULT_MINION_OPTS),
+            "master_options": defaults(salt.config.DEFAULT_MASTER_OPTS),
+            "option_types": {name: types(allowed) for name, allowed in salt.config.VALID_OPTS.items()},
             "read_options": read_options(),
+            "further_options": further_options(),
             "flags": {
                 "salt-minion": flags(salt.utils.parsers.MinionOptionParser()),
                 "salt-call": flags(salt.utils.parsers.SaltCallOptionParser()),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,7 +46,7 @@ func TestLocksTable(t *testing.T) {
 		if err := json.Unmarshal(text, &inv); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range slices.Concat(inv.MinionOptions, inv.MasterOptions, inv.ReadOptions) {
+		for _, name := range slices.Concat(slices.Collect(maps.Keys(inv.MinionOptions)), slices.Collect(maps.Keys(inv.MasterOptions)), inv.ReadOptions) {
 			for _, word := range lockWords() {
 				if strings.Contains(name, word) {
 					stock[name] = true

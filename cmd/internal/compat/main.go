@@ -43,19 +43,22 @@ type inventory struct {
 	Version       string              `json:"version"`
 	Functions     map[string][]string `json:"functions"`
 	States        map[string][]string `json:"states"`
-	MinionOptions []string            `json:"minion_options"`
-	ReadOptions   []string            `json:"read_options"` // of no default
-	MasterOptions []string            `json:"master_options"`
-	Flags         map[string][]string `json:"flags"`
-	Requests      []string            `json:"requests"`
-	ClearRequests []string            `json:"clear_requests"`
+	MinionOptions map[string]any      `json:"minion_options"` // the defaults
+	MasterOptions map[string]any      `json:"master_options"`
+	OptionTypes   map[string]string   `json:"option_types"`
+	// ReadOptions are read by stock's core and have no default; FurtherOptions are those of our table that have none
+	// and that any source of stock names.
+	ReadOptions    []string            `json:"read_options"`
+	FurtherOptions []string            `json:"further_options"`
+	Flags          map[string][]string `json:"flags"`
+	Requests       []string            `json:"requests"`
+	ClearRequests  []string            `json:"clear_requests"`
 }
 
 // notes are the hand-written remarks.
 type notes struct {
 	Functions map[string]string `yaml:"functions"`
 	States    map[string]string `yaml:"states"`
-	Options   map[string]string `yaml:"options"`
 	Flags     map[string]string `yaml:"flags"`
 }
 
@@ -69,8 +72,8 @@ type compat struct {
 	ourStates  map[string][]string
 	stateCases map[string]string
 	evidence   *evidence
-	literals   map[string]bool // texts in the sources of the programs, without tests and defaults
 	requests   map[string]bool // texts in the sources of the master
+	options    *optionTable
 }
 
 func main() {
@@ -89,6 +92,10 @@ func run() error {
 	if pages[commandLine], err = c.flagTable(); err != nil {
 		return err
 	}
+	follow, err := c.options.files()
+	if err != nil {
+		return err
+	}
 	old, err := filepath.Glob("docs/compatibility/*.md")
 	if err != nil {
 		return err
@@ -98,15 +105,8 @@ func run() error {
 			return err
 		}
 	}
-	if err := os.MkdirAll("docs/compatibility", 0o755); err != nil {
-		return err
-	}
-	for path, text := range pages {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	return c.knownOptions()
+	maps.Copy(pages, follow)
+	return writeAll(pages)
 }
 
 func newCompat() (*compat, error) {
@@ -159,14 +159,9 @@ func (c *compat) buildPages() map[string]string {
 			m.write(w)
 		}
 	})
-	minion, ofMinion := c.optionTable("minion",
-		func(i inventory) []string { return i.MinionOptions })
-	master, ofMaster := c.optionTable("master",
-		func(i inventory) []string { return i.MasterOptions })
-	add("options-minion.md", "Options of the minion",
-		func(w io.Writer) { io.WriteString(w, minion) })
-	add("options-master.md", "Options of the master",
-		func(w io.Writer) { io.WriteString(w, master) })
+	for _, p := range optionPages {
+		add(p.name()+".md", p.title(), func(w io.Writer) { c.writeOptions(w, p) })
+	}
 	add("requests.md", "Requests that our master answers", c.commands)
 	var b strings.Builder
 	c.writeHead(&b)
@@ -180,8 +175,9 @@ func (c *compat) buildPages() map[string]string {
 	}
 	row("states", fmt.Sprintf("of %d state functions that the three lines have together, %d are "+
 		"there, %d of them compared with stock", state.total, state.have, state.proven))
-	row("options-minion", ofMinion)
-	row("options-master", ofMaster)
+	for _, p := range optionPages {
+		row(p.name(), c.options.summary(p))
+	}
 	row("command-line", "options of the programs")
 	row("requests", "requests that our master answers")
 	fmt.Fprintf(&b, "\n## Execution functions\n\nOf %d functions that the three lines have "+
@@ -257,7 +253,7 @@ func (c *compat) load() error {
 	if c.evidence, err = readEvidence(); err != nil {
 		return err
 	}
-	if c.literals, err = literalsIn("minion", "modules", "cmd", "internal"); err != nil {
+	if c.options, err = readTable(); err != nil {
 		return err
 	}
 	c.requests, err = literalsIn("master", "protocol")
@@ -408,7 +404,8 @@ found in their sources. Ours is what our programs have.
 - **not compared**: there, but no case shows it yet
 - **differs**: there, and the note says how it differs
 - **absent**: answers as stock answers for an unknown function
-- **no effect**: the option is accepted, and nothing reads it
+- **no effect**: the option is accepted, and nothing reads it; the note says why
+- **refused**: a master that has the option does not start
 
 `)
 }
@@ -510,30 +507,6 @@ func (c *compat) writeList(w io.Writer, names []string, get func(inventory) map[
 			len(c.unionOf(func(i inventory) []string { return get(i)[mod] })))
 	}
 	fmt.Fprint(w, "\n\n")
-}
-
-// optionTable is the table of the options of a program, and a sentence about them.
-func (c *compat) optionTable(kind string, get func(inventory) []string) (table, summary string) {
-	names := c.unionOf(get)
-	read := 0
-	var b strings.Builder
-	for _, name := range names {
-		status := "no effect"
-		if kind == "minion" && c.literals[name] || kind == "master" &&
-			(c.requests[name] || c.literals[name]) {
-			status = proof("works", c.evidence.optionEvidence(name))
-			read++
-		}
-		if c.notes.Options[name] != "" {
-			status = "differs"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, c.in(name, get), status,
-			c.notes.Options[name])
-	}
-	summary = fmt.Sprintf("of %d options of the %s that have a default in stock, %d are "+
-		"honoured; all are accepted and readable with `config.get`", len(names), kind, read)
-	return strings.ToUpper(summary[:1]) + summary[1:] +
-		".\n\n| option | only in | status | note |\n|---|---|---|---|\n" + b.String(), summary
 }
 
 // flagTable is the page of the command line.

@@ -2,9 +2,9 @@
 // of the module.
 //
 // The programs are built by the Makefile, for each architecture in a directory of its own. This command generates what
-// else the packages contain: manual pages and completions from the programs' help, sample configurations from the
-// tables of options, the licences of all linked modules, and the changelog. The descriptions of the packages are
-// pkg/*/nfpm.yaml.
+// else the packages contain: manual pages and completions from the programs' help, the licences of all linked modules,
+// and the changelog. The descriptions of the packages are pkg/*/nfpm.yaml; their configuration files are pkg/etc, which
+// "make compat" writes.
 //
 //	packages -version 1.2.3 -programs bin/packages -out bin/packages/out
 package main
@@ -255,13 +255,6 @@ func generatePackages(work, host, release string, epoch int64) error {
 			return err
 		}
 		if err := compressAll(filepath.Join(work, side, "man", "*.1")); err != nil {
-			return err
-		}
-		sample, err := sampleConfig(side)
-		if err != nil {
-			return err
-		}
-		if err := writeText(sample, work, side, side+".conf"); err != nil {
 			return err
 		}
 		text, err := licenseNotices("./cmd/brine-" + side)

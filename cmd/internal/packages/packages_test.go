@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,9 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.yaml.in/yaml/v3"
 
-	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/optparse"
 	"github.com/brine-salt/brine/internal/prereq"
 )
@@ -58,47 +55,6 @@ func TestHelp(t *testing.T) {
 		COMP_WORDS=(salt-x --o); COMP_CWORD=1; _brine_salt_x; echo "${COMPREPLY[@]}"`, script).CombinedOutput()
 	if err != nil || string(out) != "y\n--out-file\n" {
 		t.Errorf("bash completes to %q %v", out, err)
-	}
-}
-
-// TestSamples holds that what a sample says in comments are the defaults: with every comment of an option removed nothing changes.
-func TestSamples(t *testing.T) {
-	t.Chdir("../../..")
-	for side, defaults := range map[string]map[string]any{"minion": conf.MinionDefaults(), "master": conf.MasterDefaults()} {
-		text, err := sampleConfig(side)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var open strings.Builder
-		for line := range strings.Lines(text) {
-			if rest, ok := strings.CutPrefix(line, "#"); ok && !strings.HasPrefix(rest, " ") || strings.HasPrefix(line, "#  ") {
-				open.WriteString(rest)
-			}
-		}
-		var got map[string]any
-		if err := yaml.Unmarshal([]byte(open.String()), &got); err != nil {
-			t.Fatalf("%s: %v\n%s", side, err, open.String())
-		}
-		if len(got) < 100 {
-			t.Errorf("the sample of the %s has only %d options", side, len(got))
-		}
-		for name, v := range got {
-			want, ok := defaults[name]
-			if name == "id" || name == "module_dirs" { // computed, and brine's own
-				continue
-			}
-			w, err := yaml.Marshal(want)
-			if err != nil {
-				t.Fatal(err)
-			}
-			g, err := yaml.Marshal(v)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !ok || !bytes.Equal(w, g) {
-				t.Errorf("the sample of the %s says %s is %s, want %s", side, name, g, w)
-			}
-		}
 	}
 }
 

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// reader is how sources of some folders read options.
+type reader struct {
+	dirs    []string // or patterns of files
+	getters []string // functions and methods whose first argument is the name of an option
+	config  bool     // the methods of conf.Config too
+	maps    []string // maps of options
+}
+
+// readers are all ways in which the sources read options.
+var readers = []reader{
+	{dirs: []string{"modules", "states"}, getters: []string{"Opt", "optionText", "requiredOption"}},
+	{dirs: []string{"states/render", "states/*.go"}, maps: []string{"opts"}},
+	{dirs: []string{"minion", "internal/owncode"}, config: true, maps: []string{"Opts", "opts", "options"},
+		getters: []string{"Opt", "text", "texts", "dict", "span", "truth", "number", "integer"}},
+	{dirs: []string{"cmd/brine-master", "cmd/brine-minion", "cmd/internal/localmaster", "internal/saltcli", "internal/conf"}, config: true,
+		maps: []string{"Opts", "o"}},
+	{dirs: []string{"internal/saltlog", "internal/output", "internal/httpproxy"}, getters: []string{"text", "truth", "number", "opt"}, maps: []string{"opts"}},
+	{dirs: []string{"modules/httpmod"}, getters: []string{"opt", "seconds"}},
+	{dirs: []string{"modules/cmdmod"}, getters: []string{"globs"}},
+	{dirs: []string{"master/fileserver/gitfs"}, maps: []string{"opts"}},
+}
+
+// configGetters are the methods of conf.Config, and configs what a configuration is called in the sources.
+var (
+	configGetters = []string{"String", "Strings", "Bool", "Int", "Float", "Duration", "List", "Map"}
+	configs       = []string{"c", "l", "config", "conf", "Conf", "Config"}
+)
+
+// noOptions are keys that look like options where they are read, with what they are.
+var noOptions = map[string]string{
+	"clean_cache": "an argument of an event", "notify": "an argument of an event",
+	"enabled": "a key of schedule and beacons", "jid_include": "a key of a scheduled job",
+	"emitatstartup": "a key of a beacon", "onchangeonly": "a key of a beacon",
+	"failure": "a finding of brine-minion check",
+	"os":      "a grain", "os_family": "a grain", "osfullname": "a grain", "osrelease": "a grain",
+	"parallels": "a grain", "vmware": "a grain",
+	"port": "a key of rest_cherrypy", "tenants": "a key of rest_cherrypy",
+	"minion_id": "set for sources of pillar", "salt-key": "a program", "salt-run": "a program",
+}
+
+// optionReads finds the names of options that sources read, with the places of each.
+func optionReads(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	set := token.NewFileSet()
+	parsed := map[string]*ast.File{}
+	for _, r := range readers {
+		byFolder := map[string][]*ast.File{}
+		for _, path := range sourcesIn(t, r.dirs...) {
+			f := parsed[path]
+			if f == nil {
+				var err error
+				if f, err = parser.ParseFile(set, path, nil, parser.SkipObjectResolution); err != nil {
+					t.Fatal(err)
+				}
+				parsed[path] = f
+			}
+			byFolder[filepath.Dir(path)] = append(byFolder[filepath.Dir(path)], f)
+		}
+		for _, files := range byFolder {
+			texts := textConstants(files)
+			for _, f := range files {
+				ast.Inspect(f, func(n ast.Node) bool {
+					if name := r.optionRead(n, texts); name != "" {
+						found[name] = append(found[name], set.Position(n.Pos()).String())
+					}
+					return true
+				})
+			}
+		}
+	}
+	return found
+}
+
+// sourcesIn are the Go files without tests in folders and those below them, or that a pattern matches.
+func sourcesIn(t *testing.T, dirs ...string) []string {
+	t.Helper()
+	var list []string
+	for _, dir := range dirs {
+		if strings.HasSuffix(dir, ".go") {
+			files, err := filepath.Glob(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, files...)
+			continue
+		}
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && strings.HasSuffix(path, ".go") {
+				list = append(list, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return slices.DeleteFunc(list, func(path string) bool { return strings.HasSuffix(path, "_test.go") })
+}
+
+// textConstants are the constants of a package that are texts.
+func textConstants(files []*ast.File) map[string]string {
+	constants := map[string]string{}
+	for _, f := range files {
+		for _, d := range f.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.CONST {
+				continue
+			}
+			for _, s := range g.Specs {
+				v := s.(*ast.ValueSpec)
+				for i, name := range v.Names {
+					if i < len(v.Values) {
+						constants[name.Name] = literalText(v.Values[i], nil)
+					}
+				}
+			}
+		}
+	}
+	return constants
+}
+
+func literalText(e ast.Expr, constants map[string]string) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if e.Kind == token.STRING {
+			text, _ := strconv.Unquote(e.Value)
+			return text
+		}
+	case *ast.Ident:
+		return constants[e.Name]
+	}
+	return ""
+}
+
+// lastName is the last part of a name with dots.
+func lastName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	case *ast.CallExpr:
+		return lastName(e.Fun)
+	}
+	return ""
+}
+
+// optionRead is the name of the option that an expression reads, "" if it reads none.
+func (r reader) optionRead(n ast.Node, texts map[string]string) string {
+	switch n := n.(type) {
+	case *ast.IndexExpr:
+		if slices.Contains(r.maps, lastName(n.X)) {
+			return literalText(n.Index, texts)
+		}
+	case *ast.CallExpr:
+		if len(n.Args) == 0 {
+			return ""
+		}
+		if slices.Contains(r.getters, lastName(n.Fun)) {
+			return literalText(n.Args[0], texts)
+		}
+		if !r.config {
+			return ""
+		}
+		switch f := n.Fun.(type) {
+		case *ast.SelectorExpr:
+			if slices.Contains(configGetters, f.Sel.Name) && slices.Contains(configs, lastName(f.X)) {
+				return literalText(n.Args[0], texts)
+			}
+		case *ast.Ident: // a function of a configuration and a name
+			if len(n.Args) > 1 && slices.Contains(configs, lastName(n.Args[0])) {
+				return literalText(n.Args[1], texts)
+			}
+		}
+	}
+	return ""
+}
+
+// TestReadOptionsAreInTheTable: what the sources read is an option of the table, of the role that reads it.
+func TestReadOptionsAreInTheTable(t *testing.T) {
+	table := loadTable(t).options
+	found := optionReads(t)
+	if len(found) < 300 {
+		t.Errorf("only %d options are read: the sources are not understood", len(found))
+	}
+	for name, places := range found {
+		o := table.named(name)
+		switch {
+		case o != nil:
+			for _, place := range places {
+				for dir, role := range map[string]string{"minion/": minion, "cmd/brine-master/": master} {
+					if strings.HasPrefix(place, dir) && !slices.Contains(o.of, role) {
+						t.Errorf("%s reads the option %q, which %s has not for the %s", place, name, tablePath, role)
+					}
+				}
+			}
+		case strings.HasPrefix(name, "__") || strings.ContainsAny(name, ".\x00") || slices.Contains(table.known, name):
+		case noOptions[name] == "":
+			t.Errorf("%s reads the option %q, which %s lacks", places[0], name, tablePath)
+		}
+	}
+	for name := range noOptions {
+		if found[name] == nil {
+			t.Errorf("nothing reads %q any more", name)
+		}
+	}
+}
