@@ -107,21 +107,37 @@ func (s *store) post(ctx context.Context, path string, body map[string]any) (*ht
 	}
 }
 
-// classes are etcd3-py's exceptions for what a server says about keys, leases and log-ins.
-var classes = map[string]string{
-	"etcdserver: key is not provided":                                "ErrEmptyKey",
-	"etcdserver: authentication is not enabled":                      "ErrAuthNotEnabled",
-	"etcdserver: authentication failed, invalid user ID or password": "ErrAuthFailed",
-	"etcdserver: invalid auth token":                                 "ErrInvalidAuthToken",
-	"etcdserver: permission denied":                                  "ErrPermissionDenied",
-	"etcdserver: user name is empty":                                 "ErrUserEmpty",
-	"etcdserver: too large lease TTL":                                "ErrLeaseTTLTooLarge",
-	"etcdserver: requested lease not found":                          "ErrLeaseNotFound",
-	"etcdserver: mvcc: database space exceeded":                      "ErrNoSpace",
-	"etcdserver: request is too large":                               "ErrRequestTooLarge",
-	"etcdserver: too many requests":                                  "ErrTooManyRequests",
-	"etcdserver: no leader":                                          "ErrNoLeader",
-	"etcdserver: request timed out":                                  "ErrTimeout",
+// classOf is etcd3-py's exception for what a server says about keys, leases and log-ins.
+func classOf(text string) string {
+	switch strings.TrimPrefix(text, "etcdserver: ") {
+	case "key is not provided":
+		return "ErrEmptyKey"
+	case "authentication is not enabled":
+		return "ErrAuthNotEnabled"
+	case "authentication failed, invalid user ID or password":
+		return "ErrAuthFailed"
+	case "invalid auth token":
+		return "ErrInvalidAuthToken"
+	case "permission denied":
+		return "ErrPermissionDenied"
+	case "user name is empty":
+		return "ErrUserEmpty"
+	case "too large lease TTL":
+		return "ErrLeaseTTLTooLarge"
+	case "requested lease not found":
+		return "ErrLeaseNotFound"
+	case "mvcc: database space exceeded":
+		return "ErrNoSpace"
+	case "request is too large":
+		return "ErrRequestTooLarge"
+	case "too many requests":
+		return "ErrTooManyRequests"
+	case "no leader":
+		return "ErrNoLeader"
+	case "request timed out":
+		return "ErrTimeout"
+	}
+	return "ErrUnknownError"
 }
 
 // said reads an answer, or the error that it is.
@@ -143,10 +159,7 @@ func refusal(m map[string]any) error {
 	if text == "None" {
 		text = pytext.Str(m["message"])
 	}
-	class := classes[text]
-	if class == "" {
-		class = "ErrUnknownError"
-	}
+	class := classOf(text)
 	return fault("etcd3.errors.go_etcd_rpctypes_error."+class, fmt.Sprintf("<%s error:'%s', code:%s>", class, text, pytext.Str(m["code"])))
 }
 
