@@ -23,6 +23,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		zeromq  = "protocol/transport/zeromq "
 		mas     = "master "
 		door    = "master/requests/door "
+		desk    = "master/requests/signin "
 		subs    = "master/subscribers "
 		rest    = "master/restapi "
 		listen  = "master/restapi/internal/listen "
@@ -40,7 +41,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		"a message that stands still":                                {trans + "DefaultReadTimeout"},
 		"ZeroMQ PINGs":                                               {zeromq + "maxPings", zeromq + "pingWindow"},
 		"contents of a request in the clear":                         {door + "clearBytes", door + "clearElements", door + "outerDepth", door + "localBytes"},
-		"sign-ins":                                                   {mas + "defaultAuthRate", mas + "defaultAuthBurst", mas + "authAtOnce", mas + "knownBurst"},
+		"sign-ins":                                                   {mas + "defaultAuthRate", mas + "defaultAuthBurst", desk + "authAtOnce", desk + "knownBurst"},
 		"sign-ins without an accepted key":                           {subs + "newcomerRate", subs + "newcomerBurst", subs + "newcomersOfOne", subs + "newcomerPlaces", subs + "newcomerPart", subs + "newcomersWaiting"},
 		"messages before a sign-in, beside its signatures":           {serve + "priceFactor", serve + "maxDebt"},
 		"questions to subscribers who they are, without an answer":   {subs + "unansweredRate", subs + "unansweredBurst", subs + "unknownRate", subs + "unknownBurst", serve + "minionTime"},

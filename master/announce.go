@@ -220,11 +220,12 @@ func (m *Master) pairFor(x *store.Minion) (public, private string, err error) {
 	return key.Public().Text() + "\n", string(key.PEM()), nil
 }
 
-// joins judges the token of a minion that was announced with one, and accepts its key if it is good. A token is good for one key: the
-// first that shows it, at any of the masters that share the store.
-func (m *Master) joins(ctx context.Context, peer string, r protocol.AuthRequest) (bool, error) {
+// JudgeToken implements signin.Records. A token is good for one key: the first that shows it, at any of the masters that
+// share the store.
+func (h signInHost) JudgeToken(ctx context.Context, r protocol.AuthRequest) (Verdict, error) {
+	m := h.m
 	if m.minions == nil || len(r.JoinMAC) == 0 {
-		return false, nil
+		return Verdict{}, nil
 	}
 	sum := sha256.Sum256([]byte(r.PubText))
 	owner := hex.EncodeToString(sum[:])
@@ -248,19 +249,18 @@ func (m *Master) joins(ctx context.Context, peer string, r protocol.AuthRequest)
 		}
 		return false
 	})
-	if err != nil {
-		return false, err
+	switch {
+	case err != nil:
+		return Verdict{}, err
+	case refused != "":
+		return Verdict{Decision: Reject, Reason: refused}, nil
 	}
-	if refused != "" {
-		m.judged(r, peer, "token", Verdict{Reject, refused})
-		return false, nil
-	}
-	m.judged(r, peer, "token", Verdict{Accept, "it was announced with this token"})
-	return true, m.keys.Preseed(r.ID, r.PubText)
+	return Verdict{Decision: Accept, Reason: "it was announced with this token"}, nil
 }
 
-// joined forgets the private key that was made for a minion, once it came with it.
-func (m *Master) joined(ctx context.Context, id string) {
+// Joined implements signin.Records: it forgets the private key that was made for a minion, once it came with it.
+func (h signInHost) Joined(ctx context.Context, id string) {
+	m := h.m
 	if m.minions == nil {
 		return
 	}

@@ -277,7 +277,7 @@ func TestCVE_2025_22239_EventInjection(t *testing.T) {
 // published is a tag like each that the packages of the master publish by themselves, found in their source.
 func published(t *testing.T) []any {
 	var tags []any
-	for _, dir := range []string{".", "orders", "requests", "requests/returns", "requests/door", "clones", "restapi", "runner", "reactor", "pillar", "fileserver", "../cmd/brine-master"} {
+	for _, dir := range []string{".", "orders", "requests", "requests/returns", "requests/door", "requests/signin", "clones", "restapi", "runner", "reactor", "pillar", "fileserver", "../cmd/brine-master"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)

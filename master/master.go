@@ -18,7 +18,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,6 +37,7 @@ import (
 	"github.com/brine-salt/brine/master/requests"
 	"github.com/brine-salt/brine/master/requests/door"
 	"github.com/brine-salt/brine/master/requests/returns"
+	"github.com/brine-salt/brine/master/requests/signin"
 	"github.com/brine-salt/brine/master/sessions"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/subscribers"
@@ -81,14 +81,8 @@ type Master struct {
 	requests requests.Answers
 	door     *door.Door
 
-	authLimit *ratelimit.Limiter
-	// knownLimit bounds sign-ins of accepted minions whose address is over its limit, by id.
-	knownLimit *ratelimit.Limiter
-	authSlots  chan struct{} // one element per sign-in under way
-	newcomers  *subscribers.Newcomers
-	authTurns  chan struct{} // one element per sign-in under way that is not being stored
-	signingIn  atomic.Int64  // those that wait for a slot as well
-	rotate     chan struct{} // asks maintain for a new shared key
+	signIns *signin.Desk
+	rotate  chan struct{} // asks maintain for a new shared key
 
 	auditor  auditor
 	refusals *ratelimit.Limiter // of log lines about refused calls, by source
@@ -119,10 +113,10 @@ func New(o Options) (*Master, error) {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: subscribers.NewPresence(), counts: newCounters(),
-		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), knownLimit: ratelimit.New(knownRate, knownBurst), auditor: newAuditor(),
-		refusals: ratelimit.New(refusalRate, refusalBurst), hourly: ratelimit.NewHourlyLog(), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce), newcomers: subscribers.NewNewcomers(o.AuthRate < 0),
-		authTurns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), rotate: make(chan struct{}, 1),
-		runs: newRuns(), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
+		auditor:  newAuditor(),
+		refusals: ratelimit.New(refusalRate, refusalBurst), hourly: ratelimit.NewHourlyLog(), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)},
+		rotate: make(chan struct{}, 1),
+		runs:   newRuns(), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {
 		m.store = store.NewMemory()
 	}
@@ -207,8 +201,9 @@ func (m *Master) openRequests() (err error) {
 	m.requests.Returns = returns.New(returns.Options{Store: m.store, Queue: queue, Cluster: m.peers,
 		Runs: m.runs, Orders: m.orders, Probes: m.names, Subjects: requestHost{m}, Events: m.events, Clock: &m.clock,
 		Hourly: m.hourly, Log: m.log, Started: m.counts.started, KeepJobs: o.KeepJobs, MaxUnordered: o.MaxUnordered})
+	m.signIns = m.openSignIns()
 	d := door.Options{Answers: &m.requests, Keys: m.keys, Sessions: m.peers.Secrets(), SharedKey: requestHost{m},
-		Peers: m.peers, SignIns: requestHost{m}, Presence: m.presence, Counts: m.counts, Log: m.log,
+		Peers: m.peers, SignIns: m.signIns, Presence: m.presence, Counts: m.counts, Log: m.log,
 		MinimumVersion: o.MinimumVersion, RequestTTL: o.RequestTTL, ReplayWindow: o.ReplayWindow}
 	if m.local != nil {
 		d.Tools = m.local

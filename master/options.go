@@ -33,6 +33,9 @@ const (
 // DefaultMaxUnordered is Options.MaxUnordered where it is 0.
 const DefaultMaxUnordered = 1 << 30
 
+// defaultAuthRate and defaultAuthBurst are Options.AuthRate and AuthBurst where these are 0.
+const defaultAuthRate, defaultAuthBurst = 200, 2000
+
 // FileRequest is a minion that wants to see a path.
 type FileRequest struct {
 	ID string

@@ -183,7 +183,7 @@ func (p prober) LastTenant(peer string) string { return p.m.tenancy.lastAt(peer)
 
 // SignIns implements subscribers.Prober.
 func (p prober) SignIns() (count int64, waiting bool) {
-	if waiting = p.m.signingIn.Load() > int64(cap(p.m.authTurns)); waiting {
+	if p.m.signIns.Busy() {
 		return 0, true
 	}
 	return p.m.counts.allSignIns(), false

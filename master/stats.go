@@ -71,7 +71,8 @@ func (c *counters) CountRequest(cmd string, began time.Time) {
 	c.requests[cmd] = RequestStats{s.Count + 1, s.Seconds + took}
 }
 
-func (c *counters) signIn(act string) {
+// CountSignIn implements signin.Counts.
+func (c *counters) CountSignIn(act string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.signIns[act]++
