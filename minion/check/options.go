@@ -13,8 +13,9 @@ import (
 	"github.com/brine-salt/brine/states/render/pillar"
 )
 
-// ofConfig returns the findings of any configuration: options that are unknown, of a wrong type, or without effect.
-func ofConfig(c *conf.Config) []Finding {
+// ofConfig returns the findings of any configuration: options that are unknown, of a wrong type, or without effect. Of
+// the options in named, other findings say that they have none.
+func ofConfig(c *conf.Config, named ...string) []Finding {
 	var list []Finding
 	for _, d := range c.Unknown() {
 		f := Finding{Level: Note, Kind: "option", Name: d.Option, File: d.File, Line: d.Line,
@@ -26,6 +27,9 @@ func ofConfig(c *conf.Config) []Finding {
 		list = append(list, f)
 	}
 	for _, d := range c.Idle() {
+		if slices.Contains(named, d.Option) {
+			continue
+		}
 		list = append(list, Finding{Level: Warning, Kind: "option", Name: d.Option, File: d.File,
 			Line: d.Line, Text: "the option " + d.Option + " has no effect"})
 	}
@@ -80,7 +84,7 @@ func lineOfText(n *yaml.Node, text string) int {
 func (r *run) checkOptions() {
 	c := r.Config
 	r.report.Files += len(c.Files)
-	for _, f := range ofConfig(c) {
+	for _, f := range ofConfig(c, "engines", "id_function") {
 		r.add(f)
 	}
 	add := func(level Level, kind, option, name, text, cure string) {
