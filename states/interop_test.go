@@ -134,6 +134,7 @@ func (s *stock) runCases(t *testing.T, cases func(dir string) []stateCase) {
 		c.id, c.setup, c.check, c.sls = v.Text(c.id), v.Text(c.setup), v.Text(c.check), v.Text(c.sls)
 		v.Value(c.args)
 		v.Value(c.before)
+		v.Value(c.opts)
 		s.cases.Run(t, c.name, s.Process, func(t *testing.T) { s.compare(t, c, dir) })
 	}
 	s.cases.Report(t)

@@ -336,7 +336,7 @@ func (s *store) get(ctx context.Context, key any, recurse bool) (any, error) {
 
 func (s *store) set(ctx context.Context, key, value, ttl any, directory bool) (any, error) {
 	if directory {
-		return nil, fault("salt.utils.etcd_util.Etcd3DirectoryException", "etcd3 does not have directories")
+		return nil, fault("salt.loaded.int.utils.etcd_util.Etcd3DirectoryException", "etcd3 does not have directories")
 	}
 	body, err := s.span(key, false)
 	if err != nil {
