@@ -211,7 +211,7 @@ func onWire(m map[string]any) map[string]any { return ordered.ToWire(m).(map[str
 
 // Fire implements modules.Master. In Salt such an event passes the minion's bus, where max_event_size counts.
 func (d masterDoor) Fire(ctx context.Context, tag string, data any) error {
-	limit := d.l.m.settings().integer("max_event_size", 1<<20)
+	limit := d.l.m.settings().integer("max_event_size")
 	load := protocol.TrimEvent(map[string]any{"data": ordered.ToWire(data), "tag": tag,
 		"events": nil, "pretag": nil}, limit)
 	return d.l.fire(ctx, tag, load["data"], nil)

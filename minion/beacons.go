@@ -15,7 +15,7 @@ func (m *Minion) newBeacons() *beacon.Engine {
 	own := &ownBeacons{}
 	return beacon.New(beacon.Options{Kinds: m.o.Beacons, Own: own.findKind, OwnNames: own.names,
 		Beacons: s.dict("beacons"), Pillar: m.currentPillar,
-		Loop: s.span("loop_interval", 1, time.Second),
+		Loop: s.span("loop_interval", time.Second),
 		Host: m.beaconHost, StateRunning: m.jobs.stateRunning, Spawn: m.wg.Go, Log: m.log,
 		Send: func(events []any) {
 			m.localEvent("__beacons_return",

@@ -29,8 +29,8 @@ func (m *Minion) openCache() error {
 	m.cleanProc()
 	m.spool, err = spool.Open(spool.Options{Dir: filepath.Join(s.cacheDir, "return_spool"),
 		Now: m.o.Clock, Log: m.log,
-		TTL:      s.span("return_spool_ttl", spool.DefaultTTL.Seconds(), time.Second),
-		MaxBytes: int64(s.number("return_spool_max_bytes", spool.DefaultMaxBytes))})
+		TTL:      s.span("return_spool_ttl", time.Second),
+		MaxBytes: int64(s.number("return_spool_max_bytes"))})
 	if err != nil {
 		return errors.Join(err, m.journal.Close())
 	}

@@ -24,7 +24,7 @@ func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error
 		m.grains.set(map[string]any{})
 	}
 	started := time.Now()
-	if local && !s.truth("use_master_when_local", false) {
+	if local && !s.truth("use_master_when_local") {
 		if err := makeCacheDir(s.cacheDir); err != nil {
 			m.log.Warn("The cache cannot be used", "err", err)
 		}
@@ -139,7 +139,7 @@ func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid prot
 		ret.Metadata = q.Metadata
 	}
 	if names := splitReturners(append(slices.Clone(q.Returners),
-		m.settings().text("return", ""))...); len(names) > 0 {
+		m.settings().optional("return"))...); len(names) > 0 {
 		kept := ret
 		kept.JID, kept.Success = jid, true // whatever came of it, as stock says
 		load := kept.Load()
@@ -155,7 +155,7 @@ func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid prot
 		if _, err := l.requestReply(ctx, ret.Load(), l.plainCall()); err != nil {
 			m.log.Warn("The result could not be sent to the master", "err", err)
 		}
-	case m.settings().truth("cache_jobs", false):
+	case m.settings().truth("cache_jobs"):
 		ret.JID = jid
 		m.cacheJob(string(jid), ret.Load())
 	}

@@ -280,7 +280,7 @@ func pillarEnv(set *settings) any {
 	if v := set.options["pillarenv"]; v != nil {
 		return v
 	}
-	if set.truth("pillarenv_from_saltenv", false) {
+	if set.truth("pillarenv_from_saltenv") {
 		return set.options["saltenv"]
 	}
 	return nil

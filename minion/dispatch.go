@@ -67,7 +67,7 @@ func (d *dispatcher) checkBlackout(ctx context.Context, l *link, fun string) err
 	}
 	for _, data := range sources {
 		o := options(data)
-		if o.truth("minion_blackout", false) &&
+		if o.truthOr("minion_blackout", false) &&
 			!slices.Contains(o.texts("minion_blackout_whitelist"), fun) {
 			return modules.Usagef("Minion in blackout mode. Set 'minion_blackout' to False in " +
 				"pillar or grains to resume operations. " +
@@ -80,7 +80,7 @@ func (d *dispatcher) checkBlackout(ctx context.Context, l *link, fun string) err
 // executors reads how the function is to be run: directly, or, where the operator has set sudo_user, always through
 // sudo.
 func executors(wanted any, s *settings) (sudo bool, err error) {
-	user := s.text("sudo_user", "")
+	user := s.text("sudo_user")
 	if wanted == nil {
 		wanted = s.options["module_executors"]
 	}

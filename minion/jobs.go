@@ -161,7 +161,7 @@ func (m *Minion) briefJob(pj protocol.Job) map[string]any {
 
 // jobPlaces is how many jobs may run at once: no more than there are descriptors for.
 func (m *Minion) jobPlaces() int {
-	if n := m.settings().integer("process_count_max", -1); n > 0 {
+	if n := m.settings().integer("process_count_max"); n > 0 {
 		return runcmd.Places(n)
 	}
 	return runcmd.Places(defaultRunning)
@@ -386,7 +386,7 @@ func (m *Minion) runJob(j *job) {
 	if hasEffects(&j.Job) {
 		proc = m.writeProc(j)
 	}
-	if m.settings().truth("grains_refresh_pre_exec", false) && !runsAtOnce(&j.Job) {
+	if m.settings().truth("grains_refresh_pre_exec") && !runsAtOnce(&j.Job) {
 		if err := m.refreshGrains(j.ctx); err != nil {
 			m.log.Warn("Cannot refresh grains before a job", "jid", jid, "err", err)
 		}
@@ -477,7 +477,7 @@ func (m *Minion) executeJob(j *job) (ret protocol.Return, silent bool) {
 			retcodes[i], byName[1][fun] = int64(res.Retcode), int64(res.Retcode)
 		}
 	}
-	if m.settings().truth("multifunc_ordered", false) {
+	if m.settings().truth("multifunc_ordered") {
 		ret.Return, ret.Retcode, ret.Success = returns, retcodes, success
 	} else {
 		ret.Return, ret.Retcode, ret.Success = byName[0], byName[1], byName[2]

@@ -109,7 +109,7 @@ const maxJoinToken = 1 << 10
 // joinToken is the token for the first sign-in: join_token, or what is in the file join_token_file. A file that is
 // missing is no error: it may be removed when the minion has joined.
 func (l *link) joinToken(set *settings) string {
-	token, path := set.text("join_token", ""), set.text("join_token_file", "")
+	token, path := set.optional("join_token"), set.optional("join_token_file")
 	if token != "" || path == "" {
 		return token
 	}

@@ -96,7 +96,7 @@ func (l *link) makeFiles() modules.Files {
 // run talks to masters until ctx ends. An error is an *ExitError that ends the whole minion.
 func (l *link) run(ctx context.Context) error {
 	defer l.setState(Disconnected, nil)
-	if d := l.m.settings().span("random_startup_delay", 0, time.Second); d > 0 {
+	if d := l.m.settings().span("random_startup_delay", time.Second); d > 0 {
 		d = backoff.Random(0, d)
 		l.log.Info("Minion sleeping for random_startup_delay", "seconds", d.Seconds())
 		if !backoff.Sleep(l.ctx, d) {

@@ -39,16 +39,16 @@ const busRetry = 2 * time.Second
 
 // busSockets are where stock programs look for the minion's bus (salt/transport/base.py: ipc_publish_server).
 func (s *settings) busSockets() (ipc.Sockets, error) {
-	if s.text("ipc_mode", "ipc") == "tcp" {
-		return ipc.Ports(s.truth("ipv6", false), s.integer("tcp_pub_port", 4510),
-			s.integer("tcp_pull_port", 4511)), nil
+	if s.text("ipc_mode") == "tcp" {
+		return ipc.Ports(s.truth("ipv6"), s.integer("tcp_pub_port"),
+			s.integer("tcp_pull_port")), nil
 	}
-	return ipc.Minion(s.text("sock_dir", ""), s.id, s.text("hash_type", "sha256"))
+	return ipc.Minion(s.optional("sock_dir"), s.id, s.text("hash_type"))
 }
 
 // hasSockets reports whether programs on the host can reach the bus: not that of a minion embedded without a sock_dir.
 func (s *settings) hasSockets() bool {
-	return s.text("sock_dir", "") != "" || s.text("ipc_mode", "ipc") == "tcp"
+	return s.optional("sock_dir") != "" || s.text("ipc_mode") == "tcp"
 }
 
 // openBus opens the event sockets. A minion without them works all the same. While another process has them, as a stock
@@ -88,7 +88,7 @@ func (m *Minion) listenBus() error {
 	}
 	m.bus.server, err = ipc.Listen(m.bus.bus,
 		ipc.Options{Sockets: sockets, DirMode: 0o755, PubMode: 0o600,
-			Buffer: max(s.integer("ipc_write_buffer", 0), 0), Received: m.localEvent,
+			Buffer: max(s.integer("ipc_write_buffer"), 0), Received: m.localEvent,
 			Log: m.log})
 	return err
 }
@@ -117,7 +117,7 @@ func (m *Minion) fireLocal(tag string, data any) bool {
 		return false
 	}
 	s := m.settings()
-	d = protocol.TrimEvent(d, s.integer("max_event_size", 1<<20))
+	d = protocol.TrimEvent(d, s.integer("max_event_size"))
 	if m.ctx != nil {
 		m.localEvent(tag, d)
 		return true
@@ -149,7 +149,7 @@ func (m *Minion) localEvent(tag string, data map[string]any) {
 		m.wg.Go(func() {
 			m.logFailed("refresh grains", m.refreshGrains(m.ctx))
 			m.beacons.Refresh()
-			if o.truth("notify", false) {
+			if o.truthOr("notify", false) {
 				m.bus.bus.Publish(modulesRefreshed, map[string]any{"complete": true})
 			}
 		})
@@ -203,7 +203,7 @@ func (m *Minion) refreshForBus(o options) {
 	m.logFailed("refresh grains", m.refreshGrains(m.ctx))
 	for _, l := range m.eachLink() {
 		if l.session() != nil {
-			m.logFailed("refresh pillar", l.refreshPillar(m.ctx, o.truth("clean_cache", false)))
+			m.logFailed("refresh pillar", l.refreshPillar(m.ctx, o.truthOr("clean_cache", false)))
 		}
 	}
 	m.bus.bus.Publish(pillarRefreshed, map[string]any{"complete": true})

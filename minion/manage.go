@@ -98,15 +98,15 @@ func (m *Minion) serveBus(ctx context.Context, c *ipc.Client) bool {
 
 // includeFile is a file of the minion's own in the directory of default_include.
 func (s *settings) includeFile(name string) (string, error) {
-	dir := s.text("conf_dir", "")
+	dir := s.optional("conf_dir")
 	if dir == "" {
-		conf := s.text("conf_file", "")
+		conf := s.optional("conf_file")
 		if conf == "" {
 			return "", errors.New("this minion has no configuration file")
 		}
 		dir = filepath.Dir(conf)
 	}
-	return filepath.Join(dir, filepath.Dir(s.text("default_include", "minion.d/*.conf")), name), nil
+	return filepath.Join(dir, filepath.Dir(s.text("default_include")), name), nil
 }
 
 // persistSchedule writes _schedule.conf, which is read with the rest of the configuration at the next start.

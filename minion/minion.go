@@ -82,7 +82,7 @@ func New(o Options) (*Minion, error) {
 	s.order = o.optsOrder()
 	m := &Minion{o: o, log: o.Log}
 	m.set.Store(s)
-	if s.truth("unique_jid", false) {
+	if s.truth("unique_jid") {
 		m.jids.Process = os.Getpid()
 	}
 	m.grains.gather = m.gatherGrains
@@ -109,9 +109,9 @@ func (m *Minion) critical(msg string, args ...any) {
 func (m *Minion) openKeys() error {
 	s := m.settings()
 	var err error
-	m.store, err = keys.Open(keys.Options{Dir: s.pkiDir, Bits: s.integer("keysize", 2048),
-		Owners:     ownerIDs(s.text("user", "")),
-		Permissive: s.truth("permissive_pki_access", false), Log: m.log})
+	m.store, err = keys.Open(keys.Options{Dir: s.pkiDir, Bits: s.integer("keysize"),
+		Owners:     ownerIDs(s.optional("user")),
+		Permissive: s.truth("permissive_pki_access"), Log: m.log})
 	if err == nil {
 		m.key, err = m.store.Identity()
 	}
@@ -122,7 +122,7 @@ func (m *Minion) openKeys() error {
 	if m.tok, err = protocol.RequestToken(m.key); err != nil {
 		return &ExitError{Code: 1, Err: err}
 	}
-	finger, err := crypt.FingerprintPEM(m.key.Public().PEM(), s.text("hash_type", "sha256"))
+	finger, err := crypt.FingerprintPEM(m.key.Public().PEM(), s.text("hash_type"))
 	if err != nil {
 		return &ExitError{Code: 1, Err: err}
 	}
@@ -161,7 +161,7 @@ func (m *Minion) Run(ctx context.Context) error {
 	defer unlock()
 	m.schedule, m.beacons = m.newSchedule(), m.newBeacons()
 	m.openBus()
-	if d := s.options["discovery"]; d != nil && d != false && s.text("master", "salt") == "salt" {
+	if d := s.options["discovery"]; d != nil && d != false && s.text("master") == "salt" {
 		m.log.Error("SSDP discovery failure: this minion trusts no broadcast to name its master; " +
 			"set the option master")
 	}

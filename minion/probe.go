@@ -133,15 +133,15 @@ type SignInReport struct {
 // is an error: SignIn makes none. own is the fingerprint of the minion's key.
 func (m *Minion) SignIn(ctx context.Context) (own string, list []SignInReport, err error) {
 	s := m.settings()
-	m.store, err = keys.Open(keys.Options{Dir: s.pkiDir, Owners: ownerIDs(s.text("user", "")),
-		Permissive: s.truth("permissive_pki_access", false), ReadOnly: true})
+	m.store, err = keys.Open(keys.Options{Dir: s.pkiDir, Owners: ownerIDs(s.optional("user")),
+		Permissive: s.truth("permissive_pki_access"), ReadOnly: true})
 	if err == nil {
 		m.key, err = m.store.Identity()
 	}
 	if err != nil {
 		return "", nil, err
 	}
-	hash := s.text("hash_type", "sha256")
+	hash := s.text("hash_type")
 	if own, err = m.key.Public().Fingerprint(hash); err != nil {
 		return "", nil, err
 	}

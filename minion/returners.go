@@ -79,7 +79,7 @@ func (m *Minion) allowedReturners(names []string) []string {
 // of their settings counts for those that it may ask for.
 func (m *Minion) callReturners(j *job, load map[string]any) {
 	asked := m.allowedReturners(splitReturners(j.Ret))
-	own := splitReturners(m.settings().text("return", ""))
+	own := splitReturners(m.settings().optional("return"))
 	if len(asked)+len(own) == 0 {
 		return
 	}

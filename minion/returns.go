@@ -29,7 +29,7 @@ func (m *Minion) deliverReturn(j *job, ret protocol.Return) {
 	}
 	m.log.Info("Returning information for job: "+jid, "jid", jid)
 	m.cacheJob(jid, load)
-	if !m.settings().truth("pub_ret", true) {
+	if !m.settings().truth("pub_ret") {
 		m.endJob(jid)
 		m.callReturners(j, load)
 		return
@@ -62,18 +62,6 @@ func (m *Minion) deliverReturn(j *job, ret protocol.Return) {
 	m.returns.sendItem(m.ctx, item, load)
 }
 
-// minReturnAge is how soon after its job was received a return may leave for a stock master; a master of ours says that
-// it takes returns at once. It is the default of our own option min_return_age, in milliseconds.
-//
-// The stock client of 3007 and later polls its socket, and not the buffer into which its event loop may have read
-// already (salt/transport/tcp.py: PublishClient.recv). An answer that comes while the client works through the news of
-// its own job stays in that buffer until another event comes, at the latest the client's find_job at its timeout of
-// seconds. Measured with a 3007.15 master under load, 600 jobs of a long-lived LocalClient each: after a pause of 0 to
-// 2 ms it overlooked 11 to 15 of 100 answers, after 4 ms 3.7, 6 ms 2.7, 8 ms 1.5, 10 to 15 ms 0.5 to 0.8, 18 to 25 ms 0
-// to 0.5. Some remain however long the pause: it is the burst of the news that has to be over, and that takes longer on
-// a busy master.
-const minReturnAge = 18 * time.Millisecond
-
 // errorName is what a degraded return says about the disk.
 func errorName(err error) string {
 	for name, errno := range map[string]error{"ENOSPC": syscall.ENOSPC, "EROFS": syscall.EROFS,
@@ -93,7 +81,7 @@ func (m *Minion) endJob(jid string) {
 
 // cacheJob is option cache_jobs (salt/utils/minion.py: cache_jobs).
 func (m *Minion) cacheJob(jid string, load map[string]any) {
-	if !m.settings().truth("cache_jobs", false) {
+	if !m.settings().truth("cache_jobs") {
 		return
 	}
 	if err := m.writeCachedJob(jid, load); err != nil {
@@ -145,7 +133,7 @@ func interruptedReturn(id string, e journal.Entry) protocol.Return {
 	args, _ := payload.List(e.Job["arg"])
 	r := protocol.Return{JID: protocol.JID(e.JID), ID: id, Fun: e.Job["fun"], FunArgs: args,
 		Return: text, Retcode: int64(1), Success: false,
-		Out: "nested", User: o.text("user", ""), MasterID: o.text("master_id", "")}
+		Out: "nested", User: o.optional("user"), MasterID: o.optional("master_id")}
 	if meta, ok := e.Job["metadata"].(map[string]any); ok {
 		r.Metadata = meta
 	}
@@ -224,7 +212,7 @@ func (q *sender) deliverItem(ctx context.Context, it *spool.Item, load map[strin
 		}
 	}
 	c := l.daemonCall()
-	c.sign = q.m.settings().truth("minion_sign_messages", false)
+	c.sign = q.m.settings().truth("minion_sign_messages")
 	answer, err := l.requestReply(ctx, load, c)
 	failpoint("sent")
 	if errors.Is(err, payload.ErrLimit) {

@@ -30,7 +30,7 @@ func makeDir(dir string) error {
 func (m *Minion) newSchedule() *schedule.Schedule {
 	s := m.settings()
 	return schedule.New(schedule.Options{Jobs: s.dict("schedule"),
-		Loop: s.span("loop_interval", 1, time.Second), Pillar: m.currentPillar,
+		Loop: s.span("loop_interval", time.Second), Pillar: m.currentPillar,
 		Grains: m.currentGrains, Running: m.jobs.scheduled, Start: m.startScheduled,
 		Persist: m.persistSchedule, Log: m.log, Clock: m.o.Clock,
 		Fire: func(tag string, data map[string]any) { m.bus.bus.Publish(tag, data) }})
@@ -68,10 +68,10 @@ func (m *Minion) pillarChanged() {
 // startDutiesEarly is options scheduler_before_connect and beacons_before_connect.
 func (m *Minion) startDutiesEarly() {
 	s := m.settings()
-	if s.masterType == typeDisable || s.truth("scheduler_before_connect", false) {
+	if s.masterType == typeDisable || s.truth("scheduler_before_connect") {
 		m.schedule.Start()
 	}
-	if s.masterType == typeDisable || s.truth("beacons_before_connect", false) {
+	if s.masterType == typeDisable || s.truth("beacons_before_connect") {
 		m.beacons.Start(m.ctx)
 	}
 }
@@ -159,7 +159,7 @@ func (m *Minion) firstLink() *link {
 func (m *Minion) runScheduled(j *job, r schedule.Run, args []any) {
 	job := options(r.Job)
 	proc := ""
-	if job.truth("jid_include", true) {
+	if job.truthOr("jid_include", true) {
 		proc = m.writeProc(j)
 	}
 	ret := maps.Clone(j.Raw) // others read the job's own

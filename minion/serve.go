@@ -179,7 +179,7 @@ func (l *link) onConnected(ctx context.Context, fresh, again bool) {
 func (l *link) checkKeys(ctx context.Context) {
 	s := l.session()
 	if s == nil || !backoff.Sleep(ctx,
-		backoff.Random(0, l.m.settings().span("random_reauth_delay", 10, time.Second))) {
+		backoff.Random(0, l.m.settings().span("random_reauth_delay", time.Second))) {
 		return
 	}
 	if err := l.reauth(ctx, s); err != nil && ctx.Err() == nil {
@@ -229,7 +229,7 @@ func (l *link) startEvents(ctx context.Context) {
 	text := fmt.Sprintf("Minion %s started at %s", set.id,
 		l.m.now().Format("Mon Jan _2 15:04:05 2006"))
 	tags := []string{protocol.Tagify("minion", set.id, "start")}
-	if set.truth("enable_legacy_startup_events", true) {
+	if set.truth("enable_legacy_startup_events") {
 		tags = append([]string{"minion_start"}, tags...)
 	}
 	for _, tag := range tags {
@@ -292,7 +292,7 @@ func (r *receiver) newKeys(ctx context.Context, s *session) *session {
 	}
 	r.rubbish++
 	r.nextAuth = now.Add(min(time.Minute, time.Second<<min(r.rubbish, 6)))
-	delay := l.m.settings().span("random_reauth_delay", 10, time.Second)
+	delay := l.m.settings().span("random_reauth_delay", time.Second)
 	if delay <= 10*time.Second {
 		delay = min(delay, heldFor)
 	}
@@ -317,7 +317,7 @@ func (l *link) openLoad(env protocol.Envelope, s *session) (map[string]any, erro
 	if policy == signNever {
 		env.Sig = nil
 	}
-	if env.Sig != nil && !crypt.FIPS(env.SigAlgo) && l.m.settings().truth("fips_mode", false) {
+	if env.Sig != nil && !crypt.FIPS(env.SigAlgo) && l.m.settings().truth("fips_mode") {
 		return nil, fmt.Errorf("%w: fips_mode refuses signatures with %s; set "+
 			"publish_signing_algorithm: %s on the master",
 			protocol.ErrAlgorithm, cmp.Or(env.SigAlgo, crypt.PKCS1v15SHA1), crypt.PKCS1v15SHA224)

@@ -25,9 +25,6 @@ var errUnresolvable = errors.New("the master cannot be resolved")
 // signinLimits bound a reply that nobody has authenticated yet.
 var signinLimits = payload.Limits{Depth: 16, Elements: 4096, Bytes: 512 << 10}
 
-// retryDNS is Salt's default for retry_dns, in seconds.
-const retryDNS = 30
-
 // verdicts counts what the masters of one round said.
 type verdicts struct {
 	pending, rejected, full, failed int
@@ -40,8 +37,8 @@ type verdicts struct {
 func (l *link) establishSession(ctx context.Context, once bool) (*session, error) {
 	set := l.m.settings()
 	l.shuffleMasters(set)
-	retry := backoff.Backoff{Base: set.span("recon_default", 1000, time.Millisecond),
-		Max: set.span("recon_max", 10000, time.Millisecond)}
+	retry := backoff.Backoff{Base: set.span("recon_default", time.Millisecond),
+		Max: set.span("recon_max", time.Millisecond)}
 	wait, lookups, rounds := set.acceptWait, 0, 0
 	for {
 		s, v, err := l.signinRound(ctx)
@@ -52,17 +49,17 @@ func (l *link) establishSession(ctx context.Context, once bool) (*session, error
 			return nil, ctx.Err()
 		}
 		rounds++
-		if once && (v.pending > 0 || rounds >= max(1, set.integer("master_tries", 1))) {
+		if once && (v.pending > 0 || rounds >= max(1, set.integer("master_tries"))) {
 			return nil, l.callFailed(v)
 		}
 		if v.rejected > 0 && v.pending+v.full+v.failed == 0 &&
-			!set.truth("rejected_retry", false) && l.lastHope() {
+			!set.truth("rejected_retry") && l.lastHope() {
 			return nil, l.keyRejected(ctx)
 		}
 		if v.unresolved > 0 && v.unresolved == v.failed {
 			lookups++
 			if n, limited := set.options["retry_dns_count"]; limited && n != nil &&
-				lookups > set.integer("retry_dns_count", 0) {
+				lookups > set.integer("retry_dns_count") {
 				l.log.Error(fmt.Sprintf("Master address: '%s' could not be resolved. Invalid or "+
 					"unresolveable address. "+
 					"Set 'master' value in minion config.", l.masterList()[0].name))
@@ -80,8 +77,8 @@ func (l *link) establishSession(ctx context.Context, once bool) (*session, error
 			pause = backoff.Random(pause*9/10, pause*11/10)
 		} else {
 			pause = retry.Next()
-			if every := set.span("retry_dns", retryDNS, time.Second); v.unresolved > 0 &&
-				v.unresolved == v.failed && every > 0 && every != retryDNS*time.Second {
+			if every := set.span("retry_dns", time.Second); v.unresolved > 0 &&
+				v.unresolved == v.failed && every > 0 && set.changed("retry_dns") {
 				// Salt's own default means ours, which finds a name sooner.
 				pause = backoff.Random(every*9/10, every*11/10)
 			}
@@ -101,7 +98,7 @@ func (l *link) establishSession(ctx context.Context, once bool) (*session, error
 
 // shuffleMasters is option random_master. With failback the first of the list stays the first.
 func (l *link) shuffleMasters(set *settings) {
-	if !set.truth("random_master", false) && !set.truth("master_shuffle", false) {
+	if !set.truth("random_master") && !set.truth("master_shuffle") {
 		return
 	}
 	l.mu.Lock()
@@ -110,7 +107,7 @@ func (l *link) shuffleMasters(set *settings) {
 		return
 	}
 	rest := l.list
-	if set.masterType == typeFailover && set.truth("master_failback", false) {
+	if set.masterType == typeFailover && set.truth("master_failback") {
 		rest = l.list[1:]
 	}
 	rand.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
@@ -124,7 +121,7 @@ const revokedWaitMax = 5 * time.Minute
 // not help, was revoked: there nobody waits for it.
 func (l *link) signinPatience(v verdicts, set *settings) time.Duration {
 	if v.pending+v.rejected > 0 &&
-		(l.welcome.Load() || set.text("join_token", "")+set.text("join_token_file", "") != "") {
+		(l.welcome.Load() || set.optional("join_token")+set.optional("join_token_file") != "") {
 		return revokedWaitMax
 	}
 	return 0
@@ -132,7 +129,7 @@ func (l *link) signinPatience(v verdicts, set *settings) time.Duration {
 
 // ownFinger is the fingerprint of the minion's key, as salt-key -f shows it on the master.
 func (l *link) ownFinger() string {
-	finger, err := l.m.key.Public().Fingerprint(l.m.settings().text("hash_type", "sha256"))
+	finger, err := l.m.key.Public().Fingerprint(l.m.settings().text("hash_type"))
 	if err != nil { // an unknown hash_type, which the start refuses
 		return ""
 	}
@@ -199,7 +196,7 @@ func (l *link) countVerdict(v *verdicts, status protocol.SigninStatus) {
 		l.setState(Full, nil)
 	default:
 		v.rejected++
-		if set.truth("rejected_retry", false) {
+		if set.truth("rejected_retry") {
 			l.log.Error("The Salt Master has rejected this minion's public key.\nTo repair this " +
 				"issue, delete the public key " +
 				"for this minion on the Salt Master.\nThe Salt Minion will attempt to " +
@@ -418,20 +415,20 @@ func (l *link) signinFor(ctx context.Context, a master) (*protocol.Signin, error
 	set := l.m.settings()
 	s := &protocol.Signin{ID: set.id, Key: l.m.key, EncAlgo: set.encAlgo, SigAlgo: set.sigAlgo,
 		ClearToken:            l.m.token,
-		OpenMode:              set.truth("open_mode", false),
-		VerifyPubkeySign:      set.truth("verify_master_pubkey_sign", false),
-		AlwaysVerifySignature: set.truth("always_verify_signature", false),
+		OpenMode:              set.truth("open_mode"),
+		VerifyPubkeySign:      set.truth("verify_master_pubkey_sign"),
+		AlwaysVerifySignature: set.truth("always_verify_signature"),
 		JoinToken:             l.joinToken(set)}
-	if set.integer("minimum_auth_version", protocol.Version) == 2 {
+	if set.integer("minimum_auth_version") == 2 {
 		s.MinimumVersion = 2
 	}
 	var err error
-	if s.Proof, err = joinProof(set.text("join_certificate", ""),
-		set.text("join_certificate_key", ""), set.text("join_document", "")); err != nil {
+	if s.Proof, err = joinProof(set.optional("join_certificate"),
+		set.optional("join_certificate_key"), set.optional("join_document")); err != nil {
 		l.log.Warn("Proof for the master cannot be read", "err", err)
 	}
 	if s.VerifyPubkeySign {
-		name := set.text("master_sign_key_name", "master_sign")
+		name := set.text("master_sign_key_name")
 		if s.VerifyKey, err = l.m.store.Signing(name); err != nil {
 			return nil, err
 		}
@@ -472,8 +469,8 @@ func (l *link) trustMaster(a master, res protocol.SigninResult) error {
 		// Another connection may have met its master for the first time a moment ago: the first one counts.
 		if have, err := l.m.store.Master(); err != nil {
 			return err
-		} else if have != nil && !have.Equal(res.MasterKey) && !set.truth("open_mode", false) &&
-			!set.truth("verify_master_pubkey_sign", false) {
+		} else if have != nil && !have.Equal(res.MasterKey) && !set.truth("open_mode") &&
+			!set.truth("verify_master_pubkey_sign") {
 			return fmt.Errorf("%w: %w", protocol.ErrBadReply, protocol.ErrMasterKeyChanged)
 		}
 	}
@@ -482,10 +479,10 @@ func (l *link) trustMaster(a master, res protocol.SigninResult) error {
 			return err
 		}
 	}
-	if res.FirstContact && set.text("master_finger", "") == "" &&
-		!set.truth("verify_master_pubkey_sign", false) {
+	if res.FirstContact && set.text("master_finger") == "" &&
+		!set.truth("verify_master_pubkey_sign") {
 		finger, err := crypt.FingerprintPEM([]byte(res.MasterKey.Text()),
-			set.text("hash_type", "sha256"))
+			set.text("hash_type"))
 		if err != nil {
 			return err
 		}
@@ -501,8 +498,8 @@ func (l *link) trustMaster(a master, res protocol.SigninResult) error {
 // checkPinned compares an accepted master's key with master_finger.
 func (l *link) checkPinned(res protocol.SigninResult) error {
 	set := l.m.settings()
-	if finger := set.text("master_finger", ""); finger != "" {
-		have, err := res.MasterKey.Fingerprint(set.text("hash_type", "sha256"))
+	if finger := set.text("master_finger"); finger != "" {
+		have, err := res.MasterKey.Fingerprint(set.text("hash_type"))
 		if err != nil {
 			return &ExitError{Code: 1, Err: err}
 		}

@@ -6,6 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/minion/policy"
 	"github.com/brine-salt/brine/protocol/transport/mem"
 )
 
@@ -26,6 +31,31 @@ func TestOptionsOfConnections(t *testing.T) {
 	}
 	if !c.KeepAlive.Disabled {
 		t.Error("tcp_keepalive: false keeps them alive")
+	}
+}
+
+// TestMissingOptionsHaveTheirDefaults: a program that embeds a minion and gives no more than its id has the settings of one
+// with an empty configuration file.
+func TestMissingOptionsHaveTheirDefaults(t *testing.T) {
+	whole := conf.MinionDefaults()
+	whole["id"] = "alpha"
+	want, err := newSettings(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := newSettings(map[string]any{"id": "alpha"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want.client(want.masters[0]), got.client(got.masters[0])); d != "" {
+		t.Error(d)
+	}
+	want.options, got.options = nil, nil
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(settings{}, master{}), cmpopts.IgnoreTypes(&policy.Policy{})); d != "" {
+		t.Error(d)
+	}
+	if got.masters[0].requestAddr() != "salt:4506" || got.returnAge != 18*time.Millisecond || got.authTries != 7 {
+		t.Errorf("%s %v %d", got.masters[0].requestAddr(), got.returnAge, got.authTries)
 	}
 }
 

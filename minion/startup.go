@@ -23,7 +23,7 @@ const (
 func (l *link) startupStates(ctx context.Context) {
 	set := l.m.settings()
 	fun, arg := "state.highstate", []any{}
-	switch set.text("startup_states", "") {
+	switch set.optional("startup_states") {
 	case "":
 		return
 	case "sls":
@@ -59,7 +59,7 @@ func (l *link) tellShipped(ctx context.Context) {
 	for _, k := range owncode.Kinds() {
 		kinds = append(kinds, k.Name)
 	}
-	list, err := owncode.List(ctx, e, files, l.m.settings().text("saltenv", "base"), kinds)
+	list, err := owncode.List(ctx, e, files, l.m.settings().textOr("saltenv", "base"), kinds)
 	if err != nil {
 		if ctx.Err() == nil {
 			l.log.Debug("cannot ask the master for the code that it distributes", "err", err)

@@ -16,10 +16,10 @@ import (
 // (salt/executors/sudo.py). The arguments are passed as a list; no shell sees them.
 func viaSudo(ctx context.Context, e *modules.Env, s *settings, fun string, args []any,
 	kwargs map[string]any) modules.Result {
-	user := s.text("sudo_user", "")
+	user := s.text("sudo_user")
 	cmd := []string{"sudo", "-n", "-u", user, "--", "salt-call", "--out", "json", "--metadata",
 		"--no-return-event"}
-	if dir := s.text("config_dir", ""); dir != "" {
+	if dir := s.optional("config_dir"); dir != "" {
 		cmd = append(cmd, "-c", dir)
 	}
 	if s.policy.LimitsMasters() {

@@ -95,13 +95,13 @@ func (t *timers) stop() {
 func (m *Minion) startTimers() {
 	m.timers.stop()
 	s := m.settings()
-	m.timers.add(s.span("ping_interval", 0, time.Minute), m.pingMasters)
-	m.timers.add(s.span("grains_refresh_every", 0, time.Minute), func() {
+	m.timers.add(s.span("ping_interval", time.Minute), m.pingMasters)
+	m.timers.add(s.span("grains_refresh_every", time.Minute), func() {
 		if err := m.refreshGrains(m.ctx); err != nil && m.ctx.Err() == nil {
 			m.log.Warn("Cannot refresh grains", "err", err)
 		}
 	})
-	m.timers.add(s.span("mine_interval", 60, time.Minute), func() { m.mineUpdate(m.ctx) })
+	m.timers.add(s.span("mine_interval", time.Minute), func() { m.mineUpdate(m.ctx) })
 	m.timers.add(time.Hour, m.returns.kick)
 }
 
@@ -119,7 +119,7 @@ func (m *Minion) pingMasters() {
 
 // mineUpdate sends the mine's data, as the scheduled job __mine_interval does (salt/minion.py: _post_master_init).
 func (m *Minion) mineUpdate(ctx context.Context) {
-	if !m.settings().truth("mine_enabled", true) {
+	if !m.settings().truth("mine_enabled") {
 		return
 	}
 	for _, l := range m.eachLink() {
@@ -138,7 +138,7 @@ func (m *Minion) mineUpdate(ctx context.Context) {
 		if res.Err != nil && ctx.Err() == nil {
 			m.log.Warn("Unable to send mine data to master.", "err", res.Err)
 		}
-		if m.settings().truth("mine_return_job", false) {
+		if m.settings().truth("mine_return_job") {
 			m.returnInternal(ctx, l, "mine.update", []any{}, res)
 		}
 	}
@@ -173,15 +173,15 @@ func (l *link) watch(ctx context.Context) *watcher {
 	w := &watcher{name: l.watchName(ctx)}
 	w.key = repeatEvery(backoff.Random(keyCheckMin, keyCheckMax),
 		l.m.waitedFor(func() { l.checkKey(ctx, keyCheckMin/2) }))
-	alive := set.span("master_alive_interval", 0, time.Second)
+	alive := set.span("master_alive_interval", time.Second)
 	if alive > 0 {
 		w.alive = repeatEvery(alive, l.m.waitedFor(func() { l.checkAlive(ctx) }))
 	}
-	every := set.span("master_failback_interval", 0, time.Second)
+	every := set.span("master_failback_interval", time.Second)
 	if every == 0 {
 		every = alive
 	}
-	if set.failover() && set.truth("master_failback", false) && every > 0 {
+	if set.failover() && set.truth("master_failback") && every > 0 {
 		w.failback = repeatEvery(every, l.m.waitedFor(func() { l.checkFirst(ctx) }))
 	}
 	return w

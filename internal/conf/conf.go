@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,21 +121,26 @@ func (c *Config) Duration(key string, unit time.Duration) time.Duration {
 	return time.Duration(d)
 }
 
-// fallback is the default of an option for the role, or what it counts as while no file sets it.
+// fallback is the default of an option for the role.
 func (c *Config) fallback(key string) any {
-	defaults := MinionDefaults()
-	if c.Opts["__role"] == "master" {
-		defaults = MasterDefaults()
+	role, _ := c.Opts["__role"].(string)
+	return Default(role, key)
+}
+
+// Default returns the default of an option for a role, "minion" or "master", or what the option counts as while no file
+// sets it. It returns nil if the table of options has neither.
+func Default(role, name string) any {
+	constants, all := minionDefaults[:], MinionDefaults
+	if role == "master" {
+		constants, all = masterDefaults[:], MasterDefaults
 	}
-	if v, has := defaults[key]; has {
-		return v
-	}
-	for _, u := range unsetDefaults {
-		if u.key == key {
-			return u.value
+	for _, table := range [][]fixed{constants, unsetDefaults[:]} {
+		if i, found := slices.BinarySearchFunc(table, name,
+			func(f fixed, name string) int { return strings.Compare(f.key, name) }); found {
+			return table[i].value
 		}
 	}
-	return nil
+	return all()[name]
 }
 
 func number(v any) (float64, bool) {

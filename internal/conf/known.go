@@ -656,17 +656,15 @@ worker_threads
 zmq_backlog
 `
 
-// unsetDefaults are what options count as that are no options until a file sets them.
+// unsetDefaults are what options without a default count as while no file sets them, if that is one constant.
 var unsetDefaults = [...]fixed{
 	{"allow_remote_clients", false},
 	{"allow_undefined", false},
 	{"ansible_timeout", int64(1200)},
 	{"audit_log_chain", false},
 	{"autosign_timeout", int64(120)},
-	{"beacons", map[string]any{}},
 	{"cmd_output_limit", int64(0)},
 	{"enable_lspci", true},
-	{"ext_pillar", []any{}},
 	{"ext_pillar_first", false},
 	{"fibre_channel_grains", false},
 	{"fileserver_events", false},
@@ -686,9 +684,6 @@ var unsetDefaults = [...]fixed{
 	{"min_return_age", int64(18)},
 	{"minimum_auth_version", int64(3)},
 	{"minion_blackout", false},
-	{"module_executors", []any{"direct_call"}},
-	{"no_proxy", []any{}},
-	{"nodegroups", map[string]any{}},
 	{"nvme_grains", false},
 	{"pillar_raise_on_missing", false},
 	{"presence_events", false},

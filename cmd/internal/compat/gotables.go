@@ -181,8 +181,8 @@ func (t *optionTable) knownFile() string {
 		if len(o.defaults) == 0 && o.types == nil {
 			further = append(further, o.name)
 		}
-		if o.unset != nil {
-			fmt.Fprintf(&unset, "\t{%q, %s},\n", o.name, goValue("", o.unset))
+		if code := goValue("", o.unset); o.unset != nil && isConstant(code) {
+			fmt.Fprintf(&unset, "\t{%q, %s},\n", o.name, code)
 		}
 		if o.refused != "" {
 			fmt.Fprintf(&refused, "\t{%q, %q},\n", o.name, o.refused)
@@ -199,7 +199,7 @@ func (t *optionTable) knownFile() string {
 		"const idleMinion = " + goNames(idle[minion]) +
 		"\n\n// idleMaster are those of the master.\n" +
 		"const idleMaster = " + goNames(idle[master]) +
-		"\n\n// unsetDefaults are what options count as that are no options until a file sets them.\n" +
+		"\n\n// unsetDefaults are what options without a default count as while no file sets them, if that is one constant.\n" +
 		"var unsetDefaults = [...]fixed{\n" + unset.String() + "}\n\n" +
 		"// refusedOptions lock something in stock and are not honoured here, with what to do instead. A lock that is\n" +
 		"// silently open is worse than a master that does not start.\n" +

@@ -12,6 +12,9 @@ import (
 	"testing"
 )
 
+// withDefault are the methods of the minion's settings that fall back to the default of the table.
+var withDefault = []string{"text", "truth", "number", "integer", "span"}
+
 // reader is how sources of some folders read options.
 type reader struct {
 	dirs    []string // or patterns of files
@@ -25,7 +28,7 @@ var readers = []reader{
 	{dirs: []string{"modules", "states"}, getters: []string{"Opt", "optionText", "requiredOption"}},
 	{dirs: []string{"states/render", "states/*.go"}, maps: []string{"opts"}},
 	{dirs: []string{"minion", "internal/owncode"}, config: true, maps: []string{"Opts", "opts", "options"},
-		getters: []string{"Opt", "text", "texts", "dict", "span", "truth", "number", "integer"}},
+		getters: append([]string{"Opt", "optional", "textOr", "truthOr", "texts", "dict", "changed"}, withDefault...)},
 	{dirs: []string{"cmd/brine-master", "cmd/brine-minion", "cmd/internal/localmaster", "internal/saltcli", "internal/conf"}, config: true,
 		maps: []string{"Opts", "o"}},
 	{dirs: []string{"internal/saltlog", "internal/output", "internal/httpproxy"}, getters: []string{"text", "truth", "number", "opt"}, maps: []string{"opts"}},
@@ -44,7 +47,6 @@ var (
 var noOptions = map[string]string{
 	"clean_cache": "an argument of an event", "notify": "an argument of an event",
 	"enabled": "a key of schedule and beacons", "jid_include": "a key of a scheduled job",
-	"emitatstartup": "a key of a beacon", "onchangeonly": "a key of a beacon",
 	"failure": "a finding of brine-minion check",
 	"os":      "a grain", "os_family": "a grain", "osfullname": "a grain", "osrelease": "a grain",
 	"parallels": "a grain", "vmware": "a grain",
@@ -218,5 +220,71 @@ func TestReadOptionsAreInTheTable(t *testing.T) {
 		if found[name] == nil {
 			t.Errorf("nothing reads %q any more", name)
 		}
+	}
+}
+
+// TestDefaultsAreThere: what the minion reads with the default of the table has one there.
+func TestDefaultsAreThere(t *testing.T) {
+	table := loadTable(t).options
+	set := token.NewFileSet()
+	read := 0
+	for _, path := range sourcesIn(t, "minion/*.go") {
+		f, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			name := reader{getters: withDefault}.optionRead(n, nil)
+			if o := table.named(name); o != nil {
+				read++
+				if _, has := o.defaults[minion]; !has && o.unset == nil {
+					t.Errorf("%s reads %s with a default, which %s lacks", set.Position(n.Pos()), name, tablePath)
+				}
+			}
+			return true
+		})
+	}
+	if read < 80 {
+		t.Errorf("only %d options are read", read)
+	}
+}
+
+// TestReadersAgreeWithTheTable: where a reader passes a default all the same, in packages that know no table, it is that
+// of the table.
+func TestReadersAgreeWithTheTable(t *testing.T) {
+	table := loadTable(t).options
+	set := token.NewFileSet()
+	compared := 0
+	for _, path := range sourcesIn(t, "internal/output", "modules/httpmod", "minion", "states/*.go", "states/render") {
+		f, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) != 2 {
+				return true
+			}
+			name := reader{getters: []string{"truth", "truthOr", "text", "textOr", "number", "seconds"}}.optionRead(n, nil)
+			o := table.named(name)
+			if o == nil || o.value(minion) == nil {
+				return true
+			}
+			compared++
+			var got string
+			switch e := call.Args[1].(type) {
+			case *ast.BasicLit:
+				got = strings.Trim(e.Value, `"`)
+			case *ast.Ident:
+				got = e.Name
+			}
+			if want := strings.TrimSuffix(flow(o.value(minion)), ".0"); got != want {
+				t.Errorf("%s: the default of %s is %s there, %s in %s", set.Position(n.Pos()), name, got, want, tablePath)
+			}
+			return true
+		})
+	}
+	if compared < 8 {
+		t.Errorf("only %d defaults are compared", compared)
 	}
 }

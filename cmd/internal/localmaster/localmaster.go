@@ -42,8 +42,8 @@ func Connect(c *conf.Config, w Way, env func(string) string, log *slog.Logger) (
 // Gather is gather_job_timeout where it was changed, 0 otherwise: by default silent minions are waited for shorter than
 // in stock.
 func Gather(d time.Duration) time.Duration {
-	if d == (&conf.Config{Opts: conf.MasterDefaults()}).Duration("gather_job_timeout",
-		time.Second) {
+	standard, _ := conf.Default("master", "gather_job_timeout").(int64)
+	if d == time.Duration(standard)*time.Second {
 		return 0
 	}
 	return max(d, time.Second)
