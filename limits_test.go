@@ -22,6 +22,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		trans   = "protocol/transport "
 		zeromq  = "protocol/transport/zeromq "
 		mas     = "master "
+		aud     = "master/audit "
 		door    = "master/requests/door "
 		desk    = "master/requests/signin "
 		subs    = "master/subscribers "
@@ -48,7 +49,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		"subscribers without a name, at an address without a minion": {serve + "unknownShare", serve + "withheldTime"},
 		"pending keys":                                               {"master/keys defaultPending", "master/keys pendingStale"},
 		"log-ins of local tools that fail":                           {mas + "localRate", mas + "localBurst", limiter + "sourceShare"},
-		"denied calls in the audit log":                              {mas + "deniedRate", mas + "deniedBurst", mas + "auditLine", mas + "deniedAll", mas + "deniedAllBurst"},
+		"denied calls in the audit log":                              {aud + "deniedRate", aud + "deniedBurst", aud + "auditLine", aud + "deniedAll", aud + "deniedAllBurst"},
 		"refused calls in the ordinary log":                          {mas + "refusalRate", mas + "refusalBurst"},
 		"HTTP connections":                                           {"cmd/brine-master addressPart", "cmd/brine-master maxConnections", "cmd/brine-master descriptorPart"},
 		"an HTTP request":                                            {rest + "headTime", rest + "maxHead", rest + "requestTime", rest + "idleTime"},

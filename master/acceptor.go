@@ -86,5 +86,5 @@ func (h signInHost) Connected(id string) (n int, known bool) {
 // Announced implements signin.Records.
 func (h signInHost) Announced(ctx context.Context,
 	id string) (tenant string, announced bool, err error) {
-	return h.m.tenantOf(ctx, id)
+	return h.m.tenants.Of(ctx, id)
 }

@@ -104,7 +104,7 @@ func (m *Master) ensure(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap,
 		return b, err
 	}
 	if s.Tenant != "" {
-		m.tenancy.any.Store(true)
+		m.tenants.Add()
 	}
 	var failure error
 	var record store.Minion
@@ -137,7 +137,7 @@ func (m *Master) ensure(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap,
 		}
 		return failure == nil
 	})
-	m.tenancy.forget()
+	m.tenants.Forget()
 	if err == nil {
 		err = failure
 	}
@@ -284,7 +284,7 @@ func (m *Master) RevokeMinion(ctx context.Context, id string) error {
 		return ErrNoMinionRecords
 	}
 	err := m.minions.DeleteMinion(ctx, id)
-	m.tenancy.forget()
+	m.tenants.Forget()
 	m.requests.Events.TakeGrants(store.Minion{ID: id})
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil

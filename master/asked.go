@@ -16,24 +16,11 @@ type requestHost struct{ m *Master }
 
 var (
 	_ requests.Minions       = requestHost{}
-	_ requests.Tenants       = requestHost{}
 	_ requests.PillarProgram = requestHost{}
 	_ requests.TopsProgram   = requestHost{}
 	_ requests.EventAccess   = requestHost{}
 	_ returns.Subjects       = requestHost{}
 )
-
-// TenantOf implements requests.Tenants.
-func (h requestHost) TenantOf(ctx context.Context, id string) (string, error) {
-	tenant, _, err := h.m.tenantOf(ctx, id)
-	return tenant, err
-}
-
-// KnownTenant implements requests.Tenants.
-func (h requestHost) KnownTenant(ctx context.Context, id string) (string, error) {
-	of, err := h.m.tenants(ctx)
-	return of[id], err
-}
 
 // MayFire implements requests.EventAccess. Options.EventAccess is set.
 func (h requestHost) MayFire(r EventRequest) bool { return h.m.opts.EventAccess(r) }
@@ -44,7 +31,7 @@ func (h requestHost) Subject(id string) target.Subject { return h.m.subject(id) 
 // UnderKey implements door.SharedKey.
 func (h requestHost) UnderKey(ctx context.Context, peer string, size int,
 	open func(key *crypt.Key) (id string, err error)) error {
-	return h.m.underKey(ctx, peer, size, open)
+	return h.m.tenants.UnderKey(ctx, peer, size, &h.m.secrets, open)
 }
 
 // MakePillar implements requests.PillarProgram. Options.Pillar is set.
@@ -62,7 +49,7 @@ type fileAccess struct{ m *Master }
 
 // MayRead implements requests.FileAccess.
 func (a fileAccess) MayRead(ctx context.Context, id, name, env string) bool {
-	tenant, err := requestHost(a).KnownTenant(ctx, id)
+	tenant, err := a.m.tenants.KnownTenant(ctx, id)
 	if err != nil {
 		a.m.log.Error("cannot find out whose a minion is", "minion", id, "err", err)
 		return false
@@ -78,7 +65,7 @@ func (h requestHost) Match(tgtType string, tgt any) ([]string, error) {
 
 // Neighbours implements requests.Minions.
 func (h requestHost) Neighbours(ctx context.Context, id string, ids []string) ([]string, error) {
-	same, _, err := h.m.neighbours(ctx, id, ids)
+	same, _, err := h.m.tenants.Neighbours(ctx, id, ids)
 	return same, err
 }
 

@@ -33,7 +33,7 @@ func (m *Master) openCarried(q store.Queue) error {
 	}
 	c.Files = &content.Files{Queue: q, Contents: contents, Seal: c.Seal, HashType: m.opts.HashType,
 		Tenant: func(ctx context.Context, id string) (string, error) {
-			tenant, _, err := m.tenantOf(ctx, id)
+			tenant, _, err := m.tenants.Of(ctx, id)
 			return tenant, err
 		}}
 	m.carried, m.requests.Files.Orders, m.requests.Pillar.Orders = c, c, c

@@ -66,7 +66,7 @@ func (t *Tenant) ForgetEvents(ctx context.Context, id, tag string) (int, error) 
 
 // mustOwn returns store.ErrNotFound for a minion that is not the tenant's.
 func (t *Tenant) mustOwn(ctx context.Context, id string) error {
-	tenant, _, err := t.m.tenantOf(ctx, id)
+	tenant, _, err := t.m.tenants.Of(ctx, id)
 	if err == nil && tenant != t.name {
 		err = store.ErrNotFound
 	}

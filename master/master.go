@@ -23,6 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/brine-salt/brine/master/audit"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/clones"
 	"github.com/brine-salt/brine/master/cluster"
@@ -41,6 +42,7 @@ import (
 	"github.com/brine-salt/brine/master/sessions"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/subscribers"
+	"github.com/brine-salt/brine/master/tenants"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/events"
@@ -68,7 +70,7 @@ type Master struct {
 	presence *subscribers.Presence
 	names    *subscribers.Identifier
 	clones   *clones.Guard
-	tenancy  tenancy
+	tenants  *tenants.Registry
 	hourly   *ratelimit.HourlyLog
 	counts   *counters
 	secrets  secrets
@@ -84,7 +86,7 @@ type Master struct {
 	signIns *signin.Desk
 	rotate  chan struct{} // asks maintain for a new shared key
 
-	auditor  auditor
+	account  *audit.Account
 	refusals *ratelimit.Limiter // of log lines about refused calls, by source
 
 	runs *runs
@@ -113,8 +115,8 @@ func New(o Options) (*Master, error) {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: subscribers.NewPresence(), counts: newCounters(),
-		auditor:  newAuditor(),
-		refusals: ratelimit.New(refusalRate, refusalBurst), hourly: ratelimit.NewHourlyLog(), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)},
+		account:  audit.NewAccount(o.Audit, o.Log),
+		refusals: ratelimit.New(refusalRate, refusalBurst), hourly: ratelimit.NewHourlyLog(),
 		rotate: make(chan struct{}, 1),
 		runs:   newRuns(), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {
@@ -128,6 +130,7 @@ func New(o Options) (*Master, error) {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
 	m.minions, _ = store.MinionsOf(m.store)
+	m.tenants = tenants.New(m.minions, m.log)
 	if err := m.openOrders(); err != nil {
 		m.closeRooms()
 		return nil, fmt.Errorf("cannot make master: %w", err)
@@ -182,8 +185,9 @@ func (m *Master) open() error {
 // openRequests prepares the answers to minions that need the store, which has been opened.
 func (m *Master) openRequests() (err error) {
 	o := m.opts
+	m.requests.Pillar.Tenants = m.tenants
 	e := requests.EventOptions{Bus: m.events, Cache: m.cache, Minions: m.minions, Shared: o.Shared != nil,
-		Tenants: requestHost{m}, Contacts: m.orders, Keep: o.KeepEvents, Forget: o.NoMinionDataCache, Log: m.log}
+		Tenants: m.tenants, Contacts: m.orders, Keep: o.KeepEvents, Forget: o.NoMinionDataCache, Log: m.log}
 	if o.EventAccess != nil {
 		e.Access = requestHost{m}
 	}
@@ -216,7 +220,7 @@ func (m *Master) openRequests() (err error) {
 // openPillar opens the sources of pillars.
 func (m *Master) openPillar() (err error) {
 	o, p := m.opts, &m.requests.Pillar
-	*p = requests.Pillar{Key: m.identity.Key, Roots: o.PillarFiles, Tenants: requestHost{m}, Clones: m.clones,
+	*p = requests.Pillar{Key: m.identity.Key, Roots: o.PillarFiles, Clones: m.clones,
 		Cache: m.cache, Events: m.events, Log: m.log, Forget: o.NoMinionDataCache, ForgetPillar: o.NoPillarCache}
 	if p.Roots == nil && o.PillarRoots != nil {
 		p.Roots = pillar.NewRoots(pillar.RootsOptions{Roots: o.PillarRoots, Nodegroups: o.Nodegroups, Log: o.Log})
@@ -317,7 +321,7 @@ func (m *Master) Serve(ctx context.Context) error {
 
 // begin reads what the master needs before it listens, and listens.
 func (m *Master) begin(ctx context.Context) error {
-	if _, err := m.tenants(ctx); err != nil {
+	if _, err := m.tenants.All(ctx); err != nil {
 		return fmt.Errorf("cannot read whose minions are: %w", err)
 	}
 	err := m.listen()
@@ -414,7 +418,7 @@ func (m *Master) present(peer string, load []byte) (string, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
 	var id string
-	err = m.underKey(ctx, peer, len(load), func(key *crypt.Key) (string, error) {
+	err = m.tenants.UnderKey(ctx, peer, len(load), &m.secrets, func(key *crypt.Key) (string, error) {
 		id, err = protocol.OpenPresence(e, key, func(id string) *crypt.PublicKey {
 			pub, err := m.keys.Accepted(id)
 			if err != nil {

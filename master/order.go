@@ -319,7 +319,7 @@ func (m *Master) deliveries(ctx context.Context, o Order, ids []string, now time
 // authorized asks the program's policy and the tenant's border.
 func (m *Master) authorized(ctx context.Context, o Order, id string) error {
 	if o.Tenant != "" {
-		if tenant, _, err := m.tenantOf(ctx, id); err != nil || tenant != o.Tenant {
+		if tenant, _, err := m.tenants.Of(ctx, id); err != nil || tenant != o.Tenant {
 			return errors.New("the minion is not of this tenant")
 		}
 	}
@@ -377,7 +377,7 @@ func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
 	if o.Tenant != "" {
 		// A pattern means the tenant's own minions; others are not refused but not meant.
 		ids = slices.DeleteFunc(ids, func(id string) bool {
-			tenant, _, err := m.tenantOf(ctx, id)
+			tenant, _, err := m.tenants.Of(ctx, id)
 			return err != nil || tenant != o.Tenant
 		})
 	}

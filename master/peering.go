@@ -18,7 +18,7 @@ var (
 
 // job is what a minion wants to publish, within the border of its tenant.
 func (h peerHost) job(ctx context.Context, p requests.PeerJob) (Job, error) {
-	own, _, err := h.m.tenantOf(ctx, p.Asker)
+	own, _, err := h.m.tenants.Of(ctx, p.Asker)
 	if err != nil {
 		return Job{}, err
 	}

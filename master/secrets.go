@@ -124,7 +124,7 @@ func (m *Master) here(id string) bool {
 // transmit seals a job map and hands it to every transport: where there are tenants, to each one's minions apart. topics are ids, nil for
 // everybody.
 func (m *Master) transmit(job map[string]any, topics []string) error {
-	if !m.tenancy.any.Load() {
+	if !m.tenants.Any() {
 		return m.transmitTo("", job, topics)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
@@ -176,10 +176,10 @@ func (m *Master) sealJob(tenant string, job map[string]any) ([]byte, error) {
 type prober struct{ m *Master }
 
 // Tenants implements subscribers.Prober.
-func (p prober) Tenants(ctx context.Context) []string { return p.m.guesses(ctx) }
+func (p prober) Tenants(ctx context.Context) []string { return p.m.tenants.Guesses(ctx) }
 
 // LastTenant implements subscribers.Prober.
-func (p prober) LastTenant(peer string) string { return p.m.tenancy.lastAt(peer) }
+func (p prober) LastTenant(peer string) string { return p.m.tenants.LastAt(peer) }
 
 // SignIns implements subscribers.Prober.
 func (p prober) SignIns() (count int64, waiting bool) {

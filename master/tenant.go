@@ -6,123 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/bootstrap"
-	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
 )
-
-// tenantsFor is how long what the store says about all minions is used, where this master has not changed it.
-const tenantsFor = 2 * time.Second
-
-// tenancy is which minions are whose.
-type tenancy struct {
-	mu    sync.Mutex        // guards the fields below; held while the store is read
-	of    map[string]string // tenants by minion, of those that have one
-	names []string          // all of them, nobody's ("") first
-	read  time.Time
-	last  map[string][]string // by host, whose minions signed in there last, the last first
-
-	any   atomic.Bool        // there is a tenant, or was one
-	tries *ratelimit.Limiter // of keys that are none of the host's
-}
-
-func (t *tenancy) forget() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.read = time.Time{}
-}
-
-// tenants are the tenants of all minions that have one. The map is not to be changed.
-func (m *Master) tenants(ctx context.Context) (map[string]string, error) {
-	if m.minions == nil {
-		return nil, nil
-	}
-	t := &m.tenancy
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if time.Since(t.read) < tenantsFor {
-		return t.of, nil
-	}
-	list, err := m.minions.Minions(ctx, store.MinionFilter{})
-	if err != nil {
-		return nil, err
-	}
-	of := make(map[string]string)
-	for _, x := range list {
-		if x.Tenant != "" {
-			of[x.ID] = x.Tenant
-		}
-	}
-	names := make(map[string]struct{})
-	for _, tenant := range of {
-		names[tenant] = struct{}{}
-	}
-	t.of, t.names, t.read = of, append([]string{""}, slices.Sorted(maps.Keys(names))...), time.Now()
-	if len(of) > 0 {
-		t.any.Store(true)
-	}
-	return of, nil
-}
-
-// tenantOf says whose a minion is, "" for nobody's, and whether it was announced.
-func (m *Master) tenantOf(ctx context.Context, id string) (tenant string, announced bool, err error) {
-	if m.minions == nil {
-		return "", false, nil
-	}
-	x, err := m.minions.Minion(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return "", false, nil
-	}
-	if x.Tenant != "" {
-		m.tenancy.any.Store(true)
-	}
-	return x.Tenant, err == nil, err
-}
-
-// neighbours leaves those of ids that a minion may know of: the minions of its own tenant, or those of nobody for one of nobody's. bounded
-// says that there are borders at all.
-func (m *Master) neighbours(ctx context.Context, id string, ids []string) (same []string, bounded bool, err error) {
-	of, err := m.tenants(ctx)
-	if err != nil || len(of) == 0 {
-		return ids, false, err
-	}
-	own, _, err := m.tenantOf(ctx, id)
-	if err != nil {
-		return nil, true, err
-	}
-	return slices.DeleteFunc(slices.Clone(ids), func(other string) bool { return of[other] != own }), true, nil
-}
-
-// bound keeps a job within a border: it is published to the ids that are inside, and names no others.
-func (m *Master) bound(ctx context.Context, b border, ids, missing []string) (in, out []string, bounded bool, err error) {
-	of, err := m.tenants(ctx)
-	if err != nil {
-		return nil, nil, true, err
-	}
-	if len(of) == 0 && b.tenant == "" {
-		return ids, missing, false, nil
-	}
-	for _, id := range ids {
-		if of[id] == b.tenant {
-			in = append(in, id)
-		} else if b.listed {
-			missing = append(missing, id) // as one that nobody knows
-		}
-	}
-	return in, missing, true, nil
-}
 
 // border is that of a tenant, "" of those who have none.
 type border struct {
@@ -153,7 +48,7 @@ func (t *Tenant) EnsureMinion(ctx context.Context, s MinionSpec) (bootstrap.Boot
 	if s.Tenant != "" && s.Tenant != t.name {
 		return bootstrap.Bootstrap{}, fmt.Errorf("cannot announce minion: %w", ErrOtherTenant)
 	}
-	_, announced, err := t.m.tenantOf(ctx, s.ID)
+	_, announced, err := t.m.tenants.Of(ctx, s.ID)
 	if err != nil {
 		return bootstrap.Bootstrap{}, fmt.Errorf("cannot announce minion: %w", err)
 	}
@@ -166,7 +61,7 @@ func (t *Tenant) EnsureMinion(ctx context.Context, s MinionSpec) (bootstrap.Boot
 
 // RevokeMinion is Master.RevokeMinion; store.ErrNotFound says that the tenant has no such minion.
 func (t *Tenant) RevokeMinion(ctx context.Context, id string) error {
-	tenant, _, err := t.m.tenantOf(ctx, id)
+	tenant, _, err := t.m.tenants.Of(ctx, id)
 	if err == nil && tenant != t.name {
 		err = store.ErrNotFound
 	}
@@ -183,7 +78,7 @@ func (t *Tenant) Announced(ctx context.Context) ([]Announced, error) {
 
 // own leaves the tenant's minions.
 func (t *Tenant) own(ctx context.Context, ids []string) ([]string, error) {
-	of, err := t.m.tenants(ctx)
+	of, err := t.m.tenants.All(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +195,7 @@ func (t *Tenant) FollowMarked(ctx context.Context, every time.Duration, cursor s
 
 // concerns reports whether an event is about the tenant's minions only. What names no minion is not.
 func (t *Tenant) concerns(ctx context.Context, data map[string]any) bool {
-	of, err := t.m.tenants(ctx)
+	of, err := t.m.tenants.All(ctx)
 	if err != nil {
 		return false
 	}
@@ -318,7 +213,7 @@ func (t *Tenant) concerns(ctx context.Context, data map[string]any) bool {
 func (m *Master) bounded(ctx context.Context, p publication, tgtType string, tgt any, ids, missing []string) (string, any, []string, []string, error) {
 	b := *p.border
 	b.listed = tgtType == target.TypeList
-	ids, missing, bounded, err := m.bound(ctx, b, ids, missing)
+	ids, missing, bounded, err := m.tenants.Within(ctx, b.tenant, b.listed, ids, missing)
 	if err != nil || !bounded {
 		return tgtType, tgt, ids, missing, err
 	}

@@ -1,17 +1,12 @@
 package master
 
 import (
-	"cmp"
 	"context"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"maps"
-	"net"
 	"slices"
-	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/internal/fields"
@@ -24,7 +19,7 @@ import (
 // change when it does. A minion knows that of its tenant alone: what it records of others' publishes it cannot read.
 
 // isolated says that nobody may see jobs that are not for him: with Options.Isolate, and as soon as there are tenants.
-func (m *Master) isolated() bool { return m.opts.Isolate || m.tenancy.any.Load() }
+func (m *Master) isolated() bool { return m.opts.Isolate || m.tenants.Any() }
 
 // of is the key of a tenant's publishes, "" for that of minions which are nobody's. Callers hold mu.
 func (s *secrets) of(tenant string) (*crypt.Key, error) {
@@ -49,139 +44,21 @@ func (s *secrets) of(tenant string) (*crypt.Key, error) {
 	return key, nil
 }
 
-// keyOf is secrets.of for those who do not hold the lock.
-func (m *Master) keyOf(tenant string) (*crypt.Key, error) {
-	m.secrets.mu.Lock()
-	defer m.secrets.mu.Unlock()
-	return m.secrets.of(tenant)
+// KeyOf implements tenants.Keys: it is of for those who do not hold the lock.
+func (s *secrets) KeyOf(tenant string) (*crypt.Key, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of(tenant)
 }
 
 // publishKey is the key that a minion which signs in may know.
 func (m *Master) publishKey(ctx context.Context, peer, id string) (*crypt.Key, error) {
-	tenant, _, err := m.tenantOf(ctx, id)
+	tenant, _, err := m.tenants.Of(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	m.tenancy.signedIn(peer, id, tenant)
-	return m.keyOf(tenant)
-}
-
-// Bounds of what is remembered of the hosts that minions sign in from, and of what is tried for peers that say only inside who they are: a peer
-// needs no key to have its request tried, so what it costs does not grow with the tenants.
-const (
-	maxHosts     = 10_000
-	hostTenants  = 4 // the last whose minions signed in from one host: there may be several behind a gateway
-	triesRate    = 10
-	triesBurst   = 100
-	maxGuessable = 64 << 10 // bytes; what is larger is tried with the keys of its host only
-)
-
-func hostOf(peer string) string {
-	if host, _, err := net.SplitHostPort(peer); err == nil {
-		return host
-	}
-	return peer
-}
-
-// signedIn notes whose minion signed in from where, and that what was read of the store is old if it does not say so.
-func (t *tenancy) signedIn(peer, id, tenant string) {
-	if !t.any.Load() {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.of[id] != tenant {
-		t.read = t.read.Add(-tenantsFor)
-	}
-	if t.last == nil || len(t.last) >= maxHosts {
-		t.last = make(map[string][]string)
-	}
-	host := hostOf(peer)
-	if known := t.last[host]; len(known) == 0 || known[0] != tenant {
-		others := slices.DeleteFunc(slices.Clone(known), func(x string) bool { return x == tenant })
-		t.last[host] = append([]string{tenant}, others[:min(len(others), hostTenants-1)]...)
-	}
-}
-
-// at is whose minions signed in from where a peer comes, the last first. The list is not to be changed.
-func (t *tenancy) at(peer string) []string {
-	if !t.any.Load() {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.last[hostOf(peer)]
-}
-
-// lastAt is whose minion signed in last from where a subscriber comes, "" for nobody's.
-func (t *tenancy) lastAt(peer string) string {
-	if all := t.at(peer); len(all) > 0 {
-		return all[0]
-	}
-	return ""
-}
-
-// guesses are all whose minions there are, nobody's first. The list is not to be changed.
-func (m *Master) guesses(ctx context.Context) []string {
-	if !m.tenancy.any.Load() {
-		return nil
-	}
-	if _, err := m.tenants(ctx); err != nil {
-		m.log.Error("cannot read whose minions are", "err", err)
-		return nil
-	}
-	m.tenancy.mu.Lock()
-	defer m.tenancy.mu.Unlock()
-	return m.tenancy.names
-}
-
-// Why a request that says only inside who it is from is not opened.
-var (
-	errForeignKey = errors.New("minion uses the key of another tenant")
-	errGuesses    = errors.New("too many keys to try: a minion that signs in again is known")
-)
-
-// underKey opens what a minion sealed with the key of publishes, which says only inside who it is from. open gives the id. The keys of those
-// whose minions signed in from where it comes are tried first, which is nearly always right; then the others', as far as the source has not
-// had too many tried in vain. A minion that is refused signs in again, and is known after that.
-func (m *Master) underKey(ctx context.Context, peer string, size int, open func(key *crypt.Key) (id string, err error)) error {
-	var failure error
-	try := func(tenant string) (done bool, err error) {
-		key, err := m.keyOf(tenant)
-		if err != nil {
-			return true, err
-		}
-		id, err := open(key)
-		if err != nil {
-			failure = cmp.Or(failure, err)
-			return false, nil
-		}
-		if own, _, err := m.tenantOf(ctx, id); err != nil || own != tenant {
-			return true, errors.Join(errForeignKey, err)
-		}
-		return true, nil
-	}
-	first := m.tenancy.at(peer)
-	if len(first) == 0 {
-		first = []string{""}
-	}
-	for _, tenant := range first {
-		if done, err := try(tenant); done {
-			return err
-		}
-	}
-	for _, tenant := range m.guesses(ctx) {
-		if slices.Contains(first, tenant) {
-			continue
-		}
-		if size > maxGuessable || !m.tenancy.tries.Allow(peer, time.Now()) {
-			return fmt.Errorf("%w (%w)", failure, errGuesses)
-		}
-		if done, err := try(tenant); done {
-			return err
-		}
-	}
-	return failure
+	m.tenants.SignedIn(peer, id, tenant)
+	return m.secrets.KeyOf(tenant)
 }
 
 // part is what one tenant's minions get of a job.
@@ -193,7 +70,7 @@ type part struct {
 
 // parts divides a job by tenants. A target that could name others becomes the list of those whom it means.
 func (m *Master) parts(ctx context.Context, job map[string]any, topics []string) ([]part, error) {
-	of, err := m.tenants(ctx)
+	of, err := m.tenants.All(ctx)
 	if err != nil {
 		return nil, err
 	}

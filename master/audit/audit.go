@@ -1,7 +1,7 @@
-// Package audit keeps the master's account of calls (master.Options.Audit) in a file: whole lines whatever happened to the one before,
-// through rotation, and, on request, chained: each line names the SHA-256 of the line before it, so that a line that was changed,
-// taken out or put in shows ([Verify]). Whoever may write the file can make the whole chain anew; the newest hash, kept where they
-// cannot write, tells. Salt has no such account.
+// Package audit keeps the master's account of calls (master.Options.Audit) in a file: whole lines whatever happened to
+// the one before, through rotation, and, on request, chained: each line names the SHA-256 of the line before it, so
+// that a line that was changed, taken out or put in shows ([Verify]). Whoever may write the file can make the whole
+// chain anew; the newest hash, kept where they cannot write, tells. Salt has no such account.
 package audit
 
 import (
@@ -30,8 +30,8 @@ type File struct {
 	last string // hash of the last line, "" when there is none
 }
 
-// Open opens the account at path, to be gone on with, and makes it if there is none, for its owner alone. With chain each line has the
-// hash of the line before, under "prev".
+// Open opens the account at path, to be gone on with, and makes it if there is none, for its owner alone. With chain
+// each line has the hash of the line before, under "prev".
 func Open(path string, chain bool) (*File, error) {
 	a := &File{path: path, chain: chain}
 	if err := a.open(); err != nil {
@@ -65,7 +65,8 @@ func (a *File) open() error {
 	return nil
 }
 
-// lastLine reads the last line of a file of that size, without its end; torn is when it has none: the writer died in it.
+// lastLine reads the last line of a file of that size, without its end; torn is when it has none: the writer died in
+// it.
 func lastLine(f *os.File, size int64) (line []byte, torn bool, err error) {
 	for n := int64(4096); ; n *= 4 {
 		n = min(n, size, maxLine)
@@ -86,8 +87,8 @@ func lastLine(f *os.File, size int64) (line []byte, torn bool, err error) {
 	}
 }
 
-// Write adds a line, an object of JSON with its end. Whoever renamed or removed the file finds a new one at its path, and a file that was
-// cut to nothing begins again; nobody needs to be told.
+// Write adds a line, an object of JSON with its end. Whoever renamed or removed the file finds a new one at its path,
+// and a file that was cut to nothing begins again; nobody needs to be told.
 func (a *File) Write(line []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -13,13 +13,13 @@ import (
 type Chain struct {
 	Lines int    // lines of the chain
 	Torn  int    // lines among them that their writer did not finish
-	First string // hash of the line that the first of them is behind; "" when it was the first of all
+	First string // hash of the line before the first of them; "" when it was the first of all
 	Last  string // hash of the last line
 	begun bool
 }
 
-// Verify reads a file of the chain, which goes on from those that were read before, oldest first. Lines from before there was a chain may
-// come first. The error says which line is not where it was written.
+// Verify reads a file of the chain, which goes on from those that were read before, oldest first. Lines from before
+// there was a chain may come first. The error says which line is not where it was written.
 func (c *Chain) Verify(r io.Reader) error {
 	b := bufio.NewReader(r)
 	for n := 1; ; n++ {
