@@ -242,15 +242,18 @@ func minionVisible(c *conf.Config) map[string]any {
 	return out
 }
 
+// namedAtStart are options without effect that an operator would miss. Of ext_job_cache only a part is missing: the
+// master reads no jobs from there.
+var namedAtStart = [...]string{"engines", "order_masters", "syndic_master", "cluster_id",
+	"ext_job_cache", "event_return", "token_driver", "schedule",
+	"minionfs_whitelist", "signing_key_pass", "key_cache", "ext_processes"}
+
 // unsupportedOptions names the options that were set to something this master cannot do.
 func unsupportedOptions(c *conf.Config) []string {
-	defaults := conf.MasterDefaults()
 	var out []string
-	for _, name := range []string{"engines", "order_masters", "syndic_master", "cluster_id",
-		"ext_job_cache", "event_return", "token_driver", "schedule",
-		"minionfs_whitelist", "signing_key_pass", "key_cache", "ext_processes"} {
+	for _, name := range namedAtStart {
 		if v, ok := c.Opts[name]; ok && conf.Truth(v) &&
-			pytext.Repr(v) != pytext.Repr(defaults[name]) {
+			pytext.Repr(v) != pytext.Repr(conf.Default("master", name)) {
 			out = append(out, name)
 		}
 	}

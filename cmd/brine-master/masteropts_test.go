@@ -156,6 +156,16 @@ func TestEachMasterOption(t *testing.T) {
 	}
 }
 
+// TestNamedOptionsHaveNoEffect: what the master names at its start is without effect in the table of options as well.
+func TestNamedOptionsHaveNoEffect(t *testing.T) {
+	for _, name := range namedAtStart {
+		c := &conf.Config{Opts: map[string]any{"__role": "master", name: "x"}, Given: map[string]bool{name: true}}
+		if got := c.Idle(); len(got) != 1 && name != "ext_job_cache" {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestMasterOptionsOfDefaultsWarnOfNothing(t *testing.T) {
 	var log bytes.Buffer
 	if _, err := masterOptions(load(t, ""), slog.New(slog.NewTextHandler(&log, nil))); err != nil {

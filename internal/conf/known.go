@@ -575,6 +575,7 @@ roots_update_interval
 runner_dirs
 runner_returns
 s3fs_update_interval
+schedule
 search
 serial
 signing_key_pass
@@ -661,6 +662,7 @@ var unsetDefaults = [...]fixed{
 	{"allow_remote_clients", false},
 	{"allow_undefined", false},
 	{"ansible_timeout", int64(1200)},
+	{"append_domain", ""},
 	{"audit_log_chain", false},
 	{"autosign_timeout", int64(120)},
 	{"cmd_output_limit", int64(0)},
