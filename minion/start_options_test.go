@@ -11,6 +11,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/minion/policy"
+	"github.com/brine-salt/brine/minion/spool"
 	"github.com/brine-salt/brine/protocol/transport/mem"
 )
 
@@ -50,9 +51,14 @@ func TestMissingOptionsHaveTheirDefaults(t *testing.T) {
 	if d := cmp.Diff(want.client(want.masters[0]), got.client(got.masters[0])); d != "" {
 		t.Error(d)
 	}
+	options := got.options
 	want.options, got.options = nil, nil
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(settings{}, master{}), cmpopts.IgnoreTypes(&policy.Policy{})); d != "" {
 		t.Error(d)
+	}
+	got.options = options
+	if ttl, size := got.span("return_spool_ttl", time.Second), got.number("return_spool_max_bytes"); ttl != spool.DefaultTTL || size != spool.DefaultMaxBytes {
+		t.Errorf("the table keeps returns for %v and in %v bytes, the spool by itself for %v and in %v", ttl, size, spool.DefaultTTL, spool.DefaultMaxBytes)
 	}
 	if got.masters[0].requestAddr() != "salt:4506" || got.returnAge != 18*time.Millisecond || got.authTries != 7 {
 		t.Errorf("%s %v %d", got.masters[0].requestAddr(), got.returnAge, got.authTries)

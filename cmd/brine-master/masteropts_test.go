@@ -192,7 +192,9 @@ func TestDefaultsOfTheMaster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, want := []any{o.Keys.AutosignTimeout, o.KeepJobs, o.MaxBytes}, []any{tt.autosign, tt.keep, tt.bytes}
+		got := []any{o.Keys.AutosignTimeout, o.KeepJobs, o.MaxBytes, o.MaxUnfinished, o.OrderLimits}
+		want := []any{tt.autosign, tt.keep, tt.bytes, master.DefaultMaxUnfinished,
+			content.Limits{Files: 100, Bytes: 256 << 20, Pillar: 1 << 20, Total: 4 << 30}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q: %s", tt.text, diff)
 		}

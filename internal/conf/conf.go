@@ -1,6 +1,9 @@
 // Package conf reads Salt's configuration files into the effective options, as salt/config/__init__.py does: defaults,
 // the main file, default_include and include with Salt's two merge rules, then the rewriting of paths, roots and ids.
 //
+// What options there are, with types, defaults, what has no effect here and a sentence on each, is one table, options.yaml;
+// "make compat" makes the Go tables of it.
+//
 // The options keep their names and raw values: unknown ones too, and those of a wrong type, about which Salt only warns.
 // The package reads files and, when the id must be guessed, the host's name and addresses; it reads no flags and no
 // environment but through Options.Getenv, and writes only the minion_id file and the rename of a broken _schedule.conf.

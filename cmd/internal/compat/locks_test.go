@@ -26,6 +26,14 @@ func TestLocksTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	text, err := os.ReadFile("../../../" + tablePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, err := parseTable(text)
+	if err != nil {
+		t.Fatal(err)
+	}
 	table := map[string]string{}
 	tests := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| [^|]+ \\| ([^|]+) \\| ([^|]*)\\|$").FindAllStringSubmatch(string(page), -1) {
@@ -55,8 +63,17 @@ func TestLocksTable(t *testing.T) {
 		}
 	}
 	listed := map[string]bool{}
-	for name := range table {
+	for name, here := range table {
 		listed[name] = true
+		o := options.named(name)
+		switch {
+		case o == nil:
+			t.Errorf("%s is missing in the table of options", name)
+		case here == "honoured" && !o.hasEffect(minion) && !o.hasEffect(master):
+			t.Errorf("%s is honoured here, and has no effect in the table of options", name)
+		case (here == "refuses the start") != (o.refused != ""):
+			t.Errorf("%s: %q here, refused in the table of options: %q", name, here, o.refused)
+		}
 	}
 	if diff := cmp.Diff(stock, listed); diff != "" {
 		t.Errorf("the table lacks (-) or has beyond stock (+):\n%s", diff)

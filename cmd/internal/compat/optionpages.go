@@ -68,7 +68,7 @@ func (c *compat) writeOptions(w io.Writer, p optionPage) {
 
 // typeText names the types of an option in words: those that stock checks for, else that of the default.
 func (o *option) typeText(role string) string {
-	words := map[string]string{"str": "text", "bool": "truth", "int": "number", "float": "number",
+	words := map[string]string{"str": "text", "bool": "true or false", "int": "number", "float": "number",
 		"list": "list", "tuple": "list", "dict": "map", "NoneType": ""}
 	list := []string{}
 	types := o.types

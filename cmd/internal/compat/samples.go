@@ -35,9 +35,9 @@ var notInSamples = []string{"conf_file", "environment"}
 // sample is the configuration file of a role: every option that has an effect, by theme, as a comment with its default.
 func (t *optionTable) sample(role string) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, `# Configuration of the Salt %s. Options that are comments show their defaults; remove "#" to change one. Lines of
-# a value that begin with "#  " belong to the option above them. Files in /etc/salt/%[1]s.d that end in .conf are read
-# after this one. "brine-%[1]s check" examines them all.
+	fmt.Fprintf(&b, `# Configuration of the Salt %s. Options that are comments show their defaults; remove "#" to change
+# one. Lines that begin with "#  " belong to the option above them. Files in /etc/salt/%[1]s.d that
+# end in .conf are read after this one. "brine-%[1]s check" examines them all.
 `, role)
 	theme := ""
 	for _, o := range t.options {
@@ -88,10 +88,10 @@ func blockText(name string, v any) (string, error) {
 // commentWidth is how long a line of a comment may be.
 const commentWidth = 100
 
-// writeComment writes words as lines that begin with "# ".
+// writeComment writes words as lines that begin with "# ", without the marks of Markdown for code.
 func writeComment(b *strings.Builder, text string) {
 	line := "#"
-	for word := range strings.FieldsSeq(text) {
+	for word := range strings.FieldsSeq(strings.ReplaceAll(text, "`", "")) {
 		if len(line)+1+len(word) > commentWidth {
 			b.WriteString(line + "\n")
 			line = "#"
