@@ -75,7 +75,12 @@ func (m *Master) openSignIns() *signin.Desk {
 
 // PublishKey implements signin.Network.
 func (h signInHost) PublishKey(ctx context.Context, peer, id string) (*crypt.Key, error) {
-	return h.m.publishKey(ctx, peer, id)
+	tenant, _, err := h.m.tenants.Of(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	h.m.tenants.SignedIn(peer, id, tenant)
+	return h.m.keyring.KeyOf(tenant)
 }
 
 // Connected implements signin.Network.

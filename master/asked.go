@@ -31,7 +31,7 @@ func (h requestHost) Subject(id string) target.Subject { return h.m.subject(id) 
 // UnderKey implements door.SharedKey.
 func (h requestHost) UnderKey(ctx context.Context, peer string, size int,
 	open func(key *crypt.Key) (id string, err error)) error {
-	return h.m.tenants.UnderKey(ctx, peer, size, &h.m.secrets, open)
+	return h.m.tenants.UnderKey(ctx, peer, size, h.m.keyring, open)
 }
 
 // MakePillar implements requests.PillarProgram. Options.Pillar is set.

@@ -3,6 +3,8 @@ package master
 import (
 	"context"
 	"time"
+
+	"github.com/brine-salt/brine/master/subscribers"
 )
 
 // CheckClones asks now who uses an id and waits so long for answers, as after a suspicion or, watch, as when clones were found.
@@ -22,5 +24,5 @@ func (m *Master) HandleFrom(ctx context.Context, peer string, body []byte) []byt
 
 // PublishSecret hands a job to one minion, at whichever master it listens.
 func (m *Master) PublishSecret(job map[string]any, id string) error {
-	return m.broadcast(job, audience{ids: []string{id}, topics: []string{id}})
+	return m.broadcast(job, subscribers.Audience{IDs: []string{id}, Topics: []string{id}})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/subscribers"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
@@ -236,16 +237,16 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 		m.events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
 		m.log.Debug("job published", "jid", jid, "fun", p.fun, "minions", len(ids))
 	}
-	to := audience{ids: ids, topics: m.topics(tgtType, ids, missing)}
-	if p.border != nil && to.topics != nil {
-		to.topics = ids // missing may be others' minions
+	to := subscribers.Audience{IDs: ids, Topics: m.topics(tgtType, ids, missing)}
+	if p.border != nil && to.Topics != nil {
+		to.Topics = ids // missing may be others' minions
 	}
 	if p.internal {
-		to.ids = nil // it is not stored
+		to.IDs = nil // it is not stored
 	}
 	send := m.broadcast
 	if p.here {
-		send = m.send
+		send = m.sender.Send
 	}
 	if err := send(job, to); err != nil {
 		if p.wait != nil {

@@ -156,12 +156,12 @@ func (l *local) mayPublish(who asker, load map[string]any, args []any) (tgtType 
 	if tgtType == "" {
 		tgtType = target.TypeGlob
 	}
-	if l.m.rules.MayPublish(eauth.Everywhere(who.rules), funs, each, tgtType, tgt) {
+	if l.m.requests.Peers.Auth.MayPublish(eauth.Everywhere(who.rules), funs, each, tgtType, tgt) {
 		return tgtType, tgt, true
 	}
 	kwargs, _ := payload.Map(load["kwargs"])
 	tgtType, tgt, err := l.m.byID(tgtType, tgt, fields.Text(kwargs, "delimiter"))
-	return tgtType, tgt, err == nil && l.m.rules.MayPublish(who.rules, funs, each, tgtType, tgt)
+	return tgtType, tgt, err == nil && l.m.requests.Peers.Auth.MayPublish(who.rules, funs, each, tgtType, tgt)
 }
 
 // withoutSecrets is what may be kept of a request's kwargs.
@@ -215,7 +215,7 @@ func (l *local) call(ctx context.Context, peer, kind string, load map[string]any
 	defer func() { l.m.Audit(entry) }()
 	switch {
 	case err != nil:
-	case who.trusted, l.m.rules.MayRun(who.rules, kind, q.Fun, q.Args, q.Kwargs):
+	case who.trusted, l.m.requests.Peers.Auth.MayRun(who.rules, kind, q.Fun, q.Args, q.Kwargs):
 	default:
 		err = errors.New("not allowed")
 	}

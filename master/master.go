@@ -73,12 +73,11 @@ type Master struct {
 	tenants  *tenants.Registry
 	hourly   *ratelimit.HourlyLog
 	counts   *counters
-	secrets  secrets
+	keyring  *subscribers.Keyring
+	sender   *subscribers.Sender
 	peers    cluster.Peers
 	local    *local // nil without Options.Local
 	clock    protocol.JIDClock
-
-	rules *eauth.Auth // what rules of Peer and Local mean
 
 	requests requests.Answers
 	door     *door.Door
@@ -115,7 +114,7 @@ func New(o Options) (*Master, error) {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: subscribers.NewPresence(), counts: newCounters(),
-		account:  audit.NewAccount(o.Audit, o.Log),
+		keyring: new(subscribers.Keyring), account: audit.NewAccount(o.Audit, o.Log),
 		refusals: ratelimit.New(refusalRate, refusalBurst), hourly: ratelimit.NewHourlyLog(),
 		rotate: make(chan struct{}, 1),
 		runs:   newRuns(), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
@@ -136,6 +135,9 @@ func New(o Options) (*Master, error) {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
 	m.names = subscribers.NewIdentifier(prober{m}, m.presence, m.log)
+	m.sender = subscribers.NewSender(subscribers.SenderOptions{Keyring: m.keyring, Tenants: m.tenants, Minions: m.minions,
+		Keys: m.keys, Names: m.names, Connected: m, Key: m.identity.Key, Algorithm: o.SigningAlgorithm,
+		Name: m.peers.Name(), Isolate: o.Isolate, Clock: &m.clock, Log: m.log})
 	if err := m.openRequests(); err != nil {
 		m.closeRooms()
 		return nil, fmt.Errorf("cannot make master: %w", err)
@@ -159,9 +161,6 @@ func (m *Master) open() error {
 		}
 	}
 	m.requests.Revocation = requests.Revocation{Keys: m.keys, Cache: m.cache, Off: o.NoKeyRevoke}
-	if m.rules, err = eauth.New(eauth.Options{Match: m.Match}); err != nil {
-		return err
-	}
 	m.requests.Mine = requests.Mine{Cache: m.cache, Minions: requestHost{m}, Log: m.log, Ignore: o.NoMinionDataCache}
 	if o.MineGet != nil {
 		if m.requests.Mine.Access, err = requests.CompileAccess("MineGet", o.MineGet); err != nil {
@@ -192,7 +191,11 @@ func (m *Master) openRequests() (err error) {
 		e.Access = requestHost{m}
 	}
 	m.requests.Events = requests.NewEvents(e)
-	p := requests.PeerOptions{Rules: o.Peer, Runs: o.PeerRun, Auth: m.rules, Publisher: peerHost{m}, Targets: peerHost{m},
+	auth, err := eauth.New(eauth.Options{Match: m.Match})
+	if err != nil {
+		return err
+	}
+	p := requests.PeerOptions{Rules: o.Peer, Runs: o.PeerRun, Auth: auth, Publisher: peerHost{m}, Targets: peerHost{m},
 		Store: m.store, Log: m.log}
 	if o.Runner != nil {
 		p.Runner = peerHost{m}
@@ -346,6 +349,7 @@ func (m *Master) listen() error {
 		}
 		m.servers = append(m.servers, s)
 	}
+	m.sender.Use(m.servers)
 	return nil
 }
 
@@ -358,7 +362,7 @@ func (m *Master) listenOn(l Listener) (transport.Server, error) {
 	s, err := l.Listen(transport.ServerOptions{
 		PublishListener: l.PublishListener, RequestListener: l.RequestListener, Wrap: l.WrapListener,
 		PublishAddr: address(l.Interface, l.PublishPort, DefaultPublishPort), RequestAddr: address(l.Interface, l.RetPort, DefaultRetPort),
-		Filter: l.Filter, Isolate: m.isolated, MaxMessage: m.opts.MaxMessage, Log: m.log, Presence: m.present,
+		Filter: l.Filter, Isolate: m.sender.Isolated, MaxMessage: m.opts.MaxMessage, Log: m.log, Presence: m.present,
 		Subscriber: func(peer string, up bool) {
 			m.orders.PathChanged(up)
 			m.names.Subscribed(late, peer, up)
@@ -418,7 +422,7 @@ func (m *Master) present(peer string, load []byte) (string, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
 	var id string
-	err = m.tenants.UnderKey(ctx, peer, len(load), &m.secrets, func(key *crypt.Key) (string, error) {
+	err = m.tenants.UnderKey(ctx, peer, len(load), m.keyring, func(key *crypt.Key) (string, error) {
 		id, err = protocol.OpenPresence(e, key, func(id string) *crypt.PublicKey {
 			pub, err := m.keys.Accepted(id)
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/brine-salt/brine/master/internal/probe"
 	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/subscribers"
 	"github.com/brine-salt/brine/protocol/target"
 )
 
@@ -38,9 +39,9 @@ func (w orderWire) Send(ctx context.Context, list ...orders.Parcel) error {
 	var errs []error
 	var others []cluster.Publication
 	for _, p := range list {
-		to := audience{ids: p.IDs, topics: p.IDs}
+		to := subscribers.Audience{IDs: p.IDs, Topics: p.IDs}
 		if p.Here {
-			errs = append(errs, w.m.send(p.Job, to))
+			errs = append(errs, w.m.sender.Send(p.Job, to))
 			continue
 		}
 		others = append(others, w.m.publicationFor(p.Via, p.Job, to))
@@ -104,7 +105,7 @@ func (w orderWire) Ask(ctx context.Context, q orders.Question) map[string]orders
 // Where implements orders.Wire.
 func (w orderWire) Where(id string) orders.Place {
 	switch {
-	case w.m.here(id):
+	case clusterHost(w).Here(id):
 		return orders.Here
 	case w.m.presence.Elsewhere(id):
 		return orders.Elsewhere

@@ -16,6 +16,7 @@ import (
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/sessions"
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/subscribers"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 )
@@ -131,9 +132,7 @@ var (
 
 // UseKey implements cluster.KeyHolder.
 func (h clusterHost) UseKey(key *crypt.Key) {
-	h.m.secrets.mu.Lock()
-	h.m.secrets.aes = key
-	h.m.secrets.mu.Unlock()
+	h.m.keyring.Use(key)
 }
 
 // PublishHere implements cluster.Host.
@@ -144,7 +143,7 @@ func (h clusterHost) PublishHere(p cluster.Publication) error {
 	if probe.IsProbe(p.Job) {
 		h.m.orders.AskedElsewhere(p.IDs)
 	}
-	return h.m.send(p.Job, audience{ids: p.IDs, topics: p.Topics})
+	return h.m.sender.Send(p.Job, subscribers.Audience{IDs: p.IDs, Topics: p.Topics})
 }
 
 // OrderedElsewhere implements cluster.Host.
@@ -175,12 +174,16 @@ func (h clusterHost) ReturnedElsewhere(jid, id string, load map[string]any) {
 func (h clusterHost) CatchUp(ctx context.Context) { h.m.catchUpAll(ctx) }
 
 // Dismiss implements cluster.Host.
-func (h clusterHost) Dismiss() { h.m.dismiss() }
+func (h clusterHost) Dismiss() {
+	if h.m.serving.Load() {
+		h.m.sender.Dismiss()
+	}
+}
 
 // Here implements cluster.Host.
-func (h clusterHost) Here(id string) bool { return h.m.here(id) }
+func (h clusterHost) Here(id string) bool { return h.m.serving.Load() && h.m.sender.Here(id) }
 
 // Connected implements cluster.Host.
 func (h clusterHost) Connected() map[string]struct{} {
-	return h.m.presence.Here(h.m.servers, time.Now(), !h.m.isolated())
+	return h.m.presence.Here(h.m.servers, time.Now(), !h.m.sender.Isolated())
 }

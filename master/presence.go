@@ -17,7 +17,7 @@ const presencePause = 2 * time.Second
 // path is dead is missing after half a minute at the latest, one that left in order after some seconds. With tenants, or Options.Isolate, jobs reach
 // whoever is listed; else one that has just signed in may be listed before it listens.
 func (m *Master) Present() []string {
-	ids := m.presence.Present(m.servers, time.Now(), !m.isolated())
+	ids := m.presence.Present(m.servers, time.Now(), !m.sender.Isolated())
 	accepted, err := m.keys.List(keys.Accepted)
 	if err != nil {
 		m.log.Warn("cannot list accepted minions", "err", err)

@@ -1,5 +1,6 @@
-// Package subscribers knows which minion is behind each connection of the publish channel, which minions are connected to any
-// master of a cluster, and how sign-ins of unknown minions take turns.
+// Package subscribers knows which minion is behind each connection of the publish channel, which minions are connected
+// to any master of a cluster, and how sign-ins of unknown minions take turns. Its Sender hands jobs to the connections,
+// sealed under the keys of tenants.
 //
 //	connection opens ──► Identifier: probe to this connection alone ──► its minion returns it under its own key
 //	                                                                              │

@@ -1,0 +1,66 @@
+package subscribers
+
+import (
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/base64"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/crypt"
+)
+
+// Keyring has the shared key and the counter of publishes under it. Salt counts from 1 at every start; here the counter
+// is the time in microseconds, so it also rises over restarts, which peers that remember it can rely on.
+type Keyring struct {
+	// mu guards the fields below. It is held while a publish is sealed and handed over, to keep them in order.
+	mu     sync.Mutex
+	aes    *crypt.Key
+	serial int64
+	// tenants are the keys of tenants, made from the key that stands beside them.
+	tenants map[string]*crypt.Key
+	from    *crypt.Key
+}
+
+// next returns the next serial. Callers hold mu.
+func (k *Keyring) next(now time.Time) int64 {
+	k.serial = max(k.serial+1, now.UnixMicro())
+	return k.serial
+}
+
+// of is the key of a tenant's publishes, "" for that of minions which are nobody'k. Callers hold mu.
+func (k *Keyring) of(tenant string) (*crypt.Key, error) {
+	if tenant == "" {
+		return k.aes, nil
+	}
+	if k.from != k.aes {
+		k.from, k.tenants = k.aes, make(map[string]*crypt.Key)
+	}
+	if key := k.tenants[tenant]; key != nil {
+		return key, nil
+	}
+	raw, err := hkdf.Key(sha256.New, []byte(k.aes.Text()), nil, "brine tenant "+tenant, 56)
+	if err != nil {
+		return nil, err
+	}
+	key, err := crypt.ParseKey(base64.StdEncoding.EncodeToString(raw))
+	if err != nil {
+		return nil, err
+	}
+	k.tenants[tenant] = key
+	return key, nil
+}
+
+// KeyOf implements tenants.Keys: it is of for those who do not hold the lock.
+func (k *Keyring) KeyOf(tenant string) (*crypt.Key, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.of(tenant)
+}
+
+// Use replaces the shared key.
+func (k *Keyring) Use(key *crypt.Key) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.aes = key
+}
