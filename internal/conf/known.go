@@ -307,6 +307,8 @@ file_ignore_glob
 file_ignore_regex
 file_recv
 file_recv_max_size
+fileserver_followsymlinks
+fileserver_ignoresymlinks
 git_pillar_base
 git_pillar_branch
 git_pillar_depth
@@ -352,6 +354,7 @@ gitfs_user
 gpg_cache_backend
 hgfs_update_interval
 id_function
+interface
 keys.cache_driver
 metrics
 minion_memory_headroom
@@ -534,6 +537,7 @@ master_mworker_max_inflight
 master_roots
 master_stats
 master_stats_event_iter
+max_event_size
 max_open_files
 memcache_debug
 memcache_expire_seconds
@@ -578,6 +582,7 @@ s3fs_update_interval
 schedule
 search
 serial
+sign_pub_messages
 signing_key_pass
 ssh_config_file
 ssh_identities_only
