@@ -56,7 +56,6 @@ type signInHost struct{ m *Master }
 
 var (
 	_ signin.Network = signInHost{}
-	_ signin.Records = signInHost{}
 )
 
 // openSignIns prepares what decides about sign-ins.
@@ -64,7 +63,7 @@ func (m *Master) openSignIns() *signin.Desk {
 	o := m.opts
 	s := signin.Options{Identity: m.identity, Keys: m.keys, Policy: o.Keys,
 		Sessions: m.peers.Secrets(),
-		Network:  signInHost{m}, Records: signInHost{m}, Presence: m.presence, Clones: m.clones, Contacts: m.orders,
+		Network:  signInHost{m}, Records: m.announced, Presence: m.presence, Clones: m.clones, Contacts: m.orders,
 		Counts: m.counts, Events: m.events, Hourly: m.hourly, Log: m.log, Rate: o.AuthRate, Burst: o.AuthBurst,
 		MaxMinions: o.MaxMinions, FIPS: o.FIPS, NoEvents: o.NoAuthEvents}
 	for _, a := range o.Acceptors {
@@ -86,10 +85,4 @@ func (h signInHost) PublishKey(ctx context.Context, peer, id string) (*crypt.Key
 // Connected implements signin.Network.
 func (h signInHost) Connected(id string) (n int, known bool) {
 	return h.m.presence.Count(id, h.m.servers, time.Now())
-}
-
-// Announced implements signin.Records.
-func (h signInHost) Announced(ctx context.Context,
-	id string) (tenant string, announced bool, err error) {
-	return h.m.tenants.Of(ctx, id)
 }

@@ -36,7 +36,7 @@ func (m *Master) openCarried(q store.Queue) error {
 			tenant, _, err := m.tenants.Of(ctx, id)
 			return tenant, err
 		}}
-	m.carried, m.requests.Files.Orders, m.requests.Pillar.Orders = c, c, c
+	m.requests.Files.Orders, m.requests.Pillar.Orders = c, c
 	return nil
 }
 
@@ -51,7 +51,7 @@ func (m *Master) checkContent(o Order) error {
 	if cargo.Empty() {
 		return nil
 	}
-	if m.carried == nil {
+	if m.requests.Files.Orders == nil {
 		return ErrNoContent
 	}
 	id := o.ID
@@ -69,9 +69,9 @@ func (m *Master) storeContent(ctx context.Context, o Order, spec map[string]any,
 	switch {
 	case cargo.Empty():
 	case !wanted:
-		err = m.carried.Compare(ctx, cargo, spec)
+		err = m.requests.Files.Orders.Compare(ctx, cargo, spec)
 	default:
-		key, drop, err = m.carried.Store(ctx, cargo, spec)
+		key, drop, err = m.requests.Files.Orders.Store(ctx, cargo, spec)
 	}
 	if errors.Is(err, content.ErrFull) {
 		err = fmt.Errorf("%w: %w", err, ErrBusy)

@@ -16,16 +16,16 @@ func (m *Master) Drain(ctx context.Context) error {
 	}
 	tick := time.NewTicker(drainTick)
 	defer tick.Stop()
-	for m.serving.Load() && m.runs.awaited() && ctx.Err() == nil {
+	for m.life.serving.Load() && m.runs.awaited() && ctx.Err() == nil {
 		select {
 		case <-tick.C:
-		case <-m.ended:
+		case <-m.life.ended:
 		case <-ctx.Done():
 		}
 	}
-	m.quitOnce.Do(func() { close(m.quit) })
-	if m.started.Load() {
-		<-m.ended // Serve gives running requests shutdownTime, not more
+	m.life.quitOnce.Do(func() { close(m.life.quit) })
+	if m.life.started.Load() {
+		<-m.life.ended // Serve gives running requests shutdownTime, not more
 	}
 	if err == nil {
 		err = ctx.Err()

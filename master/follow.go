@@ -68,25 +68,35 @@ func (m *Master) Follow(ctx context.Context, cursor string, tags ...string) iter
 // FollowMarked is Follow with a mark, an event without a tag and nothing missed, each time so long has passed. Its Cursor is past all events that
 // were looked at: keep it, as those of events, where few of many events are wanted.
 func (m *Master) FollowMarked(ctx context.Context, every time.Duration, cursor string, tags ...string) iter.Seq[events.Logged] {
-	return m.eventLog().FollowMarked(ctx, every, cursor, func(tag string) bool { return matches(tags, tag) })
+	return m.kept.log().FollowMarked(ctx, every, cursor, func(tag string) bool { return matches(tags, tag) })
 }
 
 // FollowCursor is the place behind the newest event, for a Follow that begins later.
-func (m *Master) FollowCursor() string { return m.eventLog().Cursor() }
+func (m *Master) FollowCursor() string { return m.kept.log().Cursor() }
 
-func (m *Master) eventLog() *events.Log {
-	m.logMu.Lock()
-	defer m.logMu.Unlock()
-	if m.eventsKept == nil {
-		m.eventsKept = events.NewLog(m.events, m.opts.EventLog)
-	}
-	return m.eventsKept
+// keptEvents are the last events, from when somebody first wants them.
+type keptEvents struct {
+	bus    *events.Bus
+	limits events.LogLimits
+
+	mu   sync.Mutex  // guards list
+	list *events.Log // nil until somebody wants it
 }
 
-func (m *Master) closeEventLog() {
-	m.logMu.Lock()
-	defer m.logMu.Unlock()
-	if m.eventsKept != nil {
-		m.eventsKept.Close()
+// log returns the list, which begins now if there is none.
+func (k *keptEvents) log() *events.Log {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.list == nil {
+		k.list = events.NewLog(k.bus, k.limits)
+	}
+	return k.list
+}
+
+func (k *keptEvents) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.list != nil {
+		k.list.Close()
 	}
 }

@@ -183,8 +183,8 @@ func (j Job) publication() (publication, error) {
 // publish matches, stores, announces and sends: in this order, so that no return can arrive for a job that is not known
 // (salt/master.py, ClearFuncs.publish).
 func (m *Master) publish(ctx context.Context, p publication) (Published, error) {
-	if !m.serving.Load() {
-		return Published{}, m.notServing()
+	if !m.life.serving.Load() {
+		return Published{}, m.life.notServing()
 	}
 	if !p.internal && m.Denied(p.user, fields.Functions(p.fun)...) {
 		m.log.Warn("job refused", "user", fields.Brief(p.user), "fun", p.fun, "err", ErrDenied)

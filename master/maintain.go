@@ -100,7 +100,7 @@ func (m *Master) housekeep(ctx context.Context, now time.Time) {
 		}
 	}
 	if duty {
-		m.carried.Purge(ctx, now)
+		m.requests.Files.Orders.Purge(ctx, now)
 		m.clones.Recheck(ctx, now)
 	}
 	m.sessions.Sweep(func() ([]string, error) { return m.keys.List(keys.Accepted) }, now)

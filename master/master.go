@@ -19,10 +19,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/brine-salt/brine/master/announced"
 	"github.com/brine-salt/brine/master/audit"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/clones"
@@ -33,7 +33,6 @@ import (
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/orders"
-	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/requests"
 	"github.com/brine-salt/brine/master/requests/door"
@@ -55,29 +54,28 @@ const shutdownTime = 5 * time.Second
 
 // Master is a Salt master. Its methods may be called from many goroutines.
 type Master struct {
-	opts     Options
-	log      *slog.Logger
-	identity protocol.AuthIdentity
-	keys     *keys.Store
-	events   *events.Bus
-	store    store.Store
-	orders   *orders.Deliverer // nil when the store keeps no orders
-	carried  *content.Carrier  // what orders carry, nil when the store keeps none of it
-	minions  store.Minions     // nil when the store keeps no minions
-	cache    *cache.Cache
-	files    *fileserver.Server
-	sessions *sessions.Store
-	presence *subscribers.Presence
-	names    *subscribers.Identifier
-	clones   *clones.Guard
-	tenants  *tenants.Registry
-	hourly   *ratelimit.HourlyLog
-	counts   *counters
-	keyring  *subscribers.Keyring
-	sender   *subscribers.Sender
-	peers    cluster.Peers
-	local    *local // nil without Options.Local
-	clock    protocol.JIDClock
+	opts      Options
+	log       *slog.Logger
+	identity  protocol.AuthIdentity
+	keys      *keys.Store
+	events    *events.Bus
+	store     store.Store
+	orders    *orders.Deliverer // nil when the store keeps no orders
+	minions   store.Minions     // nil when the store keeps no minions
+	cache     *cache.Cache
+	sessions  *sessions.Store
+	presence  *subscribers.Presence
+	names     *subscribers.Identifier
+	clones    *clones.Guard
+	tenants   *tenants.Registry
+	announced *announced.Book
+	hourly    *ratelimit.HourlyLog
+	counts    *counters
+	keyring   *subscribers.Keyring
+	sender    *subscribers.Sender
+	peers     cluster.Peers
+	local     *local // nil without Options.Local
+	clock     protocol.JIDClock
 
 	requests requests.Answers
 	door     *door.Door
@@ -92,18 +90,9 @@ type Master struct {
 
 	purged time.Time // of maintain only
 
-	started atomic.Bool
-	serving atomic.Bool
-	servers []transport.Server // set before ready is closed, unless failed is set
-	ready   chan struct{}
-	failed  error // why Serve did not come to listen; set before ready is closed
-	ended   chan struct{}
-	quit    chan struct{} // closed by Drain
-
-	quitOnce sync.Once
-
-	logMu      sync.Mutex  // guards eventsKept
-	eventsKept *events.Log // nil until somebody wants it
+	life    *lifecycle
+	servers []transport.Server // set before the master is ready, unless it failed
+	kept    *keptEvents
 }
 
 // New makes a master: it loads or makes its keys and opens its directories, but listens only in Serve. When Serve is
@@ -117,7 +106,8 @@ func New(o Options) (*Master, error) {
 		keyring: new(subscribers.Keyring), account: audit.NewAccount(o.Audit, o.Log),
 		refusals: ratelimit.New(refusalRate, refusalBurst), hourly: ratelimit.NewHourlyLog(),
 		rotate: make(chan struct{}, 1),
-		runs:   newRuns(), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
+		runs:   newRuns(), life: newLifecycle()}
+	m.kept = &keptEvents{bus: m.events, limits: o.EventLog}
 	if m.store == nil {
 		m.store = store.NewMemory()
 	}
@@ -204,10 +194,12 @@ func (m *Master) openRequests() (err error) {
 	if m.orders != nil {
 		queue = m.orders.Queue()
 	}
-	m.requests.Jobs = requests.Jobs{Store: m.store, Queue: queue, Orders: m.carried, Log: m.log}
+	m.requests.Jobs = requests.Jobs{Store: m.store, Queue: queue, Orders: m.requests.Files.Orders, Log: m.log}
 	m.requests.Returns = returns.New(returns.Options{Store: m.store, Queue: queue, Cluster: m.peers,
 		Runs: m.runs, Orders: m.orders, Probes: m.names, Subjects: requestHost{m}, Events: m.events, Clock: &m.clock,
 		Hourly: m.hourly, Log: m.log, Started: m.counts.started, KeepJobs: o.KeepJobs, MaxUnordered: o.MaxUnordered})
+	m.announced = announced.New(announced.Options{Minions: m.minions, Keys: m.keys, Tenants: m.tenants,
+		Grants: m.requests.Events, Key: m.identity.Key, Log: m.log})
 	m.signIns = m.openSignIns()
 	d := door.Options{Answers: &m.requests, Keys: m.keys, Sessions: m.peers.Secrets(), SharedKey: requestHost{m},
 		Peers: m.peers, SignIns: m.signIns, Presence: m.presence, Counts: m.counts, Log: m.log,
@@ -256,13 +248,12 @@ func (m *Master) openFiles() error {
 	if o.Files != nil {
 		back = append(back, fileserver.NewFS("base", o.Files))
 	}
-	m.files, err = fileserver.New(fileserver.Options{Backends: append(back, o.FileBackends...), HashType: o.HashType,
+	m.requests.Files.Server, err = fileserver.New(fileserver.Options{Backends: append(back, o.FileBackends...), HashType: o.HashType,
 		BufferSize: o.FileBufferSize, Ignore: ignore, ListCache: o.FileListCache})
-	m.requests.Files.Server = m.files
 	if o.FileAccess != nil {
 		m.requests.Files.Access = fileAccess{m}
 	}
-	m.requests.Config = requests.Config{Server: m.files, Nodegroups: o.Nodegroups, Set: o.MasterOpts}
+	m.requests.Config = requests.Config{Server: m.requests.Files.Server, Nodegroups: o.Nodegroups, Set: o.MasterOpts}
 	if o.MasterTops != nil {
 		m.requests.Config.Tops = requestHost{m}
 	}
@@ -283,26 +274,26 @@ func (m *Master) missingRoots(roots map[string][]string) {
 // Serve listens and works until ctx ends, then closes everything and returns when all of its goroutines are gone: nil
 // after an orderly end. It may be called once.
 func (m *Master) Serve(ctx context.Context) error {
-	if !m.started.CompareAndSwap(false, true) {
+	if !m.life.started.CompareAndSwap(false, true) {
 		return errors.New("cannot serve: master was started or closed before")
 	}
 	defer m.closeRooms()
-	defer close(m.ended)
+	defer close(m.life.ended)
 	if err := m.begin(ctx); err != nil {
-		m.failed = err
-		close(m.ready)
+		m.life.failed = err
+		close(m.life.ready)
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	hooked := m.startHooks(ctx)
-	m.serving.Store(true)
-	close(m.ready)
+	m.life.serving.Store(true)
+	close(m.life.ready)
 	m.log.Info("master is ready", "id", m.opts.ID, "publish", m.PublishAddr().String(), "request", m.RequestAddr().String())
 	delivered := make(chan struct{})
 	go func() {
 		select {
-		case <-m.quit:
+		case <-m.life.quit:
 			stop()
 		case <-ctx.Done():
 		}
@@ -314,7 +305,7 @@ func (m *Master) Serve(ctx context.Context) error {
 		}
 	}()
 	m.maintain(ctx)
-	m.serving.Store(false)
+	m.life.serving.Store(false)
 	<-delivered
 	stop()
 	hooked()
@@ -464,7 +455,7 @@ func (m *Master) stop() error {
 // closeRooms gives back directories and ends listeners to events.
 func (m *Master) closeRooms() {
 	m.events.Close()
-	m.closeEventLog()
+	m.kept.close()
 	if m.sessions != nil {
 		if err := m.sessions.Close(); err != nil {
 			m.log.Error("cannot close", "err", err)
@@ -489,24 +480,24 @@ func (m *Master) closeRooms() {
 
 // Close gives back what New opened, when Serve was not called. After Serve it does nothing.
 func (m *Master) Close() {
-	if m.started.CompareAndSwap(false, true) {
-		m.failed = errClosed
-		close(m.ready)
-		close(m.ended)
+	if m.life.started.CompareAndSwap(false, true) {
+		m.life.failed = errClosed
+		close(m.life.ready)
+		close(m.life.ended)
 		m.closeRooms()
 	}
 }
 
 // Ready is closed when the master listens, and when it never will: Serve has failed, or Close was called. AwaitReady tells the two apart;
 // what needs the network then fails with ErrNotServing and the cause.
-func (m *Master) Ready() <-chan struct{} { return m.ready }
+func (m *Master) Ready() <-chan struct{} { return m.life.ready }
 
 // AwaitReady waits until the master listens, which Serve makes it do. It returns Serve's error if that failed before, and that of ctx if it
 // ends first.
 func (m *Master) AwaitReady(ctx context.Context) error {
 	select {
-	case <-m.ready:
-		return m.failed
+	case <-m.life.ready:
+		return m.life.failed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -514,18 +505,6 @@ func (m *Master) AwaitReady(ctx context.Context) error {
 
 // errClosed is why a master that was closed before Serve does not listen.
 var errClosed = errors.New("master was closed")
-
-// notServing is ErrNotServing, with the reason if the master has never served.
-func (m *Master) notServing() error {
-	select {
-	case <-m.ready:
-		if m.failed != nil {
-			return fmt.Errorf("%w: %w", ErrNotServing, m.failed)
-		}
-	default:
-	}
-	return ErrNotServing
-}
 
 // PublishAddr is the address of the publish channel, once ready.
 func (m *Master) PublishAddr() net.Addr { return m.servers[0].PublishAddr() }
@@ -546,7 +525,7 @@ func (m *Master) Store() store.Store { return m.store }
 func (m *Master) Cache() *cache.Cache { return m.cache }
 
 // Files is the file server.
-func (m *Master) Files() *fileserver.Server { return m.files }
+func (m *Master) Files() *fileserver.Server { return m.requests.Files.Server }
 
 // Pillar compiles a pillar, as a minion would get it.
 func (m *Master) Pillar(ctx context.Context, r pillar.Request) (map[string]any, error) {

@@ -154,7 +154,7 @@ func (m *Master) placeOrder(ctx context.Context, o Order) (Outcome, error) {
 	if o.ID != "" {
 		// Before the target is looked at, which may mean somebody else by now.
 		if old, err := m.orders.Queue().Order(ctx, o.ID); err == nil {
-			if err := m.carried.Compare(ctx, o.cargo(), spec); err != nil {
+			if err := m.requests.Files.Orders.Compare(ctx, o.cargo(), spec); err != nil {
 				return Outcome{}, err
 			}
 			return m.castAgain(ctx, old, o, spec)
@@ -458,7 +458,7 @@ func (m *Master) AwaitOrder(ctx context.Context, id string) (Outcome, error) {
 		select {
 		case <-changed:
 		case <-poll.C:
-		case <-m.ended:
+		case <-m.life.ended:
 			return out, ErrNotServing
 		case <-ctx.Done():
 			return out, ctx.Err()

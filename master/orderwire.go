@@ -28,7 +28,7 @@ func (m *Master) openOrders() error {
 		return err
 	}
 	o := m.opts
-	m.orders = orders.New(orders.Options{Wire: orderWire{m}, Queue: q, Store: m.store, Events: m.events, Log: m.log, Content: m.carried,
+	m.orders = orders.New(orders.Options{Wire: orderWire{m}, Queue: q, Store: m.store, Events: m.events, Log: m.log, Content: m.requests.Files.Orders,
 		ID: o.ID, Name: m.peers.Name(), Timeout: o.Timeout, GatherTimeout: o.GatherTimeout, LostAfter: o.LostAfter,
 		MaxUnfinished: o.MaxUnfinished, MaxUnfinishedTenant: o.MaxUnfinishedTenant})
 	return nil

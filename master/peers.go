@@ -175,13 +175,13 @@ func (h clusterHost) CatchUp(ctx context.Context) { h.m.catchUpAll(ctx) }
 
 // Dismiss implements cluster.Host.
 func (h clusterHost) Dismiss() {
-	if h.m.serving.Load() {
+	if h.m.life.serving.Load() {
 		h.m.sender.Dismiss()
 	}
 }
 
 // Here implements cluster.Host.
-func (h clusterHost) Here(id string) bool { return h.m.serving.Load() && h.m.sender.Here(id) }
+func (h clusterHost) Here(id string) bool { return h.m.life.serving.Load() && h.m.sender.Here(id) }
 
 // Connected implements cluster.Host.
 func (h clusterHost) Connected() map[string]struct{} {

@@ -154,7 +154,7 @@ func (r *Run) Next(ctx context.Context) (Result, error) {
 		case <-r.pollNews():
 			r.heard()
 		case <-timer.C:
-		case <-r.m.ended:
+		case <-r.m.life.ended:
 			err = ErrNotServing
 		case <-ctx.Done():
 			err = ctx.Err()
@@ -177,7 +177,7 @@ func (r *Run) gather(ctx context.Context) []Result {
 		}
 		select {
 		case <-r.news:
-		case <-r.m.ended:
+		case <-r.m.life.ended:
 			return queue
 		case <-ctx.Done():
 		}

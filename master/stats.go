@@ -110,7 +110,7 @@ func (m *Master) Stats() (Stats, error) {
 		s.Keys[st.String()] = len(ids)
 	}
 	s.Listeners = m.events.Subscribers()
-	if !m.isReady() {
+	if !m.life.isReady() {
 		return s, nil
 	}
 	s.Connected = len(m.Present())
@@ -121,21 +121,11 @@ func (m *Master) Stats() (Stats, error) {
 	return s, nil
 }
 
-// isReady reports whether the master listens, or did.
-func (m *Master) isReady() bool {
-	select {
-	case <-m.ready:
-		return true
-	default:
-		return false
-	}
-}
-
 // Health is nil while the master serves and its store answers; else the error says what is wrong, ErrDraining from Drain on. It waits for the
 // store at most ten seconds.
 func (m *Master) Health(ctx context.Context) error {
-	if !m.serving.Load() {
-		return m.notServing()
+	if !m.life.serving.Load() {
+		return m.life.notServing()
 	}
 	if m.orders != nil && m.orders.IsDraining() {
 		return ErrDraining

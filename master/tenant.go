@@ -55,8 +55,8 @@ func (t *Tenant) EnsureMinion(ctx context.Context, s MinionSpec) (bootstrap.Boot
 	if !announced && protocol.ValidID(s.ID) == nil && t.m.accepted(s.ID) {
 		return bootstrap.Bootstrap{}, fmt.Errorf("cannot announce minion %q: it is here already, as nobody's: %w", s.ID, ErrOtherTenant)
 	}
-	s.Tenant, s.byTenant = t.name, true
-	return t.m.EnsureMinion(ctx, s)
+	s.Tenant = t.name
+	return t.m.ensureMinion(ctx, s, true)
 }
 
 // RevokeMinion is Master.RevokeMinion; store.ErrNotFound says that the tenant has no such minion.

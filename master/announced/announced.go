@@ -1,0 +1,335 @@
+// Package announced has the minions that are announced before they exist: how each proves at its first sign-in that it
+// is meant, by a token that it was given or by a key that is accepted already.
+package announced
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/brine-salt/brine/master/bootstrap"
+	"github.com/brine-salt/brine/master/internal/fields"
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/requests"
+	"github.com/brine-salt/brine/master/requests/signin"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/tenants"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// DefaultTokenTTL is how long a token to join is good where nothing else is said.
+const DefaultTokenTTL = 24 * time.Hour
+
+// ErrOtherTenant is returned for an id that was announced for another tenant.
+var ErrOtherTenant = errors.New("it is of another tenant")
+
+// Spec announces a minion that does not exist yet. The zero value of every field but ID is usable: then the minion
+// joins with a token, which brine's minion understands. Stock minions need KeyPair or PublicKey.
+type Spec struct {
+	ID string
+	// Tenant is whose the minion is. It cannot be changed while the minion is announced.
+	Tenant string
+	// Grains are written to the minion, and are what targets mean until it came and told its own.
+	Grains map[string]any
+	// PublicKey is the minion's, made elsewhere: it is accepted before it ever called.
+	PublicKey string
+	// KeyPair has the master make the minion's keys. Whoever reads the bootstrap owns that identity.
+	KeyPair bool
+	// TokenTTL is how long the token is good; 0 means DefaultTokenTTL.
+	TokenTTL time.Duration
+	// Masters are the addresses that the minion is told; empty means those of the bootstrap.
+	Masters []string
+	// Config are further options of the minion.
+	Config map[string]any
+	// Events are tags that no other minion may fire: see requests.Events. nil leaves those that were granted before, an
+	// empty list takes them back.
+	Events []string
+}
+
+// Grants are the tags that are granted to minions.
+type Grants interface {
+	// TakeGrants takes what a minion's record grants to it now.
+	TakeGrants(x store.Minion)
+}
+
+// Options are what a Book needs. Fields that may be nil say so.
+type Options struct {
+	// Minions keeps the announcements; nil if the store keeps none.
+	Minions store.Minions
+	Keys    *keys.Store
+	Tenants *tenants.Registry
+	Grants  Grants
+	// Key is the masters': who has it can derive all tokens.
+	Key *crypt.PrivateKey
+	Log *slog.Logger
+}
+
+// Book has the announcements. Its methods may be called from many goroutines.
+type Book struct{ Options }
+
+var _ signin.Records = (*Book)(nil)
+
+// New returns a Book.
+func New(o Options) *Book { return &Book{o} }
+
+// isAccepted reports whether a key of an id is accepted.
+func (b *Book) isAccepted(id string) bool { return b.Keys.State(id) == keys.Accepted }
+
+// Ensure announces a minion. It returns what its machine must be told: the given bootstrap with what is the minion's
+// own. It may be called again with the same spec, by any master of the same store: until the minion came, the same
+// token or keys are given again, the token with a new term; afterwards, none. byTenant says that the spec's events are
+// granted by the tenant.
+func (b *Book) Ensure(ctx context.Context, s Spec, byTenant bool,
+	out bootstrap.Bootstrap) (bootstrap.Bootstrap, error) {
+	if b.Minions == nil {
+		return out, store.ErrNoMinions
+	}
+	if err := protocol.ValidID(s.ID); err != nil {
+		return out, err
+	}
+	if s.KeyPair && s.PublicKey != "" {
+		return out, errors.New("both KeyPair and PublicKey are set")
+	}
+	if len(out.Masters) == 0 {
+		return out, errors.New("neither Masters nor Options.Advertise says where the master is")
+	}
+	if s.PublicKey != "" {
+		if _, err := crypt.ParsePublicKey([]byte(s.PublicKey)); err != nil {
+			return out, err
+		}
+	}
+	ttl := cmp.Or(s.TokenTTL, DefaultTokenTTL)
+	grains, err := plain(s.Grains)
+	if err != nil {
+		return out, err
+	}
+	if s.Tenant != "" {
+		b.Tenants.Add()
+	}
+	var failure error
+	var record store.Minion
+	err = store.ChangeMinion(ctx, b.Minions, s.ID, func(x *store.Minion) bool {
+		if failure = nil; x.Version > 0 && x.Tenant != s.Tenant {
+			failure = ErrOtherTenant
+			return false
+		}
+		x.Tenant = s.Tenant
+		x.Spec["grains"] = grains
+		if s.Events != nil {
+			if failure = requests.SetGrants(x, byTenant, s.Events); failure != nil {
+				return false
+			}
+		}
+		record = *x
+		switch {
+		case x.Joined || b.isAccepted(s.ID) && x.Spec["private"] == nil:
+			return true
+		case s.PublicKey != "":
+			x.Spec["public"] = crypt.CleanKey(s.PublicKey)
+		case s.KeyPair:
+			out.PublicKey, out.PrivateKey, failure = b.pairFor(x)
+		default:
+			if fields.Text(x.Spec, "token_salt") == "" {
+				x.Spec["token_salt"] = rand.Text()
+			}
+			x.Spec["token_expires"] = time.Now().Add(ttl).UnixMicro()
+			out.Token = b.joinToken(*x)
+		}
+		return failure == nil
+	})
+	b.Tenants.Forget()
+	if err == nil {
+		err = failure
+	}
+	if err == nil {
+		b.Grants.TakeGrants(record)
+	}
+	if public := s.PublicKey + out.PublicKey; err == nil && public != "" {
+		err = b.preseed(s.ID, public)
+	}
+	return out, err
+}
+
+// plain makes plain values of what a caller gave, as the store needs them.
+func plain(v map[string]any) (map[string]any, error) {
+	if v == nil {
+		v = map[string]any{}
+	}
+	packed, err := payload.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	out, err := payload.Unmarshal(packed)
+	p, _ := payload.Map(out)
+	return p, err
+}
+
+// preseed accepts a key, unless the id has another one already.
+func (b *Book) preseed(id, public string) error {
+	if k, err := b.Keys.Get(id, keys.Accepted); err == nil {
+		if k.Text == crypt.CleanKey(public) {
+			return nil
+		}
+		return errors.New("another key of this id is accepted")
+	}
+	return b.Keys.Preseed(id, public)
+}
+
+// secret derives what only the masters with this identity know.
+func (b *Book) secret(parts ...string) []byte {
+	root := sha256.Sum256(append([]byte("brine master secret\x00"), b.Key.PEM()...))
+	h := hmac.New(sha256.New, root[:])
+	for _, p := range parts {
+		sum := sha256.Sum256([]byte(p))
+		h.Write(sum[:])
+	}
+	return h.Sum(nil)
+}
+
+// joinToken is the token of an announced minion. It is not stored: who reads the database learns none.
+func (b *Book) joinToken(x store.Minion) string {
+	return base64.RawURLEncoding.EncodeToString(b.secret("join", x.ID,
+		fields.Text(x.Spec, "token_salt")))
+}
+
+// pairFor gives the key pair made for a minion, making it if there is none. Until the minion came it is in the store,
+// sealed.
+func (b *Book) pairFor(x *store.Minion) (public, private string, err error) {
+	seal, err := crypt.ParseKey(base64.StdEncoding.EncodeToString(append(b.secret("pair", x.ID),
+		b.secret("pair mac", x.ID)[:24]...)))
+	if err != nil {
+		return "", "", err
+	}
+	if sealed, ok := payload.Bytes(x.Spec["private"]); ok && len(sealed) > 0 {
+		pem, err := seal.Open(sealed, "")
+		if err != nil {
+			return "", "", err
+		}
+		key, err := crypt.ParsePrivateKey(pem)
+		if err != nil {
+			return "", "", err
+		}
+		return key.Public().Text() + "\n", string(pem), nil
+	}
+	key, err := crypt.GenerateKey(2048)
+	if err != nil {
+		return "", "", err
+	}
+	sealed, err := seal.Seal(key.PEM(), "")
+	if err != nil {
+		return "", "", err
+	}
+	x.Spec["private"] = sealed
+	return key.Public().Text() + "\n", string(key.PEM()), nil
+}
+
+// JudgeToken implements signin.Records. A token is good for one key: the first that shows it, at any of the masters
+// that share the store.
+func (b *Book) JudgeToken(ctx context.Context, r protocol.AuthRequest) (signin.Verdict, error) {
+	if b.Minions == nil || len(r.JoinMAC) == 0 {
+		return signin.Verdict{}, nil
+	}
+	sum := sha256.Sum256([]byte(r.PubText))
+	owner := hex.EncodeToString(sum[:])
+	refused := "it was not announced"
+	err := store.ChangeMinion(ctx, b.Minions, r.ID, func(x *store.Minion) bool {
+		expires, ok := payload.Int(x.Spec["token_expires"])
+		used := fields.Text(x.Spec, "token_used")
+		switch {
+		case !ok || fields.Text(x.Spec, "token_salt") == "":
+			refused = "it was not announced with a token"
+		case !hmac.Equal(r.JoinMAC, protocol.JoinMAC(b.joinToken(*x), r.ID, r.PubText, r.Nonce)):
+			refused = "the token is wrong"
+		case used != "" && used != owner:
+			refused = "the token was used by another key"
+		case time.Now().UnixMicro() > expires:
+			refused = "the token has expired"
+		default:
+			refused = ""
+			x.Spec["token_used"], x.Joined = owner, true
+			return used == ""
+		}
+		return false
+	})
+	switch {
+	case err != nil:
+		return signin.Verdict{}, err
+	case refused != "":
+		return signin.Verdict{Decision: signin.Reject, Reason: refused}, nil
+	}
+	return signin.Verdict{Decision: signin.Accept, Reason: "it was announced with this token"}, nil
+}
+
+// Joined implements signin.Records: it forgets the private key that was made for a minion, once it came with it.
+func (b *Book) Joined(ctx context.Context, id string) {
+	if b.Minions == nil {
+		return
+	}
+	if x, err := b.Minions.Minion(ctx, id); err != nil || x.Joined && x.Spec["private"] == nil {
+		return // not announced, or known
+	}
+	err := store.ChangeMinion(ctx, b.Minions, id, func(x *store.Minion) bool {
+		x.Joined = true
+		delete(x.Spec, "private")
+		return true
+	})
+	if err != nil && ctx.Err() == nil {
+		b.Log.Error("cannot remember that minion joined", "minion", id, "err", err)
+	}
+}
+
+// Announced implements signin.Records.
+func (b *Book) Announced(ctx context.Context,
+	id string) (tenant string, announced bool, err error) {
+	return b.Tenants.Of(ctx, id)
+}
+
+// Forget ends an announcement. It is no error that there is none.
+func (b *Book) Forget(ctx context.Context, id string) error {
+	if b.Minions == nil {
+		return store.ErrNoMinions
+	}
+	err := b.Minions.DeleteMinion(ctx, id)
+	b.Tenants.Forget()
+	b.Grants.TakeGrants(store.Minion{ID: id})
+	if errors.Is(err, store.ErrNotFound) {
+		err = nil
+	}
+	return err
+}
+
+// Minion is a minion that was announced.
+type Minion struct {
+	ID, Tenant string
+	// Joined says that it has been here.
+	Joined bool
+	Grains map[string]any
+	// Events are the tags that are granted to it.
+	Events []string
+}
+
+// List returns the minions that were announced, of one tenant or, with "", of all; sorted by id.
+func (b *Book) List(ctx context.Context, tenant string) ([]Minion, error) {
+	if b.Minions == nil {
+		return nil, store.ErrNoMinions
+	}
+	list, err := b.Minions.Minions(ctx, store.MinionFilter{Tenant: tenant})
+	var out []Minion
+	for _, x := range list {
+		grains, _ := payload.Map(x.Spec["grains"])
+		out = append(out, Minion{ID: x.ID, Tenant: x.Tenant, Joined: x.Joined,
+			Grains: maps.Clone(grains),
+			Events: requests.Granted(x)})
+	}
+	return out, err
+}
