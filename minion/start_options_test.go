@@ -2,6 +2,9 @@ package minion
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"regexp"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -62,6 +65,37 @@ func TestMissingOptionsHaveTheirDefaults(t *testing.T) {
 	}
 	if got.masters[0].requestAddr() != "salt:4506" || got.returnAge != 18*time.Millisecond || got.authTries != 7 {
 		t.Errorf("%s %v %d", got.masters[0].requestAddr(), got.returnAge, got.authTries)
+	}
+}
+
+// TestSampleStarts: a minion starts with every option of the sample file switched on, and has the settings of one without a file.
+func TestSampleStarts(t *testing.T) {
+	sample, err := os.ReadFile("../pkg/etc/minion")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "minion")
+	on := regexp.MustCompile(`(?m)^#( {2}|[a-z])`).ReplaceAll(sample, []byte("$1"))
+	var list []*settings
+	for _, text := range [][]byte{nil, sample, on} {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := conf.LoadMinion(path, map[string]any{"id": "alpha"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := newSettings(c.Opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.options = nil
+		list = append(list, s)
+	}
+	for _, s := range list[1:] {
+		if d := cmp.Diff(list[0], s, cmp.AllowUnexported(settings{}, master{}, policy.Policy{})); d != "" {
+			t.Error(d)
+		}
 	}
 }
 

@@ -42,12 +42,8 @@ func fileBackends(c *conf.Config, log *slog.Logger, changed func()) ([]fileserve
 	return list, repos, nil
 }
 
-// listCache is fileserver_list_cache_time in the form of the file server's options, which keep listings for 20 s by
-// themselves.
+// listCache is fileserver_list_cache_time, below 0 for no time at all.
 func listCache(c *conf.Config) time.Duration {
-	if _, ok := c.Opts["fileserver_list_cache_time"]; !ok {
-		return 0
-	}
 	if d := c.Duration("fileserver_list_cache_time", time.Second); d > 0 {
 		return d
 	}

@@ -218,7 +218,7 @@ func publisherACL(c *conf.Config) map[string][]any {
 
 // unboundedInt reads a size in MiB that has a default: 0 and less is no bound, which master.Options writes as -1.
 func unboundedInt(c *conf.Config, name string) int64 {
-	if c.Opts[name] == nil {
+	if c.Opts[name] == nil && conf.Default("master", name) == nil {
 		return 0
 	}
 	if n := c.Int(name); n > 0 {

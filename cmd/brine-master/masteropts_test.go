@@ -5,15 +5,17 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/brine-salt/brine/master/orders/content"
 )
 
@@ -197,6 +199,31 @@ func TestDefaultsOfTheMaster(t *testing.T) {
 			content.Limits{Files: 100, Bytes: 256 << 20, Pillar: 1 << 20, Total: 4 << 30}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q: %s", tt.text, diff)
+		}
+	}
+}
+
+// TestSampleOfTheMaster: a master starts with the sample file, and with every option in it switched on but event_access, which
+// must have rules once it is named; neither changes what it is started with, nor is anything complained about.
+func TestSampleOfTheMaster(t *testing.T) {
+	sample, err := os.ReadFile("../../pkg/etc/master")
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := regexp.MustCompile(`(?m)^#( {2}|[a-z])`).ReplaceAllString(string(sample), "$1")
+	var list []master.Options
+	for _, text := range []string{"user: salt", string(sample), strings.Replace(on, "\nevent_access:\n", "\n", 1)} {
+		var log bytes.Buffer
+		o, err := masterOptions(load(t, text), slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil || log.Len() > 0 {
+			t.Fatalf("%v: %s", err, log.String())
+		}
+		o.Log, o.Keys.Log, o.Listen = nil, nil, nil
+		list = append(list, o)
+	}
+	for _, o := range list[1:] {
+		if d := cmp.Diff(list[0], o, cmp.Exporter(func(reflect.Type) bool { return true })); d != "" {
+			t.Error(d)
 		}
 	}
 }

@@ -678,6 +678,7 @@ var unsetDefaults = [...]fixed{
 	{"fileserver_list_cache_time", int64(20)},
 	{"grain_opts", false},
 	{"grains_refresh_pre_exec", false},
+	{"id", ""},
 	{"iscsi_grains", false},
 	{"isolate_minions", false},
 	{"max_jobs", int64(0)},

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -55,6 +56,28 @@ func TestHelp(t *testing.T) {
 		COMP_WORDS=(salt-x --o); COMP_CWORD=1; _brine_salt_x; echo "${COMPREPLY[@]}"`, script).CombinedOutput()
 	if err != nil || string(out) != "y\n--out-file\n" {
 		t.Errorf("bash completes to %q %v", out, err)
+	}
+}
+
+// TestSources: what the packages take from the repository is there.
+func TestSources(t *testing.T) {
+	t.Chdir("../../..")
+	taken := regexp.MustCompile(`(?:src: |: )(pkg/[^,}\s]+)`)
+	n := 0
+	for _, list := range []string{"pkg/minion/nfpm.yaml", "pkg/master/nfpm.yaml", "pkg/doc/nfpm.yaml"} {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range taken.FindAllStringSubmatch(string(text), -1) {
+			n++
+			if _, err := os.Stat(m[1]); err != nil {
+				t.Errorf("%s: %v", list, err)
+			}
+		}
+	}
+	if n < 30 {
+		t.Errorf("only %d sources are found", n)
 	}
 }
 
