@@ -272,13 +272,13 @@ func TestLocksThatAreNotHonoured(t *testing.T) {
 	}
 }
 
-// TestListCacheOption reads fileserver_list_cache_time.
+// TestListCacheOption reads fileserver_list_cache_time, 20 seconds in stock (salt/fileserver/__init__.py).
 func TestListCacheOption(t *testing.T) {
 	for _, tt := range []struct {
 		opts map[string]any
 		want time.Duration
 	}{
-		{map[string]any{}, 0}, {map[string]any{"fileserver_list_cache_time": int64(0)}, -1}, {map[string]any{"fileserver_list_cache_time": 1.5}, 1500 * time.Millisecond},
+		{map[string]any{}, 20 * time.Second}, {map[string]any{"fileserver_list_cache_time": int64(0)}, -1}, {map[string]any{"fileserver_list_cache_time": 1.5}, 1500 * time.Millisecond},
 		{map[string]any{"fileserver_list_cache_time": int64(60)}, time.Minute},
 	} {
 		if got := listCache(&conf.Config{Opts: tt.opts}); got != tt.want {
