@@ -16,9 +16,9 @@ import (
 // Ceilings of package master, lines without tests. They only ever go down: a change that needs more belongs in a room of its own.
 // The aim is 4,500 lines, 25 fields, 95 methods and 80 lines of go doc.
 const (
-	masterLines   = 5268
+	masterLines   = 5205
 	masterFields  = 33
-	masterMethods = 112
+	masterMethods = 109
 	masterDoc     = 53
 	// roomLines is for every package below master.
 	roomLines = 2500

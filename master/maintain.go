@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/keys"
-	"github.com/brine-salt/brine/master/store"
 )
 
 // dropFile asks a master for a new shared key; salt-key makes it after a deletion (salt/crypt.py, dropfile).
@@ -41,7 +41,7 @@ func (m *Master) maintain(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-drop.C:
-			if m.takeDropFile() {
+			if takeDropFile(m.opts.CacheDir, m.log) {
 				m.rotateLogged(ctx)
 			}
 		case <-m.rotate:
@@ -60,24 +60,24 @@ func (m *Master) rotateLogged(ctx context.Context) {
 
 // takeDropFile reports whether the drop file was there, and removes it. As in Salt it counts only with mode 0400: others
 // cannot make a file that looks so in a directory they cannot write, and a file half written has another.
-func (m *Master) takeDropFile() bool {
-	if m.opts.CacheDir == "" {
+func takeDropFile(dir string, log *slog.Logger) bool {
+	if dir == "" {
 		return false
 	}
-	path := filepath.Join(m.opts.CacheDir, dropFile)
+	path := filepath.Join(dir, dropFile)
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
 	if err != nil || !info.Mode().IsRegular() || runtime.GOOS != "windows" && info.Mode().Perm() != 0o400 {
-		m.log.Warn("ignoring drop file that is not a plain file of mode 0400", "file", path)
+		log.Warn("ignoring drop file that is not a plain file of mode 0400", "file", path)
 		return false
 	}
 	if runtime.GOOS == "windows" {
 		os.Chmod(path, 0o600) // a read-only file cannot be removed there
 	}
 	if err := os.Remove(path); err != nil {
-		m.log.Error("cannot remove drop file", "file", path, "err", err)
+		log.Error("cannot remove drop file", "file", path, "err", err)
 		return false
 	}
 	return true
@@ -85,20 +85,7 @@ func (m *Master) takeDropFile() bool {
 
 func (m *Master) housekeep(ctx context.Context, now time.Time) {
 	duty := m.peers.Maintain(ctx, now)
-	if !duty {
-		m.purged = now // another master's
-	}
-	if duty {
-		m.keepWithin(ctx)
-	}
-	if m.opts.KeepJobs > 0 && now.Sub(m.purged) > min(m.opts.KeepJobs, 10*time.Minute) {
-		m.purged = now
-		if n, err := m.store.Purge(ctx, now.Add(-m.opts.KeepJobs)); err != nil && ctx.Err() == nil {
-			m.log.Warn("cannot forget old jobs", "err", err)
-		} else if n > 0 {
-			m.log.Debug("old jobs forgotten", "jobs", n)
-		}
-	}
+	m.keeper.Tend(ctx, now, duty)
 	if duty {
 		m.requests.Files.Orders.Purge(ctx, now)
 		m.clones.Recheck(ctx, now)
@@ -109,58 +96,6 @@ func (m *Master) housekeep(ctx context.Context, now time.Time) {
 	if m.opts.PresenceEvents {
 		m.events.Publish("salt/presence/present", map[string]any{"present": nested.Anys(m.presenceChange())})
 	}
-}
-
-// keepWithin keeps the store to a number of jobs and a size.
-func (m *Master) keepWithin(ctx context.Context) {
-	b, ok := store.BoundedOf(m.store)
-	if !ok {
-		return
-	}
-	if m.opts.MaxJobs > 0 {
-		if err := m.beyond(ctx, b, m.opts.MaxJobs); err != nil {
-			return
-		}
-	}
-	limit := m.opts.MaxBytes
-	if limit == 0 {
-		limit = b.Room()
-	}
-	if limit <= 0 {
-		return
-	}
-	jobs, bytes, err := b.Size(ctx)
-	for keep := jobs; err == nil && bytes > limit; _, bytes, err = b.Size(ctx) {
-		if keep <= 1 { // what is left is not finished, or one job
-			m.log.Warn("jobs take more room than they may", "bytes", bytes, "limit", limit)
-			return
-		}
-		if keep == jobs {
-			m.log.Warn("the oldest jobs are forgotten: they take more than max_jobs_size", "bytes", bytes, "limit", limit)
-		}
-		keep -= max(1, keep/10)
-		if err := m.beyond(ctx, b, keep); err != nil {
-			return
-		}
-	}
-	if err != nil && ctx.Err() == nil {
-		m.log.Warn("cannot measure jobs", "err", err)
-	}
-}
-
-// beyond forgets the jobs that are not among the newest so many.
-func (m *Master) beyond(ctx context.Context, b store.Bounded, keep int) error {
-	n := 0
-	at, err := b.Beyond(ctx, keep)
-	if err == nil && !at.IsZero() {
-		n, err = m.store.Purge(ctx, at)
-	}
-	if err != nil && ctx.Err() == nil {
-		m.log.Warn("cannot forget the oldest jobs", "err", err)
-	} else if n > 0 {
-		m.log.Debug("oldest jobs forgotten", "jobs", n)
-	}
-	return err
 }
 
 // keyChanged follows a change of keys made through the store of this process.

@@ -88,7 +88,7 @@ type Master struct {
 
 	runs *runs
 
-	purged time.Time // of maintain only
+	keeper *store.Keeper
 
 	life    *lifecycle
 	servers []transport.Server // set before the master is ready, unless it failed
@@ -120,6 +120,8 @@ func New(o Options) (*Master, error) {
 	}
 	m.minions, _ = store.MinionsOf(m.store)
 	m.tenants = tenants.New(m.minions, m.log)
+	m.keeper = store.NewKeeper(store.KeeperOptions{Store: m.store, KeepJobs: o.KeepJobs, MaxJobs: o.MaxJobs,
+		MaxBytes: o.MaxBytes, Log: m.log})
 	if err := m.openOrders(); err != nil {
 		m.closeRooms()
 		return nil, fmt.Errorf("cannot make master: %w", err)

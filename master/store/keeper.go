@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// KeeperOptions are what a Keeper needs.
+type KeeperOptions struct {
+	Store Store
+	// KeepJobs is how long jobs are kept, MaxJobs how many; 0 and below are no bound.
+	KeepJobs time.Duration
+	MaxJobs  int
+	// MaxBytes is about how large the store may be; 0 is what it says itself, below 0 no bound.
+	MaxBytes int64
+	Log      *slog.Logger
+}
+
+// Keeper keeps a store within its bounds.
+type Keeper struct {
+	opts   KeeperOptions
+	purged time.Time // when old jobs were last forgotten
+}
+
+// NewKeeper returns a Keeper.
+func NewKeeper(o KeeperOptions) *Keeper { return &Keeper{opts: o} }
+
+// Tend forgets the jobs that are too many, too large or too old. In a cluster duty is true for the one master that is
+// to do it; it takes over from the others what they have left. One goroutine at a time may call it.
+func (k *Keeper) Tend(ctx context.Context, now time.Time, duty bool) {
+	if !duty {
+		k.purged = now // another master's
+	} else if b, ok := BoundedOf(k.opts.Store); ok {
+		k.keepWithin(ctx, b)
+	}
+	if k.opts.KeepJobs <= 0 || now.Sub(k.purged) <= min(k.opts.KeepJobs, 10*time.Minute) {
+		return
+	}
+	k.purged = now
+	n, err := k.opts.Store.Purge(ctx, now.Add(-k.opts.KeepJobs))
+	k.logForgotten(ctx, "old jobs", n, err)
+}
+
+// keepWithin keeps the store to a number of jobs and a size.
+func (k *Keeper) keepWithin(ctx context.Context, b Bounded) {
+	if k.opts.MaxJobs > 0 {
+		if err := k.keepNewest(ctx, b, k.opts.MaxJobs); err != nil {
+			return
+		}
+	}
+	limit := k.opts.MaxBytes
+	if limit == 0 {
+		limit = b.Room()
+	}
+	if limit <= 0 {
+		return
+	}
+	jobs, bytes, err := b.Size(ctx)
+	for keep := jobs; err == nil && bytes > limit; _, bytes, err = b.Size(ctx) {
+		if keep <= 1 { // what is left is not finished, or one job
+			k.opts.Log.Warn("jobs take more room than they may", "bytes", bytes, "limit", limit)
+			return
+		}
+		if keep == jobs {
+			k.opts.Log.Warn("the oldest jobs are forgotten: they take more than max_jobs_size",
+				"bytes", bytes, "limit", limit)
+		}
+		keep -= max(1, keep/10)
+		if err := k.keepNewest(ctx, b, keep); err != nil {
+			return
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		k.opts.Log.Warn("cannot measure jobs", "err", err)
+	}
+}
+
+// keepNewest forgets the jobs that are not among the newest so many.
+func (k *Keeper) keepNewest(ctx context.Context, b Bounded, keep int) error {
+	n := 0
+	at, err := b.Beyond(ctx, keep)
+	if err == nil && !at.IsZero() {
+		n, err = k.opts.Store.Purge(ctx, at)
+	}
+	k.logForgotten(ctx, "the oldest jobs", n, err)
+	return err
+}
+
+// logForgotten logs how many jobs were forgotten, or why none could be.
+func (k *Keeper) logForgotten(ctx context.Context, what string, n int, err error) {
+	if err != nil && ctx.Err() == nil {
+		k.opts.Log.Warn("cannot forget "+what, "err", err)
+	} else if n > 0 {
+		k.opts.Log.Debug(what+" forgotten", "jobs", n)
+	}
+}
