@@ -69,7 +69,7 @@ vet:
 SHORT_LINES := ./cmd/brine-minion ./cmd/brine-swarm ./cmd/internal/guards ./cmd/internal/localmaster \
 	./cmd/internal/outside ./cmd/internal/prose ./master/announced ./master/audit ./master/client \
 	./master/cluster ./master/fileserver ./master/pillar ./master/requests/... ./master/restapi/... \
-	./master/runner/host ./master/runner/orchestrate ./master/runner/wheel ./master/store ./master/tenants \
+	./master/runner/host ./master/runner/orchestrate ./master/runner/wheel ./master/store ./master/targets ./master/tenants \
 	./minion ./minion/check ./minion/program ./minion/standard
 
 lint: vet

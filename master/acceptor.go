@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/requests/signin"
 	"github.com/brine-salt/brine/protocol/crypt"
 )
@@ -59,12 +60,12 @@ var (
 )
 
 // openSignIns prepares what decides about sign-ins.
-func (m *Master) openSignIns() *signin.Desk {
+func (m *Master) openSignIns(hourly *ratelimit.HourlyLog) *signin.Desk {
 	o := m.opts
 	s := signin.Options{Identity: m.identity, Keys: m.keys, Policy: o.Keys,
 		Sessions: m.peers.Secrets(),
 		Network:  signInHost{m}, Records: m.announced, Presence: m.presence, Clones: m.clones, Contacts: m.orders,
-		Counts: m.counts, Events: m.events, Hourly: m.hourly, Log: m.log, Rate: o.AuthRate, Burst: o.AuthBurst,
+		Counts: m.counts, Events: m.events, Hourly: hourly, Log: m.log, Rate: o.AuthRate, Burst: o.AuthBurst,
 		MaxMinions: o.MaxMinions, FIPS: o.FIPS, NoEvents: o.NoAuthEvents}
 	for _, a := range o.Acceptors {
 		s.Acceptors = append(s.Acceptors, acceptor{a})

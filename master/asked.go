@@ -6,9 +6,7 @@ import (
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/requests"
-	"github.com/brine-salt/brine/master/requests/returns"
 	"github.com/brine-salt/brine/protocol/crypt"
-	"github.com/brine-salt/brine/protocol/target"
 )
 
 // requestHost is the master as the answers to what minions ask see it.
@@ -19,14 +17,10 @@ var (
 	_ requests.PillarProgram = requestHost{}
 	_ requests.TopsProgram   = requestHost{}
 	_ requests.EventAccess   = requestHost{}
-	_ returns.Subjects       = requestHost{}
 )
 
 // MayFire implements requests.EventAccess. Options.EventAccess is set.
 func (h requestHost) MayFire(r EventRequest) bool { return h.m.opts.EventAccess(r) }
-
-// Subject implements returns.Subjects.
-func (h requestHost) Subject(id string) target.Subject { return h.m.subject(id) }
 
 // UnderKey implements door.SharedKey.
 func (h requestHost) UnderKey(ctx context.Context, peer string, size int,
@@ -60,7 +54,7 @@ func (a fileAccess) MayRead(ctx context.Context, id, name, env string) bool {
 
 // Match implements requests.Minions.
 func (h requestHost) Match(tgtType string, tgt any) ([]string, error) {
-	return peerHost(h).Match(tgtType, tgt)
+	return h.m.targets.Match(tgtType, tgt)
 }
 
 // Neighbours implements requests.Minions.
@@ -71,5 +65,5 @@ func (h requestHost) Neighbours(ctx context.Context, id string, ids []string) ([
 
 // Means implements requests.Minions.
 func (h requestHost) Means(tgtType string, tgt any, id string) bool {
-	return h.m.means(tgtType, tgt, id)
+	return h.m.targets.Means(tgtType, tgt, id)
 }

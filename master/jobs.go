@@ -190,11 +190,11 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 		m.log.Warn("job refused", "user", fields.Brief(p.user), "fun", p.fun, "err", ErrDenied)
 		return Published{}, fmt.Errorf("cannot publish: %w", ErrDenied)
 	}
-	tgtType, tgt, err := m.onWire(p.tgtType, p.tgt)
+	tgtType, tgt, err := m.targets.OnWire(p.tgtType, p.tgt)
 	if err != nil {
 		return Published{}, fmt.Errorf("cannot publish: %w", err)
 	}
-	ids, missing, err := m.expected(tgtType, tgt, p.delimiter)
+	ids, missing, err := m.targets.Expected(tgtType, tgt, p.delimiter)
 	if err != nil {
 		return Published{}, fmt.Errorf("cannot publish to %v: %w", p.tgt, err)
 	}

@@ -160,7 +160,7 @@ func (l *local) mayPublish(who asker, load map[string]any, args []any) (tgtType 
 		return tgtType, tgt, true
 	}
 	kwargs, _ := payload.Map(load["kwargs"])
-	tgtType, tgt, err := l.m.byID(tgtType, tgt, fields.Text(kwargs, "delimiter"))
+	tgtType, tgt, err := l.m.targets.ByID(tgtType, tgt, fields.Text(kwargs, "delimiter"))
 	return tgtType, tgt, err == nil && l.m.requests.Peers.Auth.MayPublish(who.rules, funs, each, tgtType, tgt)
 }
 

@@ -41,6 +41,7 @@ import (
 	"github.com/brine-salt/brine/master/sessions"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/subscribers"
+	"github.com/brine-salt/brine/master/targets"
 	"github.com/brine-salt/brine/master/tenants"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -69,7 +70,7 @@ type Master struct {
 	clones    *clones.Guard
 	tenants   *tenants.Registry
 	announced *announced.Book
-	hourly    *ratelimit.HourlyLog
+	targets   *targets.Finder
 	counts    *counters
 	keyring   *subscribers.Keyring
 	sender    *subscribers.Sender
@@ -104,9 +105,9 @@ func New(o Options) (*Master, error) {
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: subscribers.NewPresence(), counts: newCounters(),
 		keyring: new(subscribers.Keyring), account: audit.NewAccount(o.Audit, o.Log),
-		refusals: ratelimit.New(refusalRate, refusalBurst), hourly: ratelimit.NewHourlyLog(),
-		rotate: make(chan struct{}, 1),
-		runs:   newRuns(), life: newLifecycle()}
+		refusals: ratelimit.New(refusalRate, refusalBurst),
+		rotate:   make(chan struct{}, 1),
+		runs:     newRuns(), life: newLifecycle()}
 	m.kept = &keptEvents{bus: m.events, limits: o.EventLog}
 	if m.store == nil {
 		m.store = store.NewMemory()
@@ -145,6 +146,7 @@ func (m *Master) open() error {
 	if err != nil {
 		return err
 	}
+	m.targets = &targets.Finder{Keys: m.keys, Cache: m.cache, Nodegroups: o.Nodegroups}
 	pushed := &m.requests.Pushed
 	pushed.MaxSize, pushed.Quota, pushed.Log = o.FileRecvMaxSize, o.FileRecvQuota, m.log
 	if o.FileRecv {
@@ -176,6 +178,7 @@ func (m *Master) open() error {
 // openRequests prepares the answers to minions that need the store, which has been opened.
 func (m *Master) openRequests() (err error) {
 	o := m.opts
+	hourly := ratelimit.NewHourlyLog()
 	m.requests.Pillar.Tenants = m.tenants
 	e := requests.EventOptions{Bus: m.events, Cache: m.cache, Minions: m.minions, Shared: o.Shared != nil,
 		Tenants: m.tenants, Contacts: m.orders, Keep: o.KeepEvents, Forget: o.NoMinionDataCache, Log: m.log}
@@ -187,7 +190,7 @@ func (m *Master) openRequests() (err error) {
 	if err != nil {
 		return err
 	}
-	p := requests.PeerOptions{Rules: o.Peer, Runs: o.PeerRun, Auth: auth, Publisher: peerHost{m}, Targets: peerHost{m},
+	p := requests.PeerOptions{Rules: o.Peer, Runs: o.PeerRun, Auth: auth, Publisher: peerHost{m}, Targets: m.targets,
 		Store: m.store, Log: m.log}
 	if o.Runner != nil {
 		p.Runner = peerHost{m}
@@ -198,11 +201,11 @@ func (m *Master) openRequests() (err error) {
 	}
 	m.requests.Jobs = requests.Jobs{Store: m.store, Queue: queue, Orders: m.requests.Files.Orders, Log: m.log}
 	m.requests.Returns = returns.New(returns.Options{Store: m.store, Queue: queue, Cluster: m.peers,
-		Runs: m.runs, Orders: m.orders, Probes: m.names, Subjects: requestHost{m}, Events: m.events, Clock: &m.clock,
-		Hourly: m.hourly, Log: m.log, Started: m.counts.started, KeepJobs: o.KeepJobs, MaxUnordered: o.MaxUnordered})
+		Runs: m.runs, Orders: m.orders, Probes: m.names, Subjects: m.targets, Events: m.events, Clock: &m.clock,
+		Hourly: hourly, Log: m.log, Started: m.counts.started, KeepJobs: o.KeepJobs, MaxUnordered: o.MaxUnordered})
 	m.announced = announced.New(announced.Options{Minions: m.minions, Keys: m.keys, Tenants: m.tenants,
 		Grants: m.requests.Events, Key: m.identity.Key, Log: m.log})
-	m.signIns = m.openSignIns()
+	m.signIns = m.openSignIns(hourly)
 	d := door.Options{Answers: &m.requests, Keys: m.keys, Sessions: m.peers.Secrets(), SharedKey: requestHost{m},
 		Peers: m.peers, SignIns: m.signIns, Presence: m.presence, Counts: m.counts, Log: m.log,
 		MinimumVersion: o.MinimumVersion, RequestTTL: o.RequestTTL, ReplayWindow: o.ReplayWindow}
@@ -542,11 +545,11 @@ func (m *Master) Minion(id string) (cache.Data, bool) { return m.cache.Data(id) 
 
 // Match lists the accepted minions that a target means, as far as the master can tell.
 func (m *Master) Match(tgtType string, tgt any) ([]string, error) {
-	tgtType, tgt, err := m.onWire(tgtType, tgt)
+	tgtType, tgt, err := m.targets.OnWire(tgtType, tgt)
 	if err != nil {
 		return nil, err
 	}
-	ids, _, err := m.expected(tgtType, tgt, "")
+	ids, _, err := m.targets.Expected(tgtType, tgt, "")
 	return ids, err
 }
 

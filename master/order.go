@@ -17,6 +17,7 @@ import (
 	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/targets"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
@@ -269,7 +270,7 @@ func (o Order) spec() (map[string]any, error) {
 	if arg == nil {
 		arg = []any{}
 	}
-	spec := map[string]any{"fun": p.fun, "arg": arg, "tgt": tgt, "tgt_type": kindOf(o.TgtType, tgt), "delimiter": p.delimiter, "ret": p.ret, "user": p.user,
+	spec := map[string]any{"fun": p.fun, "arg": arg, "tgt": tgt, "tgt_type": targets.KindOf(o.TgtType, tgt), "delimiter": p.delimiter, "ret": p.ret, "user": p.user,
 		"extra": p.extra, "idempotent": o.Idempotent, "parallel": o.Parallel, "priority": o.Priority}
 	if o.Owner != "" {
 		spec["owner"] = o.Owner
@@ -331,12 +332,12 @@ func (m *Master) authorized(ctx context.Context, o Order, id string) error {
 
 // meant lists the minions that an order is for.
 func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
-	tgtType, tgt, err := m.onWire(o.TgtType, o.Tgt)
+	tgtType, tgt, err := m.targets.OnWire(o.TgtType, o.Tgt)
 	if err != nil {
 		return nil, err
 	}
 	if tgtType == target.TypeList {
-		known, others, err := listed(tgt, nil)
+		known, others, err := targets.Listed(tgt, nil)
 		ids := append(known, others...)
 		for _, id := range ids {
 			if err := protocol.ValidID(id); err != nil {
@@ -349,7 +350,7 @@ func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
 		slices.Sort(ids)
 		return ids, err
 	}
-	ids, _, err := m.expected(tgtType, tgt, o.Delimiter)
+	ids, _, err := m.targets.Expected(tgtType, tgt, o.Delimiter)
 	if err != nil {
 		return nil, err
 	}

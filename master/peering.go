@@ -12,7 +12,6 @@ type peerHost struct{ m *Master }
 
 var (
 	_ requests.Publisher     = peerHost{}
-	_ requests.Targets       = peerHost{}
 	_ requests.RunnerProgram = peerHost{}
 )
 
@@ -94,17 +93,6 @@ func (h peerHost) Account(a requests.PeerAttempt) {
 		e.Outcome = AuditAllowed
 	}
 	h.m.Audit(e)
-}
-
-// Match implements requests.Targets.
-func (h peerHost) Match(tgtType string, tgt any) ([]string, error) {
-	ids, _, err := h.m.expected(tgtType, tgt, "")
-	return ids, err
-}
-
-// ByID implements requests.Targets.
-func (h peerHost) ByID(tgtType string, tgt any) (string, any, error) {
-	return h.m.byID(tgtType, tgt, "")
 }
 
 // RunFor implements requests.RunnerProgram. Options.Runner is set.

@@ -80,7 +80,7 @@ type Targets interface {
 	// Match returns the accepted minions that a target means.
 	Match(tgtType string, tgt any) ([]string, error)
 	// ByID returns the target that means the same minions by their ids alone, as far as the master can tell.
-	ByID(tgtType string, tgt any) (string, any, error)
+	ByID(tgtType string, tgt any, delimiter string) (string, any, error)
 }
 
 // RunnerProgram is the embedding program as what runs runners.
@@ -179,7 +179,7 @@ func (p *Peers) allowsJob(j *PeerJob) bool {
 	if allowed(eauth.Everywhere(rules), tgtType, j.Tgt) {
 		return true
 	}
-	tgtType, tgt, err := p.Targets.ByID(tgtType, j.Tgt)
+	tgtType, tgt, err := p.Targets.ByID(tgtType, j.Tgt, "")
 	// guard: CVE-2022-22941,CVE-2025-22236 @peer master:TestCVE_2022_22941_RuleBoundsTheTarget
 	if err != nil || !allowed(rules, tgtType, tgt) {
 		return false

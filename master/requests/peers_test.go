@@ -48,7 +48,7 @@ func (f *fleet) Match(tgtType string, tgt any) (ids []string, err error) {
 	return ids, nil
 }
 
-func (f *fleet) ByID(tgtType string, tgt any) (string, any, error) {
+func (f *fleet) ByID(tgtType string, tgt any, _ string) (string, any, error) {
 	if target.OfIDs(tgtType) {
 		return tgtType, tgt, nil
 	}

@@ -1,0 +1,180 @@
+// Package targets finds out which accepted minions a target means, by what the master knows of them. Every minion
+// decides for itself whether it runs a job; this is whom to wait for. Salt's source is salt/utils/minions.py.
+package targets
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
+)
+
+// Finder finds minions. All fields must be set.
+type Finder struct {
+	Keys *keys.Store
+	// Cache has the grains and pillars that the master last saw.
+	Cache      *cache.Cache
+	Nodegroups map[string]any
+}
+
+// Expected lists the accepted minions that a target means, as far as the master can tell, and those of a list that it
+// does not know. Every minion decides for itself whether it runs a job; this is whom to wait for. Salt's source is
+// salt/utils/minions.py: a minion whose grains or pillar are not known does not count for targets on them, but does for
+// ipcidr.
+func (t *Finder) Expected(tgtType string, tgt any,
+	delimiter string) (ids, missing []string, err error) {
+	accepted, err := t.Keys.List(keys.Accepted)
+	if err != nil {
+		return nil, nil, err
+	}
+	if tgtType == target.TypeList {
+		return Listed(tgt, accepted)
+	}
+	e, err := target.Compile(tgtType, tgt, delimiter, t.Nodegroups)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, id := range accepted {
+		ok, err := e.Match(t.Subject(id))
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok || tgtType == target.TypeIPCIDR && !t.hasData(id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil, nil
+}
+
+// ByID is the target of somebody who may reach some minions only. Minions judge grains, pillars and addresses by
+// themselves, also those of which this master knows others, or none: such a target becomes the list of ids that it
+// means here.
+func (t *Finder) ByID(tgtType string, tgt any, delimiter string) (string, any, error) {
+	if target.OfIDs(tgtType) {
+		return tgtType, tgt, nil
+	}
+	tgtType, tgt, err := t.OnWire(tgtType, tgt)
+	if err != nil {
+		return "", nil, err
+	}
+	ids, _, err := t.Expected(tgtType, tgt, delimiter)
+	return target.TypeList, nested.Anys(ids), err
+}
+
+func (t *Finder) hasData(id string) bool {
+	_, ok := t.Cache.Data(id)
+	return ok
+}
+
+// Subject is what the master knows of a minion. Its cached data is read once, and only if the expression asks for it.
+func (t *Finder) Subject(id string) target.Subject {
+	var grains, pillar map[string]any
+	read := false
+	load := func() {
+		if !read {
+			d, _ := t.Cache.Data(id)
+			grains, pillar, read = d.Grains, d.Pillar, true
+		}
+	}
+	return target.Subject{ID: id, Nodegroups: t.Nodegroups,
+		Grains: func() map[string]any { load(); return grains },
+		Pillar: func() map[string]any { load(); return pillar },
+	}
+}
+
+// Means reports whether a target means one minion.
+func (t *Finder) Means(tgtType string, tgt any, id string) bool {
+	ok, err := target.Match(tgtType, tgt, "", t.Subject(id))
+	return ok && err == nil
+}
+
+// Listed splits a list target in known and unknown ids.
+func Listed(tgt any, accepted []string) (ids, missing []string, err error) {
+	var names []string
+	switch list := tgt.(type) {
+	case string:
+		names = strings.Split(list, ",")
+	case []any:
+		for _, x := range list {
+			s, ok := payload.Text(x)
+			if !ok {
+				return nil, nil, fmt.Errorf("list target has a member of type %T", x)
+			}
+			names = append(names, s)
+		}
+	default:
+		return nil, nil, fmt.Errorf("list target is %T", tgt)
+	}
+	for _, n := range names {
+		if n = strings.TrimSpace(n); n == "" || slices.Contains(ids, n) ||
+			slices.Contains(missing, n) {
+			continue
+		}
+		if _, ok := slices.BinarySearch(accepted, n); ok {
+			ids = append(ids, n)
+		} else {
+			missing = append(missing, n)
+		}
+	}
+	return ids, missing, nil
+}
+
+// OnWire turns a target into the one that is published: node groups are the master's, so they are written out
+// (salt/client/__init__.py, _prep_pub).
+func (t *Finder) OnWire(tgtType string, tgt any) (string, any, error) {
+	tgtType = KindOf(tgtType, tgt)
+	switch tgtType {
+	case target.TypeNodegroup:
+		name, ok := payload.Text(tgt)
+		if !ok {
+			return "", nil, fmt.Errorf("node group is %T", tgt)
+		}
+		words, err := target.NodegroupWords(name, t.Nodegroups)
+		if err != nil {
+			return "", nil, err
+		}
+		return target.TypeCompound, strings.Join(words, " "), nil
+	case target.TypeCompound:
+		if expr, ok := payload.Text(tgt); ok && strings.Contains(expr, "N@") {
+			expanded, err := target.ExpandNodegroups(expr, t.Nodegroups)
+			return tgtType, expanded, err
+		}
+	case target.TypeList:
+		switch list := tgt.(type) {
+		case []string:
+			return tgtType, nested.Anys(list), nil
+		case string:
+			var names []any
+			for _, n := range strings.Split(list, ",") {
+				if n = strings.TrimSpace(n); n != "" {
+					names = append(names, n)
+				}
+			}
+			return tgtType, names, nil
+		}
+	}
+	return tgtType, tgt, nil
+}
+
+// KindOf returns the kind of a target: the given one; without one, a list is a list of ids, and text a glob.
+func KindOf(tgtType string, tgt any) string {
+	if tgtType != "" {
+		return tgtType
+	}
+	switch tgt.(type) {
+	case []string, []any:
+		return target.TypeList
+	}
+	return target.TypeGlob
+}
+
+// Match returns the accepted minions that a target means.
+func (t *Finder) Match(tgtType string, tgt any) ([]string, error) {
+	ids, _, err := t.Expected(tgtType, tgt, "")
+	return ids, err
+}
