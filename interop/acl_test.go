@@ -170,6 +170,7 @@ func asUser(t *testing.T, user, program string, s *site, args []string) string {
 		line = append([]string{"setpriv", "--reuid", user, "--regid", "root", "--clear-groups", "--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search"}, line...)
 	}
 	cmd := exec.CommandContext(t.Context(), line[0], line[1:]...)
+	cmd.Env = append(os.Environ(), "HOME="+homeOf(t))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()

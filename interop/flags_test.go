@@ -83,6 +83,7 @@ func TestFlagsOfSalt(t *testing.T) {
 	piped := "--config-dir=" + m.dir + "/etc\ntest.arg\na\nb c"
 	fromInput := func(program string) string {
 		cmd := exec.Command(program, "-c", m.dir+"/etc", "--args-stdin", "web1")
+		cmd.Env = append(os.Environ(), "HOME="+homeOf(t))
 		cmd.Stdin = strings.NewReader(piped)
 		out, err := cmd.Output()
 		return fmt.Sprint(withoutIDs(string(out)), err)

@@ -194,12 +194,29 @@ func await(t *testing.T, what string, cond func() bool) {
 	t.Fatalf("waited %s in vain: %s", patience, what)
 }
 
+// homes are the users' directories of running tests.
+var homes sync.Map
+
+// homeOf is the user's directory of a test's programs. A token that one of them leaves there logs in the next: programs of
+// a test that runs beside it must not find it.
+func homeOf(t *testing.T) string {
+	t.Helper()
+	if dir, ok := homes.Load(t); ok {
+		return dir.(string)
+	}
+	dir := t.TempDir()
+	homes.Store(t, dir)
+	t.Cleanup(func() { homes.Delete(t) })
+	return dir
+}
+
 // output runs a program to its end and gives what it printed and its exit code.
 func output(t *testing.T, name string, args ...string) (stdout string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = append(os.Environ(), "HOME="+homeOf(t))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -353,7 +370,7 @@ func pythonDriver(t *testing.T, line, mode, config string) *driver {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	d := &driver{t: t, cmd: exec.Command(stock(t, line, "python"), "driver.py", mode, config), stderr: file.Name(), home: t.TempDir()}
+	d := &driver{t: t, cmd: exec.Command(stock(t, line, "python"), "driver.py", mode, config), stderr: file.Name(), home: homeOf(t)}
 	d.cmd.Env = append(os.Environ(), "HOME="+d.home)
 	d.cmd.Stderr = file
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
