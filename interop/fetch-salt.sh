@@ -37,6 +37,12 @@ for line in 3006 3007 3008; do
 		"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --target "$venv/tls" 'pyOpenSSL<23.3' 'cryptography<42' >&2
 		touch "$venv/tls/complete"
 	fi
+	if [ "$line" = 3007 ] && [ ! -e "$venv/docker/complete" ]; then
+		# Apart as well: with it there are modules that ours has no match for.
+		rm -rf "$venv/docker"
+		"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --target "$venv/docker" docker >&2
+		touch "$venv/docker/complete"
+	fi
 	if [ "$line" = 3007 ] && [ ! -e "$venv/kafka/complete" ]; then
 		# Apart from the rest, or sys.list_returners would have one more than ours.
 		rm -rf "$venv/kafka"

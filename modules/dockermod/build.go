@@ -1,0 +1,294 @@
+package dockermod
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/dockerargs"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+func (d *client) build(ctx context.Context) (any, error) {
+	repository, tag := d.Value("repository"), d.Value("tag")
+	if pytext.Truth(tag) && !pytext.Truth(repository) {
+		return nil, modules.Usagef("If tagging, both a repository and tag are required")
+	}
+	image := any(nil)
+	if pytext.Truth(repository) || pytext.Truth(tag) {
+		image = pytext.Str(repository) + ":" + pytext.Str(tag) // as in stock, also of one alone
+	}
+	if d.Value("fileobj") != nil {
+		return nil, unable("build", "fileobj is not supported, only path is")
+	}
+	dir, ok := d.Value("path").(string)
+	if !ok {
+		return nil, unable("build", "Either path or fileobj needs to be provided.")
+	}
+	query := dict{"t": image, "q": false, "nocache": !d.Bool("cache"), "rm": d.Bool("rm"), "forcerm": false, "pull": false, "dockerfile": d.Value("dockerfile")}
+	args := d.proxies()
+	for _, p := range dockerargs.Pairs(d.Value("buildargs")) {
+		args[pytext.Str(p.Key)] = p.Value
+	}
+	if len(args) > 0 {
+		query["buildargs"] = jsonText(args)
+	}
+	r := request{query: query}
+	if known := d.credentials(); len(known) > 0 {
+		var err error
+		if r.header, err = encoded("X-Registry-Config", known); err != nil {
+			return nil, err
+		}
+	}
+	begin := d.Now()
+	var events []any
+	var err error
+	if remote(dir) {
+		query["remote"] = dir
+		events, err = d.events(ctx, "build", r)
+	} else {
+		events, err = d.buildHere(ctx, dir, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ret := dict{"Time_Elapsed": d.elapsed(begin)}
+	var errs []any
+	for _, e := range events {
+		status(ret, "build", e, &errs)
+	}
+	if ret["Id"] == nil {
+		return nil, failed("Build failed for "+dir, errs)
+	}
+	m, err := d.inspectImage(ctx, ret["Id"])
+	if err != nil {
+		return nil, err
+	}
+	if ret["Image"], ok = m["RepoTags"].([]any); !ok || len(ret["Image"].([]any)) == 0 {
+		ret["Image"] = []any{m["Id"]}
+	}
+	if d.Bool("api_response") {
+		ret["API_Response"] = events
+	}
+	if d.Bool("rm") {
+		delete(ret, "Intermediate_Containers")
+	}
+	return ret, nil
+}
+
+// remote tells whether a path is fetched by the daemon.
+func remote(p string) bool {
+	for _, prefix := range [...]string{"http://", "https://", "git://", "github.com/", "git@"} {
+		if strings.HasPrefix(p, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// buildHere sends a directory of this host to build it.
+func (d *client) buildHere(ctx context.Context, dir string, r request) ([]any, error) {
+	root := d.Path(dir)
+	if info, err := os.Stat(root); err != nil || !info.IsDir() {
+		return nil, unable("build", "You must specify a directory to build in path")
+	}
+	file := d.Str("dockerfile")
+	if path.IsAbs(file) {
+		rel, err := filepath.Rel(dir, file)
+		if err != nil {
+			rel = ".."
+		}
+		file = rel
+	}
+	if file = path.Clean("./" + file); !filepath.IsLocal(file) {
+		return nil, unable("build", fmt.Sprintf("the dockerfile %s is outside of %s, which is not supported", d.Str("dockerfile"), dir))
+	}
+	if file == "." {
+		file = "Dockerfile"
+	} else {
+		r.query["dockerfile"] = file
+	}
+	ignored, err := ignorePatterns(root, file)
+	if err != nil {
+		return nil, unable("build", err.Error())
+	}
+	if r.header == nil {
+		r.header = map[string]string{}
+	}
+	r.header["Content-Type"] = "application/tar"
+	pr, pw := io.Pipe()
+	packed := make(chan error, 1)
+	go func() {
+		err := pack(pw, root, ignored)
+		pw.CloseWithError(err)
+		packed <- err
+	}()
+	r.body = pr
+	events, err := d.events(ctx, "build", r)
+	pr.CloseWithError(io.ErrClosedPipe)
+	if wrong := <-packed; wrong != nil && !errors.Is(wrong, io.ErrClosedPipe) {
+		return nil, unable("build", wrong.Error())
+	}
+	return events, err
+}
+
+// pattern is a line of .dockerignore.
+type pattern struct {
+	text  string
+	keeps bool // it begins with "!"
+}
+
+// ignorePatterns reads .dockerignore. The Dockerfile and .dockerignore itself are never left out.
+func ignorePatterns(root, dockerfile string) ([]pattern, error) {
+	b, err := os.ReadFile(filepath.Join(root, ".dockerignore"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if len(b) > maxEvent {
+		return nil, fmt.Errorf("%s/.dockerignore is larger than %d bytes", root, maxEvent)
+	}
+	var list []pattern
+	for line := range strings.Lines(string(b)) {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		text, keeps := strings.CutPrefix(line, "!")
+		if text = strings.TrimPrefix(path.Clean("/"+text), "/"); text != "" {
+			list = append(list, pattern{strings.ToLower(text), keeps})
+		}
+	}
+	return append(list, pattern{strings.ToLower(dockerfile), true}, pattern{".dockerignore", true}), nil
+}
+
+// ignores tells whether a file is left out: the last pattern that fits it, or a directory above it, decides.
+func ignores(list []pattern, name string) bool {
+	name = strings.ToLower(name)
+	out := false
+	for _, p := range list {
+		fits := fitsPattern(p.text, name)
+		if parts := strings.Split(path.Dir(name), "/"); !fits && parts[0] != "." {
+			if n := strings.Count(p.text, "/") + 1; n <= len(parts) {
+				fits = fitsPattern(p.text, strings.Join(parts[:n], "/"))
+			}
+		}
+		if fits {
+			out = !p.keeps
+		}
+	}
+	return out
+}
+
+// fitsPattern matches a path as Docker does: ** stands for any directories, other signs for parts of one name.
+func fitsPattern(p, name string) bool {
+	for p != "" {
+		switch {
+		case strings.HasPrefix(p, "**"):
+			rest := strings.TrimPrefix(p[2:], "/")
+			if rest == "" || fitsPattern(rest, name) {
+				return true
+			}
+			for i := range len(name) {
+				if name[i] == '/' && fitsPattern(rest, name[i+1:]) {
+					return true
+				}
+			}
+			return false
+		case strings.Contains(p, "**"):
+			head, rest, _ := strings.Cut(p, "**")
+			n := strings.Count(head, "/")
+			parts := strings.SplitAfterN(name, "/", n+1)
+			if len(parts) <= n {
+				return false
+			}
+			front := strings.Join(parts[:n], "")
+			if ok, _ := path.Match(strings.TrimSuffix(head, "/"), strings.TrimSuffix(front, "/")); !ok {
+				return false
+			}
+			p, name = "**"+rest, parts[n]
+		default:
+			ok, _ := path.Match(p, name)
+			return ok
+		}
+	}
+	return name == ""
+}
+
+// pack writes the files below root to a tar archive, without those that are ignored.
+func pack(w io.Writer, root string, ignored []pattern) error {
+	t := tar.NewWriter(w)
+	err := filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || file == root {
+			return err
+		}
+		name := filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(file, root), string(filepath.Separator)))
+		if ignores(ignored, name) {
+			if e.IsDir() && !keepsBelow(ignored, name) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		return add(t, file, name, e)
+	})
+	if err == nil {
+		err = t.Close()
+	}
+	return err
+}
+
+// keepsBelow tells whether a pattern keeps something in a directory that is left out.
+func keepsBelow(list []pattern, dir string) bool {
+	for _, p := range list {
+		if p.keeps && strings.HasPrefix(p.text, strings.ToLower(dir)) {
+			return true
+		}
+	}
+	return false
+}
+
+func add(t *tar.Writer, file, name string, e fs.DirEntry) error {
+	info, err := e.Info()
+	if err != nil {
+		return err
+	}
+	head := &tar.Header{Name: name, Mode: int64(info.Mode().Perm()), ModTime: info.ModTime()}
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		head.Typeflag, head.Size = tar.TypeReg, info.Size()
+		for bit, value := range map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
+			if mode&bit != 0 {
+				head.Mode |= value
+			}
+		}
+	case mode.IsDir():
+		head.Typeflag, head.Name = tar.TypeDir, name+"/"
+	case mode&fs.ModeSymlink != 0:
+		head.Typeflag = tar.TypeSymlink
+		if head.Linkname, err = os.Readlink(file); err != nil {
+			return err
+		}
+	case mode&fs.ModeNamedPipe != 0:
+		head.Typeflag = tar.TypeFifo
+	case mode&fs.ModeSocket != 0:
+		return nil
+	default:
+		return fmt.Errorf("cannot send %s: it is a device", file)
+	}
+	if err := t.WriteHeader(head); err != nil || head.Typeflag != tar.TypeReg {
+		return err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("Can not read file in context: %s", file)
+	}
+	defer f.Close()
+	_, err = io.CopyN(t, f, head.Size)
+	return err
+}

@@ -1,0 +1,9 @@
+package dockermod
+
+import (
+	"testing"
+
+	"github.com/brine-salt/brine/modules/modulestest"
+)
+
+func TestModule(t *testing.T) { modulestest.Run(t, Module) }
