@@ -37,7 +37,9 @@ import (
 //
 // In args, kwargs and shell texts, @DIR@ is the scratch directory and @REDIS@, @MYSQL@, … are real servers (testserver.Servers). Environment: BRINE_SALT_3007 names the virtual environment.
 //
-// Cases of module tls are in testdata/stock/apart: their stock process has the pyOpenSSL that this module needs, beside which others fail.
+// Cases in testdata/stock/apart have a stock process of their own: those of tls one with the pyOpenSSL that this module needs, beside
+// which others fail; those of docker one with docker-py and a Docker daemon of its own (testserver.Docker). In the answers of the
+// latter, ids and times are masked.
 //
 // Cases that change the host (users, mounts, addresses, files below /etc …) are in testdata/stock/host/*.yaml. They run as root
 // in a copy of this test that has mounts, network, processes, host name and message queues of its own. Before each of the two
@@ -119,8 +121,9 @@ func TestStock(t *testing.T) {
 	}
 	r := modules.NewRegistry(stockModules()...)
 	var e *modules.Env
-	for _, pattern := range []string{plain, "testdata/stock/apart/*.yaml"} {
+	for _, pattern := range []string{plain, apart + "docker.yaml", apart + "tls.yaml"} {
 		if len(load(pattern, "")) > 0 {
+			lend(t, pattern)
 			s := startStock(t)
 			e = s.env(t)
 			if pattern == plain {
@@ -135,7 +138,6 @@ func TestStock(t *testing.T) {
 				s.book.Save(t)
 			}
 		}
-		t.Setenv("BRINE_OLD_SSL", "1") // for the next process
 	}
 	if !oracle.All() {
 		return
@@ -145,6 +147,20 @@ func TestStock(t *testing.T) {
 		if !found(f) && !covered[f] && coverExempt[f] == "" {
 			t.Errorf("%s has no case", f)
 		}
+	}
+}
+
+// apart is where the cases are that need a stock process of their own.
+const apart = "testdata/stock/apart/"
+
+// lend prepares what the next stock process has for the cases of a file.
+func lend(t *testing.T, pattern string) {
+	t.Helper()
+	switch pattern {
+	case apart + "docker.yaml":
+		oracle.LendDocker(t)
+	case apart + "tls.yaml":
+		t.Setenv("BRINE_OLD_SSL", "1")
 	}
 }
 
@@ -200,6 +216,10 @@ func (s *stock) compare(t *testing.T, r *modules.Registry, e *modules.Env, c sto
 	ours := ourAnswer(t, r, e, c, dir)
 	c.without(&theirs)
 	c.without(&ours)
+	if c.file == "docker" {
+		theirs.mask()
+		ours.mask()
+	}
 	if c.typeOnly && theirs.ErrorType == "" {
 		theirs.Value, ours.Value = kind(theirs.Value), kind(ours.Value)
 	}
@@ -237,6 +257,14 @@ func (s *stock) fresh(t *testing.T, dir, setup string) {
 	modules.Default().Reset() // as in stock, each job looks which modules suit the host
 }
 
+// mask hides what no two containers have in common.
+func (o *outcome) mask() {
+	o.Value, o.Message, o.Check = oracle.MaskDocker(o.Value), oracle.MaskDocker(o.Message).(string), oracle.MaskDocker(o.Check).(string)
+	for i := range o.Then {
+		o.Then[i].mask()
+	}
+}
+
 // argspecExempt are functions whose declaration differs from Salt's, with the reason.
 var argspecExempt = map[string]string{
 	"pillar.get":   "the default is a marker that only Python has",
@@ -271,6 +299,7 @@ func withoutLater(module string, spec map[string]any) map[string]any {
 // comment on compatibility calls absent, and each takes the same arguments.
 func TestStockFunctions(t *testing.T) {
 	t.Setenv("BRINE_OLD_SSL", "1") // with module tls
+	t.Setenv("BRINE_DOCKER", "1")  // and docker
 	s := startStock(t)
 	r := modules.NewRegistry(stockModules()...)
 	e := s.env(t)

@@ -70,8 +70,12 @@ func (t *translation) value(kind string, v any) (any, error) {
 		}
 		return anys(list), nil
 	case "dir":
-		if s, ok := v.(string); !ok || !path.IsAbs(s) {
-			return nil, modules.Usagef("'%s' is not an absolute path", pytext.Str(v))
+		s, ok := v.(string)
+		if !ok {
+			return nil, &modules.TypeError{Msg: "expected str, bytes or os.PathLike object, not " + modules.TypeName(v)}
+		}
+		if !path.IsAbs(s) {
+			return nil, modules.Usagef("'%s' is not an absolute path", s)
 		}
 		return v, nil
 	case "binds":

@@ -74,6 +74,7 @@ def keep_states():
 def main():
     talk = wire.Wire()
     wire.etcd()
+    wire.docker()
 
     import daemon
     import salt.client

@@ -34,6 +34,7 @@ def quicken():
 def main():
     talk = wire.Wire()
     wire.etcd()
+    wire.docker()
 
     import daemon
     import salt.client

@@ -121,6 +121,12 @@ def etcd():
         del sys.modules[name]
 
 
+def docker():
+    """Lets Salt find docker-py, which is in a directory of its own (fetch-salt.sh), if the test has a Docker daemon."""
+    if "BRINE_DOCKER" in os.environ:
+        sys.path.insert(0, os.path.join(sys.prefix, "docker"))
+
+
 class Wire:
     def __init__(self):
         self.out = os.fdopen(os.dup(1), "w")

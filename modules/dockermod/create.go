@@ -218,20 +218,21 @@ func (d *client) makeRoom(ctx context.Context) ([]any, error) {
 func (d *client) runNew(ctx context.Context, ret, nets dict, removes bool, begin time.Time) error {
 	info := dict{"return": ret}
 	failed := func(err error) error {
-		if modules.IsExecError(err) {
-			err = saltcmd.Problem(err.Error(), info)
+		if !modules.IsExecError(err) {
+			return err
 		}
-		return err
+		return saltcmd.Problem(err.Error(), info)
 	}
 	for _, name := range slices.Sorted(maps.Keys(nets)) {
 		if err := d.connectTo(ctx, ret["Id"], name, nets[name].(dict)); err != nil {
 			if _, wrong := d.rm(ctx, ret["Name"], false, false, false, nil); removes && wrong != nil {
 				info["other_errors"] = []any{"Failed to auto_remove container: " + wrong.Error()}
 			}
-			return failed(err)
+			return failed(failed(err)) // as in stock, the text is there twice
 		}
 	}
 	if _, err := d.start(ctx, ret["Id"]); err != nil {
+		info["other_errors"] = []any{nil}
 		return failed(err)
 	}
 	warn := func(text string) {

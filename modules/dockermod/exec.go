@@ -567,5 +567,7 @@ func (d *client) script(ctx context.Context, fun string) (any, error) {
 	if fun == "script_retcode" {
 		part = "retcode"
 	}
-	return d.runText(ctx, part, name, cmd)
+	ret, err := d.runText(ctx, part, name, cmd)
+	d.SetRetcode(0) // of the command that removes the script, which is the last one
+	return ret, err
 }

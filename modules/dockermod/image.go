@@ -590,9 +590,12 @@ type archive struct{ path, compression string }
 
 // archiveArgs reads the arguments of save and export. The text about a missing directory is the function's own.
 func (d *client) archiveArgs(noDir string) (a archive, err error) {
-	a.path = d.Str("path")
+	var ok bool
+	if a.path, ok = d.Value("path").(string); !ok {
+		return a, &modules.TypeError{Msg: "expected str, bytes or os.PathLike object, not " + modules.TypeName(d.Value("path"))}
+	}
 	if !path.IsAbs(a.path) {
-		return a, modules.Usagef("Path '%s' is not absolute", pytext.Str(d.Value("path")))
+		return a, modules.Usagef("Path '%s' is not absolute", a.path)
 	}
 	if _, err := os.Stat(d.Path(a.path)); err == nil && !d.Bool("overwrite") {
 		return a, modules.Errorf("%s already exists", a.path)
