@@ -39,7 +39,8 @@ wait
 `
 
 // Docker starts a Docker daemon with namespaces of its own, two registries in them at ports 5000 and 5001 of 127.0.0.1, the second for
-// the user ada with the password secret only, and returns the path of its socket. It has one image, tiny:1: busybox and nothing else.
+// the user ada with the password secret only, and returns the path of its socket. It has one image, tiny:1: busybox and nothing else,
+// whose containers end at once when they are stopped.
 // Everything is gone when the test ends: processes, mounts and interfaces with the namespaces, the control groups by name.
 func Docker(t testing.TB) (socket string) {
 	t.Helper()
@@ -69,7 +70,7 @@ func Docker(t testing.TB) (socket string) {
 	})
 	image, err := tinyImage(busybox)
 	if err == nil {
-		query := url.Values{"fromSrc": {"-"}, "repo": {"tiny"}, "tag": {"1"}, "changes": {"CMD /bin/sh"}}
+		query := url.Values{"fromSrc": {"-"}, "repo": {"tiny"}, "tag": {"1"}, "changes": {"CMD /bin/sh", "STOPSIGNAL KILL"}}
 		err = ask(t.Context(), client, http.MethodPost, "/images/create?"+query.Encode(), bytes.NewReader(image))
 	}
 	if err != nil {

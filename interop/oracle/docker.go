@@ -55,6 +55,7 @@ var dockerMasks = [...]struct {
 	{regexp.MustCompile(`^(Up|Exited \(\d+\)|Created) ?.*(second|minute).*$`), "$1 <ago>"},
 	{regexp.MustCompile(`/tmp/brine\d+/`), "<daemon>/"},
 	{regexp.MustCompile(`(Time_Elapsed:\n +)[0-9.e-]+`), "$1<some>"}, // in the text of an error
+	{regexp.MustCompile(`^/[a-z]+_[a-z]+\d?$`), "/<name>"},
 	{regexp.MustCompile(`(Name:\n +)[a-z]+_[a-z]+\d?\b`), "$1<name>"},
 }
 
@@ -77,7 +78,7 @@ func MaskDocker(v any) any {
 }
 
 // madeUp is a name that the daemon gave a container.
-var madeUp = regexp.MustCompile(`^/?[a-z]+_[a-z]+\d?$`)
+var madeUp = regexp.MustCompile(`^[a-z]+_[a-z]+\d?$`)
 
 // maskedMap masks keys, too: what stands under masked ones becomes a list.
 func maskedMap(m map[string]any) any {
