@@ -6,15 +6,16 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,8 +71,7 @@ func Docker(t testing.TB) (socket string) {
 	})
 	image, err := tinyImage(busybox)
 	if err == nil {
-		query := url.Values{"fromSrc": {"-"}, "repo": {"tiny"}, "tag": {"1"}, "changes": {"CMD /bin/sh", "STOPSIGNAL KILL"}}
-		err = ask(t.Context(), client, http.MethodPost, "/images/create?"+query.Encode(), bytes.NewReader(image))
+		err = ask(t.Context(), client, http.MethodPost, "/images/load", bytes.NewReader(image))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -96,32 +96,52 @@ func ask(ctx context.Context, client *http.Client, method, path string, body io.
 	return err
 }
 
-// tinyImage is a tar archive with busybox under the names of the programs that cases run.
+// tinyImage is an archive as docker save writes them, of an image with busybox under the names of the programs that cases run.
 func tinyImage(busybox string) ([]byte, error) {
 	program, err := os.ReadFile(busybox)
 	if err != nil {
 		return nil, err
 	}
+	files := []file{{Header: tar.Header{Name: "bin/busybox", Mode: 0o755}, text: program},
+		{Header: tar.Header{Name: "etc/passwd", Mode: 0o644}, text: []byte("root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")}}
+	for _, dir := range [...]string{"bin/", "etc/", "tmp/"} {
+		files = append(files, file{Header: tar.Header{Name: dir, Typeflag: tar.TypeDir, Mode: 0o755}})
+	}
+	for name := range strings.FieldsSeq("sh cat chmod echo env false head hostname id kill ls mkdir pwd rm sha256sum sleep stat tee test touch true") {
+		files = append(files, file{Header: tar.Header{Name: "bin/" + name, Typeflag: tar.TypeSymlink, Linkname: "busybox"}})
+	}
+	layer, err := packed(files)
+	if err != nil {
+		return nil, err
+	}
+	const created = `"created":"2025-01-02T03:04:05Z"`
+	config := fmt.Sprintf(`{"architecture":%q,"os":"linux",%s,"config":{"Cmd":["/bin/sh"],"StopSignal":"KILL"},`+
+		`"rootfs":{"type":"layers","diff_ids":["sha256:%x"]},"history":[{%s,"created_by":"/bin/sh -c #(nop) ADD busybox"}]}`,
+		runtime.GOARCH, created, sha256.Sum256(layer), created)
+	return packed([]file{{Header: tar.Header{Name: "layer.tar", Mode: 0o644}, text: layer}, {Header: tar.Header{Name: "config.json", Mode: 0o644}, text: []byte(config)},
+		{Header: tar.Header{Name: "manifest.json", Mode: 0o644}, text: []byte(`[{"Config":"config.json","RepoTags":["tiny:1"],"Layers":["layer.tar"]}]`)}})
+}
+
+// file is a member of a tar archive.
+type file struct {
+	tar.Header
+	text []byte
+}
+
+func packed(files []file) ([]byte, error) {
 	var out bytes.Buffer
 	t := tar.NewWriter(&out)
-	add := func(h tar.Header, text []byte) {
-		h.Size = int64(len(text))
-		if err == nil {
-			err = t.WriteHeader(&h)
+	for _, f := range files {
+		f.Size = int64(len(f.text))
+		if err := t.WriteHeader(&f.Header); err != nil {
+			return nil, err
 		}
-		if err == nil {
-			_, err = t.Write(text)
+		if _, err := t.Write(f.text); err != nil {
+			return nil, err
 		}
 	}
-	for _, dir := range [...]string{"bin/", "etc/", "tmp/"} {
-		add(tar.Header{Name: dir, Typeflag: tar.TypeDir, Mode: 0o755}, nil)
-	}
-	add(tar.Header{Name: "bin/busybox", Typeflag: tar.TypeReg, Mode: 0o755}, program)
-	add(tar.Header{Name: "etc/passwd", Typeflag: tar.TypeReg, Mode: 0o644}, []byte("root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n"))
-	for name := range strings.FieldsSeq("sh cat chmod echo env false head hostname id kill ls mkdir pwd rm sha256sum sleep stat tee test touch true") {
-		add(tar.Header{Name: "bin/" + name, Typeflag: tar.TypeSymlink, Linkname: "busybox"}, nil)
-	}
-	return out.Bytes(), errors.Join(err, t.Close())
+	err := t.Close()
+	return out.Bytes(), err
 }
 
 // removeGroups removes the control groups of a daemon that is gone, from the bottom up.

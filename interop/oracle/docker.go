@@ -71,10 +71,23 @@ func MaskDocker(v any) any {
 		for i := range v {
 			v[i] = MaskDocker(v[i])
 		}
+		if len(v) > 0 && unordered(v[0]) {
+			sortByText(v)
+		}
 	case map[string]any:
 		return maskedMap(v)
 	}
 	return v
+}
+
+// unordered tells whether a value is a network or a mount, which the daemon lists in any order.
+func unordered(v any) bool {
+	m, _ := v.(map[string]any)
+	return m["Destination"] != nil || m["Driver"] != nil && m["Scope"] != nil
+}
+
+func sortByText(list []any) {
+	slices.SortFunc(list, func(a, b any) int { return strings.Compare(pytext.Str(a), pytext.Str(b)) })
 }
 
 // madeUp is a name that the daemon gave a container.
@@ -99,7 +112,7 @@ func maskedMap(m map[string]any) any {
 		}
 	}
 	for k, list := range lists {
-		slices.SortFunc(list, func(a, b any) int { return strings.Compare(pytext.Str(a), pytext.Str(b)) })
+		sortByText(list)
 		out[k] = list
 	}
 	return out
