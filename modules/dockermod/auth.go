@@ -1,7 +1,6 @@
 package dockermod
 
 import (
-	"context"
 	"encoding/base64"
 	"maps"
 	"os"
@@ -47,7 +46,7 @@ func (d *client) registries(errs *[]any) dict {
 }
 
 // log logs in to registries, or out of them: all that are configured, if the call names none.
-func (d *client) log(ctx context.Context, in bool) (any, error) {
+func (d *client) log(in bool) (any, error) {
 	errs := []any{}
 	known := d.registries(&errs)
 	names := d.Extra
@@ -86,12 +85,12 @@ func (d *client) log(ctx context.Context, in bool) (any, error) {
 		}
 		var err error
 		if in {
-			err = d.login(ctx, server, pytext.Str(m["username"]), pytext.Str(m["password"]))
+			err = d.login(server, pytext.Str(m["username"]), pytext.Str(m["password"]))
 		} else {
 			err = d.keep(server, nil)
 		}
-		if err != nil && ctx.Err() != nil {
-			return nil, ctx.Err()
+		if err != nil && d.ctx.Err() != nil {
+			return nil, d.ctx.Err()
 		}
 		if err != nil {
 			text := err.Error()
@@ -110,8 +109,8 @@ func (d *client) log(ctx context.Context, in bool) (any, error) {
 }
 
 // login has the daemon try a log-in and keeps it.
-func (d *client) login(ctx context.Context, server, user, password string) error {
-	m, err := d.dict(ctx, "auth", request{body: dict{"username": user, "password": password, "serveraddress": server}})
+func (d *client) login(server, user, password string) error {
+	m, err := d.dict("auth", request{body: dict{"username": user, "password": password, "serveraddress": server}})
 	if err != nil {
 		return err
 	}

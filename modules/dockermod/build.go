@@ -1,8 +1,6 @@
 package dockermod
 
 import (
-	"archive/tar"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-func (d *client) build(ctx context.Context) (any, error) {
+func (d *client) build() (any, error) {
 	repository, tag := d.Value("repository"), d.Value("tag")
 	if pytext.Truth(tag) && !pytext.Truth(repository) {
 		return nil, modules.Usagef("If tagging, both a repository and tag are required")
@@ -53,9 +51,9 @@ func (d *client) build(ctx context.Context) (any, error) {
 	var err error
 	if remote(dir) {
 		query["remote"] = dir
-		events, err = d.events(ctx, "build", r)
+		events, err = d.events("build", r)
 	} else {
-		events, err = d.buildHere(ctx, dir, r)
+		events, err = d.buildHere(dir, r)
 	}
 	if err != nil {
 		return nil, err
@@ -68,7 +66,7 @@ func (d *client) build(ctx context.Context) (any, error) {
 	if ret["Id"] == nil {
 		return nil, failed("Build failed for "+dir, errs)
 	}
-	m, err := d.inspectImage(ctx, ret["Id"])
+	m, err := d.inspectImage(ret["Id"])
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +93,7 @@ func remote(p string) bool {
 }
 
 // buildHere sends a directory of this host to build it.
-func (d *client) buildHere(ctx context.Context, dir string, r request) ([]any, error) {
+func (d *client) buildHere(dir string, r request) ([]any, error) {
 	root := d.Path(dir)
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return nil, unable("build", "You must specify a directory to build in path")
@@ -132,7 +130,7 @@ func (d *client) buildHere(ctx context.Context, dir string, r request) ([]any, e
 		packed <- err
 	}()
 	r.body = pr
-	events, err := d.events(ctx, "build", r)
+	events, err := d.events("build", r)
 	pr.CloseWithError(io.ErrClosedPipe)
 	if wrong := <-packed; wrong != nil && !errors.Is(wrong, io.ErrClosedPipe) {
 		return nil, unable("build", wrong.Error())
@@ -223,7 +221,6 @@ func fitsPattern(p, name string) bool {
 
 // pack writes the files below root to a tar archive, without those that are ignored.
 func pack(w io.Writer, root string, ignored []pattern) error {
-	t := tar.NewWriter(w)
 	err := filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
 		if err != nil || file == root {
 			return err
@@ -235,10 +232,10 @@ func pack(w io.Writer, root string, ignored []pattern) error {
 			}
 			return nil
 		}
-		return add(t, file, name, e)
+		return add(w, file, name, e)
 	})
 	if err == nil {
-		err = t.Close()
+		_, err = w.Write(make([]byte, 2*tarBlock))
 	}
 	return err
 }
@@ -253,35 +250,36 @@ func keepsBelow(list []pattern, dir string) bool {
 	return false
 }
 
-func add(t *tar.Writer, file, name string, e fs.DirEntry) error {
+// add writes a file to a tar archive.
+func add(w io.Writer, file, name string, e fs.DirEntry) error {
 	info, err := e.Info()
 	if err != nil {
 		return err
 	}
-	head := &tar.Header{Name: name, Mode: int64(info.Mode().Perm()), ModTime: info.ModTime()}
+	head := entry{name: name, mode: int64(info.Mode().Perm()), time: info.ModTime().Unix(), kind: '0'}
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
-		head.Typeflag, head.Size = tar.TypeReg, info.Size()
-		for bit, value := range map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
+		head.size = info.Size()
+		for i, bit := range [...]fs.FileMode{fs.ModeSticky, fs.ModeSetgid, fs.ModeSetuid} {
 			if mode&bit != 0 {
-				head.Mode |= value
+				head.mode |= 0o1000 << i
 			}
 		}
 	case mode.IsDir():
-		head.Typeflag, head.Name = tar.TypeDir, name+"/"
+		head.kind, head.name = '5', name+"/"
 	case mode&fs.ModeSymlink != 0:
-		head.Typeflag = tar.TypeSymlink
-		if head.Linkname, err = os.Readlink(file); err != nil {
+		head.kind = '2'
+		if head.link, err = os.Readlink(file); err != nil {
 			return err
 		}
 	case mode&fs.ModeNamedPipe != 0:
-		head.Typeflag = tar.TypeFifo
+		head.kind = '6'
 	case mode&fs.ModeSocket != 0:
 		return nil
 	default:
 		return fmt.Errorf("cannot send %s: it is a device", file)
 	}
-	if err := t.WriteHeader(head); err != nil || head.Typeflag != tar.TypeReg {
+	if err := head.write(w); err != nil || head.size == 0 {
 		return err
 	}
 	f, err := os.Open(file)
@@ -289,6 +287,59 @@ func add(t *tar.Writer, file, name string, e fs.DirEntry) error {
 		return fmt.Errorf("Can not read file in context: %s", file)
 	}
 	defer f.Close()
-	_, err = io.CopyN(t, f, head.Size)
+	if _, err = io.CopyN(w, f, head.size); err == nil {
+		_, err = w.Write(make([]byte, -head.size&(tarBlock-1)))
+	}
+	return err
+}
+
+const tarBlock = 512
+
+// entry is the header of a file in a tar archive. Package archive/tar is larger than this whole function of the module.
+type entry struct {
+	name, link       string
+	mode, size, time int64
+	kind             byte
+}
+
+// write writes the header in GNU's format, with long names before it.
+func (m entry) write(w io.Writer) error {
+	for _, long := range [...]struct {
+		text string
+		kind byte
+	}{{m.link, 'K'}, {m.name, 'L'}} {
+		if len(long.text) < 100 {
+			continue
+		}
+		if err := (entry{name: "././@LongLink", size: int64(len(long.text)) + 1, kind: long.kind}).write(w); err != nil {
+			return err
+		}
+		text := make([]byte, (len(long.text)+tarBlock)&^(tarBlock-1))
+		copy(text, long.text)
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+	}
+	if m.size >= 1<<33 || m.time < 0 {
+		return fmt.Errorf("cannot send %s: its size or time does not fit an archive", m.name)
+	}
+	var b [tarBlock]byte
+	copy(b[:99], m.name)
+	copy(b[157:256], m.link)
+	for _, n := range [...]struct {
+		at, width int
+		value     int64
+	}{{100, 7, m.mode}, {108, 7, 0}, {116, 7, 0}, {124, 11, m.size}, {136, 11, m.time}} {
+		copy(b[n.at:], fmt.Sprintf("%0*o", n.width, n.value))
+	}
+	copy(b[148:], "        ")
+	b[156] = m.kind
+	copy(b[257:], "ustar  ")
+	sum := 0
+	for _, c := range b {
+		sum += int(c)
+	}
+	copy(b[148:], fmt.Sprintf("%06o\x00", sum))
+	_, err := w.Write(b[:])
 	return err
 }

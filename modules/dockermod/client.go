@@ -37,6 +37,7 @@ const (
 
 // client speaks to a Docker daemon for one call of a function.
 type client struct {
+	ctx context.Context // of the call
 	*modules.Call
 	http *http.Client
 	// base begins every URL, where names the daemon in errors.
@@ -70,7 +71,7 @@ func connect(ctx context.Context, c *modules.Call) (*client, error) {
 	if v := option(c, "docker.machine"); v != nil {
 		return nil, modules.Errorf("cannot use docker.machine %s: docker-machine is not supported, name the daemon by docker.url", pytext.Str(v))
 	}
-	d := &client{Call: c, timeout: defaultTimeout}
+	d := &client{ctx: ctx, Call: c, timeout: defaultTimeout}
 	if v := c.Value("client_timeout"); v != nil {
 		seconds, err := c.Seconds("client_timeout")
 		if err != nil {
@@ -82,7 +83,7 @@ func connect(ctx context.Context, c *modules.Call) (*client, error) {
 	if v := option(c, "docker.url"); v != nil {
 		host = pytext.Str(v)
 	}
-	d.readConfig(ctx)
+	d.readConfig()
 	if err := d.dial(strings.TrimSpace(host)); err != nil {
 		return nil, err
 	}
@@ -257,7 +258,7 @@ func resource(attr string, id any) (string, error) {
 func unable(attr, text string) error { return modules.Errorf("Unable to perform %s: %s", attr, text) }
 
 // open sends a request. The answer is one of success; the caller closes its body.
-func (d *client) open(ctx context.Context, attr string, r request) (*http.Response, context.CancelFunc, error) {
+func (d *client) open(attr string, r request) (*http.Response, context.CancelFunc, error) {
 	_, line, _ := strings.Cut(routes, "\n"+attr+" ")
 	line, _, _ = strings.Cut(line, "\n")
 	method, path, _ := strings.Cut(line, " ")
@@ -292,18 +293,18 @@ func (d *client) open(ctx context.Context, attr string, r request) (*http.Respon
 		}
 		body = strings.NewReader(text)
 	}
-	within, cancel := context.WithCancel(ctx)
+	within, cancel := context.WithCancel(d.ctx)
 	if r.patience >= 0 && d.timeout > 0 {
 		cancel()
-		within, cancel = context.WithTimeout(ctx, d.timeout+r.patience)
+		within, cancel = context.WithTimeout(d.ctx, d.timeout+r.patience)
 	}
 	resp, err := d.send(within, method, to.String(), body, r)
 	switch {
 	case err == nil:
 		return resp, cancel, nil
 	case modules.IsExecError(err):
-	case ctx.Err() != nil:
-		err = ctx.Err()
+	case d.ctx.Err() != nil:
+		err = d.ctx.Err()
 	case within.Err() != nil:
 		err = unable(attr, fmt.Sprintf("cannot %s %s of Docker at %s: no answer within %s", method, path, d.where, d.timeout+r.patience))
 	default:
@@ -373,8 +374,8 @@ func refused(err error) (status, explanation string) {
 }
 
 // call sends a request and reads the answer, nil where it is empty.
-func (d *client) call(ctx context.Context, attr string, r request) (any, error) {
-	resp, cancel, err := d.open(ctx, attr, r)
+func (d *client) call(attr string, r request) (any, error) {
+	resp, cancel, err := d.open(attr, r)
 	if err != nil {
 		return nil, err
 	}
@@ -382,8 +383,8 @@ func (d *client) call(ctx context.Context, attr string, r request) (any, error) 
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
+	case d.ctx.Err() != nil:
+		return nil, d.ctx.Err()
 	case err != nil:
 		return nil, unable(attr, fmt.Sprintf("cannot read the answer of Docker at %s: %s", d.where, err))
 	case len(text) > maxBody:
@@ -399,8 +400,8 @@ func (d *client) call(ctx context.Context, attr string, r request) (any, error) 
 }
 
 // dict is call for an answer that is a dictionary.
-func (d *client) dict(ctx context.Context, attr string, r request) (map[string]any, error) {
-	v, err := d.call(ctx, attr, r)
+func (d *client) dict(attr string, r request) (map[string]any, error) {
+	v, err := d.call(attr, r)
 	m, ok := v.(map[string]any)
 	if err == nil && !ok {
 		err = unable(attr, "the answer of Docker at "+d.where+" is no dictionary")
@@ -409,8 +410,8 @@ func (d *client) dict(ctx context.Context, attr string, r request) (map[string]a
 }
 
 // list is call for an answer that is a list of dictionaries; None is an empty one.
-func (d *client) list(ctx context.Context, attr string, r request) ([]map[string]any, error) {
-	v, err := d.call(ctx, attr, r)
+func (d *client) list(attr string, r request) ([]map[string]any, error) {
+	v, err := d.call(attr, r)
 	if err != nil || v == nil {
 		return nil, err
 	}
@@ -428,9 +429,9 @@ func (d *client) list(ctx context.Context, attr string, r request) ([]map[string
 }
 
 // events sends a request whose answer is a stream of dictionaries, a line each.
-func (d *client) events(ctx context.Context, attr string, r request) ([]any, error) {
+func (d *client) events(attr string, r request) ([]any, error) {
 	r.patience = forever
-	resp, cancel, err := d.open(ctx, attr, r)
+	resp, cancel, err := d.open(attr, r)
 	if err != nil {
 		return nil, err
 	}
@@ -454,8 +455,8 @@ func (d *client) events(ctx context.Context, attr string, r request) ([]any, err
 		switch {
 		case err == io.EOF:
 			return out, nil
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
+		case d.ctx.Err() != nil:
+			return nil, d.ctx.Err()
 		case err != nil:
 			return nil, unable(attr, fmt.Sprintf("cannot read the events of Docker at %s: %s", d.where, err))
 		}
@@ -510,10 +511,10 @@ func demultiplex(r io.Reader, stdout, stderr io.Writer) error {
 }
 
 // readConfig reads Docker's config.json: that of DOCKER_CONFIG or of the home directory. One that cannot be read counts as empty.
-func (d *client) readConfig(ctx context.Context) {
+func (d *client) readConfig() {
 	dir, _ := d.Context().Getenv("DOCKER_CONFIG")
 	if dir == "" {
-		dir = nss.ExpandUser(ctx, d.Call, "~/.docker")
+		dir = nss.ExpandUser(d.ctx, d.Call, "~/.docker")
 	}
 	d.file = filepath.Join(dir, "config.json")
 	b, err := os.ReadFile(d.Path(d.file))

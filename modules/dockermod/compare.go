@@ -1,7 +1,8 @@
 package dockermod
 
 import (
-	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,9 +27,15 @@ func sorted(v any) any {
 	if !ok {
 		return v
 	}
-	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b any) int { return strings.Compare(pytext.Str(a), pytext.Str(b)) })
-	return list
+	by := map[string]any{}
+	for i, x := range list {
+		by[fmt.Sprintf("%s %06d", pytext.Str(x), i)] = x
+	}
+	out := make([]any, 0, len(list))
+	for _, k := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, by[k])
+	}
+	return out
 }
 
 // ignored are the names in an argument.
@@ -42,13 +49,13 @@ func ignored(v any) map[string]bool {
 	return out
 }
 
-func (d *client) compareContainers(ctx context.Context) (any, error) {
+func (d *client) compareContainers() (any, error) {
 	skip := ignored(d.Value("ignore"))
-	first, err := d.inspectContainer(ctx, d.Value("first"))
+	first, err := d.inspectContainer(d.Value("first"))
 	if err != nil {
 		return nil, err
 	}
-	second, err := d.inspectContainer(ctx, d.Value("second"))
+	second, err := d.inspectContainer(d.Value("second"))
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +73,7 @@ func (d *client) compareContainers(ctx context.Context) (any, error) {
 			if skip[item] {
 				continue
 			}
-			old, now, err := d.comparable(ctx, item, a[item], b[item])
+			old, now, err := d.comparable(item, a[item], b[item])
 			if err != nil {
 				return nil, err
 			}
@@ -83,17 +90,17 @@ func (d *client) compareContainers(ctx context.Context) (any, error) {
 }
 
 // comparable makes two values of a setting comparable: images by their ids, links without the containers' names, lists in an order.
-func (d *client) comparable(ctx context.Context, item string, old, now any) (any, any, error) {
+func (d *client) comparable(item string, old, now any) (any, any, error) {
 	if old == nil || now == nil {
 		return old, now, nil
 	}
 	switch item {
 	case "Image":
-		a, err := d.inspectImage(ctx, old)
+		a, err := d.inspectImage(old)
 		if err != nil {
 			return nil, nil, err
 		}
-		b, err := d.inspectImage(ctx, now)
+		b, err := d.inspectImage(now)
 		return a["Id"], b["Id"], err
 	case "Links":
 		return sorted(scrubbed(old, d.Str("first"))), sorted(scrubbed(now, d.Str("second"))), nil
@@ -116,12 +123,12 @@ func scrubbed(v any, name string) any {
 }
 
 // inspected is what the daemon says of a container, or what the caller has of it already.
-func (d *client) inspected(ctx context.Context, v any) (info dict, state any, err error) {
+func (d *client) inspected(v any) (info dict, state any, err error) {
 	if m, ok := v.(dict); ok {
-		state, err = d.state(ctx, m)
+		state, err = d.state(m)
 		return nested.CopyMap(m), state, err
 	}
-	info, err = d.inspectContainer(ctx, v)
+	info, err = d.inspectContainer(v)
 	return info, stateOf(info), err
 }
 
@@ -131,20 +138,20 @@ type member struct {
 	nets dict
 }
 
-func (d *client) compareContainerNetworks(ctx context.Context) (any, error) {
+func (d *client) compareContainerNetworks() (any, error) {
 	keys := dict{"static": []any{"Aliases", "Links", "IPAMConfig"}, "automatic": []any{"IPAddress", "Gateway", "GlobalIPv6Address", "IPv6Gateway"}}
 	if v, ok := option(d.Call, "docker.compare_container_networks").(dict); ok {
 		keys = v
 	}
 	var sides [2]member
 	for i, arg := range [...]string{"first", "second"} {
-		info, state, err := d.inspected(ctx, d.Value(arg))
+		info, state, err := d.inspected(d.Value(arg))
 		if err != nil {
 			return nil, err
 		}
 		nets := get(get(info, "NetworkSettings"), "Networks")
 		for name := range nets {
-			network, err := d.inspectNetwork(ctx, name)
+			network, err := d.inspectNetwork(name)
 			if err != nil {
 				d.Logger().Warn("cannot inspect a network of a container", "network", name, "error", err)
 				continue
@@ -279,7 +286,7 @@ func (c *netComparison) addresses(name string, inA, inB dict) {
 	}
 }
 
-func (d *client) compareNetworks(ctx context.Context) (any, error) {
+func (d *client) compareNetworks() (any, error) {
 	skip := ignored(d.Value("ignore"))
 	var sides [2]dict
 	for i, arg := range [...]string{"first", "second"} {
@@ -287,7 +294,7 @@ func (d *client) compareNetworks(ctx context.Context) (any, error) {
 		m, ok := v.(dict)
 		if !ok {
 			var err error
-			if m, err = d.inspectNetwork(ctx, v); err != nil {
+			if m, err = d.inspectNetwork(v); err != nil {
 				return nil, err
 			}
 		}

@@ -1,7 +1,6 @@
 package dockermod
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,12 +15,12 @@ import (
 )
 
 // containers are the running containers, and with all those that do not run behind them.
-func (d *client) containers(ctx context.Context, all bool, filters any) ([]dict, error) {
+func (d *client) containers(all bool, filters any) ([]dict, error) {
 	query, err := filtered(dict{"all": int64(1), "limit": int64(-1), "size": int64(0), "trunc_cmd": int64(0)}, filters)
 	if err != nil {
 		return nil, err
 	}
-	list, err := d.list(ctx, "containers", request{query: query})
+	list, err := d.list("containers", request{query: query})
 	var up, down []dict
 	for _, m := range list {
 		if _, ok := m["Id"].(string); !ok {
@@ -66,15 +65,15 @@ func filtered(query dict, filters any) (dict, error) {
 	return query, nil
 }
 
-func (d *client) ps(ctx context.Context) (any, error) {
-	list, err := d.containers(ctx, pytext.Truth(d.Keywords["all"]), d.Value("filters"))
+func (d *client) ps() (any, error) {
+	list, err := d.containers(pytext.Truth(d.Keywords["all"]), d.Value("filters"))
 	if err != nil {
 		return nil, err
 	}
-	out, err := d.byID(ctx, list, pytext.Truth(d.Keywords["verbose"]), d.inspectContainer)
+	out, err := d.byID(list, pytext.Truth(d.Keywords["verbose"]), d.inspectContainer)
 	if err == nil && pytext.Truth(d.Keywords["host"]) {
 		var interfaces any
-		if interfaces, err = d.Exec(ctx, "network.interfaces"); err == nil {
+		if interfaces, err = d.Exec(d.ctx, "network.interfaces"); err == nil {
 			out["host"] = dict{"interfaces": interfaces}
 		}
 	}
@@ -91,8 +90,8 @@ func names(m dict) []string {
 	return out
 }
 
-func (d *client) listContainers(ctx context.Context, all bool) ([]any, error) {
-	list, err := d.containers(ctx, all, nil)
+func (d *client) listContainers(all bool) ([]any, error) {
+	list, err := d.containers(all, nil)
 	found := map[string]bool{}
 	for _, m := range list {
 		for _, name := range names(m) {
@@ -110,18 +109,18 @@ func sortedSet(m map[string]bool) []any {
 	return out
 }
 
-func (d *client) inspectContainer(ctx context.Context, name any) (dict, error) {
-	return d.dict(ctx, "inspect_container", request{id: name})
+func (d *client) inspectContainer(name any) (dict, error) {
+	return d.dict("inspect_container", request{id: name})
 }
 
-func (d *client) inspect(ctx context.Context, name any) (any, error) {
+func (d *client) inspect(name any) (any, error) {
 	for _, kind := range [...]string{"container", "image", "volume", "network"} {
 		var v any
 		var err error
 		if kind == "image" {
-			v, err = d.inspectImage(ctx, name)
+			v, err = d.inspectImage(name)
 		} else {
-			v, err = d.dict(ctx, "inspect_"+kind, request{id: name})
+			v, err = d.dict("inspect_"+kind, request{id: name})
 		}
 		if status, _ := refusal(err); status != "404" {
 			return v, err
@@ -141,8 +140,8 @@ func stateOf(info dict) string {
 	return "stopped"
 }
 
-func (d *client) state(ctx context.Context, name any) (any, error) {
-	info, err := d.inspectContainer(ctx, name)
+func (d *client) state(name any) (any, error) {
+	info, err := d.inspectContainer(name)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +149,8 @@ func (d *client) state(ctx context.Context, name any) (any, error) {
 }
 
 // after is the state of a container, nil where it is gone.
-func (d *client) after(ctx context.Context, name any) (any, error) {
-	s, err := d.state(ctx, name)
+func (d *client) after(name any) (any, error) {
+	s, err := d.state(name)
 	if err != nil && modules.IsExecError(err) {
 		return nil, nil
 	}
@@ -161,8 +160,8 @@ func (d *client) after(ctx context.Context, name any) (any, error) {
 func states(before, now any) dict { return dict{"old": before, "new": now} }
 
 // change brings a container to another state by an action.
-func (d *client) change(ctx context.Context, name any, action, expected string, r request) (dict, error) {
-	pre, err := d.state(ctx, name)
+func (d *client) change(name any, action, expected string, r request) (dict, error) {
+	pre, err := d.state(name)
 	if err != nil {
 		return nil, err
 	}
@@ -170,32 +169,32 @@ func (d *client) change(ctx context.Context, name any, action, expected string, 
 		return dict{"result": false, "state": states(pre, pre), "comment": "Container '" + pytext.Str(name) + "' already " + expected}, nil
 	}
 	r.id = name
-	if _, err := d.call(ctx, action, r); err != nil {
+	if _, err := d.call(action, r); err != nil {
 		return nil, err
 	}
-	post, err := d.after(ctx, name)
+	post, err := d.after(name)
 	return dict{"result": post == expected, "state": states(pre, post)}, err
 }
 
 // changeUnless is change for a container that is not in a state from which there is no way.
-func (d *client) changeUnless(ctx context.Context, from, action, expected string) (any, error) {
+func (d *client) changeUnless(from, action, expected string) (any, error) {
 	name := d.Value("name")
-	return d.changeFrom(ctx, name, from, action, expected)
+	return d.changeFrom(name, from, action, expected)
 }
 
-func (d *client) changeFrom(ctx context.Context, name any, from, action, expected string) (dict, error) {
-	s, err := d.state(ctx, name)
+func (d *client) changeFrom(name any, from, action, expected string) (dict, error) {
+	s, err := d.state(name)
 	if err != nil {
 		return nil, err
 	}
 	if s == from {
 		return dict{"result": false, "state": states(s, s), "comment": "Container '" + pytext.Str(name) + "' is " + from + ", cannot " + action}, nil
 	}
-	return d.change(ctx, name, action, expected, request{})
+	return d.change(name, action, expected, request{})
 }
 
-func (d *client) start(ctx context.Context, name any) (dict, error) {
-	return d.changeFrom(ctx, name, "paused", "start", "running")
+func (d *client) start(name any) (dict, error) {
+	return d.changeFrom(name, "paused", "start", "running")
 }
 
 // grace is a request that lets a container end by itself for some seconds.
@@ -207,20 +206,20 @@ func grace(action string, timeout any) (request, error) {
 	return request{query: dict{"t": n}, patience: time.Duration(min(max(n, 0), 1<<31)) * time.Second}, nil
 }
 
-func (d *client) restart(ctx context.Context) (any, error) {
+func (d *client) restart() (any, error) {
 	r, err := grace("restart", d.Value("timeout"))
 	if err != nil {
 		return nil, err
 	}
-	ret, err := d.change(ctx, d.Value("name"), "restart", "running", r)
+	ret, err := d.change(d.Value("name"), "restart", "running", r)
 	if err == nil && ret["result"] == true {
 		ret["restarted"] = true
 	}
 	return ret, err
 }
 
-func (d *client) stop(ctx context.Context, name, timeout any, unpause bool) (dict, error) {
-	info, err := d.inspectContainer(ctx, name)
+func (d *client) stop(name, timeout any, unpause bool) (dict, error) {
+	info, err := d.inspectContainer(name)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +234,7 @@ func (d *client) stop(ctx context.Context, name, timeout any, unpause bool) (dic
 			return dict{"result": false, "state": states(before, before),
 				"comment": "Container '" + pytext.Str(name) + "' is paused, run with unpause=True to unpause before stopping"}, nil
 		}
-		ret, err := d.change(ctx, name, "unpause", "running", request{})
+		ret, err := d.change(name, "unpause", "running", request{})
 		if err != nil {
 			return nil, err
 		}
@@ -248,15 +247,15 @@ func (d *client) stop(ctx context.Context, name, timeout any, unpause bool) (dic
 	if err != nil {
 		return nil, err
 	}
-	ret, err := d.change(ctx, name, "stop", "stopped", r)
+	ret, err := d.change(name, "stop", "stopped", r)
 	if err == nil {
 		get(ret, "state")["old"] = before
 	}
 	return ret, err
 }
 
-func (d *client) wait(ctx context.Context, name any) (any, error) {
-	pre, err := d.after(ctx, name)
+func (d *client) wait(name any) (any, error) {
+	pre, err := d.after(name)
 	if err != nil {
 		return nil, err
 	}
@@ -264,11 +263,11 @@ func (d *client) wait(ctx context.Context, name any) (any, error) {
 	if pre == nil {
 		return dict{"result": ignore, "comment": "Container '" + pytext.Str(name) + "' absent"}, nil
 	}
-	status, err := d.call(ctx, "wait", request{id: name, patience: forever})
+	status, err := d.call("wait", request{id: name, patience: forever})
 	if err != nil {
 		return nil, err
 	}
-	post, err := d.after(ctx, name)
+	post, err := d.after(name)
 	ret := dict{"result": post == "stopped", "state": states(pre, post), "exit_status": status}
 	if pre == "stopped" {
 		ret["result"], ret["comment"] = ignore, "Container '"+pytext.Str(name)+"' already stopped"
@@ -280,17 +279,17 @@ func (d *client) wait(ctx context.Context, name any) (any, error) {
 	return ret, err
 }
 
-func (d *client) rmKeywords(ctx context.Context) (any, error) {
+func (d *client) rmKeywords() (any, error) {
 	kw := d.keywords()
 	stop, timeout := pytext.Truth(pop(kw, "stop", nil)), pop(kw, "timeout", nil)
 	if err := invalid(kw); err != nil {
 		return nil, err
 	}
-	return d.rm(ctx, d.Value("name"), d.Bool("force"), d.Bool("volumes"), stop, timeout)
+	return d.rm(d.Value("name"), d.Bool("force"), d.Bool("volumes"), stop, timeout)
 }
 
-func (d *client) rm(ctx context.Context, name any, force, volumes, stop bool, timeout any) (any, error) {
-	info, err := d.inspectContainer(ctx, name)
+func (d *client) rm(name any, force, volumes, stop bool, timeout any) (any, error) {
+	info, err := d.inspectContainer(name)
 	if err != nil {
 		return nil, err
 	}
@@ -300,21 +299,21 @@ func (d *client) rm(ctx context.Context, name any, force, volumes, stop bool, ti
 	removes := false // by itself, when it stops
 	if stop && !force {
 		removes = pytext.Truth(get(info, "HostConfig")["AutoRemove"])
-		if _, err := d.stop(ctx, name, timeout, false); err != nil {
+		if _, err := d.stop(name, timeout, false); err != nil {
 			return nil, err
 		}
 	}
-	pre, err := d.containers(ctx, true, nil)
+	pre, err := d.containers(true, nil)
 	if err != nil {
 		return nil, err
 	}
 	if !removes {
 		query := dict{"v": volumes, "link": false, "force": force}
-		if _, err := d.call(ctx, "remove_container", request{id: name, query: query}); err != nil {
+		if _, err := d.call("remove_container", request{id: name, query: query}); err != nil {
 			return nil, err
 		}
 	}
-	post, err := d.containers(ctx, true, nil)
+	post, err := d.containers(true, nil)
 	return missing(pre, post), err
 }
 
@@ -333,20 +332,20 @@ func missing(before, now []dict) []any {
 	return out
 }
 
-func (d *client) rename(ctx context.Context) (any, error) {
-	info, err := d.inspectContainer(ctx, d.Value("name"))
+func (d *client) rename() (any, error) {
+	info, err := d.inspectContainer(d.Value("name"))
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.call(ctx, "rename", request{id: info["Id"], query: dict{"name": d.Value("new_name")}}); err != nil {
+	if _, err := d.call("rename", request{id: info["Id"], query: dict{"name": d.Value("new_name")}}); err != nil {
 		return nil, err
 	}
-	now, err := d.inspectContainer(ctx, d.Value("new_name"))
+	now, err := d.inspectContainer(d.Value("new_name"))
 	return err == nil && now["Id"] == info["Id"], err
 }
 
-func (d *client) diff(ctx context.Context, name any) (any, error) {
-	list, err := d.list(ctx, "diff", request{id: name})
+func (d *client) diff(name any) (any, error) {
+	list, err := d.list("diff", request{id: name})
 	ret := dict{}
 	for _, m := range list {
 		key := "Unknown"
@@ -359,8 +358,8 @@ func (d *client) diff(ctx context.Context, name any) (any, error) {
 	return ret, err
 }
 
-func (d *client) top(ctx context.Context, name any) (any, error) {
-	m, err := d.dict(ctx, "top", request{id: name})
+func (d *client) top(name any) (any, error) {
+	m, err := d.dict("top", request{id: name})
 	titles, _ := m["Titles"].([]any)
 	processes, _ := m["Processes"].([]any)
 	ret := []any{}
@@ -375,12 +374,12 @@ func (d *client) top(ctx context.Context, name any) (any, error) {
 	return ret, err
 }
 
-func (d *client) port(ctx context.Context) (any, error) {
+func (d *client) port() (any, error) {
 	name, pattern := d.Str("name"), "*"
 	containers := []any{d.Value("name")}
 	several := strings.ContainsAny(name, "*?[")
 	if several {
-		all, err := d.listContainers(ctx, true)
+		all, err := d.listContainers(true)
 		if err != nil {
 			return nil, err
 		}
@@ -401,7 +400,7 @@ func (d *client) port(ctx context.Context) (any, error) {
 	}
 	ret := dict{}
 	for _, c := range containers {
-		info, err := d.inspectContainer(ctx, c)
+		info, err := d.inspectContainer(c)
 		if err != nil {
 			return nil, err
 		}
@@ -419,7 +418,7 @@ func (d *client) port(ctx context.Context) (any, error) {
 	return ret, nil
 }
 
-func (d *client) prune(ctx context.Context) (any, error) {
+func (d *client) prune() (any, error) {
 	what := dict{}
 	for _, k := range [...]string{"containers", "images", "networks", "build", "volumes"} {
 		what[k] = d.Bool(k)
@@ -446,7 +445,7 @@ func (d *client) prune(ctx context.Context) (any, error) {
 				return nil, err
 			}
 		}
-		v, err := d.call(ctx, "prune_"+k, request{query: query})
+		v, err := d.call("prune_"+k, request{query: query})
 		if err != nil {
 			return nil, err
 		}

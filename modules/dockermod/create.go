@@ -1,7 +1,6 @@
 package dockermod
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,7 +49,7 @@ func endpoint(kw dict) (dict, error) {
 }
 
 // createBody is the body of a request for a container.
-func (d *client) createBody(ctx context.Context, kw dict) (dict, error) {
+func (d *client) createBody(kw dict) (dict, error) {
 	all, _ := pop(kw, "networks", nil).(dict)
 	mode, _ := kw["network_mode"].(string)
 	network, ok := all[mode]
@@ -78,14 +77,14 @@ func (d *client) createBody(ctx context.Context, kw dict) (dict, error) {
 }
 
 // newContainer creates a container and returns what the daemon says, with its name.
-func (d *client) newContainer(ctx context.Context, body dict) (dict, error) {
+func (d *client) newContainer(body dict) (dict, error) {
 	name := d.Value("name")
-	ret, err := d.dict(ctx, "create_container", request{query: dict{"name": name, "platform": d.Keywords["platform"]}, body: body})
+	ret, err := d.dict("create_container", request{query: dict{"name": name, "platform": d.Keywords["platform"]}, body: body})
 	if err != nil {
 		return nil, err
 	}
 	if name == nil {
-		info, err := d.inspectContainer(ctx, ret["Id"])
+		info, err := d.inspectContainer(ret["Id"])
 		if err != nil {
 			return nil, err
 		}
@@ -96,34 +95,34 @@ func (d *client) newContainer(ctx context.Context, body dict) (dict, error) {
 }
 
 // havePulled pulls the image of a new container if it is not there, unless inspect=False says that it is.
-func (d *client) havePulled(ctx context.Context, kw dict) error {
+func (d *client) havePulled(kw dict) error {
 	if !pytext.Truth(pop(kw, "inspect", true)) {
 		return nil
 	}
-	id, err := d.resolveImage(ctx, d.Value("image"))
+	id, err := d.resolveImage(d.Value("image"))
 	if err == nil && id == false {
-		_, err = d.pull(ctx, d.Value("image"))
+		_, err = d.pull(d.Value("image"))
 	}
 	return err
 }
 
-func (d *client) create(ctx context.Context) (any, error) {
+func (d *client) create() (any, error) {
 	kw := d.keywords()
-	if err := d.havePulled(ctx, kw); err != nil {
+	if err := d.havePulled(kw); err != nil {
 		return nil, err
 	}
-	body, err := d.createBody(ctx, kw)
+	body, err := d.createBody(kw)
 	if err != nil {
 		return nil, err
 	}
 	begin := d.Now()
-	ret, err := d.newContainer(ctx, body)
+	ret, err := d.newContainer(body)
 	if err != nil {
 		return nil, err
 	}
 	ret["Time_Elapsed"] = d.elapsed(begin)
 	if d.Bool("start") {
-		if _, err := d.start(ctx, ret["Name"]); err != nil {
+		if _, err := d.start(ret["Name"]); err != nil {
 			if modules.IsExecError(err) {
 				err = saltcmd.Problem("Failed to start container after creation", dict{"response": ret, "error": err.Error()})
 			}
@@ -158,19 +157,19 @@ func (d *client) newNetworks() (dict, error) {
 	return m, nil
 }
 
-func (d *client) runContainer(ctx context.Context) (any, error) {
+func (d *client) runContainer() (any, error) {
 	kw := d.keywords()
-	if err := d.havePulled(ctx, kw); err != nil {
+	if err := d.havePulled(kw); err != nil {
 		return nil, err
 	}
-	removed, err := d.makeRoom(ctx)
+	removed, err := d.makeRoom()
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range dockerargs.ClientArgs()["logs"].([]any) {
 		delete(kw, name.(string))
 	}
-	body, err := d.createBody(ctx, kw)
+	body, err := d.createBody(kw)
 	if err != nil {
 		return nil, err
 	}
@@ -179,26 +178,26 @@ func (d *client) runContainer(ctx context.Context) (any, error) {
 		return nil, err
 	}
 	begin := d.Now()
-	ret, err := d.newContainer(ctx, body)
+	ret, err := d.newContainer(body)
 	if err != nil {
 		return nil, err
 	}
 	if len(removed) > 0 {
 		ret["Replaces"] = removed
 	}
-	if err := d.runNew(ctx, ret, nets, pytext.Truth(get(body, "HostConfig")["AutoRemove"]), begin); err != nil {
+	if err := d.runNew(ret, nets, pytext.Truth(get(body, "HostConfig")["AutoRemove"]), begin); err != nil {
 		return nil, err
 	}
 	return ret, nil
 }
 
 // makeRoom removes the container whose name the new one shall have.
-func (d *client) makeRoom(ctx context.Context) ([]any, error) {
+func (d *client) makeRoom() ([]any, error) {
 	name := d.Value("name")
 	if name == nil {
 		return nil, nil
 	}
-	s, err := d.after(ctx, name)
+	s, err := d.after(name)
 	if err != nil || s == nil {
 		return nil, err
 	}
@@ -209,13 +208,13 @@ func (d *client) makeRoom(ctx context.Context) ([]any, error) {
 	case !replace:
 		return nil, modules.Errorf("Container '%s' exists. Run with replace=True to remove the existing container", pytext.Str(name))
 	}
-	ids, err := d.rm(ctx, name, force, false, false, nil)
+	ids, err := d.rm(name, force, false, false, nil)
 	list, _ := ids.([]any)
 	return list, err
 }
 
 // runNew runs a new container to its end, or starts it only with bg.
-func (d *client) runNew(ctx context.Context, ret, nets dict, removes bool, begin time.Time) error {
+func (d *client) runNew(ret, nets dict, removes bool, begin time.Time) error {
 	info := dict{"return": ret}
 	failed := func(err error) error {
 		if !modules.IsExecError(err) {
@@ -224,14 +223,14 @@ func (d *client) runNew(ctx context.Context, ret, nets dict, removes bool, begin
 		return saltcmd.Problem(err.Error(), info)
 	}
 	for _, name := range slices.Sorted(maps.Keys(nets)) {
-		if err := d.connectTo(ctx, ret["Id"], name, nets[name].(dict)); err != nil {
-			if _, wrong := d.rm(ctx, ret["Name"], false, false, false, nil); removes && wrong != nil {
+		if err := d.connectTo(ret["Id"], name, nets[name].(dict)); err != nil {
+			if _, wrong := d.rm(ret["Name"], false, false, false, nil); removes && wrong != nil {
 				info["other_errors"] = []any{"Failed to auto_remove container: " + wrong.Error()}
 			}
 			return failed(failed(err)) // as in stock, the text is there twice
 		}
 	}
-	if _, err := d.start(ctx, ret["Id"]); err != nil {
+	if _, err := d.start(ret["Id"]); err != nil {
 		info["other_errors"] = []any{nil}
 		return failed(err)
 	}
@@ -241,7 +240,7 @@ func (d *client) runNew(ctx context.Context, ret, nets dict, removes bool, begin
 	}
 	bg := d.Bool("bg")
 	if !bg {
-		text, err := d.readLogs(ctx, ret["Id"], dict{"stdout": int64(1), "stderr": int64(1), "timestamps": int64(0), "follow": int64(1), "tail": "all"})
+		text, err := d.readLogs(ret["Id"], dict{"stdout": int64(1), "stderr": int64(1), "timestamps": int64(0), "follow": int64(1), "tail": "all"})
 		if err != nil && !modules.IsExecError(err) {
 			return err
 		}
@@ -255,7 +254,7 @@ func (d *client) runNew(ctx context.Context, ret, nets dict, removes bool, begin
 	if bg || removes {
 		return nil
 	}
-	cinfo, err := d.inspectContainer(ctx, ret["Id"])
+	cinfo, err := d.inspectContainer(ret["Id"])
 	if err != nil {
 		warn("Failed to inspect container after running")
 		return nil

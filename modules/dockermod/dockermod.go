@@ -29,163 +29,163 @@ func run(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := d.run(ctx, fun)
+	v, err := d.run(fun)
 	if err == nil && refreshes(fun) {
-		d.refreshMine(ctx)
+		d.refreshMine()
 	}
 	return v, err
 }
 
-func (d *client) run(ctx context.Context, fun string) (any, error) {
+func (d *client) run(fun string) (any, error) {
 	name := d.Value("name")
 	switch fun {
 	case "build":
-		return d.build(ctx)
+		return d.build()
 	case "commit":
-		return d.commit(ctx)
+		return d.commit()
 	case "compare_container", "compare_containers":
-		return d.compareContainers(ctx)
+		return d.compareContainers()
 	case "compare_container_networks":
-		return d.compareContainerNetworks(ctx)
+		return d.compareContainerNetworks()
 	case "compare_networks":
-		return d.compareNetworks(ctx)
+		return d.compareNetworks()
 	case "connect_container_to_network":
-		return d.connectContainer(ctx)
+		return d.connectContainer()
 	case "connected":
-		return d.connected(ctx, name, d.Bool("verbose"))
+		return d.connected(name, d.Bool("verbose"))
 	case "copy_from", "cp":
-		return d.copyFrom(ctx)
+		return d.copyFrom()
 	case "copy_to":
-		return d.copyTo(ctx, name, d.Value("source"), d.Str("dest"), d.Bool("overwrite"), d.Bool("makedirs"))
+		return d.copyTo(name, d.Value("source"), d.Str("dest"), d.Bool("overwrite"), d.Bool("makedirs"))
 	case "create":
-		return d.create(ctx)
+		return d.create()
 	case "create_network":
-		return d.createNetwork(ctx)
+		return d.createNetwork()
 	case "create_volume":
-		return d.createVolume(ctx)
+		return d.createVolume()
 	case "dangling":
-		return d.dangling(ctx)
+		return d.dangling()
 	case "depends":
-		return d.depends(ctx, name)
+		return d.depends(name)
 	case "diff":
-		return d.diff(ctx, name)
+		return d.diff(name)
 	case "disconnect_all_containers_from_network":
-		return d.disconnectAll(ctx)
+		return d.disconnectAll()
 	case "disconnect_container_from_network":
-		return true, d.disconnect(ctx, d.Value("container"), d.Value("network_id"))
+		return true, d.disconnect(d.Value("container"), d.Value("network_id"))
 	case "exists":
-		_, err := d.inspectContainer(ctx, name)
+		_, err := d.inspectContainer(name)
 		if status, _ := refusal(err); status != "" {
 			return false, nil
 		}
 		return err == nil, err
 	case "export":
-		return d.export(ctx)
+		return d.export()
 	case "history":
-		return d.history(ctx, name)
+		return d.history(name)
 	case "images":
-		list, err := d.images(ctx, pytext.Truth(d.Keywords["all"]))
+		list, err := d.images(pytext.Truth(d.Keywords["all"]))
 		if err != nil {
 			return nil, err
 		}
-		return d.byID(ctx, list, d.Bool("verbose"), d.inspectImage)
+		return d.byID(list, d.Bool("verbose"), d.inspectImage)
 	case "import":
-		return d.importImage(ctx)
+		return d.importImage()
 	case "info", "version":
-		v, err := d.dict(ctx, fun, request{})
+		v, err := d.dict(fun, request{})
 		if fun == "version" && err == nil {
 			numbers(v, "Version")
 			numbers(v, "ApiVersion")
 		}
 		return v, err
 	case "inspect":
-		return d.inspect(ctx, name)
+		return d.inspect(name)
 	case "inspect_container":
-		return d.inspectContainer(ctx, name)
+		return d.inspectContainer(name)
 	case "inspect_image":
-		return d.inspectImage(ctx, name)
+		return d.inspectImage(name)
 	case "inspect_network":
-		return d.inspectNetwork(ctx, d.Value("network_id"))
+		return d.inspectNetwork(d.Value("network_id"))
 	case "inspect_volume":
-		return d.dict(ctx, fun, request{id: name})
+		return d.dict(fun, request{id: name})
 	case "freeze", "pause":
-		return d.changeUnless(ctx, "stopped", "pause", "paused")
+		return d.changeUnless("stopped", "pause", "paused")
 	case "kill":
-		return d.change(ctx, name, "kill", "stopped", request{})
+		return d.change(name, "kill", "stopped", request{})
 	case "layers":
-		return d.layers(ctx, name)
+		return d.layers(name)
 	case "list_containers":
-		return d.listContainers(ctx, pytext.Truth(d.Keywords["all"]))
+		return d.listContainers(pytext.Truth(d.Keywords["all"]))
 	case "list_tags":
-		return d.listTags(ctx)
+		return d.listTags()
 	case "load":
-		return d.load(ctx)
+		return d.load()
 	case "login", "logout":
-		return d.log(ctx, fun == "login")
+		return d.log(fun == "login")
 	case "logs":
-		return d.logs(ctx, name)
+		return d.logs(name)
 	case "networks":
-		return d.networks(ctx)
+		return d.networks()
 	case "pid":
-		info, err := d.inspectContainer(ctx, name)
+		info, err := d.inspectContainer(name)
 		return get(info, "State")["Pid"], err
 	case "port":
-		return d.port(ctx)
+		return d.port()
 	case "prune":
-		return d.prune(ctx)
+		return d.prune()
 	case "ps":
-		return d.ps(ctx)
+		return d.ps()
 	case "pull":
-		return d.pull(ctx, d.Value("image"))
+		return d.pull(d.Value("image"))
 	case "push":
-		return d.push(ctx)
+		return d.push()
 	case "remove_network", "remove_volume":
 		if fun == "remove_network" {
 			name = d.Value("network_id")
 		}
-		_, err := d.call(ctx, fun, request{id: name})
+		_, err := d.call(fun, request{id: name})
 		return err == nil, err
 	case "rename":
-		return d.rename(ctx)
+		return d.rename()
 	case "resolve_image_id":
-		return d.resolveImage(ctx, name)
+		return d.resolveImage(name)
 	case "resolve_tag":
-		return d.resolveTag(ctx, name)
+		return d.resolveTag(name)
 	case "restart":
-		return d.restart(ctx)
+		return d.restart()
 	case "retcode", "run", "run_all", "run_stderr", "run_stdout":
-		return d.runCommand(ctx, fun)
+		return d.runCommand(fun)
 	case "rm":
-		return d.rmKeywords(ctx)
+		return d.rmKeywords()
 	case "rmi":
-		return d.rmi(ctx, d.Extra, pytext.Truth(d.Keywords["force"]), d.Keywords["prune"] == nil || pytext.Truth(d.Keywords["prune"]))
+		return d.rmi(d.Extra, pytext.Truth(d.Keywords["force"]), d.Keywords["prune"] == nil || pytext.Truth(d.Keywords["prune"]))
 	case "run_container":
-		return d.runContainer(ctx)
+		return d.runContainer()
 	case "save":
-		return d.save(ctx)
+		return d.save()
 	case "script", "script_retcode":
-		return d.script(ctx, fun)
+		return d.script(fun)
 	case "search":
-		return d.search(ctx)
+		return d.search()
 	case "signal":
-		_, err := d.call(ctx, "kill", request{id: name, query: dict{"signal": d.Value("signal")}})
+		_, err := d.call("kill", request{id: name, query: dict{"signal": d.Value("signal")}})
 		return err == nil, err
 	case "start":
-		return d.start(ctx, name)
+		return d.start(name)
 	case "state":
-		return d.state(ctx, name)
+		return d.state(name)
 	case "stop":
-		return d.stop(ctx, name, d.Value("timeout"), pytext.Truth(d.Keywords["unpause"]))
+		return d.stop(name, d.Value("timeout"), pytext.Truth(d.Keywords["unpause"]))
 	case "tag":
-		return true, d.tag(ctx, name, d.Str("repository"), d.Str("tag"))
+		return true, d.tag(name, d.Str("repository"), d.Str("tag"))
 	case "top":
-		return d.top(ctx, name)
+		return d.top(name)
 	case "unfreeze", "unpause":
-		return d.changeUnless(ctx, "stopped", "unpause", "running")
+		return d.changeUnless("stopped", "unpause", "running")
 	case "volumes":
-		return d.volumes(ctx)
+		return d.volumes()
 	case "wait":
-		return d.wait(ctx, name)
+		return d.wait(name)
 	}
 	return nil, &modules.NotAvailableError{Fun: d.Fun}
 }
@@ -210,11 +210,11 @@ func refreshes(fun string) bool {
 
 // refreshMine sends docker.ps to the mine, unless docker.update_mine is false. The function has done its work by then, so that an error is
 // only logged.
-func (d *client) refreshMine(ctx context.Context) {
+func (d *client) refreshMine() {
 	if v := option(d.Call, "docker.update_mine"); v != nil && !pytext.Truth(v) {
 		return
 	}
-	if _, err := d.ExecKw(ctx, "mine.send", []any{"docker.ps"}, dict{"verbose": true, "all": true, "host": true}); err != nil {
+	if _, err := d.ExecKw(d.ctx, "mine.send", []any{"docker.ps"}, dict{"verbose": true, "all": true, "host": true}); err != nil {
 		d.Logger().Warn("cannot send the containers to the mine", "error", err)
 	}
 }
@@ -325,12 +325,12 @@ func pop(m dict, key string, other any) any {
 }
 
 // byID is a dictionary of entries by their Id, each with what inspect says of it if that is wanted.
-func (d *client) byID(ctx context.Context, list []dict, verbose bool, inspect func(context.Context, any) (dict, error)) (dict, error) {
+func (d *client) byID(list []dict, verbose bool, inspect func(any) (dict, error)) (dict, error) {
 	out := dict{}
 	for _, m := range list {
 		id := pop(m, "Id", "").(string)
 		if verbose {
-			info, err := inspect(ctx, id)
+			info, err := inspect(id)
 			if err != nil {
 				return nil, err
 			}

@@ -23,7 +23,7 @@ import (
 const containerPath = "PATH=/bin:/usr/bin:/sbin:/usr/sbin:/opt/bin:/usr/local/bin:/usr/local/sbin"
 
 // logs are the kept lines of a container's output.
-func (d *client) logs(ctx context.Context, name any) (any, error) {
+func (d *client) logs(name any) (any, error) {
 	query := dict{"stdout": int64(1), "stderr": int64(1), "timestamps": int64(0), "follow": int64(0), "tail": "all"}
 	for k, v := range d.keywords() {
 		switch k {
@@ -52,15 +52,15 @@ func (d *client) logs(ctx context.Context, name any) (any, error) {
 			return nil, unable("logs", "ContainerApiMixin.logs() got an unexpected keyword argument '"+k+"'")
 		}
 	}
-	return d.readLogs(ctx, name, query)
+	return d.readLogs(name, query)
 }
 
-func (d *client) readLogs(ctx context.Context, name any, query dict) (string, error) {
-	info, err := d.inspectContainer(ctx, name)
+func (d *client) readLogs(name any, query dict) (string, error) {
+	info, err := d.inspectContainer(name)
 	if err != nil {
 		return "", err
 	}
-	resp, cancel, err := d.open(ctx, "logs", request{id: name, query: query, patience: forever})
+	resp, cancel, err := d.open("logs", request{id: name, query: query, patience: forever})
 	if err != nil {
 		return "", err
 	}
@@ -73,8 +73,8 @@ func (d *client) readLogs(ctx context.Context, name any, query dict) (string, er
 		err = demultiplex(resp.Body, &out, &out)
 	}
 	if err != nil {
-		if ctx.Err() != nil {
-			return "", ctx.Err()
+		if d.ctx.Err() != nil {
+			return "", d.ctx.Err()
 		}
 		return "", unable("logs", fmt.Sprintf("cannot read the log from Docker at %s: %s", d.where, err))
 	}
@@ -97,12 +97,12 @@ type command struct {
 }
 
 // exec runs a command in a container. What the daemon refuses goes to standard error, as the program docker writes it.
-func (d *client) exec(ctx context.Context, name any, cmd command) (code, pid int64, err error) {
+func (d *client) exec(name any, cmd command) (code, pid int64, err error) {
 	words := make([]any, len(cmd.words))
 	for i, w := range cmd.words {
 		words[i] = w
 	}
-	made, err := d.dict(ctx, "exec_create", request{id: name, body: dict{
+	made, err := d.dict("exec_create", request{id: name, body: dict{
 		"AttachStdin": cmd.stdin != nil, "AttachStdout": true, "AttachStderr": true, "Tty": false, "Cmd": words,
 	}})
 	if status, said := refusal(err); status != "" {
@@ -112,13 +112,13 @@ func (d *client) exec(ctx context.Context, name any, cmd command) (code, pid int
 	if err != nil {
 		return 0, 0, err
 	}
-	resp, cancel, err := d.open(ctx, "exec_start", request{id: made["Id"], body: dict{"Detach": false, "Tty": false}, patience: forever,
+	resp, cancel, err := d.open("exec_start", request{id: made["Id"], body: dict{"Detach": false, "Tty": false}, patience: forever,
 		header: map[string]string{"Connection": "Upgrade", "Upgrade": "tcp"}})
 	if err != nil {
 		return 0, 0, err
 	}
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { resp.Body.Close() })
+	stop := context.AfterFunc(d.ctx, func() { resp.Body.Close() })
 	defer stop()
 	defer resp.Body.Close()
 	sent := make(chan error, 1)
@@ -131,14 +131,14 @@ func (d *client) exec(ctx context.Context, name any, cmd command) (code, pid int
 	resp.Body.Close()
 	wrong := <-sent
 	switch {
-	case ctx.Err() != nil:
-		return 0, 0, ctx.Err()
+	case d.ctx.Err() != nil:
+		return 0, 0, d.ctx.Err()
 	case err != nil:
 		return 0, 0, unable("exec_start", fmt.Sprintf("cannot read the output from Docker at %s: %s", d.where, err))
 	case wrong != nil:
 		d.Logger().Debug("a command in a container did not read all of its input", "error", wrong)
 	}
-	info, err := d.dict(ctx, "exec_inspect", request{id: made["Id"]})
+	info, err := d.dict("exec_inspect", request{id: made["Id"]})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -163,9 +163,9 @@ func feed(conn io.ReadCloser, from io.Reader) error {
 }
 
 // quiet runs a command with a clean environment and keeps its output.
-func (d *client) quiet(ctx context.Context, name any, words ...string) (code int64, stdout, stderr string, err error) {
+func (d *client) quiet(name any, words ...string) (code int64, stdout, stderr string, err error) {
 	var out, errs output
-	code, _, err = d.exec(ctx, name, command{words: append([]string{"env", "-i", containerPath}, words...), stdout: &out, stderr: &errs})
+	code, _, err = d.exec(name, command{words: append([]string{"env", "-i", containerPath}, words...), stdout: &out, stderr: &errs})
 	return code, string(out.text), pytext.StripRight(d.text(&errs)), err
 }
 
@@ -208,11 +208,11 @@ func (d *client) words(cmd string) ([]string, error) {
 }
 
 // runCommand is docker.run and those that return another part of what a command left.
-func (d *client) runCommand(ctx context.Context, fun string) (any, error) {
-	return d.runText(ctx, fun, d.Value("name"), d.Str("cmd"))
+func (d *client) runCommand(fun string) (any, error) {
+	return d.runText(fun, d.Value("name"), d.Str("cmd"))
 }
 
-func (d *client) runText(ctx context.Context, fun string, name any, cmd string) (any, error) {
+func (d *client) runText(fun string, name any, cmd string) (any, error) {
 	driver := d.Value("exec_driver")
 	if driver == nil {
 		if driver = option(d.Call, "docker.exec_driver"); driver == nil {
@@ -257,7 +257,7 @@ func (d *client) runText(ctx context.Context, fun string, name any, cmd string) 
 	if fun == "run" {
 		run.stderr = &out
 	}
-	code, pid, err := d.exec(ctx, name, run)
+	code, pid, err := d.exec(name, run)
 	if err != nil {
 		return nil, err
 	}
@@ -279,8 +279,8 @@ func (d *client) runText(ctx context.Context, fun string, name any, cmd string) 
 }
 
 // running refuses a container that does not run.
-func (d *client) running(ctx context.Context, name any) error {
-	s, err := d.state(ctx, name)
+func (d *client) running(name any) error {
+	s, err := d.state(name)
 	if err == nil && s != "running" {
 		err = modules.Errorf("Container '%s' is not running", pytext.Str(name))
 	}
@@ -288,8 +288,8 @@ func (d *client) running(ctx context.Context, name any) error {
 }
 
 // sumIn is the checksum of a file in a container, "" if it cannot be read.
-func (d *client) sumIn(ctx context.Context, name any, file string) (string, error) {
-	_, out, _, err := d.quiet(ctx, name, "sha256sum", file)
+func (d *client) sumIn(name any, file string) (string, error) {
+	_, out, _, err := d.quiet(name, "sha256sum", file)
 	sum, _, _ := strings.Cut(strings.TrimSpace(out), " ")
 	return sum, err
 }
@@ -309,7 +309,7 @@ func (d *client) sumHere(file string) string {
 }
 
 // cached is the path of a source: a file of the master's goes to the cache.
-func (d *client) cached(ctx context.Context, source any) (string, error) {
+func (d *client) cached(source any) (string, error) {
 	s, ok := source.(string)
 	if !ok {
 		return "", modules.Usagef("Invalid source file %s", pytext.Str(source))
@@ -317,7 +317,7 @@ func (d *client) cached(ctx context.Context, source any) (string, error) {
 	if !strings.HasPrefix(s, "salt://") {
 		return s, nil
 	}
-	v, err := d.Exec(ctx, "cp.cache_file", s)
+	v, err := d.Exec(d.ctx, "cp.cache_file", s)
 	if local, _ := v.(string); local != "" || err != nil {
 		return local, err
 	}
@@ -325,12 +325,12 @@ func (d *client) cached(ctx context.Context, source any) (string, error) {
 }
 
 // copyTo copies a file of this host into a container (salt/modules/container_resource.py copy_to).
-func (d *client) copyTo(ctx context.Context, name, from any, dest string, overwrite, makedirs bool) (any, error) {
-	source, err := d.cached(ctx, from)
+func (d *client) copyTo(name, from any, dest string, overwrite, makedirs bool) (any, error) {
+	source, err := d.cached(from)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.running(ctx, name); err != nil {
+	if err := d.running(name); err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(d.Path(source))
@@ -345,7 +345,7 @@ func (d *client) copyTo(ctx context.Context, name, from any, dest string, overwr
 		return nil, modules.Usagef("Destination path must be absolute")
 	}
 	test := func(flag, file string) (bool, error) {
-		code, _, _, err := d.quiet(ctx, name, "test", flag, file)
+		code, _, _, err := d.quiet(name, "test", flag, file)
 		return code == 0, err
 	}
 	isDir, err := test("-d", dest)
@@ -354,7 +354,7 @@ func (d *client) copyTo(ctx context.Context, name, from any, dest string, overwr
 	}
 	if isDir {
 		dest = path.Join(dest, path.Base(source))
-	} else if err := d.parentIn(ctx, name, path.Dir(dest), makedirs, test); err != nil {
+	} else if err := d.parentIn(name, path.Dir(dest), makedirs, test); err != nil {
 		return nil, err
 	}
 	if !overwrite {
@@ -366,7 +366,7 @@ func (d *client) copyTo(ctx context.Context, name, from any, dest string, overwr
 		}
 	}
 	sum := d.sumHere(source)
-	if had, err := d.sumIn(ctx, name, dest); err != nil || had == sum {
+	if had, err := d.sumIn(name, dest); err != nil || had == sum {
 		return err == nil, err
 	}
 	f, err := os.Open(d.Path(source))
@@ -376,15 +376,15 @@ func (d *client) copyTo(ctx context.Context, name, from any, dest string, overwr
 	defer f.Close()
 	var nothing output
 	// tee keeps the mode and the owner of a file that is there, and works for a container that runs as another user.
-	_, _, err = d.exec(ctx, name, command{words: []string{"env", "-i", containerPath, "tee", dest}, stdin: f, stdout: io.Discard, stderr: &nothing})
+	_, _, err = d.exec(name, command{words: []string{"env", "-i", containerPath, "tee", dest}, stdin: f, stdout: io.Discard, stderr: &nothing})
 	if err != nil {
 		return nil, err
 	}
-	now, err := d.sumIn(ctx, name, dest)
+	now, err := d.sumIn(name, dest)
 	return now == sum, err
 }
 
-func (d *client) parentIn(ctx context.Context, name any, dir string, makedirs bool, test func(flag, file string) (bool, error)) error {
+func (d *client) parentIn(name any, dir string, makedirs bool, test func(flag, file string) (bool, error)) error {
 	there, err := test("-d", dir)
 	if err != nil || there {
 		return err
@@ -392,7 +392,7 @@ func (d *client) parentIn(ctx context.Context, name any, dir string, makedirs bo
 	if !makedirs {
 		return modules.Usagef("Directory %s does not exist on docker container '%s'", dir, pytext.Str(name))
 	}
-	code, _, said, err := d.quiet(ctx, name, "mkdir", "-p", dir)
+	code, _, said, err := d.quiet(name, "mkdir", "-p", dir)
 	if err == nil && code != 0 {
 		text := "Unable to create destination directory " + dir + " in container '" + pytext.Str(name) + "'"
 		if said != "" {
@@ -404,9 +404,9 @@ func (d *client) parentIn(ctx context.Context, name any, dir string, makedirs bo
 }
 
 // copyFrom copies a file of a container to this host.
-func (d *client) copyFrom(ctx context.Context) (any, error) {
+func (d *client) copyFrom() (any, error) {
 	name, source, dest := d.Value("name"), d.Str("source"), d.Str("dest")
-	if err := d.running(ctx, name); err != nil {
+	if err := d.running(name); err != nil {
 		return nil, err
 	}
 	if !path.IsAbs(dest) {
@@ -424,7 +424,7 @@ func (d *client) copyFrom(ctx context.Context) (any, error) {
 		return nil, modules.Usagef("Source path must be absolute")
 	}
 	for _, ask := range [...][2]string{{"-e", "Source file " + source + " does not exist"}, {"-f", "Source must be a regular file"}} {
-		code, _, _, err := d.quiet(ctx, name, "test", ask[0], source)
+		code, _, _, err := d.quiet(name, "test", ask[0], source)
 		if err != nil {
 			return nil, err
 		}
@@ -432,11 +432,11 @@ func (d *client) copyFrom(ctx context.Context) (any, error) {
 			return nil, modules.Usagef("%s", ask[1])
 		}
 	}
-	sum, err := d.sumIn(ctx, name, source)
+	sum, err := d.sumIn(name, source)
 	if err != nil || sum != "" && sum == d.sumHere(dest) {
 		return err == nil, err
 	}
-	if err := d.fetch(ctx, name, source, dest); err != nil {
+	if err := d.fetch(name, source, dest); err != nil {
 		return nil, err
 	}
 	return sum == d.sumHere(dest), nil
@@ -457,9 +457,9 @@ func (d *client) parentHere(dir string, makedirs bool) error {
 }
 
 // fetch gets a file out of a container. A link is followed, so that the file itself comes.
-func (d *client) fetch(ctx context.Context, name any, source, dest string) error {
+func (d *client) fetch(name any, source, dest string) error {
 	for range 10 {
-		link, err := d.fetchOnce(ctx, name, source, dest)
+		link, err := d.fetchOnce(name, source, dest)
 		if err != nil || link == "" {
 			return err
 		}
@@ -470,8 +470,8 @@ func (d *client) fetch(ctx context.Context, name any, source, dest string) error
 	return modules.Errorf("cannot copy %s: too many links", source)
 }
 
-func (d *client) fetchOnce(ctx context.Context, name any, source, dest string) (link string, err error) {
-	resp, cancel, err := d.open(ctx, "get_archive", request{id: name, query: dict{"path": source}, patience: forever})
+func (d *client) fetchOnce(name any, source, dest string) (link string, err error) {
+	resp, cancel, err := d.open("get_archive", request{id: name, query: dict{"path": source}, patience: forever})
 	if err != nil {
 		return "", err
 	}
@@ -489,14 +489,14 @@ func (d *client) fetchOnce(ctx context.Context, name any, source, dest string) (
 	default:
 		return "", modules.Errorf("cannot copy %s: it is no regular file", source)
 	}
-	return "", d.writeFile(ctx, dest, fs.FileMode(head.Mode)&0o777, func(w io.Writer) error {
+	return "", d.writeFile(dest, fs.FileMode(head.Mode)&0o777, func(w io.Writer) error {
 		_, err := io.Copy(w, archive)
 		return err
 	})
 }
 
 // writeFile writes a file of this host: it is whole or not there.
-func (d *client) writeFile(ctx context.Context, dest string, mode fs.FileMode, write func(io.Writer) error) error {
+func (d *client) writeFile(dest string, mode fs.FileMode, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(d.Path(dest)), ".docker")
 	if err != nil {
 		return modules.OSError(err)
@@ -508,8 +508,8 @@ func (d *client) writeFile(ctx context.Context, dest string, mode fs.FileMode, w
 	if wrong := f.Close(); err == nil {
 		err = wrong
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if d.ctx.Err() != nil {
+		return d.ctx.Err()
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), d.Path(dest))
@@ -518,7 +518,7 @@ func (d *client) writeFile(ctx context.Context, dest string, mode fs.FileMode, w
 }
 
 // script runs a file of the master in a container.
-func (d *client) script(ctx context.Context, fun string) (any, error) {
+func (d *client) script(fun string) (any, error) {
 	name, source := d.Value("name"), d.Str("source")
 	f, err := os.CreateTemp(d.Path("/tmp"), "salt*"+path.Ext(source))
 	if err != nil {
@@ -529,9 +529,9 @@ func (d *client) script(ctx context.Context, fun string) (any, error) {
 	file := "/tmp/" + filepath.Base(f.Name())
 	var got any
 	if d.Bool("template") {
-		got, err = d.Exec(ctx, "cp.get_template", source, file, d.Value("template"), d.Str("saltenv"))
+		got, err = d.Exec(d.ctx, "cp.get_template", source, file, d.Value("template"), d.Str("saltenv"))
 	} else {
-		got, err = d.Exec(ctx, "cp.cache_file", source, d.Str("saltenv"))
+		got, err = d.Exec(d.ctx, "cp.cache_file", source, d.Str("saltenv"))
 	}
 	if err != nil {
 		return nil, err
@@ -552,11 +552,13 @@ func (d *client) script(ctx context.Context, fun string) (any, error) {
 			return nil, modules.OSError(err)
 		}
 	}
-	if _, err := d.copyTo(ctx, name, file, file, false, false); err != nil {
+	if _, err := d.copyTo(name, file, file, false, false); err != nil {
 		return nil, err
 	}
-	defer d.quiet(context.WithoutCancel(ctx), name, "rm", file)
-	if _, _, _, err := d.quiet(ctx, name, "chmod", "700", file); err != nil {
+	cleaner := *d
+	cleaner.ctx = context.WithoutCancel(d.ctx)
+	defer cleaner.quiet(name, "rm", file)
+	if _, _, _, err := d.quiet(name, "chmod", "700", file); err != nil {
 		return nil, err
 	}
 	cmd := file
@@ -567,7 +569,7 @@ func (d *client) script(ctx context.Context, fun string) (any, error) {
 	if fun == "script_retcode" {
 		part = "retcode"
 	}
-	ret, err := d.runText(ctx, part, name, cmd)
+	ret, err := d.runText(part, name, cmd)
 	d.SetRetcode(0) // of the command that removes the script, which is the last one
 	return ret, err
 }

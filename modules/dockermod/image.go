@@ -1,8 +1,6 @@
 package dockermod
 
 import (
-	"compress/gzip"
-	"context"
 	"io"
 	"os"
 	"path"
@@ -23,12 +21,12 @@ func jsonText(v any) string {
 }
 
 // images are the images with tags, and with all the others behind them.
-func (d *client) images(ctx context.Context, all bool) ([]dict, error) {
+func (d *client) images(all bool) ([]dict, error) {
 	query := dict{"only_ids": int64(0), "all": int64(0)}
 	if all {
 		query["all"] = int64(1)
 	}
-	list, err := d.list(ctx, "images", request{query: query})
+	list, err := d.list("images", request{query: query})
 	var tagged, untagged []dict
 	for _, m := range list {
 		if _, ok := m["Id"].(string); !ok {
@@ -51,7 +49,13 @@ func topLevel(all, subset []dict) []dict {
 	for _, m := range all {
 		parents[m["ParentId"]] = true
 	}
-	return slices.DeleteFunc(slices.Clone(subset), func(m dict) bool { return parents[m["Id"]] })
+	var out []dict
+	for _, m := range subset {
+		if !parents[m["Id"]] {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // short is the beginning of an id, as much of it as Salt takes.
@@ -60,15 +64,15 @@ func short(id any) string {
 	return s[:min(12, len(s))]
 }
 
-func (d *client) inspectImage(ctx context.Context, name any) (dict, error) {
-	m, err := d.dict(ctx, "inspect_image", request{id: name})
+func (d *client) inspectImage(name any) (dict, error) {
+	m, err := d.dict("inspect_image", request{id: name})
 	human(m, "Size", "VirtualSize")
 	return m, err
 }
 
 // resolveImage is the id of an image, False if there is none.
-func (d *client) resolveImage(ctx context.Context, name any) (any, error) {
-	m, err := d.inspectImage(ctx, name)
+func (d *client) resolveImage(name any) (any, error) {
+	m, err := d.inspectImage(name)
 	if err == nil && m["Id"] != nil {
 		return m["Id"], nil
 	}
@@ -78,13 +82,13 @@ func (d *client) resolveImage(ctx context.Context, name any) (any, error) {
 	return false, nil
 }
 
-func (d *client) resolveTag(ctx context.Context, name any) (any, error) {
+func (d *client) resolveTag(name any) (any, error) {
 	kw := d.keywords()
 	all := pytext.Truth(pop(kw, "all", false))
 	if err := invalid(kw); err != nil {
 		return nil, err
 	}
-	m, err := d.inspectImage(ctx, name)
+	m, err := d.inspectImage(name)
 	if err != nil {
 		if modules.IsExecError(err) {
 			return false, nil
@@ -103,8 +107,8 @@ func (d *client) resolveTag(ctx context.Context, name any) (any, error) {
 	return m["Id"], nil
 }
 
-func (d *client) listTags(ctx context.Context) ([]any, error) {
-	list, err := d.images(ctx, false)
+func (d *client) listTags() ([]any, error) {
+	list, err := d.images(false)
 	tags := map[string]bool{}
 	for _, m := range list {
 		own, _ := m["RepoTags"].([]any)
@@ -115,14 +119,14 @@ func (d *client) listTags(ctx context.Context) ([]any, error) {
 	return sortedSet(tags), err
 }
 
-func (d *client) history(ctx context.Context, name any) (any, error) {
-	list, err := d.list(ctx, "history", request{id: name})
+func (d *client) history(name any) (any, error) {
+	list, err := d.list("history", request{id: name})
 	if err != nil {
 		return nil, err
 	}
-	slices.Reverse(list)
 	ret := make([]any, len(list))
-	for i, m := range list {
+	for i := range list {
+		m := list[len(list)-1-i]
 		renamed(m)
 		human(m, "Size")
 		cmd, _ := pop(m, "CreatedBy", "").(string)
@@ -139,25 +143,24 @@ func (d *client) history(ctx context.Context, name any) (any, error) {
 	return ret, nil
 }
 
-func (d *client) layers(ctx context.Context, name any) (any, error) {
-	list, err := d.list(ctx, "history", request{id: name})
+func (d *client) layers(name any) (any, error) {
+	list, err := d.list("history", request{id: name})
 	if status, _ := refusal(err); status == "404" || err == nil && len(list) == 0 {
 		return nil, modules.Errorf("Image '%s' not found", pytext.Str(name))
 	}
-	slices.Reverse(list)
 	ret := []any{}
-	for _, m := range list {
-		ret = append(ret, short(strings.TrimPrefix(pytext.Str(m["Id"]), "sha256:")))
+	for i := len(list) - 1; i >= 0; i-- {
+		ret = append(ret, short(strings.TrimPrefix(pytext.Str(list[i]["Id"]), "sha256:")))
 	}
 	return ret, err
 }
 
-func (d *client) depends(ctx context.Context, name any) (dict, error) {
-	image, err := d.inspectImage(ctx, name)
+func (d *client) depends(name any) (dict, error) {
+	image, err := d.inspectImage(name)
 	if err != nil {
 		return nil, err
 	}
-	list, err := d.containers(ctx, true, nil)
+	list, err := d.containers(true, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +172,7 @@ func (d *client) depends(ctx context.Context, name any) (dict, error) {
 			}
 		}
 	}
-	images, err := d.images(ctx, true)
+	images, err := d.images(true)
 	for _, m := range images {
 		if m["ParentId"] == image["Id"] {
 			children = append(children, short(m["Id"]))
@@ -178,8 +181,8 @@ func (d *client) depends(ctx context.Context, name any) (dict, error) {
 	return dict{"Containers": containers, "Images": children}, err
 }
 
-func (d *client) search(ctx context.Context) (any, error) {
-	list, err := d.list(ctx, "search", request{query: dict{"term": d.Value("name")}})
+func (d *client) search() (any, error) {
+	list, err := d.list("search", request{query: dict{"term": d.Value("name")}})
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +297,7 @@ func repositoryTag(name string) (repository, tag string) {
 }
 
 // transfer pulls or pushes an image.
-func (d *client) transfer(ctx context.Context, fun, repository string, r request) (any, error) {
+func (d *client) transfer(fun, repository string, r request) (any, error) {
 	if d.Bool("insecure_registry") {
 		return nil, unable(fun, "ImageApiMixin."+fun+"() got an unexpected keyword argument 'insecure_registry'")
 	}
@@ -303,7 +306,7 @@ func (d *client) transfer(ctx context.Context, fun, repository string, r request
 		return nil, err
 	}
 	begin := d.Now()
-	events, err := d.events(ctx, fun, r)
+	events, err := d.events(fun, r)
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +324,7 @@ func (d *client) transfer(ctx context.Context, fun, repository string, r request
 	return ret, nil
 }
 
-func (d *client) pull(ctx context.Context, image any) (any, error) {
+func (d *client) pull(image any) (any, error) {
 	name, ok := image.(string)
 	if !ok {
 		return nil, unable("pull", "'"+modules.TypeName(image)+"' object has no attribute 'rsplit'")
@@ -330,20 +333,20 @@ func (d *client) pull(ctx context.Context, image any) (any, error) {
 	if tag == "" {
 		tag = "latest"
 	}
-	return d.transfer(ctx, "pull", repository, request{query: dict{"tag": tag, "fromImage": repository}})
+	return d.transfer("pull", repository, request{query: dict{"tag": tag, "fromImage": repository}})
 }
 
-func (d *client) push(ctx context.Context) (any, error) {
+func (d *client) push() (any, error) {
 	repository, tag := repositoryTag(d.Str("image"))
 	r := request{id: repository, query: dict{}, body: dict{}}
 	if tag != "" {
 		r.query["tag"] = tag
 	}
-	return d.transfer(ctx, "push", repository, r)
+	return d.transfer("push", repository, r)
 }
 
-func (d *client) tag(ctx context.Context, name any, repository, tag string) error {
-	m, err := d.inspectImage(ctx, name)
+func (d *client) tag(name any, repository, tag string) error {
+	m, err := d.inspectImage(name)
 	if err != nil {
 		return err
 	}
@@ -351,13 +354,13 @@ func (d *client) tag(ctx context.Context, name any, repository, tag string) erro
 	if d.Bool("force") {
 		force = 1
 	}
-	_, err = d.call(ctx, "tag", request{id: m["Id"], query: dict{"repo": repository, "tag": tag, "force": force}})
+	_, err = d.call("tag", request{id: m["Id"], query: dict{"repo": repository, "tag": tag, "force": force}})
 	return err
 }
 
-func (d *client) commit(ctx context.Context) (any, error) {
+func (d *client) commit() (any, error) {
 	begin := d.Now()
-	m, err := d.dict(ctx, "commit", request{patience: forever, body: dict{}, query: dict{"container": d.Value("name"), "repo": d.Str("repository"),
+	m, err := d.dict("commit", request{patience: forever, body: dict{}, query: dict{"container": d.Value("name"), "repo": d.Str("repository"),
 		"tag": d.Str("tag"), "comment": d.Value("message"), "author": d.Value("author"), "pause": true}})
 	if err != nil {
 		return nil, err
@@ -368,8 +371,8 @@ func (d *client) commit(ctx context.Context) (any, error) {
 	return dict{"Time_Elapsed": d.elapsed(begin), "Id": m["Id"]}, nil
 }
 
-func (d *client) dangling(ctx context.Context) (any, error) {
-	all, err := d.images(ctx, true)
+func (d *client) dangling() (any, error) {
+	all, err := d.images(true)
 	if err != nil {
 		return nil, err
 	}
@@ -383,7 +386,7 @@ func (d *client) dangling(ctx context.Context) (any, error) {
 			continue
 		}
 		entry := dict{}
-		if entry["Removed"], err = d.rmi(ctx, []any{id}, d.Bool("force"), true); err != nil {
+		if entry["Removed"], err = d.rmi([]any{id}, d.Bool("force"), true); err != nil {
 			if !modules.IsExecError(err) {
 				return nil, err
 			}
@@ -397,22 +400,22 @@ func (d *client) dangling(ctx context.Context) (any, error) {
 	return ids, nil
 }
 
-func (d *client) rmi(ctx context.Context, images []any, force, prune bool) (any, error) {
-	before, err := d.images(ctx, true)
+func (d *client) rmi(images []any, force, prune bool) (any, error) {
+	before, err := d.images(true)
 	if err != nil {
 		return nil, err
 	}
-	tags, err := d.listTags(ctx)
+	tags, err := d.listTags()
 	if err != nil {
 		return nil, err
 	}
 	var errs []any
 	for _, name := range images {
-		m, err := d.inspectImage(ctx, name)
+		m, err := d.inspectImage(name)
 		if err != nil {
 			return nil, err
 		}
-		_, err = d.call(ctx, "remove_image", request{id: m["Id"], query: dict{"force": force, "noprune": !prune}})
+		_, err = d.call("remove_image", request{id: m["Id"], query: dict{"force": force, "noprune": !prune}})
 		code, said := refusal(err)
 		switch {
 		case err == nil:
@@ -422,7 +425,7 @@ func (d *client) rmi(ctx context.Context, images []any, force, prune bool) (any,
 			errs = append(errs, err.Error())
 		default:
 			errs = append(errs, said)
-			deps, err := d.depends(ctx, name)
+			deps, err := d.depends(name)
 			if err != nil {
 				return nil, err
 			}
@@ -431,11 +434,11 @@ func (d *client) rmi(ctx context.Context, images []any, force, prune bool) (any,
 			}
 		}
 	}
-	after, err := d.images(ctx, true)
+	after, err := d.images(true)
 	if err != nil {
 		return nil, err
 	}
-	left, err := d.listTags(ctx)
+	left, err := d.listTags()
 	ret := dict{"Layers": missing(before, after), "retcode": int64(0),
 		"Tags": slices.DeleteFunc(tags, func(t any) bool { return slices.Contains(left, t) })}
 	if len(errs) > 0 {
@@ -459,9 +462,9 @@ func uses(deps dict) string {
 	return strings.Join(list, " and ")
 }
 
-func (d *client) importImage(ctx context.Context) (any, error) {
+func (d *client) importImage() (any, error) {
 	source := d.Str("source")
-	file, err := d.cached(ctx, d.Value("source"))
+	file, err := d.cached(d.Value("source"))
 	if err != nil {
 		return nil, err
 	}
@@ -476,7 +479,7 @@ func (d *client) importImage(ctx context.Context) (any, error) {
 		r.query["fromSrc"], r.body, r.header = "-", f, map[string]string{"Content-Type": "application/tar"}
 	}
 	begin := d.Now()
-	events, err := d.events(ctx, "import_image", r)
+	events, err := d.events("import_image", r)
 	if err != nil {
 		return nil, err
 	}
@@ -509,13 +512,13 @@ func failed(text string, errs []any) error {
 	return modules.Errorf("%s", text)
 }
 
-func (d *client) load(ctx context.Context) (any, error) {
+func (d *client) load() (any, error) {
 	repository, tag := d.Value("repository"), d.Value("tag")
 	wanted := pytext.Truth(repository) || pytext.Truth(tag)
 	if wanted && !(pytext.Truth(repository) && pytext.Truth(tag)) {
 		return nil, modules.Usagef("If tagging, both a repository and tag are required")
 	}
-	file, err := d.cached(ctx, d.Value("path"))
+	file, err := d.cached(d.Value("path"))
 	if err != nil {
 		return nil, err
 	}
@@ -527,12 +530,12 @@ func (d *client) load(ctx context.Context) (any, error) {
 		return nil, modules.OSError(err)
 	}
 	defer f.Close()
-	before, err := d.images(ctx, true)
+	before, err := d.images(true)
 	if err != nil {
 		return nil, err
 	}
 	begin := d.Now()
-	events, err := d.events(ctx, "load_image", request{query: dict{"quiet": int64(1)}, body: f, header: map[string]string{"Content-Type": "application/x-tar"}})
+	events, err := d.events("load_image", request{query: dict{"quiet": int64(1)}, body: f, header: map[string]string{"Content-Type": "application/x-tar"}})
 	var errs []any
 	if code, said := refusal(err); code != "" {
 		errs = append(errs, "Error response from daemon: "+said)
@@ -546,26 +549,27 @@ func (d *client) load(ctx context.Context) (any, error) {
 	if len(errs) > 0 {
 		return nil, modules.Errorf("Failed to load image(s) from %s: %s", d.Str("path"), errs[0])
 	}
-	after, err := d.images(ctx, true)
+	after, err := d.images(true)
 	if err != nil {
 		return nil, err
 	}
-	fresh := slices.DeleteFunc(slices.Clone(after), func(m dict) bool {
-		return slices.ContainsFunc(before, func(b dict) bool { return b["Id"] == m["Id"] })
-	})
-	layers := []any{}
-	for _, m := range fresh {
-		layers = append(layers, short(m["Id"]))
+	var fresh []dict
+	layers, ids := []any{}, missing(after, before)
+	for _, m := range after {
+		if slices.Contains(ids, m["Id"]) {
+			fresh = append(fresh, m)
+			layers = append(layers, short(m["Id"]))
+		}
 	}
 	ret["Layers"] = layers
 	if wanted {
-		d.tagLoaded(ctx, ret, topLevel(after, fresh), pytext.Str(repository), pytext.Str(tag))
+		d.tagLoaded(ret, topLevel(after, fresh), pytext.Str(repository), pytext.Str(tag))
 	}
 	return ret, nil
 }
 
 // tagLoaded gives the image that was loaded its tag, if it is one.
-func (d *client) tagLoaded(ctx context.Context, ret dict, top []dict, repository, tag string) {
+func (d *client) tagLoaded(ret dict, top []dict, repository, tag string) {
 	var ids []string
 	for _, m := range top {
 		ids = append(ids, pytext.Str(m["Id"]))
@@ -577,7 +581,7 @@ func (d *client) tagLoaded(ctx context.Context, ret dict, top []dict, repository
 	case len(ids) == 0:
 		ret["Warning"] = "No top-level image layers were loaded, no image was tagged"
 	default:
-		if err := d.tag(ctx, ids[0], repository, tag); err != nil {
+		if err := d.tag(ids[0], repository, tag); err != nil {
 			ret["Warning"] = "Failed to tag " + ids[0] + " as " + image + ": " + err.Error()
 			return
 		}
@@ -633,27 +637,20 @@ func (d *client) archiveArgs(noDir string) (a archive, err error) {
 }
 
 // store writes an answer to a file.
-func (d *client) store(ctx context.Context, a archive, attr string, id any) (any, error) {
+func (d *client) store(a archive, attr string, id any) (any, error) {
 	begin := d.Now()
-	resp, cancel, err := d.open(ctx, attr, request{id: id, patience: forever})
+	resp, cancel, err := d.open(attr, request{id: id, patience: forever})
 	if err != nil {
 		return nil, err
 	}
 	defer cancel()
 	defer resp.Body.Close()
-	err = d.writeFile(ctx, a.path, 0o644, func(w io.Writer) error {
-		switch a.compression {
-		case "gzip":
-			z := gzip.NewWriter(w)
-			if _, err := io.Copy(z, resp.Body); err != nil {
-				return err
-			}
-			return z.Close()
-		case "":
+	err = d.writeFile(a.path, 0o644, func(w io.Writer) error {
+		if a.compression == "" {
 			_, err := io.Copy(w, resp.Body)
 			return err
 		}
-		res, err := d.Cmd(ctx, modules.Command{Args: []string{a.compression, "-c"}, Dir: "/", Stdin: resp.Body, Stdout: w})
+		res, err := d.Cmd(d.ctx, modules.Command{Args: []string{a.compression, "-c"}, Dir: "/", Stdin: resp.Body, Stdout: w})
 		if err == nil && res.ExitCode != 0 {
 			err = modules.Errorf("%s: %s", a.compression, strings.TrimSpace(string(res.Stderr)))
 		}
@@ -669,38 +666,38 @@ func (d *client) store(ctx context.Context, a archive, attr string, id any) (any
 	}
 	ret["Size"], ret["Size_Human"] = info.Size(), sizeText(info.Size())
 	if pytext.Truth(d.Keywords["push"]) {
-		ret["Push"], err = d.Exec(ctx, "cp.push", a.path)
+		ret["Push"], err = d.Exec(d.ctx, "cp.push", a.path)
 	}
 	return ret, err
 }
 
-func (d *client) save(ctx context.Context) (any, error) {
+func (d *client) save() (any, error) {
 	a, err := d.archiveArgs("Parent dir '%s' of destination path does not exist. Use makedirs=True to create it.")
 	if err != nil {
 		return nil, err
 	}
 	name := d.Value("name")
-	m, err := d.inspectImage(ctx, name)
+	m, err := d.inspectImage(name)
 	if err != nil {
 		return nil, err
 	}
 	if tags, _ := m["RepoTags"].([]any); !slices.Contains(tags, name) {
 		name = m["Id"]
 	}
-	ret, err := d.store(ctx, a, "save_image", name)
-	if err != nil && ctx.Err() == nil {
+	ret, err := d.store(a, "save_image", name)
+	if err != nil && d.ctx.Err() == nil {
 		err = modules.Errorf("Failed to save image(s) to %s: %s", a.path, err)
 	}
 	return ret, err
 }
 
-func (d *client) export(ctx context.Context) (any, error) {
+func (d *client) export() (any, error) {
 	a, err := d.archiveArgs("Parent dir %s of destination path does not exist. Use makedirs=True to create it.")
 	if err != nil {
 		return nil, err
 	}
-	ret, err := d.store(ctx, a, "export", d.Value("name"))
-	if err != nil && ctx.Err() == nil {
+	ret, err := d.store(a, "export", d.Value("name"))
+	if err != nil && d.ctx.Err() == nil {
 		err = modules.Errorf("Error occurred during container export: %s", err)
 	}
 	return ret, err

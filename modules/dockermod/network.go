@@ -1,7 +1,6 @@
 package dockermod
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -12,11 +11,11 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-func (d *client) inspectNetwork(ctx context.Context, id any) (dict, error) {
-	return d.dict(ctx, "inspect_network", request{id: id})
+func (d *client) inspectNetwork(id any) (dict, error) {
+	return d.dict("inspect_network", request{id: id})
 }
 
-func (d *client) networks(ctx context.Context) (any, error) {
+func (d *client) networks() (any, error) {
 	filters := dict{}
 	for arg, key := range map[string]string{"names": "name", "ids": "id"} {
 		if v := d.Value(arg); v != nil {
@@ -29,10 +28,10 @@ func (d *client) networks(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := d.list(ctx, "networks", request{query: query})
+	list, err := d.list("networks", request{query: query})
 	ret := []any{}
 	for _, m := range list {
-		if full, err := d.inspectNetwork(ctx, m["Id"]); err == nil && len(get(full, "Containers")) > 0 {
+		if full, err := d.inspectNetwork(m["Id"]); err == nil && len(get(full, "Containers")) > 0 {
 			m["Containers"] = full["Containers"]
 		}
 		ret = append(ret, m)
@@ -40,7 +39,7 @@ func (d *client) networks(ctx context.Context) (any, error) {
 	return ret, err
 }
 
-func (d *client) createNetwork(ctx context.Context) (any, error) {
+func (d *client) createNetwork() (any, error) {
 	kw, err := dockerargs.Network(d.keywords(), dockerargs.OptionsOf(d.Call))
 	if err != nil {
 		return nil, err
@@ -94,15 +93,15 @@ func (d *client) createNetwork(ctx context.Context) (any, error) {
 			body[name] = v
 		}
 	}
-	return d.dict(ctx, "create_network", request{body: body})
+	return d.dict("create_network", request{body: body})
 }
 
-func (d *client) connectContainer(ctx context.Context) (any, error) {
-	return true, d.connectTo(ctx, d.Value("container"), d.Value("net_id"), d.keywords())
+func (d *client) connectContainer() (any, error) {
+	return true, d.connectTo(d.Value("container"), d.Value("net_id"), d.keywords())
 }
 
 // connectTo connects a container to a network.
-func (d *client) connectTo(ctx context.Context, container, network any, kw dict) error {
+func (d *client) connectTo(container, network any, kw dict) error {
 	const attr = "connect_container_to_network"
 	name, err := resource(attr, container)
 	if err != nil {
@@ -117,28 +116,28 @@ func (d *client) connectTo(ctx context.Context, container, network any, kw dict)
 	if err != nil {
 		return unable(attr, err.Error())
 	}
-	_, err = d.call(ctx, attr, request{id: network, body: dict{"Container": name, "EndpointConfig": conf}})
+	_, err = d.call(attr, request{id: network, body: dict{"Container": name, "EndpointConfig": conf}})
 	return err
 }
 
-func (d *client) disconnect(ctx context.Context, container, network any) error {
+func (d *client) disconnect(container, network any) error {
 	const attr = "disconnect_container_from_network"
 	name, err := resource(attr, container)
 	if err == nil {
-		_, err = d.call(ctx, attr, request{id: network, body: dict{"Container": name}})
+		_, err = d.call(attr, request{id: network, body: dict{"Container": name}})
 	}
 	return err
 }
 
-func (d *client) disconnectAll(ctx context.Context) (any, error) {
+func (d *client) disconnectAll() (any, error) {
 	id := d.Value("network_id")
-	found, err := d.connected(ctx, id, false)
+	found, err := d.connected(id, false)
 	if err != nil {
 		return nil, err
 	}
 	gone, wrong := []any{}, []any{}
 	for _, name := range found.([]any) {
-		err := d.disconnect(ctx, name, id)
+		err := d.disconnect(name, id)
 		switch {
 		case err == nil:
 			gone = append(gone, name)
@@ -154,8 +153,8 @@ func (d *client) disconnectAll(ctx context.Context) (any, error) {
 	return gone, nil
 }
 
-func (d *client) connected(ctx context.Context, name any, verbose bool) (any, error) {
-	network, err := d.inspectNetwork(ctx, name)
+func (d *client) connected(name any, verbose bool) (any, error) {
+	network, err := d.inspectNetwork(name)
 	if err != nil {
 		return nil, err
 	}
@@ -178,15 +177,15 @@ func (d *client) connected(ctx context.Context, name any, verbose bool) (any, er
 	return list, nil
 }
 
-func (d *client) volumes(ctx context.Context) (any, error) {
+func (d *client) volumes() (any, error) {
 	query, err := filtered(dict{}, d.Value("filters"))
 	if err != nil {
 		return nil, err
 	}
-	return d.call(ctx, "volumes", request{query: query})
+	return d.call("volumes", request{query: query})
 }
 
-func (d *client) createVolume(ctx context.Context) (any, error) {
+func (d *client) createVolume() (any, error) {
 	body := dict{"Name": d.Value("name")}
 	if v := d.Value("driver"); v != nil {
 		body["Driver"] = v
@@ -197,5 +196,5 @@ func (d *client) createVolume(ctx context.Context) (any, error) {
 		}
 		body["DriverOpts"] = v
 	}
-	return d.dict(ctx, "create_volume", request{body: body})
+	return d.dict("create_volume", request{body: body})
 }
