@@ -43,7 +43,6 @@ type client struct {
 	// base begins every URL, where names the daemon in errors.
 	base, where string
 	timeout     time.Duration
-	tls         *tls.Config
 	// config is Docker's config.json, which stands in file.
 	config map[string]any
 	file   string
@@ -306,7 +305,7 @@ func (d *client) open(attr string, r request) (*http.Response, context.CancelFun
 	case d.ctx.Err() != nil:
 		err = d.ctx.Err()
 	case within.Err() != nil:
-		err = unable(attr, fmt.Sprintf("cannot %s %s of Docker at %s: no answer within %s", method, path, d.where, d.timeout+r.patience))
+		err = dockerError("cannot %s %s of Docker at %s: no answer within %s", method, path, d.where, d.timeout+r.patience)
 	default:
 		err = dockerError("cannot %s %s of Docker at %s: %s", method, path, d.where, cause(err))
 	}
@@ -504,7 +503,9 @@ func demultiplex(r io.Reader, stdout, stderr io.Writer) error {
 		if head[0] == 2 {
 			to = stderr
 		}
-		if _, err := io.CopyN(to, r, int64(binary.BigEndian.Uint32(head[4:]))); err != nil {
+		if _, err := io.CopyN(to, r, int64(binary.BigEndian.Uint32(head[4:]))); err == io.EOF {
+			return io.ErrUnexpectedEOF
+		} else if err != nil {
 			return err
 		}
 	}

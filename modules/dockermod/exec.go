@@ -182,6 +182,7 @@ func (d *client) words(cmd string) ([]string, error) {
 		switch {
 		case escaped:
 			escaped = false
+			special = quote == '"' && (r == '$' || r == '`')
 		case quote == '\'':
 			if r == '\'' {
 				quote = 0
