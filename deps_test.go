@@ -115,7 +115,7 @@ func mayImport(from, to string) bool {
 // forModules names the internal rooms that speak the contract of modules and serve no one else.
 func forModules(r string) bool {
 	return in(r, "internal/runcmd", "internal/filterby", "internal/saltcmd", "internal/pkglist", "internal/systemd", "internal/rpm", "internal/nss",
-		"internal/pycodec", "internal/aptsource", "internal/ifcfg", "internal/pyhttp", "internal/owncode")
+		"internal/pycodec", "internal/aptsource", "internal/ifcfg", "internal/pyhttp", "internal/owncode", "internal/dockerargs")
 }
 
 // TestNothingOfOpenStack: the core needs no OpenStack library, and openstack/ stays a module of its own.

@@ -5,6 +5,24 @@ import "github.com/brine-salt/brine/modules"
 // Compatibility.
 //
 // docker.apply, docker.call, docker.highstate, docker.sls, docker.sls_build are absent: they run Salt's own Python code in a container.
+// docker.* differs: Docker's API is spoken without docker-py and the program docker: the functions are there on every host, a daemon that
+// does not answer is an error that names its address, and on tcp the certificates are those of DOCKER_TLS_VERIFY and DOCKER_CERT_PATH.
+// Neither docker-machine (the option docker.machine) nor Docker's credential helpers are supported, and the names dockerng and moby are not there.
+// docker.build differs: a Dockerfile outside of the directory is an error.
+// docker.copy_from, docker.cp differ: the file gets the name that is asked for, and a link is followed.
+// docker.create differs: the environment is in the order of its names.
+// docker.diff differs: a container that has changed nothing has no changes; stock fails.
+// docker.export differs: it writes the archive; stock does not understand the answers of docker-py 3 and newer.
+// docker.import differs: it returns the image; stock does not understand the answers of docker-py 3 and newer.
+// docker.inspect differs: it finds images, volumes and networks, too; stock gives up behind containers.
+// docker.login differs: registries are tried in the order of their names, and an error is the daemon's alone.
+// docker.pull differs: with api_response it returns the events as a list.
+// docker.retcode, docker.run, docker.run_all, docker.run_stderr, docker.run_stdout, docker.script, docker.script_retcode differ: no shell of
+// the host sees the command: what such a shell would change (variables, pipes, patterns) is an error unless python_shell is False. The only
+// execution driver is docker-exec.
+// docker.save differs: with a compression it writes the archive, by the programs gzip, bzip2 and xz; stock never ends. makedirs makes the
+// directory.
+// docker.wait differs: fail_on_exit_status takes 0 for a success; in stock it always fails.
 
 func init() { modules.Register(Module) }
 

@@ -11,6 +11,10 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
+// Compatibility.
+//
+// docker_image.present differs: sls is an error, for it runs Salt's own Python code in a container.
+
 func init() { states.Register(Module) }
 
 // Module is Salt's "docker_image".
