@@ -87,6 +87,9 @@ func plainEnvironment(t testing.TB) {
 		if name == "PATH" || name == "HOME" || name == "TMPDIR" || strings.HasPrefix(name, "BRINE_") {
 			continue
 		}
+		if strings.HasPrefix(name, "DOCKER_") && os.Getenv("BRINE_DOCKER") != "" {
+			continue // of the daemon that LendDocker started
+		}
 		t.Setenv(name, "") // so that it is restored
 		os.Unsetenv(name)
 	}
