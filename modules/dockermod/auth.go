@@ -127,8 +127,8 @@ func (d *client) keep(server string, entry dict) error {
 		return modules.Errorf("cannot change the log-in at %s: %s names a credential helper, which is not supported", server, d.file)
 	}
 	path := d.Path(d.file)
-	if b, err := os.ReadFile(path); err == nil && d.config == nil {
-		return modules.Errorf("cannot change %s: its %d bytes are no JSON object", d.file, len(b))
+	if _, err := os.Stat(path); err == nil && d.config == nil {
+		return modules.Errorf("cannot change %s: it holds no JSON object", d.file)
 	}
 	config := nested.CopyMap(d.config)
 	if config == nil {

@@ -146,12 +146,9 @@ type pattern struct {
 
 // ignorePatterns reads .dockerignore. The Dockerfile and .dockerignore itself are never left out.
 func ignorePatterns(root, dockerfile string) ([]pattern, error) {
-	b, err := os.ReadFile(filepath.Join(root, ".dockerignore"))
+	b, err := readSmall(filepath.Join(root, ".dockerignore"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
-	}
-	if len(b) > maxEvent {
-		return nil, fmt.Errorf("%s/.dockerignore is larger than %d bytes", root, maxEvent)
 	}
 	var list []pattern
 	for line := range strings.Lines(string(b)) {

@@ -518,15 +518,32 @@ func (d *client) readConfig() {
 		dir = nss.ExpandUser(d.ctx, d.Call, "~/.docker")
 	}
 	d.file = filepath.Join(dir, "config.json")
-	b, err := os.ReadFile(d.Path(d.file))
-	if err != nil || len(b) > maxEvent {
+	b, err := readSmall(d.Path(d.file))
+	if errors.Is(err, os.ErrNotExist) {
 		return
 	}
-	v, err := pyjson.Parse(b)
+	var v any
+	if err == nil {
+		v, err = pyjson.Parse(b)
+	}
 	if err != nil {
 		d.Logger().Warn("cannot read Docker's configuration", "path", d.file, "error", err)
 	}
 	d.config, _ = v.(map[string]any)
+}
+
+// readSmall reads a file of at most maxEvent bytes.
+func readSmall(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxEvent+1))
+	if len(b) > maxEvent {
+		err = fmt.Errorf("%s is larger than %d bytes", path, maxEvent)
+	}
+	return b, err
 }
 
 // credentials are the log-ins of Docker's configuration by registry.
