@@ -168,13 +168,13 @@ type settings struct {
 	// returnAge is how soon after its job was received a return may leave for a stock master (option min_return_age); a
 	// master of ours says that it takes returns at once.
 	//
-	// The stock client of 3007 and later polls its socket, and not the buffer into which its event loop may have read
-	// already (salt/transport/tcp.py: PublishClient.recv). An answer that comes while the client works through the news
-	// of its own job stays in that buffer until another event comes, at the latest the client's find_job at its timeout
-	// of seconds. Measured with a 3007.15 master under load, 600 jobs of a long-lived LocalClient each: after a pause of
-	// 0 to 2 ms it overlooked 11 to 15 of 100 answers, after 4 ms 3.7, 6 ms 2.7, 8 ms 1.5, 10 to 15 ms 0.5 to 0.8, 18 to
-	// 25 ms 0 to 0.5. Some remain however long the pause: it is the burst of the news that has to be over, and that takes
-	// longer on a busy master.
+	// The stock client of 3007 and later polls its socket, and not the buffer into which its event loop may have
+	// read already (salt/transport/tcp.py: PublishClient.recv). An answer that comes while the client works
+	// through the news of its own job stays in that buffer until another event comes, at the latest the client's
+	// find_job at its timeout of seconds. Measured with a 3007.15 master under load, 600 jobs of a long-lived
+	// LocalClient each: after a pause of 0 to 2 ms it overlooked 11 to 15 of 100 answers, after 4 ms 3.7, 6 ms
+	// 2.7, 8 ms 1.5, 10 to 15 ms 0.5 to 0.8, 18 to 25 ms 0 to 0.5. Some remain however long the pause: it is the
+	// burst of the news that has to be over, and that takes longer on a busy master.
 	returnAge time.Duration
 }
 
