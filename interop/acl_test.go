@@ -61,6 +61,7 @@ type accessCase struct {
 // to stock's before ours; and has a minion publish to others, and give to the mine and read it, through both masters. What is allowed and refused, the texts and the exit codes are
 // the same.
 func TestAccessLists(t *testing.T) {
+	inTurn(t)
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Fatal("only root can become another user")

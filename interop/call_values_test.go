@@ -13,6 +13,7 @@ import (
 
 // TestCallValues runs commands of salt-call that once printed something else than stock's: exit code, output and log are the same.
 func TestCallValues(t *testing.T) {
+	inTurn(t)
 	t.Parallel()
 	dir := tempDir(t)
 	write(t, dir+"/abs.jinja", "{% set v = 'abc' %}{% macro place() %}{{ tplfile }} {{ tpldir }}{% endmacro %}\n")

@@ -24,6 +24,7 @@ import (
 // TestFlagsOfSalt gives options of the command line to stock's salt and to ours, before one master with two of our
 // minions. Standard output and the exit code are the same. DIR is the site's directory.
 func TestFlagsOfSalt(t *testing.T) {
+	inTurn(t)
 	t.Parallel()
 	m := &ourMaster{site: newSite(t, "zeromq", "auto_accept: True\ntimeout: 20\n"+
 		"nodegroups: {front: web1, ring: 'N@gnir', gnir: 'N@ring'}\n"+
@@ -175,6 +176,7 @@ func equalFiles(t *testing.T, theirs, mine string) {
 
 // TestFlagsOfCall does the same with salt-call, on a host without a master and under one.
 func TestFlagsOfCall(t *testing.T) {
+	inTurn(t)
 	t.Parallel()
 	m := &ourMaster{site: newSite(t, "zeromq", "auto_accept: True\n"), t: t, root: t, line: "3007"}
 	m.up()
@@ -241,6 +243,7 @@ func TestFlagsOfCall(t *testing.T) {
 
 // TestFlagsOfKey does the same with salt-key: each works on keys of its own that were the same before.
 func TestFlagsOfKey(t *testing.T) {
+	inTurn(t)
 	t.Parallel()
 	dir := tempDir(t)
 	pub, code := output(t, stock(t, "3007", "salt-key"), "-c", dir, "--gen-keys=web", "--gen-keys-dir="+dir)
@@ -322,6 +325,7 @@ func namesIn(dir string) map[string]string {
 // TestFlagsOfDaemons starts salt-minion and salt-master in the background, stock's and ours: the program ends with 0, the
 // process goes on as the user that was asked for, and logs to the file, at the level, that were asked for.
 func TestFlagsOfDaemons(t *testing.T) {
+	inTurn(t)
 	for _, program := range []string{"salt-minion", "salt-master"} {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/freeport"
+	"github.com/brine-salt/brine/interop/oracle"
 )
 
 // patience is how long a test waits for something that should happen; reaching it fails the test.
@@ -93,6 +94,15 @@ func ownHome(dir string) error {
 		}
 	}
 	return errors.Join(os.Mkdir(dir, 0o700), os.Setenv("HOME", dir))
+}
+
+// inTurn skips a long comparison of command lines that is due in another run of continuous integration, as the cases of
+// modules and states are (see oracle.InShare). Without BRINE_SHARE each one runs.
+func inTurn(t *testing.T) {
+	t.Helper()
+	if !oracle.InShare(t, "commands/"+t.Name()) {
+		t.Skip("this comparison is due in another run")
+	}
 }
 
 // stock is the path of a program of a stock release line.

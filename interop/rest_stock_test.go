@@ -61,6 +61,7 @@ type answer struct {
 // TestRestAsStock sends the same requests to stock's salt-api (rest_cherrypy) before a stock master, and to ours. A stock minion is
 // behind each. Status, kind and content of the answers are compared; what may differ says why.
 func TestRestAsStock(t *testing.T) {
+	inTurn(t)
 	t.Parallel()
 	text, err := os.ReadFile("rest_stock.yaml")
 	if err != nil {

@@ -31,6 +31,7 @@ type sideBySide struct {
 // TestSideBySide runs a table of calls on a stock minion and ours under one stock master and compares the returns value by
 // value. What may differ says why.
 func TestSideBySide(t *testing.T) {
+	inTurn(t)
 	text, err := os.ReadFile("side_by_side.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 // TestStockTools drives our master, with two of our minions, through the tools of every stock line on the same host: salt, salt-key,
 // salt-run, and Python's LocalClient, which the tools are made of.
 func TestStockTools(t *testing.T) {
+	inTurn(t)
 	t.Parallel()
 	m := &tools{ourMaster: &ourMaster{site: newSite(t, "zeromq", "timeout: 20\n"), t: t, root: t, line: "3007"}}
 	write(t, m.dir+"/users", "alice:secret\nbob:secret\n")

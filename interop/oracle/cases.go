@@ -118,7 +118,8 @@ func Write(t testing.TB, path, text string) {
 	}
 }
 
-// shareVar names the variable that has this run compare a share of the cases only: "2/3" for the last third.
+// shareVar names the variable that has this run compare a share of the cases and command lines only: "2/3" for the
+// last third.
 const shareVar = "BRINE_SHARE"
 
 // Cases keeps what came of cases, and what they cost.
@@ -129,25 +130,31 @@ type Cases struct {
 }
 
 // Due reports whether a case belongs to the share of this run, as all cases of its file do: some find what those before
-// them left. Without the variable, and in a run that updates the kept answers, each one does.
+// them left. In a run that updates the kept answers, each one does.
 func (k *Cases) Due(t testing.TB, name string) bool {
 	t.Helper()
+	file, _, _ := strings.Cut(name, "/")
+	if *update || InShare(t, file) {
+		return true
+	}
+	k.left++
+	return false
+}
+
+// InShare reports whether what has this name belongs to the share of this run. Without the variable everything does.
+func InShare(t testing.TB, name string) bool {
+	t.Helper()
 	text := os.Getenv(shareVar)
-	if text == "" || *update {
+	if text == "" {
 		return true
 	}
 	var share, shares uint32
 	if _, err := fmt.Sscanf(text, "%d/%d", &share, &shares); err != nil || share >= shares {
 		t.Fatalf("%s is %q, not a number and a larger one such as 2/3", shareVar, text)
 	}
-	file, _, _ := strings.Cut(name, "/")
 	h := fnv.New32a()
-	h.Write([]byte(file))
-	if h.Sum32()%shares == share {
-		return true
-	}
-	k.left++
-	return false
+	h.Write([]byte(name))
+	return h.Sum32()%shares == share
 }
 
 // cost is processor time, of which the machine's load is no part: that of the test and that of stock's side, each with the programs that
