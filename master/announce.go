@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/brine-salt/brine/master/announced"
 	"github.com/brine-salt/brine/master/bootstrap"
@@ -22,28 +21,9 @@ var ErrNoMinionRecords = store.ErrNoMinions
 // announces and the operator accepted before.
 var ErrOtherTenant = announced.ErrOtherTenant
 
-// MinionSpec announces a minion that does not exist yet. The zero value of every field but ID is usable: then the minion joins with a
-// token, which brine's minion understands. Stock minions need KeyPair or PublicKey.
-type MinionSpec struct {
-	ID string
-	// Tenant is whose the minion is. It cannot be changed while the minion is announced.
-	Tenant string
-	// Grains are written to the minion, and are what targets mean until it came and told its own.
-	Grains map[string]any
-	// PublicKey is the minion's, made elsewhere: it is accepted before it ever called.
-	PublicKey string
-	// KeyPair has the master make the minion's keys. Whoever reads the bootstrap owns that identity.
-	KeyPair bool
-	// TokenTTL is how long the token is good; 0 means DefaultTokenTTL.
-	TokenTTL time.Duration
-	// Masters are the addresses that the minion is told; empty means Options.Advertise.
-	Masters []string
-	// Config are further options of the minion.
-	Config map[string]any
-	// Events are tags that no other minion may fire: see Master.GrantEvents. nil leaves those that were granted before, an empty list
-	// takes them back.
-	Events []string
-}
+// MinionSpec announces a minion that does not exist yet; see [announced.Spec]. Its Masters are those of Options.Advertise
+// if they are empty, and its Events are granted as by Master.GrantEvents.
+type MinionSpec = announced.Spec
 
 // EnsureMinion announces a minion and says what its machine must be told. It may be called again with the same spec, by any
 // master of the same store: until the minion came, the same token or keys are given again, the token with a new term;
@@ -63,7 +43,7 @@ func (m *Master) ensureMinion(ctx context.Context, s MinionSpec, byTenant bool) 
 	}
 	var err error
 	if b.Fingerprint, err = m.Fingerprint(); err == nil {
-		b, err = m.announced.Ensure(ctx, announced.Spec(s), byTenant, b)
+		b, err = m.announced.Ensure(ctx, s, byTenant, b)
 	}
 	if err != nil {
 		return bootstrap.Bootstrap{}, fmt.Errorf("cannot announce minion %.80q: %w", s.ID, err)
