@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/brine-salt/brine/modules"
 )
 
 // optionPage is a page of options: those of a role whose names begin with some letters.
@@ -73,7 +75,7 @@ func (o *option) typeText(role string) string {
 	list := []string{}
 	types := o.types
 	if types == nil {
-		types = []string{typeOf(o.value(role))}
+		types = []string{modules.TypeName(o.value(role))}
 	}
 	for _, t := range types {
 		if word := words[t]; word != "" && !slices.Contains(list, word) {
@@ -81,24 +83,6 @@ func (o *option) typeText(role string) string {
 		}
 	}
 	return strings.Join(list, ", ")
-}
-
-func typeOf(v any) string {
-	switch v.(type) {
-	case string:
-		return "str"
-	case bool:
-		return "bool"
-	case int64:
-		return "int"
-	case float64:
-		return "float"
-	case []any:
-		return "list"
-	case map[string]any:
-		return "dict"
-	}
-	return "NoneType"
 }
 
 // value is the default of an option for a role, or what it counts as while it is not set.
