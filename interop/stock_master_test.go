@@ -245,8 +245,8 @@ func (c *minionUnderStock) rotation() {
 	await(c.t, "a ping after the rotation", c.answersPing)
 }
 
-// answersPing reports whether the minion answers. A master that starts on a busy machine may be late for the request, so that
-// Salt's client gives it up; whoever awaits the answer asks again.
+// answersPing reports whether the minion answers. On a busy machine a master that starts may answer so late that Salt's
+// client has given up; callers ask again.
 func (c *minionUnderStock) answersPing() bool {
 	c.t.Helper()
 	v, failed := c.driver.call("cmd", query{"tgt": c.id, "fun": "test.ping", "timeout": 15})

@@ -16,7 +16,7 @@ type Acceptor struct {
 	// BeforeToken has it asked before the minion's join token counts: for what the operator knew beforehand.
 	BeforeToken bool
 	// Judge is called from many goroutines, once for each sign-in of such a minion. An error is logged, and the key
-	// waits: nobody after it is asked, and no policy accepts the key, but the minion may try again.
+	// waits: later acceptors are not asked, and no policy accepts the key, but the minion may try again.
 	Judge func(ctx context.Context, a Applicant) (Verdict, error)
 }
 

@@ -224,7 +224,7 @@ type translation struct {
 	o         Options
 }
 
-// errUntouched says that a value is none that Python's function could look at (AttributeError): it stays as it is.
+// errUntouched says that Python's function cannot handle a value (AttributeError): the value stays as it is.
 var errUntouched = errors.New("untouched")
 
 func (t *translation) run(given map[string]any) (map[string]any, error) {
@@ -375,7 +375,7 @@ func Repack(v any) (d any, ok bool) {
 // Pair is an entry of a dictionary.
 type Pair struct{ Key, Value any }
 
-// Pairs are the entries of a dictionary by their keys, nil if v is none.
+// Pairs returns the entries of a dictionary by key, or nil if v is not a dictionary.
 func Pairs(v any) []Pair {
 	var out []Pair
 	switch m := v.(type) {

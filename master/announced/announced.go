@@ -43,7 +43,7 @@ type Spec struct {
 	Grains map[string]any
 	// PublicKey is the minion's, made elsewhere: it is accepted before it ever called.
 	PublicKey string
-	// KeyPair has the master make the minion's keys. Whoever reads the bootstrap owns that identity.
+	// KeyPair has the master make the minion's keys. Anyone who can read the bootstrap can act as the minion.
 	KeyPair bool
 	// TokenTTL is how long the token is good; 0 means DefaultTokenTTL.
 	TokenTTL time.Duration
@@ -202,7 +202,7 @@ func (b *Book) joinToken(x store.Minion) string {
 		fields.Text(x.Spec, "token_salt")))
 }
 
-// pairFor gives the key pair made for a minion, making it if there is none. Until the minion came it is in the store,
+// pairFor returns the key pair of a minion and makes it if needed. Until the minion connects it is in the store,
 // sealed.
 func (b *Book) pairFor(x *store.Minion) (public, private string, err error) {
 	seal, err := crypt.ParseKey(base64.StdEncoding.EncodeToString(append(b.secret("pair", x.ID),
@@ -294,7 +294,7 @@ func (b *Book) Announced(ctx context.Context,
 	return b.Tenants.Of(ctx, id)
 }
 
-// Forget ends an announcement. It is no error that there is none.
+// Forget ends an announcement. An unknown id is not an error.
 func (b *Book) Forget(ctx context.Context, id string) error {
 	if b.Minions == nil {
 		return store.ErrNoMinions

@@ -66,7 +66,7 @@ func TestAccount(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &next); err != nil || n < 50 || n > 60 || next.Omitted != 200-n {
 		t.Errorf("%d lines, then %s: %v", n, out.String(), err)
 	}
-	audit.NewAccount(nil, nil).Record(audit.Entry{Outcome: audit.Allowed}) // nobody wants one
+	audit.NewAccount(nil, nil).Record(audit.Entry{Outcome: audit.Allowed}) // an account without a log
 	audit.NewAccount(full{}, slog.New(slog.NewTextHandler(&log, nil))).Record(audit.Entry{Outcome: audit.Allowed})
 	if !strings.Contains(log.String(), "disk full") {
 		t.Error("a line that cannot be written is not logged")

@@ -47,7 +47,7 @@ type optionTable struct {
 	known []string
 }
 
-// named returns the option of a name, nil if there is none.
+// named returns the option with a name, or nil if the table does not have it.
 func (t *optionTable) named(name string) *option {
 	i := slices.IndexFunc(t.options, func(o *option) bool { return o.name == name })
 	if i < 0 {

@@ -206,7 +206,7 @@ func TestSamples(t *testing.T) {
 			if o.hasEffect(role) != on.Given[o.name] && !slices.Contains(append(notInSamples, "include", "default_include"), o.name) {
 				t.Errorf("%s: %s is in the sample: %v, it has an effect: %v", role, o.name, on.Given[o.name], o.hasEffect(role))
 			}
-			if _, has := want[o.name]; !has { // an option that is none until a file sets it
+			if _, has := want[o.name]; !has { // not an option until a file sets it
 				if d := cmp.Diff(o.unset, on.Opts[o.name]); d != "" && on.Given[o.name] {
 					t.Errorf("%s: %s: %s", role, o.name, d)
 				}

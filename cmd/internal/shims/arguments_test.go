@@ -20,8 +20,8 @@ import (
 // getters are the methods of a call that give an argument by its name.
 var getters = []string{"Value", "Given", "Str", "Bool", "Int", "Float", "Seconds", "Strings", "Map"}
 
-// TestArgumentsAreDeclared: whoever asks a call for an argument that no function of the package declares gets nothing for
-// ever, in silence. That is a misspelt name, or a parameter that was forgotten.
+// TestArgumentsAreDeclared checks that every argument a package asks for is declared by one of its functions. An
+// undeclared one is always nil, without an error: its name is misspelt, or a parameter was forgotten.
 func TestArgumentsAreDeclared(t *testing.T) {
 	declared := map[string][]string{} // arguments by the name of Salt's file
 	for _, m := range modules.Default().All() {

@@ -4,7 +4,7 @@
 //	modules/apkpkg registers {Name: "apkpkg", Virtual: "pkg"}
 //	   ──▶ modules/all/apkpkg.go    //go:build !custom || modules || modules.apkpkg || modules.pkg
 //
-// The names are read from the declarations, so nobody writes a shim by hand, and a test fails when one is missing. A
+// The names are read from the declarations, so shims are not written by hand, and a test fails when one is missing. A
 // package all of whose files are for unix gets that constraint as well.
 //
 // With -new it begins a module that stock has: its functions as stock declares them, their cases and the shim.
