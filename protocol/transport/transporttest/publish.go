@@ -385,7 +385,7 @@ func serverRestart(t *testing.T, i Impl) {
 		if got := Unpack(Receive(t, sub)); got != fmt.Sprint("round ", round) {
 			t.Fatalf("got %q", got)
 		}
-		MustRequest(t, r, "hello")
+		MustRequestAnew(t, r, "hello")
 		pub, req := s.PublishAddr().String(), s.RequestAddr().String()
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

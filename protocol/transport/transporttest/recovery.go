@@ -136,7 +136,7 @@ func recoverFrom(t *testing.T, i Impl, behave func(net.Conn)) {
 			return false
 		}
 	})
-	MustRequest(t, r, "good")
+	MustRequestAnew(t, r, "good")
 }
 
 // awayLong: clients never give up. zmq4's own reconnecting does after ten attempts, which is why it is not used.
@@ -196,12 +196,12 @@ func nameMoves(t *testing.T, i Impl) {
 		if got := Unpack(Receive(t, sub)); got != fmt.Sprint("from ", k) {
 			t.Errorf("got %q", got)
 		}
-		MustRequest(t, r, "x")
+		MustRequestAnew(t, r, "x")
 		old := s
 		s = move()
 		// The old server closes after the new one listens.
 		old.Close()
 	}
 	WaitSubscribers(t, s, 1)
-	MustRequest(t, r, "x")
+	MustRequestAnew(t, r, "x")
 }
