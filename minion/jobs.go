@@ -500,6 +500,7 @@ func (m *Minion) jobEnvironment(ctx context.Context, l *link, j *job) *modules.E
 	e := &modules.Env{ID: s.id, Clock: m.o.Clock, Log: m.log, Runner: m.o.Runner,
 		Templates: m.o.Templates, Others: m.o.Others,
 		MasterHost: m.o.MasterHost, Policy: s.policy, Functions: m.o.Registry,
+		WaitingRuns: &m.waiting,
 		Opts:      func() map[string]any { return m.settings().options },
 		Grains:    func() map[string]any { return m.grains.get(ctx) },
 		OptsOrder: func() *pyobj.Dict { return m.settings().order }, GrainsOrder: m.grains.inOrder,

@@ -59,6 +59,8 @@ type Minion struct {
 	links []*link // guarded by mu; never shrinks while running
 
 	stateMu sync.Mutex // serialises OnState
+
+	waiting modules.WaitingRuns
 }
 
 // New checks the options and makes a minion. It touches neither disk nor network.

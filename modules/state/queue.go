@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/internal/pytext"
@@ -13,12 +12,6 @@ import (
 
 // One state run at a time: others fail, or wait if they are asked to. In Salt waiting runs are files that the minion starts
 // later; here they are jobs that wait, and answer under the id that they were published with.
-
-// waiting are the ids of the jobs that wait, in the order in which they came.
-var waiting struct {
-	sync.Mutex
-	jids []string // guarded by Mutex
-}
 
 // waitInterval is how often a waiting run looks whether it may begin.
 const waitInterval = 100 * time.Millisecond
@@ -29,9 +22,8 @@ func others(ctx context.Context, c *modules.Call, ahead bool) []map[string]any {
 	if err != nil {
 		return nil
 	}
-	waiting.Lock()
-	defer waiting.Unlock()
-	own := slices.Index(waiting.jids, c.JID)
+	waiting := c.WaitingRuns.All()
+	own := slices.Index(waiting, c.JID)
 	var list []map[string]any
 	active, _ := v.([]any)
 	for _, x := range active {
@@ -40,7 +32,7 @@ func others(ctx context.Context, c *modules.Call, ahead bool) []map[string]any {
 			continue
 		}
 		jid := pytext.Str(job["jid"])
-		at := slices.Index(waiting.jids, jid)
+		at := slices.Index(waiting, jid)
 		if jid == c.JID || at >= 0 && !ahead || own >= 0 && at > own {
 			continue
 		}
@@ -102,16 +94,8 @@ func wait(ctx context.Context, c *modules.Call, limit int64) (bool, error) {
 	if n := len(others(ctx, c, true)); limit > 0 && int64(n) >= limit {
 		return false, nil
 	}
-	waiting.Lock()
-	waiting.jids = append(waiting.jids, c.JID)
-	waiting.Unlock()
-	defer func() {
-		waiting.Lock()
-		defer waiting.Unlock()
-		if i := slices.Index(waiting.jids, c.JID); i >= 0 {
-			waiting.jids = slices.Delete(waiting.jids, i, i+1)
-		}
-	}()
+	c.WaitingRuns.Join(c.JID)
+	defer c.WaitingRuns.Leave(c.JID)
 	tick := time.NewTicker(waitInterval)
 	defer tick.Stop()
 	for len(others(ctx, c, true)) > 0 {

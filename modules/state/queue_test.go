@@ -81,6 +81,8 @@ func TestACancelledRunLeavesTheQueue(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	running := map[string]any{"jid": other, "fun": "state.apply", "pid": int64(42)}
 	looks := 0
+	env := modulestest.Env(t)
+	env.WaitingRuns = new(modules.WaitingRuns)
 	saltutil := &modules.Module{Name: "saltutil", Funcs: []modules.Def{{Name: "is_running", Params: []modules.Param{{Name: "fun"}}, Run: func(context.Context, *modules.Call) (any, error) {
 		if looks++; looks == 2 {
 			cancel()
@@ -88,7 +90,7 @@ func TestACancelledRunLeavesTheQueue(t *testing.T) {
 		return []any{running}, nil
 	}}}}
 	run := func(ctx context.Context, jid string) modules.Result {
-		return modules.NewRegistry(state.Module, saltutil).Run(ctx, modulestest.Env(t),
+		return modules.NewRegistry(state.Module, saltutil).Run(ctx, env,
 			modules.Request{Fun: "state.single", JID: jid, Args: []any{"test.nop"}, Kwargs: map[string]any{"name": "x", "queue": true}})
 	}
 	if res := run(ctx, own); res.Err == nil {
@@ -96,7 +98,40 @@ func TestACancelledRunLeavesTheQueue(t *testing.T) {
 	}
 	// Now the one that gave up is all that runs: it is not in the queue, and not in the way.
 	running = map[string]any{"jid": "20250102030405678903", "fun": "state.apply", "pid": int64(42)}
+	if left := env.WaitingRuns.All(); len(left) != 0 {
+		t.Errorf("%v wait", left)
+	}
 	if res := run(t.Context(), "20250102030405678903"); res.Err != nil {
 		t.Errorf("%v %v", res.Return, res.Err)
+	}
+}
+
+// TestRunsOfAnotherMinionAreNotInTheWay: a process may hold several minions, and a run that waits in one does not count in another.
+func TestRunsOfAnotherMinionAreNotInTheWay(t *testing.T) {
+	const first, second = "20250102030405678904", "20250102030405678905"
+	both := []any{map[string]any{"jid": first, "fun": "state.apply", "pid": int64(42)},
+		map[string]any{"jid": second, "fun": "state.apply", "pid": int64(42)}}
+	saltutil := &modules.Module{Name: "saltutil", Funcs: []modules.Def{{Name: "is_running", Params: []modules.Param{{Name: "fun"}},
+		Run: func(context.Context, *modules.Call) (any, error) { return both, nil }}}}
+	run := func(waiting *modules.WaitingRuns) modules.Result {
+		env := modulestest.Env(t)
+		env.WaitingRuns = waiting
+		return modules.NewRegistry(state.Module, saltutil).Run(t.Context(), env,
+			modules.Request{Fun: "state.running", JID: second, Context: &modules.Context{}})
+	}
+	here, elsewhere := new(modules.WaitingRuns), new(modules.WaitingRuns)
+	elsewhere.Join(first)
+	for name, c := range map[string]struct {
+		waiting *modules.WaitingRuns
+		runs    int
+	}{"here": {here, 1}, "the minion where it waits": {elsewhere, 0}} {
+		res := run(c.waiting)
+		if list, ok := res.Return.([]any); !ok || len(list) != c.runs {
+			t.Errorf("%s: %v %v, want %d runs in the way", name, res.Return, res.Err, c.runs)
+		}
+	}
+	elsewhere.Leave(first)
+	if left := elsewhere.All(); len(left) != 0 {
+		t.Errorf("%v wait after the last has left", left)
 	}
 }
