@@ -66,13 +66,13 @@ func in(r string, rooms ...string) bool {
 
 // mayImport is the table of arrows: whether a package in room from may import one in room to.
 func mayImport(from, to string) bool {
-	if to == "internal/pytext" || to == "internal/pyobj" && from != "internal/pytext" && !in(from, "protocol") {
+	if to == "internal/pytext" || to == "modules/pyobj" && from != "internal/pytext" && !in(from, "protocol") {
 		return true // Python's spelling of values, and its collections; they need nothing else
 	}
 	switch {
 	case in(to, "openstack"):
 		return false // a Go module of its own, which nothing in the core knows of
-	case in(from, "internal/pytext", "internal/pyobj"):
+	case in(from, "internal/pytext", "modules/pyobj"):
 		return false
 	case in(to, "cmd"):
 		return in(from, "cmd") && in(to, "cmd/internal")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/backoff"
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"

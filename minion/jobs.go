@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/minion/journal"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -501,9 +501,9 @@ func (m *Minion) jobEnvironment(ctx context.Context, l *link, j *job) *modules.E
 		Templates: m.o.Templates, Others: m.o.Others,
 		MasterHost: m.o.MasterHost, Policy: s.policy, Functions: m.o.Registry,
 		WaitingRuns: &m.waiting,
-		Opts:      func() map[string]any { return m.settings().options },
-		Grains:    func() map[string]any { return m.grains.get(ctx) },
-		OptsOrder: func() *pyobj.Dict { return m.settings().order }, GrainsOrder: m.grains.inOrder,
+		Opts:        func() map[string]any { return m.settings().options },
+		Grains:      func() map[string]any { return m.grains.get(ctx) },
+		OptsOrder:   func() *pyobj.Dict { return m.settings().order }, GrainsOrder: m.grains.inOrder,
 	}
 	a := agent{m: m, link: l, job: j}
 	e.Agent = a

@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states/render/pillar"
 )
 

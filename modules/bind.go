@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // bind fits the arguments of a call to the parameters by Python's rules. The texts of the errors are Python's, since users
@@ -51,7 +51,7 @@ func (c *Call) bind(d *Def, args []any, kwargs map[string]any) error {
 	return c.fill()
 }
 
-// InOrder is an argument with its dictionaries in the order in which the caller has them (package internal/pyobj), for functions that are not
+// InOrder is an argument with its dictionaries in the order in which the caller has them (package modules/pyobj), for functions that are not
 // Ordered but for this argument: a parameter or a further keyword, and whether the caller gave one.
 func (c *Call) InOrder(name string) (any, bool) {
 	if v, ok := c.kwargs[name]; ok {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Call is one running function: its arguments and what it may ask of the program. It belongs to the goroutine that runs the
@@ -306,7 +306,7 @@ func (e *Env) GrainData() map[string]any { return call(e.Grains) }
 // PillarData is the minion's pillar.
 func (e *Env) PillarData() map[string]any { return call(e.Pillar) }
 
-// OptionInOrder is an option's value with ordered dictionaries (package internal/pyobj), and whether it is set.
+// OptionInOrder is an option's value with ordered dictionaries (package modules/pyobj), and whether it is set.
 func (e *Env) OptionInOrder(name string) (any, bool) {
 	return inOrder(e.Config(), e.OptsOrder, name)
 }

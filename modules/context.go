@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Context is what the calls of one job share: the return code, values that functions leave for each other, and changes of

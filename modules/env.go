@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Runner runs programs. Package internal/runcmd has the real one; tests bring their own.
@@ -81,11 +81,11 @@ type Master interface {
 
 // OrderedMaster is a [Master] whose answers can keep the order of dictionaries.
 type OrderedMaster interface {
-	// RequestOrdered is Request with ordered values (package internal/pyobj).
+	// RequestOrdered is Request with ordered values (package modules/pyobj).
 	RequestOrdered(ctx context.Context, load map[string]any) (any, error)
 }
 
-// RequestOrdered asks a master for an answer with ordered values (package internal/pyobj). Values of load may be such, too. A master that
+// RequestOrdered asks a master for an answer with ordered values (package modules/pyobj). Values of load may be such, too. A master that
 // is no [OrderedMaster] answers in the order of the keys' text.
 func RequestOrdered(ctx context.Context, m Master, load map[string]any) (any, error) {
 	if o, ok := m.(OrderedMaster); ok {

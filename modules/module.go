@@ -114,7 +114,7 @@ type Def struct {
 	Kwargs string
 	// Out is the outputter that the caller should use, "" for the default.
 	Out string
-	// Ordered functions get and give ordered values (package internal/pyobj): collections among their arguments are *Dict and
+	// Ordered functions get and give ordered values (package modules/pyobj): collections among their arguments are *Dict and
 	// *List, shared with a template that calls them, and their results may be such. For all others the registry converts.
 	Ordered bool
 	// Run is the body.

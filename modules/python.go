@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // TypeName is the name of the Python type that a value has in Salt: "int", "str", "NoneType" and so on.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Registry is a set of modules. Registering happens while a program starts; afterwards it is safe for concurrent use.
@@ -339,7 +339,7 @@ type Request struct {
 type Result struct {
 	// Return is the answer as plain data.
 	Return any
-	// Ordered is the answer as the function gave it, with dictionaries in their order and tuples (package internal/pyobj); nil if
+	// Ordered is the answer as the function gave it, with dictionaries in their order and tuples (package modules/pyobj); nil if
 	// the function gave plain data.
 	Ordered any
 	Retcode int

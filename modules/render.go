@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Template is a text for the renderers (package states/render, which programs put into [Env.Templates]).
@@ -95,7 +95,7 @@ func (c *Call) Decrypt(ctx context.Context, data any, renderer string, newlines 
 	return v, err
 }
 
-// ExecOrdered is ExecKw for callers that have ordered values (package internal/pyobj), as templates do: arguments may be
+// ExecOrdered is ExecKw for callers that have ordered values (package modules/pyobj), as templates do: arguments may be
 // such, and collections in the result are *pyobj.Dict and *pyobj.List. Functions whose [Def] is Ordered get the very objects.
 func (c *Call) ExecOrdered(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
 	v, err := c.exec(ctx, fun, args, kwargs)

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // A target is a state function as the run found it, or the reason why it cannot be called.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // compileHigh turns high data into chunks, in the order in which they run (State.compile_high_data). It also notes

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // custom makes a state module of one that the host's owner has put there: its functions are declared as those of modules are, and

@@ -110,7 +110,7 @@
 //
 // Values are plain: nil, bool, int64, float64, string, []any, map[string]any (map[any]any if a key is not a
 // string). Where the order of a dict matters, c.Low.Ordered returns the value in the order of the SLS (package
-// internal/pyobj).
+// modules/pyobj).
 //
 // A function returns a [Result]. It returns an error where Salt's function raises an exception that it does not
 // catch; the state then fails with "An exception occurred in this state: …". Errors that Salt's function catches

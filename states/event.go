@@ -3,8 +3,8 @@ package states
 import (
 	"context"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/protocol"
 )
 

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // High data is what the SLS files contain: a dict of ids, each a dict of states ("file": [arguments, "managed"])

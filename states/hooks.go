@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // modInit calls mod_init of a state module before the module's first state, until it reports that it is done.

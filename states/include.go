@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // xenv is the environment of an include that is searched for in all environments.

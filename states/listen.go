@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // A listener is a chunk that listens to others. A chunk with listen is named by its state and id, one that a

@@ -1,7 +1,7 @@
 package states
 
 import (
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // A Low is one chunk of the low state: a state function with its arguments and requisites, in the order of the SLS.

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Pillar refreshes the pillar for a run. It returns nil if the run uses the minion's own pillar, which it then

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Reaction compiles high data that a reactor's file rendered to, without includes or requisites of other files

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // isReqIn reports whether requisiteIn must process a requisite: it belongs to another state, or needs an entry

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // A status is the outcome of a chunk's requisites (State.check_requisite).

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // A retryPlan is the value of the argument retry.

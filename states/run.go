@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/owncode"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Options set how states run.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/owncode"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/sorting"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // maxCode bounds a file of code of which the names are looked at.

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/owncode"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // maxSLS limits a state file, in bytes, before it is read into memory.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/brine-salt/brine/internal/datastore"
 	"github.com/brine-salt/brine/internal/match"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // tops are the top files by environment, in the order of the environments. An environment has several if its top

@@ -13,7 +13,6 @@ import (
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/master/client"
@@ -21,6 +20,7 @@ import (
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/minion/grains"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 	_ "github.com/brine-salt/brine/modules/saltutil" // what orchestration is made of
 	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/payload"

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/tagged"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // TestStockArguments compares with salt.utils.args.parse_input; gen/cases.py writes the cases.

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Options steer LoadMinionWith and LoadMasterWith. The zero value is what the daemons of Salt do, without environment.

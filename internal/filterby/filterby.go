@@ -6,8 +6,8 @@ import (
 	"errors"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Call, for functions that are Ordered, picks from lookup_dict by the value that data has under key.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Get follows a key like "a:b:0:c" into data. In a list a number is an index, and any other word is looked for in the maps of

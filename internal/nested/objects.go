@@ -4,9 +4,9 @@ import (
 	"math/big"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // UpdateObject is salt.utils.dictupdate.update of ordered values: it changes dest, and shares the values of upd with it.

@@ -7,8 +7,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/tagged"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 type stockCase struct {

@@ -3,7 +3,7 @@ package pyjson
 import (
 	"testing"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 func TestParseObject(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/configparser"
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // configOptions are what ConfigParser is made with.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // separator is the option of that name.

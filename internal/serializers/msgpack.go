@@ -8,7 +8,7 @@ import (
 	"math/big"
 	"unicode/utf8"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // maxNesting bounds how deep data may be, as in Python's package.

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 const plistHead = `<?xml version="1.0" encoding="UTF-8"?>

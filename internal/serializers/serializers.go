@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Known tells which directions a format has. Salt's toml needs a Python package that Salt does not bring along; like there, it is

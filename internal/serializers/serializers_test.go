@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // What is written is read again. The differential tests of slsutil and file.serialize hold the texts.

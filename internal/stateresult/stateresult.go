@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Succeeded reports whether all states succeeded, or were handled by others with onfail (salt/utils/state.py: check_result). running is

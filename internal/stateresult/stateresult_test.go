@@ -3,8 +3,8 @@ package stateresult_test
 import (
 	"testing"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/stateresult"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 type m = map[string]any

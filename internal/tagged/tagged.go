@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Parse reads a value in JSON; see Value.

@@ -3,7 +3,7 @@ package yaml
 import (
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // ParseValue types one command line argument, as salt.utils.args.yamlify_arg does: YAML where it means something other

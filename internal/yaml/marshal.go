@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 

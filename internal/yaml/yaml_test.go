@@ -3,7 +3,7 @@ package yaml
 import (
 	"errors"
 	"fmt"
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/protocol/payload"
 	"runtime"
 	"strings"

@@ -6,8 +6,8 @@ import (
 	"maps"
 
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/states/render"
 	"github.com/brine-salt/brine/states/render/pillar"

@@ -37,11 +37,11 @@ import (
 
 	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/states"
 )

@@ -17,12 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/reactor"
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/states/render"

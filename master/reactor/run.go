@@ -8,10 +8,10 @@ import (
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/states"
 )

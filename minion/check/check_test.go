@@ -16,11 +16,11 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/brine-salt/brine/internal/conf"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/minion/check"
 	"github.com/brine-salt/brine/minion/fileclient"
 	"github.com/brine-salt/brine/modules"
 	_ "github.com/brine-salt/brine/modules/all"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states"
 	_ "github.com/brine-salt/brine/states/all"
 	"github.com/brine-salt/brine/states/render"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // coreSources are those of salt/grains/core.py that every platform has.

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // linuxSources are the parts of core.py that look at a Linux system. They compile everywhere, so that trees of files

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/sorting"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // iface is a network interface as far as grains tell of it.

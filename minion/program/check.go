@@ -14,7 +14,6 @@ import (
 
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/optparse"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/internal/yaml"
@@ -23,6 +22,7 @@ import (
 	"github.com/brine-salt/brine/minion/fileclient"
 	"github.com/brine-salt/brine/minion/grains"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/protocol/target"
 	"github.com/brine-salt/brine/states"
 	"github.com/brine-salt/brine/states/render"

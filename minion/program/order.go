@@ -2,8 +2,8 @@ package program
 
 import (
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // inOrder is a result for an outputter. json, raw and txt keep the order of dictionaries: that which the function gave

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // options are the arguments of a cmd function. Those that a function does not have of its own may come as keywords, which

@@ -3,9 +3,9 @@ package debian_ip
 import (
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // text is the interface as /etc/network/interfaces has it, byte by byte as stock's template makes it. Files to read further are

@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/serializers"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // store speaks version 3 of the interface to a server, as its gateway translates it to JSON. There are no directories: a

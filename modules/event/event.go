@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/brine-salt/brine/internal/jobenv"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Compatibility.

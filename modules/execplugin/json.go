@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // bytesKey marks bytes that are no text: {"__bytes__": "<base64>"}.

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/owncode"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // OptRenderers switches on, with the value "local", the renderers that run the Python code of a state tree on this host.

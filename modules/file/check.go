@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nss"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // plainSelinux is selinuxArgs for functions that get ordered values.

@@ -13,10 +13,10 @@ import (
 
 	"github.com/brine-salt/brine/internal/hashname"
 	"github.com/brine-salt/brine/internal/posixpath"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // hashKinds are the kinds of hashes that files are verified with, and how many hexadecimal digits each has.

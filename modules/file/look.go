@@ -15,9 +15,9 @@ import (
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pyglob"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // found is what file.stats looks at.

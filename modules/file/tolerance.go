@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // tolerance is which changes of a file other states shall not see, and how new files are shown: arguments of Salt 3008.

@@ -16,10 +16,10 @@ import (
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/pyhttp"
 	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // plain is a rendered value as modules have it.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // item is a key of a section: an option with its text, a section, or a comment or other line under a name that begins with #.

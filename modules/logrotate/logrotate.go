@@ -12,9 +12,9 @@ import (
 
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pycodec"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // logrotate.* differ: included files are read in the order of their names; Salt takes them as the directory has them.

@@ -10,9 +10,9 @@ import (
 	"github.com/brine-salt/brine/internal/filterby"
 	"github.com/brine-salt/brine/internal/match"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Compatibility.

@@ -14,10 +14,10 @@ import (
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkgversion"
 	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Compatibility.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/brine-salt/brine/internal/ifcfg"
 	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // options judges the settings of an interface: opts are those of the call, out those of the script.

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/cliargs"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // orchestrations are the runners that get the job id of the orchestration which calls them.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/modulestest"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // host is a master that answers what a test wants.

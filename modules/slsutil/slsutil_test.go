@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/cpmod"
 	"github.com/brine-salt/brine/modules/modulestest"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 func TestModule(t *testing.T) { modulestest.Run(t, Module) }

@@ -1,10 +1,10 @@
 package state
 
 import (
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/stateresult"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // setRetcode sets the job's return code by the answer of a run (_set_retcode).

@@ -3,8 +3,8 @@ package cfn
 import (
 	"strconv"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // nologin is the shell of all users that metadata creates.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 func (c *compiler) commands(n node) {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Bits of a file's mode.

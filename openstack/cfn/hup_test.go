@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 const (

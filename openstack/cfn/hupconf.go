@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/configparser"
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 const (

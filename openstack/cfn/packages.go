@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pkgversion"
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // manager is a key of the section packages.

@@ -3,7 +3,7 @@ package cfn
 import (
 	"slices"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 func (c *compiler) services(n node) {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 const (

@@ -3,8 +3,8 @@ package cfn
 import (
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // SLS returns the states as the text of an SLS file with equal effect. Its first line keeps template engines away from

@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/cpmod"
 	filemod "github.com/brine-salt/brine/modules/file"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states"
 	"github.com/brine-salt/brine/states/file"
 )

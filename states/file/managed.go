@@ -11,10 +11,10 @@ import (
 
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pycodec"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytemp"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states"
 )
 

@@ -5,7 +5,7 @@ package file
 import (
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // ordered is an argument in the order of the SLS: collections are those of package pyobj. One with slots in it is plain.

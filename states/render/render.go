@@ -4,9 +4,9 @@ import (
 	"context"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // renderer is one step of a pipe. in is what the step before it made, arg what stands after its name in the pipe.

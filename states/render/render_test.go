@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // files is a file server of a directory.

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/tagged"
 	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 

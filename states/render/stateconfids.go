@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // The walks of stateconf over high data. A wrong shape ends them with errShape where Python would raise.

@@ -3,9 +3,9 @@ package render
 import (
 	"context"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // renderYAMLEX reads YAML whose equal keys are merged instead of replaced (salt/renderers/yamlex.py).

@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // user.present differs: selinux_user is the SELinux user that the login is mapped to (useradd -Z, usermod -Z), which stock does not manage.

@@ -11,9 +11,9 @@ import (
 	"github.com/brine-salt/brine/internal/difflib"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // pool are the minions that returned the same.

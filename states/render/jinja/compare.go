@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // valuesEqual is Python's ==. It fails for strict undefined values, which raise on any use.

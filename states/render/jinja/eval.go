@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // frame is a scope at run time: the values of its names. It is copied on entry, so that an inner frame may have its

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"strconv"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // execAll runs statements until one ends with break, continue or an error.

@@ -3,9 +3,9 @@ package jinja
 import (
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/textwrap"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // builtinFilter returns one of Jinja's filters, or nil. Filters without parameters refuse arguments under the name

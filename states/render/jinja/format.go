@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // maxWidth bounds widths and precisions in formats, so that "%99999999999d" fails before it allocates.

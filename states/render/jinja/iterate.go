@@ -3,7 +3,7 @@ package jinja
 import (
 	"fmt"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Iter is a lazy iterator: a generator, a map object, and so on. It can be gone through once.

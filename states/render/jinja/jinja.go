@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Limits of one render; package comment, section Limits, has the others.

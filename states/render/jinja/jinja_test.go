@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 func render(t testing.TB, env *Env, text string, vars map[string]any) (string, error) {

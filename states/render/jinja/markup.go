@@ -6,8 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pyre"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // filterTitle is Jinja's title: every word begins with a capital. Words end at blanks, hyphens and brackets only,

@@ -7,7 +7,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // hasMethod reports whether a value of a built-in type has a method. It must agree with callMethod.

@@ -6,7 +6,7 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // MaxText is how many bytes one text may have, and the output of a render.

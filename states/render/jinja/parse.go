@@ -1,7 +1,7 @@
 package jinja
 
 import (
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // maxNesting bounds how deep tags and expressions may nest. The parser recurses, and a Go stack overflow cannot be

@@ -1,7 +1,7 @@
 package jinja
 
 import (
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // expression reads an expression with all operators. The functions below are one level of precedence each, the

@@ -3,7 +3,7 @@ package jinja
 import (
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // setTag reads set with a value, or the block up to endset.

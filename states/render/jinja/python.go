@@ -1,7 +1,7 @@
 package jinja
 
 import (
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Add is Python's a + b, for filters outside of this package.

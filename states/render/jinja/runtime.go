@@ -1,7 +1,7 @@
 package jinja
 
 import (
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Macro is a macro, or the caller of a call block: code and the frame of its definition, a closure.

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // JSON is Python's json.dumps within [MaxText]. It fails with TypeError for values that JSON lacks.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // suiteCase is a template that one of Jinja2's tests rendered.

@@ -3,7 +3,7 @@ package jinja
 import (
 	"math/big"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // plainTest makes a test of a function that cannot fail.

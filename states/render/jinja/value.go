@@ -6,7 +6,7 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // missingType is the type of missing. It is its own, so that no value of a template is ever equal to it.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // encrypted is an entry of the option decrypt_pillar: a path, and the renderer that decrypts what is there, "" for

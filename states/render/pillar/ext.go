@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // ExtRequest is the request to an external pillar: an entry of the option ext_pillar for one minion.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/httpmod"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states/render/pillar"
 )
 

@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Limits of pillar files. A minion's grains and ids choose files and patterns, so nothing here may grow without

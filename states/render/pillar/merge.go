@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // mergeOver merges b over a by the strategy of the options (salt.utils.dictupdate.merge). The result shares nothing

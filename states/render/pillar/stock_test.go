@@ -21,12 +21,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/testsalt"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 	_ "github.com/brine-salt/brine/modules/all"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states/render"
 	"github.com/brine-salt/brine/states/render/pillar"
 )
