@@ -7,6 +7,7 @@ import (
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/clones"
 	"github.com/brine-salt/brine/master/internal/probe"
+	"github.com/brine-salt/brine/master/targets"
 	"github.com/brine-salt/brine/protocol/target"
 )
 
@@ -42,7 +43,7 @@ func (a cloneAsker) AskHosts(ctx context.Context, ids, grains []string, each fun
 	_, err := m.publish(ctx, publication{fun: "grains.item", arg: nested.Anys(grains), tgt: ids, tgtType: target.TypeList, internal: true,
 		wait: run, extra: probe.Metadata(probe.Status, false)})
 	if err != nil {
-		if !isNoMinions(err) && !errors.Is(err, ErrNotServing) && ctx.Err() == nil {
+		if !targets.IsNoMinions(err) && !errors.Is(err, ErrNotServing) && ctx.Err() == nil {
 			m.log.Error("cannot ask who uses an id", "err", err)
 		}
 		return

@@ -6,11 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master"
-	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -56,36 +53,5 @@ func TestRefusalsDoNotFillTheLogs(t *testing.T) {
 	}
 	if counted != 10000 {
 		t.Errorf("entries and what they omit are %d calls, want 10000", counted)
-	}
-}
-
-// TestToolsOfOtherHosts: a request of a tool counts from this host only, unless Local.AnyHost is set.
-func TestToolsOfOtherHosts(t *testing.T) {
-	for _, anyHost := range []bool{false, true} {
-		r := serve(t, master.Options{AutoAccept: true, CacheDir: t.TempDir(), Local: &master.Local{SockDir: shortDir(t), AnyHost: anyHost}})
-		r.accepted("m", 1)
-		ask := func(peer string, body []byte) any {
-			v, err := payload.Unmarshal(r.HandleFrom(t.Context(), peer, body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v
-		}
-		publish := clearPublish(t, "test.ping", "root", r.LocalKey("root"))
-		for peer, want := range map[string]bool{"127.0.0.1:99": true, "[::1]:99": true, "192.0.2.7:99": anyHost} {
-			got, _ := ask(peer, publish).(object)
-			if _, published := got["load"]; published != want {
-				t.Errorf("AnyHost %v: publish from %s: %v", anyHost, peer, got)
-			}
-		}
-		for _, cmd := range []string{"runner", "wheel", "mk_token", "get_token", protocol.ReturnsCmd} {
-			b, err := payload.Marshal(object{"enc": "clear", "version": 3, "load": object{"cmd": cmd, "fun": "test.arg", "token": "x"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := ask("192.0.2.7:99", b); !anyHost && !cmp.Equal(got, any(object{})) {
-				t.Errorf("%s from another host: %v", cmd, got)
-			}
-		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/subscribers"
+	"github.com/brine-salt/brine/master/targets"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
@@ -23,20 +24,7 @@ var ErrNotServing = errors.New("master is not serving")
 var ErrDenied = errors.New("the master's publisher_acl_blacklist forbids it")
 
 // NoMinionsError says that a target means no minion that the master knows.
-type NoMinionsError struct {
-	Tgt any
-	// Missing are the ids of a list target.
-	Missing []string
-}
-
-func (e *NoMinionsError) Error() string {
-	return fmt.Sprintf("Master could not resolve minions for target %v", e.Tgt)
-}
-
-func isNoMinions(err error) bool {
-	var e *NoMinionsError
-	return errors.As(err, &e)
-}
+type NoMinionsError = targets.NoMinionsError
 
 // Step is one function of a compound command, with its arguments.
 type Step struct {
@@ -204,7 +192,7 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 		}
 	}
 	if len(ids) == 0 {
-		return Published{}, &NoMinionsError{p.tgt, missing}
+		return Published{}, &NoMinionsError{Tgt: p.tgt, Missing: missing}
 	}
 	if p.arg == nil {
 		p.arg = []any{}

@@ -43,6 +43,7 @@ import (
 	"github.com/brine-salt/brine/master/subscribers"
 	"github.com/brine-salt/brine/master/targets"
 	"github.com/brine-salt/brine/master/tenants"
+	"github.com/brine-salt/brine/master/tools"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/events"
@@ -75,7 +76,7 @@ type Master struct {
 	keyring   *subscribers.Keyring
 	sender    *subscribers.Sender
 	peers     cluster.Peers
-	local     *local // nil without Options.Local
+	local     *tools.Server // nil without Options.Local
 	clock     protocol.JIDClock
 
 	requests requests.Answers
@@ -84,8 +85,7 @@ type Master struct {
 	signIns *signin.Desk
 	rotate  chan struct{} // asks maintain for a new shared key
 
-	account  *audit.Account
-	refusals *ratelimit.Limiter // of log lines about refused calls, by source
+	account *audit.Account
 
 	runs *runs
 
@@ -105,9 +105,8 @@ func New(o Options) (*Master, error) {
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: subscribers.NewPresence(), counts: newCounters(),
 		keyring: new(subscribers.Keyring), account: audit.NewAccount(o.Audit, o.Log),
-		refusals: ratelimit.New(refusalRate, refusalBurst),
-		rotate:   make(chan struct{}, 1),
-		runs:     newRuns(), life: newLifecycle()}
+		rotate: make(chan struct{}, 1),
+		runs:   newRuns(), life: newLifecycle()}
 	m.kept = &keptEvents{bus: m.events, limits: o.EventLog}
 	if m.store == nil {
 		m.store = store.NewMemory()
@@ -168,7 +167,7 @@ func (m *Master) open() error {
 		return err
 	}
 	if o.Local != nil {
-		if m.local, err = openLocal(m, *o.Local); err != nil {
+		if err := m.openTools(); err != nil {
 			return err
 		}
 	}
@@ -186,7 +185,7 @@ func (m *Master) openRequests() (err error) {
 		e.Access = requestHost{m}
 	}
 	m.requests.Events = requests.NewEvents(e)
-	auth, err := eauth.New(eauth.Options{Match: m.Match})
+	auth, err := eauth.New(eauth.Options{Match: m.targets.Find})
 	if err != nil {
 		return err
 	}
@@ -325,7 +324,7 @@ func (m *Master) begin(ctx context.Context) error {
 	}
 	err := m.listen()
 	if err == nil && m.local != nil {
-		err = m.local.listen()
+		err = m.local.Listen()
 	}
 	if err != nil {
 		m.stop()
@@ -452,7 +451,7 @@ func (m *Master) stop() error {
 		errs = append(errs, s.Close())
 	}
 	if m.local != nil {
-		errs = append(errs, m.local.close())
+		errs = append(errs, m.local.Stop())
 	}
 	return errors.Join(errs...)
 }
@@ -467,7 +466,7 @@ func (m *Master) closeRooms() {
 		}
 	}
 	if m.local != nil {
-		m.local.closeCache(m.log)
+		m.local.Close()
 	}
 	if m.cache != nil {
 		m.cache.Close()
@@ -545,12 +544,7 @@ func (m *Master) Minion(id string) (cache.Data, bool) { return m.cache.Data(id) 
 
 // Match lists the accepted minions that a target means, as far as the master can tell.
 func (m *Master) Match(tgtType string, tgt any) ([]string, error) {
-	tgtType, tgt, err := m.targets.OnWire(tgtType, tgt)
-	if err != nil {
-		return nil, err
-	}
-	ids, _, err := m.targets.Expected(tgtType, tgt, "")
-	return ids, err
+	return m.targets.Find(tgtType, tgt)
 }
 
 // Fingerprint is the finger print of the master's key, which minions can be given as master_finger.

@@ -345,7 +345,7 @@ func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
 			}
 		}
 		if err == nil && len(ids) == 0 {
-			err = &NoMinionsError{o.Tgt, nil}
+			err = &NoMinionsError{Tgt: o.Tgt}
 		}
 		slices.Sort(ids)
 		return ids, err
@@ -383,7 +383,7 @@ func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
 		})
 	}
 	if len(ids) == 0 {
-		return nil, &NoMinionsError{o.Tgt, nil}
+		return nil, &NoMinionsError{Tgt: o.Tgt}
 	}
 	return ids, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/subscribers"
+	"github.com/brine-salt/brine/master/targets"
 	"github.com/brine-salt/brine/protocol/target"
 )
 
@@ -66,7 +67,7 @@ func (w orderWire) Probe(ctx context.Context, ids []string, local bool) (unaccep
 	}
 	_, err = w.m.publish(ctx, publication{fun: "test.ping", tgt: ids, tgtType: target.TypeList, internal: true, here: local,
 		extra: probe.Metadata(probe.Listening, local)})
-	if isNoMinions(err) || errors.Is(err, ErrNotServing) {
+	if targets.IsNoMinions(err) || errors.Is(err, ErrNotServing) {
 		err = nil
 	}
 	return unaccepted, err
@@ -85,7 +86,7 @@ func (w orderWire) Ask(ctx context.Context, q orders.Question) map[string]orders
 		_, err := w.m.publish(ctx, publication{fun: q.Fun, arg: q.Arg, tgt: ids, tgtType: target.TypeList, internal: true, here: i == 0,
 			wait: run, extra: probe.Metadata(probe.Status, i == 0)})
 		if err != nil {
-			if !isNoMinions(err) && ctx.Err() == nil {
+			if !targets.IsNoMinions(err) && ctx.Err() == nil {
 				w.m.log.Error("cannot ask after order", "err", err)
 			}
 			continue

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/requests"
+	"github.com/brine-salt/brine/master/targets"
 )
 
 // peerHost is the master as minions that publish see it.
@@ -43,7 +44,7 @@ func (h peerHost) PublishFor(ctx context.Context, p requests.PeerJob) (jid strin
 		return "", nil, err
 	}
 	out, err := h.m.Publish(ctx, j)
-	if isNoMinions(err) {
+	if targets.IsNoMinions(err) {
 		err = nil
 	}
 	return out.JID, out.Minions, err
@@ -57,7 +58,7 @@ func (h peerHost) GatherFor(ctx context.Context, p requests.PeerJob,
 		return "", nil, err
 	}
 	r, err := h.m.Submit(ctx, j)
-	if isNoMinions(err) {
+	if targets.IsNoMinions(err) {
 		return "", nil, nil
 	}
 	if err != nil {

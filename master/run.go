@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/internal/fields"
+	"github.com/brine-salt/brine/master/targets"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -255,7 +256,7 @@ func (r *Run) ask(ctx context.Context) error {
 	poll := r.m.newRun(r.patience, r.patience)
 	_, err := r.m.publish(ctx, publication{fun: "saltutil.find_job", arg: []any{r.JID}, tgt: ids, tgtType: "list",
 		internal: true, wait: poll})
-	if err != nil && !isNoMinions(err) {
+	if err != nil && !targets.IsNoMinions(err) {
 		return err
 	}
 	r.mu.Lock()

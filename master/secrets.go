@@ -7,6 +7,7 @@ import (
 	"github.com/brine-salt/brine/master/cluster"
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/subscribers"
+	"github.com/brine-salt/brine/master/targets"
 )
 
 // Rotate replaces the shared key. Minions notice at the next publish and sign in again; those whose key was deleted or
@@ -19,7 +20,7 @@ func (m *Master) Rotate(ctx context.Context) error {
 	clusterHost{m}.Dismiss()
 	m.events.Publish("key", map[string]any{"rotate_aes_key": true})
 	if m.opts.PingOnRotate {
-		if _, err := m.Publish(ctx, Job{Fun: "test.ping", Tgt: "*"}); err != nil && !isNoMinions(err) && !errors.Is(err, ErrDenied) {
+		if _, err := m.Publish(ctx, Job{Fun: "test.ping", Tgt: "*"}); err != nil && !targets.IsNoMinions(err) && !errors.Is(err, ErrDenied) {
 			return err
 		}
 	}

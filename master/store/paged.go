@@ -1,6 +1,9 @@
 package store
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Paged is a Store that returns the returns of a job in pages, so that a caller need not hold those of ten thousand
 // minions, and that keeps them when the process ends.
@@ -27,4 +30,37 @@ func PagedOf(s Store) (Paged, bool) {
 		return PagedOf(w.Unwrap())
 	}
 	return nil, false
+}
+
+// readPage is how many returns EachReturn reads at once.
+const readPage = 64
+
+// EachReturn calls f with the returns of a job that a store has, of the minions that are wanted. It reads a part at a
+// time where the store is a Paged.
+func EachReturn(ctx context.Context, s Store, jid string, wanted func(id string) bool, f func(Return)) error {
+	db, ok := PagedOf(s)
+	if !ok {
+		all, err := s.Returns(ctx, jid)
+		for _, r := range all {
+			if wanted(r.ID) {
+				f(r)
+			}
+		}
+		return err
+	}
+	ids, err := db.Returned(ctx, jid)
+	if err != nil {
+		return err
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !wanted(id) })
+	for part := range slices.Chunk(ids, readPage) {
+		list, err := db.ReturnsOf(ctx, jid, part)
+		if err != nil {
+			return err
+		}
+		for _, r := range list {
+			f(r)
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@
 package targets
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -173,8 +174,34 @@ func KindOf(tgtType string, tgt any) string {
 	return target.TypeGlob
 }
 
-// Match returns the accepted minions that a target means.
+// Find lists the accepted minions that a target means, node groups and lists of any form among them.
+func (t *Finder) Find(tgtType string, tgt any) ([]string, error) {
+	tgtType, tgt, err := t.OnWire(tgtType, tgt)
+	if err != nil {
+		return nil, err
+	}
+	return t.Match(tgtType, tgt)
+}
+
+// Match returns the accepted minions that a target means, as it is on the wire.
 func (t *Finder) Match(tgtType string, tgt any) ([]string, error) {
 	ids, _, err := t.Expected(tgtType, tgt, "")
 	return ids, err
+}
+
+// NoMinionsError says that a target means no minion that the master knows.
+type NoMinionsError struct {
+	Tgt any
+	// Missing are the ids of a list target.
+	Missing []string
+}
+
+func (e *NoMinionsError) Error() string {
+	return fmt.Sprintf("Master could not resolve minions for target %v", e.Tgt)
+}
+
+// IsNoMinions reports whether an error is or wraps a *NoMinionsError.
+func IsNoMinions(err error) bool {
+	var e *NoMinionsError
+	return errors.As(err, &e)
 }

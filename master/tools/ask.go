@@ -1,4 +1,4 @@
-package master
+package tools
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/cliargs"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/master/audit"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -24,7 +25,7 @@ type asker struct {
 	trusted bool
 	// external askers came with a token or a password, the others with a key.
 	external bool
-	rules    []any // of external_auth, or of Local.ACL
+	rules    []any // of external_auth, or of ACL
 }
 
 // errCredentials says that neither key nor token nor name and password fit.
@@ -32,40 +33,40 @@ var errCredentials = errors.New("credentials do not fit")
 
 // ask finds out who asks (salt/auth/__init__.py, LoadAuth.check_authentication). creds is where a token or a name and a password
 // are: with a publish among its kwargs, else in the request itself.
-func (l *local) ask(ctx context.Context, peer string, load, creds map[string]any) (asker, error) {
+func (s *Server) ask(ctx context.Context, peer string, load, creds map[string]any) (asker, error) {
 	if id, ok := creds["token"]; ok {
 		text, _ := payload.Text(id)
-		if l.opts.Auth == nil {
+		if s.Auth == nil {
 			return asker{}, errCredentials
 		}
-		t, alive := l.opts.Auth.Token(text)
+		t, alive := s.Auth.Token(text)
 		if !alive {
 			return asker{}, errCredentials
 		}
-		return l.external(t)
+		return s.external(t)
 	}
 	if _, ok := creds["eauth"]; ok {
 		name := fields.Text(creds, "username")
-		proven, ok := l.tries.Try(peer, name)
-		if l.opts.Auth == nil || !ok {
+		proven, ok := s.tries.Try(peer, name)
+		if s.Auth == nil || !ok {
 			return asker{name: name}, errCredentials
 		}
-		t, err := l.opts.Auth.Check(ctx, fields.Text(creds, "eauth"), name, password(creds))
+		t, err := s.Auth.Check(ctx, fields.Text(creds, "eauth"), name, password(creds))
 		if err != nil {
 			return asker{name: name}, err
 		}
 		proven()
-		return l.external(t)
+		return s.external(t)
 	}
-	return l.byKey(load)
+	return s.byKey(load)
 }
 
 // external is the asker who owns a token. Nothing here keeps to one tenant's part, so who is of a tenant may not ask.
-func (l *local) external(t eauth.Token) (asker, error) {
-	if tenant, err := l.opts.Auth.Tenant(t); err != nil || tenant != "" {
+func (s *Server) external(t eauth.Token) (asker, error) {
+	if tenant, err := s.Auth.Tenant(t); err != nil || tenant != "" {
 		return asker{name: t.Name}, errCredentials
 	}
-	return asker{name: t.Name, external: true, rules: l.opts.Auth.Rules(t)}, nil
+	return asker{name: t.Name, external: true, rules: s.Auth.Rules(t)}, nil
 }
 
 // password is the secret of a request; the system "sharedsecret" calls it by its own name.
@@ -80,16 +81,16 @@ func password(creds map[string]any) string {
 
 // byKey checks the key of a clear request (authenticate_key): root, the master's user and sudo_x may show any key of the first
 // two; others their own.
-func (l *local) byKey(load map[string]any) (asker, error) {
+func (s *Server) byKey(load map[string]any) (asker, error) {
 	who := asker{name: fields.Text(load, "user")}
 	shown := fields.Text(load, "key")
 	fits := func(user string) bool {
-		want, known := l.keys[user]
+		want, known := s.keys[user]
 		return subtle.ConstantTimeCompare([]byte(want), []byte(shown)) == 1 && known && shown != ""
 	}
-	who.trusted = fits("root") || fits(l.opts.User)
-	if name, sudo := strings.CutPrefix(who.name, "sudo_"); who.trusted && sudo && l.opts.SudoACL && len(l.opts.ACL) > 0 {
-		who.trusted, who.rules = false, rulesOf(l.opts.ACL, name)
+	who.trusted = fits("root") || fits(s.User)
+	if name, sudo := strings.CutPrefix(who.name, "sudo_"); who.trusted && sudo && s.SudoACL && len(s.ACL) > 0 {
+		who.trusted, who.rules = false, rulesOf(s.ACL, name)
 		if len(who.rules) == 0 {
 			return who, errCredentials
 		}
@@ -98,37 +99,32 @@ func (l *local) byKey(load map[string]any) (asker, error) {
 	if who.trusted {
 		return who, nil
 	}
-	if who.name == "root" || who.name == l.opts.User || strings.HasPrefix(who.name, "sudo_") || !fits(who.name) {
+	if who.name == "root" || who.name == s.User || strings.HasPrefix(who.name, "sudo_") || !fits(who.name) {
 		return who, errCredentials
 	}
-	if who.rules = rulesOf(l.opts.ACL, who.name); len(who.rules) == 0 {
+	if who.rules = rulesOf(s.ACL, who.name); len(who.rules) == 0 {
 		return who, errCredentials // as stock, for users whose list is empty
 	}
 	return who, nil
 }
 
 // denied is Salt's publisher_acl_blacklist for a request.
-func (l *local) denied(who asker, load map[string]any) bool {
-	return l.m.Denied(who.name, fields.Functions(load["fun"])...) || l.m.Denied(fields.Text(load, "user"))
+func (s *Server) denied(who asker, load map[string]any) bool {
+	return s.Denies(who.name, fields.Functions(load["fun"])...) || s.Denies(fields.Text(load, "user"))
 }
 
-// Denied reports whether Local.DeniedUsers or Local.DeniedFunctions keep somebody from publishing functions. As in Salt that counts for every
-// job, whoever it comes from: tools, the HTTP interface, runners, the reactor, minions (Peer) and the program itself. Only the master's own
-// questions to minions, whether they listen and whether a job runs, are exempt.
-func (m *Master) Denied(user string, funs ...string) bool {
-	if m.local == nil {
-		return false
-	}
+// Denies reports whether DeniedUsers or DeniedFunctions keep somebody from publishing functions. As in Salt that counts
+// for every job, whoever it comes from.
+func (s *Server) Denies(user string, funs ...string) bool {
 	named := func(patterns []string, name string) bool {
 		return slices.ContainsFunc(patterns, func(x string) bool { return eauth.MatchName(x, name) })
 	}
-	o := m.local.opts
-	return named(o.DeniedUsers, user) || slices.ContainsFunc(funs, func(fun string) bool { return named(o.DeniedFunctions, fun) })
+	return named(s.DeniedUsers, user) || slices.ContainsFunc(funs, func(fun string) bool { return named(s.DeniedFunctions, fun) })
 }
 
 // mayPublish reports whether somebody may publish what a request asks for: every function of a compound command (CVE-2013-4435), and to which
 // target. find_job is always allowed, or nobody could wait.
-func (l *local) mayPublish(who asker, load map[string]any, args []any) (tgtType string, tgt any, ok bool) {
+func (s *Server) mayPublish(who asker, load map[string]any, args []any) (tgtType string, tgt any, ok bool) {
 	tgtType, tgt = fields.Text(load, "tgt_type"), load["tgt"]
 	if who.trusted {
 		return tgtType, tgt, true
@@ -156,12 +152,12 @@ func (l *local) mayPublish(who asker, load map[string]any, args []any) (tgtType 
 	if tgtType == "" {
 		tgtType = target.TypeGlob
 	}
-	if l.m.requests.Peers.Auth.MayPublish(eauth.Everywhere(who.rules), funs, each, tgtType, tgt) {
+	if s.rules.MayPublish(eauth.Everywhere(who.rules), funs, each, tgtType, tgt) {
 		return tgtType, tgt, true
 	}
 	kwargs, _ := payload.Map(load["kwargs"])
-	tgtType, tgt, err := l.m.targets.ByID(tgtType, tgt, fields.Text(kwargs, "delimiter"))
-	return tgtType, tgt, err == nil && l.m.requests.Peers.Auth.MayPublish(who.rules, funs, each, tgtType, tgt)
+	tgtType, tgt, err := s.Targets.ByID(tgtType, tgt, fields.Text(kwargs, "delimiter"))
+	return tgtType, tgt, err == nil && s.rules.MayPublish(who.rules, funs, each, tgtType, tgt)
 }
 
 // withoutSecrets is what may be kept of a request's kwargs.
@@ -173,8 +169,8 @@ func withoutSecrets(kwargs map[string]any) map[string]any {
 	return out
 }
 
-// MasterCall is a runner or wheel function that a tool asks for.
-type MasterCall struct {
+// Call is a runner or wheel function that a tool asks for.
+type Call struct {
 	// Kind is "runner" or "wheel".
 	Kind, Fun string
 	Args      []any
@@ -188,21 +184,21 @@ type MasterCall struct {
 	Wait bool
 }
 
-// ErrNoFunction is what Local.Call says of a function that it does not have.
+// ErrNoFunction is what a Caller says of a function that it does not have.
 var ErrNoFunction = errors.New("there is no such function")
 
-// MasterResult is where the events of a call are found, and its result if it was waited for.
-type MasterResult struct {
+// CallResult is where the events of a call are found, and its result if it was waited for.
+type CallResult struct {
 	JID, Tag string
 	Data     map[string]any
 }
 
 // call answers a request for a runner or wheel function (ClearFuncs.runner, ClearFuncs.wheel).
-func (l *local) call(ctx context.Context, peer, kind string, load map[string]any, ordered func() map[string]any) any {
+func (s *Server) call(ctx context.Context, peer, kind string, load map[string]any, ordered func() map[string]any) any {
 	refused := func(name, text string) any {
 		return map[string]any{"error": map[string]any{"name": name, "message": text}}
 	}
-	who, err := l.ask(ctx, peer, load, load)
+	who, err := s.ask(ctx, peer, load, load)
 	kindOf := "user"
 	for _, k := range [...]string{"token", "eauth"} {
 		if _, ok := load[k]; ok && kindOf == "user" {
@@ -211,24 +207,24 @@ func (l *local) call(ctx context.Context, peer, kind string, load map[string]any
 	}
 	name := map[string]string{"user": "UserAuthenticationError", "token": "TokenAuthenticationError", "eauth": "EauthAuthenticationError"}[kindOf]
 	q := callOf(kind, load)
-	entry := AuditEntry{Via: "local", From: peer, User: who.name, EAuth: fields.Text(load, "eauth"), Kind: kind, Fun: []string{q.Fun}, Outcome: AuditDenied}
-	defer func() { l.m.Audit(entry) }()
+	entry := audit.Entry{Via: "local", From: peer, User: who.name, EAuth: fields.Text(load, "eauth"), Kind: kind, Fun: []string{q.Fun}, Outcome: audit.Denied}
+	defer func() { s.Account.Record(entry) }()
 	switch {
 	case err != nil:
-	case who.trusted, l.m.requests.Peers.Auth.MayRun(who.rules, kind, q.Fun, q.Args, q.Kwargs):
+	case who.trusted, s.rules.MayRun(who.rules, kind, q.Fun, q.Args, q.Kwargs):
 	default:
 		err = errors.New("not allowed")
 	}
 	if err != nil {
-		l.m.log.Warn(kind+" function refused", "user", fields.Brief(who.name), "fun", fields.Brief(q.Fun), "peer", peer, "err", err)
+		s.Log.Warn(kind+" function refused", "user", fields.Brief(who.name), "fun", fields.Brief(q.Fun), "peer", peer, "err", err)
 		return refused(name, `Authentication failure of type "`+kindOf+`" occurred for user `+fields.Brief(who.name)+".")
 	}
-	entry.Outcome = AuditFailed
-	if l.opts.Call == nil {
+	entry.Outcome = audit.Failed
+	if s.Caller == nil {
 		return refused("SaltInvocationError", "this master has no "+kind+" functions")
 	}
 	if strings.HasPrefix(who.name, "sudo_") {
-		who.name = l.opts.User
+		who.name = s.User
 	}
 	if load := ordered(); load != nil {
 		q = callOf(kind, load)
@@ -237,18 +233,18 @@ func (l *local) call(ctx context.Context, peer, kind string, load map[string]any
 	if !who.trusted {
 		q.Saltenv = nil // rules look at arguments, of which this would be one
 	}
-	if s := l.ipc.Load(); s != nil && !q.Wait {
-		s.Admit() // the program listens already, and must not miss the end
+	if !q.Wait {
+		s.admit()
 	}
-	res, err := l.opts.Call(ctx, q)
+	res, err := s.Caller.CallFor(ctx, q)
 	if errors.Is(err, ErrNoFunction) {
 		return refused("KeyError", "'"+q.Fun+"' is not available.")
 	}
 	if err != nil {
 		return refused("SaltInvocationError", err.Error())
 	}
-	entry.Outcome, entry.JID = AuditAllowed, res.JID
-	l.m.log.Info("user called a function of the master", "user", who.name, "fun", kind+"."+q.Fun, "jid", res.JID)
+	entry.Outcome, entry.JID = audit.Allowed, res.JID
+	s.Log.Info("user called a function of the master", "user", who.name, "fun", kind+"."+q.Fun, "jid", res.JID)
 	if kind == "wheel" {
 		return map[string]any{"tag": res.Tag, "data": res.Data}
 	}
@@ -257,8 +253,8 @@ func (l *local) call(ctx context.Context, peer, kind string, load map[string]any
 
 // callOf reads a request's function and arguments: a runner's are {"arg": …, "kwarg": …} under "kwarg", a wheel's stand in the request
 // itself, as "arg" and "kwarg" or by their names.
-func callOf(kind string, load map[string]any) MasterCall {
-	c := MasterCall{Kind: kind, Fun: fields.Text(load, "fun"), Wait: kind == "wheel"}
+func callOf(kind string, load map[string]any) Call {
+	c := Call{Kind: kind, Fun: fields.Text(load, "fun"), Wait: kind == "wheel"}
 	inner, hasInner := payload.Map(load["kwarg"])
 	_, hasArg := load["arg"]
 	named := kind == "wheel" && !(hasArg && hasInner)
@@ -287,18 +283,18 @@ func callOf(kind string, load map[string]any) MasterCall {
 }
 
 // makeToken answers mk_token with a token, or "" when name and password do not fit.
-func (l *local) makeToken(ctx context.Context, peer string, load map[string]any) any {
+func (s *Server) makeToken(ctx context.Context, peer string, load map[string]any) any {
 	name := fields.Text(load, "username")
-	proven, ok := l.tries.Try(peer, name)
-	if l.opts.Auth == nil || !ok {
+	proven, ok := s.tries.Try(peer, name)
+	if s.Auth == nil || !ok {
 		return ""
 	}
-	t, err := l.opts.Auth.Login(ctx, fields.Text(load, "eauth"), name, password(load))
-	entry := AuditEntry{Via: "local", From: peer, User: fields.Text(load, "username"), EAuth: fields.Text(load, "eauth"), Kind: "login", Outcome: AuditAllowed}
+	t, err := s.Auth.Login(ctx, fields.Text(load, "eauth"), name, password(load))
+	entry := audit.Entry{Via: "local", From: peer, User: fields.Text(load, "username"), EAuth: fields.Text(load, "eauth"), Kind: "login", Outcome: audit.Allowed}
 	if err != nil {
-		entry.Outcome = AuditDenied
+		entry.Outcome = audit.Denied
 	}
-	l.m.Audit(entry)
+	s.Account.Record(entry)
 	if err != nil {
 		return ""
 	}
@@ -307,12 +303,12 @@ func (l *local) makeToken(ctx context.Context, peer string, load map[string]any)
 }
 
 // getToken answers get_token with what a token stands for, or with nothing.
-func (l *local) getToken(load map[string]any) any {
+func (s *Server) getToken(load map[string]any) any {
 	id, ok := payload.Text(load["token"])
-	if !ok || l.opts.Auth == nil {
+	if !ok || s.Auth == nil {
 		return false
 	}
-	t, alive := l.opts.Auth.Token(id)
+	t, alive := s.Auth.Token(id)
 	if !alive {
 		return map[string]any{}
 	}

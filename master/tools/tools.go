@@ -1,0 +1,259 @@
+// Package tools answers Salt's own command line tools on the master's host: salt, salt-key and salt-run of every line.
+// They read key files, listen to the sockets of the event bus, and send requests in the clear that carry such a key, a
+// token, or a name and a password.
+//
+//	request ──► from this host? ──► who asks: key, token, name and password
+//	                                   │
+//	                                   ├── publish: denied? allowed by rules? ──► Publisher
+//	                                   ├── runner, wheel: allowed by rules? ──► Caller
+//	                                   ├── returns of a job: one's own, or root's ──► store
+//	                                   └── tokens
+//
+// Salt's sources are salt/master.py (ClearFuncs), salt/auth/__init__.py and salt/daemons/masterapi.py.
+package tools
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/brine-salt/brine/master/audit"
+	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/internal/confined"
+	"github.com/brine-salt/brine/master/internal/ratelimit"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/store/jobcache"
+	"github.com/brine-salt/brine/master/targets"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/events/ipc"
+)
+
+// Job is what a tool asks to have published, and may.
+type Job struct {
+	// Fun, Arg, Tgt, TgtType and the rest are as they were sent.
+	Fun                     any
+	Arg                     []any
+	Tgt                     any
+	TgtType, Delimiter, Ret string
+	// User is who asks, JID the job id that the tool chose, "" for none.
+	User, JID string
+	// Load is what the store keeps, Extra are further fields of what minions get.
+	Load, Extra map[string]any
+	// NoCache keeps the job and its returns out of the store.
+	NoCache bool
+}
+
+// Publisher publishes jobs.
+type Publisher interface {
+	// PublishFor publishes a job under its id, also a second time, and returns whom it is for. The error is a
+	// *targets.NoMinionsError if its target means nobody.
+	PublishFor(ctx context.Context, j Job) (jid string, minions, missing []string, err error)
+}
+
+// Caller calls functions of the master.
+type Caller interface {
+	// CallFor calls a runner or wheel function. ErrNoFunction if there is none of this name.
+	CallFor(ctx context.Context, c Call) (CallResult, error)
+}
+
+// Options are what a Server needs. Fields that may be left out say so.
+type Options struct {
+	// Dir is the directory of the users' key files and the job cache, HashType names the directories of the latter.
+	Dir, HashType string
+	// Events are the addresses of Bus, WriteBuffer is how many bytes of it may wait for a client; 0 is 32 MiB.
+	Events      ipc.Sockets
+	WriteBuffer int
+	// User is the user that the master runs as; empty means root.
+	User string
+	// ACL is Salt's publisher_acl; with SudoACL it also binds users who come through sudo.
+	ACL     map[string][]any
+	SudoACL bool
+	// DeniedUsers and DeniedFunctions are Salt's publisher_acl_blacklist.
+	DeniedUsers, DeniedFunctions []string
+	// Auth checks names, passwords and tokens; nil refuses tools that show them.
+	Auth *eauth.Auth
+	// AnyHost lets tools on other hosts in.
+	AnyHost bool
+	// NoJobCache keeps jobs out of Dir/jobs.
+	NoJobCache bool
+
+	Publisher Publisher
+	// Caller is nil if there are no functions of the master.
+	Caller  Caller
+	Targets *targets.Finder
+	// Store has jobs and returns. The Server puts the job cache beside or behind it: see Server.Store.
+	Store   store.Store
+	Bus     *events.Bus
+	Account *audit.Account
+	Log     *slog.Logger
+}
+
+// localRate and localBurst bound the log-ins of one name from one address that fail, a second and at once.
+const localRate, localBurst = 1, 20
+
+// Server answers tools. Its methods may be called from many goroutines.
+type Server struct {
+	Options
+	rules    *eauth.Auth                // what rules allow; nobody logs in here
+	keys     map[string]string          // by user; never changed
+	ipc      atomic.Pointer[ipc.Server] // requests may come before the sockets are open
+	store    store.Store
+	cache    *jobcache.Store
+	behind   *jobcache.Behind // nil without a database
+	tries    *ratelimit.Attempts
+	refusals *ratelimit.Limiter // of log lines about refused calls, by source
+	addrs    []netip.Addr       // of this host
+}
+
+// hostAddrs are the addresses of this host.
+func hostAddrs() []netip.Addr {
+	var out []netip.Addr
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, a := range list {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			out = append(out, p.Addr().Unmap())
+		}
+	}
+	return out
+}
+
+// IsLocal reports whether a peer is this host.
+func (s *Server) IsLocal(peer string) bool {
+	ap, err := netip.ParseAddrPort(peer)
+	if err != nil {
+		return false
+	}
+	a := ap.Addr().Unmap().WithZone("")
+	return a.IsLoopback() || slices.Contains(s.addrs, a)
+}
+
+// Open prepares key files and job cache; Listen opens the sockets later.
+func Open(o Options) (*Server, error) {
+	if o.User == "" {
+		o.User = "root"
+	}
+	rules, err := eauth.New(eauth.Options{Match: o.Targets.Find})
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Options: o, rules: rules, keys: make(map[string]string), store: o.Store, addrs: hostAddrs(),
+		tries:    ratelimit.NewAttempts(localRate, localBurst),
+		refusals: ratelimit.New(refusalRate, refusalBurst)}
+	dir, err := confined.Open(o.Dir, 0o750)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	if err := dir.Mkdir("proc", 0o750); err != nil { // salt-run 3008 writes there
+		return nil, fmt.Errorf("cannot create directory of running jobs: %w", err)
+	}
+	for _, u := range append(aclUsers(o.ACL), "root", o.User) {
+		if err := s.userKey(dir, u); err != nil {
+			return nil, err
+		}
+	}
+	if o.NoJobCache {
+		return s, nil
+	}
+	if s.cache, err = jobcache.Open(o.Dir+"/jobs", o.HashType); err != nil {
+		return nil, err
+	}
+	first, ok := o.Store.(store.Paged)
+	if !ok { // it is gone with the process: the files are what stays
+		s.store = store.Multi(o.Store, s.cache)
+		return s, nil
+	}
+	if s.behind, err = s.cache.Behind(first, s.Log); err != nil {
+		s.cache.Close()
+		return nil, err
+	}
+	s.store = s.behind
+	return s, nil
+}
+
+// Store returns the store to use in place of the one of the options: it writes to the job cache as well.
+func (s *Server) Store() store.Store { return s.store }
+
+// Key returns what the tools of a user show, "" for a user who has no key.
+func (s *Server) Key(user string) string { return s.keys[user] }
+
+// Listen opens the sockets of the event bus.
+func (s *Server) Listen() error {
+	bus, err := ipc.Listen(s.Bus, ipc.Options{Sockets: s.Events, Buffer: s.WriteBuffer, Log: s.Log})
+	if err != nil {
+		return err
+	}
+	s.ipc.Store(bus)
+	return nil
+}
+
+// Stop closes the sockets.
+func (s *Server) Stop() error {
+	if bus := s.ipc.Load(); bus != nil {
+		return bus.Close()
+	}
+	return nil
+}
+
+// admit lets in the connections to the event bus that wait. A program that asks for something listens already, and must
+// not miss what comes of it.
+func (s *Server) admit() {
+	if bus := s.ipc.Load(); bus != nil {
+		bus.Admit()
+	}
+}
+
+// Close closes the job cache.
+func (s *Server) Close() {
+	if s.behind != nil {
+		if err := s.behind.Close(); err != nil {
+			s.Log.Error("cannot close", "err", err)
+		}
+	}
+	if s.cache != nil {
+		s.cache.Close()
+	}
+}
+
+// refusalRate and refusalBurst bound the log lines about refused calls of one source, in lines a second and at once.
+const refusalRate, refusalBurst = 1, 20
+
+// warnRefused logs a refused call. Of many, from one source, some are logged at debug only.
+func (s *Server) warnRefused(peer, msg string, args ...any) {
+	level := slog.LevelWarn
+	// guard: log-flood master:TestRefusalsDoNotFillTheLogs
+	if !s.refusals.Allow(peer, time.Now()) {
+		level = slog.LevelDebug
+	}
+	s.Log.Log(context.Background(), level, msg, args...)
+}
+
+// Serve answers a tool's request. ordered is load with its maps as payload.OrderedMap: what is passed on; load is what is
+// judged.
+func (s *Server) Serve(ctx context.Context, peer, cmd string, load map[string]any, ordered func() map[string]any) any {
+	// guard: CVE-2020-11651,tools-of-other-hosts TestToolsOfOtherHosts
+	if _, err := netip.ParseAddrPort(peer); err == nil && !s.AnyHost && !s.IsLocal(peer) {
+		s.warnRefused(peer, "request refused: it does not come from this host", "cmd", cmd, "peer", peer)
+		return map[string]any{}
+	}
+	switch cmd {
+	case "publish":
+		return s.publish(ctx, peer, load, ordered)
+	case "mk_token":
+		return s.makeToken(ctx, peer, load)
+	case "get_token":
+		return s.getToken(load)
+	case protocol.ReturnsCmd:
+		return s.returns(ctx, peer, load)
+	}
+	return s.call(ctx, peer, cmd, load, ordered)
+}
