@@ -22,6 +22,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		trans   = "protocol/transport "
 		zeromq  = "protocol/transport/zeromq "
 		mas     = "master "
+		tools   = "master/tools "
 		aud     = "master/audit "
 		door    = "master/requests/door "
 		desk    = "master/requests/signin "
@@ -48,9 +49,9 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		"questions to subscribers who they are, without an answer":   {subs + "unansweredRate", subs + "unansweredBurst", subs + "unknownRate", subs + "unknownBurst", serve + "minionTime"},
 		"subscribers without a name, at an address without a minion": {serve + "unknownShare", serve + "withheldTime"},
 		"pending keys":                                               {"master/keys defaultPending", "master/keys pendingStale"},
-		"log-ins of local tools that fail":                           {mas + "localRate", mas + "localBurst", limiter + "sourceShare"},
+		"log-ins of local tools that fail":                           {tools + "localRate", tools + "localBurst", limiter + "sourceShare"},
 		"denied calls in the audit log":                              {aud + "deniedRate", aud + "deniedBurst", aud + "auditLine", aud + "deniedAll", aud + "deniedAllBurst"},
-		"refused calls in the ordinary log":                          {mas + "refusalRate", mas + "refusalBurst"},
+		"refused calls in the ordinary log":                          {tools + "refusalRate", tools + "refusalBurst"},
 		"HTTP connections":                                           {"cmd/brine-master addressPart", "cmd/brine-master maxConnections", "cmd/brine-master descriptorPart"},
 		"an HTTP request":                                            {rest + "headTime", rest + "maxHead", rest + "requestTime", rest + "idleTime"},
 		"HTTP bodies beyond 64 KiB without a token":                  {rest + "smallBody", rest + "defaultBody", rest + "bodyRate", rest + "bodyBurst", rest + "refusedBody", rest + "defaultStrangers", "413", "429", "503"},
