@@ -13,6 +13,7 @@ import (
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/eauth/ldap"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/protocol"
@@ -44,6 +45,13 @@ func newServices(p *saltcli.Program) (*services, error) {
 	systems := eauth.Systems()
 	if secret := c.String("sharedsecret"); secret != "" {
 		systems["sharedsecret"] = eauth.SharedSecret{Secret: secret}
+	}
+	if _, ok := c.Map("external_auth")["ldap"]; ok {
+		directory, err := ldap.New(c.Opts, p.Log)
+		if err != nil {
+			return nil, err
+		}
+		systems["ldap"] = directory
 	}
 	rules := maps.Clone(c.Map("external_auth"))
 	for name := range rules {
@@ -124,7 +132,7 @@ func (s *services) filesChanged() {
 func shownOptions(c *conf.Config) map[string]any {
 	shown := maps.Clone(c.Opts)
 	for _, secret := range []string{"sharedsecret", "signing_key_pass", "key_pass",
-		"shared_database"} {
+		"shared_database", "auth.ldap.bindpw"} {
 		delete(shown, secret)
 	}
 	return shown

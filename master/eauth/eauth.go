@@ -39,6 +39,12 @@ type System interface {
 	Authenticate(ctx context.Context, config map[string]any, username, password string) (ok bool, groups []string, err error)
 }
 
+// Expander is a System whose rules may name minions in a way of its own, as those of "ldap" name the computers of a unit.
+type Expander interface {
+	// Expand returns the rules of somebody with ids in place of such names. It is called for every request.
+	Expand(ctx context.Context, rules []any) ([]any, error)
+}
+
 // Options of an Auth.
 type Options struct {
 	// Config is Salt's external_auth: systems, and for each the names and their rules.
@@ -289,6 +295,13 @@ func (a *Auth) Rules(t Token) []any {
 	}
 	if _, ok := config["*"]; ok && !a.o.Permissive && !named {
 		add("*")
+	}
+	if x, ok := a.o.Systems[t.EAuth].(Expander); ok {
+		expanded, err := x.Expand(context.Background(), rules)
+		if err == nil {
+			return expanded
+		}
+		a.o.Log.Error("rules cannot be expanded; they allow nothing on the minions that they name so", "eauth", t.EAuth, "err", err)
 	}
 	return rules
 }

@@ -17,7 +17,8 @@ import (
 )
 
 // Systems are the systems of this package under Salt's names: "file", "pam" and "auto", and "peer", which Salt does not have.
-// "sharedsecret" needs a secret: see SharedSecret.
+// "sharedsecret" needs a secret: see SharedSecret. "ldap" is in package
+// master/eauth/ldap.
 func Systems() map[string]System {
 	return map[string]System{"file": File{}, "pam": PAM{}, "auto": Auto{}, PeerSystem: Peer{}}
 }
