@@ -111,10 +111,10 @@ func TestBesideStock(t *testing.T) {
 		"FreeIPA":                        {opts: []m{base, searching, ipa}},
 		"FreeIPA, direct":                {opts: []m{base, direct, ipa}},
 		"nobody there":                   {opts: []m{direct, {"uri": "ldap://127.0.0.1:1"}}},
-		"domains":                        {opts: []m{base, searching, {"minion_stripdomains": []any{".example.org", ".example.com"}}}, rules: units,
+		"domains": {opts: []m{base, searching, {"minion_stripdomains": []any{".example.org", ".example.com"}}}, rules: units,
 			// Stock drops every computer, since it compares bytes with text.
 			ours: append(units[:2:2], m{"db1": []any{"test.*"}}, m{"web1": []any{"test.*"}})},
-		"rules without units":            {opts: []m{base, searching}, rules: units[:2]},
+		"rules without units": {opts: []m{base, searching}, rules: units[:2]},
 	}
 	logins := [][2]string{{"alice", "wonder land"}, {"alice", "wrong"}, {"alice", ""}, {"bob", "pässwörd"}, {"robert", "pässwörd"}, {"carol", ""}, {"carol", "x"},
 		{"dave", "one"}, {"twin", "two"}, {"nobody", "x"}, {"", ""}, {"", "x"}, {"*", "wonder land"}, {"ali*", "wonder land"}, {"ALICE", "wonder land"},
