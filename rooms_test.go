@@ -16,9 +16,9 @@ import (
 // Ceilings of package master, lines without tests. They only ever go down: a change that needs more belongs in a room of its own.
 // The aim is 4,500 lines, 25 fields, 95 methods and 80 lines of go doc.
 const (
-	masterLines   = 4313
-	masterFields  = 32
-	masterMethods = 101
+	masterLines   = 4032
+	masterFields  = 25
+	masterMethods = 92
 	masterDoc     = 53
 	// roomLines is for every package below master.
 	roomLines = 2500
@@ -27,7 +27,8 @@ const (
 // smallRooms meet the package that uses them only through interfaces, which have at most so many methods.
 var smallRooms = map[string]int{"master/clones": 4, "master/sessions": 1, "master/orders": 6, "master/subscribers": 6,
 	"master/cluster": 10, "master/requests": 4, "master/requests/returns": 4, "master/requests/door": 4,
-	"master/requests/signin": 4, "master/tenants": 4, "master/announced": 4, "master/targets": 4, "master/tools": 2}
+	"master/requests/signin": 4, "master/tenants": 4, "master/announced": 4, "master/targets": 4, "master/tools": 2, "master/network": 2,
+	"master/upkeep": 2}
 
 // parseRoom returns the files of a package without its tests, and how many lines they have.
 func parseRoom(t *testing.T, dir string) (files []*ast.File, lines int) {

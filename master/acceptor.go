@@ -2,7 +2,6 @@ package master
 
 import (
 	"context"
-	"time"
 
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/requests/signin"
@@ -64,7 +63,7 @@ func (m *Master) openSignIns(hourly *ratelimit.HourlyLog) *signin.Desk {
 	o := m.opts
 	s := signin.Options{Identity: m.identity, Keys: m.keys, Policy: o.Keys,
 		Sessions: m.peers.Secrets(),
-		Network:  signInHost{m}, Records: m.announced, Presence: m.presence, Clones: m.clones, Contacts: m.orders,
+		Network:  signInHost{m}, Records: m.announced, Presence: m.network.Presence, Clones: m.clones, Contacts: m.orders,
 		Counts: m.counts, Events: m.events, Hourly: hourly, Log: m.log, Rate: o.AuthRate, Burst: o.AuthBurst,
 		MaxMinions: o.MaxMinions, FIPS: o.FIPS, NoEvents: o.NoAuthEvents}
 	for _, a := range o.Acceptors {
@@ -80,10 +79,10 @@ func (h signInHost) PublishKey(ctx context.Context, peer, id string) (*crypt.Key
 		return nil, err
 	}
 	h.m.tenants.SignedIn(peer, id, tenant)
-	return h.m.keyring.KeyOf(tenant)
+	return h.m.network.Keyring.KeyOf(tenant)
 }
 
 // Connected implements signin.Network.
 func (h signInHost) Connected(id string) (n int, known bool) {
-	return h.m.presence.Count(id, h.m.servers, time.Now())
+	return h.m.network.Count(id)
 }

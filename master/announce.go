@@ -8,6 +8,7 @@ import (
 	"github.com/brine-salt/brine/master/announced"
 	"github.com/brine-salt/brine/master/bootstrap"
 	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/network"
 	"github.com/brine-salt/brine/master/store"
 )
 
@@ -39,7 +40,7 @@ func (m *Master) ensureMinion(ctx context.Context, s MinionSpec, byTenant bool) 
 		b.Masters = m.opts.Advertise
 	}
 	if m.life.serving.Load() {
-		b.RetPort, b.PublishPort = portOf(m.RequestAddr()), portOf(m.PublishAddr())
+		b.RetPort, b.PublishPort = network.PortOf(m.RequestAddr()), network.PortOf(m.PublishAddr())
 	}
 	var err error
 	if b.Fingerprint, err = m.Fingerprint(); err == nil {
@@ -54,7 +55,7 @@ func (m *Master) ensureMinion(ctx context.Context, s MinionSpec, byTenant bool) 
 // RevokeMinion ends a minion's membership: its key is deleted, what waits for it is cancelled, and its announcement
 // forgotten. It is no error that some of it is not there.
 func (m *Master) RevokeMinion(ctx context.Context, id string) error {
-	if m.minions == nil || m.orders == nil {
+	if m.announced.Minions == nil || m.orders == nil {
 		return ErrNoMinionRecords
 	}
 	err := m.announced.Forget(ctx, id)

@@ -25,7 +25,7 @@ func (h requestHost) MayFire(r EventRequest) bool { return h.m.opts.EventAccess(
 // UnderKey implements door.SharedKey.
 func (h requestHost) UnderKey(ctx context.Context, peer string, size int,
 	open func(key *crypt.Key) (id string, err error)) error {
-	return h.m.tenants.UnderKey(ctx, peer, size, h.m.keyring, open)
+	return h.m.tenants.UnderKey(ctx, peer, size, h.m.network.Keyring, open)
 }
 
 // MakePillar implements requests.PillarProgram. Options.Pillar is set.

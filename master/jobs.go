@@ -225,7 +225,7 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 		m.events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
 		m.log.Debug("job published", "jid", jid, "fun", p.fun, "minions", len(ids))
 	}
-	to := subscribers.Audience{IDs: ids, Topics: m.topics(tgtType, ids, missing)}
+	to := subscribers.Audience{IDs: ids, Topics: m.network.Sender.Topics(tgtType, ids, missing)}
 	if p.border != nil && to.Topics != nil {
 		to.Topics = ids // missing may be others' minions
 	}
@@ -234,7 +234,7 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 	}
 	send := m.broadcast
 	if p.here {
-		send = m.sender.Send
+		send = m.network.Sender.Send
 	}
 	if err := send(job, to); err != nil {
 		if p.wait != nil {

@@ -19,7 +19,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/brine-salt/brine/master/announced"
@@ -32,22 +31,20 @@ import (
 	"github.com/brine-salt/brine/master/internal/confined"
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/network"
 	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/requests"
 	"github.com/brine-salt/brine/master/requests/door"
 	"github.com/brine-salt/brine/master/requests/returns"
-	"github.com/brine-salt/brine/master/requests/signin"
 	"github.com/brine-salt/brine/master/sessions"
 	"github.com/brine-salt/brine/master/store"
-	"github.com/brine-salt/brine/master/subscribers"
 	"github.com/brine-salt/brine/master/targets"
 	"github.com/brine-salt/brine/master/tenants"
 	"github.com/brine-salt/brine/master/tools"
+	"github.com/brine-salt/brine/master/upkeep"
 	"github.com/brine-salt/brine/protocol"
-	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/events"
-	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
@@ -63,18 +60,14 @@ type Master struct {
 	events    *events.Bus
 	store     store.Store
 	orders    *orders.Deliverer // nil when the store keeps no orders
-	minions   store.Minions     // nil when the store keeps no minions
 	cache     *cache.Cache
 	sessions  *sessions.Store
-	presence  *subscribers.Presence
-	names     *subscribers.Identifier
+	network   *network.Network
 	clones    *clones.Guard
 	tenants   *tenants.Registry
 	announced *announced.Book
 	targets   *targets.Finder
 	counts    *counters
-	keyring   *subscribers.Keyring
-	sender    *subscribers.Sender
 	peers     cluster.Peers
 	local     *tools.Server // nil without Options.Local
 	clock     protocol.JIDClock
@@ -82,18 +75,14 @@ type Master struct {
 	requests requests.Answers
 	door     *door.Door
 
-	signIns *signin.Desk
-	rotate  chan struct{} // asks maintain for a new shared key
-
 	account *audit.Account
 
 	runs *runs
 
-	keeper *store.Keeper
+	upkeep *upkeep.Round
 
-	life    *lifecycle
-	servers []transport.Server // set before the master is ready, unless it failed
-	kept    *keptEvents
+	life *lifecycle
+	kept *keptEvents
 }
 
 // New makes a master: it loads or makes its keys and opens its directories, but listens only in Serve. When Serve is
@@ -103,10 +92,9 @@ func New(o Options) (*Master, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
-	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: subscribers.NewPresence(), counts: newCounters(),
-		keyring: new(subscribers.Keyring), account: audit.NewAccount(o.Audit, o.Log),
-		rotate: make(chan struct{}, 1),
-		runs:   newRuns(), life: newLifecycle()}
+	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, network: network.New(), counts: newCounters(),
+		account: audit.NewAccount(o.Audit, o.Log),
+		runs:    newRuns(), life: newLifecycle()}
 	m.kept = &keptEvents{bus: m.events, limits: o.EventLog}
 	if m.store == nil {
 		m.store = store.NewMemory()
@@ -118,19 +106,14 @@ func New(o Options) (*Master, error) {
 		m.closeRooms()
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
-	m.minions, _ = store.MinionsOf(m.store)
-	m.tenants = tenants.New(m.minions, m.log)
-	m.keeper = store.NewKeeper(store.KeeperOptions{Store: m.store, KeepJobs: o.KeepJobs, MaxJobs: o.MaxJobs,
-		MaxBytes: o.MaxBytes, Log: m.log})
+	minions, _ := store.MinionsOf(m.store)
+	m.tenants = tenants.New(minions, m.log)
+	m.openUpkeep()
 	if err := m.openOrders(); err != nil {
 		m.closeRooms()
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
-	m.names = subscribers.NewIdentifier(prober{m}, m.presence, m.log)
-	m.sender = subscribers.NewSender(subscribers.SenderOptions{Keyring: m.keyring, Tenants: m.tenants, Minions: m.minions,
-		Keys: m.keys, Names: m.names, Connected: m, Key: m.identity.Key, Algorithm: o.SigningAlgorithm,
-		Name: m.peers.Name(), Isolate: o.Isolate, Clock: &m.clock, Log: m.log})
-	if err := m.openRequests(); err != nil {
+	if err := m.openRequests(minions); err != nil {
 		m.closeRooms()
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
@@ -175,16 +158,22 @@ func (m *Master) open() error {
 }
 
 // openRequests prepares the answers to minions that need the store, which has been opened.
-func (m *Master) openRequests() (err error) {
+func (m *Master) openRequests(minions store.Minions) (err error) {
 	o := m.opts
 	hourly := ratelimit.NewHourlyLog()
 	m.requests.Pillar.Tenants = m.tenants
-	e := requests.EventOptions{Bus: m.events, Cache: m.cache, Minions: m.minions, Shared: o.Shared != nil,
+	e := requests.EventOptions{Bus: m.events, Cache: m.cache, Minions: minions, Shared: o.Shared != nil,
 		Tenants: m.tenants, Contacts: m.orders, Keep: o.KeepEvents, Forget: o.NoMinionDataCache, Log: m.log}
 	if o.EventAccess != nil {
 		e.Access = requestHost{m}
 	}
 	m.requests.Events = requests.NewEvents(e)
+	m.announced = announced.New(announced.Options{Minions: minions, Keys: m.keys, Tenants: m.tenants,
+		Grants: m.requests.Events, Key: m.identity.Key, Log: m.log})
+	signIns := m.openSignIns(hourly)
+	m.network.Prepare(network.Options{Tenants: m.tenants, Minions: minions, Keys: m.keys, SignIns: signIns,
+		Counts: m.counts, Paths: m.orders, Key: m.identity.Key, Algorithm: o.SigningAlgorithm, Name: m.peers.Name(),
+		Isolate: o.Isolate, MaxMessage: o.MaxMessage, Clock: &m.clock, Events: m.events, Log: m.log})
 	auth, err := eauth.New(eauth.Options{Match: m.targets.Find})
 	if err != nil {
 		return err
@@ -200,13 +189,10 @@ func (m *Master) openRequests() (err error) {
 	}
 	m.requests.Jobs = requests.Jobs{Store: m.store, Queue: queue, Orders: m.requests.Files.Orders, Log: m.log}
 	m.requests.Returns = returns.New(returns.Options{Store: m.store, Queue: queue, Cluster: m.peers,
-		Runs: m.runs, Orders: m.orders, Probes: m.names, Subjects: m.targets, Events: m.events, Clock: &m.clock,
+		Runs: m.runs, Orders: m.orders, Probes: m.network.Names, Subjects: m.targets, Events: m.events, Clock: &m.clock,
 		Hourly: hourly, Log: m.log, Started: m.counts.started, KeepJobs: o.KeepJobs, MaxUnordered: o.MaxUnordered})
-	m.announced = announced.New(announced.Options{Minions: m.minions, Keys: m.keys, Tenants: m.tenants,
-		Grants: m.requests.Events, Key: m.identity.Key, Log: m.log})
-	m.signIns = m.openSignIns(hourly)
 	d := door.Options{Answers: &m.requests, Keys: m.keys, Sessions: m.peers.Secrets(), SharedKey: requestHost{m},
-		Peers: m.peers, SignIns: m.signIns, Presence: m.presence, Counts: m.counts, Log: m.log,
+		Peers: m.peers, SignIns: signIns, Presence: m.network.Presence, Counts: m.counts, Log: m.log,
 		MinimumVersion: o.MinimumVersion, RequestTTL: o.RequestTTL, ReplayWindow: o.ReplayWindow}
 	if m.local != nil {
 		d.Tools = m.local
@@ -246,7 +232,7 @@ func (m *Master) openFiles() error {
 	}
 	var back []fileserver.Backend
 	if len(o.FileRoots) > 0 {
-		m.missingRoots(o.FileRoots)
+		warnMissingRoots(m.log, o.FileRoots)
 		back = append(back, fileserver.NewRoots(fileserver.RootsOptions{Roots: o.FileRoots, FollowSymlinks: o.FollowSymlinks, IgnoreSymlinks: o.IgnoreSymlinks}))
 	}
 	if o.Files != nil {
@@ -264,12 +250,12 @@ func (m *Master) openFiles() error {
 	return err
 }
 
-// missingRoots warns of directories that are not there. They may come later, so they are no error; but most are typing errors.
-func (m *Master) missingRoots(roots map[string][]string) {
+// warnMissingRoots warns of directories that are not there. They may come later, so they are no error; but most are typing errors.
+func warnMissingRoots(log *slog.Logger, roots map[string][]string) {
 	for env, dirs := range roots {
 		for _, dir := range dirs {
 			if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && !strings.Contains(dir, "__env__") {
-				m.log.Warn("a directory of FileRoots is missing", "env", env, "dir", dir)
+				log.Warn("a directory of FileRoots is missing", "env", env, "dir", dir)
 			}
 		}
 	}
@@ -337,47 +323,14 @@ func (m *Master) listen() error {
 	o := m.opts
 	all := append([]Listener{{Listen: o.Listen, Interface: o.Interface, PublishPort: o.PublishPort, RetPort: o.RetPort,
 		PublishListener: o.PublishListener, RequestListener: o.RequestListener, WrapListener: o.WrapListener, Filter: o.Filter}}, o.More...)
-	for _, l := range all {
-		s, err := m.listenOn(l)
-		if err != nil {
-			return err
-		}
-		m.servers = append(m.servers, s)
+	list := make([]network.Transport, len(all))
+	for i, l := range all {
+		list[i] = network.Transport{Listen: l.Listen, Options: transport.ServerOptions{
+			PublishListener: l.PublishListener, RequestListener: l.RequestListener, Wrap: l.WrapListener,
+			PublishAddr: address(l.Interface, l.PublishPort, DefaultPublishPort),
+			RequestAddr: address(l.Interface, l.RetPort, DefaultRetPort), Filter: l.Filter}}
 	}
-	m.sender.Use(m.servers)
-	return nil
-}
-
-func (m *Master) listenOn(l Listener) (transport.Server, error) {
-	if l.Listen == nil {
-		return nil, errors.New("Listener without Listen")
-	}
-	var publishPort atomic.Int64 // known once it listens; until then sign-ins wait
-	late := subscribers.NewLateServer()
-	s, err := l.Listen(transport.ServerOptions{
-		PublishListener: l.PublishListener, RequestListener: l.RequestListener, Wrap: l.WrapListener,
-		PublishAddr: address(l.Interface, l.PublishPort, DefaultPublishPort), RequestAddr: address(l.Interface, l.RetPort, DefaultRetPort),
-		Filter: l.Filter, Isolate: m.sender.Isolated, MaxMessage: m.opts.MaxMessage, Log: m.log, Presence: m.present,
-		Subscriber: func(peer string, up bool) {
-			m.orders.PathChanged(up)
-			m.names.Subscribed(late, peer, up)
-			m.presence.Changed()
-		},
-		Handler: func(ctx context.Context, peer string, body []byte) []byte {
-			select {
-			case <-late.Bound():
-			case <-ctx.Done():
-				return nil
-			}
-			return m.door.Handle(ctx, peer, body, int(publishPort.Load()))
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	publishPort.Store(int64(portOf(s.PublishAddr())))
-	late.Bind(s)
-	return s, nil
+	return m.network.Listen(m.door, list...)
 }
 
 func address(host string, port, def int) string {
@@ -390,70 +343,15 @@ func address(host string, port, def int) string {
 	return transport.JoinHostPort(host, port)
 }
 
-func portOf(a net.Addr) int {
-	if t, ok := a.(*net.TCPAddr); ok {
-		return t.Port
-	}
-	if a == nil {
-		return 0
-	}
-	_, port, err := net.SplitHostPort(a.String())
-	if err != nil {
-		return 0
-	}
-	n, err := net.LookupPort("tcp", port)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// present judges a presence frame of tcp.
-func (m *Master) present(peer string, load []byte) (string, bool) {
-	e, err := protocol.ParseEnvelope(load, presenceLimits())
-	if err != nil {
-		return "", false
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
-	defer cancel()
-	var id string
-	err = m.tenants.UnderKey(ctx, peer, len(load), m.keyring, func(key *crypt.Key) (string, error) {
-		id, err = protocol.OpenPresence(e, key, func(id string) *crypt.PublicKey {
-			pub, err := m.keys.Accepted(id)
-			if err != nil {
-				return nil
-			}
-			return pub
-		})
-		return id, err
-	})
-	if err != nil {
-		m.log.Debug("presence refused", "err", err)
-		return "", false
-	}
-	m.presence.Saw(id, time.Now())
-	return id, true
-}
-
-func presenceLimits() payload.Limits {
-	return payload.Limits{Depth: 4, Elements: 64, Bytes: 8 << 10}
-}
-
 // stop ends what listens, giving running requests a little time.
 func (m *Master) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
 	defer cancel()
-	var errs []error
-	for _, s := range m.servers {
-		if err := s.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-			errs = append(errs, err)
-		}
-		errs = append(errs, s.Close())
-	}
+	err := m.network.Stop(ctx)
 	if m.local != nil {
-		errs = append(errs, m.local.Stop())
+		err = errors.Join(err, m.local.Stop())
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // closeRooms gives back directories and ends listeners to events.
@@ -511,10 +409,10 @@ func (m *Master) AwaitReady(ctx context.Context) error {
 var errClosed = errors.New("master was closed")
 
 // PublishAddr is the address of the publish channel, once ready.
-func (m *Master) PublishAddr() net.Addr { return m.servers[0].PublishAddr() }
+func (m *Master) PublishAddr() net.Addr { return m.network.PublishAddr() }
 
 // RequestAddr is the address of the request channel, once ready.
-func (m *Master) RequestAddr() net.Addr { return m.servers[0].RequestAddr() }
+func (m *Master) RequestAddr() net.Addr { return m.network.RequestAddr() }
 
 // Keys are the keys of the minions.
 func (m *Master) Keys() *keys.Store { return m.keys }
@@ -557,21 +455,15 @@ func (m *Master) PublicKey() string { return m.identity.Key.Public().Text() }
 
 // Named is how many minions the master knows the publish connections of: what is for them by id reaches no others. Connections become
 // known within a second.
-func (m *Master) Named() int {
-	ids := make(map[string]struct{})
-	for _, s := range m.servers {
-		for _, id := range s.Present() {
-			ids[id] = struct{}{}
-		}
-	}
-	return len(ids)
-}
+func (m *Master) Named() int { return m.network.Named() }
 
 // Subscribers is how many publish connections are open.
 func (m *Master) Subscribers() int {
-	n := 0
-	for _, s := range m.servers {
-		n += s.Subscribers()
-	}
+	n, _ := m.network.Subscribers()
 	return n
 }
+
+// Present lists the accepted minions that are connected, to this master or to one that shares its database; sorted. A minion whose
+// path is dead is missing after half a minute at the latest, one that left in order after some seconds. With tenants, or Options.Isolate, jobs reach
+// whoever is listed; else one that has just signed in may be listed before it listens.
+func (m *Master) Present() []string { return m.network.Present() }

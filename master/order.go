@@ -354,7 +354,7 @@ func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	absent, err := m.absent(ctx, o.Tenant)
+	absent, err := m.announced.Absent(ctx, o.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -363,8 +363,7 @@ func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
 		return nil, err
 	}
 	for _, a := range absent {
-		grains := m.announcedGrains(a)
-		ok, err := e.Match(target.Subject{ID: a.ID, Nodegroups: m.opts.Nodegroups, Grains: func() map[string]any { return grains },
+		ok, err := e.Match(target.Subject{ID: a.ID, Nodegroups: m.opts.Nodegroups, Grains: func() map[string]any { return a.Grains },
 			Pillar: func() map[string]any { return nil }})
 		if err != nil {
 			return nil, err
@@ -531,24 +530,6 @@ func (m *Master) CancelOrder(ctx context.Context, id string) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("cannot cancel order %q: %w", id, err)
 	}
 	return m.outcome(ctx, rec)
-}
-
-// absent lists the minions that were announced and have not been here, of one tenant or of all.
-func (m *Master) absent(ctx context.Context, tenant string) ([]store.Minion, error) {
-	if m.minions == nil {
-		return nil, nil
-	}
-	return m.minions.Minions(ctx, store.MinionFilter{Absent: true, Tenant: tenant})
-}
-
-// announcedGrains are the grains that a minion was announced with.
-func (m *Master) announcedGrains(x store.Minion) map[string]any {
-	grains := make(map[string]any)
-	if g, ok := payload.Map(x.Spec["grains"]); ok {
-		maps.Copy(grains, g)
-	}
-	grains["id"] = x.ID
-	return grains
 }
 
 // accepted reports whether a minion has an accepted key.

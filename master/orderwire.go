@@ -42,7 +42,7 @@ func (w orderWire) Send(ctx context.Context, list ...orders.Parcel) error {
 	for _, p := range list {
 		to := subscribers.Audience{IDs: p.IDs, Topics: p.IDs}
 		if p.Here {
-			errs = append(errs, w.m.sender.Send(p.Job, to))
+			errs = append(errs, w.m.network.Sender.Send(p.Job, to))
 			continue
 		}
 		others = append(others, w.m.publicationFor(p.Via, p.Job, to))
@@ -108,14 +108,14 @@ func (w orderWire) Where(id string) orders.Place {
 	switch {
 	case clusterHost(w).Here(id):
 		return orders.Here
-	case w.m.presence.Elsewhere(id):
+	case w.m.network.Presence.Elsewhere(id):
 		return orders.Elsewhere
 	}
 	return orders.Unknown
 }
 
 // KnowsPeer implements orders.Wire.
-func (w orderWire) KnowsPeer(name string) bool { return w.m.presence.Knows(name) }
+func (w orderWire) KnowsPeer(name string) bool { return w.m.network.Presence.Knows(name) }
 
 // Adopt implements orders.Wire.
 func (w orderWire) Adopt(ctx context.Context, jid, id string, load map[string]any) bool {

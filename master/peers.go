@@ -109,7 +109,7 @@ func (m *Master) openPeers(vault *cluster.Vault) (err error) {
 		return m.peers.Secrets().Rotate(context.Background())
 	}
 	m.peers, err = cluster.NewSeveral(cluster.Options{Vault: vault, Host: clusterHost{m}, Keys: m.keys,
-		Sessions: m.sessions, Presence: m.presence, Events: m.events, Log: o.Log, Session: o.PublishSession,
+		Sessions: m.sessions, Presence: m.network.Presence, Events: m.events, Log: o.Log, Session: o.PublishSession,
 		Loop: o.LoopInterval})
 	return err
 }
@@ -132,7 +132,7 @@ var (
 
 // UseKey implements cluster.KeyHolder.
 func (h clusterHost) UseKey(key *crypt.Key) {
-	h.m.keyring.Use(key)
+	h.m.network.Keyring.Use(key)
 }
 
 // PublishHere implements cluster.Host.
@@ -143,7 +143,7 @@ func (h clusterHost) PublishHere(p cluster.Publication) error {
 	if probe.IsProbe(p.Job) {
 		h.m.orders.AskedElsewhere(p.IDs)
 	}
-	return h.m.sender.Send(p.Job, subscribers.Audience{IDs: p.IDs, Topics: p.Topics})
+	return h.m.network.Sender.Send(p.Job, subscribers.Audience{IDs: p.IDs, Topics: p.Topics})
 }
 
 // OrderedElsewhere implements cluster.Host.
@@ -155,7 +155,7 @@ func (h clusterHost) OrderedElsewhere(ids, connected []string) {
 func (h clusterHost) HeardElsewhere(id string, load map[string]any) bool {
 	m := h.m
 	m.orders.HeardElsewhere(id)
-	if !probe.IsProbe(load) || !m.names.Answered(id, load) && probe.Sender(load) != m.peers.Name() {
+	if !probe.IsProbe(load) || !m.network.Names.Answered(id, load) && probe.Sender(load) != m.peers.Name() {
 		return false
 	}
 	m.orders.Heard(id, load)
@@ -176,14 +176,16 @@ func (h clusterHost) CatchUp(ctx context.Context) { h.m.catchUpAll(ctx) }
 // Dismiss implements cluster.Host.
 func (h clusterHost) Dismiss() {
 	if h.m.life.serving.Load() {
-		h.m.sender.Dismiss()
+		h.m.network.Sender.Dismiss()
 	}
 }
 
 // Here implements cluster.Host.
-func (h clusterHost) Here(id string) bool { return h.m.life.serving.Load() && h.m.sender.Here(id) }
+func (h clusterHost) Here(id string) bool {
+	return h.m.life.serving.Load() && h.m.network.Sender.Here(id)
+}
 
 // Connected implements cluster.Host.
 func (h clusterHost) Connected() map[string]struct{} {
-	return h.m.presence.Here(h.m.servers, time.Now(), !h.m.sender.Isolated())
+	return h.m.network.Connected()
 }

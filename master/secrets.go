@@ -35,32 +35,10 @@ func (m *Master) broadcast(job map[string]any, to subscribers.Audience) error {
 	if err := m.peers.Publish(ctx, m.publicationFor("", job, to)); err != nil {
 		return err
 	}
-	return m.sender.Send(job, to)
+	return m.network.Sender.Send(job, to)
 }
 
 // publicationFor is what hands a job to the minions of another master, or of all others if it has no name.
 func (m *Master) publicationFor(name string, job map[string]any, to subscribers.Audience) cluster.Publication {
 	return cluster.Publication{Job: job, To: name, IDs: to.IDs, Topics: to.Topics, NoCache: m.runs.NoCache(fields.Text(job, "jid"))}
-}
-
-// prober is the master as subscribers.Identifier sees it.
-type prober struct{ m *Master }
-
-// Tenants implements subscribers.Prober.
-func (p prober) Tenants(ctx context.Context) []string { return p.m.tenants.Guesses(ctx) }
-
-// LastTenant implements subscribers.Prober.
-func (p prober) LastTenant(peer string) string { return p.m.tenants.LastAt(peer) }
-
-// SignIns implements subscribers.Prober.
-func (p prober) SignIns() (count int64, waiting bool) {
-	if p.m.signIns.Busy() {
-		return 0, true
-	}
-	return p.m.counts.allSignIns(), false
-}
-
-// SealProbe implements subscribers.Prober.
-func (p prober) SealProbe(tenant, mark string, send func(msg []byte) bool) (bool, error) {
-	return p.m.sender.SealProbe(tenant, mark, send)
 }

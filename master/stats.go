@@ -78,8 +78,8 @@ func (c *counters) CountSignIn(act string) {
 	c.signIns[act]++
 }
 
-// allSignIns is the number of sign-ins, whatever became of them.
-func (c *counters) allSignIns() (n int64) {
+// AllSignIns implements network.Counts.
+func (c *counters) AllSignIns() (n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, of := range c.signIns {
@@ -114,10 +114,7 @@ func (m *Master) Stats() (Stats, error) {
 		return s, nil
 	}
 	s.Connected = len(m.Present())
-	for _, server := range m.servers {
-		s.Subscribers += server.Subscribers()
-		s.Dropped += server.Dropped()
-	}
+	s.Subscribers, s.Dropped = m.network.Subscribers()
 	return s, nil
 }
 

@@ -37,7 +37,7 @@ func (m *Master) Tenant(name string) (*Tenant, error) {
 	if name == "" || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("%.80q is no name of a tenant", name)
 	}
-	if m.minions == nil {
+	if m.announced.Minions == nil {
 		return nil, ErrNoMinionRecords
 	}
 	return &Tenant{m, name}, nil

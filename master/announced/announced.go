@@ -333,3 +333,22 @@ func (b *Book) List(ctx context.Context, tenant string) ([]Minion, error) {
 	}
 	return out, err
 }
+
+// Absent returns the minions that were announced and have not been here, of one tenant or, with "", of all. Their grains
+// have the id, as those of minions that have been here. It returns none if the store keeps no announcements.
+func (b *Book) Absent(ctx context.Context, tenant string) ([]Minion, error) {
+	if b.Minions == nil {
+		return nil, nil
+	}
+	list, err := b.Minions.Minions(ctx, store.MinionFilter{Absent: true, Tenant: tenant})
+	var out []Minion
+	for _, x := range list {
+		grains := make(map[string]any)
+		if told, ok := payload.Map(x.Spec["grains"]); ok {
+			maps.Copy(grains, told)
+		}
+		grains["id"] = x.ID
+		out = append(out, Minion{ID: x.ID, Tenant: x.Tenant, Grains: grains, Events: requests.Granted(x)})
+	}
+	return out, err
+}

@@ -75,6 +75,18 @@ type Audience struct {
 	Topics []string
 }
 
+// Topics are the ids to send a publish to, where a transport can choose: for targets by id only, as Salt does
+// (salt/channel/server.py, wrap_payload), unless it is for all of them. nil is everybody.
+func (s *Sender) Topics(tgtType string, ids, missing []string) []string {
+	if s.Isolated() {
+		return slices.Concat(ids, missing)
+	}
+	if all := slices.Concat(ids, missing); target.OfIDs(tgtType) && len(all) > 0 {
+		return all
+	}
+	return nil
+}
+
 // announces is who of a job's minions gets an announcement in place of the job itself: those that fetch, when the job
 // has arguments, and others than its minions would get it too.
 func (s *Sender) announces(job map[string]any, to Audience) []string {

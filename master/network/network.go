@@ -1,0 +1,237 @@
+// Package network has the connections of a master: the transports that listen, which minions are behind their
+// subscribers, and what is sent to these.
+//
+//	transport ── request ──────────► Door
+//	    │
+//	    ├── subscription ──────────► Identifier ──► Presence
+//	    ├── presence frame of tcp ────────────────► Presence ──► events
+//	    │
+//	    └◄── Sender ◄── jobs, sealed under the keys of Keyring
+//
+// What the parts do is in package subscribers; a Network opens and closes them together.
+package network
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/subscribers"
+	"github.com/brine-salt/brine/master/tenants"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// storeTime bounds one use of the database where no request bounds it.
+const storeTime = 2 * time.Minute
+
+// Door answers requests.
+type Door interface {
+	// Handle answers one request of a peer. publishPort is the one that minions are told.
+	Handle(ctx context.Context, peer string, body []byte, publishPort int) []byte
+}
+
+// Paths hear of connections.
+type Paths interface {
+	// PathChanged notes that a subscription began or ended.
+	PathChanged(up bool)
+}
+
+// SignIns decide about minions that sign in.
+type SignIns interface {
+	// Busy reports whether some wait for their turn.
+	Busy() bool
+}
+
+// Counts count sign-ins.
+type Counts interface {
+	// AllSignIns is how many there were, whatever became of them.
+	AllSignIns() int64
+}
+
+// Options are what a Network needs. Fields that may be nil say so.
+type Options struct {
+	Tenants *tenants.Registry
+	// Minions has the records of minions; nil if the store keeps none.
+	Minions store.Minions
+	Keys    *keys.Store
+	SignIns SignIns
+	Counts  Counts
+	Paths   Paths
+	// Key signs publishes with Algorithm.
+	Key       *crypt.PrivateKey
+	Algorithm string
+	// Name tells this master from others of a cluster, "" for a master alone.
+	Name string
+	// Isolate has nobody see jobs that are not for him, also without tenants.
+	Isolate bool
+	// MaxMessage is the largest request in bytes; 0 means the transport's default.
+	MaxMessage int64
+	// Clock makes the ids of jobs for nobody.
+	Clock  *protocol.JIDClock
+	Events *events.Bus
+	Log    *slog.Logger
+}
+
+// Network is the connections of a master. Its methods may be called from many goroutines.
+type Network struct {
+	Presence *subscribers.Presence
+	Keyring  *subscribers.Keyring
+	// Names and Sender are set by Prepare.
+	Names  *subscribers.Identifier
+	Sender *subscribers.Sender
+
+	o       Options
+	servers []transport.Server // set before the master is ready, unless it failed
+}
+
+// New returns a Network without connections and keys.
+func New() *Network {
+	return &Network{Presence: subscribers.NewPresence(), Keyring: new(subscribers.Keyring)}
+}
+
+// Prepare has the Network ready to listen and to send. It is called once.
+func (n *Network) Prepare(o Options) {
+	n.o = o
+	n.Names = subscribers.NewIdentifier(prober{n}, n.Presence, o.Log)
+	n.Sender = subscribers.NewSender(subscribers.SenderOptions{Keyring: n.Keyring, Tenants: o.Tenants, Minions: o.Minions,
+		Keys: o.Keys, Names: n.Names, Connected: n, Key: o.Key, Algorithm: o.Algorithm, Name: o.Name,
+		Isolate: o.Isolate, Clock: o.Clock, Log: o.Log})
+}
+
+// Transport is one to listen on. Options say where, and how.
+type Transport struct {
+	Listen  transport.Listen
+	Options transport.ServerOptions
+}
+
+// Listen opens transports, and has door answer what arrives. If it fails, Stop closes those that are open.
+func (n *Network) Listen(door Door, list ...Transport) error {
+	for _, t := range list {
+		s, err := n.listenOn(door, t)
+		if err != nil {
+			return err
+		}
+		n.servers = append(n.servers, s)
+	}
+	n.Sender.Use(n.servers)
+	return nil
+}
+
+func (n *Network) listenOn(door Door, t Transport) (transport.Server, error) {
+	if t.Listen == nil {
+		return nil, errors.New("Listener without Listen")
+	}
+	var publishPort atomic.Int64 // known once it listens; until then sign-ins wait
+	late := subscribers.NewLateServer()
+	o := t.Options
+	o.Isolate, o.MaxMessage, o.Log, o.Presence = n.Sender.Isolated, n.o.MaxMessage, n.o.Log, n.judgePresence
+	o.Subscriber = func(peer string, up bool) {
+		n.o.Paths.PathChanged(up)
+		n.Names.Subscribed(late, peer, up)
+		n.Presence.Changed()
+	}
+	o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
+		select {
+		case <-late.Bound():
+		case <-ctx.Done():
+			return nil
+		}
+		return door.Handle(ctx, peer, body, int(publishPort.Load()))
+	}
+	s, err := t.Listen(o)
+	if err != nil {
+		return nil, err
+	}
+	publishPort.Store(int64(PortOf(s.PublishAddr())))
+	late.Bind(s)
+	return s, nil
+}
+
+// Stop closes the transports. Requests that run may take until ctx ends.
+func (n *Network) Stop(ctx context.Context) error {
+	var errs []error
+	for _, s := range n.servers {
+		if err := s.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			errs = append(errs, err)
+		}
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// PublishAddr is the address of the publish channel of the first transport, once it listens.
+func (n *Network) PublishAddr() net.Addr { return n.servers[0].PublishAddr() }
+
+// RequestAddr is the address of the request channel of the first transport, once it listens.
+func (n *Network) RequestAddr() net.Addr { return n.servers[0].RequestAddr() }
+
+// Named is how many minions the publish connections are known of.
+func (n *Network) Named() int {
+	ids := make(map[string]struct{})
+	for _, s := range n.servers {
+		for _, id := range s.Present() {
+			ids[id] = struct{}{}
+		}
+	}
+	return len(ids)
+}
+
+// Subscribers is how many publish connections are open, and how many were closed because they did not keep up.
+func (n *Network) Subscribers() (open int, dropped int64) {
+	for _, s := range n.servers {
+		open += s.Subscribers()
+		dropped += s.Dropped()
+	}
+	return open, dropped
+}
+
+// PortOf is the port of an address, 0 if it has none.
+func PortOf(a net.Addr) int {
+	if t, ok := a.(*net.TCPAddr); ok {
+		return t.Port
+	}
+	if a == nil {
+		return 0
+	}
+	_, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return 0
+	}
+	n, err := net.LookupPort("tcp", port)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// prober is a Network as its Identifier sees it.
+type prober struct{ n *Network }
+
+var _ subscribers.Prober = prober{}
+
+// Tenants implements subscribers.Prober.
+func (p prober) Tenants(ctx context.Context) []string { return p.n.o.Tenants.Guesses(ctx) }
+
+// LastTenant implements subscribers.Prober.
+func (p prober) LastTenant(peer string) string { return p.n.o.Tenants.LastAt(peer) }
+
+// SignIns implements subscribers.Prober.
+func (p prober) SignIns() (count int64, waiting bool) {
+	if p.n.o.SignIns.Busy() {
+		return 0, true
+	}
+	return p.n.o.Counts.AllSignIns(), false
+}
+
+// SealProbe implements subscribers.Prober.
+func (p prober) SealProbe(tenant, mark string, send func(msg []byte) bool) (bool, error) {
+	return p.n.Sender.SealProbe(tenant, mark, send)
+}

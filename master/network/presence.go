@@ -1,0 +1,105 @@
+package network
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/subscribers"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// presencePause is how long changes are gathered before an event tells of them.
+const presencePause = 2 * time.Second
+
+// judgePresence judges a presence frame of tcp.
+func (n *Network) judgePresence(peer string, load []byte) (string, bool) {
+	e, err := protocol.ParseEnvelope(load, presenceLimits())
+	if err != nil {
+		return "", false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	var id string
+	err = n.o.Tenants.UnderKey(ctx, peer, len(load), n.Keyring, func(key *crypt.Key) (string, error) {
+		id, err = protocol.OpenPresence(e, key, func(id string) *crypt.PublicKey {
+			pub, err := n.o.Keys.Accepted(id)
+			if err != nil {
+				return nil
+			}
+			return pub
+		})
+		return id, err
+	})
+	if err != nil {
+		n.o.Log.Debug("presence refused", "err", err)
+		return "", false
+	}
+	n.Presence.Saw(id, time.Now())
+	return id, true
+}
+
+func presenceLimits() payload.Limits {
+	return payload.Limits{Depth: 4, Elements: 64, Bytes: 8 << 10}
+}
+
+// Present lists the accepted minions that are connected, to this master or to one that shares its database; sorted.
+func (n *Network) Present() []string {
+	ids := n.Presence.Present(n.servers, time.Now(), !n.Sender.Isolated())
+	accepted, err := n.o.Keys.List(keys.Accepted)
+	if err != nil {
+		n.o.Log.Warn("cannot list accepted minions", "err", err)
+		return ids
+	}
+	return slices.DeleteFunc(ids, func(id string) bool {
+		_, ok := slices.BinarySearch(accepted, id)
+		return !ok
+	})
+}
+
+// Connected are the ids that are connected to this master, as a set of the caller's.
+func (n *Network) Connected() map[string]struct{} {
+	return n.Presence.Here(n.servers, time.Now(), !n.Sender.Isolated())
+}
+
+// Count is how many ids are connected to any master, and whether one of them is id.
+func (n *Network) Count(id string) (int, bool) { return n.Presence.Count(id, n.servers, time.Now()) }
+
+// TellPresence publishes an event of all who are there, after one of who came and went.
+func (n *Network) TellPresence() {
+	n.o.Events.Publish("salt/presence/present", map[string]any{"present": nested.Anys(n.tellChange())})
+}
+
+// tellChange tells of those who came and went, and lists who is there.
+func (n *Network) tellChange() []string {
+	ids := n.Present()
+	fresh, lost := n.Presence.Change(ids)
+	if len(fresh)+len(lost) > 0 {
+		n.o.Events.Publish("salt/presence/change", map[string]any{"new": nested.Anys(fresh), "lost": nested.Anys(lost)})
+	}
+	return ids
+}
+
+// TellChanges tells of changes soon after they happen, until ctx ends.
+func (n *Network) TellChanges(ctx context.Context) {
+	for {
+		select {
+		case <-n.Presence.Woken():
+		case <-ctx.Done():
+			return
+		}
+		// Somebody who was just heard of counts for some time more.
+		for end := time.Now().Add(subscribers.PresenceGrace + presencePause); time.Now().Before(end); {
+			select {
+			case <-time.After(presencePause):
+				n.tellChange()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
