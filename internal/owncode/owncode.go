@@ -14,8 +14,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -221,14 +221,12 @@ func Mentions(text, name string) bool {
 }
 
 // grainUse finds where a template names a grain.
-var grainUse = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\bgrains?(?:\.(?:get|item|has_value|fetch|filter_by))?['"]?\s*\]?\s*(?:\.get)?\s*(?:\.|\[|\()\s*['"]?([A-Za-z_][A-Za-z0-9_]*)`)
-})
+var grainUse = lazyre.Regexp{Expr: `\bgrains?(?:\.(?:get|item|has_value|fetch|filter_by))?['"]?\s*\]?\s*(?:\.get)?\s*(?:\.|\[|\()\s*['"]?([A-Za-z_][A-Za-z0-9_]*)`}
 
 // GrainsIn returns the names of grains that a template's text names.
 func GrainsIn(text string) []string {
 	var names []string
-	for _, m := range grainUse().FindAllStringSubmatch(text, -1) {
+	for _, m := range grainUse.Get().FindAllStringSubmatch(text, -1) {
 		switch m[1] {
 		case "get", "item", "items", "keys", "values":
 			continue

@@ -4,7 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/brine-salt/brine/internal/lazyre"
 )
 
 // detected is what the Python library "distro" answers for name, version(best=True) and codename, without running
@@ -87,14 +88,12 @@ func isReleaseName(name string) bool {
 }
 
 // releasePattern matches a release line from its end: codename in parentheses, version, name.
-var releasePattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:[^)]*\)(.*)\()? *(?:STL )?([\d.+\-a-z]*\d) *(?:esaeler *)?(.+)`)
-})
+var releasePattern = lazyre.Regexp{Expr: `^(?:[^)]*\)(.*)\()? *(?:STL )?([\d.+\-a-z]*\d) *(?:esaeler *)?(.+)`}
 
 // parseRelease reads a line such as "CentOS Linux release 7.9.2009 (Core)".
 func parseRelease(line string) map[string]string {
 	line = strings.TrimSpace(line)
-	m := releasePattern().FindStringSubmatch(reverse(line))
+	m := releasePattern.Get().FindStringSubmatch(reverse(line))
 	if m == nil {
 		if line == "" {
 			return nil

@@ -3,8 +3,9 @@ package grains
 import (
 	"regexp"
 	"strings"
-	"sync"
 	"unicode"
+
+	"github.com/brine-salt/brine/internal/lazyre"
 )
 
 // osRelease is the content of os-release, with the defaults that its specification gives. The second result is false if
@@ -146,7 +147,7 @@ func deriveOS(name, id string) string {
 	case "pop\x00Pop!_OS":
 		return "Pop"
 	}
-	short := strings.TrimSpace(linuxSuffix().ReplaceAllString(name, ""))
+	short := strings.TrimSpace(linuxSuffix.Get().ReplaceAllString(name, ""))
 	key := []rune(strings.ToLower(strings.ReplaceAll(short, " ", "")))
 	if len(key) > 10 {
 		key = key[:10]
@@ -157,7 +158,7 @@ func deriveOS(name, id string) string {
 	return short
 }
 
-var linuxSuffix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)[^\pL\pN_](?:gnu/)?linux`) })
+var linuxSuffix = lazyre.Regexp{Expr: `(?i)[^\pL\pN_](?:gnu/)?linux`}
 
 // familyID is the oldest ancestor.
 func familyID(id, like string) string {

@@ -5,12 +5,11 @@ package aptpkg
 import (
 	"context"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pkgversion"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -373,7 +372,7 @@ func read(ctx context.Context, c *modules.Call) (*packages, error) {
 }
 
 // upgradeLine is "Conf libxfont1 (1:1.4.5-1 Debian:testing [i386])".
-var upgradeLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^Conf ([^ ]+) \(([^ ]+)`) })
+var upgradeLine = lazyre.Regexp{Expr: `(?m)^Conf ([^ ]+) \(([^ ]+)`}
 
 func listUpgrades(ctx context.Context, c *modules.Call) (any, error) {
 	if pytext.IsTrue(c.Value("refresh")) {
@@ -402,7 +401,7 @@ func listUpgrades(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, modules.Errorf("%s", text)
 	}
 	ret := map[string]any{}
-	for _, m := range upgradeLine().FindAllStringSubmatch(out.Stdout, -1) {
+	for _, m := range upgradeLine.Get().FindAllStringSubmatch(out.Stdout, -1) {
 		ret[m[1]] = m[2]
 	}
 	return ret, nil

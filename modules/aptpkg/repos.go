@@ -4,12 +4,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/brine-salt/brine/internal/aptsource"
+	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -61,7 +60,7 @@ func ppaLine(c *modules.Call, repo, auth string) (string, error) {
 	return "deb http://ppa.launchpad.net/" + owner + "/" + name + "/ubuntu " + dist + " main", nil
 }
 
-var webAddress = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(https?://)(.+)`) })
+var webAddress = lazyre.Regexp{Expr: `(https?://)(.+)`}
 
 func getRepo(_ context.Context, c *modules.Call) (any, error) {
 	repo, auth := c.Str("repo"), pkglist.Keyword(c, "ppa_auth")
@@ -84,7 +83,7 @@ func findRepo(c *modules.Call, repo, auth string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m := webAddress().FindStringSubmatch(want.URI); auth != "" && m != nil && !strings.HasPrefix(m[2], auth) {
+	if m := webAddress.Get().FindStringSubmatch(want.URI); auth != "" && m != nil && !strings.HasPrefix(m[2], auth) {
 		want.URI = m[1] + auth + "@" + m[2]
 	}
 	for _, s := range byURI(repos) {

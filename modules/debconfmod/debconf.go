@@ -5,10 +5,9 @@ package debconfmod
 import (
 	"context"
 	"os"
-	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/saltcmd"
@@ -29,9 +28,7 @@ func available(e *modules.Env) (bool, string) {
 	return true, ""
 }
 
-var line = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^([^#]\S+)[\t ]+(\S+)[\t ]+(\S+)[\t ]+([^\n]*)$`)
-})
+var line = lazyre.Regexp{Expr: `(?m)^([^#]\S+)[\t ]+(\S+)[\t ]+(\S+)[\t ]+([^\n]*)$`}
 
 func selections(ctx context.Context, c *modules.Call, empty bool) (map[string]any, error) {
 	out, err := saltcmd.Run(ctx, c, saltcmd.Command{Args: []string{"debconf-get-selections"}})
@@ -39,7 +36,7 @@ func selections(ctx context.Context, c *modules.Call, empty bool) (map[string]an
 		return nil, err
 	}
 	ret := map[string]any{}
-	for _, m := range line().FindAllStringSubmatch(out.Stdout, -1) {
+	for _, m := range line.Get().FindAllStringSubmatch(out.Stdout, -1) {
 		if empty || m[4] != "" {
 			list, _ := ret[m[1]].([]any)
 			ret[m[1]] = append(list, nested.Anys(m[2:5]))

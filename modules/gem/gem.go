@@ -3,10 +3,9 @@ package gem
 
 import (
 	"context"
-	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -140,7 +139,7 @@ func versionRun(ctx context.Context, c *modules.Call) (any, error) {
 	return answer(v, err)
 }
 
-var installedLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([^ ]+) \((.+)\)`) })
+var installedLine = lazyre.Regexp{Expr: `^([^ ]+) \((.+)\)`}
 
 func list(ctx context.Context, c *modules.Call) (any, error) {
 	words := []string{"list"}
@@ -153,14 +152,14 @@ func list(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	ret := map[string]any{}
 	for line := range strings.SplitSeq(text, "\n") {
-		if m := installedLine().FindStringSubmatch(line); m != nil {
+		if m := installedLine.Get().FindStringSubmatch(line); m != nil {
 			ret[m[1]] = nested.Anys(strings.Split(m[2], ", "))
 		}
 	}
 	return ret, nil
 }
 
-var outdatedLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\S+) \(\S+ < (\S+)\)`) })
+var outdatedLine = lazyre.Regexp{Expr: `(\S+) \(\S+ < (\S+)\)`}
 
 func listUpgrades(ctx context.Context, c *modules.Call) (any, error) {
 	text, err := run(ctx, c, "outdated")
@@ -169,7 +168,7 @@ func listUpgrades(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	ret := map[string]any{}
 	for line := range strings.SplitSeq(text, "\n") {
-		if m := outdatedLine().FindStringSubmatch(line); m != nil {
+		if m := outdatedLine.Get().FindStringSubmatch(line); m != nil {
 			ret[m[1]] = m[2]
 		}
 	}

@@ -9,11 +9,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pkglist"
@@ -196,7 +195,7 @@ func (cmd command) asIdentity(ctx context.Context, c *modules.Call, identity any
 		if err != nil {
 			return result{}, modules.Errorf("Failed to read from %s: %s", path, err)
 		}
-		if !privateKey().Match(text) {
+		if !privateKey.Get().Match(text) {
 			return result{}, modules.Errorf("%s is not a private key", path)
 		}
 		if encrypted(text) {
@@ -269,7 +268,7 @@ func keyFile(ctx context.Context, c *modules.Call, key string) (path string, tem
 	return f.Name(), true, nil
 }
 
-var privateKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`BEGIN (?:\w+\s)*PRIVATE KEY`) })
+var privateKey = lazyre.Regexp{Expr: `BEGIN (?:\w+\s)*PRIVATE KEY`}
 
 // encrypted reports whether a private key has a passphrase.
 func encrypted(b []byte) bool {

@@ -4,11 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -171,9 +170,7 @@ func discardLocalChanges(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 // update is a line in which git fetch says what changed.
-var update = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[\s*]*(?:([0-9a-f]+)\.\.([0-9a-f]+)|\[(?:new (tag|branch)|tag update)\])\s+(.+)->`)
-})
+var update = lazyre.Regexp{Expr: `^[\s*]*(?:([0-9a-f]+)\.\.([0-9a-f]+)|\[(?:new (tag|branch)|tag update)\])\s+(.+)->`}
 
 func fetch(ctx context.Context, c *modules.Call) (any, error) {
 	first := []string{"fetch"}
@@ -197,7 +194,7 @@ func fetch(ctx context.Context, c *modules.Call) (any, error) {
 		ret[key] = append(list, name)
 	}
 	for line := range strings.SplitSeq(v.(string), "\n") {
-		m := update().FindStringSubmatch(line)
+		m := update.Get().FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pkglist"
@@ -97,10 +96,10 @@ func (b *builder) requirements(ctx context.Context) (missing string, err error) 
 }
 
 // chained are the files that a requirement file names.
-var chained = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)(?:-r\s|--requirement[=\s])(.*)\n?`) })
+var chained = lazyre.Regexp{Expr: `(?m)(?:-r\s|--requirement[=\s])(.*)\n?`}
 
 // comment is what stands behind "#".
-var comment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)(?:^|\s+)#.*$`) })
+var comment = lazyre.Regexp{Expr: `(?m)(?:^|\s+)#.*$`}
 
 // copyFor copies a requirement file and those it names to where another user can read them.
 func (b *builder) copyFor(ctx context.Context, user, file string) (string, error) {
@@ -144,7 +143,7 @@ func (b *builder) copyFor(ctx context.Context, user, file string) (string, error
 		if err := os.Chown(target, int(account.UID), -1); err != nil {
 			return "", modules.OSError(err)
 		}
-		for _, m := range chained().FindAllStringSubmatch(comment().ReplaceAllString(string(text), ""), -1) {
+		for _, m := range chained.Get().FindAllStringSubmatch(comment.Get().ReplaceAllString(string(text), ""), -1) {
 			todo = append(todo, filepath.Join(filepath.Dir(name), m[1]))
 		}
 	}
@@ -367,7 +366,7 @@ func (b *builder) behaviour(have string) error {
 	return nil
 }
 
-var egg = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:#|#.*?&)egg=([^&]*)`) })
+var egg = lazyre.Regexp{Expr: `(?:#|#.*?&)egg=([^&]*)`}
 
 func (b *builder) editable() error {
 	if !b.c.Bool("editable") {
@@ -375,7 +374,7 @@ func (b *builder) editable() error {
 	}
 	for _, entry := range pkglist.SplitInput(b.c.Value("editable")) {
 		if entry != "." && !strings.HasPrefix(entry, "file://") && !strings.HasPrefix(entry, "/") {
-			if m := egg().FindStringSubmatch(entry); m == nil || m[1] == "" {
+			if m := egg.Get().FindStringSubmatch(entry); m == nil || m[1] == "" {
 				return modules.Errorf("You must specify an egg for this editable")
 			}
 		}

@@ -7,11 +7,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pkgversion"
@@ -106,7 +105,7 @@ func with(cmd []string, more ...string) []any {
 	return nested.Anys(append(slices.Clone(cmd), more...))
 }
 
-var versionLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^pip (\S+)`) })
+var versionLine = lazyre.Regexp{Expr: `^pip (\S+)`}
 
 func versionRun(ctx context.Context, c *modules.Call) (any, error) {
 	v, err := version(ctx, c)
@@ -145,7 +144,7 @@ func version(ctx context.Context, c *modules.Call) (string, error) {
 	}
 	text, _ := m["stdout"].(string)
 	found := ""
-	if match := versionLine().FindStringSubmatch(text); match != nil {
+	if match := versionLine.Get().FindStringSubmatch(text); match != nil {
 		found = match[1]
 	}
 	c.Context().Set(contextKey(c), found)

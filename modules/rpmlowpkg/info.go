@@ -2,13 +2,12 @@ package rpmlowpkg
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pkgversion"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -80,7 +79,7 @@ func queryFormat(wanted []string, size string) (string, error) {
 	return b.String() + `-----\n`, nil
 }
 
-var dashes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`---+`) })
+var dashes = lazyre.Regexp{Expr: `---+`}
 
 func info(ctx context.Context, c *modules.Call) (any, error) {
 	tags, err := saltcmd.Run(ctx, c, saltcmd.Command{Args: []string{"rpm", "--querytags"}})
@@ -108,7 +107,7 @@ func info(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	var list []map[string]any
-	for _, part := range dashes().Split(out.Stdout, -1) {
+	for _, part := range dashes.Get().Split(out.Stdout, -1) {
 		if part = strings.TrimSpace(part); part == "" {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/consterr"
 	"github.com/brine-salt/brine/internal/hashname"
 	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pytemp"
@@ -28,7 +29,7 @@ const (
 )
 
 // errOutside is an archive with names that lead out of it.
-var errOutside = errors.New("a name leads out of the archive")
+const errOutside = consterr.Error("a name leads out of the archive")
 
 func pkg(ctx context.Context, c *modules.Call) (any, error) {
 	opts, err := options(ctx, c)

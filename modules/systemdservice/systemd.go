@@ -6,12 +6,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
@@ -105,7 +104,7 @@ func status(ctx context.Context, c *modules.Call, name string) (saltcmd.Result, 
 	return ctl{args: []string{"status"}, name: name, merge: true, ignore: true}.run(ctx, c)
 }
 
-var loadedLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s+loaded:\s+(\S+)`) })
+var loadedLine = lazyre.Regexp{Expr: `^\s+loaded:\s+(\S+)`}
 
 // known reports whether systemd knows a unit.
 func known(ctx context.Context, c *modules.Call, name string) (bool, error) {
@@ -124,7 +123,7 @@ func known(ctx context.Context, c *modules.Call, name string) (bool, error) {
 		return false, nil
 	}
 	for line := range strings.SplitSeq(text, "\n") {
-		if m := loadedLine().FindStringSubmatch(line); m != nil {
+		if m := loadedLine.Get().FindStringSubmatch(line); m != nil {
 			return m[1] != "not-found", nil
 		}
 	}

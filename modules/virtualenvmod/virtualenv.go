@@ -6,11 +6,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
@@ -22,9 +21,9 @@ import (
 // virtualenv.create differs: "venv" means the venv module of the host's python3, where Salt uses the Python that it runs in; pip and setuptools are not fetched from the internet where the environment has none.
 // virtualenv.virtualenv_ver differs: the program is always asked; a virtualenv that Salt's own Python has installed does not count.
 
-var interpreter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(python|pypy)[0-9.]*(\.exe)?$`) })
+var interpreter = lazyre.Regexp{Expr: `(?i)^(python|pypy)[0-9.]*(\.exe)?$`}
 
-func isPython(path string) bool { return interpreter().MatchString(filepath.Base(path)) }
+func isPython(path string) bool { return interpreter.Get().MatchString(filepath.Base(path)) }
 
 // options are what cmd.run_all is told besides the command.
 func options(c *modules.Call) map[string]any {
@@ -49,7 +48,7 @@ func virtualenvVer(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-var build = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(rc|\+ds).*$`) })
+var build = lazyre.Regexp{Expr: `(rc|\+ds).*$`}
 
 // version is the version of a virtualenv program, as numbers.
 func version(ctx context.Context, c *modules.Call, program string) ([]int64, error) {
@@ -73,7 +72,7 @@ func version(ctx context.Context, c *modules.Call, program string) ([]int64, err
 		}
 	}
 	var parts []int64
-	for _, p := range strings.Split(build().ReplaceAllString(number, ""), ".") {
+	for _, p := range strings.Split(build.Get().ReplaceAllString(number, ""), ".") {
 		n, err := modules.ToInt(p)
 		if err != nil {
 			return nil, err

@@ -5,11 +5,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -68,7 +67,7 @@ func groupList(ctx context.Context, c *modules.Call) (any, error) {
 			key = section
 		case key == "":
 		case key == "available languages":
-			if m := languageLine().FindStringSubmatch(line); m != nil {
+			if m := languageLine.Get().FindStringSubmatch(line); m != nil {
 				languages[line] = map[string]any{"name": m[1], "language": m[2]}
 			}
 		default:
@@ -78,7 +77,7 @@ func groupList(ctx context.Context, c *modules.Call) (any, error) {
 	return answer(), nil
 }
 
-var languageLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.+) \[(.+)\]`) })
+var languageLine = lazyre.Regexp{Expr: `^(.+) \[(.+)\]`}
 
 // group is what the manager says of a group of packages, or of groups.
 type group struct {
@@ -120,9 +119,7 @@ func groupOptions(kw map[string]any) []string {
 }
 
 // header is "Mandatory Packages:", with dnf5 the first member behind the colon.
-var header = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^(mandatory|optional|default|conditional) (?:groups|packages)\s*:\s*(.*?)$`)
-})
+var header = lazyre.Regexp{Expr: `(?i)^(mandatory|optional|default|conditional) (?:groups|packages)\s*:\s*(.*?)$`}
 
 func readGroup(ctx context.Context, c *modules.Call, name string, expand bool, done *[]string, opts []string, depth int) (*group, error) {
 	if depth > 20 {
@@ -169,7 +166,7 @@ func readGroup(ctx context.Context, c *modules.Call, name string, expand bool, d
 	kind := ""
 	for _, line := range out.Lines() {
 		member := strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"))
-		if m := header().FindStringSubmatch(member); m != nil {
+		if m := header.Get().FindStringSubmatch(member); m != nil {
 			kind, member = strings.ToLower(m[1]), m[2]
 		}
 		if kind == "" || member == "" {
@@ -346,7 +343,7 @@ func diff(ctx context.Context, c *modules.Call) (any, error) {
 	return rpm.Diff(ctx, c, func(names []string) (map[string]any, error) { return downloadAll(ctx, c, names) })
 }
 
-var patchLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([i|\s])? ?([^\s]+) +([^\s]+) +([^\s]+)`) })
+var patchLine = lazyre.Regexp{Expr: `^([i|\s])? ?([^\s]+) +([^\s]+) +([^\s]+)`}
 
 // patches are the advisories with the packages they are about.
 func patches(ctx context.Context, c *modules.Call, installedOnly bool) (map[string]any, error) {
@@ -356,7 +353,7 @@ func patches(ctx context.Context, c *modules.Call, installedOnly bool) (map[stri
 	}
 	ret := map[string]any{}
 	for _, line := range strings.Split(out.Stdout, "\n") {
-		m := patchLine().FindStringSubmatch(line)
+		m := patchLine.Get().FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}

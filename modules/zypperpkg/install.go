@@ -2,12 +2,11 @@ package zypperpkg
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pkgversion"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -47,7 +46,7 @@ func kinds(names []string) []string {
 	return slices.Compact(out)
 }
 
-var lower = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^The selected package '([^']+)'.+has lower version`) })
+var lower = lazyre.Regexp{Expr: `^The selected package '([^']+)'.+has lower version`}
 
 func install(ctx context.Context, c *modules.Call) (any, error) {
 	root, kw := rootOf(c.Value("root")), c.Keywords
@@ -104,7 +103,7 @@ func install(ctx context.Context, c *modules.Call) (any, error) {
 			return nil, err
 		}
 		for _, line := range out.Lines() {
-			if m := lower().FindStringSubmatch(line); m != nil {
+			if m := lower.Get().FindStringSubmatch(line); m != nil {
 				downgrades = append(downgrades, m[1])
 			}
 		}

@@ -3,10 +3,9 @@ package chef
 
 import (
 	"context"
-	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
@@ -70,9 +69,7 @@ func run(ctx context.Context, c *states.Call, fun string) (*states.Result, error
 	return ret, nil
 }
 
-var finished = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(Chef Client finished|Chef Infra Client finished|Infra Phase complete), (\d+)`)
-})
+var finished = lazyre.Regexp{Expr: `(?i)(Chef Client finished|Chef Infra Client finished|Infra Phase complete), (\d+)`}
 
 // summary is the last line that Chef printed, and whether it tells of changed resources.
 func summary(stdout string) (last string, changed bool, err error) {
@@ -81,7 +78,7 @@ func summary(stdout string) (last string, changed bool, err error) {
 		return "", false, modules.IndexError()
 	}
 	last = lines[len(lines)-1]
-	m := finished().FindStringSubmatch(last)
+	m := finished.Get().FindStringSubmatch(last)
 	if m == nil {
 		return "", false, &modules.PythonError{Type: "AttributeError", Msg: "'NoneType' object has no attribute 'group'"}
 	}

@@ -16,15 +16,12 @@ import (
 )
 
 var (
-	nameParam     = modules.Param{Name: "name"}
-	encoding      = modules.Param{Name: "encoding", Optional: true}
-	encodingError = modules.Param{Name: "encoding_errors", Default: "strict"}
-	backupParam   = modules.Param{Name: "backup", Default: ".bak"}
-	showChanges   = modules.Param{Name: "show_changes", Default: true}
+	nameParam = modules.Param{Name: "name"}
+	encoding  = modules.Param{Name: "encoding", Optional: true}
 )
 
-var commentDef = states.Def{Name: "comment", Doc: commentDoc, Params: []modules.Param{nameParam, {Name: "regex"}, {Name: "char", Default: "#"}, backupParam,
-	{Name: "ignore_missing", Default: false}, encoding, encodingError}, Run: comment}
+var commentDef = states.Def{Name: "comment", Doc: commentDoc, Params: []modules.Param{nameParam, {Name: "regex"}, {Name: "char", Default: "#"}, {Name: "backup", Default: ".bak"},
+	{Name: "ignore_missing", Default: false}, encoding, {Name: "encoding_errors", Default: "strict"}}, Run: comment}
 
 const commentDoc = `Make comments of the lines of a file that match.
 
@@ -43,7 +40,7 @@ encoding
 encoding_errors
     what to do with bytes that the encoding does not have: strict, ignore or replace`
 
-var uncommentDef = states.Def{Name: "uncomment", Doc: uncommentDoc, Params: []modules.Param{nameParam, {Name: "regex"}, {Name: "char", Default: "#"}, backupParam},
+var uncommentDef = states.Def{Name: "uncomment", Doc: uncommentDoc, Params: []modules.Param{nameParam, {Name: "regex"}, {Name: "char", Default: "#"}, {Name: "backup", Default: ".bak"}},
 	Run: uncomment}
 
 const uncommentDoc = `Make lines of comments that match.
@@ -59,7 +56,7 @@ backup
 
 var replaceDef = states.Def{Name: "replace", Doc: replaceDoc, Params: []modules.Param{nameParam, {Name: "pattern"}, {Name: "repl"}, {Name: "count", Default: int64(0)},
 	{Name: "flags", Default: int64(8)}, {Name: "bufsize", Default: int64(1)}, {Name: "append_if_not_found", Default: false},
-	{Name: "prepend_if_not_found", Default: false}, {Name: "not_found_content", Optional: true}, backupParam, showChanges,
+	{Name: "prepend_if_not_found", Default: false}, {Name: "not_found_content", Optional: true}, {Name: "backup", Default: ".bak"}, {Name: "show_changes", Default: true},
 	{Name: "ignore_if_missing", Default: false}, {Name: "backslash_literal", Default: false}, encoding}, Run: replace}
 
 const replaceDoc = `Replace what matches a regular expression.

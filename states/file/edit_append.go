@@ -21,7 +21,7 @@ import (
 var appendDef = states.Def{Name: "append", Doc: appendDoc, Params: []modules.Param{nameParam, {Name: "text", Optional: true}, {Name: "makedirs", Default: false},
 	{Name: "source", Optional: true}, {Name: "source_hash", Optional: true}, {Name: "template", Default: "jinja"},
 	{Name: "sources", Optional: true}, {Name: "source_hashes", Optional: true}, {Name: "defaults", Optional: true}, {Name: "context", Optional: true},
-	{Name: "ignore_whitespace", Default: true}, encoding, encodingError}, Run: appendTo}
+	{Name: "ignore_whitespace", Default: true}, encoding, {Name: "encoding_errors", Default: "strict"}}, Run: appendTo}
 
 const appendDoc = `Have texts in a file; what is not there yet is put at its end.
 
@@ -36,7 +36,7 @@ text
 var prependDef = states.Def{Name: "prepend", Doc: prependDoc, Params: []modules.Param{nameParam, {Name: "text", Optional: true}, {Name: "makedirs", Default: false},
 	{Name: "source", Optional: true}, {Name: "source_hash", Optional: true}, {Name: "template", Default: "jinja"},
 	{Name: "sources", Optional: true}, {Name: "source_hashes", Optional: true}, {Name: "defaults", Optional: true}, {Name: "context", Optional: true},
-	{Name: "header", Optional: true}, encoding, encodingError}, Run: prepend}
+	{Name: "header", Optional: true}, encoding, {Name: "encoding_errors", Default: "strict"}}, Run: prepend}
 
 const prependDoc = `Have texts in a file; what is not there yet is put at its beginning.
 

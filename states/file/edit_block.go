@@ -19,7 +19,7 @@ var blockreplaceDef = states.Def{Name: "blockreplace", Doc: blockreplaceDoc, Par
 	{Name: "source", Optional: true}, {Name: "source_hash", Optional: true}, {Name: "template", Default: "jinja"},
 	{Name: "sources", Optional: true}, {Name: "source_hashes", Optional: true}, {Name: "defaults", Optional: true}, {Name: "context", Optional: true},
 	{Name: "content", Default: ""}, {Name: "append_if_not_found", Default: false}, {Name: "prepend_if_not_found", Default: false},
-	backupParam, showChanges, {Name: "append_newline", Optional: true}, {Name: "insert_before_match", Optional: true},
+	{Name: "backup", Default: ".bak"}, {Name: "show_changes", Default: true}, {Name: "append_newline", Optional: true}, {Name: "insert_before_match", Optional: true},
 	{Name: "insert_after_match", Optional: true}}, Run: blockreplace}
 
 const blockreplaceDoc = `Have a text between two markers in a file.

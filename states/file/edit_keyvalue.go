@@ -21,7 +21,7 @@ import (
 
 var keyvalueDef = states.Def{Name: "keyvalue", Doc: keyvalueDoc, Params: []modules.Param{nameParam, {Name: "key", Optional: true}, {Name: "value", Optional: true},
 	{Name: "key_values", Optional: true}, {Name: "separator", Default: "="}, {Name: "append_if_not_found", Default: false},
-	{Name: "prepend_if_not_found", Default: false}, {Name: "search_only", Default: false}, showChanges, {Name: "ignore_if_missing", Default: false},
+	{Name: "prepend_if_not_found", Default: false}, {Name: "search_only", Default: false}, {Name: "show_changes", Default: true}, {Name: "ignore_if_missing", Default: false},
 	{Name: "count", Default: int64(1)}, {Name: "uncomment", Optional: true}, {Name: "key_ignore_case", Default: false},
 	{Name: "value_ignore_case", Default: false}, {Name: "create_if_missing", Default: false}}, Run: keyvalue}
 

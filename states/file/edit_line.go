@@ -12,7 +12,7 @@ import (
 
 var lineDef = states.Def{Name: "line", Doc: lineDoc, Params: []modules.Param{nameParam, {Name: "content", Optional: true}, {Name: "match", Optional: true},
 	{Name: "mode", Optional: true}, {Name: "location", Optional: true}, {Name: "before", Optional: true}, {Name: "after", Optional: true},
-	showChanges, {Name: "backup", Default: false}, {Name: "quiet", Default: false}, {Name: "indent", Default: true}, {Name: "create", Default: false},
+	{Name: "show_changes", Default: true}, {Name: "backup", Default: false}, {Name: "quiet", Default: false}, {Name: "indent", Default: true}, {Name: "create", Default: false},
 	{Name: "user", Optional: true}, {Name: "group", Optional: true}, {Name: "file_mode", Optional: true}}, Run: line}
 
 const lineDoc = `Have a line in a file, or not.

@@ -23,8 +23,8 @@ import (
 
 var serializeDef = states.Def{Name: "serialize", Doc: serializeDoc, Params: []modules.Param{nameParam, {Name: "dataset", Optional: true},
 	{Name: "dataset_pillar", Optional: true}, {Name: "user", Optional: true}, {Name: "group", Optional: true}, {Name: "mode", Optional: true},
-	{Name: "backup", Default: ""}, {Name: "makedirs", Default: false}, showChanges, {Name: "create", Default: true},
-	{Name: "merge_if_exists", Default: false}, encoding, encodingError, {Name: "serializer", Optional: true}, {Name: "serializer_opts", Optional: true},
+	{Name: "backup", Default: ""}, {Name: "makedirs", Default: false}, {Name: "show_changes", Default: true}, {Name: "create", Default: true},
+	{Name: "merge_if_exists", Default: false}, encoding, {Name: "encoding_errors", Default: "strict"}, {Name: "serializer", Optional: true}, {Name: "serializer_opts", Optional: true},
 	{Name: "deserializer_opts", Optional: true}, {Name: "check_cmd", Optional: true}, {Name: "tmp_dir", Default: ""}, {Name: "tmp_ext", Default: ""}},
 	Kwargs: "kwargs", Run: serialize}
 

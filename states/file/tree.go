@@ -11,12 +11,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brine-salt/brine/internal/consterr"
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/modules"
 )
 
 // errSpecial is a file that cannot be copied: a device or a pipe.
-var errSpecial = errors.New("not a regular file")
+const errSpecial = consterr.Error("not a regular file")
 
 // entries are the names in a directory in its own order: directories, links to such among them, and the rest.
 func (j *job) entries(dir string) (dirs, files []string, err error) {

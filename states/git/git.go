@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/consterr"
 	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -22,7 +23,7 @@ func available(e *modules.Env) (bool, string) {
 }
 
 // errSettled ends a state whose result says all.
-var errSettled = errors.New("the result is known")
+const errSettled = consterr.Error("the result is known")
 
 // repo is the repository that a state is about.
 type repo struct {
