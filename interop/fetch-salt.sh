@@ -43,6 +43,11 @@ for line in 3006 3007 3008; do
 		"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --target "$venv/docker" docker >&2
 		touch "$venv/docker/complete"
 	fi
+	if [ "$line" = 3007 ] && [ ! -e "$venv/influxdb/complete" ]; then
+		rm -rf "$venv/influxdb"
+		"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --target "$venv/influxdb" influxdb pytz >&2
+		touch "$venv/influxdb/complete"
+	fi
 	if [ "$line" = 3007 ] && [ ! -e "$venv/kafka/complete" ]; then
 		# Apart from the rest, or sys.list_returners would have one more than ours.
 		rm -rf "$venv/kafka"

@@ -38,8 +38,8 @@ import (
 // In args, kwargs and shell texts, @DIR@ is the scratch directory and @REDIS@, @MYSQL@, … are real servers (testserver.Servers). Environment: BRINE_SALT_3007 names the virtual environment.
 //
 // Cases in testdata/stock/apart have a stock process of their own: those of tls one with the pyOpenSSL that this module needs, beside
-// which others fail; those of docker one with docker-py and a Docker daemon of its own (testserver.Docker). In the answers of the
-// latter, ids and times are masked.
+// which others fail. So have those in testdata/stock/clients: it has libraries that Salt does not bring, among them docker-py, for which
+// there is a Docker daemon of its own (testserver.Docker). In the answers of docker, ids and times are masked.
 //
 // Cases that change the host (users, mounts, addresses, files below /etc …) are in testdata/stock/host/*.yaml. They run as root
 // in a copy of this test that has mounts, network, processes, host name and message queues of its own. Before each of the two
@@ -121,9 +121,9 @@ func TestStock(t *testing.T) {
 	}
 	r := modules.NewRegistry(stockModules()...)
 	var e *modules.Env
-	for _, pattern := range []string{plain, apart + "docker.yaml", apart + "tls.yaml"} {
-		if len(load(pattern, "")) > 0 {
-			lend(t, pattern)
+	for _, pattern := range []string{plain, clients, apart + "tls.yaml"} {
+		if chosen := load(pattern, ""); len(chosen) > 0 {
+			lend(t, pattern, chosen)
 			s := startStock(t)
 			e = s.env(t)
 			if pattern == plain {
@@ -150,15 +150,21 @@ func TestStock(t *testing.T) {
 	}
 }
 
-// apart is where the cases are that need a stock process of their own.
-const apart = "testdata/stock/apart/"
+// apart is where the cases are that need a stock process of their own, clients where those are that need libraries which Salt does not bring.
+const (
+	apart   = "testdata/stock/apart/"
+	clients = "testdata/stock/clients/*.yaml"
+)
 
-// lend prepares what the next stock process has for the cases of a file.
-func lend(t *testing.T, pattern string) {
+// lend prepares what the next stock process has for the cases of some files.
+func lend(t *testing.T, pattern string, chosen []stockCase) {
 	t.Helper()
 	switch pattern {
-	case apart + "docker.yaml":
-		oracle.LendDocker(t)
+	case clients:
+		t.Setenv("BRINE_CLIENTS", "1")
+		if slices.ContainsFunc(chosen, func(c stockCase) bool { return c.file == "docker" }) {
+			oracle.LendDocker(t)
+		}
 	case apart + "tls.yaml":
 		t.Setenv("BRINE_OLD_SSL", "1")
 	}
@@ -299,7 +305,7 @@ func withoutLater(module string, spec map[string]any) map[string]any {
 // comment on compatibility calls absent, and each takes the same arguments.
 func TestStockFunctions(t *testing.T) {
 	t.Setenv("BRINE_OLD_SSL", "1") // with module tls
-	t.Setenv("BRINE_DOCKER", "1")  // and docker
+	t.Setenv("BRINE_CLIENTS", "1") // and those that need other libraries
 	s := startStock(t)
 	r := modules.NewRegistry(stockModules()...)
 	e := s.env(t)

@@ -4,6 +4,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/dockermod"
 	"github.com/brine-salt/brine/modules/etcdmod"
+	"github.com/brine-salt/brine/modules/influxdbmod"
 	"github.com/brine-salt/brine/modules/mysql"
 	"github.com/brine-salt/brine/modules/postgres"
 	"github.com/brine-salt/brine/modules/redismod"
@@ -14,5 +15,5 @@ import (
 
 // serverModules are the modules of servers.
 func serverModules() []*modules.Module {
-	return []*modules.Module{dockermod.Module, etcdmod.Module, mysql.Module, postgres.Module, redismod.Module, sqlite3.Module, tls.Module, x509_v2.Module}
+	return []*modules.Module{dockermod.Module, etcdmod.Module, influxdbmod.Module, mysql.Module, postgres.Module, redismod.Module, sqlite3.Module, tls.Module, x509_v2.Module}
 }

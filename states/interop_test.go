@@ -4,6 +4,7 @@ package states_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,8 +42,9 @@ import (
 //
 // In all texts, @DIR@ is the scratch directory (@DIR@/../x509 and @DIR@/../gpg have the keys and certificates of the oracle of the execution modules), and @REDIS@, @MYSQL@, … are real servers (testserver.Servers). Cases that change the host (users, files below /etc, addresses …) are in
 // testdata/stock/host: they run as root in namespaces of their own with fresh layers over the host's directories for each side
-// (internal/privatehost), and each pass is a job of its own. Those in testdata/stock/apart have a Docker daemon (testserver.Docker), and a
-// stock process with docker-py; ids and times are masked in their answers. TestStockTrees compiles and runs whole trees, see trees_test.go.
+// (internal/privatehost), and each pass is a job of its own. Those in testdata/stock/clients have a
+// stock process with libraries that Salt does not bring; those of docker a Docker daemon (testserver.Docker), and ids and times are masked
+// in their answers. TestStockTrees compiles and runs whole trees, see trees_test.go.
 
 // stock is stock Salt's side of the cases, and what both sides have in common.
 type stock struct {
@@ -86,7 +88,7 @@ func TestStockStates(t *testing.T) {
 		}
 		return chosen
 	}
-	const plain, host, docker = "testdata/stock/*.yaml", "testdata/stock/host/*.yaml", "testdata/stock/apart/docker.yaml"
+	const plain, host, clients = "testdata/stock/*.yaml", "testdata/stock/host/*.yaml", "testdata/stock/clients/*.yaml"
 	if privatehost.Inside() {
 		h := privatehost.New(t)
 		h.Fresh(t)
@@ -100,12 +102,16 @@ func TestStockStates(t *testing.T) {
 		t.Run("host", func(t *testing.T) { privatehost.Enter(t, append(oracle.Flags(), "-test.run=^TestStockStates$")...) })
 	}
 	var known map[string]any // the grains
-	for _, pattern := range []string{plain, docker} {
-		if len(load(pattern, "")) == 0 {
+	for _, pattern := range []string{plain, clients} {
+		chosen := load(pattern, "")
+		if len(chosen) == 0 {
 			continue
 		}
-		if pattern == docker {
-			oracle.LendDocker(t)
+		if pattern == clients {
+			t.Setenv("BRINE_CLIENTS", "1")
+			if slices.ContainsFunc(chosen, func(c stateCase) bool { return c.file == "docker" }) {
+				oracle.LendDocker(t)
+			}
 		}
 		s := startStock(t)
 		known = s.Grains
@@ -193,7 +199,7 @@ func mask(passes map[string]answer) {
 // TestStockStateFunctions compares the declarations: each module has all functions of the stock module but those that a
 // comment calls absent, and each takes the same arguments.
 func TestStockStateFunctions(t *testing.T) {
-	t.Setenv("BRINE_DOCKER", "1") // with its modules
+	t.Setenv("BRINE_CLIENTS", "1") // with the modules that need them
 	s := startStock(t)
 	e := &modules.Env{Grains: func() map[string]any { return s.Grains }}
 	a := s.theirs(t, "sys.state_argspec", []any{"*"}, nil, nil)

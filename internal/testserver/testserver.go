@@ -7,6 +7,7 @@ package testserver
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -216,6 +217,22 @@ func Etcd(t testing.TB) (port string) {
 		"--listen-client-urls", at, "--advertise-client-urls", at, "--listen-peer-urls", peers,
 		"--initial-advertise-peer-urls", peers, "--initial-cluster", "default="+peers)
 	Until(t, "etcd", func(ctx context.Context) error { return reach(ctx, port) })
+	return port
+}
+
+// Influxdb starts an InfluxDB 1 that asks nobody for a password, and returns its port.
+func Influxdb(t testing.TB) (port string) {
+	t.Helper()
+	server := Program(t, "influxd")
+	dir, _ := Dir(t, "")
+	port = Port(t)
+	conf := fmt.Sprintf("reporting-disabled = true\nbind-address = \"127.0.0.1:%s\"\n[meta]\ndir = %q\n[data]\ndir = %q\nwal-dir = %q\n"+
+		"[http]\nbind-address = \"127.0.0.1:%s\"\n[monitor]\nstore-enabled = false\n", Port(t), dir+"/meta", dir+"/data", dir+"/wal", port)
+	if err := os.WriteFile(dir+"/conf", []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Start(t, nil, syscall.SIGTERM, server, "run", "-config", dir+"/conf")
+	Until(t, "influxdb", func(ctx context.Context) error { return reach(ctx, port) })
 	return port
 }
 

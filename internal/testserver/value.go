@@ -2,12 +2,12 @@ package testserver
 
 import "strconv"
 
-// Value puts the servers into the texts of a value; @HTTP@, @ETCD@ and @ETCD3@ by themselves are numbers. Collections are changed in place.
+// Value puts the servers into the texts of a value; @HTTP@, @ETCD@, @ETCD3@ and @INFLUXDB@ by themselves are numbers. Collections are changed in place.
 func (v *Servers) Value(x any) any {
 	switch x := x.(type) {
 	case string:
 		text := v.Text(x)
-		if x == "@HTTP@" || x == "@HTTPS@" || x == "@ETCD@" || x == "@ETCD3@" {
+		if x == "@HTTP@" || x == "@HTTPS@" || x == "@ETCD@" || x == "@ETCD3@" || x == "@INFLUXDB@" {
 			if port, err := strconv.ParseInt(text, 10, 64); err == nil {
 				return port
 			}

@@ -13,12 +13,11 @@ import (
 )
 
 // LendDocker starts a Docker daemon for both sides of the cases that follow: they find it by DOCKER_HOST, and Docker's configuration in
-// an empty directory. Stock's process, if it starts behind this, has docker-py.
+// an empty directory.
 func LendDocker(t *testing.T) {
 	t.Helper()
 	t.Setenv("DOCKER_HOST", "unix://"+testserver.Docker(t))
 	t.Setenv("DOCKER_CONFIG", filepath.Join(t.TempDir(), "docker"))
-	t.Setenv("BRINE_DOCKER", "1")
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "fresh-docker"), []byte(freshDocker), 0o755); err != nil {
 		t.Fatal(err)

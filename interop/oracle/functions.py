@@ -74,7 +74,7 @@ def keep_states():
 def main():
     talk = wire.Wire()
     wire.etcd()
-    wire.docker()
+    wire.clients()
 
     import daemon
     import salt.client

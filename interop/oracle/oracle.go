@@ -87,7 +87,7 @@ func plainEnvironment(t testing.TB) {
 		if name == "PATH" || name == "HOME" || name == "TMPDIR" || strings.HasPrefix(name, "BRINE_") {
 			continue
 		}
-		if strings.HasPrefix(name, "DOCKER_") && os.Getenv("BRINE_DOCKER") != "" {
+		if strings.HasPrefix(name, "DOCKER_") && os.Getenv("BRINE_CLIENTS") != "" {
 			continue // of the daemon that LendDocker started
 		}
 		t.Setenv(name, "") // so that it is restored

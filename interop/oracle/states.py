@@ -34,7 +34,7 @@ def quicken():
 def main():
     talk = wire.Wire()
     wire.etcd()
-    wire.docker()
+    wire.clients()
 
     import daemon
     import salt.client

@@ -121,10 +121,10 @@ def etcd():
         del sys.modules[name]
 
 
-def docker():
-    """Lets Salt find docker-py, which is in a directory of its own (fetch-salt.sh), if the test has a Docker daemon."""
-    if "BRINE_DOCKER" in os.environ:
-        sys.path.insert(0, os.path.join(sys.prefix, "docker"))
+def clients():
+    """Lets Salt find the libraries that are in directories of their own (fetch-salt.sh), if the test has cases for them."""
+    if "BRINE_CLIENTS" in os.environ:
+        sys.path[:0] = [os.path.join(sys.prefix, name) for name in ("docker", "influxdb")]
 
 
 class Wire:
