@@ -169,7 +169,7 @@ chaos:
 # What the minion may cost: sizes of the programs, memory and wake-ups of an idle minion, time to connect; and the memory of a master.
 # Without the race detector, on Linux. And 1,000 minions that follow a master to its new key, and lists of 100,000 keys.
 budgets:
-	$(GO) test -count=1 -timeout 10m -tags budgets -run 'TestSizes|TestUnlistedCode|TestIdle|TestSmallMemory|TestFewDescriptors' -v ./cmd/brine-minion
+	$(GO) test -count=1 -timeout 10m -tags budgets -run 'TestSizes|TestSmallMaster|TestUnlistedCode|TestIdle|TestSmallMemory|TestFewDescriptors' -v ./cmd/brine-minion
 	$(GO) test -count=1 -timeout 10m -run 'TestMemoryBudget|TestMinionsFollow' -v ./master
 	$(GO) test -count=1 -timeout 10m -tags budgets -run TestBudgetOfLists -v ./master/keys
 	cd openstack && $(GO) test -count=1 -timeout 10m -tags budgets -run TestBudgets -v ./cmd/heat-minion
@@ -185,6 +185,7 @@ sizes:
 	one "brine-minion, full" . "" ./cmd/brine-minion; \
 	one "brine-minion, core" . "$(CORE_TAGS)" ./cmd/brine-minion; \
 	one "brine-master" . "" ./cmd/brine-master; \
+	one "brine-master, small" . "custom" ./cmd/brine-master; \
 	one "examples/tiny-agent" examples/tiny-agent "" .
 
 # Removes each guard that is marked in the code, by itself, and fails when a test that its mark names does not notice; docs/security-flaws.md

@@ -115,7 +115,8 @@ func TestOrchestrate(t *testing.T) {
 		{"state.orch", "orch.bad"}, {"state.orch", "orch.dup"}, {"state.orch", "no.such"}, {"state.orch", "orch.one", "pillar=x"},
 		{"state.orchestrate_single", "fun=salt.wheel", "name=key.list_all"},
 		{"state.orchestrate_high", `{"a": {"salt.function": [{"name": "test.ping"}, {"tgt": "web1"}]}}`},
-		{"state.orchestrate_show_sls", "orch.one"}, {"salt.cmd", "test.echo", "hi"}, {"salt.cmd", "no.such"},
+		{"state.orchestrate_show_sls", "orch.one"}, {"salt.cmd", "test.echo", "hi"}, {"salt.cmd", "hashutil.md5_digest", "hi"},
+		{"salt.cmd", "no.such"},
 		{"state.pause", "20200101000000000000", "some"}, {"state.orchestrate"},
 	} {
 		theirs, _ := m.driver.call("runner", query{"fun": args[0], "arg": args[1:]})

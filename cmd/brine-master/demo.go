@@ -22,7 +22,6 @@ import (
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/internal/saltlog"
 	"github.com/brine-salt/brine/master"
-	_ "github.com/brine-salt/brine/modules/all" // what the demonstration's minions can do
 	"github.com/brine-salt/brine/protocol/events"
 )
 

@@ -20,13 +20,16 @@ import (
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/minion/grains"
 	"github.com/brine-salt/brine/modules"
+	_ "github.com/brine-salt/brine/modules/all" // what salt.cmd, reactions, orchestration and pillars may call
 	"github.com/brine-salt/brine/modules/pyobj"
 	_ "github.com/brine-salt/brine/modules/saltutil" // what orchestration is made of
+	_ "github.com/brine-salt/brine/modules/state"
 	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/states"
 	_ "github.com/brine-salt/brine/states/all" // what orchestration may use
 	"github.com/brine-salt/brine/states/render"
+	_ "github.com/brine-salt/brine/states/saltmod"
 )
 
 // masterMinion runs execution functions on the master's host, as stock's MasterMinion does for runners: with the
