@@ -74,15 +74,11 @@ type Master struct {
 
 	requests requests.Answers
 	door     *door.Door
-
-	account *audit.Account
-
-	runs *runs
-
-	upkeep *upkeep.Round
-
-	life *lifecycle
-	kept *keptEvents
+	account  *audit.Account
+	runs     *runs
+	upkeep   *upkeep.Round
+	life     *lifecycle
+	kept     *keptEvents
 }
 
 // New makes a master: it loads or makes its keys and opens its directories, but listens only in Serve. When Serve is
@@ -93,8 +89,7 @@ func New(o Options) (*Master, error) {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, network: network.New(), counts: newCounters(),
-		account: audit.NewAccount(o.Audit, o.Log),
-		runs:    newRuns(), life: newLifecycle()}
+		account: audit.NewAccount(o.Audit, o.Log), runs: newRuns(), life: newLifecycle()}
 	m.kept = &keptEvents{bus: m.events, limits: o.EventLog}
 	if m.store == nil {
 		m.store = store.NewMemory()
