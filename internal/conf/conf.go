@@ -140,7 +140,7 @@ func Default(role, name string) any {
 	for _, table := range [][]fixed{constants, unsetDefaults[:]} {
 		if i, found := slices.BinarySearchFunc(table, name,
 			func(f fixed, name string) int { return strings.Compare(f.key, name) }); found {
-			return table[i].value
+			return fresh(table[i].value)
 		}
 	}
 	return all()[name]

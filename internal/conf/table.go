@@ -8,11 +8,32 @@ type fixed struct {
 	value any
 }
 
+// list and object are a list and a dictionary among fixed defaults.
+type (
+	list   []any
+	object []fixed
+)
+
+// fresh returns a fixed default as a value that belongs to the caller.
+func fresh(v any) any {
+	switch v := v.(type) {
+	case list:
+		out := make([]any, len(v))
+		for i, x := range v {
+			out[i] = fresh(x)
+		}
+		return out
+	case object:
+		return withFixed(v, nil)
+	}
+	return v
+}
+
 // withFixed adds fixed defaults to those that are built again each time.
 func withFixed(table []fixed, built map[string]any) map[string]any {
 	all := make(map[string]any, len(table)+len(built))
 	for _, f := range table {
-		all[f.key] = f.value
+		all[f.key] = fresh(f.value)
 	}
 	for key, value := range built {
 		all[key] = value

@@ -55,6 +55,8 @@ func (t *optionTable) defaultsFile(fun, stock, role string) string {
 		}
 		if code := goValue(o.name, v); isConstant(code) {
 			fmt.Fprintf(&fixed, "\t{%q, %s},\n", o.name, code)
+		} else if !strings.Contains(code, "d.") && !strings.Contains(code, "()") { // neither a directory nor a call
+			fmt.Fprintf(&fixed, "\t{%q, %s},\n", o.name, fixedValue(v))
 		} else {
 			fmt.Fprintf(&built, "\t\t%q: %s,\n", o.name, code)
 		}
@@ -63,7 +65,7 @@ func (t *optionTable) defaultsFile(fun, stock, role string) string {
 		" for this platform, Salt's DEFAULT_" + stock + "_OPTS, in a fresh map each time.\n" +
 		"func " + fun + "() map[string]any {\n\td := PlatformDirs()\n\treturn withFixed(" + role +
 		"Defaults[:], map[string]any{\n" + built.String() + "\t})\n}\n\n// " + role +
-		"Defaults are the defaults that are one constant each.\nvar " + role +
+		"Defaults are the defaults that are the same everywhere.\nvar " + role +
 		"Defaults = [...]fixed{\n" + fixed.String() + "}\n"
 }
 
@@ -114,6 +116,24 @@ func goValue(name string, v any) string {
 		return "map[string]any{" + strings.Join(parts, ", ") + "}"
 	}
 	panic(fmt.Sprintf("%s: %T is no value of an option", name, v))
+}
+
+// fixedValue is Go code that the linker lays out, for a default that holds no directory of the platform.
+func fixedValue(v any) string {
+	var parts []string
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			parts = append(parts, fixedValue(e))
+		}
+		return "list{" + strings.Join(parts, ", ") + "}"
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			parts = append(parts, "{"+strconv.Quote(k)+", "+fixedValue(v[k])+"}")
+		}
+		return "object{" + strings.Join(parts, ", ") + "}"
+	}
+	return goValue("", v)
 }
 
 // floatText is a number with a fraction, which it keeps if that is zero.
