@@ -76,5 +76,13 @@ if [ ! -e "$dir/jinja/complete" ]; then
 	tar -xzf "$dir"/jinja/jinja2-3.1.6.tar.gz -C "$dir/jinja" >&2
 	touch "$dir/jinja/complete"
 fi
+# A server that speaks the interface of S3.
+if [ ! -e "$dir/moto/complete" ]; then
+	rm -rf "$dir/moto"
+	python3 -m venv "$dir/moto" >&2
+	"$dir/moto/bin/pip" install --quiet --disable-pip-version-check 'moto[server,s3]' >&2
+	touch "$dir/moto/complete"
+fi
+echo "export BRINE_MOTO=$dir/moto/bin/moto_server"
 echo "export BRINE_JINJA=$dir/jinja"
 echo "export BRINE_PEPPER=$dir/pepper/bin/pepper"

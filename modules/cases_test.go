@@ -140,7 +140,7 @@ func keyed(cases []stockCase, dir string) []stockCase {
 }
 
 // servers are the names of real servers in cases.
-var servers = regexp.MustCompile(`@(HTTPS?|ETCD3?|INFLUXDB|REDIS|MYSQL(SOCKET)?|POSTGRES)@`)
+var servers = regexp.MustCompile(`@(HTTPS?|ETCD3?|INFLUXDB|S3|REDIS|MYSQL(SOCKET)?|POSTGRES)@`)
 
 // job is what the case's function gets of a job.
 func (c stockCase) job() map[string]any {

@@ -80,7 +80,7 @@ func (l *linter) imports(file *ast.File) {
 
 // speaksHTTP reports whether HTTP is what the module is for.
 func (l *linter) speaksHTTP() bool {
-	return slices.ContainsFunc([]string{"httpmod/", "dockermod/", "etcdmod/", "influxdbmod/", "returners/httppost/"}, func(room string) bool { return strings.HasPrefix(l.path, room) })
+	return slices.ContainsFunc([]string{"httpmod/", "dockermod/", "etcdmod/", "influxdbmod/", "s3/", "returners/httppost/"}, func(room string) bool { return strings.HasPrefix(l.path, room) })
 }
 
 // within reports whether a package is part of the same module: its room or one below it.

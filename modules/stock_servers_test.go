@@ -8,6 +8,7 @@ import (
 	"github.com/brine-salt/brine/modules/mysql"
 	"github.com/brine-salt/brine/modules/postgres"
 	"github.com/brine-salt/brine/modules/redismod"
+	"github.com/brine-salt/brine/modules/s3"
 	"github.com/brine-salt/brine/modules/sqlite3"
 	"github.com/brine-salt/brine/modules/tls"
 	"github.com/brine-salt/brine/modules/x509_v2"
@@ -15,5 +16,5 @@ import (
 
 // serverModules are the modules of servers.
 func serverModules() []*modules.Module {
-	return []*modules.Module{dockermod.Module, etcdmod.Module, influxdbmod.Module, mysql.Module, postgres.Module, redismod.Module, sqlite3.Module, tls.Module, x509_v2.Module}
+	return []*modules.Module{dockermod.Module, etcdmod.Module, influxdbmod.Module, mysql.Module, postgres.Module, redismod.Module, s3.Module, sqlite3.Module, tls.Module, x509_v2.Module}
 }

@@ -236,6 +236,19 @@ func Influxdb(t testing.TB) (port string) {
 	return port
 }
 
+// S3 starts moto, a server that speaks the interface of S3 and takes any key, and returns its port. BRINE_MOTO names the program.
+func S3(t testing.TB) (port string) {
+	t.Helper()
+	server := os.Getenv("BRINE_MOTO")
+	if server == "" {
+		prereq.Missing(t, "BRINE_MOTO, the program moto_server (interop/fetch-salt.sh)")
+	}
+	port = Port(t)
+	Start(t, nil, syscall.SIGTERM, server, "-H", "127.0.0.1", "-p", port)
+	Until(t, "moto", func(ctx context.Context) error { return reach(ctx, port) })
+	return port
+}
+
 // reach connects to a port of loopback and leaves.
 func reach(ctx context.Context, port string) error {
 	var d net.Dialer

@@ -3,9 +3,6 @@ package httpmod
 import (
 	"bytes"
 	"context"
-	"encoding/xml"
-	"errors"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +14,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyhttp"
 	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/xmldict"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
@@ -104,9 +102,11 @@ func (q *query) decode(ret map[string]any, resp *http.Response, text any) (plain
 			return false, modules.Errorf("%s", err)
 		}
 	case "xml":
-		if ret["dict"], err = fromXML(source); err != nil {
+		root, err := xmldict.Parse(source)
+		if err != nil {
 			return false, modules.Errorf("%s", err)
 		}
+		ret["dict"] = root.Children()
 	case "plain":
 		plainText = true
 	default:
@@ -124,87 +124,6 @@ func (q *query) write(path, text string) error {
 		return modules.OSError(err)
 	}
 	return nil
-}
-
-// element is an XML element as ElementTree has it.
-type element struct {
-	name  string
-	text  any // nil when there is none
-	items []*element
-}
-
-// maxXML bounds the nesting of XML.
-const maxXML = 200
-
-// fromXML is what Salt makes of XML: one value for each child of the root (salt.utils.xmlutil.to_dict).
-func fromXML(text string) ([]any, error) {
-	d := xml.NewDecoder(strings.NewReader(text))
-	var stack []*element
-	var root *element
-	for {
-		t, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		switch t := t.(type) {
-		case xml.StartElement:
-			e := &element{name: t.Name.Local}
-			if len(stack) > 0 {
-				top := stack[len(stack)-1]
-				top.items = append(top.items, e)
-			} else if root != nil {
-				return nil, errors.New("junk after document element")
-			} else {
-				root = e
-			}
-			if stack = append(stack, e); len(stack) > maxXML {
-				return nil, errors.New("the document is nested too deep")
-			}
-		case xml.EndElement:
-			stack = stack[:len(stack)-1]
-		case xml.CharData:
-			if len(stack) > 0 {
-				if top := stack[len(stack)-1]; len(top.items) == 0 { // what follows a child is its tail
-					s, _ := top.text.(string)
-					top.text = s + string(t)
-				}
-			}
-		}
-	}
-	if root == nil {
-		return nil, errors.New("no element found")
-	}
-	out := []any{}
-	for _, e := range root.items {
-		out = append(out, e.data())
-	}
-	return out, nil
-}
-
-func (e *element) data() any {
-	if len(e.items) == 0 {
-		return map[string]any{e.name: e.text}
-	}
-	out := map[string]any{}
-	for _, item := range e.items {
-		have, seen := out[item.name]
-		switch {
-		case seen:
-			list, ok := have.([]any)
-			if !ok {
-				list = []any{have}
-			}
-			out[item.name] = append(list, item.data())
-		case len(item.items) > 0:
-			out[item.name] = item.data()
-		default:
-			out[item.name] = item.text
-		}
-	}
-	return out
 }
 
 func waitFor(ctx context.Context, c *modules.Call) (any, error) {

@@ -1,0 +1,96 @@
+// Package xmldict makes plain data of XML, as Salt does (salt/utils/xmlutil.py, to_dict).
+package xmldict
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+)
+
+// Element is an XML element as ElementTree has it.
+type Element struct {
+	name  string
+	text  any // nil when there is none
+	items []*Element
+}
+
+// maxDepth bounds the nesting of XML.
+const maxDepth = 200
+
+// Parse returns the root of a document. Names are without their spaces.
+func Parse(text string) (*Element, error) {
+	d := xml.NewDecoder(strings.NewReader(text))
+	var stack []*Element
+	var root *Element
+	for {
+		t, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			e := &Element{name: t.Name.Local}
+			if len(stack) > 0 {
+				top := stack[len(stack)-1]
+				top.items = append(top.items, e)
+			} else if root != nil {
+				return nil, errors.New("junk after document element")
+			} else {
+				root = e
+			}
+			if stack = append(stack, e); len(stack) > maxDepth {
+				return nil, errors.New("the document is nested too deep")
+			}
+		case xml.EndElement:
+			stack = stack[:len(stack)-1]
+		case xml.CharData:
+			if len(stack) > 0 {
+				if top := stack[len(stack)-1]; len(top.items) == 0 { // what follows a child is its tail
+					s, _ := top.text.(string)
+					top.text = s + string(t)
+				}
+			}
+		}
+	}
+	if root == nil {
+		return nil, errors.New("no element found")
+	}
+	return root, nil
+}
+
+// Children returns one value for each child.
+func (e *Element) Children() []any {
+	out := []any{}
+	for _, item := range e.items {
+		out = append(out, item.Data())
+	}
+	return out
+}
+
+// Data returns the element as to_dict does: a dictionary of its children, or of its own name and text without any.
+func (e *Element) Data() map[string]any {
+	if len(e.items) == 0 {
+		return map[string]any{e.name: e.text}
+	}
+	out := map[string]any{}
+	for _, item := range e.items {
+		have, seen := out[item.name]
+		switch {
+		case seen:
+			list, ok := have.([]any)
+			if !ok {
+				list = []any{have}
+			}
+			out[item.name] = append(list, item.Data())
+		case len(item.items) > 0:
+			out[item.name] = item.Data()
+		default:
+			out[item.name] = item.text
+		}
+	}
+	return out
+}
