@@ -626,28 +626,41 @@ func TestHalfMessagesMemory(t *testing.T) {
 func TestAnnouncedMemory(t *testing.T) {
 	transporttest.NoLeaks(t)
 	ln := transporttest.Listener(t)
-	measured, sent := make(chan struct{}), make(chan struct{})
+	hello := handshakeBytes("ROUTER")
+	begun := append(appendFrame(nil, flagMore, nil), frameHeader(0, 99<<20)...)
+	begun = append(begun, make([]byte, 64<<10)...)
+	measured := make(chan struct{})
 	go func() {
 		c, err := ln.Accept()
 		if err != nil {
 			return
 		}
 		defer c.Close()
-		_, _ = c.Write(handshakeBytes("ROUTER"))
+		_, _ = c.Write(hello)
 		_, _ = io.ReadFull(c, make([]byte, greetingSize+20)) // greeting, READY and a request
-		_, _ = c.Write(append(appendFrame(nil, flagMore, nil), frameHeader(0, 99<<20)...))
-		_, _ = c.Write(make([]byte, 64<<10))
-		close(sent)
+		_, _ = c.Write(begun)
 		<-measured
 	}()
-	r := impl.NewRequester(t, nil, func(o *transport.ClientOptions) { o.RequestAddr = ln.Addr().String() })
+	// The memory is there when the client has read everything and wants more.
+	waits := make(chan struct{})
+	r := impl.NewRequester(t, nil, func(o *transport.ClientOptions) {
+		o.RequestAddr = ln.Addr().String()
+		o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return &awaited{Conn: c, left: len(hello) + len(begun), waits: waits}, err
+		}
+	})
 	before := heap()
 	failed := make(chan error)
 	go func() {
 		_, err := r.Request(t.Context(), transporttest.Pack("hello"))
 		failed <- err
 	}()
-	<-sent
+	select {
+	case <-waits:
+	case <-time.After(transporttest.Patience):
+		t.Fatal("the client does not read")
+	}
 	if got := int64(heap()) - int64(before); got > 3<<20 {
 		t.Errorf("an announced reply takes %d KiB", got>>10)
 	}
@@ -655,6 +668,23 @@ func TestAnnouncedMemory(t *testing.T) {
 	if err := <-failed; err == nil {
 		t.Error("the reply was taken")
 	}
+}
+
+// awaited is a connection that closes waits when its reader asks for more than left bytes.
+type awaited struct {
+	net.Conn
+	left  int
+	waits chan struct{}
+}
+
+func (a *awaited) Read(p []byte) (int, error) {
+	if a.left == 0 {
+		a.left-- // once
+		close(a.waits)
+	}
+	n, err := a.Conn.Read(p)
+	a.left -= n
+	return n, err
 }
 
 // TestPingFlood: a peer that sends PINGs without end loses its connection; others do not notice.
