@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/freeport"
-	"github.com/brine-salt/brine/interop/oracle"
+	"github.com/brine-salt/brine/internal/testsalt"
 )
 
 // patience is how long a test waits for something that should happen; reaching it fails the test.
@@ -97,10 +97,10 @@ func ownHome(dir string) error {
 }
 
 // inTurn skips a long comparison of command lines that is due in another run of continuous integration, as the cases of
-// modules and states are (see oracle.InShare). Without BRINE_SHARE each one runs.
+// modules and states are (see testsalt.InShare). Without BRINE_SHARE each one runs.
 func inTurn(t *testing.T) {
 	t.Helper()
-	if !oracle.InShare(t, "commands/"+t.Name()) {
+	if !testsalt.InShare(t, "commands/"+t.Name()) {
 		t.Skip("this comparison is due in another run")
 	}
 }

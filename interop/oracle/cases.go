@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"hash/fnv"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/testsalt"
 	"github.com/brine-salt/brine/internal/yaml"
 )
 
@@ -118,10 +118,6 @@ func Write(t testing.TB, path, text string) {
 	}
 }
 
-// shareVar names the variable that has this run compare a share of the cases and command lines only: "2/3" for the
-// last third.
-const shareVar = "BRINE_SHARE"
-
 // Cases keeps what came of cases, and what they cost.
 type Cases struct {
 	costs []cost
@@ -134,27 +130,11 @@ type Cases struct {
 func (k *Cases) Due(t testing.TB, name string) bool {
 	t.Helper()
 	file, _, _ := strings.Cut(name, "/")
-	if *update || InShare(t, file) {
+	if *update || testsalt.InShare(t, file) {
 		return true
 	}
 	k.left++
 	return false
-}
-
-// InShare reports whether what has this name belongs to the share of this run. Without the variable everything does.
-func InShare(t testing.TB, name string) bool {
-	t.Helper()
-	text := os.Getenv(shareVar)
-	if text == "" {
-		return true
-	}
-	var share, shares uint32
-	if _, err := fmt.Sscanf(text, "%d/%d", &share, &shares); err != nil || share >= shares {
-		t.Fatalf("%s is %q, not a number and a larger one such as 2/3", shareVar, text)
-	}
-	h := fnv.New32a()
-	h.Write([]byte(name))
-	return h.Sum32()%shares == share
 }
 
 // cost is processor time, of which the machine's load is no part: that of the test and that of stock's side, each with the programs that

@@ -36,13 +36,15 @@ type applied struct {
 
 // TestVerdictsBesideStock: each tree is checked with the grains of this host, and applied by stock and by our program. Trees that change
 // more than a scratch directory are applied with test=True. A tree with the verdict "fine" has the same results on both sides; a tree with
-// another verdict has not, or fails on both: a false alarm is one that works all the same.
+// another verdict has not, or fails on both: a false alarm is one that works all the same. In continuous integration the trees take turns.
 func TestVerdictsBesideStock(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "salt-call")
 	if out, err := exec.Command("go", "build", "-o", program, "github.com/brine-salt/brine/cmd/brine-minion").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	trees := loadTrees(t)
+	all := len(trees)
+	trees = slices.DeleteFunc(trees, func(tr *tree) bool { return !testsalt.InShare(t, "trees/"+tr.name) })
 	var questions []question
 	for _, tr := range trees {
 		q := question{Root: t.TempDir(), Scratch: filepath.Join(t.TempDir(), "scratch"), Test: !tr.apply}
@@ -75,8 +77,8 @@ func TestVerdictsBesideStock(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d trees, %d of them fine, %d false alarms", len(trees), fine, alarms)
-	if fine < 35 || alarms != 0 {
+	t.Logf("%d of %d trees, %d of them fine, %d false alarms", len(trees), all, fine, alarms)
+	if len(trees) == all && fine < 35 || fine == 0 || alarms != 0 {
 		t.Errorf("%d of %d trees are fine, %d false alarms", fine, len(trees), alarms)
 	}
 }
