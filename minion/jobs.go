@@ -503,7 +503,8 @@ func (m *Minion) jobEnvironment(ctx context.Context, l *link, j *job) *modules.E
 		WaitingRuns: &m.waiting,
 		Opts:        func() map[string]any { return m.settings().options },
 		Grains:      func() map[string]any { return m.grains.get(ctx) },
-		OptsOrder:   func() *pyobj.Dict { return m.settings().order }, GrainsOrder: m.grains.inOrder,
+		OptsOrder:   func() *pyobj.Dict { return m.settings().order },
+		GrainsOrder: m.grains.inOrder,
 	}
 	a := agent{m: m, link: l, job: j}
 	e.Agent = a

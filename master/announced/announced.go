@@ -334,8 +334,8 @@ func (b *Book) List(ctx context.Context, tenant string) ([]Minion, error) {
 	return out, err
 }
 
-// Absent returns the minions that were announced and have not been here, of one tenant or, with "", of all. Their grains
-// have the id, as those of minions that have been here. It returns none if the store keeps no announcements.
+// Absent returns the minions that were announced and have not been here, of one tenant or, with "", of all. Their
+// grains have the id, as those of minions that have been here. It returns none if the store keeps no announcements.
 func (b *Book) Absent(ctx context.Context, tenant string) ([]Minion, error) {
 	if b.Minions == nil {
 		return nil, nil
@@ -348,7 +348,8 @@ func (b *Book) Absent(ctx context.Context, tenant string) ([]Minion, error) {
 			maps.Copy(grains, told)
 		}
 		grains["id"] = x.ID
-		out = append(out, Minion{ID: x.ID, Tenant: x.Tenant, Grains: grains, Events: requests.Granted(x)})
+		out = append(out,
+			Minion{ID: x.ID, Tenant: x.Tenant, Grains: grains, Events: requests.Granted(x)})
 	}
 	return out, err
 }

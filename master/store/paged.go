@@ -37,7 +37,8 @@ const readPage = 64
 
 // EachReturn calls f with the returns of a job that a store has, of the minions that are wanted. It reads a part at a
 // time where the store is a Paged.
-func EachReturn(ctx context.Context, s Store, jid string, wanted func(id string) bool, f func(Return)) error {
+func EachReturn(ctx context.Context, s Store, jid string, wanted func(id string) bool,
+	f func(Return)) error {
 	db, ok := PagedOf(s)
 	if !ok {
 		all, err := s.Returns(ctx, jid)
