@@ -21,8 +21,13 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"hash"
+	"runtime"
 	"strings"
 )
+
+// searches bounds how many searches for primes go on at once, with those that nobody waits for any more, so that they
+// leave half of the processors to others.
+var searches = make(chan struct{}, max(1, runtime.NumCPU()/2))
 
 // NewRSA creates an RSA key, and returns the context's error if ctx ends first: a search for large primes takes a minute.
 // What was begun ends by itself later.
@@ -31,17 +36,25 @@ func NewRSA(ctx context.Context, bits int) (*rsa.PrivateKey, error) {
 		key *rsa.PrivateKey
 		err error
 	}
+	select {
+	case searches <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	done := make(chan made, 1)
 	go func() {
+		defer func() { <-searches }()
 		key, err := rsa.GenerateKey(rand.Reader, bits)
 		done <- made{key, err}
 	}()
 	select {
 	case m := <-done:
-		return m.key, m.err
+		if ctx.Err() == nil {
+			return m.key, m.err
+		}
 	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
+	return nil, ctx.Err()
 }
 
 // NewKey creates a private key of a kind and size that Salt has; 0 is the kind's default. It ends with ctx, see NewRSA.
