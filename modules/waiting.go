@@ -5,16 +5,15 @@ import (
 	"sync"
 )
 
-// WaitingRuns are the state runs of one minion that wait until others have ended, in the order in which they came. The zero
-// value is empty; nil is a program that makes one call at a time, in which nobody waits for another. It is safe for
-// concurrent use. Salt keeps files of waiting runs and starts them later (salt/modules/state.py: _prior_running_states);
+// WaitingRuns holds the state runs of one minion that wait until others have ended, in order of arrival. The zero value is
+// empty. A nil WaitingRuns is for programs that run one call at a time, where no run waits. It is safe for concurrent use. Salt keeps files of waiting runs and starts them later (salt/modules/state.py: _prior_running_states);
 // here they are jobs that wait.
 type WaitingRuns struct {
 	mu   sync.Mutex
 	jids []string // guarded by mu
 }
 
-// Join puts a run behind all that wait.
+// Join adds a run at the end.
 func (w *WaitingRuns) Join(jid string) {
 	if w == nil {
 		return
@@ -24,7 +23,7 @@ func (w *WaitingRuns) Join(jid string) {
 	w.jids = append(w.jids, jid)
 }
 
-// Leave takes a run out.
+// Leave removes a run.
 func (w *WaitingRuns) Leave(jid string) {
 	if w == nil {
 		return
@@ -36,7 +35,7 @@ func (w *WaitingRuns) Leave(jid string) {
 	}
 }
 
-// All are the job ids of those that wait, the first of them first.
+// All returns the job ids of the waiting runs in order.
 func (w *WaitingRuns) All() []string {
 	if w == nil {
 		return nil

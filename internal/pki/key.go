@@ -25,8 +25,8 @@ import (
 	"strings"
 )
 
-// searches bounds how many searches for primes go on at once, with those that nobody waits for any more, so that they
-// leave half of the processors to others.
+// searches bounds the searches for primes, abandoned ones included, to half of the processors: a search cannot be
+// stopped, and those of cancelled jobs must not block other work.
 var searches = make(chan struct{}, max(1, runtime.NumCPU()/2))
 
 // NewRSA creates an RSA key, and returns the context's error if ctx ends first: a search for large primes takes a minute.

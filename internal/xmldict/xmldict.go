@@ -11,7 +11,7 @@ import (
 // Element is an XML element as ElementTree has it.
 type Element struct {
 	name  string
-	text  any // nil when there is none
+	text  any // nil if the element has no text
 	items []*Element
 }
 

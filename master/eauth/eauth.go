@@ -39,9 +39,9 @@ type System interface {
 	Authenticate(ctx context.Context, config map[string]any, username, password string) (ok bool, groups []string, err error)
 }
 
-// Expander is a System whose rules may name minions in a way of its own, as those of "ldap" name the computers of a unit.
+// Expander is a System whose rules may name minions in its own notation, as "ldap" does for the computers of a unit.
 type Expander interface {
-	// Expand returns the rules of somebody with ids in place of such names. It is called for every request.
+	// Expand returns a user's rules with minion ids in place of that notation. It is called for every request.
 	Expand(ctx context.Context, rules []any) ([]any, error)
 }
 

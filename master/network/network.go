@@ -70,11 +70,11 @@ type Options struct {
 	Algorithm string
 	// Name tells this master from others of a cluster, "" for a master alone.
 	Name string
-	// Isolate has nobody see jobs that are not for him, also without tenants.
+	// Isolate delivers each job only to the minions it targets, also without tenants.
 	Isolate bool
 	// MaxMessage is the largest request in bytes; 0 means the transport's default.
 	MaxMessage int64
-	// Clock makes the ids of jobs for nobody.
+	// Clock creates the ids of probes.
 	Clock  *protocol.JIDClock
 	Events *events.Bus
 	Log    *slog.Logger

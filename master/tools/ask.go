@@ -113,8 +113,8 @@ func (s *Server) denied(who asker, load map[string]any) bool {
 	return s.Denies(who.name, fields.Functions(load["fun"])...) || s.Denies(fields.Text(load, "user"))
 }
 
-// Denies reports whether DeniedUsers or DeniedFunctions keep somebody from publishing functions. As in Salt that counts
-// for every job, whoever it comes from.
+// Denies reports whether DeniedUsers or DeniedFunctions forbid a user to publish functions. As in Salt this holds for
+// every job, whatever its origin.
 func (s *Server) Denies(user string, funs ...string) bool {
 	named := func(patterns []string, name string) bool {
 		return slices.ContainsFunc(patterns, func(x string) bool { return eauth.MatchName(x, name) })

@@ -52,13 +52,13 @@ type Job struct {
 // Publisher publishes jobs.
 type Publisher interface {
 	// PublishFor publishes a job under its id, also a second time, and returns whom it is for. The error is a
-	// *targets.NoMinionsError if its target means nobody.
+	// *targets.NoMinionsError if its target matches no minion.
 	PublishFor(ctx context.Context, j Job) (jid string, minions, missing []string, err error)
 }
 
 // Caller calls functions of the master.
 type Caller interface {
-	// CallFor calls a runner or wheel function. ErrNoFunction if there is none of this name.
+	// CallFor calls a runner or wheel function. It returns ErrNoFunction if the function is missing.
 	CallFor(ctx context.Context, c Call) (CallResult, error)
 }
 
@@ -100,7 +100,7 @@ const localRate, localBurst = 1, 20
 // Server answers tools. Its methods may be called from many goroutines.
 type Server struct {
 	Options
-	rules    *eauth.Auth                // what rules allow; nobody logs in here
+	rules    *eauth.Auth                // judges rules; it has no log-ins
 	keys     map[string]string          // by user; never changed
 	ipc      atomic.Pointer[ipc.Server] // requests may come before the sockets are open
 	store    store.Store

@@ -9,8 +9,8 @@ import (
 	ldap "github.com/go-ldap/ldap/v3"
 )
 
-// groups are the groups of a user, in the order of the directory's answer (groups of salt/auth/ldap.py). Names that come into a
-// filter are escaped, which Salt does in some filters only.
+// groups returns a user's groups in the order of the directory's answer (groups of salt/auth/ldap.py). Names are escaped in
+// every filter; Salt escapes them in some only.
 func (d *Directory) groups(ctx context.Context, c *ldap.Conn, username string) ([]string, error) {
 	switch {
 	case d.truth("activedirectory"):
@@ -48,7 +48,7 @@ func (d *Directory) groups(ctx context.Context, c *ldap.Conn, username string) (
 	return list, nil
 }
 
-// groupsOfAD are the groups that have the user's entry as a member, as Active Directory keeps them.
+// groupsOfAD returns the groups that have the user's entry as a member, as Active Directory keeps them.
 func (d *Directory) groupsOfAD(c *ldap.Conn, username string) ([]string, error) {
 	found, err := search(c, d.text("basedn"), ldap.ScopeWholeSubtree,
 		both(d.text("accountattributename"), username, d.text("persontype")), []string{"distinguishedName"})
@@ -72,7 +72,7 @@ func (d *Directory) groupsOfAD(c *ldap.Conn, username string) ([]string, error) 
 	return list, nil
 }
 
-// groupsOfFreeIPA are the groups that the filter of the configuration finds and whose members name the user.
+// groupsOfFreeIPA returns the groups that match auth.ldap.group_filter and have the user as a member.
 func (d *Directory) groupsOfFreeIPA(ctx context.Context, c *ldap.Conn, username string) ([]string, error) {
 	filter, err := d.fill(ctx, "group_filter", ldap.EscapeFilter(username))
 	if err != nil {
@@ -94,19 +94,19 @@ func (d *Directory) groupsOfFreeIPA(ctx context.Context, c *ldap.Conn, username 
 	return list, nil
 }
 
-// both is a filter for entries of a class in which an attribute has a value.
+// both returns a filter for entries of a class in which an attribute has a value.
 func both(attribute, value, class string) string {
 	return "(&(" + attribute + "=" + ldap.EscapeFilter(value) + ")(objectClass=" + class + "))"
 }
 
-// firstValue is the value of the first part of a distinguished name; a name that is none is its own.
+// firstValue returns the value of the first part of a distinguished name, or the whole text if it is a plain name.
 func firstValue(dn string) string {
 	first, _, _ := strings.Cut(dn, ",")
 	return first[strings.LastIndex(first, "=")+1:]
 }
 
-// Expand puts the computers of an organisational unit in place of "ldap(OU=…)" in the rules of a user (process_acl): each
-// gets the functions that the rule has for the unit. Rules without one are returned as they are, and the directory is not asked.
+// Expand implements eauth.Expander: it replaces "ldap(OU=…)" in a user's rules by the computers of that unit, with the same
+// functions (process_acl). It does not connect if no rule has a unit.
 func (d *Directory) Expand(ctx context.Context, rules []any) ([]any, error) {
 	if !slices.ContainsFunc(rules, hasUnit) {
 		return rules, nil
@@ -155,13 +155,14 @@ func hasUnit(rule any) bool {
 	return false
 }
 
-// unit is the distinguished name in "ldap(…)".
+// unit returns the distinguished name in "ldap(…)".
 func unit(target string) (dn string, ok bool) {
 	dn, ok = strings.CutPrefix(target, "ldap(")
 	return strings.TrimSuffix(dn, ")"), ok
 }
 
-// minionID is the id of the minion on a computer: its name in small letters without a domain of auth.ldap.minion_stripdomains.
+// minionID returns the id of the minion on a computer: its name in lower case without the domains of
+// auth.ldap.minion_stripdomains.
 func (d *Directory) minionID(computer string) string {
 	id := strings.ToLower(computer)
 	domains, _ := d.opts["minion_stripdomains"].([]any)

@@ -1,5 +1,5 @@
-// Package ldap is Salt's system "ldap" of external_auth (salt/auth/ldap.py): who somebody is and which groups they are in is
-// found out in an LDAP directory. It has a room of its own since it brings a client library.
+// Package ldap is Salt's system "ldap" of external_auth (salt/auth/ldap.py): an LDAP directory checks a user's password and
+// lists the user's groups. It is a package of its own because it needs a client library.
 //
 //	auth.ldap.uri: ldaps://ldap.example.com
 //	auth.ldap.basedn: dc=example,dc=com
@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ import (
 const prefix = "auth.ldap."
 
 const (
-	// timeout bounds a connection and each question; in Salt a directory that does not answer holds a worker forever.
+	// timeout bounds a connection and each request; in Salt a directory that does not answer blocks a worker forever.
 	timeout = 10 * time.Second
 	// maxEntries bounds the answer to a search.
 	maxEntries = 10_000
@@ -54,7 +55,7 @@ type Directory struct {
 	log   *slog.Logger
 }
 
-// New makes a Directory of a master's options. The directory itself is not asked. An error names the option that is wrong.
+// New returns a Directory for a master's options. It does not connect. An error names the option that is wrong.
 func New(opts map[string]any, log *slog.Logger) (*Directory, error) {
 	d := &Directory{opts: maps.Clone(defaults), log: log}
 	for name, v := range opts {
@@ -102,7 +103,7 @@ func (d *Directory) scope() (int, error) {
 	return i, nil
 }
 
-// fill renders an option whose template has the user's name, which the caller has made harmless there.
+// fill renders an option that is a template of the user's name. The caller escapes the name.
 func (d *Directory) fill(ctx context.Context, option, username string) (string, error) {
 	t, err := jinja.NewEnv().Compile(prefix+option, "", d.text(option))
 	if err != nil {
@@ -127,32 +128,35 @@ func (d *Directory) uris() []string {
 func (d *Directory) connect(ctx context.Context) (*ldap.Conn, error) {
 	var errs []error
 	for _, uri := range d.uris() {
-		c, err := ldap.DialURL(uri, ldap.DialWithDialer(&net.Dialer{Timeout: timeout}), ldap.DialWithTLSConfig(d.tls(uri)))
-		if err != nil {
-			errs = append(errs, fmt.Errorf("cannot connect to LDAP server %s: %w", uri, err))
-			continue
-		}
-		c.SetTimeout(timeout)
-		context.AfterFunc(ctx, func() { c.Close() })
-		if !d.truth("starttls") {
+		c, err := d.dial(ctx, uri)
+		if err == nil {
 			return c, nil
 		}
-		if err := c.StartTLS(d.tls(uri)); err == nil {
-			return c, nil
-		}
-		c.Close()
-		errs = append(errs, fmt.Errorf("cannot start TLS with LDAP server %s: %w", uri, err))
+		errs = append(errs, err)
 	}
 	return nil, errors.Join(errs...)
 }
 
-func (d *Directory) tls(uri string) *tls.Config {
-	_, host, _ := strings.Cut(uri, "://")
-	host, _, _ = strings.Cut(host, "/")
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+// dial connects to one server, with TLS if the options say so. The connection is closed when ctx ends.
+func (d *Directory) dial(ctx context.Context, uri string) (*ldap.Conn, error) {
+	to, err := url.Parse(uri)
+	if err != nil {
+		return nil, fmt.Errorf("%suri: %w", prefix, err)
 	}
-	return &tls.Config{ServerName: strings.Trim(host, "[]"), RootCAs: d.roots, InsecureSkipVerify: d.truth("no_verify")}
+	config := &tls.Config{ServerName: to.Hostname(), RootCAs: d.roots, InsecureSkipVerify: d.truth("no_verify")}
+	c, err := ldap.DialURL(uri, ldap.DialWithDialer(&net.Dialer{Timeout: timeout}), ldap.DialWithTLSConfig(config))
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to LDAP server %s: %w", uri, err)
+	}
+	c.SetTimeout(timeout)
+	context.AfterFunc(ctx, func() { c.Close() })
+	if d.truth("starttls") {
+		if err := c.StartTLS(config); err != nil {
+			c.Close()
+			return nil, fmt.Errorf("cannot start TLS with LDAP server %s: %w", uri, err)
+		}
+	}
+	return c, nil
 }
 
 // authorities are the certificates that libldap would trust: TLS_CACERT of its configuration file, or LDAPTLS_CACERT.
@@ -184,7 +188,7 @@ func authorities() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// bind connects as somebody.
+// bind connects and logs in as a distinguished name.
 func (d *Directory) bind(ctx context.Context, dn, password string) (*ldap.Conn, error) {
 	c, err := d.connect(ctx)
 	if err != nil {
@@ -197,16 +201,16 @@ func (d *Directory) bind(ctx context.Context, dn, password string) (*ldap.Conn, 
 	return c, nil
 }
 
-// searcher connects as auth.ldap.binddn.
+// searcher connects and logs in as auth.ldap.binddn.
 func (d *Directory) searcher(ctx context.Context) (*ldap.Conn, error) {
 	return d.bind(ctx, d.text("binddn"), d.text("bindpw"))
 }
 
-// searches reports whether the directory is searched with a name and password of its own.
+// searches reports whether the options have a name and a password for searches.
 func (d *Directory) searches() bool { return d.text("binddn") != "" && d.text("bindpw") != "" }
 
-// Authenticate implements eauth.System. What the directory refuses is a log-in that fails; err is a directory that cannot be
-// asked. The groups of somebody who is in none, or whose groups cannot be found, are empty, and the log says why.
+// Authenticate implements eauth.System. A refusal by the directory is a failed log-in; an error means that the directory
+// could not be asked. If the search for groups fails, the user has no groups and the log says why.
 func (d *Directory) Authenticate(ctx context.Context, _ map[string]any, username, password string) (bool, []string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*timeout)
 	defer cancel()
@@ -214,14 +218,13 @@ func (d *Directory) Authenticate(ctx context.Context, _ map[string]any, username
 	if c == nil || err != nil {
 		return false, nil, err
 	}
-	defer c.Close()
 	if d.searches() {
 		c.Close()
 		if c, err = d.searcher(ctx); err != nil {
 			return false, nil, err
 		}
-		defer c.Close()
 	}
+	defer c.Close()
 	groups, err := d.groups(ctx, c, username)
 	if err != nil {
 		d.log.Error("The groups of a user cannot be found in LDAP", "user", username, "err", err)
@@ -229,7 +232,7 @@ func (d *Directory) Authenticate(ctx context.Context, _ map[string]any, username
 	return true, groups, nil
 }
 
-// login connects as the user, nil if name and password do not fit (auth and _bind).
+// login connects and logs in as the user. It returns nil if name and password do not fit (auth and _bind).
 func (d *Directory) login(ctx context.Context, username, password string) (*ldap.Conn, error) {
 	switch {
 	case !d.truth("anonymous"):
@@ -242,7 +245,7 @@ func (d *Directory) login(ctx context.Context, username, password string) (*ldap
 	if dn == "" || err != nil {
 		return nil, err
 	}
-	// Most servers take a name without a password for somebody anonymous, and let him in.
+	// Most servers treat a name without a password as an anonymous log-in, which succeeds.
 	// guard: empty-ldap-password TestEmptyPasswordsLetNobodyIn
 	if password == "" {
 		return nil, nil
@@ -257,7 +260,7 @@ func (d *Directory) login(ctx context.Context, username, password string) (*ldap
 	return c, err
 }
 
-// nameOf is the distinguished name of a user, "" if there is none, or more than one.
+// nameOf returns the user's distinguished name, or "" unless exactly one entry matches.
 func (d *Directory) nameOf(ctx context.Context, username string) (string, error) {
 	if !d.searches() {
 		if d.text("binddn") == "" {
@@ -298,7 +301,7 @@ func (d *Directory) nameOf(ctx context.Context, username string) (string, error)
 	return "", nil
 }
 
-// search asks for entries. A base that is not there has none; referrals are not followed.
+// search returns the entries that match. It returns none if base is missing. Referrals are not followed.
 func search(c *ldap.Conn, base string, scope int, filter string, attributes []string) ([]*ldap.Entry, error) {
 	if filter = strings.TrimSpace(filter); !strings.HasPrefix(filter, "(") {
 		filter = "(" + filter + ")" // as libldap does

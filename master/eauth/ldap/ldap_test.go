@@ -14,8 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// server is a directory that knows some names and passwords, lets everybody in without a password, as real ones do, and finds
-// what a test says.
+// server is a directory with some names and passwords. As real servers do, it accepts any name without a password.
 type server struct {
 	uri       string
 	passwords map[string]string
@@ -93,6 +92,8 @@ func (s *server) answer(c net.Conn) bool {
 			}
 		}
 		return s.reply(c, id, ldap.ApplicationSearchResultDone, ldap.LDAPResultSuccess)
+	case ldap.ApplicationExtendedRequest:
+		return s.reply(c, id, ldap.ApplicationExtendedResponse, ldap.LDAPResultProtocolError)
 	}
 	return false
 }
@@ -173,7 +174,20 @@ func TestNamesAreNotPartsOfAFilter(t *testing.T) {
 	}
 }
 
-// TestTheFirstServerThatAnswers: a list of servers is tried in order; with none the error names each.
+// TestStartTLSIsRefused: a server without TLS is an error with the server's reason, not a log-in in the clear.
+func TestStartTLSIsRefused(t *testing.T) {
+	s := start(t, &server{passwords: map[string]string{"uid=alice,ou=people,dc=x": "secret"}})
+	d := directory(t, s, map[string]any{"binddn": byName["binddn"], "starttls": true})
+	ok, _, err := d.Authenticate(t.Context(), nil, "alice", "secret")
+	if ok || err == nil || !strings.Contains(err.Error(), "cannot start TLS with LDAP server "+s.uri+": LDAP Result Code 2 ") {
+		t.Errorf("%v %v", ok, err)
+	}
+	if len(s.bound) != 0 {
+		t.Errorf("a password was sent in the clear as %q", s.bound)
+	}
+}
+
+// TestTheFirstServerThatAnswers: the servers of a list are tried in order. If all fail, the error names each one.
 func TestTheFirstServerThatAnswers(t *testing.T) {
 	s := start(t, &server{passwords: map[string]string{"uid=alice,ou=people,dc=x": "secret"}})
 	gone := "ldap://127.0.0.1:1"
