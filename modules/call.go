@@ -275,7 +275,7 @@ type Env struct {
 	MasterHost MasterHost
 	// OnState is told of each state before it runs; nil where nobody looks. States that run in parallel call it at the same time.
 	OnState func(StateStep)
-	// WaitingRuns are the minion's state runs that wait for others; nil is a program that makes one call at a time.
+	// WaitingRuns holds the minion's state runs that wait for others; nil is for programs that run one call at a time.
 	WaitingRuns *WaitingRuns
 	// Policy decides which functions the call may reach, however deep; nil lets it reach all.
 	Policy Policy

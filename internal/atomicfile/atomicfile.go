@@ -3,9 +3,11 @@
 package atomicfile
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,7 +21,12 @@ const attempts = 16
 // WriteFile puts data at path with exactly this mode, whatever the umask. The mode is set before the content. What was at path
 // before is replaced, a link itself rather than its target; after an error it is untouched.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
-	if err := write(path, data, mode, os.Rename); err != nil {
+	return writeFrom(path, bytes.NewReader(data), mode)
+}
+
+// writeFrom is WriteFile with the data of r.
+func writeFrom(path string, r io.Reader, mode os.FileMode) error {
+	if err := write(path, r, mode, os.Rename); err != nil {
 		return fmt.Errorf("cannot write %q: %w", path, err)
 	}
 	return SyncDir(filepath.Dir(path))
@@ -27,7 +34,7 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 
 // Create is WriteFile for a file that must not be there yet; else the error matches fs.ErrExist and the file is untouched.
 func Create(path string, data []byte, mode os.FileMode) error {
-	if err := write(path, data, mode, linkNew); err != nil {
+	if err := write(path, bytes.NewReader(data), mode, linkNew); err != nil {
 		return fmt.Errorf("cannot create %q: %w", path, err)
 	}
 	return SyncDir(filepath.Dir(path))
@@ -48,7 +55,7 @@ func linkNew(from, to string) error {
 	return os.Rename(from, to)
 }
 
-func write(path string, data []byte, mode os.FileMode, place func(from, to string) error) (err error) {
+func write(path string, r io.Reader, mode os.FileMode, place func(from, to string) error) (err error) {
 	f, err := create(path)
 	if err != nil {
 		return err
@@ -62,7 +69,7 @@ func write(path string, data []byte, mode os.FileMode, place func(from, to strin
 	if err = f.Chmod(mode.Perm()); err != nil {
 		return err
 	}
-	if _, err = f.Write(data); err != nil {
+	if _, err = io.Copy(f, r); err != nil {
 		return err
 	}
 	if err = f.Sync(); err != nil {

@@ -3,12 +3,15 @@ package atomicfile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 )
 
@@ -140,5 +143,22 @@ func TestRemoveUnfinished(t *testing.T) {
 	}
 	if err := RemoveUnfinished(filepath.Join(dir, "no", "f")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a directory that is missing: %v", err)
+	}
+}
+
+// TestBrokenReader: what was there stays if the data breaks off, and nothing is left over.
+func TestBrokenReader(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	if err := ReplaceFrom(path, strings.NewReader("old"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	broken := io.MultiReader(strings.NewReader("new"), iotest.ErrReader(io.ErrUnexpectedEOF))
+	if err := ReplaceFrom(path, broken, 0o640); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("error %v", err)
+	}
+	b, err := os.ReadFile(path)
+	if entries, _ := os.ReadDir(dir); err != nil || string(b) != "old" || len(entries) != 1 {
+		t.Errorf("%q %v, %d files", b, err, len(entries))
 	}
 }

@@ -1,7 +1,9 @@
 package atomicfile
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,17 +14,22 @@ import (
 // leads to is replaced. A new file gets the mode given. Where something is mounted on the file itself, as on
 // /etc/hosts in a container, the content is written into it.
 func Replace(path string, data []byte, mode os.FileMode) error {
+	return ReplaceFrom(path, bytes.NewReader(data), mode)
+}
+
+// ReplaceFrom is Replace with the data of r. An error of r leaves the file untouched.
+func ReplaceFrom(path string, r io.Reader, mode os.FileMode) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return WriteFile(path, data, mode)
+		return writeFrom(path, r, mode)
 	}
 	if err != nil {
 		return err
 	}
-	return write(path, data, info.Mode().Perm(), func(from, to string) error {
+	return write(path, r, info.Mode().Perm(), func(from, to string) error {
 		if err := sameOwner(from, info); err != nil {
 			return err
 		}
@@ -31,15 +38,21 @@ func Replace(path string, data []byte, mode os.FileMode) error {
 			return err
 		}
 		defer os.Remove(from)
-		return overwrite(to, data)
+		return overwrite(to, from)
 	})
 }
 
-func overwrite(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+// overwrite copies a file's content into another file.
+func overwrite(to, from string) error {
+	src, err := os.Open(from)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
+	defer src.Close()
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, src)
 	return errors.Join(err, f.Sync(), f.Close())
 }

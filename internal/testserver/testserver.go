@@ -220,7 +220,7 @@ func Etcd(t testing.TB) (port string) {
 	return port
 }
 
-// Influxdb starts an InfluxDB 1 that asks nobody for a password, and returns its port.
+// Influxdb starts an InfluxDB 1 without authentication and returns its port.
 func Influxdb(t testing.TB) (port string) {
 	t.Helper()
 	server := Program(t, "influxd")

@@ -89,7 +89,7 @@ func doIf(ctx context.Context, c *modules.Call, there bool, list, key, statement
 	return do(ctx, c, statement)
 }
 
-// find is the row of a list that the argument name names, nil if there is none.
+// find returns the row of a list that the argument name names, or nil.
 func find(ctx context.Context, c *modules.Call, list, key string) (*pyobj.Dict, error) {
 	rows, err := points(ctx, c, list)
 	return pick(c, rows, key), err

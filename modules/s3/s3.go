@@ -8,15 +8,17 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
-	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/xmldict"
 	"github.com/brine-salt/brine/modules"
@@ -167,21 +169,8 @@ func (r *request) send(req *http.Request) error {
 }
 
 // save writes an object to the local file, which is replaced when all of it is there.
-func (r *request) save(body io.Reader) (err error) {
-	path, mode := r.Path(r.file), os.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".s3-")
-	if err != nil {
-		return modules.OSError(err)
-	}
-	_, err = io.Copy(f, body)
-	if err = errors.Join(err, f.Chmod(mode), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
+func (r *request) save(body io.Reader) error {
+	if err := atomicfile.ReplaceFrom(r.Path(r.file), body, 0o644); err != nil {
 		return modules.Errorf("cannot save %s: %s", r.file, err)
 	}
 	return nil
@@ -228,11 +217,7 @@ func get(ctx context.Context, c *modules.Call) (any, error) {
 	case c.Bool("return_bin"):
 		return r.content, nil
 	case len(r.content) == 0:
-		names := []any{}
-		for name := range r.header {
-			names = append(names, name)
-		}
-		return map[string]any{"headers": names}, nil
+		return map[string]any{"headers": nested.Anys(slices.Sorted(maps.Keys(r.header)))}, nil
 	}
 	root, err := xmldict.Parse(string(r.content))
 	if err != nil {
