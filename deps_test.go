@@ -66,13 +66,13 @@ func in(r string, rooms ...string) bool {
 
 // mayImport is the table of arrows: whether a package in room from may import one in room to.
 func mayImport(from, to string) bool {
-	if to == "internal/pytext" || to == "modules/pyobj" && from != "internal/pytext" && !in(from, "protocol") {
+	if to == "internal/python/pytext" || to == "modules/pyobj" && from != "internal/python/pytext" && !in(from, "protocol") {
 		return true // Python's spelling of values, and its collections; they need nothing else
 	}
 	switch {
 	case in(to, "openstack"):
 		return false // a Go module of its own, which nothing in the core knows of
-	case in(from, "internal/pytext", "modules/pyobj"):
+	case in(from, "internal/python/pytext", "modules/pyobj"):
 		return false
 	case in(to, "cmd"):
 		return in(from, "cmd") && in(to, "cmd/internal")
@@ -84,8 +84,8 @@ func mayImport(from, to string) bool {
 		return true
 	case in(from, "examples"):
 		return !in(to, "internal") // programs of those who embed, who see no internal package
-	case from == "protocol/transport/transporttest" && to == "internal/freeport":
-		return true // a suite of tests, which is in no program
+	case in(to, "internal/testkit"):
+		return in(from, "internal/testkit", "protocol/transport/transporttest") // in no program
 	case in(from, "protocol"):
 		return in(to, "protocol")
 	case from == "modules":
@@ -103,19 +103,13 @@ func mayImport(from, to string) bool {
 	case in(from, "master/reactor") && (to == "modules" || to == "states"):
 		return true // reactions have the form of states
 	case in(from, "master"):
-		return in(to, "master", "protocol", "states/render", "internal") && !forModules(to)
-	case forModules(from):
+		return in(to, "master", "protocol", "states/render", "internal") && !in(to, "internal/modkit")
+	case in(from, "internal/modkit"): // speaks the contract of modules, and serves no one else
 		return in(to, "internal") || to == "modules"
 	case in(from, "internal"):
-		return in(to, "internal", "protocol") && !forModules(to)
+		return in(to, "internal", "protocol") && !in(to, "internal/modkit")
 	}
 	return false
-}
-
-// forModules names the internal rooms that speak the contract of modules and serve no one else.
-func forModules(r string) bool {
-	return in(r, "internal/runcmd", "internal/filterby", "internal/saltcmd", "internal/pkglist", "internal/systemd", "internal/rpm", "internal/nss",
-		"internal/pycodec", "internal/aptsource", "internal/ifcfg", "internal/pyhttp", "internal/owncode", "internal/dockerargs")
 }
 
 // TestNothingOfOpenStack: the core needs no OpenStack library, and openstack/ stays a module of its own.

@@ -31,7 +31,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		listen  = "master/restapi/internal/listen "
 		vendor  = "master/vendordata "
 		limiter = "master/internal/ratelimit "
-		run     = "internal/runcmd "
+		run     = "internal/modkit/runcmd "
 	)
 	rows := map[string][]string{
 		"connections, both ports":                                    {serve + "reservePart", serve + "minReserve", serve + "maxReserve", serve + "httpPart", serve + "maxHTTP", serve + "ownTurn"},
@@ -63,7 +63,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		"output of a program that is kept": {run + "DefaultLimit", run + "DefaultTotal", run + "limitPart", run + "totalPart", run + "MinLimit"},
 		"jobs at once":                     {"minion defaultRunning", run + "placeDescriptors", run + "keptDescriptors"},
 		"texts and lists that one rendering makes":           {"states/render/jinja MaxMade", "states/render/jinja MaxText"},
-		"one search of a regular expression that backtracks": {"internal/pyre Timeout"},
+		"one search of a regular expression that backtracks": {"internal/python/pyre Timeout"},
 	}
 	b, err := os.ReadFile("docs/security.md")
 	if err != nil {

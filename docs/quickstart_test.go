@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/freeport"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 )
 
 // TestQuickStart runs the commands of the page as they stand, in a directory and on ports of its own. Where the page sleeps the test waits for

@@ -19,8 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/prereq"
-	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/python/shlex"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/modules/execplugin/conformance"
 	"github.com/brine-salt/brine/protocol/events"

@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/examples/internal/local"
-	"github.com/brine-salt/brine/internal/freeport"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 	"github.com/brine-salt/brine/master/join"
 	_ "github.com/brine-salt/brine/modules/grainsmod"
 	_ "github.com/brine-salt/brine/modules/test"

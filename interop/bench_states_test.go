@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/minion/fileclient"
 	"github.com/brine-salt/brine/modules"
 	_ "github.com/brine-salt/brine/modules/all"

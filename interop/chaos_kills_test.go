@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/testserver"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/jobcache"

@@ -26,7 +26,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/freeport"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"

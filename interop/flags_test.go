@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/python/shlex"
 )
 
 // TestFlagsOfSalt gives options of the command line to stock's salt and to ours, before one master with two of our

@@ -23,8 +23,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/freeport"
-	"github.com/brine-salt/brine/internal/testsalt"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
+	"github.com/brine-salt/brine/internal/testkit/testsalt"
 )
 
 // patience is how long a test waits for something that should happen; reaching it fails the test.

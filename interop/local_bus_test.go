@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/freeport"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 )
 
 // TestLocalBus is the minion's event bus on its host: stock programs of every line listen to our minion and fire there, and

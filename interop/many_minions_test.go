@@ -21,7 +21,7 @@ import (
 	_ "github.com/lib/pq"
 
 	"github.com/brine-salt/brine/internal/swarm"
-	"github.com/brine-salt/brine/internal/testserver"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 

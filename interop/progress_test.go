@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/testserver"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 )
 
 // TestProgressOfStockMinions runs states on stock minions by our salt on a terminal: it shows which state ended last, of one

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/freeport"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 )
 
 // TestHooksAsStock sends to /hook without a session (webhook_disable_auth), through stock's salt-api and ours: the answers, the events' tags and

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/brine-salt/brine/internal/freeport"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 )
 
 // restCase is a request of rest_stock.yaml.

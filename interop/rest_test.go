@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/freeport"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 )
 
 // TestRestClients drives our master through its HTTP interface with clients that were written for Salt's: the pepper command of

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/freeport"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 )
 
 // TestSaltGUI uses the pages of SaltGUI, in a headless Chromium, as a person would: log in, look at minions and keys, accept a key,

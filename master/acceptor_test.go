@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/testlog"
+	"github.com/brine-salt/brine/internal/testkit/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/join"
 	"github.com/brine-salt/brine/master/keys"

@@ -20,7 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/testlog"
+	"github.com/brine-salt/brine/internal/testkit/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/pillar"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/testlog"
+	"github.com/brine-salt/brine/internal/testkit/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/protocol/payload"
 )

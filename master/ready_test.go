@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/testlog"
+	"github.com/brine-salt/brine/internal/testkit/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/join"
 	"github.com/brine-salt/brine/protocol/events"

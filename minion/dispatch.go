@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
 )

@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/minion/journal"
 	"github.com/brine-salt/brine/modules"

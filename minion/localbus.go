@@ -9,7 +9,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/backoff"
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/events/ipc"

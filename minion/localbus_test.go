@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/freeport"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/events/ipc"

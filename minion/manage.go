@@ -11,7 +11,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/backoff"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/events/ipc"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/configmod"
 	"github.com/brine-salt/brine/modules/state"

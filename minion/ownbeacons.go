@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/minion/beacon"
 	"github.com/brine-salt/brine/modules"
 )

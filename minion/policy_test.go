@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/minion/beacon"
 	"github.com/brine-salt/brine/minion/fileclient"
 	"github.com/brine-salt/brine/modules"

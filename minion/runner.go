@@ -1,7 +1,7 @@
 package minion
 
 import (
-	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Runner runs programs. Package internal/runcmd has the real one; tests bring their own.
+// Runner runs programs. Package internal/modkit/runcmd has the real one; tests bring their own.
 type Runner interface {
 	// Run starts the command and waits for it, unless it is detached. A program that could not be started is an error
 	// (*MissingCommandError when it is not installed); one that failed is a result with its exit code.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/privatehost"
-	"github.com/brine-salt/brine/internal/runcmd"
-	"github.com/brine-salt/brine/internal/testserver"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
+	"github.com/brine-salt/brine/internal/testkit/privatehost"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/interop/oracle"
 	"github.com/brine-salt/brine/modules"
 )
@@ -43,7 +43,7 @@ import (
 //
 // Cases that change the host (users, mounts, addresses, files below /etc …) are in testdata/stock/host/*.yaml. They run as root
 // in a copy of this test that has mounts, network, processes, host name and message queues of its own. Before each of the two
-// calls every directory a case may change gets a fresh layer (overlayfs; internal/privatehost lists them), the mounts and the
+// calls every directory a case may change gets a fresh layer (overlayfs; internal/testkit/privatehost lists them), the mounts and the
 // processes that the last call left are gone, and setup makes the fixture; nothing reaches the machine. Only the network, where
 // just lo is up, stays as the last call left it: a case about it begins with a setup that empties it. Below / itself nothing
 // can be made. A case that does not change the host belongs in testdata/stock, where it is cheaper.

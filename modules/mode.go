@@ -3,7 +3,7 @@ package modules
 import (
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // NormalMode is the mode of a file in the form in which modes are compared: four digits, or nil for None

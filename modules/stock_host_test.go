@@ -5,7 +5,7 @@ package modules_test
 import (
 	"testing"
 
-	"github.com/brine-salt/brine/internal/privatehost"
+	"github.com/brine-salt/brine/internal/testkit/privatehost"
 	"github.com/brine-salt/brine/modules"
 )
 

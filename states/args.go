@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/python/fnmatch"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
 )

@@ -3,7 +3,7 @@ package states
 import (
 	"context"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/protocol"
 )

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/privatehost"
-	"github.com/brine-salt/brine/internal/runcmd"
-	"github.com/brine-salt/brine/internal/testserver"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
+	"github.com/brine-salt/brine/internal/testkit/privatehost"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/interop/oracle"
 	"github.com/brine-salt/brine/modules"
 	_ "github.com/brine-salt/brine/modules/all"
@@ -42,7 +42,7 @@ import (
 //
 // In all texts, @DIR@ is the scratch directory (@DIR@/../x509 and @DIR@/../gpg have the keys and certificates of the oracle of the execution modules), and @REDIS@, @MYSQL@, … are real servers (testserver.Servers). Cases that change the host (users, files below /etc, addresses …) are in
 // testdata/stock/host: they run as root in namespaces of their own with fresh layers over the host's directories for each side
-// (internal/privatehost), and each pass is a job of its own. Those in testdata/stock/clients have a
+// (internal/testkit/privatehost), and each pass is a job of its own. Those in testdata/stock/clients have a
 // stock process with libraries that Salt does not bring; those of docker a Docker daemon (testserver.Docker), and ids and times are masked
 // in their answers. TestStockTrees compiles and runs whole trees, see trees_test.go.
 

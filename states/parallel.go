@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // parallel is a state that runs beside the others. Salt starts a process for it; here it is a goroutine.

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/interop/oracle"
 )
 

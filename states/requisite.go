@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/fnmatch"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/fnmatch"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 

@@ -1,6 +1,6 @@
 package states
 
-import "github.com/brine-salt/brine/internal/pytext"
+import "github.com/brine-salt/brine/internal/python/pytext"
 
 // results are the records of a run by tag, in the order in which they were added. Salt's dicts have that order too,
 // and outputters and show_* functions depend on it.

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brine-salt/brine/internal/owncode"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/owncode"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
 )

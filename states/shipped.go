@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/owncode"
+	"github.com/brine-salt/brine/internal/modkit/owncode"
 	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules/pyobj"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/datastore"
 	"github.com/brine-salt/brine/internal/match"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
 )

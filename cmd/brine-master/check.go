@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/master/runner/host"
 
 	"github.com/brine-salt/brine/internal/conf"
-	"github.com/brine-salt/brine/internal/optparse"
+	"github.com/brine-salt/brine/internal/python/optparse"
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/minion/check"

@@ -17,8 +17,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/brine-salt/brine/internal/optparse"
 	"github.com/brine-salt/brine/internal/output"
+	"github.com/brine-salt/brine/internal/python/optparse"
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/internal/saltlog"
 	"github.com/brine-salt/brine/master"

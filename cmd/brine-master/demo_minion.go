@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/conf"
-	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/internal/version"
-	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/fileclient"
 	"github.com/brine-salt/brine/minion/grains"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/optparse"
+	"github.com/brine-salt/brine/internal/python/optparse"
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/google/go-cmp/cmp"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/internal/conf"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/orders/content"

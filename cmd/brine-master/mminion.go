@@ -12,8 +12,8 @@ import (
 
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/master/pillar"

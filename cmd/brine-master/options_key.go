@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/brine-salt/brine/internal/optparse"
+	"github.com/brine-salt/brine/internal/python/optparse"
 	"github.com/brine-salt/brine/internal/saltcli"
 )
 

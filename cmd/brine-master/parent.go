@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/brine-salt/brine/internal/optparse"
+	"github.com/brine-salt/brine/internal/python/optparse"
 	"github.com/brine-salt/brine/internal/runlock"
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/master"

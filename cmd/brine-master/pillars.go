@@ -4,7 +4,7 @@ import (
 	"log/slog"
 
 	"github.com/brine-salt/brine/internal/conf"
-	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/minion/fileclient"

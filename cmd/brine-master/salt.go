@@ -16,8 +16,8 @@ import (
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/internal/saltcli"
-	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master/client"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/protocol/payload"

@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/internal/saltcli"
-	"github.com/brine-salt/brine/internal/testserver"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 

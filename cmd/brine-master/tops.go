@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
-	"github.com/brine-salt/brine/internal/shlex"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/shlex"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 

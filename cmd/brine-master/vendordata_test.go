@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
-	"github.com/brine-salt/brine/internal/freeport"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 )
 
 // TestTLSListener: the listener speaks TLS with the certificate of the options, and nothing else; a pair that cannot be read is an error that names

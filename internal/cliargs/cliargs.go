@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/tagged"
+	"github.com/brine-salt/brine/internal/testkit/tagged"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 

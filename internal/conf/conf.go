@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 

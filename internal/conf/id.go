@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // Host answers the questions by which an id is guessed. Fields that are nil ask the real host.

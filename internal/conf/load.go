@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 

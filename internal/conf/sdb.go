@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // refuseSDB looks for sdb:// values, which Salt replaces by what a database answers. There is no such database here,

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // validateTypes notes options whose values Salt would warn about (salt.config._validate_opts). The values stay.

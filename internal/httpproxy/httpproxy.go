@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // Through is the proxy that Salt's options proxy_host, proxy_port, proxy_username and proxy_password name, nil without host

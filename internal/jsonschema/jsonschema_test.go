@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/python/pyjson"
 )
 
 func TestCheck(t *testing.T) {

@@ -14,7 +14,7 @@ func Keep(bytes int64) { kept.Store(bytes) }
 
 // Limit returns the limit in bytes, or math.MaxInt64 if no limit is set.
 func Limit() int64 {
-	// guard: small-memory internal/runcmd:TestOutputOfAQuietDaemon
+	// guard: small-memory internal/modkit/runcmd:TestOutputOfAQuietDaemon
 	if n := kept.Load(); n > 0 {
 		return n
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/protocol/payload"
 )

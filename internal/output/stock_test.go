@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/tagged"
+	"github.com/brine-salt/brine/internal/testkit/tagged"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 

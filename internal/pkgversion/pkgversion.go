@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // Func compares two versions: -1, 0 or 1; ok is false where they cannot be compared.

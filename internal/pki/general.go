@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/brine-salt/brine/internal/pyip"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pyip"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // namedValue is a general name as arguments have it: its kind and what it says.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // attribute is a kind of part of a name.

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/brine-salt/brine/internal/conf"
-	"github.com/brine-salt/brine/internal/optparse"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/optparse"
+	"github.com/brine-salt/brine/internal/python/yaml"
 )
 
 // Place is where a program finds its environment.

@@ -2,8 +2,8 @@ package saltcli
 
 import (
 	"github.com/brine-salt/brine/internal/conf"
-	"github.com/brine-salt/brine/internal/optparse"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/optparse"
+	"github.com/brine-salt/brine/internal/python/yaml"
 )
 
 // envPrefix begins the environment variables that set options: BRINE_MASTER is the option master. Stock has no such thing;

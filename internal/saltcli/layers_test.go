@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/optparse"
+	"github.com/brine-salt/brine/internal/python/optparse"
 )
 
 func TestLayers(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/testserver"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 )
 
 // readUntil reads from the screen until it shows what is wanted, and returns all of it.

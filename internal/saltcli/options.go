@@ -5,7 +5,7 @@ package saltcli
 import (
 	"strings"
 
-	"github.com/brine-salt/brine/internal/optparse"
+	"github.com/brine-salt/brine/internal/python/optparse"
 )
 
 // Epilog ends the help of every program.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
-	"github.com/brine-salt/brine/internal/optparse"
+	"github.com/brine-salt/brine/internal/python/optparse"
 )
 
 // Exit codes of Salt's programs (salt/defaults/exitcodes.py).

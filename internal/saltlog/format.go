@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/brine-salt/brine/internal/strftime"
+	"github.com/brine-salt/brine/internal/python/strftime"
 )
 
 // record is what a format can show.

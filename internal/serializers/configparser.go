@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/configparser"
+	"github.com/brine-salt/brine/internal/python/configparser"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 

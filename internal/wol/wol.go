@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // Send sends the packet that wakes up the host with a hardware address, with separators or without, to a broadcast address. What

@@ -25,9 +25,9 @@ import (
 	_ "github.com/go-sql-driver/mysql"
 	_ "github.com/lib/pq"
 
-	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/internal/swarm"
-	"github.com/brine-salt/brine/internal/testserver"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/mysql"

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/config"

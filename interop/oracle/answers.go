@@ -18,7 +18,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/yaml"
 )
 
 var (

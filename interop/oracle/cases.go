@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/testsalt"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/yaml"
+	"github.com/brine-salt/brine/internal/testkit/testsalt"
 )
 
 var (

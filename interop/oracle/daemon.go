@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/minion/beacon"
 	"github.com/brine-salt/brine/minion/schedule"
 	"github.com/brine-salt/brine/modules"

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/testserver"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 )
 
 // LendDocker starts a Docker daemon for both sides of the cases that follow: they find it by DOCKER_HOST, and Docker's configuration in

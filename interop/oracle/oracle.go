@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/testsalt"
+	"github.com/brine-salt/brine/internal/testkit/testsalt"
 )
 
 // here is this directory, from that of a test in ./modules or ./states.

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/jobcache"

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/brine-salt/brine/internal/testsalt"
+	"github.com/brine-salt/brine/internal/testkit/testsalt"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/protocol/target"
 )

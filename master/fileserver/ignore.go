@@ -3,7 +3,7 @@ package fileserver
 import (
 	"fmt"
 
-	"github.com/brine-salt/brine/internal/pyre"
+	"github.com/brine-salt/brine/internal/python/pyre"
 	"github.com/brine-salt/brine/protocol/target"
 )
 

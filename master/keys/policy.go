@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/master/internal/confined"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/target"

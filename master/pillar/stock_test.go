@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/testsalt"
+	"github.com/brine-salt/brine/internal/testkit/testsalt"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/protocol/payload"
 )

@@ -35,9 +35,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/fnmatch"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/modules"

@@ -3,7 +3,7 @@ package requests
 import (
 	"fmt"
 
-	"github.com/brine-salt/brine/internal/pyre"
+	"github.com/brine-salt/brine/internal/python/pyre"
 )
 
 // Access is which minions may use which functions: Salt's peer_run, or rules for the mine. All rules that match a

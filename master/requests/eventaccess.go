@@ -12,8 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/python/fnmatch"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol/payload"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/protocol"

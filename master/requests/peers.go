@@ -12,7 +12,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/cliargs"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pyre"
+	"github.com/brine-salt/brine/internal/python/pyre"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/store"

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/orders/content"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol"

@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/master/restapi/internal/exchange"
 	"github.com/brine-salt/brine/master/restapi/internal/scope"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/master/eauth"
 )
 

@@ -18,7 +18,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/cliargs"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/master/eauth"

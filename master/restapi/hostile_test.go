@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/testlog"
+	"github.com/brine-salt/brine/internal/testkit/testlog"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/restapi"
 	"github.com/brine-salt/brine/master/runner"

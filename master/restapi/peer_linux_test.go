@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/brine-salt/brine/internal/prereq"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/restapi"

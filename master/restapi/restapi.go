@@ -26,7 +26,7 @@ import (
 	"github.com/brine-salt/brine/master/restapi/internal/scope"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/internal/ratelimit"

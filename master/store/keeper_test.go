@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/testlog"
+	"github.com/brine-salt/brine/internal/testkit/testlog"
 	"github.com/brine-salt/brine/master/store"
 )
 

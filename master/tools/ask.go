@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/cliargs"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/master/audit"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/internal/fields"

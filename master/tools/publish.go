@@ -5,7 +5,7 @@ import (
 	"maps"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/master/audit"
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/targets"

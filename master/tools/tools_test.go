@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/testlog"
+	"github.com/brine-salt/brine/internal/testkit/testlog"
 	"github.com/brine-salt/brine/master/audit"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/eauth"

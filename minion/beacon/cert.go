@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pydate"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pydate"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pydate"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pydate"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // Files of logins, and the size of a record in them (struct utmp of the C library).

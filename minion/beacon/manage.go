@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // prefix is the start of the tags of answers.

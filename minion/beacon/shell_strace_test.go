@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
 )
 
 // TestStrace lets the real strace follow a shell, and looks whether the shell is left alone afterwards.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/testsalt"
+	"github.com/brine-salt/brine/internal/testkit/testsalt"
 )
 
 type question struct {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/conf"
-	"github.com/brine-salt/brine/internal/owncode"
+	"github.com/brine-salt/brine/internal/modkit/owncode"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/returners"
 	"github.com/brine-salt/brine/states/render"

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/yaml"
 )
 
 // ref is a name in a state file.

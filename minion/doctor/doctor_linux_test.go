@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/prereq"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
 // TestHostItself asks the host: a full file system, a few descriptors, directories that the user may not write to.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/protocol/payload"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/prereq"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/cliargs"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/modules"

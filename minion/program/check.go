@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/conf"
-	"github.com/brine-salt/brine/internal/optparse"
+	"github.com/brine-salt/brine/internal/python/optparse"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/internal/version"
-	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/minion/beacon"
 	"github.com/brine-salt/brine/minion/check"
 	"github.com/brine-salt/brine/minion/fileclient"

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/brine-salt/brine/internal/conf"
-	"github.com/brine-salt/brine/internal/optparse"
+	"github.com/brine-salt/brine/internal/python/optparse"
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/doctor"

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/strftime"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/python/strftime"
 )
 
 // Manage executes the request of an event with the tag manage_schedule (salt/minion.py: manage_schedule). It

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/pydate"
-	"github.com/brine-salt/brine/internal/strftime"
+	"github.com/brine-salt/brine/internal/python/pydate"
+	"github.com/brine-salt/brine/internal/python/strftime"
 )
 
 // recorder notes when jobs begin, in seconds since it was made.

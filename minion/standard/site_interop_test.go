@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/prereq"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
 // TestStockOwnCode runs the code of the site with stock Salt and compares what it does with the answers that are kept in stock.json.

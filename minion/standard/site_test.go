@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/prereq"
-	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/python/pyjson"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/config"
 	"github.com/brine-salt/brine/minion/standard"

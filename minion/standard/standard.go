@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/fileclient"

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"net"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // tlsWrap refuses the option ssl: this build does without TLS. zeromq ignores it, as stock does.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/modkit/saltcmd"
 	"github.com/brine-salt/brine/modules"
 )
 

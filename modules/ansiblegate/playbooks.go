@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/posixpath"
-	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/saltcmd"
-	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/modkit/saltcmd"
+	"github.com/brine-salt/brine/internal/python/posixpath"
+	"github.com/brine-salt/brine/internal/python/pyjson"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/python/shlex"
 	"github.com/brine-salt/brine/modules"
 )
 

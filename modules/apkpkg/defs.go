@@ -1,7 +1,7 @@
 package apkpkg
 
 import (
-	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/modkit/pkglist"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/aptsource"
 	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/modkit/aptsource"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/modules"
 )

@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
-	"github.com/brine-salt/brine/internal/difflib"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/difflib"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules"
 )
 

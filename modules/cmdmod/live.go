@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/headtail"
-	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/brine-salt/brine/internal/pycodec"
+	"github.com/brine-salt/brine/internal/modkit/pycodec"
 	"github.com/brine-salt/brine/modules"
 )
 

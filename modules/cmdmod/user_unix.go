@@ -11,8 +11,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pathpick"
+	"github.com/brine-salt/brine/internal/modkit/pathpick"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/cronjob"
+	"github.com/brine-salt/brine/internal/modkit/cronjob"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

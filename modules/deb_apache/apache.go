@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/modkit/saltcmd"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/ifcfg"
-	"github.com/brine-salt/brine/internal/pyre"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/ifcfg"
+	"github.com/brine-salt/brine/internal/python/pyre"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
-	"github.com/brine-salt/brine/internal/ifcfg"
+	"github.com/brine-salt/brine/internal/modkit/ifcfg"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

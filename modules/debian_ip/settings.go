@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/ifcfg"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/ifcfg"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

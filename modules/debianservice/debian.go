@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/modkit/saltcmd"
+	"github.com/brine-salt/brine/internal/modkit/systemd"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/saltcmd"
-	"github.com/brine-salt/brine/internal/systemd"
+	"github.com/brine-salt/brine/internal/python/fnmatch"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pyip"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pyip"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // changed notes a difference below a part of the answer.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/dockerargs"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/dockerargs"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

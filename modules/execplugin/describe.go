@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/jsonschema"
-	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/python/pyjson"
 	"github.com/brine-salt/brine/modules"
 )
 

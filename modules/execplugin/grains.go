@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
 )

@@ -15,9 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/modkit/owncode"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/owncode"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/owncode"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/owncode"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
 )

@@ -5,8 +5,8 @@ package file
 import (
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pycodec"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/pycodec"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/nss"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/nss"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
 )

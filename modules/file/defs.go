@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/brine-salt/brine/internal/posixpath"
+	"github.com/brine-salt/brine/internal/python/posixpath"
 	"github.com/brine-salt/brine/modules"
 )
 

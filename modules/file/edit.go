@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/fnmatch"
-	"github.com/brine-salt/brine/internal/pycodec"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/pycodec"
+	"github.com/brine-salt/brine/internal/python/fnmatch"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -12,11 +12,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/brine-salt/brine/internal/posixpath"
-	"github.com/brine-salt/brine/internal/pyglob"
-	"github.com/brine-salt/brine/internal/pyre"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/python/posixpath"
+	"github.com/brine-salt/brine/internal/python/pyglob"
+	"github.com/brine-salt/brine/internal/python/pyre"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/python/shlex"
 	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/brine-salt/brine/internal/difflib"
-	"github.com/brine-salt/brine/internal/pycodec"
+	"github.com/brine-salt/brine/internal/modkit/pycodec"
+	"github.com/brine-salt/brine/internal/python/difflib"
 )
 
 // head is the beginning of a file.

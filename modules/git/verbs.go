@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/lazyre"
+	"github.com/brine-salt/brine/internal/modkit/pkglist"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pkglist"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/python/shlex"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/posixpath"
-	"github.com/brine-salt/brine/internal/pycodec"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/pycodec"
+	"github.com/brine-salt/brine/internal/python/posixpath"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -19,9 +19,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/hashname"
-	"github.com/brine-salt/brine/internal/nss"
-	"github.com/brine-salt/brine/internal/pybase64"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/nss"
+	"github.com/brine-salt/brine/internal/python/pybase64"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -22,8 +22,8 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/httpproxy"
-	"github.com/brine-salt/brine/internal/pyhttp"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/pyhttp"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/modules"
 )

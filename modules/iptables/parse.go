@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/saltcmd"
-	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/modkit/saltcmd"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/python/shlex"
 	"github.com/brine-salt/brine/modules"
 )
 

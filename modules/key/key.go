@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/hashname"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

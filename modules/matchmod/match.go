@@ -7,10 +7,10 @@ import (
 	"net/netip"
 
 	"github.com/brine-salt/brine/internal/datastore"
-	"github.com/brine-salt/brine/internal/filterby"
 	"github.com/brine-salt/brine/internal/match"
+	"github.com/brine-salt/brine/internal/modkit/filterby"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pkgversion"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/modkit/saltcmd"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/wol"
 	"github.com/brine-salt/brine/modules"
 )

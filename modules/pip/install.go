@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/lazyre"
+	"github.com/brine-salt/brine/internal/modkit/nss"
+	"github.com/brine-salt/brine/internal/modkit/pkglist"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/nss"
-	"github.com/brine-salt/brine/internal/pkglist"
-	"github.com/brine-salt/brine/internal/pytemp"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytemp"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

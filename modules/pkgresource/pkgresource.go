@@ -1,5 +1,5 @@
 // Package pkgresource is Salt's execution module "pkg_resource": what the modules of all package managers share. Salt's source:
-// salt/modules/pkg_resource.py; ours is mostly in internal/pkglist.
+// salt/modules/pkg_resource.py; ours is mostly in internal/modkit/pkglist.
 package pkgresource
 
 import (
@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/fnmatch"
-	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/modkit/pkglist"
 	"github.com/brine-salt/brine/internal/pkgversion"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/fnmatch"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/brine-salt/brine/internal/modkit/nss"
+	"github.com/brine-salt/brine/internal/modkit/saltcmd"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/nss"
-	"github.com/brine-salt/brine/internal/pyre"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/python/pyre"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/internal/sorting"
-	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
 )

@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"slices"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // maxDepth bounds conversions; a collection that holds itself has no plain form.

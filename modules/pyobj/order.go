@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // Order is what plain data cannot keep of v: how the keys of its dicts follow each other. It is a value of the same shape as v without its content,

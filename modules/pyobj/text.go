@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // TypeName is the name of the Python type of a value.

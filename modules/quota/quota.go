@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/modkit/saltcmd"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

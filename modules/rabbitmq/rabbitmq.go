@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/modkit/saltcmd"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkgversion"
-	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/python/pyjson"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
 )

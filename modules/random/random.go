@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/hashname"
-	"github.com/brine-salt/brine/internal/pyrandom"
+	"github.com/brine-salt/brine/internal/python/pyrandom"
 	"github.com/brine-salt/brine/internal/unixcrypt"
 	"github.com/brine-salt/brine/modules"
 )

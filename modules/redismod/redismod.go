@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/redis"
 	"github.com/brine-salt/brine/modules"
 )

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	_ "github.com/lib/pq"
 
-	"github.com/brine-salt/brine/internal/testsalt"
-	"github.com/brine-salt/brine/internal/testserver"
+	"github.com/brine-salt/brine/internal/testkit/testsalt"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/returners/mysql"
 	"github.com/brine-salt/brine/modules/returners/postgres"

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/ifcfg"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/ifcfg"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

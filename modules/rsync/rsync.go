@@ -10,9 +10,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/brine-salt/brine/internal/pytemp"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/modkit/saltcmd"
+	"github.com/brine-salt/brine/internal/python/pytemp"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/modkit/xmldict"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/xmldict"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

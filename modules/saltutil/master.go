@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/cliargs"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
 )

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/brine-salt/brine/internal/pydate"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pydate"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

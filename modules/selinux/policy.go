@@ -5,10 +5,10 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyre"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/saltcmd"
-	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/modkit/saltcmd"
+	"github.com/brine-salt/brine/internal/python/pyre"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/python/shlex"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"github.com/brine-salt/brine/internal/consterr"
 	"github.com/brine-salt/brine/internal/hashname"
-	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pytemp"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pyjson"
+	"github.com/brine-salt/brine/internal/python/pytemp"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states"

@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyre"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/strftime"
+	"github.com/brine-salt/brine/internal/python/pyre"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/python/strftime"
 	"github.com/brine-salt/brine/modules"
 )
 

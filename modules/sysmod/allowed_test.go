@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/python/fnmatch"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/modulestest"
 )

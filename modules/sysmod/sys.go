@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/python/fnmatch"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/saltcmd"
-	"github.com/brine-salt/brine/internal/systemd"
+	"github.com/brine-salt/brine/internal/modkit/saltcmd"
+	"github.com/brine-salt/brine/internal/modkit/systemd"
 	"github.com/brine-salt/brine/modules"
 )
 

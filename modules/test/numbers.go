@@ -8,7 +8,7 @@ import (
 	"math/bits"
 
 	"github.com/brine-salt/brine/internal/hashname"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
 )

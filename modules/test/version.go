@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/sorting"
 	saltversion "github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/modules"

@@ -9,8 +9,8 @@ import (
 
 	"github.com/brine-salt/brine/internal/hashname"
 	"github.com/brine-salt/brine/internal/pki"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/strftime"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/python/strftime"
 	"github.com/brine-salt/brine/modules"
 )
 

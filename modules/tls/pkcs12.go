@@ -5,7 +5,7 @@ import (
 	"crypto/x509"
 
 	"github.com/brine-salt/brine/internal/pki"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

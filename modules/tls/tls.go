@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pki"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/pki"
-	"github.com/brine-salt/brine/internal/pyglob"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pyglob"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

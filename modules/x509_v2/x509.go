@@ -15,7 +15,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/pki"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )

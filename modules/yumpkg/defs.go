@@ -1,8 +1,8 @@
 package yumpkg
 
 import (
-	"github.com/brine-salt/brine/internal/pkglist"
-	"github.com/brine-salt/brine/internal/rpm"
+	"github.com/brine-salt/brine/internal/modkit/pkglist"
+	"github.com/brine-salt/brine/internal/modkit/rpm"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/modkit/pkglist"
+	"github.com/brine-salt/brine/internal/modkit/rpm"
+	"github.com/brine-salt/brine/internal/modkit/saltcmd"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pkgversion"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/rpm"
-	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/python/fnmatch"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/modkit/pkglist"
+	"github.com/brine-salt/brine/internal/modkit/rpm"
+	"github.com/brine-salt/brine/internal/modkit/saltcmd"
+	"github.com/brine-salt/brine/internal/modkit/systemd"
 	"github.com/brine-salt/brine/internal/pkgversion"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/rpm"
-	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/sorting"
-	"github.com/brine-salt/brine/internal/systemd"
 	"github.com/brine-salt/brine/modules"
 )
 

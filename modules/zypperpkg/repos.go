@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/configparser"
-	"github.com/brine-salt/brine/internal/pkglist"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/pkglist"
+	"github.com/brine-salt/brine/internal/python/configparser"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -3,7 +3,7 @@ package cfn
 import (
 	"strconv"
 
-	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/python/shlex"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/python/shlex"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 

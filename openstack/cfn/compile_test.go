@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/python/pyjson"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

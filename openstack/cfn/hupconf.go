@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/configparser"
+	"github.com/brine-salt/brine/internal/python/configparser"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 

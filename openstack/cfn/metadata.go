@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
-	"github.com/brine-salt/brine/internal/configparser"
-	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/python/configparser"
+	"github.com/brine-salt/brine/internal/python/pyjson"
 	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/openstack/internal/ec2sign"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/minion"
 	_ "github.com/brine-salt/brine/modules/cmdmod"
 	_ "github.com/brine-salt/brine/modules/configmod"

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
-	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/python/pyjson"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 

@@ -3,7 +3,7 @@ package cfn
 import (
 	"strings"
 
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 

@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/python/shlex"
 )
 
 // archiveKind is what to do with a source.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
-	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/python/pyjson"
 )
 
 // cache is the directory of collected metadata, in the form of os-collect-config: <name>.json is the newest, <name>.json.orig the first,

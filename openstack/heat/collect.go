@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/python/pyjson"
 	"github.com/brine-salt/brine/openstack/internal/ec2sign"
 )
 

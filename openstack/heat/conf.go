@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // Conf is the configuration of the collectors: sections of options, each with the values it was given, in order. An option has

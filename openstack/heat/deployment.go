@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pyjson"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // Deployment is one software deployment as the metadata has it.

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
-	"github.com/brine-salt/brine/internal/pycodec"
-	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/modkit/pycodec"
+	"github.com/brine-salt/brine/internal/python/pyjson"
 	"github.com/brine-salt/brine/modules"
 )
 

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/testlog"
+	"github.com/brine-salt/brine/internal/testkit/testlog"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/standard"
 	_ "github.com/brine-salt/brine/modules/cmdmod"

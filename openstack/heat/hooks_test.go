@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/privatehost"
+	"github.com/brine-salt/brine/internal/testkit/privatehost"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/standard"
 	_ "github.com/brine-salt/brine/modules/file"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/privatehost"
+	"github.com/brine-salt/brine/internal/testkit/privatehost"
 	"github.com/brine-salt/brine/openstack/internal/hooktest"
 )
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/python/pyjson"
 )
 
 // maxBody bounds what a service may answer, in bytes.

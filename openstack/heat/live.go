@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pycodec"
+	"github.com/brine-salt/brine/internal/modkit/pycodec"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/python/pyjson"
 )
 
 // maxFile bounds a file of metadata, in bytes.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/python/pyjson"
 )
 
 // Env is what the program os-collect-config needs of the agent.

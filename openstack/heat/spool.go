@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/backoff"
-	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/python/pyjson"
 )
 
 // spool keeps signals on disk until the service has taken them.

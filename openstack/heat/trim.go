@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/headtail"
-	"github.com/brine-salt/brine/internal/pycodec"
+	"github.com/brine-salt/brine/internal/modkit/pycodec"
 )
 
 // MaxSignal is how many bytes of JSON a signal has at most. Heat refuses bodies above 1 MiB; the number is heat-config-notify's.

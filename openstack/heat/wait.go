@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/python/pyjson"
+	"github.com/brine-salt/brine/internal/python/shlex"
 )
 
 // Handle is where a wait condition or a Swift signal is signalled, in one of seven forms.

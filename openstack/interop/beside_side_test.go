@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/openstack/heat"
 	"github.com/brine-salt/brine/openstack/lab"
 	"github.com/brine-salt/brine/openstack/lab/original"

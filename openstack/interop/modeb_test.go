@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/testserver"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/openstack/lab"
 )
 

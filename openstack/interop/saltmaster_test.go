@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/freeport"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 	"github.com/brine-salt/brine/openstack/lab"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/freeport"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 	"github.com/brine-salt/brine/openstack/lab"
 	nova "github.com/brine-salt/brine/openstack/lab/cloud"
 )

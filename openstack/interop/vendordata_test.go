@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/freeport"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 	"github.com/brine-salt/brine/openstack/lab"
 	nova "github.com/brine-salt/brine/openstack/lab/cloud"
 )

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/yaml"
 )
 
 // ApplySaltMinion does in the guest what cloud-init's module salt_minion does with user data: it writes the minion's configuration,

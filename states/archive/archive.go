@@ -9,10 +9,10 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/archivetype"
-	"github.com/brine-salt/brine/internal/posixpath"
-	"github.com/brine-salt/brine/internal/pyre"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/archivetype"
+	"github.com/brine-salt/brine/internal/python/posixpath"
+	"github.com/brine-salt/brine/internal/python/pyre"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/brine-salt/brine/internal/posixpath"
+	"github.com/brine-salt/brine/internal/python/posixpath"
 )
 
 // node makes a pipe or a device.

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
-	"github.com/brine-salt/brine/internal/posixpath"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/posixpath"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/python/pyjson"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/python/shlex"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )

@@ -5,8 +5,8 @@ import (
 	"context"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/cronjob"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/cronjob"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states"

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/dockerargs"
+	"github.com/brine-salt/brine/internal/modkit/dockerargs"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )

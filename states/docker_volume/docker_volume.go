@@ -5,8 +5,8 @@ package docker_volume
 import (
 	"context"
 
-	"github.com/brine-salt/brine/internal/dockerargs"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/dockerargs"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )

@@ -7,9 +7,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pathpick"
-	"github.com/brine-salt/brine/internal/posixpath"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/pathpick"
+	"github.com/brine-salt/brine/internal/python/posixpath"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )

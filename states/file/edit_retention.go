@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pydate"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pydate"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"

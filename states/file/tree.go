@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brine-salt/brine/internal/consterr"
-	"github.com/brine-salt/brine/internal/posixpath"
+	"github.com/brine-salt/brine/internal/python/posixpath"
 	"github.com/brine-salt/brine/modules"
 )
 

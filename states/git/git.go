@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/consterr"
-	"github.com/brine-salt/brine/internal/nss"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/nss"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )

@@ -4,8 +4,8 @@ import (
 	"context"
 	"os"
 
-	"github.com/brine-salt/brine/internal/pkglist"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/modkit/pkglist"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states"
 )

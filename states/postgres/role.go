@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/modkit/pgpassword"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pgpassword"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )

@@ -7,7 +7,7 @@ import (
 	"maps"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )

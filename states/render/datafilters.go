@@ -9,7 +9,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/hashname"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pyrandom"
+	"github.com/brine-salt/brine/internal/python/pyrandom"
 	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states/render/jinja"
 )

@@ -18,10 +18,10 @@ import (
 
 	"github.com/brine-salt/brine/internal/hashname"
 	"github.com/brine-salt/brine/internal/humansize"
-	"github.com/brine-salt/brine/internal/pybase64"
-	"github.com/brine-salt/brine/internal/pyre"
-	"github.com/brine-salt/brine/internal/strftime"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/pybase64"
+	"github.com/brine-salt/brine/internal/python/pyre"
+	"github.com/brine-salt/brine/internal/python/strftime"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states/render/jinja"
 )

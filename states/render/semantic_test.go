@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/tagged"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/pyjson"
+	"github.com/brine-salt/brine/internal/python/yaml"
+	"github.com/brine-salt/brine/internal/testkit/tagged"
 	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states/render/jinja"
 )

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/pyjson"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states/render/jinja"
 )

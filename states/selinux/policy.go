@@ -3,7 +3,7 @@ package selinux
 import (
 	"context"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/states"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pki"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/sorting"
 	x509mod "github.com/brine-salt/brine/modules/x509_v2"
 	"github.com/brine-salt/brine/states"

@@ -27,7 +27,7 @@ type reader struct {
 var readers = []reader{
 	{dirs: []string{"modules", "states"}, getters: []string{"Opt", "optionText", "requiredOption"}},
 	{dirs: []string{"states/render", "states/*.go"}, maps: []string{"opts"}},
-	{dirs: []string{"minion", "internal/owncode"}, config: true, maps: []string{"Opts", "opts", "options"},
+	{dirs: []string{"minion", "internal/modkit/owncode"}, config: true, maps: []string{"Opts", "opts", "options"},
 		getters: append([]string{"Opt", "optional", "textOr", "truthOr", "texts", "dict", "changed"}, withDefault...)},
 	{dirs: []string{"cmd/brine-master", "cmd/brine-minion", "cmd/internal/localmaster", "internal/saltcli", "internal/conf"}, config: true,
 		maps: []string{"Opts", "o"}},

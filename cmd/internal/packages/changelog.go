@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/brine-salt/brine/internal/textwrap"
+	"github.com/brine-salt/brine/internal/python/textwrap"
 )
 
 // packager is who stands in the packages' changelogs.

@@ -45,7 +45,7 @@ func programHelp(dir string, p program) (*help, error) {
 	return h, nil
 }
 
-// parseHelp takes the help of internal/optparse apart.
+// parseHelp takes the help of internal/python/optparse apart.
 func parseHelp(text string) (*help, error) {
 	h := &help{}
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/optparse"
-	"github.com/brine-salt/brine/internal/prereq"
+	"github.com/brine-salt/brine/internal/python/optparse"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
 // TestHelp prints a table of options and reads it back.

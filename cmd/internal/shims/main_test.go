@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/prereq"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
 const root = "../../.."

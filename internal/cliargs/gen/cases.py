@@ -3,7 +3,7 @@
 
 usage: SALT_PYTHON gen/cases.py > testdata/stock.jsonl
 
-A line is {"in": [texts], "no_parse": [names], "out": [values]}, the values tagged as package internal/tagged says.
+A line is {"in": [texts], "no_parse": [names], "out": [values]}, the values tagged as package internal/testkit/tagged says.
 """
 import json
 import os

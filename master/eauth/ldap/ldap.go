@@ -27,7 +27,7 @@ import (
 
 	ldap "github.com/go-ldap/ldap/v3"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/brine-salt/brine/internal/freeport"
-	"github.com/brine-salt/brine/internal/testsalt"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
+	"github.com/brine-salt/brine/internal/testkit/testsalt"
 )
 
 // slapd starts OpenLDAP with the entries of testdata/directory.ldif and returns its address.

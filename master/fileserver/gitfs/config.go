@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // FromOpts reads Salt's options gitfs_remotes and gitfs_*, and cachedir. Unknown parameters are an error, and so

@@ -21,7 +21,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/python/fnmatch"
 	"github.com/brine-salt/brine/master/fileserver"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/prereq"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 	"github.com/brine-salt/brine/master/internal/confined"
 )
 

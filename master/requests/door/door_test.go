@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/testlog"
+	"github.com/brine-salt/brine/internal/testkit/testlog"
 	"github.com/brine-salt/brine/master/cluster"
 	"github.com/brine-salt/brine/master/internal/acks"
 	"github.com/brine-salt/brine/master/internal/requesttest"

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/master/runner/host"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/modules"

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/runner/host"
 	"github.com/brine-salt/brine/modules"

@@ -12,9 +12,9 @@ import (
 
 	"github.com/brine-salt/brine/master/runner/host"
 
-	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/fnmatch"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"

@@ -8,10 +8,10 @@ import (
 
 	"github.com/brine-salt/brine/master/runner/host"
 
-	"github.com/brine-salt/brine/internal/difflib"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/difflib"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
 )

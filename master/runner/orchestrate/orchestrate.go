@@ -16,7 +16,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/output"
-	"github.com/brine-salt/brine/internal/pyre"
+	"github.com/brine-salt/brine/internal/python/pyre"
 	"github.com/brine-salt/brine/internal/stateresult"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/testserver"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/mysql"
 	"github.com/brine-salt/brine/master/store/storetest"

@@ -6,7 +6,7 @@ import (
 	"database/sql"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/testserver"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/postgres"
 	"github.com/brine-salt/brine/master/store/storetest"

@@ -13,7 +13,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pyhttp"
+	"github.com/brine-salt/brine/internal/modkit/pyhttp"
 	"github.com/brine-salt/brine/minion/fileclient"
 )
 

@@ -22,8 +22,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
+	"github.com/brine-salt/brine/internal/python/pyjson"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/execplugin"
 )

@@ -32,7 +32,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/backoff"
 	"github.com/brine-salt/brine/internal/httpproxy"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/returners"

@@ -18,7 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/brine-salt/brine/internal/testsalt"
+	"github.com/brine-salt/brine/internal/testkit/testsalt"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/modulestest"
 )

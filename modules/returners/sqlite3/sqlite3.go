@@ -9,7 +9,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver
 
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/returners"
 	"github.com/brine-salt/brine/modules/returners/sqldb"

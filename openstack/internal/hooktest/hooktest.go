@@ -18,9 +18,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/privatehost"
-	"github.com/brine-salt/brine/internal/shlex"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/shlex"
+	"github.com/brine-salt/brine/internal/python/yaml"
+	"github.com/brine-salt/brine/internal/testkit/privatehost"
 )
 
 // Case is one deployment. Files of cases are YAML lists; the keys have the names of the fields in lower case.

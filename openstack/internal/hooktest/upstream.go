@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/testsalt"
+	"github.com/brine-salt/brine/internal/testkit/testsalt"
 	"github.com/brine-salt/brine/openstack/lab/original"
 )
 

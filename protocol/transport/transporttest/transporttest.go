@@ -27,7 +27,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/internal/freeport"
+	"github.com/brine-salt/brine/internal/testkit/freeport"
 	"github.com/brine-salt/brine/protocol/transport"
 )
 

@@ -3,8 +3,8 @@ package jinja
 import (
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/textwrap"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/python/textwrap"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/brine-salt/brine/internal/pyre"
+	"github.com/brine-salt/brine/internal/python/pyre"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 

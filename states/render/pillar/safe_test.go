@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states/render"

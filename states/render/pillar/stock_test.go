@@ -21,9 +21,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/internal/runcmd"
-	"github.com/brine-salt/brine/internal/testsalt"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/modkit/runcmd"
+	"github.com/brine-salt/brine/internal/python/yaml"
+	"github.com/brine-salt/brine/internal/testkit/testsalt"
 	"github.com/brine-salt/brine/modules"
 	_ "github.com/brine-salt/brine/modules/all"
 	"github.com/brine-salt/brine/modules/pyobj"

@@ -11,8 +11,8 @@ import (
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/ordered"
-	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/python/pyjson"
+	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 

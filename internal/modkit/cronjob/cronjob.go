@@ -1,0 +1,41 @@
+// Package cronjob says which job of a table is meant and whether it has to change, for the execution module cron and the state
+// module cron. A job is as cron.list_tab shows it (salt/modules/cron.py: _cron_matched, _needs_change).
+package cronjob
+
+import (
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/python/pytext"
+)
+
+// NoID is what stands for the identifier of a job that has none.
+const NoID = "NO ID SET"
+
+// ID is the identifier of a job as text.
+func ID(job map[string]any) string { return id(job["identifier"]) }
+
+func id(v any) string {
+	if pytext.Truth(v) {
+		return pytext.Str(v)
+	}
+	return NoID
+}
+
+// Matches reports whether a job is the one that a caller means: by identifier, else by command. A job without identifier gets the
+// caller's, if it has one.
+func Matches(job map[string]any, cmd, identifier any) bool {
+	if have := ID(job); have != NoID {
+		return have == id(identifier)
+	}
+	return nested.Equal(job["cmd"], cmd)
+}
+
+// Changes reports whether a value has to be replaced. A value that was chosen at random stays.
+func Changes(old, now any) bool {
+	switch {
+	case now == nil || nested.Equal(old, now):
+		return false
+	case now == "random":
+		return old == "*"
+	}
+	return true
+}

@@ -1,0 +1,87 @@
+// Package ifcfg holds what Salt's modules "ip" of the distributions have in common: how settings of the network are judged, and the
+// errors about those that make no sense. Salt's source: salt/utils/validate/net.py and the beginnings of salt/modules/*_ip.py.
+package ifcfg
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/python/pyre"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
+)
+
+// YesNo is what errors say of a value that must be one of the spellings of yes and no.
+const YesNo = "yes|on|true|1|True|no|off|false|0|False"
+
+// Truth finds a value among the spellings of yes and no.
+func Truth(v any) (value, ok bool) {
+	for _, x := range [...]any{"yes", "on", "true", "1", true} {
+		if pyobj.Equal(v, x) {
+			return true, true
+		}
+	}
+	for _, x := range [...]any{"no", "off", "false", "0", false} {
+		if pyobj.Equal(v, x) {
+			return false, true
+		}
+	}
+	return false, false
+}
+
+// IsAddr reports whether a value is an address, perhaps with the length of its prefix.
+func IsAddr(v any, v4 bool) bool {
+	text, ok := v.(string)
+	if !ok {
+		return false
+	}
+	limit := int64(128)
+	if v4 {
+		limit = 32
+	}
+	if i := strings.LastIndexByte(text, '/'); i >= 0 {
+		n, err := modules.ToInt(text[i+1:])
+		if err != nil || n < 1 || n > limit {
+			return false
+		}
+		text = text[:i]
+	}
+	a, err := netip.ParseAddr(text)
+	return err == nil && a.Is4() == v4 && a.Zone() == ""
+}
+
+// IsMAC reports whether a value is the address of a card; anything but text is an error.
+func IsMAC(v any) (bool, error) {
+	s, ok := v.(string)
+	if !ok {
+		return false, &modules.TypeError{Msg: "expected string or bytes-like object, got '" + modules.TypeName(v) + "'"}
+	}
+	s = strings.ToLower(s)
+	return pyre.Expr(s, `^([0-9a-f]{1,2}-){5}[0-9a-f]{1,2}$`) || pyre.Expr(s, `^([0-9a-f]{1,2}:){5}[0-9a-f]{1,2}$`) ||
+		pyre.Expr(s, `^([0-9a-f]{1,2}\.){5}[0-9a-f]{1,2}$`), nil
+}
+
+// AttributeError is the error that these modules raise.
+func AttributeError(text string) error {
+	return &modules.PythonError{Type: "AttributeError", Msg: text}
+}
+
+// KeyError is the error about a setting or a grain that is not there.
+func KeyError(name string) error {
+	return &modules.PythonError{Type: "KeyError", Msg: "'" + name + "'"}
+}
+
+// Invalid is the error about an option of an interface with a value that is not among the expected.
+func Invalid(iface, option, expected string) error {
+	return AttributeError("Invalid option -- Interface: " + iface + ", Option: " + option + ", Expected: [" + expected + "]")
+}
+
+// InvalidNetwork is the error about a setting of the whole host.
+func InvalidNetwork(setting, expected string) error {
+	return AttributeError("Invalid network setting -- Setting: " + setting + ", Expected: [" + expected + "]")
+}
+
+// InvalidRoutes is the error about the routes of an interface.
+func InvalidRoutes(iface string) error {
+	return AttributeError("Invalid option -- Route interface: " + iface + ", Option: routes, Expected: [List of routes]")
+}

@@ -1,0 +1,245 @@
+// Package owncode knows the directories in which the owner of a host keeps Python files and programs of his own, and finds the code
+// that a master distributes beside its states (_modules, _grains and so on) and that the host does not run: brine runs only what
+// the owner has put there.
+//
+// Salt's sources: salt/loader/__init__.py (_module_dirs), salt/utils/extmods.py (sync).
+package owncode
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/lazyre"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// Kind is a kind of code: Salt's name of it, and the option that lists the directories of the host, "" if the host cannot have any.
+type Kind struct{ Name, Option string }
+
+// Kinds returns the kinds that a host can have, execution modules first.
+func Kinds() []Kind {
+	return []Kind{
+		{"modules", "module_dirs"}, {modules.KindStates, "states_dirs"}, {modules.KindGrains, "grains_dirs"},
+		{modules.KindBeacons, "beacons_dirs"}, {modules.KindReturners, "returner_dirs"}, {modules.KindRenderers, "render_dirs"},
+		{"utils", "utils_dirs"},
+	}
+}
+
+// OptionOf returns the option for a kind, or "" if it is missing.
+func OptionOf(kind string) string {
+	for _, k := range Kinds() {
+		if k.Name == kind {
+			return k.Option
+		}
+	}
+	return ""
+}
+
+// Dirs returns the directories of a kind in the order in which stock looks into them: before those of its own option, the
+// directories of the kind's name in those of module_dirs. Relative paths do not count.
+func Dirs(e *modules.Env, kind string) []string {
+	var dirs []string
+	for _, d := range paths(e, "module_dirs") {
+		for _, below := range [...]string{kind, "_" + kind} {
+			dirs = slices.Insert(dirs, 0, filepath.Join(d, below))
+		}
+	}
+	return append(dirs, paths(e, OptionOf(kind))...)
+}
+
+func paths(e *modules.Env, option string) []string {
+	v := e.Opt(option)
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	var dirs []string
+	for _, x := range list {
+		if dir := pytext.Str(x); x != nil && filepath.IsAbs(dir) {
+			dirs = append(dirs, e.Path(dir))
+		}
+	}
+	return dirs
+}
+
+// Synced returns the directory of this host that masters fill and in which a path lies, "" if it lies in none.
+func Synced(e *modules.Env, dir string) string {
+	for _, opt := range [...]string{"extension_modules", "cachedir"} {
+		root, _ := e.Opt(opt).(string)
+		if root == "" {
+			continue
+		}
+		if rel, err := filepath.Rel(e.Path(root), dir); err == nil && filepath.IsLocal(rel) {
+			return root
+		}
+	}
+	return ""
+}
+
+// File is one that a state tree distributes, and that this host does not run.
+type File struct {
+	// Kind is Salt's name of the kind, Name the module's.
+	Kind, Name string
+	// Path is where it is in the tree, SaltEnv the environment.
+	Path, SaltEnv string
+}
+
+// NotRun returns the files of a tree's listing that distribute code of some kind and that the host has none of the same name of; no
+// kinds are all of them.
+func NotRun(e *modules.Env, saltenv string, listing []string, kinds ...string) []File {
+	var list []File
+	seen := map[string]bool{}
+	for _, name := range listing {
+		dir, rest, ok := strings.Cut(name, "/")
+		kind, custom := strings.CutPrefix(dir, "_")
+		if !ok || !custom {
+			continue
+		}
+		if kind == "output" {
+			kind = "outputters"
+		}
+		if !known(kind) || len(kinds) > 0 && !slices.Contains(kinds, kind) {
+			continue
+		}
+		module := moduleName(rest)
+		if module == "" || seen[dir+"/"+module] || has(e, kind, module) {
+			continue
+		}
+		seen[dir+"/"+module] = true
+		list = append(list, File{Kind: kind, Name: module, Path: name, SaltEnv: saltenv})
+	}
+	return list
+}
+
+// known reports whether a tree can distribute code of a kind.
+func known(kind string) bool {
+	switch kind {
+	case "clouds", "beacons", "modules", "states", "sdb", "grains", "renderers", "returners", "outputters", "utils", "log_handlers",
+		"executors", "engines", "thorium", "serializers", "matchers", "proxy", "tops", "pillar", "wrapper", "roster", "runners",
+		"queues", "tokens", "cache", "fileserver", "resources":
+		return true
+	}
+	return false
+}
+
+// moduleName is the module that a file below a kind's directory is, or is part of; "" if of none.
+func moduleName(rest string) string {
+	first, inside, ok := strings.Cut(rest, "/")
+	if ok {
+		if inside == "__init__.py" {
+			return first
+		}
+		return "" // the package's __init__.py names it
+	}
+	switch ext := path.Ext(first); ext {
+	case ".py", ".pyx", ".so", ".zip":
+		name := strings.TrimSuffix(first, ext)
+		if name == "__init__" {
+			return ""
+		}
+		return name
+	}
+	return ""
+}
+
+// has reports whether the host has code of a name.
+func has(e *modules.Env, kind, name string) bool {
+	if OptionOf(kind) == "" {
+		return false
+	}
+	for _, dir := range Dirs(e, kind) {
+		if Synced(e, dir) != "" {
+			continue
+		}
+		for _, file := range [...]string{name + ".py", filepath.Join(name, "__init__.py")} {
+			if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// List asks a file client for what a tree distributes of some kinds and the host does not run.
+func List(ctx context.Context, e *modules.Env, files modules.Files, saltenv string, kinds []string) ([]File, error) {
+	var list []File
+	for _, kind := range kinds {
+		dir := "_" + kind
+		if kind == "outputters" {
+			dir = "_output"
+		}
+		names, err := files.List(ctx, saltenv, dir)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, NotRun(e, saltenv, names, kind)...)
+	}
+	return list, nil
+}
+
+// Cure tells how a file can be used on this host.
+func (f File) Cure() string {
+	if option := OptionOf(f.Kind); option != "" {
+		return "put it into a directory of this host that the option " + option + " names"
+	}
+	return "brine does not run code of this kind"
+}
+
+// Notice is one line that names files and says how to use them.
+func Notice(list []File) string {
+	var names, options []string
+	for _, f := range list {
+		if !slices.Contains(names, f.Path) {
+			names = append(names, f.Path)
+		}
+		if option := OptionOf(f.Kind); option != "" && !slices.Contains(options, option) {
+			options = append(options, option)
+		}
+	}
+	slices.Sort(names)
+	slices.Sort(options)
+	text := "The state tree distributes code that this minion does not run: " + strings.Join(names, ", ") + "."
+	if len(options) > 0 {
+		text += " To use it, put the files into directories of this host that these options name: " + strings.Join(options, ", ") +
+			" (docs/custom-code.md)."
+	}
+	return text
+}
+
+// Mentions reports whether the text of a Python file has a name as a whole text literal or a keyword, as one that sets a grain has.
+func Mentions(text, name string) bool {
+	q := regexp.QuoteMeta(name)
+	re, err := regexp.Compile(`(["'])` + q + `["']|\b` + q + `\s*=`)
+	return err == nil && re.MatchString(text)
+}
+
+// grainUse finds where a template names a grain.
+var grainUse = lazyre.Regexp{Expr: `\bgrains?(?:\.(?:get|item|has_value|fetch|filter_by))?['"]?\s*\]?\s*(?:\.get)?\s*(?:\.|\[|\()\s*['"]?([A-Za-z_][A-Za-z0-9_]*)`}
+
+// GrainsIn returns the names of grains that a template's text names.
+func GrainsIn(text string) []string {
+	var names []string
+	for _, m := range grainUse.Get().FindAllStringSubmatch(text, -1) {
+		switch m[1] {
+		case "get", "item", "items", "keys", "values":
+			continue
+		}
+		if !slices.Contains(names, m[1]) {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+// Missing says that something needs a grain which code of the tree would define.
+func (f File) Missing(what, grain string) string {
+	return fmt.Sprintf("%s needs the grain '%s', which this minion does not have: %s defines it, code that the state tree distributes and "+
+		"this minion does not run. To use it, %s, or set the grain (docs/custom-code.md)", what, grain, f.Path, f.Cure())
+}

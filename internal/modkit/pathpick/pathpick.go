@@ -1,0 +1,51 @@
+// Package pathpick applies the include and exclude patterns that functions and states which copy or clean trees take
+// (salt/utils/stringutils.py: check_include_exclude).
+package pathpick
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/python/fnmatch"
+	"github.com/brine-salt/brine/internal/python/pyre"
+	"github.com/brine-salt/brine/internal/python/pytext"
+)
+
+// Wanted reports whether a path is included, if there is a pattern for that, and not excluded. A pattern is a text or a list of
+// such: a glob, whose * also takes slashes, or behind "E@" a regular expression to look for.
+func Wanted(path string, include, exclude any) (bool, error) {
+	in, ex := true, false
+	var err error
+	if pytext.Truth(include) {
+		if in, err = matchesAny(path, include); err != nil {
+			return false, err
+		}
+	}
+	if pytext.Truth(exclude) {
+		ex, err = matchesAny(path, exclude)
+	}
+	return in && !ex, err
+}
+
+func matchesAny(path string, patterns any) (bool, error) {
+	list, ok := patterns.([]any)
+	if !ok {
+		list = []any{patterns}
+	}
+	for _, p := range list {
+		text := pytext.Str(p)
+		re, isRegex := strings.CutPrefix(text, "E@")
+		if !isRegex {
+			if fnmatch.Match(text, path) {
+				return true, nil
+			}
+			continue
+		}
+		if ok, err := pyre.Search(re, path); err != nil {
+			return false, fmt.Errorf("cannot use the pattern %q: %w", re, err)
+		} else if ok {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,138 @@
+// Package pgpassword makes and checks passwords as PostgreSQL keeps them: MD5 and SCRAM-SHA-256. Salt's source:
+// salt/modules/postgres.py (_maybe_encrypt_password, _verify_password).
+package pgpassword
+
+import (
+	"crypto/hmac"
+	"crypto/md5"
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/brine-salt/brine/internal/python/pytext"
+)
+
+// Default is the method where nothing says which.
+const Default = "md5"
+
+const scram = "SCRAM-SHA-256"
+
+// Encrypt gives a password the form in which the server keeps it, unless it has that already. The method is "md5" or true,
+// "scram-sha-256", or false for a password as it is. Errors are Python's texts of a ValueError.
+func Encrypt(role, password string, method any) (string, error) {
+	switch {
+	case method == true || method == "md5":
+		if strings.HasPrefix(password, "md5") {
+			return password, nil
+		}
+		return hashMD5(role, password), nil
+	case method == "scram-sha-256":
+		if strings.HasPrefix(password, scram) {
+			return password, nil
+		}
+		salt := make([]byte, 16)
+		rand.Read(salt)
+		return hashSCRAM(password, salt, 4096)
+	case method == false || method == int64(0):
+		return password, nil
+	}
+	return "", errors.New("Unknown password algorithm: " + pytext.Str(method))
+}
+
+// Verify reports whether what the server keeps is the password, which may have that form already.
+func Verify(role, password, kept string, method any) bool {
+	switch {
+	case method == true || method == "md5":
+		if !strings.HasPrefix(password, "md5") {
+			password = hashMD5(role, password)
+		}
+	case method == "scram-sha-256":
+		if strings.HasPrefix(password, scram) {
+			break
+		}
+		salt, iterations, ok := parse(kept)
+		if !ok {
+			return false
+		}
+		var err error
+		if password, err = hashSCRAM(password, salt, iterations); err != nil {
+			return false
+		}
+	case method != false && method != int64(0):
+		return false
+	}
+	return hmac.Equal([]byte(kept), []byte(password))
+}
+
+// maxIterations bounds what a verifier from a server may cost.
+const maxIterations = 10_000_000
+
+// parse reads salt and iterations of SCRAM-SHA-256$<iterations>:<salt>$<keys>.
+func parse(kept string) (salt []byte, iterations int, ok bool) {
+	rest, ok1 := strings.CutPrefix(kept, scram+"$")
+	count, rest, ok2 := strings.Cut(rest, ":")
+	text, _, ok3 := strings.Cut(rest, "$")
+	iterations, err1 := strconv.Atoi(count)
+	salt, err2 := base64.StdEncoding.DecodeString(text)
+	return salt, iterations, ok1 && ok2 && ok3 && err1 == nil && err2 == nil && iterations > 0 && iterations <= maxIterations
+}
+
+func hashMD5(role, password string) string {
+	sum := md5.Sum([]byte(password + role))
+	return "md5" + hex.EncodeToString(sum[:])
+}
+
+func hashSCRAM(password string, salt []byte, iterations int) (string, error) {
+	password, err := prepare(password)
+	if err != nil {
+		return "", err
+	}
+	salted, err := pbkdf2.Key(sha256.New, password, salt, iterations, sha256.Size)
+	if err != nil {
+		return "", err
+	}
+	mac := func(text string) []byte {
+		h := hmac.New(sha256.New, salted)
+		h.Write([]byte(text))
+		return h.Sum(nil)
+	}
+	stored := sha256.Sum256(mac("Client Key"))
+	b64 := base64.StdEncoding.EncodeToString
+	return scram + "$" + strconv.Itoa(iterations) + ":" + b64(salt) + "$" + b64(stored[:]) + ":" + b64(mac("Server Key")), nil
+}
+
+// prepare is SASLprep (RFC 4013) of a password: spaces are one space, what shows nothing is gone, and the rest has Unicode's
+// compatibility form. Control characters are refused.
+func prepare(s string) (string, error) {
+	ascii := true
+	for i := range len(s) {
+		ascii = ascii && s[i] >= ' ' && s[i] < 0x7f
+	}
+	if ascii {
+		return s, nil
+	}
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == 0xad || r == 0x34f || r == 0x1806 || r >= 0x180b && r <= 0x180d || r >= 0x200b && r <= 0x200d || r == 0x2060 || r >= 0xfe00 && r <= 0xfe0f || r == 0xfeff:
+			return -1
+		case r != ' ' && unicode.Is(unicode.Zs, r):
+			return ' '
+		}
+		return r
+	}, s)
+	s = norm.NFKC.String(s)
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			return "", errors.New("SASLprep: failed prohibited character check")
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,222 @@
+// Package pkglist is what the modules of all package managers share: lists of installed packages as pkg.list_pkgs has them, the
+// differences between two of them, the packages that a caller names in one of several ways, and the mark that asks for fresh
+// indexes. Salt's sources: salt/modules/pkg_resource.py, salt/utils/pkg/__init__.py, salt/utils/data.py.
+package pkglist
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/python/fnmatch"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// List is a list of packages: names with the installed versions.
+type List map[string][]string
+
+// Add adds a version.
+func (l List) Add(name, version string) { l[name] = append(l[name], version) }
+
+// Sort sorts the versions of each package and removes those that are there twice.
+func (l List) Sort() {
+	for name, versions := range l {
+		slices.Sort(versions)
+		l[name] = slices.Compact(versions)
+	}
+}
+
+// Over is the list with the entries of another one over it.
+func (l List) Over(other List) List {
+	out := maps.Clone(l)
+	maps.Copy(out, other)
+	return out
+}
+
+// Plain is the list as Salt returns it: versions joined by commas, or as lists.
+func (l List) Plain(asList bool) map[string]any {
+	out := make(map[string]any, len(l))
+	for name, versions := range l {
+		if asList {
+			out[name] = nested.Anys(versions)
+		} else {
+			out[name] = strings.Join(versions, ",")
+		}
+	}
+	return out
+}
+
+// Version is a package's version, those of several joined by commas, "" if it is not in the list.
+func (l List) Version(name string) string { return strings.Join(l[name], ",") }
+
+// Compare tells what changed between two lists.
+func Compare(before, after List) map[string]any {
+	return CompareMaps(before.Plain(false), after.Plain(false))
+}
+
+// CompareMaps tells what changed between two maps: each name with its old and new value, "" where there was or is none.
+func CompareMaps(before, after map[string]any) map[string]any {
+	ret := map[string]any{}
+	for name, v := range after {
+		old, ok := before[name]
+		if !ok {
+			ret[name] = map[string]any{"old": "", "new": v}
+		} else if pytext.Repr(old) != pytext.Repr(v) {
+			ret[name] = map[string]any{"old": old, "new": v}
+		}
+	}
+	for name, v := range before {
+		if _, ok := after[name]; !ok {
+			ret[name] = map[string]any{"old": v, "new": ""}
+		}
+	}
+	return ret
+}
+
+// Wildcards puts the packages that fit a pattern with "*" in the place of the pattern. As in Salt only the matches of the last
+// pattern remain.
+func Wildcards(current List, targets []Target) []Target {
+	var out, found []Target
+	for _, t := range targets {
+		if !strings.Contains(t.Name, "*") {
+			out = append(out, t)
+			continue
+		}
+		found = nil
+		for _, name := range slices.Sorted(maps.Keys(current)) {
+			if fnmatch.Match(t.Name, name) {
+				found = append(found, Target{name, t.Version})
+			}
+		}
+	}
+	for _, t := range found {
+		if !slices.ContainsFunc(out, func(x Target) bool { return x.Name == t.Name }) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// ClearMark removes the mark by which a highstate asks for a refresh once.
+func ClearMark(c *modules.Call) {
+	dir := pytext.Str(c.Opt("cachedir"))
+	if c.Opt("cachedir") == nil {
+		return
+	}
+	if err := os.Remove(c.Path(filepath.Join(dir, "pkg_refresh"))); err != nil && !os.IsNotExist(err) {
+		c.Logger().Warn("cannot remove the mark for a refresh", "err", err)
+	}
+}
+
+// SplitInput is a list as it is, and a text cut at commas (salt/utils/args.py split_input).
+func SplitInput(v any) []string {
+	var out []string
+	switch v := v.(type) {
+	case nil:
+	case []any:
+		for _, x := range v {
+			out = append(out, pytext.Str(x))
+		}
+	default:
+		for _, s := range strings.Split(pytext.Str(v), ",") {
+			out = append(out, strings.TrimSpace(s))
+		}
+	}
+	return out
+}
+
+// Keywords are the keyword arguments without the fields of the job. Those that are not in known are an error.
+func Keywords(c *modules.Call, known ...string) (map[string]any, error) {
+	out := map[string]any{}
+	var bad []string
+	for _, k := range slices.Sorted(maps.Keys(c.Keywords)) {
+		if strings.HasPrefix(k, "__") {
+			continue
+		}
+		out[k] = c.Keywords[k]
+		if !slices.Contains(known, k) {
+			bad = append(bad, k+"="+pytext.Str(c.Keywords[k]))
+		}
+	}
+	if bad != nil {
+		return nil, modules.Usagef("The following keyword arguments are not valid: %s", strings.Join(bad, ", "))
+	}
+	return out, nil
+}
+
+// Kept is what a job knows about the installed packages under a key that begins with "pkg.list_pkgs"; it is read once.
+func Kept[T any](c *modules.Call, key string, read func() (T, error)) (T, error) {
+	if v, _ := c.Context().Get(key); v != nil {
+		if t, ok := v.(T); ok {
+			return t, nil
+		}
+	}
+	t, err := read()
+	if err == nil {
+		c.Context().Set(key, t)
+	}
+	return t, err
+}
+
+// Forget makes the next list of installed packages a new one.
+func Forget(c *modules.Call) { c.Context().Set("pkg.list_pkgs", nil) }
+
+// WithoutJob are keyword arguments without the fields of the job.
+func WithoutJob(kw map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, v := range kw {
+		if !strings.HasPrefix(k, "__") {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// VersionOf is pkg.version.
+func VersionOf(ctx context.Context, c *modules.Call) (any, error) {
+	return c.ExecKw(ctx, "pkg_resource.version", c.Extra, WithoutJob(c.Keywords))
+}
+
+// Names are the positional arguments beyond the parameters, as texts.
+func Names(c *modules.Call) []string {
+	names := make([]string, len(c.Extra))
+	for i, x := range c.Extra {
+		names[i] = pytext.Str(x)
+	}
+	return names
+}
+
+// Truth is the first value that was given, by Salt's is_true; otherwise if there is none.
+func Truth(c *modules.Call, name string, otherwise bool) bool {
+	if v, ok := c.Keywords[name]; ok {
+		return pytext.IsTrue(v)
+	}
+	if v := c.Value(name); v != nil {
+		return pytext.IsTrue(v)
+	}
+	return otherwise
+}
+
+// Keyword is a keyword argument's text, "" for none.
+func Keyword(c *modules.Call, name string) string {
+	if v := c.Keywords[name]; v != nil {
+		return pytext.Str(v)
+	}
+	return ""
+}
+
+// Full is epoch, version and release as one version.
+func Full(epoch, version, release string) string {
+	if epoch != "" {
+		version = epoch + ":" + version
+	}
+	if release != "" {
+		version += "-" + release
+	}
+	return version
+}

@@ -1,0 +1,211 @@
+// Package saltcmd runs programs for execution modules in the way in which Salt's modules run theirs through cmd.run_all with
+// python_shell=False: messages in English, output as text without the line ends behind it, the exit status left as the job's
+// return code, and Salt's text when the program cannot be started. Commands that users write are run by module cmd itself.
+package saltcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/output"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// Command is a program to run.
+type Command struct {
+	Args []string
+	// Env are "name=value" settings; Stdin is what the program reads.
+	Env   []string
+	Stdin string
+	// Dir is the working directory, "" the home of the user; RunAs is the user, "" the minion's own.
+	Dir, RunAs, Password string
+	Umask                *int
+	// IgnoreRetcode keeps the exit status away from the job's return code.
+	IgnoreRetcode bool
+	// Merge puts standard error into standard output, as cmd.run does.
+	Merge bool
+	// Raw keeps white space at the end of the output.
+	Raw bool
+	// KeepLocale leaves the language of messages as it is.
+	KeepLocale bool
+	Timeout    time.Duration
+	// Secret keeps the arguments out of errors.
+	Secret bool
+	// Success are exit statuses that count as 0.
+	Success []int
+}
+
+// Result is what the program left.
+type Result struct {
+	Stdout, Stderr string
+	Retcode, PID   int
+}
+
+// Lines are the lines of standard output.
+func (r Result) Lines() []string { return pytext.SplitLines(r.Stdout, false) }
+
+// Map is the result as cmd.run_all shows it.
+func (r Result) Map() map[string]any {
+	return map[string]any{"pid": int64(r.PID), "retcode": int64(r.Retcode), "stdout": r.Stdout, "stderr": r.Stderr}
+}
+
+// Run runs the program and waits for it.
+func Run(ctx context.Context, c *modules.Call, cmd Command) (Result, error) {
+	if cmd.Dir != "" {
+		if info, err := os.Stat(c.Path(cmd.Dir)); err != nil || !info.IsDir() || !filepath.IsAbs(cmd.Dir) {
+			return Result{}, modules.Errorf("Specified cwd '%s' either not absolute or does not exist", cmd.Dir)
+		}
+	}
+	m := modules.Command{
+		Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, RunAs: cmd.RunAs, Password: cmd.Password, Umask: cmd.Umask, Merge: cmd.Merge,
+		Timeout: cmd.Timeout,
+	}
+	if cmd.Stdin != "" {
+		m.Stdin = strings.NewReader(cmd.Stdin)
+	}
+	if !cmd.KeepLocale && runtime.GOOS != "windows" {
+		m.Defaults = Locale(cmd.Env)
+	}
+	got, err := c.Cmd(ctx, m)
+	if err != nil {
+		return Result{}, notStarted(ctx, cmd, err)
+	}
+	res := Result{Stdout: text(got.Stdout, cmd.Raw), Stderr: text(got.Stderr, cmd.Raw), Retcode: got.ExitCode, PID: got.PID}
+	if got.TimedOut {
+		res.Stdout = fmt.Sprintf("%s : Timed out after %s seconds", cmd.shown(), pytext.Float(cmd.Timeout.Seconds()))
+		res.Stderr, res.Retcode = "", 1
+		return res, nil
+	}
+	if slices.Contains(cmd.Success, res.Retcode) {
+		res.Retcode = 0
+	}
+	if cmd.IgnoreRetcode {
+		c.SetRetcode(0)
+	} else {
+		c.SetRetcode(res.Retcode)
+	}
+	return res, nil
+}
+
+// Problem is a CommandExecutionError with info: what else is known, which the text shows as nested and callers may look at.
+func Problem(text string, info any) error {
+	if !pytext.Truth(info) {
+		return &modules.ExecError{Msg: text}
+	}
+	brief := text
+	if text != "" {
+		if !strings.ContainsAny(text[len(text)-1:], ".?!") {
+			text += "."
+		}
+		text += " "
+	}
+	nested, err := output.Render("nested", info, output.Options{})
+	if err != nil {
+		nested = pytext.Str(info)
+	}
+	return &modules.ExecError{Msg: text + "Additional info follows:\n\n" + nested, Info: info, Brief: brief}
+}
+
+// WithoutChanges are what changed before the error of a CommandExecutionError, and its text without that; ok is false where
+// err is none with info.
+func WithoutChanges(err error) (changes any, text string, ok bool) {
+	var e *modules.ExecError
+	if !errors.As(err, &e) || !pytext.Truth(e.Info) {
+		return nil, "", false
+	}
+	info, isMap := e.Info.(map[string]any)
+	if !isMap {
+		return nil, e.Msg, true
+	}
+	rest := maps.Clone(info)
+	delete(rest, "changes")
+	return info["changes"], Problem(e.Brief, rest).Error(), true
+}
+
+// Locale are the settings for English messages that env does not make itself.
+func Locale(env []string) []string {
+	var out []string
+	for _, name := range [...]string{
+		"LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LC_COLLATE", "LC_MONETARY", "LC_MESSAGES", "LC_PAPER", "LC_NAME", "LC_ADDRESS",
+		"LC_TELEPHONE", "LC_MEASUREMENT", "LC_IDENTIFICATION", "LANGUAGE",
+	} {
+		if !slices.ContainsFunc(env, func(s string) bool { return strings.HasPrefix(s, name+"=") }) {
+			out = append(out, name+"=C")
+		}
+	}
+	return out
+}
+
+// Environment is what the configuration and the pillar say about the environment of the programs of a module
+// (system-environment:modules:<module>:_), as "name=value".
+func Environment(c *modules.Call, names ...string) []string {
+	set := map[string]any{}
+	for _, source := range []map[string]any{c.Config(), c.PillarData()} {
+		for _, name := range names {
+			v := any(source)
+			for _, key := range []string{"system-environment", "modules", name, "_"} {
+				m, _ := v.(map[string]any)
+				v = m[key]
+			}
+			if m, ok := v.(map[string]any); ok {
+				for k, x := range m {
+					set[k] = x
+				}
+			}
+		}
+	}
+	var env []string
+	for k, v := range set {
+		env = append(env, k+"="+pytext.Str(v))
+	}
+	slices.Sort(env)
+	return env
+}
+
+func text(b []byte, raw bool) string {
+	s := strings.ToValidUTF8(string(b), "\uFFFD")
+	if raw {
+		return s
+	}
+	return pytext.StripRight(s)
+}
+
+// notStarted gives a program that could not be started Salt's text, which shows the arguments of Python's Popen.
+func notStarted(ctx context.Context, cmd Command, err error) error {
+	reason, _ := modules.OSErrorText(err)
+	var missing *modules.MissingCommandError
+	if reason == "" && errors.As(err, &missing) {
+		reason = "[Errno 2] No such file or directory"
+	}
+	if reason == "" || ctx.Err() != nil || len(cmd.Args) == 0 {
+		return err
+	}
+	dir, stderr := cmd.Dir, "-1"
+	if dir == "" {
+		dir = "/root"
+	}
+	if cmd.Merge {
+		stderr = "-2"
+	}
+	return modules.Errorf("Unable to run command '%s' with the context '{'cwd': %s, 'shell': False, 'stdout': -1, 'stderr': %s, "+
+		"'with_communicate': True, 'timeout': None, 'bg': False, 'close_fds': True}', reason: %s: %s",
+		cmd.shown(), pytext.Repr(dir), stderr, reason, pytext.Repr(cmd.Args[0]))
+}
+
+// shown is the command in errors.
+func (cmd Command) shown() string {
+	if cmd.Secret {
+		return "REDACTED"
+	}
+	return pytext.Repr(nested.Anys(cmd.Args))
+}

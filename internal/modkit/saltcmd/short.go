@@ -1,0 +1,78 @@
+package saltcmd
+
+import (
+	"context"
+
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/python/shlex"
+	"github.com/brine-salt/brine/modules"
+)
+
+// Words is a command as Salt makes texts of its parts: None is "None", 5 is "5".
+func Words(list ...any) []string {
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i] = pytext.Str(v)
+	}
+	return out
+}
+
+// Text is cmd.run of a list: what the program printed on both streams.
+func Text(ctx context.Context, c *modules.Call, words ...any) (string, error) {
+	r, err := Run(ctx, c, Command{Args: Words(words...), Merge: true})
+	return r.Stdout, err
+}
+
+// All is cmd.run_all of a list.
+func All(ctx context.Context, c *modules.Call, words ...any) (Result, error) {
+	return Run(ctx, c, Command{Args: Words(words...)})
+}
+
+// Retcode is cmd.retcode of a list.
+func Retcode(ctx context.Context, c *modules.Call, words ...any) (int, error) {
+	r, err := Run(ctx, c, Command{Args: Words(words...), Merge: true})
+	return r.Retcode, err
+}
+
+// Which is the path of a program that a function cannot do without. Salt's modules have the text for themselves.
+func Which(c *modules.Call, program string) (string, error) {
+	if path := c.Which(program); path != "" {
+		return path, nil
+	}
+	return "", modules.Errorf("Command '%s' cannot be found", program)
+}
+
+// Needs is Salt's decorator for functions that need a program in the PATH.
+func Needs(c *modules.Call, program string) error {
+	if c.Which(program) == "" {
+		return &modules.MissingCommandError{Command: "The '" + program + "' binary was not found in $PATH."}
+	}
+	return nil
+}
+
+// Line is cmd.run_all of a text, which is split into words as a shell does it.
+func Line(ctx context.Context, c *modules.Call, line string) (Result, error) {
+	words, err := split(line)
+	if err != nil {
+		return Result{}, err
+	}
+	return Run(ctx, c, Command{Args: words})
+}
+
+// LineText is cmd.run of a text, which is split into words as a shell does it.
+func LineText(ctx context.Context, c *modules.Call, line string) (string, error) {
+	words, err := split(line)
+	if err != nil {
+		return "", err
+	}
+	r, err := Run(ctx, c, Command{Args: words, Merge: true})
+	return r.Stdout, err
+}
+
+func split(line string) ([]string, error) {
+	words, err := shlex.Split(line)
+	if err != nil {
+		return nil, &modules.PythonError{Type: "ValueError", Msg: err.Error()}
+	}
+	return words, nil
+}
