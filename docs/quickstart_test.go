@@ -21,7 +21,7 @@ func TestQuickStart(t *testing.T) {
 	}
 	dir, bin, ports := t.TempDir(), t.TempDir(), freeport.Ports(t, 2)
 	for _, name := range []string{"brine-master", "brine-minion"} {
-		if err := os.Rename(gobuild(t, "..", "./cmd/"+name), filepath.Join(bin, name)); err != nil {
+		if err := os.Rename(buildProgram(t, "..", "./cmd/"+name), filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/internal/python/shlex"
+	"github.com/brine-salt/brine/internal/testkit/gobuild"
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/modules/execplugin/conformance"
@@ -172,11 +173,13 @@ func unix(t *testing.T) {
 	}
 }
 
-// gobuild builds a program.
-func gobuild(t *testing.T, dir, pkg string) string {
+// buildProgram builds a program.
+func buildProgram(t *testing.T, dir, pkg string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "program")
-	run(t, dir, "go", "build", "-o", out, pkg)
+	if err := gobuild.Build(dir, out, pkg); err != nil {
+		t.Fatal(err)
+	}
 	return out
 }
 
@@ -203,7 +206,7 @@ func TestPrograms(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(conf, "minion"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	program := gobuild(t, "..", "./cmd/brine-minion")
+	program := buildProgram(t, "..", "./cmd/brine-minion")
 	shown := 0
 	for _, b := range page {
 		if b.language == "console" {
@@ -255,7 +258,7 @@ func TestOwnAgent(t *testing.T) {
 	}
 	run(t, dir, "go", "vet", "./...")
 	run(t, dir, "go", "test", "./...")
-	program := gobuild(t, dir, ".")
+	program := buildProgram(t, dir, ".")
 	if got := ask(t, program, "greet.hello", "Ada"); got != "Hello Ada" {
 		t.Errorf("got %v", got)
 	}
@@ -265,7 +268,7 @@ func TestOwnAgent(t *testing.T) {
 func TestTinyAgent(t *testing.T) {
 	dir := filepath.Join("..", "examples", "tiny-agent")
 	run(t, dir, "go", "vet", "./...")
-	if got := ask(t, gobuild(t, dir, "."), "greet.hello", "Ada"); got != "Hello Ada from tiny" {
+	if got := ask(t, buildProgram(t, dir, "."), "greet.hello", "Ada"); got != "Hello Ada from tiny" {
 		t.Errorf("got %v", got)
 	}
 	main, err := os.ReadFile(filepath.Join(dir, "main.go"))

@@ -22,6 +22,7 @@ import (
 
 	"github.com/brine-salt/brine/examples/internal/local"
 	"github.com/brine-salt/brine/internal/testkit/freeport"
+	"github.com/brine-salt/brine/internal/testkit/gobuild"
 	"github.com/brine-salt/brine/master/join"
 	_ "github.com/brine-salt/brine/modules/grainsmod"
 	_ "github.com/brine-salt/brine/modules/test"
@@ -39,9 +40,8 @@ const page = "../docs/by-example.md"
 func build(t *testing.T, packages ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	out, err := exec.CommandContext(t.Context(), "go", append([]string{"build", "-o", dir + string(filepath.Separator)}, packages...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("cannot build the examples: %v\n%s", err, out)
+	if err := gobuild.Build("", dir+string(filepath.Separator), packages...); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/brine-salt/brine/internal/testkit/gobuild"
 )
 
 // TestEmbeddingProgram: the program in docs/embedding.md has at most 30 lines and builds.
@@ -33,10 +35,8 @@ func TestEmbeddingProgram(t *testing.T) {
 	if err := os.WriteFile(file, []byte(program), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("CGO_ENABLED", "0") // as everything else that is built
-	cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "program"), file)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := gobuild.Build("", filepath.Join(dir, "program"), file); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -62,9 +62,8 @@ func TestEqualMastersProgram(t *testing.T) {
 	if err := os.WriteFile(file, []byte(part("go ha/main.go")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("CGO_ENABLED", "0")
-	if out, err := exec.Command("go", "build", "-o", program, file).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := gobuild.Build("", program, file); err != nil {
+		t.Fatal(err)
 	}
 	if runtime.GOOS == "windows" {
 		return // no SIGTERM, no sh

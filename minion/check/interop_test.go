@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/brine-salt/brine/internal/testkit/gobuild"
 	"github.com/brine-salt/brine/internal/testkit/testsalt"
 )
 
@@ -39,8 +40,8 @@ type applied struct {
 // another verdict has not, or fails on both: a false alarm is one that works all the same. In continuous integration the trees take turns.
 func TestVerdictsBesideStock(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "salt-call")
-	if out, err := exec.Command("go", "build", "-o", program, "github.com/brine-salt/brine/cmd/brine-minion").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := gobuild.Build("", program, "../../cmd/brine-minion"); err != nil {
+		t.Fatal(err)
 	}
 	trees := loadTrees(t)
 	all := len(trees)

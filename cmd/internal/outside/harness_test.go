@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/testkit/freeport"
+	"github.com/brine-salt/brine/internal/testkit/gobuild"
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
@@ -42,10 +43,8 @@ func TestMain(m *testing.M) {
 
 func build(dir string) error {
 	for program, names := range map[string][]string{"brine-master": {"salt-master", "salt", "salt-key", "salt-run"}, "brine-minion": {"salt-minion", "salt-call"}} {
-		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, program), "../../"+program)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%w: %s", err, out)
+		if err := gobuild.Build("", filepath.Join(dir, program), "../../"+program); err != nil {
+			return err
 		}
 		for _, name := range names {
 			if err := os.Symlink(program, filepath.Join(dir, name)); err != nil {

@@ -4,11 +4,12 @@ package conformance
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/brine-salt/brine/internal/testkit/gobuild"
 )
 
 const examples = "../../../examples/plugins/"
@@ -19,9 +20,8 @@ func TestExamples(t *testing.T) {
 	t.Run("Python", func(t *testing.T) { Run(t, examples+"deploy.py") })
 	t.Run("Go", func(t *testing.T) {
 		program := filepath.Join(t.TempDir(), "counter")
-		t.Setenv("CGO_ENABLED", "0") // as everything else that is built
-		if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, examples+"counter").CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+		if err := gobuild.Build("", program, examples+"counter"); err != nil {
+			t.Fatal(err)
 		}
 		Run(t, program)
 	})

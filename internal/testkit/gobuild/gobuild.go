@@ -1,0 +1,44 @@
+// Package gobuild builds programs for tests.
+package gobuild
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// Build builds static programs from packages, as seen from a directory ("" is the test's own), and writes them to out, as go
+// build -o does.
+//
+// The result that go test keeps of such a test must not outlive a change of the programs, of which the test itself imports
+// nothing. Build looks into the directory of each package that the programs consist of: go test notes what a test opens, and
+// runs it anew when a file there has changed.
+func Build(dir, out string, packages ...string) error {
+	if _, err := run(dir, append([]string{"build", "-o", out}, packages...)...); err != nil {
+		return err
+	}
+	list, err := run(dir, append([]string{"list", "-deps", "-f", "{{if not .Standard}}{{.Dir}}{{end}}"}, packages...)...)
+	if err != nil {
+		return err
+	}
+	for _, sources := range strings.Fields(list) {
+		if _, err := os.ReadDir(sources); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func run(dir string, args ...string) (string, error) {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as everything else that is built
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, said.String())
+	}
+	return string(out), nil
+}
