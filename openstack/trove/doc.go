@@ -1,0 +1,14 @@
+// Package trove makes a minion the guest agent of OpenStack Trove: the execution module "trove" has the functions that Trove's services
+// call in a guest, under the names and with the arguments that they have on Trove's own wire. A Salt master takes the place of the
+// message broker:
+//
+//	Trove's API and task manager ─▶ Salt master ─▶ job "trove.create_user" ─▶ [Module] ─▶ datastore (MySQL, MariaDB)
+//	                                                                                └▶ files, services, volumes of the host
+//	Trove's conductor            ◀─ Salt master ◀─ event salt/beacon/<id>/trove/heartbeat      (the state of the database)
+//	                                            ◀─ event trove/conductor/<method>              (backups, root, notifications)
+//
+// [Methods] is the contract with Trove: name, call or cast, timeout, since when. It is compared with Trove's own classes.
+// The options are the mapping "trove" of the minion's configuration, see docs/openstack/trove-guest.md.
+//
+// Trove's sources: trove/guestagent/api.py, trove/guestagent/datastore, trove/common/db, trove/conductor/api.py of Trove 18.
+package trove
