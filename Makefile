@@ -108,7 +108,7 @@ test-openstack:
 	cd openstack && $(GO) vet ./... && $(GO) vet -tags openstack ./...
 	cd openstack && CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -vet=off -timeout 10m ./...
 	@if ls openstack/python/tests/test_*.py >/dev/null 2>&1; then \
-		cd openstack/python && $(PYTHON) -m unittest discover -b -s tests -t .; \
+		cd openstack/python && $(PYTHON) -m unittest discover -b -s tests -t . && $(PYTHON) -m unittest discover -b -s trove_tests -t .; \
 	fi
 
 # Real OpenStack services of Debian 12 against ours, on loopback, as root. The first run installs the packages.
@@ -124,10 +124,11 @@ openstack:
 	test -n "$$due"; $(OPENSTACK) -run "^($$due)\$$" ./interop
 	@$(MAKE) --no-print-directory openstack-python
 
-# The plugin for Heat with the classes of Debian's Heat and of the newest one, and the sidecar with the real programs.
+# The plugin for Heat with the classes of Debian's Heat and of the newest one, the parts for Trove with Debian's, and the sidecar with the
+# real programs.
 openstack-python: build
-	cd openstack/python && BRINE_OPENSTACK=1 BRINE_MASTER_PROGRAM=$(abspath $(BIN))/brine-master \
-		BRINE_MINION_PROGRAM=$(abspath $(BIN))/brine-minion $(PYTHON) -m unittest discover -b -s tests -t .
+	@set -e; cd openstack/python; export BRINE_OPENSTACK=1 BRINE_MASTER_PROGRAM=$(abspath $(BIN))/brine-master \
+		BRINE_MINION_PROGRAM=$(abspath $(BIN))/brine-minion; for s in tests trove_tests; do $(PYTHON) -m unittest discover -b -s $$s -t .; done
 	@set -e; newest=$$(sh openstack/python/tests/fetch-heat.sh); cd openstack/python; \
 	"$$newest" -m unittest discover -b -s tests -t .
 

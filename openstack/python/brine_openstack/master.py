@@ -213,9 +213,9 @@ class Master:
         """
         return self.request("POST", "/v1/minions", dict({k: v for k, v in spec.items() if v is not None}, id=minion))
 
-    def minion(self, minion):
+    def minion(self, minion, retry=None):
         """Return what is known of an announced minion: id, tenant, joined, present and grains."""
-        return self.request("GET", "/v1/minions/" + urllib.parse.quote(minion, safe=""))
+        return self.request("GET", "/v1/minions/" + urllib.parse.quote(minion, safe=""), retry=retry)
 
     def minions(self):
         """Return all announced minions."""
@@ -242,7 +242,9 @@ class Master:
 
     # Orders.
 
-    def place(self, order, tgt, fun, **more):
+    # retry is that of request.
+
+    def place(self, order, tgt, fun, retry=None, **more):
         """Place the order with the id order and return its state. The same order again is the same order.
 
         tgt is a minion, a list of minions, or an expression of the kind tgt_type.
@@ -255,16 +257,16 @@ class Master:
         else:
             tgt = list(tgt)
         body = dict({k: v for k, v in more.items() if v is not None}, id=order, tgt=tgt, fun=fun)
-        return self.request("POST", "/v1/jobs", body)
+        return self.request("POST", "/v1/jobs", body, retry=retry)
 
-    def order(self, order, wait=0):
+    def order(self, order, wait=0, retry=None):
         """Return the state of an order, at once, or when it is done or wait seconds are over."""
         query = {"wait": "%g" % wait} if wait else None
-        return self.request("GET", self._order(order), query=query, timeout=self.timeout + wait)
+        return self.request("GET", self._order(order), query=query, timeout=self.timeout + wait, retry=retry)
 
-    def cancel(self, order):
+    def cancel(self, order, retry=None):
         """End an order and return its state."""
-        return self.request("DELETE", self._order(order))
+        return self.request("DELETE", self._order(order), retry=retry)
 
     def orders(self, **metadata):
         """Return the orders whose metadata has these values, oldest first, without what the minions returned."""
@@ -313,7 +315,8 @@ class Master:
         """Yield events as maps of id, tag and data, from behind cursor, whose tags match one of the shell patterns.
 
         The stream ends with Unavailable when the connection breaks or is silent for timeout seconds; call it again with the id of
-        the last event as cursor. An item with a tag of None has only a new id.
+        the last event as cursor. An item with a tag of None has only a new id. One with lost tells that events before it are gone,
+        as after a restart of the master.
         """
         query = [("tag", t) for t in tags] + ([("cursor", cursor)] if cursor else [])
         path = "/v1/events" + ("?" + urllib.parse.urlencode(query) if query else "")
@@ -350,6 +353,8 @@ def _server_sent(lines):
             cursor = value.decode()
         elif name == b"data":
             data.append(value)
+        elif line == b": events before this one are lost":
+            yield {"id": None, "tag": None, "data": None, "lost": True}
         elif not line and (cursor or data):
             tag, content = None, None
             try:

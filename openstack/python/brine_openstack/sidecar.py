@@ -333,7 +333,7 @@ class Sidecar(master.Master):
             "file_roots": {"base": []},
             "pillar_roots": {"base": []},
             "rest_cherrypy": {"socket": self.path, "max_request_body_size": 64 << 20},
-            "keep_events": ["heat/signal/*"],
+            "keep_events": ["heat/signal/*", "trove/conductor/*"],
             "netapi_enable_clients": ["local", "local_async", "runner", "wheel"],
             "external_auth": {"peer": {str(os.geteuid()): [".*", "@runner", "@wheel"]}},
         }

@@ -6,6 +6,7 @@ from unittest import mock
 from tests import heat_case  # first: it skips without Heat
 from oslo_config import cfg
 
+from brine_openstack import userdata
 from brine_openstack.heat import minions
 from brine_openstack.heat import server
 from heat.engine.clients.os import glance
@@ -101,13 +102,13 @@ class ServerTest(heat_case.HeatCase):
         self.assertTrue(text.startswith("#cloud-config\n"))
         kinds = {"#!/bin/sh\n": "text/x-shellscript", "#cloud-config\n{}": "text/cloud-config", "#include\nhttp://x": "text/x-include-url"}
         for own, kind in kinds.items():
-            self.assertEqual([(kind, "user-data", own), ("text/cloud-config", "salt-minion.cfg", BOOT["cloud_config"])], parts(server.with_bootstrap(own, BOOT)))
-        mine = server.with_bootstrap("#!/bin/sh\n", BOOT)
-        self.assertEqual(3, len(parts(server.with_bootstrap(mine, BOOT))))
-        self.assertEqual(["#ps1\nx", BOOT["powershell"].replace("\r", "")], [p[2] for p in parts(server.with_bootstrap("#ps1\r\nx", BOOT))])
-        self.assertEqual("grüß", parts(server.with_bootstrap("#!/bin/sh\n# grüß", BOOT))[0][2][-4:])
+            self.assertEqual([(kind, "user-data", own), ("text/cloud-config", "salt-minion.cfg", BOOT["cloud_config"])], parts(userdata.with_bootstrap(own, BOOT)))
+        mine = userdata.with_bootstrap("#!/bin/sh\n", BOOT)
+        self.assertEqual(3, len(parts(userdata.with_bootstrap(mine, BOOT))))
+        self.assertEqual(["#ps1\nx", BOOT["powershell"].replace("\r", "")], [p[2] for p in parts(userdata.with_bootstrap("#ps1\r\nx", BOOT))])
+        self.assertEqual("grüß", parts(userdata.with_bootstrap("#!/bin/sh\n# grüß", BOOT))[0][2][-4:])
         with self.assertRaisesRegex(Exception, "user_data begins with 'FORMAT"):
-            server.with_bootstrap("FORMAT C:", BOOT)
+            userdata.with_bootstrap("FORMAT C:", BOOT)
 
     def test_too_large(self):
         rsrc = self.server(form="RAW", more="      user_data: '#!%s'\n" % ("x" * 50000))

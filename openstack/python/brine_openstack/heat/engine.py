@@ -3,50 +3,28 @@
 import hashlib
 import hmac
 import re
-import socket
 import threading
 
 from oslo_config import cfg
 from oslo_log import log as logging
 
-from brine_openstack import master
-from brine_openstack import sidecar
+from brine_openstack import service
 from brine_openstack.heat import drain
 
 LOG = logging.getLogger(__name__)
 
-GROUP = cfg.OptGroup("brine", title="The Salt master beside the engine")
-OPTIONS = [
-    cfg.StrOpt("socket", help="The unix socket of a master that runs already. With it the engine starts none."),
-    cfg.StrOpt("program", help="The path of brine-master, if it is not in PATH."),
-    cfg.StrOpt("directory", help="Where the master keeps its configuration, keys and cache: .brine/heat in the home of the engine's user."),
-    cfg.StrOpt("database", default="service", secret=True,
-               help="The master's database: 'service' for the database of Heat, which makes the masters of all engines one; "
-                    "'local' for a file in directory, for one engine host; or a URL."),
-    cfg.StrOpt("sealing_key_file", help="A file with the key that seals the master's secrets in the database, the same for all engines. "
-                                        "By default it is derived from auth_encryption_key."),
-    cfg.StrOpt("interface", default="0.0.0.0", help="The address on which the master takes minions."),
-    cfg.PortOpt("publish_port", default=4505, help="The port for jobs (zeromq)."),
-    cfg.PortOpt("ret_port", default=4506, help="The port for requests of minions."),
-    cfg.ListOpt("advertise", default=[], help="The addresses at which guests reach the masters, each a host or host:port: those of all "
-                                              "engines, or a virtual one. By default the address of this host."),
-    cfg.DictOpt("config", default={}, help="More options of the master's configuration, each name:value, for example transport:tcp."),
-    cfg.DictOpt("ssl", default={}, help="The master's TLS, for the transports tcp and ws: Salt's option ssl, name:value, for example "
-                                        "certfile:/etc/heat/salt.pem,keyfile:/etc/heat/salt.key,cert_reqs:CERT_NONE."),
-    cfg.DictOpt("guest_ssl", default={}, help="What guests are told of TLS, their option ssl: name:value with commas. By default they "
-                                              "check the masters' certificate with the authorities of their system."),
+OPTIONS = service.options("heat", "Heat", "engine", "it is derived from auth_encryption_key") + [
     cfg.IntOpt("event_limit", default=20, min=0, help="How many events with live output one deployment may have. 0: none."),
-    cfg.IntOpt("token_ttl", default=86400, min=60, help="For how many seconds a minion's bootstrap may be used for the first time."),
 ]
 
 
 def list_opts():
     """Return the options, for oslo-config-generator."""
-    return [(GROUP, OPTIONS)]
+    return [(service.GROUP, OPTIONS)]
 
 
-cfg.CONF.register_group(GROUP)
-cfg.CONF.register_opts(OPTIONS, group=GROUP)
+cfg.CONF.register_group(service.GROUP)
+cfg.CONF.register_opts(OPTIONS, group=service.GROUP)
 
 _lock = threading.Lock()
 _master = None
@@ -78,48 +56,20 @@ def _start():
 
 
 def _open(conf):
-    o = conf.brine
-    if o.socket:
-        return master.Master(o.socket)
-    key = None
-    db = {"service": _service_database(conf), "local": None}.get(o.database, o.database)
-    if db and not o.sealing_key_file:
-        key = hmac.new(conf.auth_encryption_key.encode(), b"brine sealing key", hashlib.sha256).hexdigest()
-    return sidecar.Sidecar(
-        db=db, key=key, key_file=o.sealing_key_file if db else None, directory=o.directory or sidecar.default_directory("heat"),
-        interface=o.interface, publish_port=o.publish_port, ret_port=o.ret_port,
-        advertise=o.advertise or [_own_address(o)], config=dict(o.config, **({"ssl": dict(o.ssl)} if o.ssl else {})), program=o.program)
+    def key():
+        return hmac.new(conf.auth_encryption_key.encode(), b"brine sealing key", hashlib.sha256).hexdigest()
+    return service.open_master(conf.brine, "heat", _service_database(conf), key)
 
 
 def announce(stack, resource, minion, **spec):
     """Announce the minion of a resource to the master and return its bootstrap."""
-    o = cfg.CONF.brine
-    if o.ssl or o.guest_ssl:
-        spec["config"] = {"ssl": dict(o.guest_ssl) or True}
     grains = dict(spec.pop("grains", {}), heat_stack=stack.name, heat_resource=resource)
-    return client().announce(minion, tenant=tenant(stack), grains=grains, token_ttl=o.token_ttl, **spec)
+    return service.announce(cfg.CONF.brine, client(), minion, tenant=tenant(stack), grains=grains, **spec)
 
 
 def _service_database(conf):
     conf.import_opt("connection", "oslo_db.options", group="database")
     return conf.database.connection
-
-
-def _own_address(o):
-    """Return the address and port at which other hosts probably reach this one: the source of its default route."""
-    host = o.interface
-    if host in ("", "0.0.0.0", "::"):
-        host = "127.0.0.1"
-        for family, far in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
-            try:
-                with socket.socket(family, socket.SOCK_DGRAM) as s:
-                    s.connect((far, 9))  # sends nothing
-                    host = s.getsockname()[0]
-                    break
-            except OSError:
-                continue
-        LOG.warning("The option advertise of [brine] is not set: guests are told %s", host)
-    return "%s:%d" % ("[%s]" % host if ":" in host else host, o.ret_port)
 
 
 def tenant(stack):

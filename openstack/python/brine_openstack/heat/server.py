@@ -4,10 +4,6 @@ It is Heat's OS::Nova::Server with one more software_config_transport, SALT, whi
 needs to join; deployments to it are orders of the master. Heat makes no user, no key pair, no queue and no object for such a server.
 """
 
-import email
-from email.mime import multipart
-from email.mime import text
-
 from heat.common import exception
 from heat.common.i18n import _
 from heat.engine import constraints
@@ -15,14 +11,9 @@ from heat.engine import properties
 from heat.engine.clients.os import nova as nova_plugin
 from heat.engine.resources.openstack.nova import server as nova_server
 
+from brine_openstack import userdata as _userdata
 from brine_openstack.heat import engine
 from brine_openstack.heat import minions
-
-# Nova refuses user data of more bytes than this, in Base64.
-MAX_USER_DATA = 65535
-
-# How cloud-init adds our part to what the user's own parts made: our salt_minion takes the place of one that is there.
-MERGE = "dict(replace)+list(append)+str()"
 
 
 class SaltServer(nova_server.Server):
@@ -111,67 +102,16 @@ class _Nova:
 
     def build_userdata(self, metadata, userdata=None, instance_user=None, user_data_format="HEAT_CFNTOOLS"):
         boot = self._server.bootstrap()
-        if user_data_format == "RAW":
-            out = with_bootstrap(userdata, boot)
-        else:
-            whole = self._plugin.build_userdata(metadata, userdata, instance_user=instance_user, user_data_format=user_data_format)
-            out = append(email.message_from_string(whole), cloud_part(boot)).as_string()
-        size = (len(out.encode()) + 2) // 3 * 4
-        if size > MAX_USER_DATA:
-            raise exception.Error(_("user_data with the bootstrap has %(n)d bytes in Base64, Nova takes %(max)d")
-                                  % {"n": size, "max": MAX_USER_DATA})
+        try:
+            if user_data_format == "RAW":
+                out = _userdata.with_bootstrap(userdata, boot)
+            else:
+                whole = self._plugin.build_userdata(metadata, userdata, instance_user=instance_user, user_data_format=user_data_format)
+                out = _userdata.append(whole, boot["cloud_config"])
+            _userdata.check_size(out)
+        except _userdata.UserDataError as e:
+            raise exception.Error(_("%s: choose another software_config_transport than SALT, or other user_data") % e) from e
         return out
-
-
-def cloud_part(boot):
-    """Return the bootstrap as a part of multipart user data."""
-    part = text.MIMEText(boot["cloud_config"], _subtype="cloud-config", _charset=charset(boot["cloud_config"]))
-    part.add_header("Content-Disposition", "attachment", filename="salt-minion.cfg")
-    part.add_header("Merge-Type", MERGE)
-    return part
-
-
-def charset(content):
-    """Return the charset that cloud-init's and cloudbase-init's parts need for content."""
-    return "us-ascii" if content.isascii() else "utf-8"
-
-
-def append(message, part):
-    """Return the multipart message with one more part."""
-    message.attach(part)
-    return message
-
-
-# The first line of user data decides what it is. None stands for a kind that multipart user data cannot have.
-KINDS = (
-    ("#cloud-config-archive", "cloud-config-archive"), ("#cloud-config-jsonp", "cloud-config-jsonp"), ("#cloud-config", "cloud-config"),
-    ("#include-once", "x-include-once-url"), ("#include", "x-include-url"), ("#cloud-boothook", "cloud-boothook"),
-    ("#part-handler", "part-handler"), ("## template: jinja", "jinja2"), ("#!", "x-shellscript"), ("#ps1", "x-shellscript"),
-    ("rem cmd", "x-shellscript"),
-)
-
-
-def with_bootstrap(userdata, boot):
-    """Return user data that has the user's own and the bootstrap in it. The user's own comes first."""
-    userdata = userdata or ""
-    if not userdata.strip():
-        return boot["cloud_config"]
-    message = email.message_from_string(userdata)
-    if message.is_multipart():
-        return append(message, cloud_part(boot)).as_string()
-    start = userdata.lstrip().lower()
-    kind = next((k for prefix, k in KINDS if start.startswith(prefix)), None)
-    if kind is None:
-        raise exception.Error(_(
-            "user_data begins with %.40r, and cloud-init knows no such kind that could stand beside the bootstrap: "
-            "choose another software_config_transport than SALT, or multipart user data") % userdata)
-    own = text.MIMEText(userdata, _subtype=kind, _charset=charset(userdata))
-    own.add_header("Content-Disposition", "attachment", filename="user-data")
-    parts = [own, cloud_part(boot)]
-    if start.startswith(("#ps1", "rem cmd")):
-        parts[1] = text.MIMEText(boot["powershell"], _subtype="x-shellscript", _charset=charset(boot["powershell"]))
-        parts[1].add_header("Content-Disposition", "attachment", filename="salt-minion.ps1")
-    return multipart.MIMEMultipart(_subparts=parts).as_string()
 
 
 def resource_mapping():

@@ -1,0 +1,1 @@
+"""Tests with Trove's own code. It registers options under the names of Heat's, so it needs a process of its own."""
