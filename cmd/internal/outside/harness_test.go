@@ -26,33 +26,18 @@ const patience = 90 * time.Second
 // bin has all programs under stock's names.
 var bin string
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "outside")
-	if err == nil {
-		bin = dir
-		err = build(dir)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "cannot build the programs:", err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-func build(dir string) error {
+func build(t *testing.T, dir string) {
+	t.Helper()
 	for program, names := range map[string][]string{"brine-master": {"salt-master", "salt", "salt-key", "salt-run"}, "brine-minion": {"salt-minion", "salt-call"}} {
 		if err := gobuild.Build("", filepath.Join(dir, program), "../../"+program); err != nil {
-			return err
+			t.Fatal(err)
 		}
 		for _, name := range names {
 			if err := os.Symlink(program, filepath.Join(dir, name)); err != nil {
-				return err
+				t.Fatal(err)
 			}
 		}
 	}
-	return nil
 }
 
 // keyPair makes RSA keys once for all rows.

@@ -40,6 +40,8 @@ func (r row) unlike(stock int) row {
 }
 
 func TestOutsideCauses(t *testing.T) {
+	bin = t.TempDir()
+	build(t, bin)
 	seen := map[string]bool{}
 	for _, r := range rows() {
 		name := r.name + "/" + r.program + " " + strings.Join(r.args, " ")
