@@ -285,8 +285,9 @@ func TestTinyAgent(t *testing.T) {
 // ask starts an agent, with a master of its own, and calls a function of it.
 func ask(t *testing.T, program, fun string, args ...any) any {
 	t.Helper()
-	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, AutoAccept: true,
-		Log: slog.New(slog.DiscardHandler)})
+	m, err := master.New(master.Options{Network: master.Loopback(),
+		Keys: master.KeyOptions{AutoAccept: true},
+		Log:  slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

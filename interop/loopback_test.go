@@ -22,8 +22,8 @@ import (
 func pair(t testing.TB, opts map[string]any) *master.Master {
 	t.Helper()
 	dir := t.TempDir()
-	m, err := master.New(master.Options{PKIDir: dir + "/pki", CacheDir: dir + "/cache", AutoAccept: true, Interface: "127.0.0.1",
-		PublishPort: master.AnyPort, RetPort: master.AnyPort})
+	m, err := master.New(master.Options{PKIDir: dir + "/pki", CacheDir: dir + "/cache",
+		Keys: master.KeyOptions{AutoAccept: true}, Network: master.Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}

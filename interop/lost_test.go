@@ -16,7 +16,8 @@ import (
 // TestOrderIsLostWithTheJournal: a minion that comes back with its key and without its cache, where it notes its jobs, gets no job of before
 // again, which it could not know.
 func TestOrderIsLostWithTheJournal(t *testing.T) {
-	m := embedded(t, master.Options{Timeout: time.Second, GatherTimeout: time.Second})
+	m := embedded(t, master.Options{Jobs: master.JobOptions{Timeout: time.Second,
+		GatherTimeout: time.Second}})
 	home := tempDir(t)
 	runs := filepath.Join(home, "runs")
 	write(t, home+"/minion", fmt.Sprintf("id: one\nroot_dir: %s\nmaster: 127.0.0.1\nmaster_port: %d\npublish_port: %d\n", home, portOf(m.RequestAddr()), portOf(m.PublishAddr())))

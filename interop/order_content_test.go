@@ -48,9 +48,11 @@ func TestOrdersCarryFilesAndPillar(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { db.Close() })
-			m := embedded(t, master.Options{Store: db, Pillar: func(context.Context, pillar.Request) (map[string]any, error) {
-				return map[string]any{"app": map[string]any{"name": "web"}}, nil
-			}})
+			m := embedded(t, master.Options{Store: db,
+				Pillar: master.PillarOptions{Func: func(context.Context,
+					pillar.Request) (map[string]any, error) {
+					return map[string]any{"app": map[string]any{"name": "web"}}, nil
+				}}})
 			s := &site{dir: tempDir(t), transport: "zeromq", pub: portOf(m.PublishAddr()), ret: portOf(m.RequestAddr())}
 			conf := s.minion(t, "m", "cache_jobs: true")
 			program := ours("salt-minion")

@@ -24,8 +24,10 @@ import (
 func embedded(t testing.TB, o master.Options) *master.Master {
 	t.Helper()
 	dir := t.TempDir()
-	o.PKIDir, o.CacheDir, o.AutoAccept = dir+"/pki", dir+"/cache", len(o.Advertise) == 0
-	o.Interface, o.PublishPort, o.RetPort = "127.0.0.1", master.AnyPort, master.AnyPort
+	o.PKIDir, o.CacheDir, o.Keys.AutoAccept = dir+"/pki", dir+"/cache",
+		len(o.Network.Advertise) == 0
+	o.Network.Interface, o.Network.PublishPort, o.Network.RetPort = "127.0.0.1", master.AnyPort,
+		master.AnyPort
 	m, err := master.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +196,7 @@ func TestOrderIsCancelledOnOurMinion(t *testing.T) {
 
 // TestOurMinionJoins: with the configuration that it is announced with a minion joins, and runs what waits.
 func TestOurMinionJoins(t *testing.T) {
-	m := embedded(t, master.Options{Advertise: []string{"127.0.0.1"}})
+	m := embedded(t, master.Options{Network: master.NetworkOptions{Advertise: []string{"127.0.0.1"}}})
 	b, err := m.EnsureMinion(soon(t), master.MinionSpec{ID: "one", Grains: map[string]any{"role": "db"}})
 	if err != nil {
 		t.Fatal(err)

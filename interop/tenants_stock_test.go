@@ -17,7 +17,7 @@ import (
 // jobs, whatever the target, and those of the operator, and reads nothing of the others'.
 func TestTenantsOfStockMinions(t *testing.T) {
 	t.Parallel()
-	m := embedded(t, master.Options{Advertise: []string{"127.0.0.1"}})
+	m := embedded(t, master.Options{Network: master.NetworkOptions{Advertise: []string{"127.0.0.1"}}})
 	s := &site{dir: tempDir(t), transport: "zeromq", pub: portOf(m.PublishAddr()), ret: portOf(m.RequestAddr())}
 	lines := []string{"3006", "3007", "3008"}
 	views, minions := map[string]*master.Tenant{}, map[string]*process{}

@@ -61,12 +61,13 @@ var (
 // openSignIns prepares what decides about sign-ins.
 func (m *Master) openSignIns(hourly *ratelimit.HourlyLog) *signin.Desk {
 	o := m.opts
-	s := signin.Options{Identity: m.identity, Keys: m.keys, Policy: o.Keys,
+	s := signin.Options{Identity: m.identity, Keys: m.keys, Policy: o.Keys.Policy,
 		Sessions: m.peers.Secrets(),
 		Network:  signInHost{m}, Records: m.announced, Presence: m.network.Presence, Clones: m.clones, Contacts: m.orders,
-		Counts: m.counts, Events: m.events, Hourly: hourly, Log: m.log, Rate: o.AuthRate, Burst: o.AuthBurst,
-		MaxMinions: o.MaxMinions, FIPS: o.FIPS, NoEvents: o.NoAuthEvents}
-	for _, a := range o.Acceptors {
+		Counts: m.counts, Events: m.events, Hourly: hourly, Log: m.log, Rate: o.Security.AuthRate,
+		Burst:      o.Security.AuthBurst,
+		MaxMinions: o.Keys.MaxMinions, FIPS: o.Security.FIPS, NoEvents: o.Events.NoAuth}
+	for _, a := range o.Keys.Acceptors {
 		s.Acceptors = append(s.Acceptors, acceptor{a})
 	}
 	return signin.New(s)

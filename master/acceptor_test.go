@@ -123,7 +123,7 @@ func TestAcceptX509(t *testing.T) {
 		"revoked":         {"m", ca.proof(t, ecKey(t), func(c *x509.Certificate) { c.SerialNumber = revoked }), protocol.Rejected},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := serve(t, master.Options{Acceptors: []master.Acceptor{rule.Acceptor()}})
+			r := serve(t, master.Options{Keys: master.KeyOptions{Acceptors: []master.Acceptor{rule.Acceptor()}}})
 			// Somebody else came first under this name, without proof.
 			if first := r.newMinion(c.id, 2).signIn(); first != protocol.Pending {
 				t.Fatal(first)
@@ -183,10 +183,10 @@ func TestAcceptDocument(t *testing.T) {
 		b, _ := json.Marshal(map[string]any{"document": string(doc), "signature": base64.StdEncoding.EncodeToString(sig)})
 		return b
 	}
-	o := master.Options{Acceptors: []master.Acceptor{
+	o := master.Options{Keys: master.KeyOptions{Acceptors: []master.Acceptor{
 		join.Document{Name: "jwt", Open: rule.Open, Claim: "vm.name"}.Acceptor(),
 		join.Document{Name: "ec2", Open: join.EC2(amazon.cert), Claim: "instanceId", Issued: "pendingTime", MaxAge: time.Hour, Grain: "identity"}.Acceptor(),
-	}}
+	}}}
 	claims := func(change func(map[string]any)) map[string]any {
 		c := map[string]any{"iss": "https://cloud", "aud": "salt/" + join.KeyHash(testKey(t, 1).Public().Text()),
 			"exp": time.Now().Add(time.Hour).Unix(), "vm": map[string]any{"name": "m"}}
@@ -261,12 +261,12 @@ func TestAcceptorChain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := serve(t, master.Options{Acceptors: []master.Acceptor{
+	r := serve(t, master.Options{Keys: master.KeyOptions{Acceptors: []master.Acceptor{
 		opinion("first", master.Reject, "bad"), opinion("second", master.Accept, "bad", "good"),
 		join.Fingerprints(func(_ context.Context, id string) (string, error) {
 			return map[string]string{"known": print, "other": "00:11"}[id], nil
 		}),
-	}})
+	}}})
 	sub := r.Events().Subscribe(events.SubscribeOptions{Prefix: "brine/join/"})
 	defer sub.Close()
 	for _, c := range []struct {
@@ -346,7 +346,7 @@ func TestAcceptorsOrder(t *testing.T) {
 		{"wrong document", "", "", "", wrong, true, protocol.Rejected, "document"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := serve(t, master.Options{AutoAccept: c.policy, Advertise: []string{"salt.example"}, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: c.policy,
 				Acceptors: []master.Acceptor{
 					join.X509{Roots: roots}.Acceptor(),
 					join.Document{Name: "document", Open: documents.Open, Claim: "name"}.Acceptor(),
@@ -360,7 +360,9 @@ func TestAcceptorsOrder(t *testing.T) {
 							return "00:11", nil
 						}
 						return "", nil
-					})}})
+					})}}, Network: master.NetworkOptions{Advertise: []string{"salt.example"}},
+				Log: slog.New(slog.NewTextHandler(&log,
+					&slog.HandlerOptions{Level: slog.LevelDebug}))})
 			pub, err := crypt.ParsePublicKey([]byte(r.PublicKey()))
 			if err != nil {
 				t.Fatal(err)

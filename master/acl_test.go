@@ -11,8 +11,9 @@ import (
 // TestDeniedToEverybody: what the blacklist names is published by nobody: not by the program (runners and the reactor publish so), as an order,
 // or by minions with a grant. The master's own questions go on.
 func TestDeniedToEverybody(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: t.TempDir(), Peer: map[string][]any{".*": {".*"}},
-		Local: &master.Local{SockDir: shortDir(t), DeniedUsers: []string{"mallory"}, DeniedFunctions: []string{"cmd.*", `system\.reboot`, "saltutil.*", "test.ping"}}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
+		Minions: master.MinionOptions{Peer: map[string][]any{".*": {".*"}}},
+		Local:   &master.Local{SockDir: shortDir(t), DeniedUsers: []string{"mallory"}, DeniedFunctions: []string{"cmd.*", `system\.reboot`, "saltutil.*", "test.ping"}}})
 	x := r.accepted("x", 1).subscribe()
 	for _, c := range []struct {
 		job    master.Job

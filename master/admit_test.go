@@ -41,8 +41,10 @@ func TestLargeReturnsTakeTurns(t *testing.T) {
 	const n, size = 40, 1 << 20
 	var network mem.Network
 	db := &crowded{Store: store.NewMemory(), until: 15, gate: make(chan struct{})}
-	m, err := master.New(master.Options{AutoAccept: true, AuthRate: -1, PKIDir: filepath.Join(t.TempDir(), "pki"), Listen: network.Listen,
-		Interface: "127.0.0.1", PublishPort: 4505, RetPort: 4506, KeySize: 2048, Store: db}) // ports of the network in memory
+	m, err := master.New(master.Options{Keys: master.KeyOptions{AutoAccept: true, Size: 2048},
+		Security: master.SecurityOptions{AuthRate: -1}, PKIDir: filepath.Join(t.TempDir(), "pki"),
+		Network: master.NetworkOptions{Listen: network.Listen,
+			Interface: "127.0.0.1", PublishPort: 4505, RetPort: 4506}, Store: db}) // ports of the network in memory
 	if err != nil {
 		t.Fatal(err)
 	}

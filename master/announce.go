@@ -22,7 +22,7 @@ var ErrNoMinionRecords = store.ErrNoMinions
 // announces and the operator accepted before.
 var ErrOtherTenant = announced.ErrOtherTenant
 
-// MinionSpec announces a minion that does not exist yet; see [announced.Spec]. Its Masters are those of Options.Advertise
+// MinionSpec announces a minion that does not exist yet; see [announced.Spec]. Its Masters are those of NetworkOptions.Advertise
 // if they are empty, and its Events are granted as by Master.GrantEvents.
 type MinionSpec = announced.Spec
 
@@ -34,10 +34,12 @@ func (m *Master) EnsureMinion(ctx context.Context, s MinionSpec) (bootstrap.Boot
 }
 
 func (m *Master) ensureMinion(ctx context.Context, s MinionSpec, byTenant bool) (bootstrap.Bootstrap, error) {
-	b := bootstrap.Bootstrap{ID: s.ID, Masters: s.Masters, Transport: m.opts.AdvertiseTransport, MasterKey: m.PublicKey(),
-		Tenant: s.Tenant, Grains: s.Grains, Config: s.Config, RetPort: m.opts.RetPort, PublishPort: m.opts.PublishPort}
+	b := bootstrap.Bootstrap{ID: s.ID, Masters: s.Masters,
+		Transport: m.opts.Network.AdvertiseTransport, MasterKey: m.PublicKey(),
+		Tenant: s.Tenant, Grains: s.Grains, Config: s.Config, RetPort: m.opts.Network.RetPort,
+		PublishPort: m.opts.Network.PublishPort}
 	if len(b.Masters) == 0 {
-		b.Masters = m.opts.Advertise
+		b.Masters = m.opts.Network.Advertise
 	}
 	if m.life.serving.Load() {
 		b.RetPort, b.PublishPort = network.PortOf(m.RequestAddr()), network.PortOf(m.PublishAddr())

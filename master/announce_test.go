@@ -23,7 +23,7 @@ import (
 // announcing are options of a master that accepts nobody by itself.
 func announcing() master.Options {
 	o := orderOptions()
-	o.AutoAccept, o.Advertise = false, []string{"salt.example"}
+	o.Keys.AutoAccept, o.Network.Advertise = false, []string{"salt.example"}
 	return o
 }
 
@@ -164,7 +164,7 @@ func TestAnnouncedKeys(t *testing.T) {
 // sends nothing of it to anybody.
 func TestRevokedMinionsGetNothing(t *testing.T) {
 	o := announcing()
-	o.KeepAESOnDelete = true // it could still read what is sent
+	o.Keys.KeepAESOnDelete = true // it could still read what is sent
 	r := serve(t, o)
 	if _, err := r.EnsureMinion(within(t), master.MinionSpec{ID: "m", PublicKey: testKey(t, 1).Public().Text()}); err != nil {
 		t.Fatal(err)

@@ -19,8 +19,8 @@ var (
 	_ requests.EventAccess   = requestHost{}
 )
 
-// MayFire implements requests.EventAccess. Options.EventAccess is set.
-func (h requestHost) MayFire(r EventRequest) bool { return h.m.opts.EventAccess(r) }
+// MayFire implements requests.EventAccess. EventOptions.Access is set.
+func (h requestHost) MayFire(r EventRequest) bool { return h.m.opts.Events.Access(r) }
 
 // UnderKey implements door.SharedKey.
 func (h requestHost) UnderKey(ctx context.Context, peer string, size int,
@@ -28,17 +28,17 @@ func (h requestHost) UnderKey(ctx context.Context, peer string, size int,
 	return h.m.tenants.UnderKey(ctx, peer, size, h.m.network.Keyring, open)
 }
 
-// MakePillar implements requests.PillarProgram. Options.Pillar is set.
+// MakePillar implements requests.PillarProgram. PillarOptions.Func is set.
 func (h requestHost) MakePillar(ctx context.Context, r pillar.Request) (map[string]any, error) {
-	return h.m.opts.Pillar(ctx, r)
+	return h.m.opts.Pillar.Func(ctx, r)
 }
 
-// MakeTops implements requests.TopsProgram. Options.MasterTops is set.
+// MakeTops implements requests.TopsProgram. MinionOptions.Tops is set.
 func (h requestHost) MakeTops(ctx context.Context, id string, opts map[string]any) (map[string]any, error) {
-	return h.m.opts.MasterTops(ctx, id, opts)
+	return h.m.opts.Minions.Tops(ctx, id, opts)
 }
 
-// fileAccess is Options.FileAccess as requests.Files sees it.
+// fileAccess is FileOptions.Access as requests.Files sees it.
 type fileAccess struct{ m *Master }
 
 // MayRead implements requests.FileAccess.
@@ -49,7 +49,7 @@ func (a fileAccess) MayRead(ctx context.Context, id, name, env string) bool {
 		return false
 	}
 	clean, env, ok := fileserver.Split(name, env)
-	return ok && a.m.opts.FileAccess(FileRequest{ID: id, Tenant: tenant, Env: env, Path: clean})
+	return ok && a.m.opts.Files.Access(FileRequest{ID: id, Tenant: tenant, Env: env, Path: clean})
 }
 
 // Match implements requests.Minions.

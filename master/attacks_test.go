@@ -32,7 +32,8 @@ import (
 
 // TestT23MatchedIsPublished: those whom a rule or count was applied to are those who are expected (CVE-2022-22941).
 func TestT23MatchedIsPublished(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, AuthRate: -1})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Security: master.SecurityOptions{AuthRate: -1}})
 	var ids []string
 	for i := range 12 {
 		id := fmt.Sprintf("%c%d", 'a'+i%3, i)
@@ -67,7 +68,7 @@ func TestT23MatchedIsPublished(t *testing.T) {
 
 // TestCVE_2024_38822_TokenIsAlwaysChecked is T26: for every function, requests without the minion's token are refused.
 func TestCVE_2024_38822_TokenIsAlwaysChecked(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	a, b := r.accepted("a", 1), r.accepted("b", 2)
 	for _, cmd := range saltFuncs {
 		for what, tok := range map[string]any{"absent": nil, "another's": b.requester.Token, "empty": []byte{}, "text": "salt", "number": 5, "zeros": make([]byte, 256), "long": make([]byte, 5000)} {
@@ -103,7 +104,7 @@ func TestCVE_2024_38822_TokenIsAlwaysChecked(t *testing.T) {
 
 // TestCVE_2024_38823_Replay is T27: a request is taken once.
 func TestCVE_2024_38823_Replay(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: t.TempDir()})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir()})
 	m := r.accepted("m", 1)
 	ev := r.Events().Subscribe(events.SubscribeOptions{Prefix: "custom"})
 	defer ev.Close()
@@ -171,7 +172,7 @@ func TestCVE_2024_38823_Replay(t *testing.T) {
 
 // TestPillarMayBeAskedAgain: stock minions send a pillar request again as it is when no answer came in time.
 func TestPillarMayBeAskedAgain(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
 	e, nonce, err := m.requester.Pack(map[string]any{"cmd": "_pillar", "ver": "2", "grains": map[string]any{}}, time.Now())
 	if err != nil {
@@ -191,7 +192,8 @@ func TestPillarMayBeAskedAgain(t *testing.T) {
 
 // TestRequestTTL is Salt's request_server_ttl, off by default.
 func TestRequestTTL(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, RequestTTL: time.Minute})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Security: master.SecurityOptions{RequestTTL: time.Minute}})
 	m := r.accepted("m", 1)
 	for ts, ok := range map[int64]bool{time.Now().Unix(): true, time.Now().Add(-30 * time.Second).Unix(): true, time.Now().Add(-2 * time.Minute).Unix(): false} {
 		v, err := m.sendValue(forge(t, m, "m", "both", map[string]any{"cmd": "_file_envs", "ts": ts}))
@@ -203,7 +205,7 @@ func TestRequestTTL(t *testing.T) {
 
 // TestCVE_2025_22236_MinionsDoNotPublish is T29: nothing that a minion sends becomes a job unless a rule names it.
 func TestCVE_2025_22236_MinionsDoNotPublish(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
 	victim := r.accepted("victim", 2).subscribe()
 	job := map[string]any{"fun": "cmd.run", "arg": []any{"id"}, "tgt": "*", "tgt_type": "glob", "ret": "", "jid": "20260101000000000000", "user": "root"}
@@ -227,7 +229,7 @@ func TestCVE_2025_22236_MinionsDoNotPublish(t *testing.T) {
 // TestCVE_2025_22237_NoPillarOnDemand: what a minion names as external pillar is ignored.
 func TestCVE_2025_22237_NoPillarOnDemand(t *testing.T) {
 	dir := t.TempDir()
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
 	p, err := m.pillar(map[string]any{"ext": map[string]any{"git": []any{"base ext::sh -c touch% " + dir + "/owned"}}})
 	if err != nil || len(p) != 0 {
@@ -240,7 +242,7 @@ func TestCVE_2025_22237_NoPillarOnDemand(t *testing.T) {
 
 // TestCVE_2025_22239_EventInjection is T30: tags that mean something when a master fires them are refused.
 func TestCVE_2025_22239_EventInjection(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
 	ev := r.Events().Subscribe(events.SubscribeOptions{})
 	defer ev.Close()
@@ -368,8 +370,10 @@ func beginnings(fun *ast.FuncDecl, files map[string]*ast.File, x ast.Expr) (out 
 // TestCVE_2025_22242_JobIDs is T31: a job id is one, and its returns are for the minion that asked.
 func TestCVE_2025_22242_JobIDs(t *testing.T) {
 	base := t.TempDir()
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"), Peer: map[string][]any{"a": {"test.*"}},
-		Local: &master.Local{SockDir: shortDir(t)}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"),
+		Minions: master.MinionOptions{Peer: map[string][]any{"a": {"test.*"}}},
+		Local:   &master.Local{SockDir: shortDir(t)}})
 	a, b := r.accepted("a", 1).subscribe(), r.accepted("b", 2).subscribe()
 	pub := a.must(map[string]any{"cmd": "minion_pub", "fun": "test.ping", "arg": []any{}, "tgt": "*", "tgt_type": "glob", "ret": ""}).(map[string]any)
 	eventually(t, "both returns", func() bool {
@@ -408,7 +412,7 @@ func shortDir(t testing.TB) string {
 
 // TestCVE_2025_62349_OldDialects is T32: whoever asks for an older dialect, with fewer checks, is refused.
 func TestCVE_2025_62349_OldDialects(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
 	for _, version := range []any{int64(0), int64(1), int64(2), int64(-1), int64(math.MinInt64), "3", 3.0, 2.9, nil, []any{}, map[string]any{}, true, "x"} {
 		for _, e := range []map[string]any{
@@ -441,7 +445,8 @@ func TestCVE_2025_62349_OldDialects(t *testing.T) {
 
 // TestSignInsAreLimited: a source cannot keep the master busy with signatures, and others are not harmed.
 func TestSignInsAreLimited(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, AuthRate: 0.001, AuthBurst: 3, MaxPending: 2})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true, MaxPending: 2},
+		Security: master.SecurityOptions{AuthRate: 0.001, AuthBurst: 3}})
 	m := r.accepted("m", 1)
 	m.signIn()
 	m.signIn()
@@ -475,10 +480,12 @@ func TestAnUnknownIDMakesNoFiles(t *testing.T) {
 
 // TestFileAccess: what a minion may not see is not there for it, in listings neither.
 func TestFileAccess(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, Files: fstest.MapFS{"a/f": {Data: []byte("A")}, "b/f": {Data: []byte("B")}},
-		FileAccess: func(f master.FileRequest) bool {
-			return f.Env == "base" && (f.Path == f.ID || strings.HasPrefix(f.Path, f.ID+"/"))
-		}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Files: master.FileOptions{FS: fstest.MapFS{"a/f": {Data: []byte("A")},
+			"b/f": {Data: []byte("B")}},
+			Access: func(f master.FileRequest) bool {
+				return f.Env == "base" && (f.Path == f.ID || strings.HasPrefix(f.Path, f.ID+"/"))
+			}}})
 	a := r.accepted("a", 1)
 	if v := a.must(map[string]any{"cmd": "_file_list", "saltenv": "base", "prefix": ""}); !cmp.Equal(v, any([]any{"a/f"})) {
 		t.Fatal(v)
@@ -493,8 +500,14 @@ func TestFileAccess(t *testing.T) {
 
 // TestFileAccessOfTenants: a minion's tenant is known to those who decide about files.
 func TestFileAccessOfTenants(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, Advertise: []string{"salt.example"}, Files: fstest.MapFS{"blue/f": {Data: []byte("B")}, "red/f": {Data: []byte("R")}},
-		FileAccess: func(f master.FileRequest) bool { return f.Tenant != "" && strings.HasPrefix(f.Path, f.Tenant+"/") }})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Network: master.NetworkOptions{Advertise: []string{"salt.example"}},
+		Files: master.FileOptions{FS: fstest.MapFS{"blue/f": {Data: []byte("B")},
+			"red/f": {Data: []byte("R")}},
+			Access: func(f master.FileRequest) bool {
+				return f.Tenant != "" && strings.HasPrefix(f.Path,
+					f.Tenant+"/")
+			}}})
 	for id, tenant := range map[string]string{"b": "blue", "r": "red"} {
 		if _, err := r.EnsureMinion(t.Context(), master.MinionSpec{ID: id, Tenant: tenant}); err != nil {
 			t.Fatal(err)
@@ -521,7 +534,8 @@ func TestT4PillarBombs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := serve(t, master.Options{AutoAccept: true, PillarRoots: map[string][]string{"base": {dir}}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Pillar: master.PillarOptions{Roots: map[string][]string{"base": {dir}}}})
 	for _, id := range []string{"bomb", "python", "deep"} {
 		m := r.accepted(id, 1)
 		start := time.Now()
@@ -542,8 +556,9 @@ func TestT4PillarBombs(t *testing.T) {
 func TestT7NoSecretsInLogs(t *testing.T) {
 	var log testlog.Buffer
 	cache := t.TempDir()
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: cache, Pillar: pillar.Static(map[string]any{"password": "canary-pillar"}),
-		Local: &master.Local{SockDir: shortDir(t)}, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: cache,
+		Pillar: master.PillarOptions{Func: pillar.Static(map[string]any{"password": "canary-pillar"})},
+		Local:  &master.Local{SockDir: shortDir(t)}, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	m := r.accepted("m", 1)
 	m.run = func(protocol.Job) (any, error) { return "canary-result", nil }
 	m.subscribe()
@@ -579,8 +594,11 @@ func TestT7NoSecretsInLogs(t *testing.T) {
 // TestT8ModesOfFiles: nothing that holds a secret is readable by others (CVE-2015-8034, CVE-2020-17490).
 func TestT8ModesOfFiles(t *testing.T) {
 	base := t.TempDir()
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"), FileRecv: true, Pillar: pillar.Static(map[string]any{"s": 1}),
-		Local: &master.Local{SockDir: filepath.Join(shortDir(t), "run")}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"),
+		Files:  master.FileOptions{Recv: true},
+		Pillar: master.PillarOptions{Func: pillar.Static(map[string]any{"s": 1})},
+		Local:  &master.Local{SockDir: filepath.Join(shortDir(t), "run")}})
 	m := r.accepted("m", 1).subscribe()
 	if _, err := m.pillar(nil); err != nil {
 		t.Fatal(err)

@@ -50,7 +50,9 @@ func TestAuditLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log testlog.Buffer
-	r = serve(t, master.Options{AutoAccept: true, CacheDir: filepath.Join(base, "cache"), Audit: &log, Peer: map[string][]any{"a": {"test.ping"}},
+	r = serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		CacheDir: filepath.Join(base, "cache"), Audit: &log,
+		Minions: master.MinionOptions{Peer: map[string][]any{"a": {"test.ping"}}},
 		Local: &master.Local{SockDir: shortDir(t), Auth: auth, Call: func(context.Context, master.MasterCall) (master.MasterResult, error) {
 			return master.MasterResult{JID: "1", Tag: "t"}, nil
 		}}})

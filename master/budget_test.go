@@ -47,11 +47,12 @@ var further = func(*master.Master, []string) string { return "" }
 
 // childMaster serves until its input ends.
 func childMaster(dir string) {
-	o := master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, AutoAccept: true,
-		AuthRate: -1, PKIDir: dir + "/pki", CacheDir: dir + "/cache"}
+	o := master.Options{Network: master.Loopback(), Keys: master.KeyOptions{AutoAccept: true},
+		Security: master.SecurityOptions{AuthRate: -1}, PKIDir: dir + "/pki",
+		CacheDir: dir + "/cache"}
 	kind := os.Getenv(childKindEnv)
 	if kind == "tcp" {
-		o.Listen = tcp.Listen
+		o.Network.Listen = tcp.Listen
 	}
 	if kind == "sqlite" || kind == "salt-master" || kind == "tcp" {
 		db, err := sqlite.Open(dir + "/jobs.sqlite")
@@ -254,7 +255,8 @@ func BenchmarkConnectedMinion(b *testing.B) {
 
 // BenchmarkPing is the round trip of a job to one minion.
 func BenchmarkPing(b *testing.B) {
-	r := serve(b, master.Options{AutoAccept: true, Listen: zeromq.Listen})
+	r := serve(b, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Network: master.NetworkOptions{Listen: zeromq.Listen}})
 	r.accepted("m", 1).subscribe()
 	b.ResetTimer()
 	for range b.N {
@@ -266,7 +268,8 @@ func BenchmarkPing(b *testing.B) {
 
 // BenchmarkSignIn is one accepted sign-in.
 func BenchmarkSignIn(b *testing.B) {
-	r := serve(b, master.Options{AutoAccept: true, AuthRate: -1})
+	r := serve(b, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Security: master.SecurityOptions{AuthRate: -1}})
 	m := r.accepted("m", 1)
 	b.ResetTimer()
 	for range b.N {
@@ -276,7 +279,7 @@ func BenchmarkSignIn(b *testing.B) {
 
 // BenchmarkRequest is one small encrypted request.
 func BenchmarkRequest(b *testing.B) {
-	r := serve(b, master.Options{AutoAccept: true})
+	r := serve(b, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -20,7 +20,7 @@ func (m *Master) openCarried(q store.Queue) error {
 	if !ok {
 		return nil
 	}
-	c := &content.Carrier{Contents: contents, Queue: q, Limits: m.opts.OrderLimits, Log: m.log}
+	c := &content.Carrier{Contents: contents, Queue: q, Limits: m.opts.Orders.Limits, Log: m.log}
 	var err error
 	if c.Seal, err = m.peers.Secrets().Sealer(); err != nil {
 		return err
@@ -31,7 +31,8 @@ func (m *Master) openCarried(q store.Queue) error {
 			c.Limits.Total = 256 << 20
 		}
 	}
-	c.Files = &content.Files{Queue: q, Contents: contents, Seal: c.Seal, HashType: m.opts.HashType,
+	c.Files = &content.Files{Queue: q, Contents: contents, Seal: c.Seal,
+		HashType: m.opts.Files.HashType,
 		Tenant: func(ctx context.Context, id string) (string, error) {
 			tenant, _, err := m.tenants.Of(ctx, id)
 			return tenant, err

@@ -63,8 +63,9 @@ func carrying(id, tgt string) master.Order {
 func TestFilesOfAnOrder(t *testing.T) {
 	for _, hashType := range []string{"sha256", "md5"} {
 		o := orderOptions()
-		o.HashType = hashType
-		o.Files = fstest.MapFS{"top.sls": {Data: []byte("base: {}\n")}, "_order/o-1/config.sls": {Data: []byte("stolen")}}
+		o.Files.HashType = hashType
+		o.Files.FS = fstest.MapFS{"top.sls": {Data: []byte("base: {}\n")},
+			"_order/o-1/config.sls": {Data: []byte("stolen")}}
 		r := serve(t, o)
 		m, other := r.accepted("m", 1), r.accepted("other", 2)
 		big := make([]byte, 3*content.PieceSize+5)
@@ -131,7 +132,7 @@ func TestFilesOfAnOrder(t *testing.T) {
 // TestFilesOfTenants: orders of two tenants have the same id, and each one's minion sees its own.
 func TestFilesOfTenants(t *testing.T) {
 	o := orderOptions()
-	o.Advertise = []string{"127.0.0.1"}
+	o.Network.Advertise = []string{"127.0.0.1"}
 	r := serve(t, o)
 	ms := make(map[string]*minion)
 	for i, name := range []string{"blue", "green"} {
@@ -167,7 +168,7 @@ func TestFilesOfTenants(t *testing.T) {
 
 func TestPillarOfAnOrder(t *testing.T) {
 	o := orderOptions()
-	o.Pillar = func(context.Context, pillar.Request) (map[string]any, error) {
+	o.Pillar.Func = func(context.Context, pillar.Request) (map[string]any, error) {
 		return map[string]any{"app": map[string]any{"name": "x", "own": "master"}}, nil
 	}
 	r := serve(t, o)
@@ -221,7 +222,7 @@ func TestPillarOfAnOrder(t *testing.T) {
 // what targets these.
 func TestPillarOverrideIsNoMembership(t *testing.T) {
 	o := orderOptions()
-	o.Pillar = func(context.Context, pillar.Request) (map[string]any, error) {
+	o.Pillar.Func = func(context.Context, pillar.Request) (map[string]any, error) {
 		return map[string]any{"role": "web"}, nil
 	}
 	r := serve(t, o)
@@ -287,7 +288,7 @@ func TestSameOrderWithContent(t *testing.T) {
 // TestBadContent: what an order cannot carry is refused in words, and leaves nothing.
 func TestBadContent(t *testing.T) {
 	o := orderOptions()
-	o.OrderLimits = content.Limits{Files: 3, Bytes: 1000, Pillar: 2000}
+	o.Orders.Limits = content.Limits{Files: 3, Bytes: 1000, Pillar: 2000}
 	r := serve(t, o)
 	many := map[string]string{"a": "", "b": "", "c": "", "d": ""}
 	stream := func(names ...string) func(add func(string, io.Reader) error) error {
@@ -364,7 +365,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func TestTotalContentIsBounded(t *testing.T) {
 	o := orderOptions()
-	o.OrderLimits.Total = 2000
+	o.Orders.Limits.Total = 2000
 	r := serve(t, o)
 	var err error
 	n := 0
@@ -388,7 +389,10 @@ func TestTotalContentIsBounded(t *testing.T) {
 // TestRefusedForAll: an order that no minion will run carries nothing.
 func TestRefusedForAll(t *testing.T) {
 	o := orderOptions()
-	o.Authorize = func(context.Context, master.Order, string) error { return errors.New("no") }
+	o.Orders.Authorize = func(context.Context, master.Order,
+		string) error {
+		return errors.New("no")
+	}
 	r := serve(t, o)
 	out := cast(t, r, carrying("o", "m"))
 	contents, _ := store.ContentsOf(r.Store())

@@ -36,7 +36,8 @@ func (r *rig) host(id string, grains object) *minion {
 }
 
 func cloneOptions() master.Options {
-	return master.Options{AutoAccept: true, GatherTimeout: 60 * time.Second}
+	return master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Jobs: master.JobOptions{GatherTimeout: 60 * time.Second}}
 }
 
 // TestClones: a copy of a machine with its key and id is noticed when it comes, told once, listed, and forgotten with the key.

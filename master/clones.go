@@ -22,7 +22,7 @@ type cloneAsker struct{ m *Master }
 
 // newCloneGuard returns what finds ids that several hosts use.
 func newCloneGuard(m *Master, notes clones.Notes) *clones.Guard {
-	return clones.NewGuard(cloneAsker{m}, notes, m.events, m.opts.GatherTimeout, m.log)
+	return clones.NewGuard(cloneAsker{m}, notes, m.events, m.opts.Jobs.GatherTimeout, m.log)
 }
 
 // Accepted implements clones.Asker.

@@ -20,7 +20,8 @@ func (m *minion) old() {
 
 // TestOldDialect: minions from before 3006.12 and 3007.4 are served only where the operator allows it, and under the same rules.
 func TestOldDialect(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, MinimumVersion: 2})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Security: master.SecurityOptions{MinimumVersion: 2}})
 	m := r.accepted("old", 1)
 	m.old()
 	if v := m.must(map[string]any{"cmd": "_file_envs"}); v == nil {
@@ -41,14 +42,15 @@ func TestOldDialect(t *testing.T) {
 		t.Errorf("an answer for a deleted key: %v", v)
 	}
 
-	strict := serve(t, master.Options{AutoAccept: true})
+	strict := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m = strict.accepted("old", 1)
 	m.old()
 	if v, err := m.call(map[string]any{"cmd": "_file_envs"}); err == nil {
 		t.Errorf("dialect 2 was answered: %v", v)
 	}
 	for _, n := range []int{1, 4, -1} {
-		if _, err := master.New(master.Options{PKIDir: t.TempDir(), MinimumVersion: n}); err == nil || !strings.Contains(err.Error(), "minimum version") {
+		if _, err := master.New(master.Options{PKIDir: t.TempDir(),
+			Security: master.SecurityOptions{MinimumVersion: n}}); err == nil || !strings.Contains(err.Error(), "minimum version") {
 			t.Errorf("MinimumVersion %d: %v", n, err)
 		}
 	}
@@ -56,7 +58,8 @@ func TestOldDialect(t *testing.T) {
 
 // TestFIPS: nobody signs in with SHA-1, and publishes are signed without.
 func TestFIPS(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, FIPS: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Security: master.SecurityOptions{FIPS: true}})
 	m := r.newMinion("m", 1)
 	for _, s := range []protocol.Signin{{}, {EncAlgo: crypt.OAEPSHA224}, {SigAlgo: crypt.PKCS1v15SHA224}} {
 		s.ID, s.Key = m.id, m.key
@@ -80,17 +83,18 @@ func TestFIPS(t *testing.T) {
 	if got := m.signInWith(protocol.Signin{EncAlgo: crypt.OAEPSHA224, SigAlgo: crypt.PKCS1v15SHA224}); got != protocol.Accepted {
 		t.Errorf("sign-in with SHA224: %v", got)
 	}
-	for _, o := range []master.Options{{SigningAlgorithm: crypt.PKCS1v15SHA1}, {HashType: "md5"}} {
-		o.FIPS, o.PKIDir = true, t.TempDir()
+	for _, o := range []master.Options{{Security: master.SecurityOptions{SigningAlgorithm: crypt.PKCS1v15SHA1}}, {Files: master.FileOptions{HashType: "md5"}}} {
+		o.Security.FIPS, o.PKIDir = true, t.TempDir()
 		if _, err := master.New(o); err == nil || !strings.Contains(err.Error(), "FIPS") {
-			t.Errorf("%+v: %v", o.SigningAlgorithm+o.HashType, err)
+			t.Errorf("%+v: %v", o.Security.SigningAlgorithm+o.Files.HashType, err)
 		}
 	}
 }
 
 // TestUniqueJID: the process id is part of job ids.
 func TestUniqueJID(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, UniqueJID: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Jobs: master.JobOptions{UniqueJID: true}})
 	r.accepted("m", 1).subscribe()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

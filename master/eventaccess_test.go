@@ -42,7 +42,8 @@ func fired(t *testing.T, r *rig, m *minion, tags ...string) (got []string) {
 // bind only the tenant's minions.
 func TestGrantEvents(t *testing.T) {
 	o := orderOptions()
-	o.Advertise, o.EventAccess = []string{"salt.example"}, func(e master.EventRequest) bool { return strings.HasPrefix(e.Tag, "free/") }
+	o.Network.Advertise, o.Events.Access = []string{"salt.example"},
+		func(e master.EventRequest) bool { return strings.HasPrefix(e.Tag, "free/") }
 	all := equals(t, 2, o)
 	r, other := all[0], all[1]
 	view := func(name string) *master.Tenant {

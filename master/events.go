@@ -10,10 +10,10 @@ import (
 // EventRequest is a minion that wants to fire an event.
 type EventRequest = requests.EventRequest
 
-// KeptEvent is an event of an announced minion that the store holds, because its tag is one of Options.KeepEvents.
+// KeptEvent is an event of an announced minion that the store holds, because its tag is one of EventOptions.Keep.
 type KeptEvent = requests.KeptEvent
 
-// EventRules returns an Options.EventAccess from Salt-like rules, the option event_access of /etc/salt/master: the keys
+// EventRules returns an EventOptions.Access from Salt-like rules, the option event_access of /etc/salt/master: the keys
 // are shell patterns of minion ids, the values shell patterns of the tags that those minions may fire, in which {id}
 // stands for the minion's id. All rules that match a minion count. A "*" also matches slashes.
 func EventRules(rules map[string][]string) (func(EventRequest) bool, error) {
@@ -22,7 +22,7 @@ func EventRules(rules map[string][]string) (func(EventRequest) bool, error) {
 
 // GrantEvents grants tags to an announced minion and takes others back: shell patterns, in which "*" also matches
 // slashes, and which begin with two parts without wildcards. Nobody else may fire what is granted to a minion, unless it
-// is granted to that one as well, and the minion may whatever Options.EventAccess says. It returns all tags that are
+// is granted to that one as well, and the minion may whatever EventOptions.Access says. It returns all tags that are
 // granted now, sorted. store.ErrNotFound if no such minion was announced.
 func (m *Master) GrantEvents(ctx context.Context, id string, add, remove []string) ([]string, error) {
 	return m.requests.Events.Grant(ctx, id, false, add, remove)

@@ -14,7 +14,8 @@ import (
 // The shortest master: it accepts everybody and pings who is there.
 func ExampleMaster_Run() {
 	ping := func(ctx context.Context) error {
-		m, err := master.New(master.Options{PKIDir: "pki", AutoAccept: true})
+		m, err := master.New(master.Options{PKIDir: "pki",
+			Keys: master.KeyOptions{AutoAccept: true}})
 		if err != nil {
 			return err
 		}

@@ -21,9 +21,9 @@ func Example() {
 	ctx, stop := context.WithTimeout(context.Background(), time.Hour)
 	defer stop()
 	m, err := master.New(master.Options{
-		PKIDir:     "/var/lib/ours/pki",
-		CacheDir:   "/var/lib/ours/cache",
-		AutoAccept: true,
+		PKIDir:   "/var/lib/ours/pki",
+		CacheDir: "/var/lib/ours/cache",
+		Keys:     master.KeyOptions{AutoAccept: true},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -65,12 +65,12 @@ func ExampleMaster_Submit() {
 func ExampleNew() {
 	known := map[string]string{"web1": "the public key that the machine was made with"}
 	m, err := master.New(master.Options{
-		Files: fstest.MapFS{"motd.sls": {Data: []byte("/etc/motd:\n  file.managed:\n    - contents: hello\n")}},
-		Pillar: func(ctx context.Context, r pillar.Request) (map[string]any, error) {
+		Files: master.FileOptions{FS: fstest.MapFS{"motd.sls": {Data: []byte("/etc/motd:\n  file.managed:\n    - contents: hello\n")}}, Access: func(f master.FileRequest) bool { return f.Path != "private" || f.ID == "web1" }},
+		Pillar: master.PillarOptions{Func: func(ctx context.Context,
+			r pillar.Request) (map[string]any, error) {
 			return map[string]any{"name": r.ID}, nil
-		},
-		FileAccess: func(f master.FileRequest) bool { return f.Path != "private" || f.ID == "web1" },
-		Store:      store.NewMemory(),
+		}},
+		Store: store.NewMemory(),
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -184,7 +184,7 @@ func ExampleAcceptor() {
 	var ca, amazon *x509.Certificate // of the own authority, and the provider's for the region
 	roots := x509.NewCertPool()
 	roots.AddCert(ca)
-	o := master.Options{Acceptors: []master.Acceptor{
+	o := master.Options{Keys: master.KeyOptions{Acceptors: []master.Acceptor{
 		join.X509{Roots: roots}.Acceptor(),
 		join.Document{Name: "ec2", Open: join.EC2(amazon), Claim: "instanceId", Issued: "pendingTime", MaxAge: time.Hour}.Acceptor(),
 		{Name: "ours", Judge: func(ctx context.Context, a master.Applicant) (master.Verdict, error) {
@@ -193,7 +193,7 @@ func ExampleAcceptor() {
 			}
 			return master.Verdict{}, nil // no opinion
 		}},
-	}}
+	}}}
 	m, err := master.New(o)
 	if err != nil {
 		log.Fatal(err)

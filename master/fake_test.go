@@ -66,9 +66,9 @@ var transports = map[string]struct {
 func serve(t testing.TB, o master.Options) *rig {
 	t.Helper()
 	var dialer transport.Dialer
-	if o.Listen == nil {
+	if o.Network.Listen == nil {
 		var n mem.Network
-		o.Listen, dialer = n.Listen, n.Dialer()
+		o.Network.Listen, dialer = n.Listen, n.Dialer()
 	} else {
 		dialer = zeromq.New()
 	}
@@ -84,7 +84,8 @@ func serve(t testing.TB, o master.Options) *rig {
 			t.Fatal(err)
 		}
 	}
-	o.Interface, o.PublishPort, o.RetPort = "127.0.0.1", master.AnyPort, master.AnyPort
+	o.Network.Interface, o.Network.PublishPort, o.Network.RetPort = "127.0.0.1", master.AnyPort,
+		master.AnyPort
 	if o.Log == nil && testing.Verbose() {
 		o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}

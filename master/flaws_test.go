@@ -15,7 +15,7 @@ import (
 // TestCVE_2024_38822_TokenOfAFormerKey is T26 for a token that was right once: after another key was accepted for the id, what the former
 // key has signed proves nothing, neither under the former session nor under the new one.
 func TestCVE_2024_38822_TokenOfAFormerKey(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	former := r.accepted("m", 1)
 	if err := r.Keys().Delete("m"); err != nil {
 		t.Fatal(err)
@@ -38,7 +38,9 @@ func TestCVE_2024_38822_TokenOfAFormerKey(t *testing.T) {
 // TestCVE_2022_22941_RuleBoundsTheTarget: whatever target a user with a rule for some minions names, only these get the job, and it is
 // refused or published to all that the target means among all minions: never to others, and never to a part in silence.
 func TestCVE_2022_22941_RuleBoundsTheTarget(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, AuthRate: -1, Peer: map[string][]any{"z": {map[string]any{"a*": []any{`test\..*`}}}}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Security: master.SecurityOptions{AuthRate: -1},
+		Minions:  master.MinionOptions{Peer: map[string][]any{"z": {map[string]any{"a*": []any{`test\..*`}}}}}})
 	asker := r.accepted("z", 1)
 	ids := []string{"z"}
 	for i := range 12 {
@@ -99,7 +101,8 @@ func TestCVE_2023_20897_PanicEndsNoConnection(t *testing.T) {
 		}
 		return master.Verdict{}, nil
 	}}
-	r := serve(t, master.Options{AutoAccept: true, AuthRate: -1, Acceptors: []master.Acceptor{boom}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true,
+		Acceptors: []master.Acceptor{boom}}, Security: master.SecurityOptions{AuthRate: -1}})
 	good, bad := r.accepted("good", 1), r.newMinion("bad", 2)
 	for range 100 {
 		load := map[string]any{"cmd": "_auth", "id": "bad", "nonce": protocol.NewNonce(), "pub": testKey(t, 2).Public().Text()}

@@ -36,7 +36,7 @@ func matches(patterns []string, tag string) bool {
 // startHooks runs the hooks until ctx ends; what it returns waits for the functions that still run.
 func (m *Master) startHooks(ctx context.Context) (wait func()) {
 	var wg sync.WaitGroup
-	for _, h := range m.opts.Hooks {
+	for _, h := range m.opts.Events.Hooks {
 		sub := m.events.Subscribe(events.SubscribeOptions{Buffer: h.Buffer, Match: func(tag string) bool { return matches(h.Tags, tag) }})
 		wg.Go(func() {
 			defer sub.Close()
@@ -59,7 +59,7 @@ func (m *Master) callHook(ctx context.Context, h Hook, e events.Event) {
 
 // Follow ranges over events whose tags one of some shell patterns matches (all, without patterns), from a cursor on: that of an event that
 // was seen before, or "" for what comes. It ends with ctx or the master. Events are kept from the first call of Follow or FollowCursor on, the last
-// Options.EventLog; an event with Missed set says that some are gone, and also that the cursor is of a master that ended. Then
+// EventOptions.History; an event with Missed set says that some are gone, and also that the cursor is of a master that ended. Then
 // Result tells what became of orders.
 func (m *Master) Follow(ctx context.Context, cursor string, tags ...string) iter.Seq[events.Logged] {
 	return m.FollowMarked(ctx, 0, cursor, tags...)

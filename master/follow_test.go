@@ -16,7 +16,7 @@ func TestHooksDoNotSlowTheBus(t *testing.T) {
 	release := make(chan struct{})
 	heard := make(chan string, 100)
 	ended := make(chan struct{})
-	o.Hooks = []master.Hook{
+	o.Events.Hooks = []master.Hook{
 		{Buffer: 1, Func: func(ctx context.Context, _ events.Event) {
 			<-release
 			<-ctx.Done()

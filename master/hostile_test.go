@@ -114,17 +114,20 @@ func hostileRequests(t *testing.T, old bool) {
 	if old {
 		minimum = 2
 	}
-	r := serve(t, master.Options{AutoAccept: true, AuthRate: -1, Listen: zeromq.Listen, CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"), FileRecv: true, NoKeyRevoke: true,
-		MinimumVersion: minimum,
-		Files:          fstest.MapFS{"all/f": {Data: []byte("x")}, "victim/f": {Data: []byte("canary-file")}},
-		FileAccess:     func(f master.FileRequest) bool { return f.ID == "victim" || !strings.HasPrefix(f.Path, "victim") },
-		Pillar: func(_ context.Context, q pillar.Request) (map[string]any, error) {
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Security: master.SecurityOptions{AuthRate: -1, MinimumVersion: minimum},
+		Network:  master.NetworkOptions{Listen: zeromq.Listen},
+		CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"),
+		Files: master.FileOptions{Recv: true, FS: fstest.MapFS{"all/f": {Data: []byte("x")},
+			"victim/f": {Data: []byte("canary-file")}},
+			Access: func(f master.FileRequest) bool { return f.ID == "victim" || !strings.HasPrefix(f.Path, "victim") }}, Minions: master.MinionOptions{NoKeyRevoke: true, MineGet: map[string][]string{"victim": {".*"}}, Peer: map[string][]any{"asker": {"test\\..*"}}, PeerRun: map[string][]string{"asker": {"ours\\..*"}},
+			Runner: func(_ context.Context, id, fun string, args []any, kw map[string]any) (any, error) {
+				return []any{id, fun, args, kw}, nil
+			}},
+		Pillar: master.PillarOptions{Func: func(_ context.Context,
+			q pillar.Request) (map[string]any, error) {
 			return map[string]any{"secret": map[string]string{"victim": "canary-pillar"}[q.ID]}, nil
-		},
-		MineGet: map[string][]string{"victim": {".*"}}, Peer: map[string][]any{"asker": {"test\\..*"}}, PeerRun: map[string][]string{"asker": {"ours\\..*"}},
-		Runner: func(_ context.Context, id, fun string, args []any, kw map[string]any) (any, error) {
-			return []any{id, fun, args, kw}, nil
-		},
+		}},
 		Local: &master.Local{SockDir: shortDir(t)}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	victim, asker := r.accepted("victim", 1), r.accepted("asker", 2)
 	victim.run = func(protocol.Job) (any, error) { return "canary-return", nil }
@@ -275,7 +278,8 @@ func (r *rig) state(t *testing.T, base string) map[string]string {
 func TestCVE_2025_22241_NoVirtKeys(t *testing.T) {
 	base := t.TempDir()
 	pki := filepath.Join(base, "pki")
-	r := serve(t, master.Options{AutoAccept: false, PKIDir: pki, CacheDir: filepath.Join(base, "cache")})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: false}, PKIDir: pki,
+		CacheDir: filepath.Join(base, "cache")})
 	if err := r.Keys().Preseed("m", testKey(t, 1).Public().Text()); err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +308,10 @@ func TestCVE_2025_22240_NamesOfEnvironments(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(above, "f"), []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"), FileRoots: map[string][]string{"base": {dir}, "__env__": {dir + "/__env__"}}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"),
+		Files: master.FileOptions{Roots: map[string][]string{"base": {dir},
+			"__env__": {dir + "/__env__"}}}})
 	m := r.accepted("m", 1)
 	if _, err := m.pillar(nil); err != nil { // its grains are kept
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 // another minion takes, and returns under no other id.
 func TestIsolationOfMinions(t *testing.T) {
 	o := orderOptions()
-	o.Pillar = func(_ context.Context, r pillar.Request) (map[string]any, error) {
+	o.Pillar.Func = func(_ context.Context, r pillar.Request) (map[string]any, error) {
 		return object{"secret": "of " + r.ID}, nil
 	}
 	r := serve(t, o)
@@ -98,7 +98,8 @@ func TestIsolationOfMinions(t *testing.T) {
 func TestIsolationOfPublishes(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
-			r := serve(t, master.Options{AutoAccept: true, Listen: tr.listen})
+			r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+				Network: master.NetworkOptions{Listen: tr.listen}})
 			r.dialer = tr.dialer
 			evil, victim := r.accepted("evil", 1).subscribe(), r.accepted("victim", 2).subscribe()
 			// A minion that guesses what another one is asked gains nothing.
@@ -141,7 +142,8 @@ func TestIsolationOfPublishes(t *testing.T) {
 func TestIsolate(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
-			r := serve(t, master.Options{AutoAccept: true, Listen: tr.listen, Isolate: true})
+			r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+				Network: master.NetworkOptions{Listen: tr.listen, Isolate: true}})
 			r.dialer = tr.dialer
 			silent := r.accepted("silent", 1)
 			silent.run = func(protocol.Job) (any, error) { return nil, errSilent }

@@ -22,7 +22,8 @@ import (
 func nowUTC() time.Time { return time.Now().UTC() }
 
 func TestTargets(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, Nodegroups: object{"webs": "web*", "both": "N@webs or db1"}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Jobs: master.JobOptions{Nodegroups: object{"webs": "web*", "both": "N@webs or db1"}}})
 	for i, id := range []string{"web1", "web2", "db1"} {
 		m := r.accepted(id, 1)
 		if id == "db1" {
@@ -68,7 +69,9 @@ func TestTargets(t *testing.T) {
 
 // TestLongJobsAreWaitedFor: a minion that says that the job runs is waited for, others are not.
 func TestLongJobsAreWaitedFor(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, Timeout: 100 * time.Millisecond, GatherTimeout: 300 * time.Millisecond})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Jobs: master.JobOptions{Timeout: 100 * time.Millisecond,
+			GatherTimeout: 300 * time.Millisecond}})
 	long, dead, quick := r.accepted("long", 1), r.accepted("dead", 2), r.accepted("quick", 3)
 	var asked atomic.Int32
 	long.run = func(j protocol.Job) (any, error) {
@@ -117,7 +120,7 @@ func TestLongJobsAreWaitedFor(t *testing.T) {
 }
 
 func TestACompoundJob(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
 	m.run = func(j protocol.Job) (any, error) { return object{"a.b": j.Args[0], "c.d": j.Args[1]}, nil }
 	m.subscribe()
@@ -131,7 +134,7 @@ func TestACompoundJob(t *testing.T) {
 }
 
 func TestRunEndsWithItsContextAndWithTheMaster(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
 	m.run = func(protocol.Job) (any, error) { return nil, errSilent }
 	m.subscribe()
@@ -161,7 +164,7 @@ func TestRunEndsWithItsContextAndWithTheMaster(t *testing.T) {
 }
 
 func TestAChosenJobID(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	r.accepted("m", 1)
 	jid := "20260101000000000001"
 	if p, err := r.Publish(t.Context(), master.Job{Fun: "f", Tgt: "m", JID: jid}); err != nil || p.JID != jid {
@@ -181,7 +184,7 @@ func TestAChosenJobID(t *testing.T) {
 }
 
 func TestJobEvents(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	r.accepted("m", 1).subscribe()
 	ev := r.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/job/"})
 	defer ev.Close()
@@ -205,7 +208,8 @@ func TestJobEvents(t *testing.T) {
 }
 
 func TestPresence(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, PresenceEvents: true, LoopInterval: 20 * time.Millisecond})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Events: master.EventOptions{Presence: true}, LoopInterval: 20 * time.Millisecond})
 	ev := r.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/presence/change"})
 	defer ev.Close()
 	r.accepted("m", 1)
@@ -225,7 +229,8 @@ func TestPresence(t *testing.T) {
 
 func TestPublishFromTheCommandLine(t *testing.T) {
 	cache := t.TempDir()
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: cache, Local: &master.Local{SockDir: shortDir(t), ACL: map[string][]any{"fred": {"test.*"}}}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: cache,
+		Local: &master.Local{SockDir: shortDir(t), ACL: map[string][]any{"fred": {"test.*"}}}})
 	m := r.accepted("m", 1).subscribe()
 	key := func(user string) string {
 		b, err := os.ReadFile(filepath.Join(cache, "."+user+"_key"))

@@ -16,7 +16,7 @@ import (
 func TestKeptEvents(t *testing.T) {
 	st := store.NewMemory()
 	o := announcing()
-	o.Store, o.KeepEvents = st, []string{"heat/signal/*"}
+	o.Store, o.Events.Keep = st, []string{"heat/signal/*"}
 	r := serve(t, o)
 	var minions []*minion
 	for i, id := range []string{"a", "b"} {

@@ -58,8 +58,9 @@ var (
 // openTools prepares the answers to command line tools, and has the job cache stand behind the store.
 func (m *Master) openTools() (err error) {
 	o, l := m.opts, *m.opts.Local
-	t := tools.Options{Dir: o.CacheDir, HashType: o.HashType, Events: l.Events, WriteBuffer: l.WriteBuffer,
-		User: l.User, ACL: l.ACL, SudoACL: l.SudoACL, DeniedUsers: l.DeniedUsers, DeniedFunctions: l.DeniedFunctions,
+	t := tools.Options{Dir: o.CacheDir, HashType: o.Files.HashType, Events: l.Events,
+		WriteBuffer: l.WriteBuffer,
+		User:        l.User, ACL: l.ACL, SudoACL: l.SudoACL, DeniedUsers: l.DeniedUsers, DeniedFunctions: l.DeniedFunctions,
 		Auth: l.Auth, AnyHost: l.AnyHost, NoJobCache: l.NoJobCache, Publisher: toolHost{m}, Targets: m.targets,
 		Store: m.store, Bus: m.events, Account: m.account, Log: m.log}
 	if t.Events.Pub == "" {

@@ -20,7 +20,8 @@ import (
 // already goes on. Other odd ids are taken, with a word in the log.
 func TestConfusingIDs(t *testing.T) {
 	var log testlog.Buffer
-	r := serve(t, master.Options{AuthRate: -1, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	r := serve(t, master.Options{Security: master.SecurityOptions{AuthRate: -1},
+		Log: slog.New(slog.NewTextHandler(&log, nil))})
 	for i, id := range []string{"*", "h*", "h?", "web[12]", "a,b", "-rf", "--all"} {
 		if st := r.newMinion(id, 1).signIn(); st != protocol.Rejected {
 			t.Errorf("%q: %v", id, st)
@@ -50,7 +51,7 @@ func TestConfusingIDs(t *testing.T) {
 
 // TestKnownKeysHaveTheirOwnBucket: a minion that is accepted signs in while others use up the limit of its address; no other key does.
 func TestKnownKeysHaveTheirOwnBucket(t *testing.T) {
-	r := serve(t, master.Options{AuthRate: 0.001, AuthBurst: 3})
+	r := serve(t, master.Options{Security: master.SecurityOptions{AuthRate: 0.001, AuthBurst: 3}})
 	if err := r.Keys().Preseed("known", testKey(t, 1).Public().Text()); err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +124,10 @@ func TestDamagedKeyFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			var log bytes.Buffer
-			m, err := master.New(master.Options{PKIDir: filepath.Join(dir, "pki"), CacheDir: filepath.Join(dir, "cache"), Keys: keys.Policy{},
-				Local: &master.Local{SockDir: shortDir(t)}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			m, err := master.New(master.Options{PKIDir: filepath.Join(dir, "pki"),
+				CacheDir: filepath.Join(dir, "cache"),
+				Keys:     master.KeyOptions{Policy: keys.Policy{}},
+				Local:    &master.Local{SockDir: shortDir(t)}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 			if !c.ok {
 				if err == nil || !strings.Contains(err.Error(), "remove the public one") {
 					t.Errorf("error: %v", err)

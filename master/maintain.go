@@ -13,8 +13,9 @@ import (
 // openUpkeep prepares the master's housekeeping.
 func (m *Master) openUpkeep() {
 	o := m.opts
-	keeper := store.NewKeeper(store.KeeperOptions{Store: m.store, KeepJobs: o.KeepJobs, MaxJobs: o.MaxJobs,
-		MaxBytes: o.MaxBytes, Log: m.log})
+	keeper := store.NewKeeper(store.KeeperOptions{Store: m.store, KeepJobs: o.Jobs.Keep,
+		MaxJobs:  o.Jobs.Max,
+		MaxBytes: o.Jobs.MaxBytes, Log: m.log})
 	m.upkeep = upkeep.New(upkeep.Options{Interval: o.LoopInterval, Duties: m.peers, Rotator: m, DropDir: o.CacheDir,
 		Chores: []upkeep.Chore{keeper, chores{m}}, Log: m.log})
 }
@@ -26,7 +27,7 @@ func (m *Master) maintain(ctx context.Context) {
 	ends.Go(func() { m.peers.Run(ctx) })
 	ends.Go(func() { m.network.Names.Run(ctx) })
 	ends.Go(func() { m.clones.Run(ctx) })
-	if m.opts.PresenceEvents {
+	if m.opts.Events.Presence {
 		ends.Go(func() { m.network.TellChanges(ctx) })
 	}
 	m.upkeep.Run(ctx)
@@ -45,7 +46,7 @@ func (c chores) Tend(ctx context.Context, now time.Time, duty bool) {
 	m.sessions.Sweep(func() ([]string, error) { return m.keys.List(keys.Accepted) }, now)
 	m.network.Presence.Keep(now)
 	m.runs.sweep(now)
-	if m.opts.PresenceEvents {
+	if m.opts.Events.Presence {
 		m.network.TellPresence()
 	}
 }
@@ -72,7 +73,7 @@ func (m *Master) keyChanged(c keys.Change) {
 		cancel()
 		m.requests.Pillar.Drop(c.ID) // the next of this name may be somebody else's
 	}
-	if !m.opts.KeepAESOnDelete {
+	if !m.opts.Keys.KeepAESOnDelete {
 		m.upkeep.AskForKey()
 	}
 }

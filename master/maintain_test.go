@@ -15,7 +15,8 @@ import (
 
 // TestMaxJobs: the oldest jobs beyond the number are forgotten while the master serves.
 func TestMaxJobs(t *testing.T) {
-	r := serve(t, master.Options{MaxJobs: 2, LoopInterval: 20 * time.Millisecond})
+	r := serve(t, master.Options{Jobs: master.JobOptions{Max: 2},
+		LoopInterval: 20 * time.Millisecond})
 	for i := range 5 {
 		jid := fmt.Sprintf("2026010100000%d000000", i)
 		if err := r.Store().SaveJob(t.Context(), store.Job{JID: jid, Fun: "test.ping", Tgt: "*", TgtType: "glob", Created: time.Now().Add(time.Duration(i-5) * time.Second)}); err != nil {
@@ -30,7 +31,8 @@ func TestMaxJobs(t *testing.T) {
 
 // TestKeepJobs: jobs that are too old are forgotten while the master serves, with their returns.
 func TestKeepJobs(t *testing.T) {
-	r := serve(t, master.Options{KeepJobs: time.Second, LoopInterval: 20 * time.Millisecond})
+	r := serve(t, master.Options{Jobs: master.JobOptions{Keep: time.Second},
+		LoopInterval: 20 * time.Millisecond})
 	s := r.Store()
 	save := func(jid string, at time.Time) {
 		t.Helper()
@@ -75,7 +77,7 @@ func TestMaxBytes(t *testing.T) {
 			const most, large = 8 << 20, 1 << 20
 			s := open(t)
 			o := orderOptions()
-			o.Store, o.MaxBytes, o.LoopInterval = s, most, 20*time.Millisecond
+			o.Store, o.Jobs.MaxBytes, o.LoopInterval = s, most, 20*time.Millisecond
 			r := serve(t, o)
 			waits := cast(t, r, order("waits", "job.a", "nobody"))
 			b, ok := store.BoundedOf(s)

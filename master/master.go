@@ -90,11 +90,11 @@ func New(o Options) (*Master, error) {
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, network: network.New(), counts: newCounters(),
 		account: audit.NewAccount(o.Audit, o.Log), runs: newRuns(), life: newLifecycle()}
-	m.kept = &keptEvents{bus: m.events, limits: o.EventLog}
+	m.kept = &keptEvents{bus: m.events, limits: o.Events.History}
 	if m.store == nil {
 		m.store = store.NewMemory()
 	}
-	if o.UniqueJID {
+	if o.Jobs.UniqueJID {
 		m.clock.Process = os.Getpid()
 	}
 	if err := m.open(); err != nil {
@@ -123,18 +123,21 @@ func (m *Master) open() error {
 	if err != nil {
 		return err
 	}
-	m.targets = &targets.Finder{Keys: m.keys, Cache: m.cache, Nodegroups: o.Nodegroups}
+	m.targets = &targets.Finder{Keys: m.keys, Cache: m.cache, Nodegroups: o.Jobs.Nodegroups}
 	pushed := &m.requests.Pushed
-	pushed.MaxSize, pushed.Quota, pushed.Log = o.FileRecvMaxSize, o.FileRecvQuota, m.log
-	if o.FileRecv {
+	pushed.MaxSize, pushed.Quota, pushed.Log = o.Files.RecvMaxSize, o.Files.RecvQuota, m.log
+	if o.Files.Recv {
 		if pushed.Dir, err = confined.Open(o.CacheDir, 0o750); err != nil {
 			return err
 		}
 	}
-	m.requests.Revocation = requests.Revocation{Keys: m.keys, Cache: m.cache, Off: o.NoKeyRevoke}
-	m.requests.Mine = requests.Mine{Cache: m.cache, Minions: requestHost{m}, Log: m.log, Ignore: o.NoMinionDataCache}
-	if o.MineGet != nil {
-		if m.requests.Mine.Access, err = requests.CompileAccess("MineGet", o.MineGet); err != nil {
+	m.requests.Revocation = requests.Revocation{Keys: m.keys, Cache: m.cache,
+		Off: o.Minions.NoKeyRevoke}
+	m.requests.Mine = requests.Mine{Cache: m.cache, Minions: requestHost{m}, Log: m.log,
+		Ignore: o.Minions.NoDataCache}
+	if o.Minions.MineGet != nil {
+		if m.requests.Mine.Access, err = requests.CompileAccess("MineGet",
+			o.Minions.MineGet); err != nil {
 			return err
 		}
 	}
@@ -158,8 +161,9 @@ func (m *Master) openRequests(minions store.Minions) (err error) {
 	hourly := ratelimit.NewHourlyLog()
 	m.requests.Pillar.Tenants = m.tenants
 	e := requests.EventOptions{Bus: m.events, Cache: m.cache, Minions: minions, Shared: o.Shared != nil,
-		Tenants: m.tenants, Contacts: m.orders, Keep: o.KeepEvents, Forget: o.NoMinionDataCache, Log: m.log}
-	if o.EventAccess != nil {
+		Tenants: m.tenants, Contacts: m.orders, Keep: o.Events.Keep, Forget: o.Minions.NoDataCache,
+		Log: m.log}
+	if o.Events.Access != nil {
 		e.Access = requestHost{m}
 	}
 	m.requests.Events = requests.NewEvents(e)
@@ -167,15 +171,18 @@ func (m *Master) openRequests(minions store.Minions) (err error) {
 		Grants: m.requests.Events, Key: m.identity.Key, Log: m.log})
 	signIns := m.openSignIns(hourly)
 	m.network.Prepare(network.Options{Tenants: m.tenants, Minions: minions, Keys: m.keys, SignIns: signIns,
-		Counts: m.counts, Paths: m.orders, Key: m.identity.Key, Algorithm: o.SigningAlgorithm, Name: m.peers.Name(),
-		Isolate: o.Isolate, MaxMessage: o.MaxMessage, Clock: &m.clock, Events: m.events, Log: m.log})
+		Counts: m.counts, Paths: m.orders, Key: m.identity.Key,
+		Algorithm: o.Security.SigningAlgorithm, Name: m.peers.Name(),
+		Isolate: o.Network.Isolate, MaxMessage: o.Network.MaxMessage, Clock: &m.clock,
+		Events: m.events, Log: m.log})
 	auth, err := eauth.New(eauth.Options{Match: m.targets.Find})
 	if err != nil {
 		return err
 	}
-	p := requests.PeerOptions{Rules: o.Peer, Runs: o.PeerRun, Auth: auth, Publisher: peerHost{m}, Targets: m.targets,
+	p := requests.PeerOptions{Rules: o.Minions.Peer, Runs: o.Minions.PeerRun, Auth: auth,
+		Publisher: peerHost{m}, Targets: m.targets,
 		Store: m.store, Log: m.log}
-	if o.Runner != nil {
+	if o.Minions.Runner != nil {
 		p.Runner = peerHost{m}
 	}
 	var queue store.Queue
@@ -185,10 +192,12 @@ func (m *Master) openRequests(minions store.Minions) (err error) {
 	m.requests.Jobs = requests.Jobs{Store: m.store, Queue: queue, Orders: m.requests.Files.Orders, Log: m.log}
 	m.requests.Returns = returns.New(returns.Options{Store: m.store, Queue: queue, Cluster: m.peers,
 		Runs: m.runs, Orders: m.orders, Probes: m.network.Names, Subjects: m.targets, Events: m.events, Clock: &m.clock,
-		Hourly: hourly, Log: m.log, Started: m.counts.started, KeepJobs: o.KeepJobs, MaxUnordered: o.MaxUnordered})
+		Hourly: hourly, Log: m.log, Started: m.counts.started, KeepJobs: o.Jobs.Keep,
+		MaxUnordered: o.Jobs.MaxUnordered})
 	d := door.Options{Answers: &m.requests, Keys: m.keys, Sessions: m.peers.Secrets(), SharedKey: requestHost{m},
 		Peers: m.peers, SignIns: signIns, Presence: m.network.Presence, Counts: m.counts, Log: m.log,
-		MinimumVersion: o.MinimumVersion, RequestTTL: o.RequestTTL, ReplayWindow: o.ReplayWindow}
+		MinimumVersion: o.Security.MinimumVersion, RequestTTL: o.Security.RequestTTL,
+		ReplayWindow: o.Security.ReplayWindow}
 	if m.local != nil {
 		d.Tools = m.local
 	}
@@ -200,46 +209,51 @@ func (m *Master) openRequests(minions store.Minions) (err error) {
 // openPillar opens the sources of pillars.
 func (m *Master) openPillar() (err error) {
 	o, p := m.opts, &m.requests.Pillar
-	*p = requests.Pillar{Key: m.identity.Key, Roots: o.PillarFiles, Clones: m.clones,
-		Cache: m.cache, Events: m.events, Log: m.log, Forget: o.NoMinionDataCache, ForgetPillar: o.NoPillarCache}
-	if p.Roots == nil && o.PillarRoots != nil {
-		p.Roots = pillar.NewRoots(pillar.RootsOptions{Roots: o.PillarRoots, Nodegroups: o.Nodegroups, Log: o.Log})
+	*p = requests.Pillar{Key: m.identity.Key, Roots: o.Pillar.Files, Clones: m.clones,
+		Cache: m.cache, Events: m.events, Log: m.log, Forget: o.Minions.NoDataCache,
+		ForgetPillar: o.Pillar.NoDataCache}
+	if p.Roots == nil && o.Pillar.Roots != nil {
+		p.Roots = pillar.NewRoots(pillar.RootsOptions{Roots: o.Pillar.Roots,
+			Nodegroups: o.Jobs.Nodegroups, Log: o.Log})
 	}
-	if o.Pillar != nil {
+	if o.Pillar.Func != nil {
 		p.Program = requestHost{m}
 	}
-	if o.PillarTTL <= 0 {
+	if o.Pillar.CacheTTL <= 0 {
 		return nil
 	}
 	dir := ""
-	if o.CacheDir != "" && !o.PillarInMemory {
+	if o.CacheDir != "" && !o.Pillar.CacheInMemory {
 		dir = filepath.Join(o.CacheDir, "pillar_cache")
 	}
-	p.Kept, err = pillar.OpenCache(dir, o.PillarTTL, o.Log)
+	p.Kept, err = pillar.OpenCache(dir, o.Pillar.CacheTTL, o.Log)
 	return err
 }
 
 func (m *Master) openFiles() error {
 	o := m.opts
-	ignore, err := fileserver.NewIgnore(o.FileIgnoreRegex, o.FileIgnoreGlob)
+	ignore, err := fileserver.NewIgnore(o.Files.IgnoreRegex, o.Files.IgnoreGlob)
 	if err != nil {
 		return err
 	}
 	var back []fileserver.Backend
-	if len(o.FileRoots) > 0 {
-		warnMissingRoots(m.log, o.FileRoots)
-		back = append(back, fileserver.NewRoots(fileserver.RootsOptions{Roots: o.FileRoots, FollowSymlinks: o.FollowSymlinks, IgnoreSymlinks: o.IgnoreSymlinks}))
+	if len(o.Files.Roots) > 0 {
+		warnMissingRoots(m.log, o.Files.Roots)
+		back = append(back, fileserver.NewRoots(fileserver.RootsOptions{Roots: o.Files.Roots,
+			FollowSymlinks: o.Files.FollowSymlinks, IgnoreSymlinks: o.Files.IgnoreSymlinks}))
 	}
-	if o.Files != nil {
-		back = append(back, fileserver.NewFS("base", o.Files))
+	if o.Files.FS != nil {
+		back = append(back, fileserver.NewFS("base", o.Files.FS))
 	}
-	m.requests.Files.Server, err = fileserver.New(fileserver.Options{Backends: append(back, o.FileBackends...), HashType: o.HashType,
-		BufferSize: o.FileBufferSize, Ignore: ignore, ListCache: o.FileListCache})
-	if o.FileAccess != nil {
+	m.requests.Files.Server, err = fileserver.New(fileserver.Options{Backends: append(back,
+		o.Files.Backends...), HashType: o.Files.HashType,
+		BufferSize: o.Files.BufferSize, Ignore: ignore, ListCache: o.Files.ListCache})
+	if o.Files.Access != nil {
 		m.requests.Files.Access = fileAccess{m}
 	}
-	m.requests.Config = requests.Config{Server: m.requests.Files.Server, Nodegroups: o.Nodegroups, Set: o.MasterOpts}
-	if o.MasterTops != nil {
+	m.requests.Config = requests.Config{Server: m.requests.Files.Server,
+		Nodegroups: o.Jobs.Nodegroups, Set: o.Minions.Opts}
+	if o.Minions.Tops != nil {
 		m.requests.Config.Tops = requestHost{m}
 	}
 	return err
@@ -250,7 +264,7 @@ func warnMissingRoots(log *slog.Logger, roots map[string][]string) {
 	for env, dirs := range roots {
 		for _, dir := range dirs {
 			if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && !strings.Contains(dir, "__env__") {
-				log.Warn("a directory of FileRoots is missing", "env", env, "dir", dir)
+				log.Warn("a directory of file_roots is missing", "env", env, "dir", dir)
 			}
 		}
 	}
@@ -316,8 +330,10 @@ func (m *Master) begin(ctx context.Context) error {
 // listen opens all transports.
 func (m *Master) listen() error {
 	o := m.opts
-	all := append([]Listener{{Listen: o.Listen, Interface: o.Interface, PublishPort: o.PublishPort, RetPort: o.RetPort,
-		PublishListener: o.PublishListener, RequestListener: o.RequestListener, WrapListener: o.WrapListener, Filter: o.Filter}}, o.More...)
+	all := append([]Listener{{Listen: o.Network.Listen, Interface: o.Network.Interface,
+		PublishPort: o.Network.PublishPort, RetPort: o.Network.RetPort,
+		PublishListener: o.Network.PublishListener, RequestListener: o.Network.RequestListener,
+		WrapListener: o.Network.WrapListener, Filter: o.Network.Filter}}, o.Network.More...)
 	list := make([]network.Transport, len(all))
 	for i, l := range all {
 		list[i] = network.Transport{Listen: l.Listen, Options: transport.ServerOptions{
@@ -429,7 +445,7 @@ func (m *Master) Pillar(ctx context.Context, r pillar.Request) (map[string]any, 
 	return m.requests.Pillar.Make(ctx, r)
 }
 
-// KeptPillars are the pillars that are given again for a time, nil without Options.PillarTTL.
+// KeptPillars are the pillars that are given again for a time, nil without PillarOptions.CacheTTL.
 func (m *Master) KeptPillars() *pillar.Cache { return m.requests.Pillar.Kept }
 
 // Minion returns the grains and pillar that the master last saw of a minion.
@@ -442,7 +458,7 @@ func (m *Master) Match(tgtType string, tgt any) ([]string, error) {
 
 // Fingerprint is the finger print of the master's key, which minions can be given as master_finger.
 func (m *Master) Fingerprint() (string, error) {
-	return m.identity.Key.Public().Fingerprint(m.opts.HashType)
+	return m.identity.Key.Public().Fingerprint(m.opts.Files.HashType)
 }
 
 // PublicKey is the master's public key as PEM text, which minions can be given in advance as minion_master.pub.
@@ -459,6 +475,6 @@ func (m *Master) Subscribers() int {
 }
 
 // Present lists the accepted minions that are connected, to this master or to one that shares its database; sorted. A minion whose
-// path is dead is missing after half a minute at the latest, one that left in order after some seconds. With tenants, or Options.Isolate, jobs reach
+// path is dead is missing after half a minute at the latest, one that left in order after some seconds. With tenants, or NetworkOptions.Isolate, jobs reach
 // whoever is listed; else one that has just signed in may be listed before it listens.
 func (m *Master) Present() []string { return m.network.Present() }

@@ -25,11 +25,12 @@ import (
 
 // TestWhole goes once through everything, over each transport.
 func TestWhole(t *testing.T) {
-	for name, o := range map[string]master.Options{"mem": {}, "zeromq": {Listen: zeromq.Listen}} {
+	for name, o := range map[string]master.Options{"mem": {},
+		"zeromq": {Network: master.NetworkOptions{Listen: zeromq.Listen}}} {
 		t.Run(name, func(t *testing.T) {
-			o.Files = fstest.MapFS{"top.sls": {Data: []byte("base: {}\n")}}
-			o.Pillar = pillar.Static(map[string]any{"a": int64(1)})
-			o.AutoAccept = true
+			o.Files.FS = fstest.MapFS{"top.sls": {Data: []byte("base: {}\n")}}
+			o.Pillar.Func = pillar.Static(map[string]any{"a": int64(1)})
+			o.Keys.AutoAccept = true
 			o.CacheDir = filepath.Join(t.TempDir(), "cache")
 			r := serve(t, o)
 			a := r.accepted("web1", 1).subscribe()
@@ -106,7 +107,7 @@ func TestSignInDecisions(t *testing.T) {
 }
 
 func TestSignInAlgorithms(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.newMinion("m", 1)
 	if st := m.signInWith(protocol.Signin{EncAlgo: "OAEP-SHA224", SigAlgo: "PKCS1v15-SHA224"}); st != protocol.Accepted {
 		t.Fatal(st)
@@ -128,7 +129,8 @@ func TestMasterSignsItsKey(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "master_sign.pem"), testKey(t, 3).PEM(), 0o400); err != nil {
 		t.Fatal(err)
 	}
-	r := serve(t, master.Options{AutoAccept: true, PKIDir: dir, SignPubkey: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true, SignPubkey: true},
+		PKIDir: dir})
 	m := r.newMinion("m", 1)
 	if st := m.signInWith(protocol.Signin{VerifyPubkeySign: true, VerifyKey: testKey(t, 3).Public()}); st != protocol.Accepted {
 		t.Fatal(st)
@@ -136,7 +138,7 @@ func TestMasterSignsItsKey(t *testing.T) {
 }
 
 func TestMaxMinions(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, MaxMinions: 1})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true, MaxMinions: 1}})
 	a, b := r.accepted("a", 1), r.accepted("b", 2) // Salt turns away when more than max_minions are connected
 	if st := r.newMinion("c", 3).signIn(); st != protocol.Full {
 		t.Fatal(st)
@@ -178,7 +180,8 @@ func TestKeyDeletionShutsOut(t *testing.T) {
 
 func TestDropFile(t *testing.T) {
 	dir := t.TempDir()
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: dir, LoopInterval: 20 * time.Millisecond})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: dir,
+		LoopInterval: 20 * time.Millisecond})
 	ev := r.Events().Subscribe(events.SubscribeOptions{Prefix: "key"})
 	defer ev.Close()
 	m := r.accepted("m", 1)
@@ -209,7 +212,7 @@ func TestDropFile(t *testing.T) {
 // TestLostKeyIsNoticed: a minion whose key is deleted while it is connected, and to whom no job goes any more, gets something that it cannot
 // read, signs in and waits for acceptance.
 func TestLostKeyIsNoticed(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: false})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: false}})
 	var both [2]*minion
 	for i, id := range []string{"stays", "lost"} {
 		m := r.newMinion(id, i+1)
@@ -233,7 +236,8 @@ func TestLostKeyIsNoticed(t *testing.T) {
 }
 
 func TestSessionsSurviveACleanRestart(t *testing.T) {
-	o := master.Options{AutoAccept: true, CacheDir: t.TempDir(), PKIDir: filepath.Join(t.TempDir(), "pki")}
+	o := master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
+		PKIDir: filepath.Join(t.TempDir(), "pki")}
 	r := serve(t, o)
 	m := r.accepted("m", 1)
 	m.must(map[string]any{"cmd": "_file_envs"})
@@ -287,7 +291,8 @@ func TestSessionsSurviveACleanRestart(t *testing.T) {
 }
 
 func TestSessionsEndWithACrash(t *testing.T) {
-	o := master.Options{AutoAccept: true, CacheDir: t.TempDir(), PKIDir: filepath.Join(t.TempDir(), "pki")}
+	o := master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
+		PKIDir: filepath.Join(t.TempDir(), "pki")}
 	r := serve(t, o)
 	m := r.accepted("m", 1)
 	r.end()
@@ -303,7 +308,8 @@ func TestSessionsEndWithACrash(t *testing.T) {
 }
 
 func TestAnIDWithAnotherKeyGetsAnotherSession(t *testing.T) {
-	o := master.Options{AutoAccept: true, CacheDir: t.TempDir(), PKIDir: filepath.Join(t.TempDir(), "pki")}
+	o := master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
+		PKIDir: filepath.Join(t.TempDir(), "pki")}
 	r := serve(t, o)
 	m := r.accepted("m", 1)
 	// The operator replaces the key by hand.
@@ -317,7 +323,8 @@ func TestAnIDWithAnotherKeyGetsAnotherSession(t *testing.T) {
 }
 
 func TestSessionKeysAge(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, PublishSession: 150 * time.Millisecond})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true,
+		PublishSession: 150 * time.Millisecond}})
 	m := r.accepted("m", 1)
 	first := m.requester.Session
 	eventually(t, "session too old", func() bool {
@@ -339,7 +346,8 @@ func TestSessionKeysAge(t *testing.T) {
 func TestServeEndsWithAllGoroutines(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 3 {
-		r := serve(t, master.Options{AutoAccept: true, CacheDir: t.TempDir(), Listen: zeromq.Listen})
+		r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+			CacheDir: t.TempDir(), Network: master.NetworkOptions{Listen: zeromq.Listen}})
 		m := r.accepted("m", 1).subscribe()
 		if _, err := r.Run(t.Context(), master.Job{Fun: "test.ping", Tgt: "*"}); err != nil {
 			t.Fatal(err)
@@ -370,7 +378,7 @@ func TestServeEndsWithAllGoroutines(t *testing.T) {
 }
 
 func TestNewThatIsNotServed(t *testing.T) {
-	m, err := master.New(master.Options{PKIDir: t.TempDir(), KeySize: 2048})
+	m, err := master.New(master.Options{PKIDir: t.TempDir(), Keys: master.KeyOptions{Size: 2048}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,13 +391,13 @@ func TestNewThatIsNotServed(t *testing.T) {
 
 func TestOptionsThatCannotWork(t *testing.T) {
 	for name, o := range map[string]master.Options{
-		"algorithm": {SigningAlgorithm: "ROT13"},
-		"push":      {FileRecv: true},
+		"algorithm": {Security: master.SecurityOptions{SigningAlgorithm: "ROT13"}},
+		"push":      {Files: master.FileOptions{Recv: true}},
 		"local":     {Local: &master.Local{}},
-		"peer":      {Peer: map[string][]any{"(": {".*"}}},
-		"mine":      {MineGet: map[string][]string{".*": {"("}}},
-		"hash":      {HashType: "crc32"},
-		"ignore":    {FileIgnoreRegex: []string{"("}},
+		"peer":      {Minions: master.MinionOptions{Peer: map[string][]any{"(": {".*"}}}},
+		"mine":      {Minions: master.MinionOptions{MineGet: map[string][]string{".*": {"("}}}},
+		"hash":      {Files: master.FileOptions{HashType: "crc32"}},
+		"ignore":    {Files: master.FileOptions{IgnoreRegex: []string{"("}}},
 	} {
 		if m, err := master.New(o); err == nil {
 			m.Close()

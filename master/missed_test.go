@@ -45,7 +45,7 @@ func TestStoredReturnIsTold(t *testing.T) {
 			if _, err := db.SaveReturn(t.Context(), store.Return{JID: jid, ID: "web", Load: ret("web"), Received: before}); err != nil {
 				t.Fatal(err)
 			}
-			r := serve(t, master.Options{Store: both, AutoAccept: true})
+			r := serve(t, master.Options{Store: both, Keys: master.KeyOptions{AutoAccept: true}})
 			sub := r.Events().Subscribe(events.SubscribeOptions{Match: func(tag string) bool { return strings.Contains(tag, "/ret/") || tag == "end" }})
 			defer sub.Close()
 			for i, id := range []string{"web", "new"} {

@@ -26,11 +26,11 @@ import (
 // DefaultTTL is how long an order waits for a minion where nothing else is said.
 const DefaultTTL = 24 * time.Hour
 
-// DefaultMaxUnfinished is Options.MaxUnfinished where it is 0.
+// DefaultMaxUnfinished is OrderOptions.MaxUnfinished where it is 0.
 const DefaultMaxUnfinished = 100_000
 
 var (
-	// ErrBusy is returned by PlaceOrder and RunOrder when Options.MaxUnfinished deliveries are open, or MaxUnfinishedTenant of
+	// ErrBusy is returned by PlaceOrder and RunOrder when OrderOptions.MaxUnfinished deliveries are open, or MaxUnfinishedTenant of
 	// the order's tenant: place the order again a little later.
 	ErrBusy = orders.ErrBusy
 	// ErrNoOrders is returned by everything about orders when Options.Store cannot keep any.
@@ -56,7 +56,7 @@ type Order struct {
 	Tenant string
 	// Owner is who placed the order, in words of the program that shows orders only to some. Nobody else can place it again.
 	Owner string
-	// TTL is how long it may wait for a minion; 0 means Options.OrderTTL, below 0 for ever.
+	// TTL is how long it may wait for a minion; 0 means OrderOptions.TTL, below 0 for ever.
 	TTL time.Duration
 	// Deadline is when the minions must have returned; a job that still runs then is told to end. The zero time is never.
 	Deadline time.Time
@@ -297,7 +297,7 @@ func (o Order) spec() (map[string]any, error) {
 // deliveries makes the deliveries of a new order. Those that a policy refuses are final from the beginning.
 func (m *Master) deliveries(ctx context.Context, o Order, ids []string, now time.Time) []store.Delivery {
 	ttl := o.TTL
-	setDefault(&ttl, m.opts.OrderTTL)
+	setDefault(&ttl, m.opts.Orders.TTL)
 	var out []store.Delivery
 	for _, id := range ids {
 		d := store.Delivery{Minion: id, State: store.Waiting, Priority: o.Priority, Parallel: o.Parallel, Deadline: o.Deadline.UTC().Truncate(time.Microsecond), Version: 1}
@@ -324,10 +324,10 @@ func (m *Master) authorized(ctx context.Context, o Order, id string) error {
 			return errors.New("the minion is not of this tenant")
 		}
 	}
-	if m.opts.Authorize == nil {
+	if m.opts.Orders.Authorize == nil {
 		return nil
 	}
-	return m.opts.Authorize(ctx, o, id)
+	return m.opts.Orders.Authorize(ctx, o, id)
 }
 
 // meant lists the minions that an order is for.
@@ -358,12 +358,13 @@ func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := target.Compile(tgtType, tgt, o.Delimiter, m.opts.Nodegroups)
+	e, err := target.Compile(tgtType, tgt, o.Delimiter, m.opts.Jobs.Nodegroups)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range absent {
-		ok, err := e.Match(target.Subject{ID: a.ID, Nodegroups: m.opts.Nodegroups, Grains: func() map[string]any { return a.Grains },
+		ok, err := e.Match(target.Subject{ID: a.ID, Nodegroups: m.opts.Jobs.Nodegroups,
+			Grains: func() map[string]any { return a.Grains },
 			Pillar: func() map[string]any { return nil }})
 		if err != nil {
 			return nil, err

@@ -31,7 +31,8 @@ func within(t testing.TB) context.Context {
 
 // orders are options with short waits: tests have no time for Salt's.
 func orderOptions() master.Options {
-	return master.Options{AutoAccept: true, Timeout: 50 * time.Millisecond, GatherTimeout: 20 * time.Second}
+	return master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Jobs: master.JobOptions{Timeout: 50 * time.Millisecond, GatherTimeout: 20 * time.Second}}
 }
 
 func order(id, fun, tgt string) master.Order {
@@ -177,7 +178,7 @@ func TestOrderIDsNameOneOrder(t *testing.T) {
 // TestBusy: with too many unfinished orders none is taken, but those that are there are known; room is made by what ends.
 func TestBusy(t *testing.T) {
 	o := orderOptions()
-	o.MaxUnfinished = 2
+	o.Orders.MaxUnfinished = 2
 	r := serve(t, o)
 	two := master.Order{ID: "two", Job: master.Job{Fun: "job.a", Tgt: []string{"m", "n"}, TgtType: "list"}}
 	first := cast(t, r, two)
@@ -202,7 +203,7 @@ func TestBusy(t *testing.T) {
 // TestBusyTenant: a tenant that has too many unfinished orders keeps neither others out nor is let in by what others finish.
 func TestBusyTenant(t *testing.T) {
 	o := announcing()
-	o.MaxUnfinished = 6 // three for each tenant
+	o.Orders.MaxUnfinished = 6 // three for each tenant
 	r := serve(t, o)
 	view := make(map[string]*master.Tenant)
 	for _, name := range []string{"blue", "red"} {
@@ -307,7 +308,7 @@ func TestOneOrderAtATime(t *testing.T) {
 // TestEndsOfOrders: each kind of end that an order can have after it was sent.
 func TestEndsOfOrders(t *testing.T) {
 	o := orderOptions()
-	o.Authorize = func(_ context.Context, o master.Order, id string) error {
+	o.Orders.Authorize = func(_ context.Context, o master.Order, id string) error {
 		if o.Fun == "job.forbidden" {
 			return errors.New("not on Sundays")
 		}
@@ -403,7 +404,7 @@ func TestEndsOfOrders(t *testing.T) {
 func TestManyJobsAreAskedAfterAtOnce(t *testing.T) {
 	const jobs = 40
 	o := orderOptions()
-	o.Timeout = time.Hour // nobody asks before it comes back
+	o.Jobs.Timeout = time.Hour // nobody asks before it comes back
 	r := serve(t, o)
 	m := r.accepted("m", 1)
 	begun := make(chan protocol.Job, jobs)
@@ -523,7 +524,7 @@ func TestSeveralMastersDeliverOnce(t *testing.T) {
 	var all []*minion
 	for range masters {
 		o := orderOptions()
-		o.Store, o.Timeout = st, time.Hour // here each of them is another minion, which knows nothing of what the others were sent
+		o.Store, o.Jobs.Timeout = st, time.Hour // here each of them is another minion, which knows nothing of what the others were sent
 		rigs = append(rigs, serve(t, o))
 	}
 	for i := range minions {
@@ -695,7 +696,7 @@ func TestLateAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := orderOptions()
-			o.GatherTimeout = 50 * time.Millisecond
+			o.Jobs.GatherTimeout = 50 * time.Millisecond
 			r := serve(o)
 			m := r.accepted("m", 1)
 			m.parallel = true
@@ -704,7 +705,7 @@ func TestLateAnswers(t *testing.T) {
 				case "job.dumb":
 					return nil, errSilent
 				case "saltutil.find_job":
-					time.Sleep(4 * o.GatherTimeout)
+					time.Sleep(4 * o.Jobs.GatherTimeout)
 					return object{}, nil
 				case "saltutil.find_cached_job":
 					return object{"jid": j.Args[0][0], "fun": "job.dumb", "fun_args": []any{}, "return": "kept", "retcode": 0, "success": true}, nil
@@ -746,9 +747,9 @@ func TestDrain(t *testing.T) {
 	o := orderOptions()
 	o.Store = st
 	successor := o
-	successor.GatherTimeout = time.Second // what is asked before the minion listens there gets no answer
+	successor.Jobs.GatherTimeout = time.Second // what is asked before the minion listens there gets no answer
 	next := serve(t, successor)
-	o.Timeout = time.Hour // nobody asks meanwhile
+	o.Jobs.Timeout = time.Hour // nobody asks meanwhile
 	r := serve(t, o)
 	m := r.accepted("m", 1)
 	begun := make(chan protocol.Job, 2)

@@ -30,8 +30,9 @@ func (m *Master) openOrders() error {
 	}
 	o := m.opts
 	m.orders = orders.New(orders.Options{Wire: orderWire{m}, Queue: q, Store: m.store, Events: m.events, Log: m.log, Content: m.requests.Files.Orders,
-		ID: o.ID, Name: m.peers.Name(), Timeout: o.Timeout, GatherTimeout: o.GatherTimeout, LostAfter: o.LostAfter,
-		MaxUnfinished: o.MaxUnfinished, MaxUnfinishedTenant: o.MaxUnfinishedTenant})
+		ID: o.ID, Name: m.peers.Name(), Timeout: o.Jobs.Timeout,
+		GatherTimeout: o.Jobs.GatherTimeout, LostAfter: o.Orders.LostAfter,
+		MaxUnfinished: o.Orders.MaxUnfinished, MaxUnfinishedTenant: o.Orders.MaxUnfinishedTenant})
 	return nil
 }
 
@@ -81,7 +82,7 @@ func (w orderWire) Ask(ctx context.Context, q orders.Question) map[string]orders
 			continue
 		}
 		ids = slices.Compact(slices.Sorted(slices.Values(ids)))
-		run := w.m.newRun(w.m.opts.GatherTimeout, w.m.opts.GatherTimeout)
+		run := w.m.newRun(w.m.opts.Jobs.GatherTimeout, w.m.opts.Jobs.GatherTimeout)
 		run.internal = true
 		_, err := w.m.publish(ctx, publication{fun: q.Fun, arg: q.Arg, tgt: ids, tgtType: target.TypeList, internal: true, here: i == 0,
 			wait: run, extra: probe.Metadata(probe.Status, i == 0)})

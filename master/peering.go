@@ -96,7 +96,7 @@ func (h peerHost) Account(a requests.PeerAttempt) {
 	h.m.Audit(e)
 }
 
-// RunFor implements requests.RunnerProgram. Options.Runner is set.
+// RunFor implements requests.RunnerProgram. MinionOptions.Runner is set.
 func (h peerHost) RunFor(ctx context.Context, id, fun string, args []any, kwargs map[string]any) (any, error) {
-	return h.m.opts.Runner(ctx, id, fun, args, kwargs)
+	return h.m.opts.Minions.Runner(ctx, id, fun, args, kwargs)
 }

@@ -45,8 +45,10 @@ const (
 // database of several masters, whose vault it returns.
 func (m *Master) openMemory() (vault *cluster.Vault, err error) {
 	o := m.opts
-	at := keys.IdentityOptions{Dir: o.PKIDir, Bits: o.KeySize, SignPubkey: o.SignPubkey, SignKeyName: o.SignKeyName,
-		UsePubkeySignature: o.UsePubkeySignature, PubkeySignature: o.PubkeySignature, Log: o.Log}
+	at := keys.IdentityOptions{Dir: o.PKIDir, Bits: o.Keys.Size, SignPubkey: o.Keys.SignPubkey,
+		SignKeyName:        o.Keys.SignKeyName,
+		UsePubkeySignature: o.Keys.UsePubkeySignature, PubkeySignature: o.Keys.PubkeySignature,
+		Log: o.Log}
 	if o.Shared != nil {
 		return m.openDatabase(at)
 	}
@@ -55,14 +57,16 @@ func (m *Master) openMemory() (vault *cluster.Vault, err error) {
 		return nil, err
 	}
 	m.setIdentity(identity)
-	if m.keys, err = keys.Open(keys.Options{Dir: o.PKIDir, MaxPending: o.MaxPending, Log: o.Log}); err != nil {
+	if m.keys, err = keys.Open(keys.Options{Dir: o.PKIDir, MaxPending: o.Keys.MaxPending,
+		Log: o.Log}); err != nil {
 		return nil, err
 	}
 	if m.cache, err = cache.Open(o.CacheDir); err != nil {
 		return nil, err
 	}
 	m.clones = newCloneGuard(m, new(clones.Memory))
-	m.sessions, err = sessions.Open(o.CacheDir, o.PublishSession, o.ReplayWindow, o.Log)
+	m.sessions, err = sessions.Open(o.CacheDir, o.Keys.PublishSession, o.Security.ReplayWindow,
+		o.Log)
 	return nil, err
 }
 
@@ -91,10 +95,12 @@ func (m *Master) openDatabase(at keys.IdentityOptions) (*cluster.Vault, error) {
 	m.setIdentity(identity)
 	m.cache = cache.OpenShared(db)
 	m.clones = newCloneGuard(m, clones.Shared{DB: db})
-	if m.sessions, err = sessions.Open("", o.PublishSession, o.ReplayWindow, o.Log); err != nil {
+	if m.sessions, err = sessions.Open("", o.Keys.PublishSession, o.Security.ReplayWindow,
+		o.Log); err != nil {
 		return nil, err
 	}
-	m.keys, err = keys.Open(keys.Options{Shared: db, Name: s.Name, MaxPending: o.MaxPending, Log: o.Log})
+	m.keys, err = keys.Open(keys.Options{Shared: db, Name: s.Name, MaxPending: o.Keys.MaxPending,
+		Log: o.Log})
 	return vault, err
 }
 
@@ -105,12 +111,13 @@ func (m *Master) openPeers(vault *cluster.Vault) (err error) {
 	o := m.opts
 	if vault == nil {
 		m.peers = cluster.NewAlone(cluster.AloneOptions{Store: m.store, Sessions: m.sessions, Keys: clusterHost{m},
-			SealDir: o.PKIDir, Session: o.PublishSession})
+			SealDir: o.PKIDir, Session: o.Keys.PublishSession})
 		return m.peers.Secrets().Rotate(context.Background())
 	}
 	m.peers, err = cluster.NewSeveral(cluster.Options{Vault: vault, Host: clusterHost{m}, Keys: m.keys,
-		Sessions: m.sessions, Presence: m.network.Presence, Events: m.events, Log: o.Log, Session: o.PublishSession,
-		Loop: o.LoopInterval})
+		Sessions: m.sessions, Presence: m.network.Presence, Events: m.events, Log: o.Log,
+		Session: o.Keys.PublishSession,
+		Loop:    o.LoopInterval})
 	return err
 }
 

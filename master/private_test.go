@@ -39,7 +39,9 @@ func (m *minion) wire() string {
 func TestArgumentsAreFetched(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
-			r := serve(t, master.Options{AutoAccept: true, Listen: tr.listen, Nodegroups: object{"ours": "L@own"}})
+			r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+				Network: master.NetworkOptions{Listen: tr.listen},
+				Jobs:    master.JobOptions{Nodegroups: object{"ours": "L@own"}}})
 			r.dialer = tr.dialer
 			evil := r.accepted("evil", 1)
 			evil.run = func(protocol.Job) (any, error) { return nil, errSilent }
@@ -110,7 +112,8 @@ func (f filtering) Subscribe(ctx context.Context, o transport.ClientOptions) (tr
 
 // TestArgumentsAreFetchedWithFilter: with zmq_filtering a subscriber may have chosen the topics of others, so who has a name counts too.
 func TestArgumentsAreFetchedWithFilter(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, Listen: zeromq.Listen, Filter: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Network: master.NetworkOptions{Listen: zeromq.Listen, Filter: true}})
 	r.dialer = filtering{zeromq.New()}
 	own := r.accepted("own", 1).subscribe()
 	own.starts(true)
@@ -129,7 +132,8 @@ func TestArgumentsAreFetchedWithFilter(t *testing.T) {
 func TestArgumentsOfMixedTargets(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
-			r := serve(t, master.Options{AutoAccept: true, Listen: tr.listen})
+			r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+				Network: master.NetworkOptions{Listen: tr.listen}})
 			r.dialer = tr.dialer
 			all := map[string]*minion{}
 			for i, id := range []string{"own", "stock", "evil"} {
@@ -169,7 +173,7 @@ func TestArgumentsOfMixedTargets(t *testing.T) {
 // the place of one that does.
 func TestOrdersAreFetched(t *testing.T) {
 	o := orderOptions()
-	o.Listen = zeromq.Listen
+	o.Network.Listen = zeromq.Listen
 	r := serve(t, o)
 	quiet := r.accepted("quiet", 1)
 	quiet.run = func(protocol.Job) (any, error) { return nil, errSilent }
@@ -194,7 +198,8 @@ func TestOrdersAreFetched(t *testing.T) {
 // TestEqualMastersAnnounceJobs: a job that one of several masters is given is announced by the one that its minion listens to, and any of
 // them lets it be fetched.
 func TestEqualMastersAnnounceJobs(t *testing.T) {
-	all := equals(t, 2, master.Options{AutoAccept: true, Listen: zeromq.Listen})
+	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Network: master.NetworkOptions{Listen: zeromq.Listen}})
 	evil := all[1].accepted("evil", 1)
 	evil.run = func(protocol.Job) (any, error) { return nil, errSilent }
 	evil.subscribe()

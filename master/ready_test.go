@@ -22,7 +22,9 @@ func TestReadyOfAMasterThatCannotListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: taken.Addr().(*net.TCPAddr).Port, RetPort: master.AnyPort, KeySize: 2048})
+	m, err := master.New(master.Options{Network: master.NetworkOptions{Interface: "127.0.0.1",
+		PublishPort: taken.Addr().(*net.TCPAddr).Port, RetPort: master.AnyPort},
+		Keys: master.KeyOptions{Size: 2048}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +51,7 @@ func TestReadyOfAMasterThatCannotListen(t *testing.T) {
 
 // TestAJobNamesItsTarget: a job or an order without a target is refused with a word about it; a list needs no kind.
 func TestAJobNamesItsTarget(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	if _, err := r.Run(t.Context(), master.Job{Fun: "test.ping"}); err == nil || err.Error() != "cannot publish: job has no target" {
 		t.Errorf("a job: %v", err)
 	}
@@ -72,16 +74,18 @@ func TestAJobNamesItsTarget(t *testing.T) {
 	}
 }
 
-// TestMissingRoots: a directory of FileRoots that is not there is named; it may come later, so it is no error.
+// TestMissingRoots: a directory of file_roots that is not there is named; it may come later, so it is no error.
 func TestMissingRoots(t *testing.T) {
 	var log testlog.Buffer
 	dir := t.TempDir()
-	m, err := master.New(master.Options{KeySize: 2048, FileRoots: map[string][]string{"base": {dir, dir + "/absent"}, "__env__": {dir + "/__env__"}}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	m, err := master.New(master.Options{Keys: master.KeyOptions{Size: 2048},
+		Files: master.FileOptions{Roots: map[string][]string{"base": {dir, dir + "/absent"},
+			"__env__": {dir + "/__env__"}}}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Close()
-	if text := log.String(); strings.Count(text, "a directory of FileRoots is missing") != 1 || !strings.Contains(text, "env=base dir="+dir+"/absent") {
+	if text := log.String(); strings.Count(text, "a directory of file_roots is missing") != 1 || !strings.Contains(text, "env=base dir="+dir+"/absent") {
 		t.Error(text)
 	}
 }
@@ -102,7 +106,7 @@ func TestFingerprint(t *testing.T) {
 }
 
 func TestReadyOfAMasterThatIsNeverServed(t *testing.T) {
-	m, err := master.New(master.Options{KeySize: 2048})
+	m, err := master.New(master.Options{Keys: master.KeyOptions{Size: 2048}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,10 @@ func TestMinionsFollowANewMasterKey(t *testing.T) {
 		n = 50
 	}
 	var network mem.Network
-	o := master.Options{AutoAccept: true, AuthRate: -1, SignPubkey: true, PKIDir: filepath.Join(t.TempDir(), "pki"), Listen: network.Listen,
-		Interface: "127.0.0.1", PublishPort: 4505, RetPort: 4506, KeySize: 2048} // ports of the network in memory
+	o := master.Options{Keys: master.KeyOptions{AutoAccept: true, SignPubkey: true, Size: 2048},
+		Security: master.SecurityOptions{AuthRate: -1}, PKIDir: filepath.Join(t.TempDir(), "pki"),
+		Network: master.NetworkOptions{Listen: network.Listen,
+			Interface: "127.0.0.1", PublishPort: 4505, RetPort: 4506}} // ports of the network in memory
 	var m *master.Master
 	up := func() (down func()) {
 		t.Helper()

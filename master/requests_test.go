@@ -37,7 +37,9 @@ func TestFileRequests(t *testing.T) {
 	if err := os.Symlink("top.sls", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	r := serve(t, master.Options{AutoAccept: true, FileRoots: map[string][]string{"base": {dir}}, Files: fstest.MapFS{"extra": {Data: []byte("x")}}, FileBufferSize: 4, HashType: "md5"})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Files: master.FileOptions{Roots: map[string][]string{"base": {dir}},
+			FS: fstest.MapFS{"extra": {Data: []byte("x")}}, BufferSize: 4, HashType: "md5"}})
 	m := r.accepted("m", 1)
 	hash := object{"hash_type": "md5", "hsum": "781e5e245d69b566979b86e28d23f2c7"}
 	for _, c := range []struct {
@@ -81,7 +83,7 @@ func TestFileRequests(t *testing.T) {
 }
 
 func TestMine(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: t.TempDir()})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir()})
 	a, b := r.accepted("a", 1), r.accepted("b", 2)
 	if _, err := a.pillar(object{"grains": object{"os": "Debian"}}); err != nil {
 		t.Fatal(err)
@@ -139,7 +141,8 @@ func TestMine(t *testing.T) {
 }
 
 func TestMineTargetsMatchPillarExactly(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, Pillar: pillar.Static(object{"secret": "abc"})})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Pillar: master.PillarOptions{Func: pillar.Static(object{"secret": "abc"})}})
 	a, b := r.accepted("a", 1), r.accepted("b", 2)
 	if _, err := a.pillar(nil); err != nil {
 		t.Fatal(err)
@@ -157,7 +160,8 @@ func TestMineTargetsMatchPillarExactly(t *testing.T) {
 }
 
 func TestMineGetRules(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, MineGet: map[string][]string{"a": {"net.*"}}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Minions: master.MinionOptions{MineGet: map[string][]string{"a": {"net.*"}}}})
 	a, b := r.accepted("a", 1), r.accepted("b", 2)
 	a.must(object{"cmd": "_mine", "data": object{"network": int64(1), "x": int64(2)}})
 	for _, c := range []struct {
@@ -176,16 +180,18 @@ func TestPillar(t *testing.T) {
 	os.WriteFile(filepath.Join(dir, "top.sls"), []byte("base:\n  'G@os:Debian':\n    - deb\n"), 0o644)
 	os.WriteFile(filepath.Join(dir, "deb.sls"), []byte("n:\n  a: 1\n"), 0o644)
 	var asked pillar.Request
-	r := serve(t, master.Options{AutoAccept: true, PillarRoots: map[string][]string{"base": {dir}}, Pillar: func(_ context.Context, q pillar.Request) (map[string]any, error) {
-		asked = q
-		switch q.ID {
-		case "fails":
-			return nil, errors.New("secret reason")
-		case "panics":
-			panic("oops")
-		}
-		return object{"n": object{"b": int64(2)}, "id": q.ID}, nil
-	}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Pillar: master.PillarOptions{Roots: map[string][]string{"base": {dir}},
+			Func: func(_ context.Context, q pillar.Request) (map[string]any, error) {
+				asked = q
+				switch q.ID {
+				case "fails":
+					return nil, errors.New("secret reason")
+				case "panics":
+					panic("oops")
+				}
+				return object{"n": object{"b": int64(2)}, "id": q.ID}, nil
+			}}})
 	a := r.accepted("a", 1)
 	got, err := a.pillar(object{"grains": object{"os": "Debian", "id": "forged"}, "pillar_override": object{"n": object{"a": int64(9)}}, "pillarenv": "base", "extra_minion_data": object{"k": "v"}})
 	if d := cmp.Diff(object{"n": object{"a": int64(9), "b": int64(2)}, "id": "a"}, got); d != "" || err != nil {
@@ -209,13 +215,15 @@ func TestPillar(t *testing.T) {
 	}
 }
 
-// TestKeptPillar: with PillarTTL a minion gets the same pillar again, until its key is deleted.
+// TestKeptPillar: with PillarOptions.CacheTTL a minion gets the same pillar again, until its key is deleted.
 func TestKeptPillar(t *testing.T) {
 	made := int64(0)
-	r := serve(t, master.Options{AutoAccept: true, PillarTTL: time.Hour, Pillar: func(context.Context, pillar.Request) (map[string]any, error) {
-		made++
-		return object{"n": made}, nil
-	}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Pillar: master.PillarOptions{CacheTTL: time.Hour,
+			Func: func(context.Context, pillar.Request) (map[string]any, error) {
+				made++
+				return object{"n": made}, nil
+			}}})
 	a := r.accepted("a", 1)
 	for range 2 {
 		if got, err := a.pillar(object{"pillarenv": "dev"}); err != nil || !cmp.Equal(got, object{"n": int64(1)}) {
@@ -232,10 +240,12 @@ func TestKeptPillar(t *testing.T) {
 }
 
 func TestMasterOptsAndTops(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, Files: fstest.MapFS{"f": {}}, MasterOpts: object{"failhard": true, "file_roots": "x"}, Nodegroups: object{"g": "a*"},
-		MasterTops: func(_ context.Context, id string, opts map[string]any) (map[string]any, error) {
-			return object{"base": []any{id, opts["k"]}}, nil
-		}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Files: master.FileOptions{FS: fstest.MapFS{"f": {}}},
+		Minions: master.MinionOptions{Opts: object{"failhard": true, "file_roots": "x"},
+			Tops: func(_ context.Context, id string, opts map[string]any) (map[string]any, error) {
+				return object{"base": []any{id, opts["k"]}}, nil
+			}}, Jobs: master.JobOptions{Nodegroups: object{"g": "a*"}}})
 	m := r.accepted("m", 1)
 	got := m.must(object{"cmd": "_master_opts"}).(object)
 	for key, want := range map[string]any{"failhard": true, "file_roots": object{"base": []any{}}, "nodegroups": object{"g": "a*"}} {
@@ -250,7 +260,7 @@ func TestMasterOptsAndTops(t *testing.T) {
 
 func TestReturns(t *testing.T) {
 	st := store.NewMemory()
-	r := serve(t, master.Options{AutoAccept: true, Store: st})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, Store: st})
 	m := r.accepted("m", 1)
 	ev := r.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/job/"})
 	defer ev.Close()
@@ -312,7 +322,8 @@ func (failingStore) SaveReturn(context.Context, store.Return) (bool, error) {
 
 // TestReturnsAreAcknowledgedWhenStored: what could not be stored is not acknowledged, so that the minion sends it again.
 func TestReturnsAreAcknowledgedWhenStored(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, Store: failingStore{store.NewMemory()}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Store: failingStore{store.NewMemory()}})
 	m := r.accepted("m", 1)
 	if v, err := m.call(object{"cmd": "_return", "jid": string(protocol.NewJID(nowUTC())), "fun": "f", "fun_args": []any{}, "return": 1}); err == nil {
 		t.Fatal("acknowledged:", v)
@@ -330,7 +341,8 @@ func (fullStore) SaveJob(context.Context, store.Job) error {
 // TestPublishWithoutRoom: a job that cannot be stored is refused with the cause, not as a target that matches no minion.
 func TestPublishWithoutRoom(t *testing.T) {
 	cache := t.TempDir()
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: cache, Store: fullStore{store.NewMemory()},
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: cache,
+		Store: fullStore{store.NewMemory()},
 		Local: &master.Local{SockDir: shortDir(t)}})
 	m := r.accepted("m", 1)
 	got, err := m.sendValue(object{"enc": "clear", "version": 3, "load": object{"cmd": "publish", "fun": "test.ping",
@@ -348,10 +360,12 @@ func TestPublishWithoutRoom(t *testing.T) {
 }
 
 func TestPeerPublish(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, Peer: map[string][]any{"a": {".*"}}, PeerRun: map[string][]string{"a": {"ours.*"}},
-		Runner: func(_ context.Context, id, fun string, args []any, kw map[string]any) (any, error) {
-			return []any{id, fun, args, kw}, nil
-		}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Minions: master.MinionOptions{Peer: map[string][]any{"a": {".*"}},
+			PeerRun: map[string][]string{"a": {"ours.*"}},
+			Runner: func(_ context.Context, id, fun string, args []any, kw map[string]any) (any, error) {
+				return []any{id, fun, args, kw}, nil
+			}}})
 	a, b := r.accepted("a", 1), r.accepted("b", 2).subscribe()
 	b.run = func(j protocol.Job) (any, error) { return j.ArgValue(), nil }
 	load := object{"cmd": "minion_publish", "fun": "test.arg", "arg": []any{"1", "k=2", "text"}, "tgt": "b", "tgt_type": "glob", "ret": "", "tmo": 5}
@@ -384,7 +398,7 @@ func TestPeerPublish(t *testing.T) {
 }
 
 func TestRevokeAuth(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
 	if v := m.must(object{"cmd": "revoke_auth"}); v != true {
 		t.Fatal(v)
@@ -392,7 +406,8 @@ func TestRevokeAuth(t *testing.T) {
 	if _, err := m.call(object{"cmd": "_file_envs"}); !errors.Is(err, protocol.ErrReauth) {
 		t.Fatal(err)
 	}
-	refusing := serve(t, master.Options{AutoAccept: true, NoKeyRevoke: true})
+	refusing := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Minions: master.MinionOptions{NoKeyRevoke: true}})
 	n := refusing.accepted("m", 1)
 	if v := n.must(object{"cmd": "revoke_auth"}); v != false {
 		t.Fatal(v)
@@ -401,7 +416,7 @@ func TestRevokeAuth(t *testing.T) {
 }
 
 func TestStartEventsBringGrains(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
 	m.must(object{"cmd": "_minion_event", "tag": "salt/minion/m/start", "data": "Minion m started at …", "pretag": nil, "grains": object{"os": "Debian"}})
 	if ids, err := r.Match("grain", "os:Debian"); err != nil || !cmp.Equal(ids, []string{"m"}) {

@@ -23,7 +23,9 @@ func BenchmarkReturns(b *testing.B) {
 	for _, kind := range []string{"memory", "sqlite", "salt-master"} {
 		b.Run(kind, func(b *testing.B) {
 			dir := b.TempDir()
-			o := master.Options{AutoAccept: true, AuthRate: -1, CacheDir: dir + "/cache", PKIDir: dir + "/pki"}
+			o := master.Options{Keys: master.KeyOptions{AutoAccept: true},
+				Security: master.SecurityOptions{AuthRate: -1}, CacheDir: dir + "/cache",
+				PKIDir: dir + "/pki"}
 			if kind != "memory" {
 				db, err := sqlite.Open(dir + "/jobs.sqlite")
 				if err != nil {

@@ -78,8 +78,8 @@ func (m *Master) Run(ctx context.Context, j Job) (map[string]Result, error) {
 }
 
 func (m *Master) newRun(timeout, gather time.Duration) *Run {
-	setDefault(&timeout, m.opts.Timeout)
-	setDefault(&gather, m.opts.GatherTimeout)
+	setDefault(&timeout, m.opts.Jobs.Timeout)
+	setDefault(&gather, m.opts.Jobs.GatherTimeout)
 	return &Run{m: m, timeout: timeout, patience: gather, news: make(chan struct{}, 1), returned: make(map[string]struct{})}
 }
 

@@ -19,7 +19,7 @@ func (m *Master) Rotate(ctx context.Context) error {
 	m.log.Info("shared key was replaced")
 	clusterHost{m}.Dismiss()
 	m.events.Publish("key", map[string]any{"rotate_aes_key": true})
-	if m.opts.PingOnRotate {
+	if m.opts.Keys.PingOnRotate {
 		if _, err := m.Publish(ctx, Job{Fun: "test.ping", Tgt: "*"}); err != nil && !targets.IsNoMinions(err) && !errors.Is(err, ErrDenied) {
 			return err
 		}

@@ -70,7 +70,9 @@ func hostileIDs() []any {
 // CVE-2017-14695, CVE-2024-22231, CVE-2025-22238, and the nameless one of 2013).
 func TestT1HostileIDs(t *testing.T) {
 	base := t.TempDir()
-	o := master.Options{AutoAccept: true, PKIDir: filepath.Join(base, "pki"), CacheDir: filepath.Join(base, "cache"), FileRecv: true, AuthRate: -1}
+	o := master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		PKIDir: filepath.Join(base, "pki"), CacheDir: filepath.Join(base, "cache"),
+		Files: master.FileOptions{Recv: true}, Security: master.SecurityOptions{AuthRate: -1}}
 	r := serve(t, o)
 	m := r.accepted("good", 1)
 	before := tree(t, base)
@@ -139,7 +141,7 @@ func forge(t *testing.T, m *minion, id any, where string, load map[string]any) m
 
 // TestT2WeakKeys: keys that protect nothing are refused (CVE-2013-2228).
 func TestT2WeakKeys(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.newMinion("m", 1)
 	const weak1024 = `-----BEGIN PUBLIC KEY-----
 MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQCqGKukO1De7zhZj6+H0qtjTkVxwTCpvKe4eCZ0
@@ -161,7 +163,9 @@ FPqri0cb2JZfXJ/DgYSF6vUpwmJG8wVQZKjeGcjDOL5UlsuusFncCzWBQ7RKNUSesmQRMSGkVb1/
 
 // TestT3CompoundAndWrappedCalls: a rule is applied to every function of a compound command (CVE-2013-4435).
 func TestT3CompoundAndWrappedCalls(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, Peer: map[string][]any{"web.*": {"test.ping", `test\.echo`}, "db": {".*"}}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Minions: master.MinionOptions{Peer: map[string][]any{"web.*": {"test.ping", `test\.echo`},
+			"db": {".*"}}}})
 	web, db := r.accepted("web1", 1).subscribe(), r.accepted("db", 2)
 	pub := func(m *minion, fun string, arg ...any) map[string]any {
 		v, _ := m.must(map[string]any{"cmd": "minion_pub", "fun": fun, "arg": arg, "tgt": "*", "tgt_type": "glob", "ret": ""}).(map[string]any)
@@ -193,7 +197,8 @@ func TestT3CompoundAndWrappedCalls(t *testing.T) {
 
 // TestT5ForeignNames: nobody acts in another minion's name (CVE-2013-4439, CVE-2024-38822).
 func TestT5ForeignNames(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: t.TempDir(), FileRecv: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
+		Files: master.FileOptions{Recv: true}})
 	a, b := r.accepted("a", 1), r.accepted("b", 2)
 	b.must(map[string]any{"cmd": "_mine", "data": map[string]any{"f": "b's"}})
 	for _, cmd := range saltFuncs {
@@ -220,7 +225,9 @@ func TestT5ForeignNames(t *testing.T) {
 
 // TestT11MalformedSignIns: no request ends the master, or leaves something behind (CVE-2017-14696, CVE-2023-20897).
 func TestT11MalformedSignIns(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, AuthRate: -1, Listen: zeromq.Listen})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Security: master.SecurityOptions{AuthRate: -1},
+		Network:  master.NetworkOptions{Listen: zeromq.Listen}})
 	good := r.accepted("good", 1)
 	bad := r.newMinion("bad", 2)
 	values := []any{nil, true, int64(-1), int64(math.MaxInt64), 1.5, "", "x", strings.Repeat("x", 1<<16), []byte{0xff, 0}, []any{}, []any{[]any{[]any{}}},
@@ -273,7 +280,7 @@ func TestT11MalformedSignIns(t *testing.T) {
 
 // TestCVE_2020_11651_NothingInTheClear is T13: without encryption only _auth and ping answer, whatever the name.
 func TestCVE_2020_11651_NothingInTheClear(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := r.accepted("m", 1)
 	names := append([]string{"publish", "get_token", "mk_token", "wheel", "runner", "_prep_auth_info", "_send_pub", "_prep_pub", "connect", "destroy",
 		"__init__", "__class__", "__dict__", "expose_methods", "run_func", "_auth_", "Ping", "PING", "ping ", "_AUTH", "reqReturn", "Rotate", "Submit", "publish\x00"}, saltFuncs...)
@@ -327,7 +334,9 @@ func TestCVE_2020_11652_FileTraversal(t *testing.T) {
 	}
 	os.WriteFile(filepath.Join(base, "secret"), []byte("SECRET"), 0o600)
 	os.WriteFile(filepath.Join(root, "f"), []byte("public"), 0o600)
-	r := serve(t, master.Options{AutoAccept: true, FileRoots: map[string][]string{"base": {root}, "__env__": {base + "/__env__"}}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Files: master.FileOptions{Roots: map[string][]string{"base": {root},
+			"__env__": {base + "/__env__"}}}})
 	m := r.accepted("m", 1)
 	for _, p := range []any{"../secret", "/../secret", "x/../../secret", filepath.Join(base, "secret"), "|../secret", "f?saltenv=../", "..", []byte("../secret\xff"), int64(1), nil, []any{"secret"}} {
 		for _, env := range []any{"base", "..", "../..", "", nil, int64(3)} {
@@ -346,7 +355,8 @@ func TestCVE_2020_11652_FileTraversal(t *testing.T) {
 
 // TestCVE_2024_38824_PushTraversal is T14 for cp.push: off by default, confined and bounded when on.
 func TestCVE_2024_38824_PushTraversal(t *testing.T) {
-	off := serve(t, master.Options{AutoAccept: true, CacheDir: t.TempDir()})
+	off := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		CacheDir: t.TempDir()})
 	push := func(m *minion, loc int, data string, path ...any) any {
 		return m.must(map[string]any{"cmd": "_file_recv", "path": path, "loc": loc, "data": data, "size": len(data)})
 	}
@@ -355,7 +365,8 @@ func TestCVE_2024_38824_PushTraversal(t *testing.T) {
 	}
 	base := t.TempDir()
 	cache := filepath.Join(base, "cache")
-	on := serve(t, master.Options{AutoAccept: true, CacheDir: cache, FileRecv: true, FileRecvMaxSize: 20 << 10, FileRecvQuota: 30 << 10})
+	on := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: cache,
+		Files: master.FileOptions{Recv: true, RecvMaxSize: 20 << 10, RecvQuota: 30 << 10}})
 	m := on.accepted("m", 1)
 	files := filepath.Join(cache, "minions", "m", "files")
 	if v := push(m, 0, "hello ", "etc", "motd"); v != true {
@@ -426,7 +437,8 @@ func TestT12NothingElseListens(t *testing.T) {
 		return n
 	}
 	before := count()
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: t.TempDir(), Listen: zeromq.Listen})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
+		Network: master.NetworkOptions{Listen: zeromq.Listen}})
 	if n := count() - before; n != 2 {
 		t.Fatalf("%d sockets are open", n)
 	}

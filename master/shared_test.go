@@ -85,7 +85,8 @@ func (m *minion) at(r *rig) *minion {
 
 // TestEqualMastersServeAnyMinion: a session of one master is good at all of them, and so is what the minion left at one.
 func TestEqualMastersServeAnyMinion(t *testing.T) {
-	all := equals(t, 3, master.Options{AutoAccept: true, MineGet: map[string][]string{".*": {".*"}}})
+	all := equals(t, 3, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Minions: master.MinionOptions{MineGet: map[string][]string{".*": {".*"}}}})
 	m := all[0].accepted("m", 1)
 	if _, err := m.pillar(nil); err != nil {
 		t.Fatal(err)
@@ -112,7 +113,7 @@ func TestEqualMastersServeAnyMinion(t *testing.T) {
 
 // TestEqualMastersSharePresence: any master knows who is connected to any of them, and that nobody is to one that is gone.
 func TestEqualMastersSharePresence(t *testing.T) {
-	all := equals(t, 3, master.Options{AutoAccept: true})
+	all := equals(t, 3, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	present := func(i int, want ...string) {
 		t.Helper()
 		eventually(t, "present are "+strings.Join(want, " and "), func() bool { return slices.Equal(all[i].Present(), want) })
@@ -134,7 +135,8 @@ func TestEqualMastersSharePresence(t *testing.T) {
 // TestEqualMastersKnowTheirSubscribers: over zeromq, where a connection says nothing of itself, each finds out who is behind it, so that a
 // job for one minion goes to its connection alone.
 func TestEqualMastersKnowTheirSubscribers(t *testing.T) {
-	all := equals(t, 2, master.Options{AutoAccept: true, Listen: zeromq.Listen})
+	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Network: master.NetworkOptions{Listen: zeromq.Listen}})
 	one := all[0].accepted("one", 1).subscribe()
 	two := all[0].accepted("two", 2).subscribe()
 	got := func(m *minion, jid string) bool {
@@ -163,7 +165,7 @@ func TestEqualMastersKnowTheirSubscribers(t *testing.T) {
 
 // TestEqualMastersShareJobs: a job ordered at one master reaches minions of another one, and its result comes back.
 func TestEqualMastersShareJobs(t *testing.T) {
-	all := equals(t, 3, master.Options{AutoAccept: true})
+	all := equals(t, 3, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	large := strings.Repeat("x", 100_000)
 	for i, id := range []string{"a", "b", "c"} {
 		m := all[i].accepted(id, i+1).subscribe()
@@ -200,7 +202,7 @@ func TestEqualMastersShareJobs(t *testing.T) {
 
 // TestEqualMastersRefuseRepeatedRequests: what was recorded on the way to one master is not taken by another one.
 func TestEqualMastersRefuseRepeatedRequests(t *testing.T) {
-	all := equals(t, 2, master.Options{AutoAccept: true})
+	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := all[0].accepted("m", 1)
 	sub := all[0].Events().Subscribe(events.SubscribeOptions{Prefix: "my/"})
 	defer sub.Close()
@@ -235,7 +237,7 @@ func TestEqualMastersRefuseRepeatedRequests(t *testing.T) {
 
 // TestEqualMastersShareEvents: listeners of one hear minions of another, once.
 func TestEqualMastersShareEvents(t *testing.T) {
-	all := equals(t, 2, master.Options{AutoAccept: true})
+	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	here := all[0].Events().Subscribe(events.SubscribeOptions{Prefix: "my/"})
 	defer here.Close()
 	there := all[1].Events().Subscribe(events.SubscribeOptions{Prefix: "my/"})
@@ -261,7 +263,7 @@ func TestEqualMastersShareEvents(t *testing.T) {
 
 // TestEqualMastersForgetAKey: a key that is deleted at one master is worth nothing at another, and all have a new shared key.
 func TestEqualMastersForgetAKey(t *testing.T) {
-	all := equals(t, 2, master.Options{AutoAccept: true})
+	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := all[0].accepted("m", 1)
 	there := m.at(all[1])
 	there.must(map[string]any{"cmd": "_file_envs"})
@@ -294,7 +296,7 @@ func TestEqualMastersForgetAKey(t *testing.T) {
 
 // TestEqualMastersClockJumpsBack: a minion whose clock jumps back gets another session from all of them.
 func TestEqualMastersClockJumpsBack(t *testing.T) {
-	all := equals(t, 2, master.Options{AutoAccept: true})
+	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true}})
 	m := all[0].accepted("m", 1)
 	m.must(map[string]any{"cmd": "_file_envs"})
 	old := m.signed.Session
@@ -363,7 +365,7 @@ func TestSealing(t *testing.T) {
 // TestRecoveredReturnIsToldEverywhere: a return that a master found by asking the minion is told by the other masters as well, once by each.
 func TestRecoveredReturnIsToldEverywhere(t *testing.T) {
 	o := orderOptions()
-	o.GatherTimeout = 50 * time.Millisecond
+	o.Jobs.GatherTimeout = 50 * time.Millisecond
 	all := equals(t, 2, o)
 	var subs []*events.Subscription
 	for _, r := range all {

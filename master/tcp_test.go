@@ -14,7 +14,8 @@ import (
 // TestTCPMinionsWithStalePresence: a minion that shows itself under the shared key of before a restart still gets jobs that
 // are addressed to it by name, as do those that the master knows.
 func TestTCPMinionsWithStalePresence(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, Listen: tcp.Listen})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Network: master.NetworkOptions{Listen: tcp.Listen}})
 	r.dialer = tcp.New()
 	old, err := crypt.NewKey()
 	if err != nil {

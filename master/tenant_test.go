@@ -18,7 +18,7 @@ import (
 // TestPresentMinionsGetJobs: a tenant's minion that has signed in is not present before jobs reach it, at none of several masters.
 func TestPresentMinionsGetJobs(t *testing.T) {
 	o := orderOptions()
-	o.Advertise, o.Listen = []string{"salt.example"}, zeromq.Listen
+	o.Network.Advertise, o.Network.Listen = []string{"salt.example"}, zeromq.Listen
 	all := equals(t, 2, o)
 	r := all[0]
 	blue, err := r.Tenant("blue")
@@ -46,8 +46,8 @@ func TestPresentMinionsGetJobs(t *testing.T) {
 // TestTenants: a tenant sees its own minions, jobs and events, and its minions see each other and nobody else.
 func TestTenants(t *testing.T) {
 	o := orderOptions()
-	o.Advertise, o.Peer = []string{"salt.example"}, map[string][]any{".*": {".*"}}
-	o.Pillar = func(_ context.Context, r pillar.Request) (map[string]any, error) {
+	o.Network.Advertise, o.Minions.Peer = []string{"salt.example"}, map[string][]any{".*": {".*"}}
+	o.Pillar.Func = func(_ context.Context, r pillar.Request) (map[string]any, error) {
 		return object{"tenant": r.Tenant}, nil
 	}
 	r := serve(t, o)

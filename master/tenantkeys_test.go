@@ -21,7 +21,8 @@ func TestTenantsKeys(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
 			o := orderOptions()
-			o.Listen, o.AutoAccept, o.Advertise = tr.listen, true, []string{"salt.example"}
+			o.Network.Listen, o.Keys.AutoAccept, o.Network.Advertise = tr.listen, true,
+				[]string{"salt.example"}
 			r := serve(t, o)
 			r.dialer = tr.dialer
 			views, all, keys := map[string]*master.Tenant{}, map[string]*minion{}, map[string]*crypt.Key{}
@@ -108,7 +109,7 @@ func TestTenantsKeys(t *testing.T) {
 // tenant names it nowhere. A new shared key is a new one for each tenant.
 func TestTenantsKeysOnTheWire(t *testing.T) {
 	o := orderOptions()
-	o.AutoAccept, o.Advertise = true, []string{"salt.example"}
+	o.Keys.AutoAccept, o.Network.Advertise = true, []string{"salt.example"}
 	r := serve(t, o)
 	for i, id := range []string{"red", "blue"} {
 		if _, err := r.EnsureMinion(within(t), master.MinionSpec{ID: id, Tenant: id, PublicKey: testKey(t, i+1).Public().Text()}); err != nil {
@@ -143,7 +144,8 @@ func TestTenantsKeysOnTheWire(t *testing.T) {
 
 // TestEqualMastersHaveTheTenantsKeys: masters of one database give a tenant's minions one key.
 func TestEqualMastersHaveTheTenantsKeys(t *testing.T) {
-	all := equals(t, 2, master.Options{AutoAccept: true, Advertise: []string{"salt.example"}})
+	all := equals(t, 2, master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Network: master.NetworkOptions{Advertise: []string{"salt.example"}}})
 	for i, id := range []string{"red", "blue"} {
 		if _, err := all[i].EnsureMinion(within(t), master.MinionSpec{ID: id, Tenant: id, PublicKey: testKey(t, i+1).Public().Text()}); err != nil {
 			t.Fatal(err)

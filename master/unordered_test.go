@@ -18,7 +18,8 @@ func returns(id string, jid protocol.JID, n int) map[string]any {
 
 // TestBatchUnderOneJobID: minions that a job got later are not strangers to it, though its target names the first ones.
 func TestBatchUnderOneJobID(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: t.TempDir(), Local: &master.Local{SockDir: shortDir(t), AnyHost: true}})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
+		Local: &master.Local{SockDir: shortDir(t), AnyHost: true}})
 	a, b := r.accepted("a", 1), r.accepted("b", 2)
 	jid := string(protocol.NewJID(nowUTC()))
 	for _, m := range []*minion{a, b} {
@@ -55,7 +56,9 @@ func TestJobsHaveABoundByDefault(t *testing.T) {
 
 // TestEmptyPushedFilesCount: files without content, and directories for them, use up the quota, also after a restart.
 func TestEmptyPushedFilesCount(t *testing.T) {
-	o := master.Options{AutoAccept: true, CacheDir: t.TempDir(), PKIDir: filepath.Join(t.TempDir(), "pki"), FileRecv: true, FileRecvQuota: 400 << 10}
+	o := master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
+		PKIDir: filepath.Join(t.TempDir(), "pki"),
+		Files:  master.FileOptions{Recv: true, RecvQuota: 400 << 10}}
 	r := serve(t, o)
 	push := func(m *minion, name string) any {
 		var parts []any
@@ -90,7 +93,8 @@ func TestEmptyPushedFilesCount(t *testing.T) {
 
 // TestNamesOfPushedFiles: operators see them in their terminals.
 func TestNamesOfPushedFiles(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: t.TempDir(), FileRecv: true})
+	r := serve(t, master.Options{Keys: master.KeyOptions{AutoAccept: true}, CacheDir: t.TempDir(),
+		Files: master.FileOptions{Recv: true}})
 	m := r.accepted("m", 1)
 	for name, want := range map[string]bool{"\n": false, "a\x1b[2J": false, "a\tb": false, "a\u202eb": false, "a\x7f": false,
 		"Größe 5 €.txt": true, ".profile": true, "日本": true, "a b": true} {

@@ -163,13 +163,14 @@ func (d *demo) startMaster(ctx context.Context) error {
 	}
 	name, _ := userName()
 	m, err := master.New(master.Options{
-		ID: "demo_master", Interface: "127.0.0.1", PublishPort: master.AnyPort,
-		RetPort: master.AnyPort,
-		PKIDir:  filepath.Join(d.dir, "pki"), CacheDir: filepath.Join(d.dir, "cache"),
-		FileRoots: map[string][]string{"base": {files}}, FileRecv: true,
-		PillarRoots: map[string][]string{"base": {pillar}},
-		Local:       &master.Local{SockDir: filepath.Join(d.dir, "run"), User: name},
-		Log:         d.log,
+		ID: "demo_master", Network: master.NetworkOptions{Interface: "127.0.0.1",
+			PublishPort: master.AnyPort,
+			RetPort:     master.AnyPort},
+		PKIDir: filepath.Join(d.dir, "pki"), CacheDir: filepath.Join(d.dir, "cache"),
+		Files:  master.FileOptions{Roots: map[string][]string{"base": {files}}, Recv: true},
+		Pillar: master.PillarOptions{Roots: map[string][]string{"base": {pillar}}},
+		Local:  &master.Local{SockDir: filepath.Join(d.dir, "run"), User: name},
+		Log:    d.log,
 	})
 	if err != nil {
 		return err

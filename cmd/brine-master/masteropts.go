@@ -28,55 +28,55 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 	blacklist := &conf.Config{Opts: c.Map("publisher_acl_blacklist")}
 	o := master.Options{
 		ID: c.String("id"), Log: log,
-		Interface: c.String("interface"), PublishPort: c.Int("publish_port"),
-		RetPort: c.Int("ret_port"), Filter: c.Bool("zmq_filtering"),
-		Isolate: c.Bool("isolate_minions"), Advertise: c.Strings("advertise"),
-		AdvertiseTransport: c.String("transport"),
-		KeepEvents:         c.Strings("keep_events"),
-		PKIDir:             c.String("pki_dir"), CacheDir: c.String("cachedir"),
-		KeySize:            c.Int("keysize"),
-		SignPubkey:         c.Bool("master_sign_pubkey"),
-		UsePubkeySignature: c.Bool("master_use_pubkey_signature"),
-		SignKeyName:        c.String("master_sign_key_name"),
-		PubkeySignature:    c.String("master_pubkey_signature"),
-		Keys: keys.Policy{
-			AutoAccept: c.Bool("auto_accept"), OpenMode: c.Bool("open_mode"),
-			AutosignFile: c.String("autosign_file"), AutorejectFile: c.String("autoreject_file"),
-			AutosignGrainsDir:   c.String("autosign_grains_dir"),
-			AutosignTimeout:     c.Duration("autosign_timeout", time.Minute),
-			PermissivePKIAccess: c.Bool("permissive_pki_access"), Log: log,
-		},
-		MaxMinions: c.Int("max_minions"), KeepAESOnDelete: !c.Bool("rotate_aes_key"),
-		PingOnRotate:   c.Bool("ping_on_rotate"),
-		PublishSession: c.Duration("publish_session", time.Second),
-		RequestTTL:     c.Duration("request_server_ttl", time.Second),
-		MinimumVersion: minimumVersion(c, log), FIPS: c.Bool("fips_mode"),
-		UniqueJID: c.Bool("unique_jid"),
-		KeepJobs:  keepJobs(c), MaxJobs: c.Int("max_jobs"),
-		MaxBytes:      unboundedInt(c, "max_jobs_size"),
-		MaxUnordered:  unboundedInt(c, "max_unordered_size"),
-		MaxUnfinished: c.Int("max_unfinished"),
-		OrderLimits: content.Limits{Files: c.Int("max_order_files"),
-			Bytes:  int64(c.Int("max_order_size")) << 20,
-			Pillar: int64(c.Int("max_order_pillar")) << 10,
-			Total:  int64(c.Int("max_orders_size")) << 20},
-		FileIgnoreRegex: c.Strings("file_ignore_regex"),
-		FileIgnoreGlob:  c.Strings("file_ignore_glob"),
-		HashType:        c.String("hash_type"), FileListCache: listCache(c),
-		FileBufferSize:  c.Int("file_buffer_size"),
-		FileRecv:        c.Bool("file_recv"),
-		FileRecvMaxSize: int64(c.Int("file_recv_max_size")) << 20,
-		Nodegroups:      c.Map("nodegroups"),
-		Peer:            peerRules(c), PeerRun: ruleLists(c, "peer_run"),
-		MineGet:           ruleLists(c, "mine_get"),
-		NoKeyRevoke:       !c.Bool("allow_minion_key_revoke"),
-		NoMinionDataCache: !c.Bool("minion_data_cache"),
-		SigningAlgorithm:  c.String("publish_signing_algorithm"),
-		Timeout:           c.Duration("timeout", time.Second),
-		GatherTimeout:     c.Duration("gather_job_timeout", time.Second),
-		LoopInterval:      c.Duration("loop_interval", time.Second),
-		PresenceEvents:    c.Bool("presence_events"), NoAuthEvents: !c.Bool("auth_events"),
-		MasterOpts: minionVisible(c),
+		Network: master.NetworkOptions{Interface: c.String("interface"),
+			PublishPort: c.Int("publish_port"),
+			RetPort:     c.Int("ret_port"), Filter: c.Bool("zmq_filtering"),
+			Isolate: c.Bool("isolate_minions"), Advertise: c.Strings("advertise"),
+			AdvertiseTransport: c.String("transport")},
+		Events: master.EventOptions{Keep: c.Strings("keep_events"),
+			Presence: c.Bool("presence_events"), NoAuth: !c.Bool("auth_events")},
+		PKIDir: c.String("pki_dir"), CacheDir: c.String("cachedir"),
+		Keys: master.KeyOptions{Size: c.Int("keysize"),
+			SignPubkey:         c.Bool("master_sign_pubkey"),
+			UsePubkeySignature: c.Bool("master_use_pubkey_signature"),
+			SignKeyName:        c.String("master_sign_key_name"),
+			PubkeySignature:    c.String("master_pubkey_signature"),
+			Policy: keys.Policy{
+				AutoAccept: c.Bool("auto_accept"), OpenMode: c.Bool("open_mode"),
+				AutosignFile:        c.String("autosign_file"),
+				AutorejectFile:      c.String("autoreject_file"),
+				AutosignGrainsDir:   c.String("autosign_grains_dir"),
+				AutosignTimeout:     c.Duration("autosign_timeout", time.Minute),
+				PermissivePKIAccess: c.Bool("permissive_pki_access"), Log: log,
+			},
+			MaxMinions: c.Int("max_minions"), KeepAESOnDelete: !c.Bool("rotate_aes_key"),
+			PingOnRotate:   c.Bool("ping_on_rotate"),
+			PublishSession: c.Duration("publish_session", time.Second)},
+		Security: master.SecurityOptions{RequestTTL: c.Duration("request_server_ttl", time.Second),
+			MinimumVersion: minimumVersion(c, log), FIPS: c.Bool("fips_mode"),
+			SigningAlgorithm: c.String("publish_signing_algorithm")},
+		Jobs: master.JobOptions{UniqueJID: c.Bool("unique_jid"),
+			Keep: keepJobs(c), Max: c.Int("max_jobs"),
+			MaxBytes:     unboundedInt(c, "max_jobs_size"),
+			MaxUnordered: unboundedInt(c, "max_unordered_size"), Nodegroups: c.Map("nodegroups"),
+			Timeout:       c.Duration("timeout", time.Second),
+			GatherTimeout: c.Duration("gather_job_timeout", time.Second)},
+		Orders: master.OrderOptions{MaxUnfinished: c.Int("max_unfinished"),
+			Limits: content.Limits{Files: c.Int("max_order_files"),
+				Bytes:  int64(c.Int("max_order_size")) << 20,
+				Pillar: int64(c.Int("max_order_pillar")) << 10,
+				Total:  int64(c.Int("max_orders_size")) << 20}},
+		Files: master.FileOptions{IgnoreRegex: c.Strings("file_ignore_regex"),
+			IgnoreGlob: c.Strings("file_ignore_glob"),
+			HashType:   c.String("hash_type"), ListCache: listCache(c),
+			BufferSize:  c.Int("file_buffer_size"),
+			Recv:        c.Bool("file_recv"),
+			RecvMaxSize: int64(c.Int("file_recv_max_size")) << 20},
+		Minions: master.MinionOptions{Peer: peerRules(c), PeerRun: ruleLists(c, "peer_run"),
+			MineGet:     ruleLists(c, "mine_get"),
+			NoKeyRevoke: !c.Bool("allow_minion_key_revoke"),
+			NoDataCache: !c.Bool("minion_data_cache"), Opts: minionVisible(c)},
+		LoopInterval: c.Duration("loop_interval", time.Second),
 		Local: &master.Local{SockDir: c.String("sock_dir"), Events: localmaster.EventSockets(c, ""),
 			WriteBuffer: max(0, c.Int("ipc_write_buffer")), User: c.String("user"),
 			ACL: publisherACL(c), SudoACL: c.Bool("sudo_acl"),
@@ -84,22 +84,22 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 			DeniedUsers: blacklist.Strings("users"), DeniedFunctions: blacklist.Strings("modules"),
 			NoJobCache: !c.Bool("job_cache")},
 	}
-	if o.FIPS && o.SigningAlgorithm == crypt.PKCS1v15SHA1 {
-		o.SigningAlgorithm = "" // Salt's default gives way
+	if o.Security.FIPS && o.Security.SigningAlgorithm == crypt.PKCS1v15SHA1 {
+		o.Security.SigningAlgorithm = "" // Salt's default gives way
 	}
 	if c.Int("autosign_timeout") <= 0 {
-		o.Keys.AutosignTimeout = -1
+		o.Keys.Policy.AutosignTimeout = -1
 	}
 	var err error
 	if _, set := c.Opts["event_access"]; set {
 		if c.Map("event_access") == nil {
 			return o, errors.New("event_access must be a map of minions and lists of tags")
 		}
-		if o.EventAccess, err = master.EventRules(roots(c, "event_access")); err != nil {
+		if o.Events.Access, err = master.EventRules(roots(c, "event_access")); err != nil {
 			return o, err
 		}
 	}
-	if o.PillarTTL, o.PillarInMemory, err = pillarCache(c); err != nil {
+	if o.Pillar.CacheTTL, o.Pillar.CacheInMemory, err = pillarCache(c); err != nil {
 		return o, err
 	}
 	if err := c.RefuseLocks(); err != nil {
@@ -153,12 +153,12 @@ func minimumVersion(c *conf.Config, log *slog.Logger) int {
 func listenWith(c *conf.Config, o *master.Options) error {
 	switch name := c.String("transport"); name {
 	case "", "zeromq":
-		o.Listen = zeromq.Listen
+		o.Network.Listen = zeromq.Listen
 		return nil
 	case "tcp":
-		o.Listen = tcp.Listen
+		o.Network.Listen = tcp.Listen
 	case "ws":
-		o.Listen = ws.Listen
+		o.Network.Listen = ws.Listen
 	default:
 		return fmt.Errorf("transport %q is unknown", name)
 	}
@@ -170,7 +170,7 @@ func listenWith(c *conf.Config, o *master.Options) error {
 	if err != nil {
 		return err
 	}
-	o.WrapListener = tlsconf.WrapListener(config)
+	o.Network.WrapListener = tlsconf.WrapListener(config)
 	return nil
 }
 

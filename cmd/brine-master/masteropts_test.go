@@ -43,10 +43,11 @@ func TestEventAccessOption(t *testing.T) {
 		switch {
 		case err != nil:
 			got = "error"
-		case o.EventAccess == nil:
+		case o.Events.Access == nil:
 			got = "any"
 		default:
-			one, two := o.EventAccess(master.EventRequest{ID: "web1", Tag: "app/web1/x"}), o.EventAccess(master.EventRequest{ID: "db1", Tag: "app/web1/x"})
+			one, two := o.Events.Access(master.EventRequest{ID: "web1", Tag: "app/web1/x"}),
+				o.Events.Access(master.EventRequest{ID: "db1", Tag: "app/web1/x"})
 			got = map[[2]bool]string{{false, false}: "none", {true, false}: "web1", {true, true}: "both"}[[2]bool{one, two}]
 		}
 		if got != want {
@@ -87,9 +88,12 @@ fileserver_backend: [roots, s3fs]
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []any{o.ID, o.Interface, o.PublishPort, o.RetPort, o.Keys.AutoAccept, o.Keys.AutosignTimeout, o.FileRecvMaxSize,
-		o.KeepAESOnDelete, o.Peer, o.Local.ACL, o.Timeout, o.KeepJobs, o.MaxJobs, o.MaxBytes, o.MaxUnfinished, o.OrderLimits, o.Nodegroups, o.MineGet == nil, o.Listen != nil, o.HashType,
-		o.Advertise, o.AdvertiseTransport}
+	got := []any{o.ID, o.Network.Interface, o.Network.PublishPort, o.Network.RetPort,
+		o.Keys.Policy.AutoAccept, o.Keys.Policy.AutosignTimeout, o.Files.RecvMaxSize,
+		o.Keys.KeepAESOnDelete, o.Minions.Peer, o.Local.ACL, o.Jobs.Timeout, o.Jobs.Keep,
+		o.Jobs.Max, o.Jobs.MaxBytes, o.Orders.MaxUnfinished, o.Orders.Limits, o.Jobs.Nodegroups,
+		o.Minions.MineGet == nil, o.Network.Listen != nil, o.Files.HashType,
+		o.Network.Advertise, o.Network.AdvertiseTransport}
 	want := []any{"here", "127.0.0.1", 1505, 4506, true, 5 * time.Minute,
 		int64(2 << 20), true, map[string][]any{"web.*": {"test.ping", "cmd.*"}}, map[string][]any{"fred": {"test.ping"}, "web.*": {map[string]any{"web*": []any{"test.*"}}}},
 		7 * time.Second, time.Minute, 1000, int64(3 << 20), 50, content.Limits{Files: 7, Bytes: 2 << 20, Pillar: 3 << 10, Total: 9 << 20}, map[string]any{"g": "L@a"}, true, true, "sha256",
@@ -108,28 +112,28 @@ fileserver_backend: [roots, s3fs]
 // default does not set so.
 func TestEachMasterOption(t *testing.T) {
 	for text, field := range map[string]func(master.Options) any{
-		"allow_minion_key_revoke: False":   func(o master.Options) any { return o.NoKeyRevoke },
-		"file_recv: True":                  func(o master.Options) any { return o.FileRecv },
-		"file_buffer_size: 4096":           func(o master.Options) any { return o.FileBufferSize == 4096 },
-		"ping_on_rotate: True":             func(o master.Options) any { return o.PingOnRotate },
-		"publish_session: 7":               func(o master.Options) any { return o.PublishSession == 7*time.Second },
-		"request_server_ttl: 9":            func(o master.Options) any { return o.RequestTTL == 9*time.Second },
-		"minion_data_cache: False":         func(o master.Options) any { return o.NoMinionDataCache },
+		"allow_minion_key_revoke: False":   func(o master.Options) any { return o.Minions.NoKeyRevoke },
+		"file_recv: True":                  func(o master.Options) any { return o.Files.Recv },
+		"file_buffer_size: 4096":           func(o master.Options) any { return o.Files.BufferSize == 4096 },
+		"ping_on_rotate: True":             func(o master.Options) any { return o.Keys.PingOnRotate },
+		"publish_session: 7":               func(o master.Options) any { return o.Keys.PublishSession == 7*time.Second },
+		"request_server_ttl: 9":            func(o master.Options) any { return o.Security.RequestTTL == 9*time.Second },
+		"minion_data_cache: False":         func(o master.Options) any { return o.Minions.NoDataCache },
 		"sudo_acl: True":                   func(o master.Options) any { return o.Local.SudoACL },
 		"ipc_write_buffer: 12345":          func(o master.Options) any { return o.Local.WriteBuffer == 12345 },
 		"job_cache: False":                 func(o master.Options) any { return o.Local.NoJobCache },
-		"master_sign_pubkey: True":         func(o master.Options) any { return o.SignPubkey },
-		"master_use_pubkey_signature: yes": func(o master.Options) any { return o.UsePubkeySignature },
-		"master_sign_key_name: other":      func(o master.Options) any { return o.SignKeyName == "other" },
-		"master_pubkey_signature: sig":     func(o master.Options) any { return o.PubkeySignature == "sig" },
+		"master_sign_pubkey: True":         func(o master.Options) any { return o.Keys.SignPubkey },
+		"master_use_pubkey_signature: yes": func(o master.Options) any { return o.Keys.UsePubkeySignature },
+		"master_sign_key_name: other":      func(o master.Options) any { return o.Keys.SignKeyName == "other" },
+		"master_pubkey_signature: sig":     func(o master.Options) any { return o.Keys.PubkeySignature == "sig" },
 		"publish_signing_algorithm: PKCS1v15-SHA224": func(o master.Options) any {
-			return o.SigningAlgorithm == "PKCS1v15-SHA224"
+			return o.Security.SigningAlgorithm == "PKCS1v15-SHA224"
 		},
-		"pillar_cache: True\npillar_cache_ttl: 11":         func(o master.Options) any { return o.PillarTTL == 11*time.Second },
-		"pillar_cache: True\npillar_cache_backend: memory": func(o master.Options) any { return o.PillarInMemory },
-		"jinja_trim_blocks: True":                          func(o master.Options) any { return o.MasterOpts["jinja_trim_blocks"] },
-		"jinja_lstrip_blocks: True":                        func(o master.Options) any { return o.MasterOpts["jinja_lstrip_blocks"] },
-		"state_aggregate: True":                            func(o master.Options) any { return o.MasterOpts["state_aggregate"] },
+		"pillar_cache: True\npillar_cache_ttl: 11":         func(o master.Options) any { return o.Pillar.CacheTTL == 11*time.Second },
+		"pillar_cache: True\npillar_cache_backend: memory": func(o master.Options) any { return o.Pillar.CacheInMemory },
+		"jinja_trim_blocks: True":                          func(o master.Options) any { return o.Minions.Opts["jinja_trim_blocks"] },
+		"jinja_lstrip_blocks: True":                        func(o master.Options) any { return o.Minions.Opts["jinja_lstrip_blocks"] },
+		"state_aggregate: True":                            func(o master.Options) any { return o.Minions.Opts["state_aggregate"] },
 	} {
 		before, err := masterOptions(load(t, ""), slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -194,7 +198,8 @@ func TestDefaultsOfTheMaster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := []any{o.Keys.AutosignTimeout, o.KeepJobs, o.MaxBytes, o.MaxUnfinished, o.OrderLimits}
+		got := []any{o.Keys.Policy.AutosignTimeout, o.Jobs.Keep, o.Jobs.MaxBytes,
+			o.Orders.MaxUnfinished, o.Orders.Limits}
 		want := []any{tt.autosign, tt.keep, tt.bytes, master.DefaultMaxUnfinished,
 			content.Limits{Files: 100, Bytes: 256 << 20, Pillar: 1 << 20, Total: 4 << 30}}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -218,7 +223,7 @@ func TestSampleOfTheMaster(t *testing.T) {
 		if err != nil || log.Len() > 0 {
 			t.Fatalf("%v: %s", err, log.String())
 		}
-		o.Log, o.Keys.Log, o.Listen = nil, nil, nil
+		o.Log, o.Keys.Policy.Log, o.Network.Listen = nil, nil, nil
 		list = append(list, o)
 	}
 	for _, o := range list[1:] {

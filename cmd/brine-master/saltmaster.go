@@ -192,12 +192,12 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 		return err
 	}
 	repos := (*gitfs.FS)(nil)
-	if options.FileBackends, repos,
+	if options.Files.Backends, repos,
 		err = fileBackends(p.Conf, p.Log, services.filesChanged); err != nil {
 		return err
 	}
 	services.options(&options)
-	if options.MasterTops, err = masterTops(p.Conf, p.Log); err != nil {
+	if options.Minions.Tops, err = masterTops(p.Conf, p.Log); err != nil {
 		return err
 	}
 	o := daemon.Options{

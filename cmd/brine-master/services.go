@@ -98,8 +98,9 @@ func tenantFinder(c *conf.Config) (func(eauth.Token) (string, error), error) {
 // options gives the master its part of the services.
 func (s *services) options(o *master.Options) {
 	o.Local.Auth, o.Local.Call = s.auth, s.call
-	o.PillarFiles = s.pillars
-	o.Runner = func(ctx context.Context, id, fun string, args []any, kwargs map[string]any) (any,
+	o.Pillar.Files = s.pillars
+	o.Minions.Runner = func(ctx context.Context, id, fun string, args []any,
+		kwargs map[string]any) (any,
 		error) {
 		return s.runner.Call(ctx,
 			runner.Request{Fun: fun, Args: args, Kwargs: kwargs, User: id}).Return, nil

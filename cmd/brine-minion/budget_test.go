@@ -169,8 +169,9 @@ func moduleRooms(symbols string) string {
 
 // TestIdle measures a connected minion that has done a job and has nothing to do.
 func TestIdle(t *testing.T) {
-	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, AutoAccept: true,
-		Log: slog.New(slog.DiscardHandler)})
+	m, err := master.New(master.Options{Network: master.Loopback(),
+		Keys: master.KeyOptions{AutoAccept: true},
+		Log:  slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

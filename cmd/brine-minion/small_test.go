@@ -26,8 +26,9 @@ const (
 // smallHost starts a minion through a shell command that makes its host small and ends in exec "$@".
 func smallHost(t *testing.T, script string) *master.Master {
 	t.Helper()
-	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, AutoAccept: true,
-		Log: slog.New(slog.DiscardHandler)})
+	m, err := master.New(master.Options{Network: master.Loopback(),
+		Keys: master.KeyOptions{AutoAccept: true},
+		Log:  slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

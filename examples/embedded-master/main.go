@@ -42,9 +42,9 @@ func main() {
 	known, err := readHosts(*hosts)
 	if err == nil {
 		err = serve(ctx, known, filepath.Join(*dir, "jobs.db"), master.Options{
-			Interface: *address, PublishPort: *publish, RetPort: *request,
 			PKIDir: filepath.Join(*dir, "pki"), CacheDir: filepath.Join(*dir, "cache"), Log: slog.Default(),
-			Acceptors: []master.Acceptor{join.Fingerprints(func(_ context.Context, id string) (string, error) { return known[id], nil })},
+			Network: master.NetworkOptions{Interface: *address, PublishPort: *publish, RetPort: *request},
+			Keys:    master.KeyOptions{Acceptors: []master.Acceptor{join.Fingerprints(known.fingerprint)}},
 		})
 	}
 	if err != nil {
@@ -52,14 +52,19 @@ func main() {
 	}
 }
 
-// readHosts reads the inventory: fingerprints by id.
-func readHosts(path string) (map[string]string, error) {
+// inventory is fingerprints by id.
+type inventory map[string]string
+
+func (i inventory) fingerprint(_ context.Context, id string) (string, error) { return i[id], nil }
+
+// readHosts reads the inventory.
+func readHosts(path string) (inventory, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	known := map[string]string{}
+	known := inventory{}
 	sc := bufio.NewScanner(f)
 	for n := 1; sc.Scan(); n++ {
 		switch words := strings.Fields(sc.Text()); len(words) {
@@ -74,7 +79,7 @@ func readHosts(path string) (map[string]string, error) {
 }
 
 // serve is the master until ctx ends or something fails.
-func serve(ctx context.Context, known map[string]string, jobs string, o master.Options) error {
+func serve(ctx context.Context, known inventory, jobs string, o master.Options) error {
 	db, err := sqlite.Open(jobs) // orders and jobs outlive the program
 	if err != nil {
 		return err

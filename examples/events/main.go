@@ -21,7 +21,8 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, AutoAccept: true})
+	m, err := master.New(master.Options{Network: master.Loopback(),
+		Keys: master.KeyOptions{AutoAccept: true}})
 	if err != nil {
 		return err
 	}

@@ -46,8 +46,8 @@ func (i *inventory) add(id, fingerprint string) {
 func run(ctx context.Context) error {
 	known := &inventory{fingerprints: map[string]string{}}
 	m, err := master.New(master.Options{
-		Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort,
-		Acceptors: []master.Acceptor{join.Fingerprints(known.fingerprint)},
+		Network: master.Loopback(),
+		Keys:    master.KeyOptions{Acceptors: []master.Acceptor{join.Fingerprints(known.fingerprint)}},
 	})
 	if err != nil {
 		return err

@@ -20,8 +20,8 @@ func main() {
 
 func run(ctx context.Context) error {
 	m, err := master.New(master.Options{
-		Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, // leave these out for Salt's ports, 4505 and 4506
-		AutoAccept: true,
+		Network: master.Loopback(), // leave this out for Salt's ports, 4505 and 4506
+		Keys:    master.KeyOptions{AutoAccept: true},
 	})
 	if err != nil {
 		return err

@@ -40,7 +40,8 @@ func (accounts) Authenticate(_ context.Context, _ map[string]any, user, password
 var rules = map[string]any{"accounts": map[string]any{"alice": []any{"test.*", "@runner"}}}
 
 func run(ctx context.Context) error {
-	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, AutoAccept: true})
+	m, err := master.New(master.Options{Network: master.Loopback(),
+		Keys: master.KeyOptions{AutoAccept: true}})
 	if err != nil {
 		return err
 	}

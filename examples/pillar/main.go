@@ -37,11 +37,9 @@ func run(ctx context.Context) error {
 		return err
 	}
 	m, err := master.New(master.Options{
-		Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, AutoAccept: true,
-		Files: files, // salt:// of the environment base
-		Pillar: func(_ context.Context, r pillar.Request) (map[string]any, error) {
-			return map[string]any{"motd": "welcome to " + r.ID, "file": filepath.Join(dir, "motd")}, nil
-		},
+		Network: master.Loopback(), Keys: master.KeyOptions{AutoAccept: true},
+		Files:  master.FileOptions{FS: files}, // salt:// of the environment base
+		Pillar: master.PillarOptions{Func: greeting(dir)},
 	})
 	if err != nil {
 		return err
@@ -72,4 +70,11 @@ func run(ctx context.Context) error {
 	}
 	fmt.Print(string(text))
 	return nil
+}
+
+// greeting makes the pillar of each minion: what the message of the day says, and where it is in dir.
+func greeting(dir string) pillar.Func {
+	return func(_ context.Context, r pillar.Request) (map[string]any, error) {
+		return map[string]any{"motd": "welcome to " + r.ID, "file": filepath.Join(dir, "motd")}, nil
+	}
 }

@@ -39,7 +39,8 @@ func start(ctx context.Context, dir string) (m *master.Master, stop func() error
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err = master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, AutoAccept: true,
+	m, err = master.New(master.Options{Network: master.Loopback(),
+		Keys:   master.KeyOptions{AutoAccept: true},
 		PKIDir: filepath.Join(dir, "pki"), Store: db})
 	if err != nil {
 		db.Close()

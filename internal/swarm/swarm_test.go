@@ -19,7 +19,8 @@ import (
 // serve starts a master and gives its address and what ends it.
 func serve(t *testing.T, o master.Options) (*master.Master, func()) {
 	t.Helper()
-	o.Interface, o.PublishPort, o.RetPort, o.AuthRate, o.AutoAccept = "127.0.0.1", master.AnyPort, master.AnyPort, -1, true
+	o.Network.Interface, o.Network.PublishPort, o.Network.RetPort, o.Security.AuthRate,
+		o.Keys.AutoAccept = "127.0.0.1", master.AnyPort, master.AnyPort, -1, true
 	m, err := master.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +91,7 @@ func TestPing(t *testing.T) {
 	}{{"zeromq", zeromq.New(), zeromq.Listen}, {"tcp", tcp.New(), tcp.Listen}} {
 		t.Run(c.name, func(t *testing.T) {
 			const n = 30
-			m, _ := serve(t, master.Options{Listen: c.listen})
+			m, _ := serve(t, master.Options{Network: master.NetworkOptions{Listen: c.listen}})
 			s := run(t, swarm.Options{Masters: []swarm.Addr{{Request: m.RequestAddr().String()}}, Dialer: c.dialer, Presence: c.name == "tcp",
 				Minions: n, Spread: true, Pillar: true, StartEvent: true, Grains: map[string]any{"role": "load"}})
 			subscribed(t, m, n)

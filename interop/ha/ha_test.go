@@ -121,9 +121,13 @@ func childMaster() error {
 		return err
 	}
 	defer db.Close()
-	o := master.Options{AutoAccept: true, AuthRate: -1, Store: db, Shared: &master.Shared{Key: []byte(sealing)},
-		Timeout: 5 * time.Second, GatherTimeout: 10 * time.Second, NoAuthEvents: true}
-	if _, err := fmt.Sscan(os.Getenv(envBind), &o.Interface, &o.PublishPort, &o.RetPort); err != nil {
+	o := master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Security: master.SecurityOptions{AuthRate: -1}, Store: db,
+		Shared: &master.Shared{Key: []byte(sealing)},
+		Jobs:   master.JobOptions{Timeout: 5 * time.Second, GatherTimeout: 10 * time.Second},
+		Events: master.EventOptions{NoAuth: true}}
+	if _, err := fmt.Sscan(os.Getenv(envBind), &o.Network.Interface, &o.Network.PublishPort,
+		&o.Network.RetPort); err != nil {
 		return err
 	}
 	m, err := master.New(o)

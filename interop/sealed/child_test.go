@@ -77,12 +77,16 @@ func childMaster(dir, db, ports string) error {
 	if err != nil {
 		return err
 	}
-	o := master.Options{AutoAccept: true, Interface: "127.0.0.1", PKIDir: filepath.Join(dir, "master", "pki"), CacheDir: filepath.Join(dir, "master", "cache"), Store: s,
-		Audit: audit, Log: debugLog(), Timeout: 300 * time.Millisecond, GatherTimeout: 3 * time.Second, LostAfter: 10 * time.Second, LoopInterval: time.Second}
+	o := master.Options{Keys: master.KeyOptions{AutoAccept: true},
+		Network:  master.NetworkOptions{Interface: "127.0.0.1"},
+		PKIDir:   filepath.Join(dir, "master", "pki"),
+		CacheDir: filepath.Join(dir, "master", "cache"), Store: s,
+		Audit: audit, Log: debugLog(), Jobs: master.JobOptions{Timeout: 300 * time.Millisecond,
+			GatherTimeout: 3 * time.Second}, Orders: master.OrderOptions{LostAfter: 10 * time.Second}, LoopInterval: time.Second}
 	if shared {
 		o.Shared = &master.Shared{Key: []byte("a sealing key for tests")}
 	}
-	if _, err := fmt.Sscan(ports, &o.PublishPort, &o.RetPort); err != nil {
+	if _, err := fmt.Sscan(ports, &o.Network.PublishPort, &o.Network.RetPort); err != nil {
 		return err
 	}
 	m, err := master.New(o)

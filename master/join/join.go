@@ -1,5 +1,5 @@
 // Package join has acceptors: rules by which a master accepts minions that prove who they are, without an operator.
-// A master asks them in the order of master.Options.Acceptors.
+// A master asks them in the order of master.KeyOptions.Acceptors.
 //
 //	sign-in of an unknown key ─▶ acceptor 1 ─▶ acceptor 2 ─▶ … ─▶ no verdict: the key is pending
 //	                                  │ accept or reject ends the chain

@@ -65,7 +65,7 @@ brine_master_event_listeners 6
 }
 
 func TestHandler(t *testing.T) {
-	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort})
+	m, err := master.New(master.Options{Network: master.Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}

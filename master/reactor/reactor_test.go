@@ -52,7 +52,8 @@ func start(t *testing.T, change func(*reactor.Options)) *rig {
 	if err := os.WriteFile(filepath.Join(pki, "master.pem"), pair.PEM(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m, err := master.New(master.Options{ID: "the_master", PKIDir: pki, Files: files, Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort})
+	m, err := master.New(master.Options{ID: "the_master", PKIDir: pki,
+		Files: master.FileOptions{FS: files}, Network: master.Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}

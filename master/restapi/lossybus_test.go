@@ -165,8 +165,12 @@ func TestLossyBus(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { db.Close() })
-		return master.Options{Store: lossy{db}, Shared: &master.Shared{Key: []byte("a sealing key for tests")}, AutoAccept: true,
-			AuthRate: -1, NoAuthEvents: true, Timeout: 2 * time.Second, GatherTimeout: time.Second}
+		return master.Options{Store: lossy{db},
+			Shared:   &master.Shared{Key: []byte("a sealing key for tests")},
+			Keys:     master.KeyOptions{AutoAccept: true},
+			Security: master.SecurityOptions{AuthRate: -1},
+			Events:   master.EventOptions{NoAuth: true},
+			Jobs:     master.JobOptions{Timeout: 2 * time.Second, GatherTimeout: time.Second}}
 	}
 	o := options()
 	o.CacheDir, o.PKIDir, o.Log = dir+"/cache", dir+"/pki", logger
@@ -176,10 +180,11 @@ func TestLossyBus(t *testing.T) {
 		go runners.Call(context.Background(), q)
 		return master.MasterResult{JID: q.JID, Tag: "salt/run/" + q.JID}, nil
 	}}
-	o.Hooks = []master.Hook{{Tags: []string{"salt/job/*/ret/*"}, Buffer: 3, Func: func(_ context.Context, e events.Event) {
-		hook.event(e)
-		time.Sleep(rand.N(4 * time.Millisecond)) // it is slow
-	}}}
+	o.Events.Hooks = []master.Hook{{Tags: []string{"salt/job/*/ret/*"}, Buffer: 3,
+		Func: func(_ context.Context, e events.Event) {
+			hook.event(e)
+			time.Sleep(rand.N(4 * time.Millisecond)) // it is slow
+		}}}
 	s := newSiteOf(t, o, nil)
 	other := newSiteOf(t, options(), nil)
 	var addrs []swarm.Addr

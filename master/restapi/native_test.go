@@ -169,7 +169,7 @@ func TestWaitOfClients(t *testing.T) {
 // TestBusyMaster: who has too many unfinished jobs takes no new one, says when to try again, and knows those that it took.
 func TestBusyMaster(t *testing.T) {
 	s := newSite(t, func(o *restapi.Options) {
-		busy, err := master.New(master.Options{Interface: "127.0.0.1", KeySize: 2048, MaxUnfinished: 1})
+		busy, err := master.New(master.Options{Network: master.NetworkOptions{Interface: "127.0.0.1"}, Keys: master.KeyOptions{Size: 2048}, Orders: master.OrderOptions{MaxUnfinished: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,9 @@ func newSite(t testing.TB, change func(*restapi.Options)) *site {
 func newSiteOf(t testing.TB, mo master.Options, change func(*restapi.Options)) *site {
 	t.Helper()
 	s := &site{t: t}
-	mo.Audit, mo.Interface, mo.PublishPort, mo.RetPort, mo.KeySize, mo.Advertise = &s.account, "127.0.0.1", master.AnyPort, master.AnyPort, 2048, []string{"salt.example"}
+	mo.Audit, mo.Network.Interface, mo.Network.PublishPort, mo.Network.RetPort, mo.Keys.Size,
+		mo.Network.Advertise = &s.account, "127.0.0.1", master.AnyPort, master.AnyPort, 2048,
+		[]string{"salt.example"}
 	m, err := master.New(mo)
 	if err != nil {
 		t.Fatal(err)
@@ -454,7 +456,7 @@ func next(t *testing.T, r *bufio.Reader, prefix string) string {
 }
 
 func TestEvents(t *testing.T) {
-	s := newSiteOf(t, master.Options{EventLog: events.LogLimits{Events: 3}}, nil)
+	s := newSiteOf(t, master.Options{Events: master.EventOptions{History: events.LogLimits{Events: 3}}}, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	r := s.stream(ctx, "")

@@ -61,7 +61,7 @@ func hear(ctx context.Context, t testing.TB, c *websocket.Conn, want string) {
 // TestOneCursor: the place behind an event is the same for the Go API, both streams of server-sent events, and the WebSocket; who comes back
 // to any of them gets what follows, and is told when it is gone.
 func TestOneCursor(t *testing.T) {
-	s := newSiteOf(t, master.Options{EventLog: events.LogLimits{Events: 4}}, nil)
+	s := newSiteOf(t, master.Options{Events: master.EventOptions{History: events.LogLimits{Events: 4}}}, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	fire := func(tag string) { s.master.Events().Publish(tag, m{"_stamp": "now"}) }
@@ -101,7 +101,7 @@ func TestOneCursor(t *testing.T) {
 func TestFewOfManyEvents(t *testing.T) {
 	defer restapi.FakeIdle(5 * time.Millisecond)()
 	const kept = 50
-	s := newSiteOf(t, master.Options{EventLog: events.LogLimits{Events: kept}}, nil)
+	s := newSiteOf(t, master.Options{Events: master.EventOptions{History: events.LogLimits{Events: kept}}}, nil)
 	defer s.rest.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -150,7 +150,7 @@ func TestTimes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m, err := master.New(master.Options{KeySize: 2048})
+				m, err := master.New(master.Options{Keys: master.KeyOptions{Size: 2048}})
 				if err != nil {
 					t.Fatal(err)
 				}

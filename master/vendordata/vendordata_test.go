@@ -34,7 +34,8 @@ type site struct {
 func newSite(t *testing.T, o vendordata.Options) *site {
 	t.Helper()
 	s := &site{t: t}
-	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, Advertise: []string{"salt.example"},
+	m, err := master.New(master.Options{Network: master.NetworkOptions{Interface: "127.0.0.1",
+		PublishPort: master.AnyPort, RetPort: master.AnyPort, Advertise: []string{"salt.example"}},
 		Audit: &s.audit, Log: slog.New(slog.NewTextHandler(&s.log, nil))})
 	if err != nil {
 		t.Fatal(err)

@@ -32,8 +32,11 @@ func FuzzRequests(f *testing.F) {
 	}
 	f.Cleanup(func() { os.RemoveAll(dir) })
 	var network mem.Network
-	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, KeySize: 2048, Listen: network.Listen,
-		AuthRate: -1, MaxPending: 10, Log: slog.New(slog.DiscardHandler), PKIDir: filepath.Join(dir, "pki"), CacheDir: filepath.Join(dir, "cache"),
+	m, err := master.New(master.Options{Network: master.NetworkOptions{Interface: "127.0.0.1",
+		PublishPort: master.AnyPort, RetPort: master.AnyPort, Listen: network.Listen},
+		Keys:     master.KeyOptions{Size: 2048, MaxPending: 10},
+		Security: master.SecurityOptions{AuthRate: -1}, Log: slog.New(slog.DiscardHandler),
+		PKIDir: filepath.Join(dir, "pki"), CacheDir: filepath.Join(dir, "cache"),
 		Local: &master.Local{SockDir: filepath.Join(dir, "run")}})
 	if err != nil {
 		f.Fatal(err)

@@ -35,7 +35,9 @@ func FuzzBodies(f *testing.F) {
 	f.Add(byte(4), byte(6), []byte("--x\r\nContent-Disposition: form-data; name=\"order\"\r\n\r\n{\"fun\": \"test.ping\", \"targets\": [\"x\"]}\r\n--x\r\n"+
 		"Content-Disposition: form-data; name=\"file\"; filename=\"../a\"\r\n\r\nb\r\n--x--\r\n"))
 	var network mem.Network
-	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, KeySize: 2048, Listen: network.Listen})
+	m, err := master.New(master.Options{Network: master.NetworkOptions{Interface: "127.0.0.1",
+		PublishPort: master.AnyPort, RetPort: master.AnyPort, Listen: network.Listen},
+		Keys: master.KeyOptions{Size: 2048}})
 	if err != nil {
 		f.Fatal(err)
 	}
