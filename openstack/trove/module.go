@@ -5,8 +5,7 @@ import "github.com/brine-salt/brine/modules"
 func init() { modules.Register(Module) }
 
 // Module is the execution module "trove". Its functions have the names and arguments that Trove sends to a guest; results are what
-// Trove's own manager returns. Each also takes context: what Trove's request context has (auth_token, project_id, is_admin,
-// notification), where the function needs it.
+// Trove's own manager returns. Each also takes context: Trove's request context as a dictionary, of which is_admin counts.
 var Module = &modules.Module{
 	Name:  "trove",
 	Doc:   "The guest's side of OpenStack Trove: what its services call in an instance.",

@@ -1,0 +1,63 @@
+package trove
+
+import (
+	"context"
+
+	"github.com/brine-salt/brine/modules"
+)
+
+func init() { modules.RegisterSourceOf(modules.KindBeacons, beacons{}) }
+
+// beacons is where a minion finds the beacon trove: the heartbeat of Trove's guest. Its events have the tag
+// salt/beacon/<id>/trove/heartbeat and are silent until prepare has ended (trove.guestagent.datastore.manager.Manager.update_status).
+type beacons struct{}
+
+var _ modules.Source = beacons{}
+
+// Find returns the beacon by its name.
+func (beacons) Find(_ *modules.Registry, _ *modules.Env, called string) []*modules.Module {
+	if called != beacon.Name {
+		return nil
+	}
+	return []*modules.Module{beacon}
+}
+
+// Modules returns the beacon.
+func (beacons) Modules(*modules.Registry, *modules.Env) []*modules.Module {
+	return []*modules.Module{beacon}
+}
+
+// Reset has nothing to look for.
+func (beacons) Reset() {}
+
+var beacon = &modules.Module{Name: "trove", Doc: "The heartbeat of Trove's guest.", Funcs: []modules.Def{
+	{Name: "validate", Doc: "Check the beacon's configuration.", Params: []modules.Param{{Name: "config"}}, Run: validateBeacon},
+	{Name: "beacon", Doc: "Return the state of the database.", Params: []modules.Param{{Name: "config"}}, Run: beat},
+}}
+
+func validateBeacon(_ context.Context, c *modules.Call) (any, error) {
+	if _, ok := c.Value("config").([]any); !ok {
+		return []any{false, "Configuration for the trove beacon must be a list."}, nil
+	}
+	if _, err := readSettings(c.Opt("trove")); err != nil {
+		return []any{false, err.Error()}, nil
+	}
+	return []any{true, "Valid beacon configuration"}, nil
+}
+
+// beat returns one heartbeat, or none before the instance is prepared.
+func beat(ctx context.Context, c *modules.Call) (any, error) {
+	s, err := readSettings(c.Opt("trove"))
+	if err != nil {
+		return nil, err
+	}
+	if !isPrepared(c.Env, s) {
+		return []any{}, nil
+	}
+	g := &guest{settings: s, c: c}
+	g.db = &mysqlServer{guest: g}
+	defer g.db.close()
+	data := heartbeat(c.Env, g.databaseStatus(ctx))
+	data["tag"] = heartbeatTag
+	return []any{data}, nil
+}

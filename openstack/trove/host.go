@@ -1,0 +1,219 @@
+package trove
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/version"
+	"github.com/brine-salt/brine/modules"
+)
+
+// hardware is get_hwinfo of Rackspace's C++ agent: no manager of Trove has it today.
+func hardware(c *modules.Call) (any, error) {
+	total := c.Grain("mem_total")
+	cpus := c.Grain("num_cpus")
+	if total == nil || cpus == nil {
+		return nil, modules.Errorf("cannot tell the hardware: the grains mem_total and num_cpus are missing")
+	}
+	return map[string]any{"mem_total": total, "num_cpus": cpus}, nil
+}
+
+// diagnostics is get_diagnostics of Rackspace's C++ agent, of this process: memory in KiB.
+func diagnostics(c *modules.Call) (any, error) {
+	const file = "/proc/self/status"
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, modules.Errorf("cannot read %s: %v", file, err)
+	}
+	out := map[string]any{"version": version.Brine()}
+	for line := range strings.Lines(string(b)) {
+		name, value, _ := strings.Cut(line, ":")
+		key := map[string]string{"FDSize": "fd_size", "VmSize": "vm_size", "VmPeak": "vm_peak", "VmRSS": "vm_rss", "VmHWM": "vm_hwm",
+			"Threads": "threads"}[name]
+		if words := strings.Fields(value); key != "" && len(words) > 0 {
+			n, err := strconv.ParseInt(words[0], 10, 64)
+			if err != nil {
+				return nil, modules.Errorf("cannot read %s: %s is %s", file, name, value)
+			}
+			out[key] = n
+		}
+	}
+	return out, nil
+}
+
+// filesystemStats are those of the volume with the data.
+func (g *guest) filesystemStats() (map[string]any, error) {
+	fs, err := statfs(g.c.Path(g.mountPoint))
+	if err != nil {
+		return nil, modules.Errorf("Filesystem not found (%s)", g.mountPoint)
+	}
+	total, free := fs.blocks*fs.size, fs.free*fs.size
+	return map[string]any{"block_size": fs.size, "total_blocks": fs.blocks, "free_blocks": fs.free, "total": gigabytes(total),
+		"free": free, "used": gigabytes(total - free)}, nil
+}
+
+// gigabytes is trove.common.utils.to_gb: two decimals, and never 0 for what is not.
+func gigabytes(n int64) float64 {
+	if n == 0 {
+		return 0
+	}
+	f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(n)/(1<<30), 'f', 2, 64), 64)
+	return math.Max(f, 0.01)
+}
+
+// blocks are the sizes of a file system.
+type blocks struct{ size, blocks, free int64 }
+
+// isMount reports whether something is mounted at a place.
+func (g *guest) isMount(ctx context.Context, place string) (bool, error) {
+	v, err := g.c.Exec(ctx, "mount.active")
+	if err != nil {
+		return false, err
+	}
+	active, _ := v.(map[string]any)
+	_, ok := active[path.Clean(place)]
+	return ok, nil
+}
+
+func (g *guest) mountVolume(ctx context.Context) error {
+	device, place := g.c.Str("device_path"), g.c.Str("mount_point")
+	if device == "" || place == "" {
+		return modules.Usagef("device_path and mount_point must be given")
+	}
+	v, err := g.c.ExecKw(ctx, "mount.mount", []any{place, device},
+		map[string]any{"mkmnt": true, "fstype": g.fsType, "opts": g.mountOptions})
+	if err != nil {
+		return err
+	}
+	if v != true {
+		return modules.Errorf("Could not mount '%s': %s", place, pytext.Str(v))
+	}
+	if !g.c.Bool("write_to_fstab") {
+		return nil
+	}
+	_, err = g.c.Exec(ctx, "mount.set_fstab", place, device, g.fsType, g.mountOptions)
+	return err
+}
+
+// unmountVolume unmounts; where nothing is mounted there is nothing to do, as in Trove.
+func (g *guest) unmountVolume(ctx context.Context) error {
+	place := g.c.Str("mount_point")
+	if place == "" {
+		return modules.Usagef("mount_point must be given")
+	}
+	mounted, err := g.isMount(ctx, place)
+	if err != nil || !mounted {
+		return err
+	}
+	v, err := g.c.Exec(ctx, "mount.umount", place)
+	if err == nil && v != true {
+		err = modules.Errorf("Error unmounting '%s': %s", place, pytext.Str(v))
+	}
+	return err
+}
+
+// resizeFS makes the file system fill its device. An ext file system is unmounted before, unless it is resized online.
+func (g *guest) resizeFS(ctx context.Context) error {
+	device, place, online := g.c.Str("device_path"), g.c.Str("mount_point"), g.c.Bool("online")
+	if device == "" {
+		return modules.Usagef("device_path must be given")
+	}
+	var steps [][]string
+	switch {
+	case g.fsType == "xfs":
+		// XFS grows while it is mounted, and in no other way.
+		steps = [][]string{{"xfs_growfs", place}}
+	case online:
+		steps = [][]string{{"resize2fs", device}}
+	default:
+		if err := g.unmountVolume(ctx); err != nil {
+			return err
+		}
+		steps = [][]string{{"e2fsck", "-f", "-p", device}, {"resize2fs", device}}
+	}
+	for _, args := range steps {
+		r, err := g.c.Cmd(ctx, modules.Command{Args: args})
+		if err != nil {
+			return modules.Errorf("Error resizing the filesystem with device '%s': %v", device, err)
+		}
+		// e2fsck ends with 1 if it has corrected something.
+		if r.ExitCode != 0 && (args[0] != "e2fsck" || r.ExitCode != 1) {
+			return modules.Errorf("Error resizing the filesystem with device '%s': %s", device,
+				strings.TrimSpace(string(r.Stderr)))
+		}
+	}
+	return nil
+}
+
+// freezeLimit is how long a volume stays frozen if nobody thaws it: Trove's call may be the last that arrives.
+const freezeLimit = 10 * time.Minute
+
+// freeze writes everything to the volume with the data and freezes it (pre_create_backup). A program that outlives the job thaws it.
+func (g *guest) freeze(ctx context.Context) (any, error) {
+	mounted, err := g.isMount(ctx, g.mountPoint)
+	if err != nil {
+		return nil, err
+	}
+	if !mounted {
+		return nil, modules.Errorf("cannot freeze %s: no volume is mounted there", g.mountPoint)
+	}
+	if err := g.command(ctx, "sync", "-f", g.c.Path(g.mountPoint)); err != nil {
+		return nil, err
+	}
+	if err := g.command(ctx, "fsfreeze", "--freeze", g.c.Path(g.mountPoint)); err != nil {
+		return nil, err
+	}
+	token := strconv.FormatInt(g.c.Now().UnixNano(), 10)
+	if err = g.markWith(frozenMark, token); err == nil {
+		// The timer thaws only what this call has frozen.
+		_, err = g.c.Cmd(context.WithoutCancel(ctx), modules.Command{Detach: true, Shell: "/bin/sh", Dir: "/",
+			Script: "sleep " + strconv.Itoa(int(freezeLimit.Seconds())) +
+				`; [ "$(cat "$TROVE_MARK")" = "$TROVE_TOKEN" ] && exec fsfreeze --unfreeze "$TROVE_VOLUME"`,
+			Env: []string{"TROVE_VOLUME=" + g.c.Path(g.mountPoint), "TROVE_TOKEN=" + token,
+				"TROVE_MARK=" + g.c.Path(path.Join(g.stateDir, frozenMark))}})
+	}
+	if err != nil {
+		_, thawing := g.thaw(context.WithoutCancel(ctx))
+		return nil, errors.Join(modules.Errorf("cannot freeze %s: nothing would thaw it: %v", g.mountPoint, err), thawing)
+	}
+	return map[string]any{}, nil
+}
+
+// thaw thaws the volume with the data (post_create_backup).
+func (g *guest) thaw(ctx context.Context) (any, error) {
+	if err := g.command(ctx, "fsfreeze", "--unfreeze", g.c.Path(g.mountPoint)); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(g.c.Path(path.Join(g.stateDir, frozenMark))); err != nil && !missing(err) {
+		return nil, modules.Errorf("cannot remove the mark of the frozen volume: %v", err)
+	}
+	return map[string]any{}, nil
+}
+
+// command runs a program that must succeed.
+func (g *guest) command(ctx context.Context, args ...string) error {
+	r, err := g.c.Cmd(ctx, modules.Command{Args: args})
+	if err != nil {
+		return modules.Errorf("cannot run %s: %v", args[0], err)
+	}
+	if r.ExitCode != 0 {
+		return modules.Errorf("%s failed with %d: %s", args[0], r.ExitCode, strings.TrimSpace(string(r.Stderr)))
+	}
+	return nil
+}
+
+// writeRoots writes a file that only this process's user reads.
+func (g *guest) writeRoots(name, text string) error {
+	if err := atomicfile.WriteFile(g.c.Path(name), []byte(text), 0o600); err != nil {
+		return modules.Errorf("cannot write %s: %v", name, err)
+	}
+	return nil
+}

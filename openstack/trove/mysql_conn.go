@@ -1,0 +1,274 @@
+package trove
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/brine-salt/brine/modules"
+)
+
+// mysqlServer is the instance's MySQL or MariaDB, over its socket. A call opens one connection at most.
+type mysqlServer struct {
+	*guest
+	conn driver.Conn
+	user string // who is logged in
+}
+
+const (
+	// adminUser is the user that Trove's agent works as.
+	adminUser = "os_admin"
+	// maxRows bounds the answer of a statement.
+	maxRows        = 1 << 20
+	connectTimeout = 10 * time.Second
+)
+
+// sqlError is an error of the server.
+type sqlError struct {
+	code uint16
+	text string
+}
+
+func (e *sqlError) Error() string { return fmt.Sprintf("(%d, %q)", e.code, e.text) }
+
+// isCode reports whether an error is one of the server's, with one of these numbers.
+func isCode(err error, codes ...uint16) bool {
+	var e *sqlError
+	if !errors.As(err, &e) {
+		return false
+	}
+	for _, code := range codes {
+		if e.code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// credentials are user and password: os_admin's, root's before there is an os_admin, and root without a password before that, which
+// the socket lets in.
+func (m *mysqlServer) credentials() (user, password string, err error) {
+	for _, user := range [...]string{adminUser, "root"} {
+		password, ok, err := m.savedPassword(user)
+		if err != nil || ok {
+			return user, password, err
+		}
+	}
+	return "root", "", nil
+}
+
+// savedPassword reads the option file of a user, which is on the volume so that a rebuilt instance finds it.
+func (m *mysqlServer) savedPassword(user string) (password string, ok bool, err error) {
+	name := path.Join(m.confDir(), user+".cnf")
+	b, err := os.ReadFile(m.c.Path(name))
+	if missing(err) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, modules.Errorf("cannot read %s: %v", name, err)
+	}
+	return parseINI(string(b)).get("client", "password"), true, nil
+}
+
+// savePassword writes the option file of a user. Nobody but root reads it.
+func (m *mysqlServer) savePassword(user, password string) error {
+	if err := os.MkdirAll(m.c.Path(m.confDir()), 0o755); err != nil {
+		return modules.Errorf("cannot make the directory %s: %v", m.confDir(), err)
+	}
+	f := iniFile{{name: "client", keys: []iniKey{{"user", user, true}, {"password", password, true}, {"host", "localhost", true}}}}
+	name := path.Join(m.confDir(), user+".cnf")
+	return m.writeRoots(name, f.String())
+}
+
+// connect logs in as the administrator.
+func (m *mysqlServer) connect(ctx context.Context) error {
+	if m.conn != nil {
+		return nil
+	}
+	user, password, err := m.credentials()
+	if err != nil {
+		return err
+	}
+	return m.connectAs(ctx, user, password)
+}
+
+func (m *mysqlServer) connectAs(ctx context.Context, user, password string) error {
+	m.close()
+	conf := mysql.NewConfig()
+	conf.User, conf.Passwd, conf.Net, conf.Addr = user, password, "unix", m.c.Path(m.socket)
+	conf.Timeout, conf.AllowFallbackToPlaintext, conf.Logger = connectTimeout, true, silent{}
+	if err := conf.Apply(mysql.Charset("utf8mb4", "")); err != nil {
+		return modules.Errorf("cannot connect to the datastore: %v", err)
+	}
+	connector, err := mysql.NewConnector(conf)
+	if err != nil {
+		return modules.Errorf("cannot connect to the datastore: %v", err)
+	}
+	if m.conn, err = connector.Connect(ctx); err != nil {
+		m.conn = nil
+		return fmt.Errorf("cannot connect to the datastore as %s at %s: %w", user, m.socket, serverError(err))
+	}
+	m.user = user
+	// Whatever the server's own mode is: quoting must mean the same.
+	_, err = m.query(ctx, "SET SESSION sql_mode='NO_ENGINE_SUBSTITUTION'")
+	return err
+}
+
+// silent keeps the driver from writing to standard error.
+type silent struct{}
+
+func (silent) Print(...any) {}
+
+func (m *mysqlServer) close() {
+	if m.conn != nil {
+		_ = m.conn.Close()
+		m.conn = nil
+	}
+}
+
+// serverError is an error of the driver as this package's.
+func serverError(err error) error {
+	var said *mysql.MySQLError
+	if errors.As(err, &said) {
+		return &sqlError{said.Number, said.Message}
+	}
+	return err
+}
+
+// row is a row of texts; NULL is nil.
+type row []*string
+
+func (r row) text(i int) string {
+	if r[i] == nil {
+		return ""
+	}
+	return *r[i]
+}
+
+// exec runs statements in turn.
+func (m *mysqlServer) exec(ctx context.Context, statements ...string) error {
+	for _, s := range statements {
+		if _, err := m.query(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// query runs a statement and returns its rows.
+func (m *mysqlServer) query(ctx context.Context, statement string) ([]row, error) {
+	_, rows, err := m.table(ctx, statement)
+	return rows, err
+}
+
+// first is the first column of the first row, "" if there is none.
+func (m *mysqlServer) first(ctx context.Context, statement string) (string, error) {
+	rows, err := m.query(ctx, statement)
+	if err != nil || len(rows) == 0 {
+		return "", err
+	}
+	return rows[0].text(0), nil
+}
+
+// named is the first row by the names of its columns, nil if there is none.
+func (m *mysqlServer) named(ctx context.Context, statement string) (map[string]string, error) {
+	names, rows, err := m.table(ctx, statement)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	out := make(map[string]string, len(names))
+	for i, name := range names {
+		out[name] = rows[0].text(i)
+	}
+	return out, nil
+}
+
+func (m *mysqlServer) table(ctx context.Context, statement string) (names []string, rows []row, err error) {
+	if err := m.connect(ctx); err != nil {
+		return nil, nil, err
+	}
+	q, ok := m.conn.(driver.QueryerContext)
+	if !ok {
+		return nil, nil, modules.Errorf("the driver for MySQL cannot query")
+	}
+	r, err := q.QueryContext(ctx, statement, nil)
+	if err != nil {
+		return nil, nil, serverError(err)
+	}
+	defer r.Close()
+	names = r.Columns()
+	if len(names) == 0 {
+		return nil, nil, nil
+	}
+	values := make([]driver.Value, len(names))
+	for {
+		switch err := r.Next(values); {
+		case errors.Is(err, io.EOF):
+			return names, rows, nil
+		case err != nil:
+			return nil, nil, serverError(err)
+		case len(rows) == maxRows:
+			return nil, nil, modules.Errorf("the answer has more than %d rows", maxRows)
+		}
+		line := make(row, len(values))
+		for i, v := range values {
+			line[i] = asText(v)
+		}
+		rows = append(rows, line)
+	}
+}
+
+func asText(v driver.Value) *string {
+	var s string
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case []byte:
+		s = string(v)
+	case string:
+		s = v
+	case int64:
+		s = strconv.FormatInt(v, 10)
+	case uint64:
+		s = strconv.FormatUint(v, 10)
+	case float32:
+		s = strconv.FormatFloat(float64(v), 'g', -1, 32)
+	case float64:
+		s = strconv.FormatFloat(v, 'g', -1, 64)
+	default:
+		s = fmt.Sprint(v)
+	}
+	return &s
+}
+
+// quote is a text in a statement. The session's sql_mode makes backslashes escape.
+func quote(s string) string {
+	return "'" + strings.NewReplacer("\x00", `\0`, "\n", `\n`, "\r", `\r`, "\x1a", `\Z`, "'", `\'`, `\`, `\\`).Replace(s) + "'"
+}
+
+// ident is a name in a statement.
+func ident(s string) string { return "`" + strings.ReplaceAll(s, "`", "``") + "`" }
+
+// account is a user at a host in a statement.
+func account(name, host string) string { return quote(name) + "@" + quote(host) }
+
+// quoted is a list of texts in a statement.
+func quoted(list []string) string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = quote(s)
+	}
+	if len(out) == 0 {
+		return "''"
+	}
+	return strings.Join(out, ", ")
+}

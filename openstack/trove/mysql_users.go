@@ -1,0 +1,509 @@
+package trove
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pkgversion"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// reserved is Trove's refusal of a name, nil if the name is free.
+func reserved(what, kind, name string, list []string) error {
+	if !slices.Contains(list, name) {
+		return nil
+	}
+	values := make([]any, len(list))
+	for i, s := range list {
+		values[i] = s
+	}
+	if what != "" {
+		what += ": "
+	}
+	return modules.Errorf("%s%s name \"%s\" is on the reserved list: %s.", what, kind, name, pytext.Repr(values))
+}
+
+func (m *mysqlServer) createDatabases(ctx context.Context, v any) error {
+	list, err := maps1(v, "databases")
+	if err != nil {
+		return err
+	}
+	for _, x := range list {
+		s, err := readSchema(x)
+		if err == nil {
+			err = reserved("Cannot create database", "Database", s.name, m.ignoreDB)
+		}
+		if err == nil {
+			err = m.createDatabase(ctx, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createDatabase makes a database unless it is there. Trove's defaults are utf8 and utf8_general_ci.
+func (m *mysqlServer) createDatabase(ctx context.Context, s schema) error {
+	statement := "CREATE DATABASE IF NOT EXISTS " + ident(s.name)
+	if s.charset == "" && s.collate == "" {
+		s.charset, s.collate = "utf8", "utf8_general_ci"
+	}
+	if s.charset != "" {
+		statement += " CHARACTER SET = " + quote(s.charset)
+	}
+	if s.collate != "" {
+		statement += " COLLATE = " + quote(s.collate)
+	}
+	err := m.exec(ctx, statement)
+	switch {
+	case isCode(err, 1115):
+		return modules.Errorf("'%s' not a valid character set.", s.charset)
+	case isCode(err, 1273):
+		return modules.Errorf("'%s' not a valid collation.", s.collate)
+	case isCode(err, 1253):
+		return modules.Errorf("%s not a valid collation for charset %s.", s.collate, s.charset)
+	}
+	return err
+}
+
+func (m *mysqlServer) deleteDatabase(ctx context.Context, v any) error {
+	x, ok := v.(map[string]any)
+	if !ok {
+		return modules.Usagef("database must be a dictionary, not %s", modules.TypeName(v))
+	}
+	s, err := readSchema(x)
+	if err == nil {
+		err = reserved("Cannot delete database", "Database", s.name, m.ignoreDB)
+	}
+	if err != nil {
+		return err
+	}
+	return m.exec(ctx, "DROP DATABASE "+ident(s.name))
+}
+
+// page is what a listing is asked for.
+type page struct {
+	limit   int64 // 0 is no limit
+	limited bool
+	where   string // a condition on the marker, "" for the first page
+}
+
+// readPage reads limit, marker and include_marker; column is what the marker is compared with.
+func (m *mysqlServer) readPage(column string) (p page, err error) {
+	if m.c.Value("limit") != nil {
+		p.limited = true
+		if p.limit, err = m.c.Int("limit"); err != nil {
+			return p, err
+		}
+	}
+	if marker := m.c.Str("marker"); marker != "" {
+		op := ">"
+		if m.c.Bool("include_marker") {
+			op = ">="
+		}
+		p.where = " AND " + column + " " + op + " " + quote(marker)
+	}
+	return p, nil
+}
+
+// clause asks for one row more than the page has, which tells whether there is another page.
+func (p page) clause() string {
+	if p.limit <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" LIMIT %d", p.limit+1)
+}
+
+// cut takes the row beyond the page away. As in Trove, a listing without a limit has the last row's name as marker, and a last page
+// none.
+func cut[T any](p page, rows []T, marker func(T) string) ([]T, any) {
+	n := len(rows)
+	if p.limited {
+		rows = rows[:min(n, int(max(p.limit, 0)))]
+	}
+	if len(rows) == 0 || p.limited && int64(n) <= p.limit {
+		return rows, nil
+	}
+	return rows, marker(rows[len(rows)-1])
+}
+
+func (m *mysqlServer) listDatabases(ctx context.Context) (any, error) {
+	p, err := m.readPage("schema_name")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := m.query(ctx, "SELECT schema_name, default_character_set_name, default_collation_name FROM information_schema.schemata"+
+		" WHERE schema_name NOT IN ("+quoted(m.ignoreDB)+")"+p.where+" ORDER BY schema_name ASC"+p.clause())
+	if err != nil {
+		return nil, err
+	}
+	rows, next := cut(p, rows, func(r row) string { return r.text(0) })
+	list := []any{}
+	for _, r := range rows {
+		list = append(list, schema{r.text(0), r.text(2), r.text(1)}.serialize())
+	}
+	return []any{list, next}, nil
+}
+
+func (m *mysqlServer) createUsers(ctx context.Context, v any) error {
+	list, err := maps1(v, "users")
+	if err != nil {
+		return err
+	}
+	for _, x := range list {
+		u, databases, err := readUser(x)
+		if err == nil && !u.isRoot {
+			err = reserved("Cannot create user", "User", u.name, m.ignoreUsers)
+		}
+		if err != nil {
+			return err
+		}
+		statement := "CREATE USER " + account(u.name, u.host)
+		if u.password != nil {
+			statement += " IDENTIFIED BY " + quote(pytext.Str(u.password))
+		}
+		if err := m.exec(ctx, statement); err != nil {
+			return err
+		}
+		for _, s := range databases {
+			if err := m.exec(ctx, "GRANT ALL PRIVILEGES ON "+ident(s.name)+".* TO "+account(u.name, u.host)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *mysqlServer) deleteUser(ctx context.Context, v any) error {
+	x, ok := v.(map[string]any)
+	if !ok {
+		return modules.Usagef("user must be a dictionary, not %s", modules.TypeName(v))
+	}
+	u, _, err := readUser(x)
+	if err == nil && !u.isRoot {
+		err = reserved("Cannot delete user", "User", u.name, m.ignoreUsers)
+	}
+	if err != nil {
+		return err
+	}
+	return m.exec(ctx, "DROP USER "+account(u.name, u.host))
+}
+
+// findUser is the user that username and hostname name, nil if there is none.
+func (m *mysqlServer) findUser(ctx context.Context) (*dbUser, error) {
+	name, host := m.c.Str("username"), m.c.Str("hostname")
+	err := checkUserName(m.c.Value("username"))
+	if err == nil {
+		err = reserved("", "User", name, m.ignoreUsers)
+	}
+	if err != nil {
+		return nil, badRequest("Username %s is not valid: %v", name, err)
+	}
+	rows, err := m.query(ctx, "SELECT User, Host FROM mysql.user WHERE Host != 'localhost' AND User = "+quote(name)+
+		" AND Host = "+quote(host))
+	if err != nil || len(rows) != 1 {
+		return nil, err
+	}
+	u := dbUser{name: name, host: rows[0].text(1)}
+	by, err := m.databasesByUser(ctx, &u)
+	u.databases = by[grantee(u)]
+	return &u, err
+}
+
+// mustFindUser is findUser where Trove goes on without the user.
+func (m *mysqlServer) mustFindUser(ctx context.Context) (*dbUser, error) {
+	u, err := m.findUser(ctx)
+	if err == nil && u == nil {
+		err = modules.Errorf("User %s cannot be found on the instance.", m.c.Str("username")+"@"+m.c.Str("hostname"))
+	}
+	return u, err
+}
+
+// grantee is a user as information_schema writes it.
+func grantee(u dbUser) string { return "'" + u.name + "'@'" + u.host + "'" }
+
+// databasesByUser are the databases on which users have more than USAGE, of one user or of all.
+func (m *mysqlServer) databasesByUser(ctx context.Context, one *dbUser) (map[string][]any, error) {
+	where := ""
+	if one != nil {
+		where = " AND grantee = " + quote(grantee(*one))
+	}
+	rows, err := m.query(ctx, "SELECT grantee, table_schema FROM information_schema.SCHEMA_PRIVILEGES WHERE privilege_type != 'USAGE'"+
+		where+" GROUP BY grantee, table_schema ORDER BY grantee, table_schema")
+	if err != nil {
+		return nil, err
+	}
+	by := make(map[string][]any)
+	for _, r := range rows {
+		by[r.text(0)] = append(by[r.text(0)], schema{name: r.text(1)}.serialize())
+	}
+	return by, nil
+}
+
+func (m *mysqlServer) getUser(ctx context.Context) (any, error) {
+	u, err := m.findUser(ctx)
+	if err != nil || u == nil {
+		return nil, err
+	}
+	return u.serialize(), nil
+}
+
+func (m *mysqlServer) listUsers(ctx context.Context) (any, error) {
+	p, err := m.readPage("Marker")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := m.query(ctx, "SELECT User, Host, Marker FROM (SELECT User, Host, CONCAT(User, '@', Host) AS Marker FROM mysql.user) AS innerquery"+
+		" WHERE Host != 'localhost' AND User NOT IN ("+quoted(m.ignoreUsers)+")"+p.where+" ORDER BY Marker"+p.clause())
+	if err != nil {
+		return nil, err
+	}
+	rows, next := cut(p, rows, func(r row) string { return r.text(2) })
+	by, err := m.databasesByUser(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	list := []any{}
+	for _, r := range rows {
+		u := dbUser{name: r.text(0), host: r.text(1)}
+		u.databases = by[grantee(u)]
+		list = append(list, u.serialize())
+	}
+	return []any{list, next}, nil
+}
+
+func (m *mysqlServer) changePasswords(ctx context.Context, v any) error {
+	list, err := maps1(v, "users")
+	if err != nil {
+		return err
+	}
+	for _, x := range list {
+		u, _, err := readUser(map[string]any{"_name": x["name"], "_host": x["host"], "_password": x["password"]})
+		if err == nil {
+			err = m.setPassword(ctx, u.name, u.host, textOf(x, "password"))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setPassword changes a password. MySQL 8 and newer decide by themselves how it is kept: mysql_native_password is going away there.
+func (m *mysqlServer) setPassword(ctx context.Context, name, host, password string) error {
+	who, secret := account(name, host), quote(password)
+	switch {
+	case m.manager == "mariadb":
+		return m.exec(ctx, "ALTER USER "+who+" IDENTIFIED VIA mysql_native_password USING PASSWORD("+secret+")")
+	case !olderThan(m.version, "5.7.6"):
+		return m.exec(ctx, "ALTER USER "+who+" IDENTIFIED BY "+secret)
+	}
+	return m.exec(ctx, "SET PASSWORD FOR "+who+" = PASSWORD("+secret+")")
+}
+
+// olderThan compares versions; one that is not known is not older.
+func olderThan(version, than string) bool {
+	n, ok := pkgversion.Loose(version, than)
+	return version != "" && ok && n < 0
+}
+
+func (m *mysqlServer) updateAttributes(ctx context.Context) error {
+	attrs, err := m.c.Map("user_attrs")
+	if err != nil {
+		return err
+	}
+	u, err := m.mustFindUser(ctx)
+	if err != nil {
+		return err
+	}
+	name, host := u.name, u.host
+	if v := attrs["name"]; pytext.Truth(v) {
+		if err := checkUserName(v); err != nil {
+			return err
+		}
+		name = textOf(attrs, "name")
+		if err := reserved("", "User", name, m.ignoreUsers); err != nil {
+			return err
+		}
+	}
+	if v := attrs["host"]; pytext.Truth(v) {
+		if err := checkHost(v); err != nil {
+			return err
+		}
+		host = textOf(attrs, "host")
+	}
+	if v := attrs["password"]; pytext.Truth(v) {
+		if err := checkPassword(v); err != nil {
+			return err
+		}
+		if err := m.setPassword(ctx, u.name, u.host, textOf(attrs, "password")); err != nil {
+			return err
+		}
+	}
+	if name == u.name && host == u.host {
+		return nil
+	}
+	return m.exec(ctx, "RENAME USER "+account(u.name, u.host)+" TO "+account(name, host))
+}
+
+func (m *mysqlServer) listAccess(ctx context.Context) (any, error) {
+	u, err := m.mustFindUser(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return u.serialize()["_databases"], nil
+}
+
+func (m *mysqlServer) grantAccess(ctx context.Context) error {
+	u, err := m.mustFindUser(ctx)
+	if err != nil {
+		return err
+	}
+	databases, ok := m.c.Value("databases").([]any)
+	if !ok {
+		return modules.Usagef("databases must be a list, not %s", modules.TypeName(m.c.Value("databases")))
+	}
+	for _, v := range databases {
+		name := pytext.Str(v)
+		if checkSchemaName(v) != nil || slices.Contains(m.ignoreDB, name) {
+			return badRequest("Grant access to %s is not allowed", name)
+		}
+		if err := m.exec(ctx, "GRANT ALL PRIVILEGES ON "+ident(name)+".* TO "+account(u.name, u.host)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *mysqlServer) revokeAccess(ctx context.Context) error {
+	u, err := m.mustFindUser(ctx)
+	if err != nil {
+		return err
+	}
+	return m.exec(ctx, "REVOKE ALL ON "+ident(m.c.Str("database"))+".* FROM "+account(u.name, u.host))
+}
+
+func (m *mysqlServer) isRootEnabled(ctx context.Context) (bool, error) {
+	n, err := m.first(ctx, "SELECT COUNT(*) FROM mysql.user WHERE User = 'root' AND Host != 'localhost'")
+	return n != "0", err
+}
+
+// enableRoot lets root log in from anywhere, with a new password if none is given.
+func (m *mysqlServer) enableRoot(ctx context.Context, password any) (any, error) {
+	u := dbUser{name: "root", host: "%", password: password, isRoot: true}
+	if !pytext.Truth(password) {
+		word, err := randomPassword(passwordLength)
+		if err != nil {
+			return nil, err
+		}
+		u.password = word
+	} else if err := checkPassword(password); err != nil {
+		return nil, err
+	}
+	if err := m.exec(ctx, "CREATE USER IF NOT EXISTS "+account(u.name, u.host)); err != nil {
+		return nil, err
+	}
+	if err := m.setPassword(ctx, u.name, u.host, pytext.Str(u.password)); err != nil {
+		return nil, err
+	}
+	grant := "GRANT " + permissions(m.rootGrant) + " ON *.* TO " + account(u.name, u.host)
+	if m.rootGrantOption {
+		grant += " WITH GRANT OPTION"
+	}
+	if err := m.exec(ctx, grant); err != nil {
+		return nil, err
+	}
+	return u.serialize(), nil
+}
+
+// permissions are those of a grant, in Trove's order.
+func permissions(list []string) string {
+	if slices.Contains(list, "ALL") || slices.Contains(list, "ALL PRIVILEGES") {
+		return "ALL PRIVILEGES"
+	}
+	var known []string
+	for _, p := range list {
+		if p != "" && !strings.ContainsFunc(p, func(r rune) bool { return (r < 'A' || r > 'Z') && r != ' ' }) {
+			known = append(known, p)
+		}
+	}
+	if len(known) == 0 {
+		return "USAGE"
+	}
+	slices.Sort(known)
+	return strings.Join(slices.Compact(known), ", ")
+}
+
+// passwordLength is Trove's default_password_length.
+const passwordLength = 36
+
+// randomPassword makes a password of letters and digits.
+func randomPassword(length int) (string, error) {
+	const letters = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+	b := make([]byte, length)
+	for i := range b {
+		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
+		if err != nil {
+			return "", modules.Errorf("cannot make a password: %v", err)
+		}
+		b[i] = letters[n.Int64()]
+	}
+	return string(b), nil
+}
+
+// secure makes the administrator and takes anonymous users away.
+func (m *mysqlServer) secure(ctx context.Context) error {
+	password, err := randomPassword(passwordLength)
+	if err != nil {
+		return err
+	}
+	// Root logs in: a restored backup may have an os_admin with another password.
+	root, _, err := m.savedPassword("root")
+	if err != nil {
+		return err
+	}
+	if err := m.connectAs(ctx, "root", root); err != nil {
+		return err
+	}
+	who := account(adminUser, "localhost")
+	if err := m.exec(ctx, "CREATE USER IF NOT EXISTS "+who); err != nil {
+		return err
+	}
+	if err := m.setPassword(ctx, adminUser, "localhost", password); err != nil {
+		return err
+	}
+	if err := m.exec(ctx, "GRANT ALL PRIVILEGES ON *.* TO "+who+" WITH GRANT OPTION"); err != nil {
+		return err
+	}
+	if err := m.savePassword(adminUser, password); err != nil {
+		return err
+	}
+	if err := m.connectAs(ctx, adminUser, password); err != nil {
+		return err
+	}
+	return m.dropUsers(ctx, "User = ''")
+}
+
+// secureRoot takes root away from other hosts.
+func (m *mysqlServer) secureRoot(ctx context.Context) error {
+	return m.dropUsers(ctx, "User = 'root' AND Host != 'localhost'")
+}
+
+func (m *mysqlServer) dropUsers(ctx context.Context, which string) error {
+	rows, err := m.query(ctx, "SELECT User, Host FROM mysql.user WHERE "+which)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if err := m.exec(ctx, "DROP USER "+account(r.text(0), r.text(1))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

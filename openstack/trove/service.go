@@ -1,0 +1,279 @@
+package trove
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// as is errors.As.
+func as[T error](err error, target *T) bool { return errors.As(err, target) }
+
+// healthyAnswers is how often in turn the server must answer before it counts as up.
+const healthyAnswers = 3
+
+// databaseStatus is the state of the database in the words of trove.instance.service_status.
+func (g *guest) databaseStatus(ctx context.Context) string {
+	g.db.close() // a connection of before says nothing of now
+	_, err := g.db.query(ctx, "SELECT 1")
+	switch {
+	case err == nil:
+		return statusHealthy
+	case isServerError(err):
+		return statusRunning // it is there, but does not let us in
+	}
+	return statusShutdown
+}
+
+func isServerError(err error) bool {
+	var said *sqlError
+	return errors.As(err, &said)
+}
+
+// awaitStatus waits until the database is in a state, and reports that if it is wanted.
+func (g *guest) awaitStatus(ctx context.Context, want string, report bool) error {
+	ctx, cancel := context.WithTimeout(ctx, g.wait)
+	defer cancel()
+	for answers := 0; ; {
+		got := g.databaseStatus(ctx)
+		if got == want {
+			answers++
+			if want != statusHealthy || answers >= healthyAnswers {
+				if report {
+					g.report(ctx, want, false)
+				}
+				return nil
+			}
+		} else {
+			answers = 0
+		}
+		select {
+		case <-ctx.Done():
+			return modules.Errorf("the database is %s, not %s, after %s", got, want, g.wait)
+		case <-time.After(g.poll):
+		}
+	}
+}
+
+// control calls a function of the module service for the datastore's service.
+func (g *guest) control(ctx context.Context, fun string) error {
+	v, err := g.c.Exec(ctx, "service."+fun, g.service)
+	if err != nil {
+		return modules.Errorf("cannot %s the service %s: %v", fun, g.service, err)
+	}
+	if !pytext.Truth(v) {
+		return modules.Errorf("cannot %s the service %s", fun, g.service)
+	}
+	return nil
+}
+
+// start starts the server and waits until it answers.
+func (g *guest) start(ctx context.Context, report bool) error {
+	err := g.control(ctx, "start")
+	if err == nil {
+		err = g.awaitStatus(ctx, statusHealthy, report)
+	}
+	if err != nil {
+		return modules.Errorf("Failed to start mysql: %v", err)
+	}
+	return nil
+}
+
+// stop stops the server and waits until it is down.
+func (g *guest) stop(ctx context.Context, report bool) error {
+	err := g.control(ctx, "stop")
+	if err == nil {
+		err = g.awaitStatus(ctx, statusShutdown, report)
+	}
+	if err != nil {
+		return modules.Errorf("Failed to stop database: %v", err)
+	}
+	return nil
+}
+
+// restart restarts the server and waits until it answers.
+func (g *guest) restart(ctx context.Context) error {
+	err := g.control(ctx, "restart")
+	if err == nil {
+		err = g.awaitStatus(ctx, statusHealthy, true)
+	}
+	if err != nil {
+		return modules.Errorf("Failed to restart mysql: %v", err)
+	}
+	return nil
+}
+
+// startWithConfiguration starts the server anew with another configuration.
+func (g *guest) startWithConfiguration(ctx context.Context) error {
+	if err := g.checkVersion(g.c.Value("ds_version")); err != nil {
+		return err
+	}
+	if g.databaseStatus(ctx) != statusShutdown {
+		if err := g.stop(ctx, false); err != nil {
+			return err
+		}
+	}
+	if err := g.resetConfiguration(g.c.Value("config_contents")); err != nil {
+		return err
+	}
+	return g.start(ctx, true)
+}
+
+// checkVersion refuses another version of the datastore than the instance's: packages are the image's.
+func (g *guest) checkVersion(v any) error {
+	if want := pytext.Str(v); pytext.Truth(v) && g.version != "" && want != g.version {
+		return modules.Errorf("cannot run version %s of %s: the instance has %s", want, g.manager, g.version)
+	}
+	return nil
+}
+
+// upgrade is to the same version only, which is nothing to do in Trove too.
+func (g *guest) upgrade() error {
+	m, err := g.c.Map("upgrade_info")
+	if err != nil {
+		return err
+	}
+	version := textOf(m, "datastore_version")
+	if version == "" || version == g.version {
+		return nil
+	}
+	return modules.Errorf("cannot upgrade %s from %q to %s: in the way packages the version is that of the instance's image", g.manager,
+		g.version, version)
+}
+
+// prepare sets up the datastore of a new instance (trove.guestagent.datastore.manager.Manager._prepare).
+func (g *guest) prepare(ctx context.Context) (err error) {
+	if err := g.mark(prepareStart); err != nil {
+		return err
+	}
+	g.report(ctx, statusBuilding, true)
+	cluster := pytext.Truth(g.c.Value("cluster_config"))
+	err = g.setUp(ctx)
+	if err := g.endInstall(ctx, err, cluster); err != nil {
+		return err
+	}
+	// The instance is there. What fails from here on is said in the log only, as in Trove.
+	complain := func(what string, err error) {
+		if err != nil {
+			g.c.Logger().Error("After prepare: cannot "+what, "err", err)
+		}
+	}
+	if v := g.c.Value("modules"); pytext.Truth(v) {
+		_, err := g.applyModules(ctx, v)
+		complain("apply modules", err)
+	}
+	if cluster {
+		return nil
+	}
+	if v := g.c.Value("databases"); pytext.Truth(v) {
+		complain("create databases", g.db.createDatabases(ctx, v))
+	}
+	if v := g.c.Value("users"); pytext.Truth(v) {
+		complain("create users", g.db.createUsers(ctx, v))
+	}
+	if v := g.c.Value("root_password"); pytext.Truth(v) && !pytext.Truth(g.c.Value("backup_info")) {
+		_, err := g.db.enableRoot(ctx, v)
+		complain("enable root", err)
+	}
+	return nil
+}
+
+// endInstall marks and reports the end of prepare, and returns why it failed.
+func (g *guest) endInstall(ctx context.Context, failure error, cluster bool) error {
+	ctx = context.WithoutCancel(ctx)
+	if failure == nil && !cluster {
+		failure = g.mark(prepareEnd)
+	}
+	switch {
+	case failure != nil:
+		g.report(ctx, statusFailed, true)
+	case cluster:
+		g.report(ctx, statusInstanceReady, true)
+	default:
+		g.report(ctx, g.databaseStatus(ctx), true)
+	}
+	return failure
+}
+
+// setUp is do_prepare of Trove's MySQL manager.
+func (g *guest) setUp(ctx context.Context) error {
+	if err := g.checkVersion(g.c.Value("ds_version")); err != nil {
+		return err
+	}
+	if err := g.installConfiguration(ctx, "overrides"); err != nil {
+		return err
+	}
+	backup, err := g.c.Map("backup_info")
+	if err != nil {
+		return err
+	}
+	if len(backup) > 0 {
+		if err := g.restoreBackup(ctx, backup); err != nil {
+			return err
+		}
+	} else if err := g.installData(ctx); err != nil {
+		return err
+	}
+	if err := g.start(ctx, false); err != nil {
+		return err
+	}
+	if err := g.db.secure(ctx); err != nil {
+		return err
+	}
+	enabled := false
+	if len(backup) > 0 {
+		if enabled, err = g.db.isRootEnabled(ctx); err != nil {
+			return err
+		}
+	}
+	if enabled {
+		g.conductor(ctx, "report_root", map[string]any{})
+	} else if err := g.db.secureRoot(ctx); err != nil {
+		return err
+	}
+	snapshot, err := g.c.Map("snapshot")
+	if err != nil || len(snapshot) == 0 {
+		return err
+	}
+	return g.attachReplica(ctx, snapshot, snapshot["config"])
+}
+
+// installConfiguration stops the server and writes directories and configuration files.
+func (g *guest) installConfiguration(ctx context.Context, overrides string) error {
+	if g.databaseStatus(ctx) != statusShutdown {
+		if err := g.stop(ctx, false); err != nil {
+			return err
+		}
+	}
+	if err := g.ensureDir(g.dataDir, 0o750); err != nil {
+		return err
+	}
+	if v := g.c.Value("config_contents"); v != nil {
+		if err := g.resetConfiguration(v); err != nil {
+			return err
+		}
+	}
+	if err := g.applyOverride(systemAfter, commonChange, map[string]any{"datadir": g.dataDir}); err != nil {
+		return err
+	}
+	return g.userOverrides(g.c.Value(overrides))
+}
+
+// rebuild sets up the service on the data of an instance that was built anew.
+func (g *guest) rebuild(ctx context.Context) error {
+	if err := g.mark(prepareStart); err != nil {
+		return err
+	}
+	g.report(ctx, statusBuilding, true)
+	err := g.checkVersion(g.c.Value("ds_version"))
+	if err == nil {
+		err = g.installConfiguration(ctx, "config_overrides")
+	}
+	if err == nil {
+		err = g.start(ctx, false)
+	}
+	return g.endInstall(ctx, err, false)
+}

@@ -1,0 +1,219 @@
+package trove
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// settings are the option trove of the minion's configuration, with Trove's own defaults.
+type settings struct {
+	manager, version, way string
+	service               string // the service manager's name of the datastore
+	socket                string
+	configFile            string
+	includeDir            string
+	mountPoint            string // of the volume with the data
+	dataDir               string
+	owner                 string // whom the datastore's files belong to
+	stateDir              string // the marker files of prepare
+	modulesDir            string // Trove's modules that are applied
+	address               string // of this instance, for its replicas; "" finds it
+	fsType, mountOptions  string
+	strategy              string // the replication strategy
+	ignoreUsers, ignoreDB []string
+	rootGrant             []string
+	rootGrantOption       bool
+	wait, poll            time.Duration // for a change of the server's state
+	exposedLogs           []string
+	errorLog              string
+	longQueryTime         float64 // seconds
+	logLimit              int64   // bytes of a published part of a log
+	logContainer          string
+	store                 map[string]any // of backups and logs
+	backupContainer       string
+	backupKey             string // encrypts backups, "" does not
+}
+
+// option is one key of the mapping.
+type option struct {
+	name string
+	set  func(s *settings, v any) error
+}
+
+func text(field func(*settings) *string) func(*settings, any) error {
+	return func(s *settings, v any) error {
+		t, ok := v.(string)
+		if !ok {
+			t = pytext.Str(v)
+		}
+		*field(s) = t
+		return nil
+	}
+}
+
+func list(field func(*settings) *[]string) func(*settings, any) error {
+	return func(s *settings, v any) error {
+		words := []string{}
+		switch v := v.(type) {
+		case string:
+			words = strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' })
+		case []any:
+			for _, x := range v {
+				words = append(words, pytext.Str(x))
+			}
+		default:
+			return modules.Errorf("it must be a list, not %s", pytext.Repr(v))
+		}
+		*field(s) = words
+		return nil
+	}
+}
+
+func seconds(field func(*settings) *time.Duration) func(*settings, any) error {
+	return func(s *settings, v any) error {
+		var f float64
+		if err := number(&f, v); err != nil {
+			return err
+		}
+		*field(s) = time.Duration(f * float64(time.Second))
+		return nil
+	}
+}
+
+func number(into *float64, v any) error {
+	switch v := v.(type) {
+	case float64:
+		*into = v
+	case int64:
+		*into = float64(v)
+	case int:
+		*into = float64(v)
+	default:
+		return modules.Errorf("it must be a number, not %s", pytext.Repr(v))
+	}
+	if *into < 0 || *into > 1e9 {
+		return modules.Errorf("it is out of range: %s", pytext.Repr(v))
+	}
+	return nil
+}
+
+// options are the keys that the mapping may have.
+func options() []option {
+	return []option{
+		{"address", text(func(s *settings) *string { return &s.address })},
+		{"backup_aes_cbc_key", text(func(s *settings) *string { return &s.backupKey })},
+		{"backup_container", text(func(s *settings) *string { return &s.backupContainer })},
+		{"config_file", text(func(s *settings) *string { return &s.configFile })},
+		{"data_dir", text(func(s *settings) *string { return &s.dataDir })},
+		{"database_service_uid", text(func(s *settings) *string { return &s.owner })},
+		{"datastore_manager", text(func(s *settings) *string { return &s.manager })},
+		{"datastore_version", text(func(s *settings) *string { return &s.version })},
+		{"error_log", text(func(s *settings) *string { return &s.errorLog })},
+		{"guest_log_container_name", text(func(s *settings) *string { return &s.logContainer })},
+		{"guest_log_exposed_logs", list(func(s *settings) *[]string { return &s.exposedLogs })},
+		{"guest_log_limit", func(s *settings, v any) error {
+			var f float64
+			err := number(&f, v)
+			s.logLimit = int64(f)
+			return err
+		}},
+		{"guest_log_long_query_time", func(s *settings, v any) error {
+			err := number(&s.longQueryTime, v)
+			s.longQueryTime /= 1000
+			return err
+		}},
+		{"ignore_dbs", list(func(s *settings) *[]string { return &s.ignoreDB })},
+		{"ignore_users", list(func(s *settings) *[]string { return &s.ignoreUsers })},
+		{"include_dir", text(func(s *settings) *string { return &s.includeDir })},
+		{"modules_dir", text(func(s *settings) *string { return &s.modulesDir })},
+		{"mount_options", text(func(s *settings) *string { return &s.mountOptions })},
+		{"mount_point", text(func(s *settings) *string { return &s.mountPoint })},
+		{"replication_strategy", text(func(s *settings) *string { return &s.strategy })},
+		{"root_grant", list(func(s *settings) *[]string { return &s.rootGrant })},
+		{"root_grant_option", func(s *settings, v any) error {
+			s.rootGrantOption = pytext.Truth(v)
+			return nil
+		}},
+		{"service", text(func(s *settings) *string { return &s.service })},
+		{"socket", text(func(s *settings) *string { return &s.socket })},
+		{"state_change_poll_time", seconds(func(s *settings) *time.Duration { return &s.poll })},
+		{"state_change_wait_time", seconds(func(s *settings) *time.Duration { return &s.wait })},
+		{"state_dir", text(func(s *settings) *string { return &s.stateDir })},
+		{"store", func(s *settings, v any) error {
+			m, ok := v.(map[string]any)
+			if !ok {
+				return modules.Errorf("it must be a mapping, not %s", pytext.Repr(v))
+			}
+			s.store = m
+			return nil
+		}},
+		{"volume_fstype", text(func(s *settings) *string { return &s.fsType })},
+		{"way", text(func(s *settings) *string { return &s.way })},
+	}
+}
+
+// readSettings reads the option trove.
+func readSettings(v any) (*settings, error) {
+	s := &settings{way: "packages", owner: "mysql", stateDir: "/opt/trove-guestagent", modulesDir: "/root/modules",
+		fsType: "ext3", mountOptions: "defaults,noatime", rootGrant: []string{"ALL"}, rootGrantOption: true,
+		wait: 180 * time.Second, poll: 3 * time.Second, exposedLogs: []string{"general", "slow_query"}, longQueryTime: 1,
+		logLimit: 1000000, logContainer: "database_logs", backupContainer: "database_backups"}
+	given, ok := v.(map[string]any)
+	if !ok && v != nil {
+		return nil, modules.Errorf("cannot use the option trove: it must be a mapping, not %s", pytext.Repr(v))
+	}
+	all := options()
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		i := slices.IndexFunc(all, func(o option) bool { return o.name == key })
+		if i < 0 {
+			return nil, modules.Errorf("cannot use the option trove: there is no %s", key)
+		}
+		if err := all[i].set(s, given[key]); err != nil {
+			return nil, modules.Errorf("cannot use the option trove: %s: %v", key, err)
+		}
+	}
+	return s, s.fill()
+}
+
+// fill sets what depends on the datastore.
+func (s *settings) fill() error {
+	orElse := func(field *string, v string) {
+		if *field == "" {
+			*field = v
+		}
+	}
+	switch s.manager {
+	case "mysql", "mariadb":
+		orElse(&s.service, s.manager)
+		orElse(&s.socket, "/var/run/mysqld/mysqld.sock")
+		orElse(&s.configFile, "/etc/mysql/my.cnf")
+		orElse(&s.includeDir, "/etc/mysql/conf.d")
+		orElse(&s.mountPoint, "/var/lib/mysql")
+		orElse(&s.dataDir, path.Join(s.mountPoint, "data"))
+		orElse(&s.errorLog, "/var/log/mysqld.log")
+		if s.ignoreUsers == nil {
+			s.ignoreUsers = []string{"os_admin", "root"}
+		}
+		if s.ignoreDB == nil {
+			s.ignoreDB = []string{"mysql", "information_schema", "performance_schema", "sys"}
+		}
+		orElse(&s.strategy, map[string]string{"mysql": "MysqlGTIDReplication", "mariadb": "MariaDBGTIDReplication"}[s.manager])
+	case "":
+		return modules.Errorf("cannot work on a datastore: the option trove has no datastore_manager (mysql or mariadb)")
+	default:
+		return modules.Errorf("cannot work on the datastore %s: this agent knows mysql and mariadb", s.manager)
+	}
+	if s.way != "packages" {
+		return modules.Errorf("cannot work in the way %s: this agent knows packages", s.way)
+	}
+	return nil
+}
+
+// confDir holds what must survive a rebuild of the instance: it is on the volume.
+func (s *settings) confDir() string { return path.Join(s.mountPoint, "conf.d") }

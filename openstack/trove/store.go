@@ -1,0 +1,166 @@
+package trove
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// store keeps objects in containers: backups and published logs. A name may have slashes.
+type store interface {
+	// put stores what r yields; an error of r leaves no object.
+	put(ctx context.Context, container, name string, r io.Reader, meta map[string]string) error
+	// annotate replaces an object's metadata.
+	annotate(ctx context.Context, container, name string, meta map[string]string) error
+	// get opens an object; the error of one that is missing matches fs.ErrNotExist.
+	get(ctx context.Context, container, name string) (io.ReadCloser, map[string]string, error)
+	// names lists the objects of a container whose name begins with prefix, sorted; a missing container has none.
+	names(ctx context.Context, container, prefix string) ([]string, error)
+	// remove removes an object; one that is missing is no error.
+	remove(ctx context.Context, container, name string) error
+	// location is the address of an object, locate the object of an address.
+	location(container, name string) string
+	locate(location string) (container, name string, err error)
+}
+
+// openStore is the store of the option trove.
+func (g *guest) openStore() (store, error) {
+	kind := textOf(g.store, "type")
+	switch kind {
+	case "":
+		return nil, modules.Errorf("cannot keep backups or logs: the option trove has no store")
+	case "directory":
+		dir := textOf(g.store, "path")
+		if !filepath.IsAbs(dir) {
+			return nil, modules.Errorf("cannot use the store: its path must be an absolute directory, not %s", pytext.Repr(g.store["path"]))
+		}
+		return directory{root: g.c.Path(dir), named: dir}, nil
+	}
+	return nil, modules.Errorf("cannot use the store: this agent knows the type directory, not %s", pytext.Repr(kind))
+}
+
+// directory is a store in a directory of the host, which may be a network's: an object is a file, its metadata one beside it.
+type directory struct{ root, named string }
+
+// metaEnd is the end of the name of a file with metadata.
+const metaEnd = ".metadata.json"
+
+func (d directory) file(container, name string) (string, error) {
+	at := filepath.Join(container, filepath.FromSlash(name))
+	if container == "" || container == ".." || container == "." || strings.ContainsAny(container, `/\`) || name == "" || !filepath.IsLocal(at) || strings.HasSuffix(name, metaEnd) ||
+		name[0] == '/' || path.Clean(name) != name || strings.HasPrefix(name, "..") {
+		return "", modules.Errorf("cannot use the object %s of %s: this is not a name", pytext.Repr(name), pytext.Repr(container))
+	}
+	return filepath.Join(d.root, at), nil
+}
+
+func (d directory) put(_ context.Context, container, name string, r io.Reader, meta map[string]string) error {
+	file, err := d.file(container, name)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(file), 0o700)
+	}
+	if err == nil {
+		err = atomicfile.ReplaceFrom(file, r, 0o600)
+	}
+	if err != nil {
+		return modules.Errorf("cannot store %s: %v", name, err)
+	}
+	return d.annotate(context.Background(), container, name, meta)
+}
+
+func (d directory) annotate(_ context.Context, container, name string, meta map[string]string) error {
+	file, err := d.file(container, name)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(meta)
+	if err == nil {
+		err = atomicfile.WriteFile(file+metaEnd, b, 0o600)
+	}
+	if err != nil {
+		return modules.Errorf("cannot store the metadata of %s: %v", name, err)
+	}
+	return nil
+}
+
+func (d directory) get(_ context.Context, container, name string) (io.ReadCloser, map[string]string, error) {
+	file, err := d.file(container, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	meta := map[string]string{}
+	b, err := os.ReadFile(file + metaEnd)
+	if err == nil {
+		err = json.Unmarshal(b, &meta)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, modules.Errorf("cannot read the metadata of %s: %v", name, err)
+	}
+	return f, meta, nil
+}
+
+func (d directory) names(_ context.Context, container, prefix string) ([]string, error) {
+	if _, err := d.file(container, "x"); err != nil {
+		return nil, err
+	}
+	var list []string
+	top := filepath.Join(d.root, container)
+	err := filepath.WalkDir(top, func(p string, e os.DirEntry, err error) error {
+		if missing(err) {
+			return nil
+		}
+		if err != nil || e.IsDir() || strings.HasSuffix(p, metaEnd) {
+			return err
+		}
+		rel, err := filepath.Rel(top, p)
+		if name := filepath.ToSlash(rel); err == nil && strings.HasPrefix(name, prefix) {
+			list = append(list, name)
+		}
+		return err
+	})
+	slices.Sort(list)
+	return list, err
+}
+
+func (d directory) remove(_ context.Context, container, name string) error {
+	file, err := d.file(container, name)
+	if err != nil {
+		return err
+	}
+	for _, f := range [...]string{file, file + metaEnd} {
+		if err := os.Remove(f); err != nil && !missing(err) {
+			return modules.Errorf("cannot remove %s from the store: %v", name, err)
+		}
+	}
+	return nil
+}
+
+func (d directory) location(container, name string) string {
+	return "file://" + path.Join(filepath.ToSlash(d.named), container, name)
+}
+
+func (d directory) locate(location string) (container, name string, err error) {
+	rest, ok := strings.CutPrefix(location, "file://"+path.Clean(filepath.ToSlash(d.named))+"/")
+	container, name, found := strings.Cut(rest, "/")
+	if !ok || !found {
+		return "", "", modules.Errorf("cannot find the backup %s: it is not in the store %s", pytext.Repr(location), d.named)
+	}
+	_, err = d.file(container, name)
+	return container, name, err
+}
+
+var _ store = directory{}
