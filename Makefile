@@ -19,7 +19,7 @@ FUZZTIME    ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
 
-.PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale interop saltgui answers packages bench soak chaos guards budgets sizes compat shims new-module prose fuzz-short clean
+.PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale interop saltgui answers packages packages-test release release-test bench soak chaos guards budgets sizes compat shims new-module prose fuzz-short clean
 
 all: build
 
@@ -42,18 +42,48 @@ cross:
 		ls $$dir/*; \
 	done
 
-# deb, rpm and apk for three architectures: make packages VERSION=1.2.3; they are in bin/packages/out. Without a version it is that of a
-# development build, older than every release.
+# deb, rpm and apk for three architectures, and the wheel: make packages VERSION=1.2.3; they are in bin/packages/out. Without a version it is
+# that of a development build, older than every release.
 PACKAGE_ARCHES := amd64 arm64 armv7
 PACKAGES       := $(BIN)/packages
 packages: RELEASE = $(or $(patsubst v%,%,$(VERSION)),0.0.0-dev)
 packages:
 	@set -e; for a in $(PACKAGE_ARCHES); do \
 		mkdir -p $(PACKAGES)/linux-$$a; \
-		GOOS=linux GOARCH=$$(echo $$a | sed s/armv7/arm/) GOARM=7 $(GO) build $(BUILDFLAGS) -o $(PACKAGES)/linux-$$a/ $(PROGRAMS:%=./cmd/%); \
+		export GOOS=linux GOARCH=$$(echo $$a | sed s/armv7/arm/) GOARM=7; \
+		$(GO) build $(BUILDFLAGS) -o $(PACKAGES)/linux-$$a/ $(PROGRAMS:%=./cmd/%); \
+		(cd openstack && $(GO) build $(BUILDFLAGS) -o $(abspath $(PACKAGES))/linux-$$a/ ./cmd/heat-minion); \
 	done
 	$(GO) run ./cmd/internal/packages -version $(RELEASE) -programs $(PACKAGES) -out $(PACKAGES)/out $(ARGS)
 	@ls -l $(PACKAGES)/out
+
+# The packages under the tools of their formats and on booted Debian 12 machines, beside packages of stock Salt: installed, upgraded,
+# removed, purged; those of other processors under an emulator. As root. PACKAGE_TESTS=TestDeb runs some.
+PACKAGE_TESTS := .
+packages-test:
+	sh interop/install-tools.sh pkg/debian-packages.txt
+	$(MAKE) --no-print-directory packages VERSION=0.1.0
+	$(MAKE) --no-print-directory packages VERSION=0.2.0 PACKAGES=$(PACKAGES)/second PACKAGE_ARCHES=amd64 ARGS='-arch amd64 -formats deb,rpm'
+	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
+	cd openstack && $(GO) test -count=1 -vet=off -timeout 40m -tags packages -run '$(PACKAGE_TESTS)' -v ./interop/packages
+
+# Everything of a release in bin/release/VERSION, signed: make release VERSION=1.2.3 KEY=~/release.key, with PASSWORD_FILE= if that key has a
+# password, or AGENT_KEY=~/.ssh/id_ed25519.pub in place of KEY. docs/release.md has the rest.
+RELEASE_DIR := $(BIN)/release
+release:
+	@test -n "$(VERSION)" || { echo "make release: VERSION= is missing"; exit 1; }
+	rm -rf $(RELEASE_DIR)/programs $(RELEASE_DIR)/packages
+	$(MAKE) --no-print-directory cross VERSION=$(VERSION) BIN=$(RELEASE_DIR)/programs
+	$(MAKE) --no-print-directory packages VERSION=$(VERSION) PACKAGES=$(RELEASE_DIR)/packages
+	$(GO) run ./cmd/internal/release -version $(RELEASE) -programs $(RELEASE_DIR)/programs -packages $(RELEASE_DIR)/packages \
+		-out $(RELEASE_DIR)/$(RELEASE) $(if $(KEY),-key $(KEY)) $(if $(PASSWORD_FILE),-password-file $(PASSWORD_FILE)) \
+		$(if $(AGENT_KEY),-agent-key $(AGENT_KEY))
+
+# Two releases of the last commit, from two clones in directories of different names, with a key for the occasion: every byte is the same, and
+# the minion that was built verifies them.
+release-test:
+	BRINE_RELEASE=full $(GO) test -count=1 ./cmd/internal/release
+	sh cmd/internal/release/twice.sh
 
 # Every package that has tests against stock Salt or real servers; those that take longest come first.
 INTEROP := $(shell grep -rl "^//go:build interop" --include="*_test.go" . | xargs -n 1 dirname | sort -u)

@@ -25,6 +25,7 @@ const usage = `usage: brine-minion minion [options]                          the
        brine-minion call   [options] <function> [arguments]   run a function on this host
        brine-minion check  [options] [CONFIG_DIR | STATE_TREE...]   what here will not work
        brine-minion doctor [options]                          what keeps the minion from working
+       brine-minion verify [options] FILE...                  whether files of a release are signed
 Called as salt-minion or salt-call it is that program.
 `
 
@@ -43,6 +44,8 @@ func run(ctx context.Context, c *program.Console, args []string) int {
 			return program.Doctor(ctx, args[1:], program.Options{Console: c})
 		case "check":
 			return program.Check(ctx, args[1:], program.Options{Console: c})
+		case "verify":
+			return program.Verify(ctx, args[1:], program.Options{Console: c})
 		case "--version", "-V", "--versions-report":
 			name = "salt-minion"
 		case "--help", "-h":

@@ -132,6 +132,14 @@ func Start(ctx context.Context, opts Options) (_ *Lab, err error) {
 	return l, nil
 }
 
+// Empty returns a lab without services, for guests and machines alone. It needs root, and ends as one of Start does.
+func Empty(opts Options) (*Lab, error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("cannot make a lab: it needs root")
+	}
+	return prepare(opts)
+}
+
 // prepare makes the directory, takes the ports, and starts nothing.
 func prepare(opts Options) (*Lab, error) {
 	if opts.Engines == 0 {

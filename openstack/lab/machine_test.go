@@ -19,7 +19,7 @@ func TestMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := prepare(Options{})
+	l, err := Empty(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,28 +25,43 @@ func commitTime() (int64, error) {
 	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
 }
 
-// debChangelog is the section of a version in CHANGELOG.md, or of "Unreleased" if it has none of its own, as nfpm reads
-// it.
-func debChangelog(text, version string, epoch int64) (string, error) {
+// changesOf is the section of a version in CHANGELOG.md, or "Unreleased" if it has none of its own.
+func changesOf(text, version string) ([]string, error) {
 	notes := sectionLines(text, "## "+version)
 	if notes == nil {
 		notes = sectionLines(text, "## Unreleased")
 	}
 	if len(notes) == 0 {
-		return "", fmt.Errorf("CHANGELOG.md has no changes of %s, nor unreleased ones", version)
+		return nil, fmt.Errorf("CHANGELOG.md has no changes of %s, nor unreleased ones", version)
 	}
+	return notes, nil
+}
+
+// rpmChangelog is the changelog as nfpm reads it. It is for rpm alone: of Debian's, nfpm makes lines that are too long.
+func rpmChangelog(notes []string, version string, epoch int64) (string, error) {
 	type note struct {
 		Note string `yaml:"note"`
 	}
 	changes := make([]note, len(notes))
 	for i, n := range notes {
-		changes[i] = note{strings.Join(textwrap.Wrap(n, 74), "\n    ")}
+		changes[i] = note{n}
 	}
-	out, err := yaml.Marshal([]map[string]any{{"semver": version,
+	out, err := yaml.Marshal([]map[string]any{{"semver": version + "-1",
 		"date": time.Unix(epoch, 0).UTC().Format(time.RFC3339), "packager": packager,
-		"deb":     map[string]any{"urgency": "medium", "distributions": []string{"stable"}},
 		"changes": changes}})
 	return string(out), err
+}
+
+// debChangelog is Debian's changelog of a package (deb-changelog(5)). A version that precedes a release has "~" in it,
+// as nfpm writes it.
+func debChangelog(notes []string, name, version string, epoch int64) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s-1) stable; urgency=medium\n\n", name, strings.Replace(version, "-", "~", 1))
+	for _, n := range notes {
+		fmt.Fprintf(&b, "  * %s\n", strings.Join(textwrap.Wrap(n, 74), "\n    "))
+	}
+	fmt.Fprintf(&b, "\n -- %s  %s\n", packager, time.Unix(epoch, 0).UTC().Format(time.RFC1123Z))
+	return b.String()
 }
 
 // sectionLines returns the list below a heading, each entry in one line; nil if there is no such heading.

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,7 +19,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -34,11 +37,30 @@ type arch struct{ name, goarch, dir string }
 var arches = []arch{{"amd64", "amd64", "linux-amd64"}, {"arm64", "arm64", "linux-arm64"},
 	{"arm7", "arm", "linux-armv7"}}
 
-// packaged are the packages, and whether they are the same for all architectures.
-var packaged = []struct {
-	name   string
-	common bool
-}{{"minion", false}, {"master", false}, {"doc", true}}
+// A pack is a package, or one for each architecture.
+type pack struct {
+	name   string            // the directory below pkg with what it alone contains
+	base   string            // the directory below pkg with its description
+	common bool              // it is the same for all architectures
+	deb    bool              // there is no rpm and no apk of it
+	vars   map[string]string // what the description leaves open
+}
+
+// packaged are the packages. One more with a minion in it, for another service than Heat, is one more line, and a
+// directory below pkg with its contents.yaml.
+var packaged = []pack{
+	{name: "minion", base: "minion", vars: map[string]string{"NAME": "brine-minion",
+		"PROGRAM": "brine-minion", "SUMMARY": "Salt minion as one program, without Python",
+		"DETAILS": "", "CONFLICTS": ""}},
+	{name: "heat-minion", base: "minion", vars: map[string]string{"NAME": "brine-heat-minion",
+		"PROGRAM": "heat-minion", "SUMMARY": "Salt minion and guest agent of OpenStack Heat as one program",
+		"DETAILS": "\n  .\n  It is also the guest agent of OpenStack Heat, in place of os-collect-config,\n" +
+			"  os-refresh-config, heat-config and heat-cfntools.",
+		"CONFLICTS": ", python3-os-collect-config, heat-cfntools"}},
+	{name: "master", base: "master"},
+	{name: "python", base: "python", deb: true},
+	{name: "doc", base: "doc", common: true},
+}
 
 var semver = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
@@ -97,27 +119,35 @@ func run(release, programs, out, only string, formats []string) error {
 			continue
 		}
 		for _, p := range packaged {
-			vars := map[string]string{"PACKAGE": p.name, "ARCH": a.name, "VERSION": release,
-				"SALT": version.Salt, "FILES": work,
-				"PROGRAMS": filepath.Join(programs, a.dir), "EPOCH": fmt.Sprint(epoch),
-				"LICENSE": "Apache-2.0"}
-			if p.common {
-				if a.name != arches[0].name {
-					continue
-				}
-				vars["ARCH"] = "all"
+			if p.common && a.name != arches[0].name {
+				continue
 			}
 			for _, format := range formats {
-				vars := maps.Clone(vars)
+				if p.deb && format != "deb" {
+					continue
+				}
+				vars := map[string]string{"PACKAGE": p.name, "ARCH": a.name, "VERSION": release,
+					"SALT": version.Salt, "FILES": work, "PROGRAMS": filepath.Join(programs, a.dir),
+					"EPOCH": fmt.Sprint(epoch), "LICENSE": "Apache-2.0"}
+				maps.Copy(vars, p.vars)
+				switch {
+				case p.common && format == "apk":
+					vars["ARCH"] = "noarch"
+				case p.common:
+					vars["ARCH"] = "all"
+				}
 				if format == "deb" {
 					vars["LICENSE"] = "" // Debian's packages have no such field
 				}
-				if p.common && format == "apk" {
-					vars["ARCH"] = "noarch"
-				}
-				tasks.Go(func() error { return writePackage(tool, out, format, vars) })
+				tasks.Go(func() error { return writePackage(tool, p, out, format, vars) })
 			}
 		}
+		if !slices.Contains(formats, "deb") { // the second version of a test
+			continue
+		}
+		tasks.Go(func() error {
+			return writeWheel(out, filepath.Join(programs, a.dir, "brine-master"), work, a, release, epoch)
+		})
 	}
 	return tasks.Wait()
 }
@@ -141,22 +171,65 @@ func buildNFPM(work string) (string, error) {
 	return filepath.Join(dir, "nfpm"), runCommand([]string{"GOBIN=" + dir}, "go", "install", nfpm)
 }
 
+// description is what nfpm reads of a package: that of its base, and the contents that it alone has.
+func (p pack) description(format string) (string, error) {
+	text, err := os.ReadFile("pkg/" + p.base + "/nfpm.yaml")
+	if err != nil {
+		return "", err
+	}
+	own, err := os.ReadFile("pkg/" + p.name + "/contents.yaml")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	text = append(text, own...)
+	switch p.name {
+	case "doc":
+		text, err = appendFiles(text, "docs", ".md", "/usr/share/doc/brine-doc/docs", "type: doc, ")
+	case "python":
+		text, err = appendFiles(text, "openstack/python/brine_openstack", ".py",
+			"/usr/lib/python3/dist-packages/brine_openstack", "")
+	}
+	if format != "rpm" {
+		// nfpm leaves what is marked so out of the packages of other formats.
+		text = bytes.ReplaceAll(text, []byte("type: doc, "), nil)
+	}
+	if format == "deb" {
+		text = bytes.ReplaceAll(text, []byte("changelog: ${FILES}/changelog.yaml\n"), nil)
+		text = fmt.Appendf(text, "  - {src: \"${FILES}/%s/changelog.gz\", dst: /usr/share/doc/%s/changelog.Debian.gz, file_info: {mode: 0644}}\n",
+			p.name, p.debName())
+	}
+	return string(text), err
+}
+
+// appendFiles adds the files below a directory to the contents of a package: nfpm expands no patterns where a file is
+// documentation.
+func appendFiles(text []byte, dir, suffix, dst, kind string) ([]byte, error) {
+	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.HasSuffix(name, suffix) {
+			text = fmt.Appendf(text, "  - {src: %q, dst: %q, %sfile_info: {mode: 0644}}\n", name,
+				dst+strings.TrimPrefix(name, dir), kind)
+		}
+		return err
+	})
+	return text, err
+}
+
 // writePackage runs nfpm on the description of a package, in which the variables are replaced.
-func writePackage(tool, out, format string, vars map[string]string) error {
-	text, err := os.ReadFile("pkg/" + vars["PACKAGE"] + "/nfpm.yaml")
+func writePackage(tool string, p pack, out, format string, vars map[string]string) error {
+	description, err := p.description(format)
 	if err != nil {
 		return err
 	}
 	var unknown error
-	text = []byte(os.Expand(string(text), func(name string) string {
+	text := os.Expand(description, func(name string) string {
 		v, ok := vars[name]
 		if !ok {
-			unknown = fmt.Errorf("pkg/%s/nfpm.yaml: there is no variable %s", vars["PACKAGE"], name)
+			unknown = fmt.Errorf("pkg/%s/nfpm.yaml: there is no variable %s", p.base, name)
 		}
 		return v
-	}))
+	})
 	config := filepath.Join(vars["FILES"], vars["PACKAGE"]+"-"+vars["ARCH"]+"-"+format+".yaml")
-	if err := errors.Join(unknown, os.WriteFile(config, text, 0o644)); err != nil {
+	if err := errors.Join(unknown, os.WriteFile(config, []byte(text), 0o644)); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp(vars["FILES"], "package-")
@@ -227,6 +300,13 @@ var programs = map[string][]program{
 	},
 }
 
+// linked are the programs of the packages, by the name that the package has here: from the directory of a module.
+var linked = map[string]struct{ dir, path string }{
+	"minion":      {".", "./cmd/brine-minion"},
+	"heat-minion": {"openstack", "./cmd/heat-minion"},
+	"master":      {".", "./cmd/brine-master"},
+}
+
 // generatePackages writes what the packages contain besides the programs and the files of pkg/.
 func generatePackages(work, host, release string, epoch int64) error {
 	for _, side := range []string{"minion", "master"} {
@@ -257,16 +337,33 @@ func generatePackages(work, host, release string, epoch int64) error {
 		if err := compressAll(filepath.Join(work, side, "man", "*.1")); err != nil {
 			return err
 		}
-		text, err := licenseNotices("./cmd/brine-" + side)
+	}
+	for name, program := range linked {
+		text, err := licenseNotices(program.dir, program.path)
 		if err != nil {
 			return err
 		}
-		if err := writeText(text, work, side, "NOTICES"); err != nil {
+		if err := writeText(text, work, name, "NOTICES"); err != nil {
 			return err
 		}
-		if err := compressAll(filepath.Join(work, side, "NOTICES")); err != nil {
+		if err := compressAll(filepath.Join(work, name, "NOTICES")); err != nil {
 			return err
 		}
+	}
+	page, err := os.ReadFile("pkg/heat-minion/heat-minion.1")
+	if err != nil {
+		return err
+	}
+	text := strings.NewReplacer("@DATE@", time.Unix(epoch, 0).UTC().Format("2006-01-02"),
+		"@VERSION@", release, "@SALT@", version.Salt).Replace(string(page))
+	if err := writeText(text, work, "heat-minion", "man", "heat-minion.1"); err != nil {
+		return err
+	}
+	if err := compressAll(filepath.Join(work, "heat-minion", "man", "*.1")); err != nil {
+		return err
+	}
+	if err := writeText(pythonMetadata(release), work, "python", "METADATA"); err != nil {
+		return err
 	}
 	if err := writeText(copyright, work, "copyright"); err != nil {
 		return err
@@ -275,9 +372,32 @@ func generatePackages(work, host, release string, epoch int64) error {
 	if err != nil {
 		return err
 	}
-	list, err := debChangelog(string(changes), release, epoch)
+	notes, err := changesOf(string(changes), release)
 	if err != nil {
 		return err
 	}
+	list, err := rpmChangelog(notes, release, epoch)
+	if err != nil {
+		return err
+	}
+	for _, p := range packaged {
+		if err := writeText(debChangelog(notes, p.debName(), release, epoch), work, p.name, "changelog"); err != nil {
+			return err
+		}
+		if err := compressAll(filepath.Join(work, p.name, "changelog")); err != nil {
+			return err
+		}
+	}
 	return writeText(list, work, "changelog.yaml")
+}
+
+// debName is the name of the package itself.
+func (p pack) debName() string {
+	switch {
+	case p.vars["NAME"] != "":
+		return p.vars["NAME"]
+	case p.name == "python":
+		return "python3-brine-openstack"
+	}
+	return "brine-" + p.name
 }

@@ -15,11 +15,12 @@ import (
 )
 
 // licenseNotices are the licences of brine, of Go and of every module that is linked into a program, whole, with the
-// notices that come with them. A module without a licence is an error.
-func licenseNotices(program string) (string, error) {
+// notices that come with them. A module without a licence is an error. The program is a package of the module in dir.
+func licenseNotices(dir, program string) (string, error) {
 	modules := map[string]string{} // directories by path and version
 	for _, a := range arches {
 		cmd := exec.Command("go", "list", "-deps", "-json=Module", program)
+		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+a.goarch)
 		out, err := cmd.Output()
 		if err != nil {
@@ -29,7 +30,8 @@ func licenseNotices(program string) (string, error) {
 			var p struct {
 				Module *struct {
 					Path, Version, Dir string
-					Main               bool
+
+					Main bool
 				}
 			}
 			if err := dec.Decode(&p); errors.Is(err, io.EOF) {
@@ -37,7 +39,7 @@ func licenseNotices(program string) (string, error) {
 			} else if err != nil {
 				return "", err
 			}
-			if p.Module != nil && !p.Module.Main {
+			if p.Module != nil && !p.Module.Main && p.Module.Path != "github.com/brine-salt/brine" {
 				modules[p.Module.Path+" "+p.Module.Version] = p.Module.Dir
 			}
 		}

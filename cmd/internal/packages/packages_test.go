@@ -1,6 +1,12 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,7 +70,7 @@ func TestSources(t *testing.T) {
 	t.Chdir("../../..")
 	taken := regexp.MustCompile(`(?:src: |: )(pkg/[^,}\s]+)`)
 	n := 0
-	for _, list := range []string{"pkg/minion/nfpm.yaml", "pkg/master/nfpm.yaml", "pkg/doc/nfpm.yaml"} {
+	for _, list := range []string{"pkg/minion/nfpm.yaml", "pkg/master/nfpm.yaml", "pkg/doc/nfpm.yaml", "pkg/python/nfpm.yaml"} {
 		text, err := os.ReadFile(list)
 		if err != nil {
 			t.Fatal(err)
@@ -89,19 +95,86 @@ func TestChangelog(t *testing.T) {
 	if d := cmp.Diff([]string{"New."}, sectionLines(text, "## Unreleased")); d != "" {
 		t.Error(d)
 	}
-	if out, err := debChangelog(text, "9.9.9", 0); err != nil || !strings.Contains(out, "note: New.") || !strings.Contains(out, "semver: 9.9.9") {
+	notes, err := changesOf(text, "9.9.9")
+	if d := cmp.Diff([]string{"New."}, notes); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	if out, err := rpmChangelog(notes, "9.9.9", 0); err != nil || !strings.Contains(out, "note: New.") || !strings.Contains(out, "semver: 9.9.9-1") {
 		t.Errorf("%s %v", out, err)
 	}
-	if out, err := debChangelog("# Changelog\n", "1.0.0", 0); err == nil {
+	want := "x (9.9.9~rc.1-1) stable; urgency=medium\n\n  * New.\n\n -- The brine authors <brine-salt@users.noreply.github.com>  Thu, 01 Jan 1970 00:00:00 +0000\n"
+	if d := cmp.Diff(want, debChangelog(notes, "x", "9.9.9-rc.1", 0)); d != "" {
+		t.Error(d)
+	}
+	if out, err := changesOf("# Changelog\n", "1.0.0"); err == nil {
 		t.Errorf("no change is %q", out)
+	}
+}
+
+// TestWheel reads a wheel as pip does: every file has its hash in RECORD, and the program may be run.
+func TestWheel(t *testing.T) {
+	t.Chdir("../../..")
+	dir := t.TempDir()
+	if err := writeText("#!program", dir, "brine-master"); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeText("licences", dir, "master", "NOTICES"); err != nil {
+		t.Fatal(err)
+	}
+	var sums []string
+	for _, out := range []string{dir + "/a", dir + "/b"} {
+		if err := os.Mkdir(out, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := writeWheel(out, dir+"/brine-master", dir, arches[0], "1.2.3-rc.1", 1e9); err != nil {
+			t.Fatal(err)
+		}
+		name := out + "/brine_openstack-1.2.3rc1-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.musllinux_1_1_x86_64.whl"
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, fmt.Sprintf("%x", sha256.Sum256(b)))
+		z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		record, err := fs.ReadFile(z, "brine_openstack-1.2.3rc1.dist-info/RECORD")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range z.File {
+			content, err := fs.ReadFile(z, f.Name)
+			sum := sha256.Sum256(content)
+			line := fmt.Sprintf("%s,sha256=%s,%d\n", f.Name, base64.RawURLEncoding.EncodeToString(sum[:]), len(content))
+			if err != nil || !strings.HasSuffix(f.Name, "/RECORD") && !strings.Contains(string(record), line) {
+				t.Errorf("RECORD lacks %s%v", line, err)
+			}
+			if f.Name == "brine_openstack/bin/brine-master" && (f.Mode().Perm() != 0o755 || string(content) != "#!program") {
+				t.Errorf("the program is %q with mode %v", content, f.Mode())
+			}
+		}
+		for _, name := range []string{"brine_openstack/sidecar.py", "brine_openstack/heat/server.py", "brine_openstack/bin/brine-master"} {
+			if _, err := fs.Stat(z, name); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if sums[0] != sums[1] {
+		t.Error("the same files make two wheels")
+	}
+	for release, want := range map[string]string{"1.2.3": "1.2.3", "1.2.3-rc.1": "1.2.3rc1", "1.2.3-beta": "1.2.3b0", "1.2.3-alpha.7": "1.2.3a7", "0.0.0-dev": "0.0.0.dev0", "1.0.0-x.y": "1.0.0.dev0"} {
+		if got := pythonVersion(release); got != want {
+			t.Errorf("%s is %s to Python", release, got)
+		}
 	}
 }
 
 // TestNotices holds that every module that is linked in has a licence, and that the texts are there.
 func TestNotices(t *testing.T) {
 	t.Chdir("../../..")
-	for _, side := range []string{"minion", "master"} {
-		text, err := licenseNotices("./cmd/brine-" + side)
+	for side, program := range linked {
+		text, err := licenseNotices(program.dir, program.path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,142 @@
+package signed
+
+import (
+	"bytes"
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aead.dev/minisign"
+)
+
+// TestMinisign verifies what minisign 0.11 itself signed.
+func TestMinisign(t *testing.T) {
+	keys, err := ReadKeys("testdata/key.pub")
+	if err != nil || len(keys) != 1 {
+		t.Fatal(keys, err)
+	}
+	key, comment, err := Verify("testdata/file.txt", "testdata/file.txt"+Suffix, keys)
+	if err != nil || key.ID() != keys[0].ID() || comment != "timestamp:1700000000 file:file.txt hashed" {
+		t.Errorf("%v %q %v", key.ID(), comment, err)
+	}
+	if _, _, err := Verify("testdata/file.txt", "testdata/legacy.minisig", keys); err == nil || !strings.Contains(err.Error(), "older form") {
+		t.Errorf("a signature without a hash: %v", err)
+	}
+}
+
+// TestVerify flips every byte of a file and of its signature: none of these is good.
+func TestVerify(t *testing.T) {
+	dir := t.TempDir()
+	pub, priv, err := minisign.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, otherPriv, err := minisign.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, b []byte) string {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	sign := func(priv minisign.PrivateKey, content []byte, comment string) []byte {
+		r := minisign.NewReader(bytes.NewReader(content))
+		if _, err := new(bytes.Buffer).ReadFrom(r); err != nil {
+			t.Fatal(err)
+		}
+		return r.SignWithComments(priv, comment, "a signature")
+	}
+	content := []byte("the content of a package")
+	sig := sign(priv, content, "timestamp:1\tfile:a.deb\thashed")
+	list, _ := pub.MarshalText()
+	second, _ := other.MarshalText()
+	keys, err := ReadKeys(write("keys", []byte("# ours\n"+string(second)+"\n\n"+string(list)+"\n")))
+	if err != nil || len(keys) != 2 {
+		t.Fatal(keys, err)
+	}
+	name, sigName := write("a.deb", content), write("a.deb"+Suffix, sig)
+	if key, _, err := Verify(name, sigName, keys); err != nil || key.ID() != keys[1].ID() {
+		t.Fatalf("%v %v", key.ID(), err)
+	}
+	if _, _, err := Verify(name, sigName, keys[:1]); err == nil || !strings.Contains(err.Error(), "not one of the pinned ones") {
+		t.Errorf("a key that is not pinned: %v", err)
+	}
+	for i := range content {
+		bad := bytes.Clone(content)
+		bad[i] ^= 1
+		write("a.deb", bad)
+		if _, _, err := Verify(name, sigName, keys); err == nil || !strings.Contains(err.Error(), "it is not the file") {
+			t.Fatalf("byte %d of the file: %v", i, err)
+		}
+	}
+	write("a.deb", content)
+	comment := bytes.IndexByte(sig, '\n')
+	for i := range sig {
+		bad := bytes.Clone(sig)
+		bad[i] ^= 1
+		write("a.deb"+Suffix, bad)
+		_, _, err := Verify(name, sigName, keys)
+		// The first line is not signed, whatever it says behind its mark.
+		if unsigned := i >= len("untrusted comment: ") && i < comment; (err == nil) != unsigned {
+			// Base64 has spare bits in its last letter, which mean nothing.
+			if last := i+2 < len(sig) && sig[i+1] == '=' || i+3 < len(sig) && sig[i+2] == '='; err != nil || !last {
+				t.Fatalf("byte %d of the signature, in %q: %v", i, bad, err)
+			}
+		}
+	}
+	for what, c := range map[string]struct {
+		text []byte
+		want string
+	}{
+		"of another file's name": {sign(priv, content, "file:b.deb"), "the signature is that of b.deb"},
+		"of another key":         {sign(otherPriv, []byte("x"), ""), "it is not the file"},
+		"empty":                  {nil, "no signature of minisign"},
+		"endless":                {bytes.Repeat([]byte("x"), maxSignature+1), "has more than 8192 bytes"},
+	} {
+		write("a.deb"+Suffix, c.text)
+		if _, _, err := Verify(name, sigName, keys); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("a signature %s: %v", what, err)
+		}
+	}
+	if _, _, err := Verify(name, dir, keys); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a directory as signature: %v", err)
+	}
+}
+
+func TestReadKeys(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "release.pub")
+	good, err := os.ReadFile("testdata/key.pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		text, want string
+		mode       os.FileMode
+	}{
+		"a group may write it": {string(good), "others than its owner may write it (mode 0664)", 0o664},
+		"empty":                {"", "there is none", 0o644},
+		"comments only":        {"# none\nuntrusted comment: x\n", "there is none", 0o644},
+		"damaged":              {string(good) + "RWQ broken\n", "release.pub:3: it is no public key", 0o644},
+		"endless":              {strings.Repeat("#\n", maxKeys), "has more than 65536 bytes", 0o644},
+	} {
+		if err := os.WriteFile(name, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(name, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		if keys, err := ReadKeys(name); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v %v", what, keys, err)
+		}
+	}
+	if _, err := ReadKeys(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "cannot read the keys of releases") {
+		t.Errorf("no file: %v", err)
+	}
+}

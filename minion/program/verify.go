@@ -1,0 +1,68 @@
+//go:build !custom || verify
+
+package program
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/brine-salt/brine/internal/python/optparse"
+	"github.com/brine-salt/brine/internal/saltcli"
+	"github.com/brine-salt/brine/internal/signed"
+)
+
+// Verify is the program "brine-minion verify": 0 if each file has a good signature beside it, made with a key that the
+// owner of this host has pinned, 1 otherwise. It needs no network.
+func Verify(_ context.Context, args []string, o Options) int {
+	c := o.console()
+	options := append(saltcli.ConfigOptions(c.ConfigDir()),
+		optparse.Option{Names: []string{"-h", "--help"}, Kind: optparse.True, Help: "Show this help."},
+		optparse.Option{Names: []string{"--keys"}, Dest: "keys",
+			Help: "The file with the public keys. Default: release.pub in the configuration directory."},
+		optparse.Option{Names: []string{"--signature"}, Dest: "signature",
+			Help: "The file with the signature. Default: that of the file's name with .minisig."})
+	parser := &optparse.Parser{Prog: "brine-minion verify", Usage: "%prog [options] FILE...",
+		Width: c.Width(), Options: options,
+		Description: "Checks the signatures of files of a release against the keys that are pinned on this host. Exit " +
+			"code 0: all are good, 1: one is not."}
+	v, err := parser.Parse(args)
+	switch {
+	case err == nil && v.Bool("help"):
+		fmt.Fprint(c.Out, parser.Help())
+		return 0
+	case err == nil && len(v.Args) == 0:
+		err = fmt.Errorf("no file is given")
+	case err == nil && len(v.Args) > 1 && v.String("signature") != "":
+		err = fmt.Errorf("--signature is for one file")
+	}
+	if err != nil {
+		fmt.Fprint(c.Err, parser.ErrorText(err.Error()))
+		return saltcli.ExitUsage
+	}
+	pinned := v.String("keys")
+	if pinned == "" {
+		dir, _ := saltcli.ConfigDir(v, c.Place())
+		pinned = filepath.Join(dir, "release.pub")
+	}
+	keys, err := signed.ReadKeys(pinned)
+	if err != nil {
+		fmt.Fprintln(c.Err, err)
+		return saltcli.ExitGeneric
+	}
+	code := 0
+	for _, name := range v.Args {
+		signature := v.String("signature")
+		if signature == "" {
+			signature = name + signed.Suffix
+		}
+		key, comment, err := signed.Verify(name, signature, keys)
+		if err != nil {
+			fmt.Fprintln(c.Err, err)
+			code = saltcli.ExitGeneric
+			continue
+		}
+		fmt.Fprintf(c.Out, "%s: good, signed with the key %s (%s)\n", name, key.ID(), comment)
+	}
+	return code
+}

@@ -1,0 +1,138 @@
+//go:build packages
+
+package packages
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// foreign are the architectures whose packages run here under an emulator, with the name that their grain cpuarch has.
+var foreign = []struct{ arch, debian, goarch, emulator, cpuarch string }{
+	{"arm64", "arm64", "arm64", "qemu-aarch64-static", "aarch64"},
+	{"armv7", "armhf", "arm", "qemu-arm-static", "armv7l"},
+}
+
+// TestEmulatedMinion runs the minion of the other architectures' packages: by itself with states, and under a master over each transport.
+func TestEmulatedMinion(t *testing.T) {
+	for _, f := range foreign {
+		t.Run(f.arch, func(t *testing.T) {
+			tools(t, f.emulator)
+			root := t.TempDir()
+			output(t, "dpkg-deb", "-x", built(t, "out/brine-minion_"+first+"-1_"+f.debian+".deb"), root)
+			program := []string{f.emulator, "-0", "salt-call", root + "/usr/bin/brine-minion"}
+			m := startMaster(t)
+			conf := filepath.Join(t.TempDir(), "c")
+			write(t, conf+"/minion", 0o644, fmt.Sprintf("id: %[2]s\nroot_dir: %[1]s\npki_dir: %[1]s/pki\ncachedir: %[1]s/cache\nsock_dir: %[1]s/run\nlog_file: %[1]s/log\npidfile: %[1]s/pid\n"+
+				"user: root\nfile_roots: {base: [%[1]s/srv]}\npillar_roots: {base: [%[1]s/pillar]}\nenable_fqdns_grains: false\nenable_gpu_grains: false\n%[3]s",
+				conf, f.arch, m.minionConf()))
+			write(t, conf+"/srv/site.sls", 0o644, "{% set n = 3 %}\nwritten:\n  file.managed:\n    - name: "+conf+"/written\n    - contents: '{{ pillar.word }} {{ n * 7 }} {{ grains.cpuarch }}'\n"+
+				"asked:\n  cmd.run:\n    - name: echo asked\n    - onchanges: [file: written]\n")
+			write(t, conf+"/pillar/top.sls", 0o644, "base: {'*': [words]}\n")
+			write(t, conf+"/pillar/words.sls", 0o644, "word: grüße\n")
+			local := func(args ...string) any {
+				t.Helper()
+				out := output(t, append(append(program[:len(program):len(program)], "-c", conf, "--local", "--out=json", "-l", "quiet"), args...)...)
+				var ret map[string]any
+				if err := json.Unmarshal([]byte(out), &ret); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+				return ret["local"]
+			}
+			if v := local("grains.get", "cpuarch"); v != f.cpuarch {
+				t.Errorf("cpuarch = %v", v)
+			}
+			if v := local("test.versions_information"); !strings.Contains(fmt.Sprint(v), "v"+first) {
+				t.Errorf("versions: %v", v)
+			}
+			states, ok := local("state.apply", "site").(map[string]any)
+			if !ok || len(states) != 2 {
+				t.Fatalf("state.apply: %v", states)
+			}
+			for id, s := range states {
+				if s := s.(map[string]any); s["result"] != true || len(s["changes"].(map[string]any)) == 0 {
+					t.Errorf("%s: %v", id, s)
+				}
+			}
+			if b, err := os.ReadFile(conf + "/written"); err != nil || string(b) != "grüße 21 "+f.cpuarch+"\n" {
+				t.Errorf("the state wrote %q %v", b, err)
+			}
+			// Under a master: sign-in with a key of its own, a job, and a state from the master's files.
+			write(t, m.dir+"/srv/salt/far.sls", 0o644, "far:\n  test.succeed_with_changes: []\n")
+			cmd := exec.Command(f.emulator, "-0", "salt-minion", root+"/usr/bin/brine-minion", "-c", conf, "-l", "warning")
+			var log bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &log, &log
+			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				cmd.Process.Signal(syscall.SIGTERM)
+				if err := cmd.Wait(); err != nil {
+					t.Errorf("the minion ended: %v\n%s", err, log.Bytes())
+				}
+			})
+			m.awaitPing(t, f.arch)
+			if v, err := m.call(t, f.arch, "test.arg", "grüße", "[1, 2.5, null]", "k={a: true}"); err != nil || fmt.Sprint(v) != "map[args:[grüße [1 2.5 <nil>]] kwargs:map[k:map[a:true]]]" {
+				t.Errorf("test.arg = %v %v", v, err)
+			}
+			if v, err := m.call(t, f.arch, "state.apply", "far"); err != nil || !strings.Contains(fmt.Sprint(v), "result:true") {
+				t.Errorf("state.apply = %v %v", v, err)
+			}
+		})
+	}
+}
+
+// TestEmulatedMaster runs the master of the other architectures' packages, with this host's minion under it.
+func TestEmulatedMaster(t *testing.T) {
+	for _, f := range foreign {
+		t.Run(f.arch, func(t *testing.T) {
+			tools(t, f.emulator)
+			root := t.TempDir()
+			output(t, "dpkg-deb", "-x", built(t, "out/brine-master_"+first+"-1_"+f.debian+".deb"), root)
+			script := filepath.Join(root, "master.sh")
+			write(t, script, 0o755, fmt.Sprintf("#!/bin/sh\nexec %s %s/usr/bin/brine-master \"$@\"\n", f.emulator, root))
+			m := startMasterProgram(t, script)
+			conf := filepath.Join(t.TempDir(), "c")
+			write(t, conf+"/minion", 0o644, fmt.Sprintf("id: here\nroot_dir: %[1]s\npki_dir: %[1]s/pki\ncachedir: %[1]s/cache\nsock_dir: %[1]s/run\nlog_file: %[1]s/log\npidfile: %[1]s/pid\n"+
+				"user: root\n%[2]s", conf, m.minionConf()))
+			cmd := exec.Command(built(t, "linux-amd64/brine-minion"), "minion", "-c", conf, "-l", "warning")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { cmd.Process.Signal(syscall.SIGTERM); cmd.Wait() })
+			m.awaitPing(t, "here")
+			out, err := m.try(t, "key", "--out=json", "-L")
+			if err != nil || !strings.Contains(out, `"here"`) {
+				t.Errorf("salt-key: %s %v", out, err)
+			}
+		})
+	}
+}
+
+// TestEmulatedCore runs the tests of the protocol, of what is read and written on disks, and of the languages of states, as built for the
+// other architectures: byte order, word size and alignment count there.
+func TestEmulatedCore(t *testing.T) {
+	packages := []string{"./protocol/...", "./internal/atomicfile", "./internal/python/...", "./minion/journal", "./minion/policy", "./states/render/..."}
+	for _, f := range foreign {
+		t.Run(f.arch, func(t *testing.T) {
+			tools(t, f.emulator)
+			cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-count=1", "-vet=off", "-short", "-p=1", "-timeout=20m", "-exec", f.emulator}, packages...)...)
+			cmd.Dir = "../../.."
+			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+f.goarch, "GOARM=7", "GOFLAGS=-trimpath")
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			t.Logf("%s\n%s", f.arch, out)
+		})
+	}
+}

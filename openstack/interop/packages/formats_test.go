@@ -1,0 +1,359 @@
+//go:build packages
+
+package packages
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/internal/testkit/prereq"
+)
+
+// all returns the packages of a format.
+func all(t *testing.T, pattern string, least int) []string {
+	t.Helper()
+	names, err := filepath.Glob("../../../bin/packages/out/" + pattern)
+	if err != nil || len(names) < least {
+		t.Fatalf("%s are %v %v, fewer than %d: make packages-test builds them", pattern, names, err, least)
+	}
+	return names
+}
+
+// TestLintian has nothing to say of the debs: what a package has on purpose is in its file of overrides, with the reason.
+func TestLintian(t *testing.T) {
+	tools(t, "lintian")
+	for _, name := range all(t, "*.deb", 7) {
+		if out := output(t, "lintian", "--allow-root", "--no-tag-display-limit", "--display-info", "--pedantic", "--fail-on=none", name); out != "" {
+			t.Errorf("%s:\n%s", filepath.Base(name), out)
+		}
+	}
+}
+
+// TestRPMLint has nothing to say of the rpms but what pkg/rpmlint.toml explains.
+func TestRPMLint(t *testing.T) {
+	prereq.Root(t)
+	tools(t, "rpmlint", "unshare")
+	names := all(t, "*.rpm", 7)
+	// rpmlint extracts packages with cpio(1), which takes the absolute names of these literally: they would be installed here.
+	bin := t.TempDir()
+	write(t, bin+"/cpio", 0o755, "#!/bin/sh\nexec /usr/bin/cpio --no-absolute-filenames \"$@\"\n")
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	out := output(t, append([]string{"unshare", "--mount", "sh", "-ec", `mount --make-rprivate /
+for dir in /usr /etc /var; do mount --bind $dir $dir; mount -o remount,bind,ro $dir; done
+exec "$@"`, "sh", "rpmlint", "--config", "../../../pkg/rpmlint.toml"}, names...)...)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if last := lines[len(lines)-1]; !strings.Contains(last, " 0 errors, 0 warnings") {
+		t.Errorf("rpmlint:\n%s", out)
+	}
+}
+
+// TestPackageSizes holds what a minion may weigh.
+func TestPackageSizes(t *testing.T) {
+	for _, name := range all(t, "*", 21) {
+		fi, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := int64(8 << 20)
+		if strings.HasSuffix(name, ".apk") {
+			most = 9_500_000 // apk's format has gzip only
+		}
+		t.Logf("%8.2f MB  %s", float64(fi.Size())/1e6, filepath.Base(name))
+		if strings.HasPrefix(filepath.Base(name), "brine-minion") && fi.Size() > most {
+			t.Errorf("%s has more than %d bytes", filepath.Base(name), most)
+		}
+	}
+}
+
+// TestRPM installs, checks, upgrades and removes the rpms in an empty root, with rpm and with dnf.
+func TestRPM(t *testing.T) {
+	tools(t, "rpm", "rpmbuild", "dnf", "createrepo_c", "busybox", "unshare")
+	dir := t.TempDir()
+	repo := filepath.Join(dir, "repo")
+	base, stock := buildRPM(t, dir, baseSpec), buildRPM(t, dir, stockSpec)
+	next := built(t, "second/out/brine-minion-"+second+"-1.x86_64.rpm")
+	minion, master := built(t, "out/brine-minion-"+first+"-1.x86_64.rpm"), built(t, "out/brine-master-"+first+"-1.x86_64.rpm")
+
+	// rpm alone.
+	root := filepath.Join(dir, "root")
+	rpm := func(args ...string) string {
+		t.Helper()
+		return output(t, append([]string{"rpm", "--root", root, "--nosignature"}, args...)...)
+	}
+	rpm("--initdb")
+	rpm("-i", base)
+	rpm("-i", minion, master)
+	if out := rpm("-Va", "--nomtime"); strings.Contains(out, "missing") || strings.Contains(out, "5") && !strings.Contains(out, "/var/log") {
+		t.Errorf("rpm -Va: %s", out)
+	}
+	if out := rpm("-q", "--whatprovides", "salt-minion", "salt-master", "salt-api"); strings.Count(out, "brine-") != 3 {
+		t.Errorf("provided: %s", out)
+	}
+	if out := output(t, "chroot", root, "/usr/bin/salt-call", "--local", "test.ping"); out != "local:\n    True\n" {
+		t.Errorf("salt-call: %q", out)
+	}
+	if out := output(t, "chroot", root, "/usr/bin/brine-minion", "--version"); !strings.Contains(out, "v"+first) {
+		t.Errorf("version: %q", out)
+	}
+	write(t, root+"/etc/salt/minion", 0o644, "id: changed\n")
+	rpm("-U", next)
+	if b, err := os.ReadFile(root + "/etc/salt/minion"); err != nil || string(b) != "id: changed\n" {
+		t.Errorf("the upgrade leaves %q %v", b, err)
+	}
+	rpm("-e", "brine-minion", "brine-master")
+	left := output(t, "sh", "-c", `cd "$0" && find etc/salt usr/bin usr/lib/systemd -name '*salt*' -o -name '*brine*' -o -name minion`, root)
+	if d := cmp.Diff("etc/salt\n", strings.ReplaceAll(left, "etc/salt/minion.rpmsave\n", "")); d != "" {
+		t.Errorf("rpm -e leaves: %s", d)
+	}
+
+	// dnf over a repository, in place of stock's package and back.
+	if err := os.Mkdir(repo, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	output(t, append([]string{"cp"}, base, stock, minion, master, repo)...)
+	output(t, "createrepo_c", "--quiet", repo)
+	root = filepath.Join(dir, "dnfroot")
+	dnf := func(args ...string) string {
+		t.Helper()
+		return output(t, append([]string{"dnf", "-y", "-q", "--installroot", root, "--repofrompath=brine,file://" + repo, "--repo=brine", "--nogpgcheck",
+			"--releasever=9", "--setopt=cachedir=" + dir + "/cache", "--setopt=logdir=" + dir + "/log", "--setopt=persistdir=" + dir + "/persist",
+			"--setopt=reposdir=" + dir, "--setopt=install_weak_deps=False", "--setopt=obsoletes=" + obsoletes(args)}, args...)...)
+	}
+	dnf("install", "base", "salt-minion")
+	installed := func(want string) {
+		t.Helper()
+		out := strings.Fields(output(t, "rpm", "--root", root, "-qa", "--qf", "%{name}\n"))
+		slices.Sort(out)
+		if got := strings.Join(out, " "); got != want {
+			t.Errorf("installed are %s, not %s", got, want)
+		}
+	}
+	installed("base salt-minion")
+	write(t, root+"/etc/salt/pki/minion/minion.pem", 0o400, "a key\n")
+	dnf("swap", "salt-minion", minion)
+	installed("base brine-minion")
+	if b, err := os.ReadFile(root + "/etc/salt/pki/minion/minion.pem"); err != nil || string(b) != "a key\n" {
+		t.Errorf("the key is %q %v", b, err)
+	}
+	dnf("install", "brine-master")
+	installed("base brine-master brine-minion")
+	dnf("upgrade", next)
+	if out := output(t, "rpm", "--root", root, "-q", "brine-minion"); !strings.Contains(out, second) {
+		t.Errorf("installed is %s", out)
+	}
+	dnf("remove", "brine-master")
+	dnf("swap", "brine-minion", "salt-minion-3007.1")
+	installed("base salt-minion")
+	if b, err := os.ReadFile(root + "/etc/salt/pki/minion/minion.pem"); err != nil || string(b) != "a key\n" {
+		t.Errorf("the key is %q %v", b, err)
+	}
+}
+
+// obsoletes: on the way back the repository must not replace stock's package at once, as docs/upgrade.md says.
+func obsoletes(args []string) string {
+	if args[0] == "swap" && args[1] == "brine-minion" || args[len(args)-1] == "salt-minion" {
+		return "False"
+	}
+	return "True"
+}
+
+// baseSpec is what an otherwise empty root needs for the scripts of packages.
+const baseSpec = `Name: base
+Version: 1
+Release: 1
+Summary: a shell
+License: GPL
+Provides: shadow-utils
+Provides: /bin/sh
+AutoReqProv: no
+%description
+a shell
+%install
+mkdir -p %{buildroot}/bin
+cp /bin/busybox %{buildroot}/bin/busybox
+for p in sh cat sed tail tr id mkdir rm ls find chown timeout getent; do ln -s busybox %{buildroot}/bin/$p; done
+%files
+/bin/*
+`
+
+const stockSpec = `Name: salt-minion
+Version: 3007.1
+Release: 0
+Summary: stock
+License: Apache-2.0
+BuildArch: noarch
+AutoReqProv: no
+%description
+stock
+%install
+mkdir -p %{buildroot}/usr/bin %{buildroot}/etc/salt/pki/minion
+echo '#!/bin/sh' >%{buildroot}/usr/bin/salt-minion
+echo '# stock' >%{buildroot}/etc/salt/minion
+%files
+%attr(0755,root,root) /usr/bin/salt-minion
+%config(noreplace) /etc/salt/minion
+%dir /etc/salt/pki/minion
+`
+
+func buildRPM(t *testing.T, dir, spec string) string {
+	t.Helper()
+	name, _, _ := strings.Cut(strings.TrimPrefix(spec, "Name: "), "\n")
+	write(t, filepath.Join(dir, name+".spec"), 0o644, spec)
+	output(t, "rpmbuild", "-bb", "--quiet", "--define", "_topdir "+dir+"/build", "--define", "_build_id_links none", "--define", "debug_package %{nil}",
+		"--define", "__os_install_post %{nil}", filepath.Join(dir, name+".spec"))
+	names, err := filepath.Glob(dir + "/build/RPMS/*/" + name + "-*.rpm")
+	if err != nil || len(names) != 1 {
+		t.Fatalf("rpmbuild made %v %v", names, err)
+	}
+	return names[0]
+}
+
+// An apk is what a reader finds in one: the control data, the scripts and the files of its archives.
+type apk struct {
+	info    map[string][]string
+	scripts []string
+	files   map[string]*tar.Header
+}
+
+// readAPK reads a package as apk does (apk-package(5)): concatenated gzip streams, of which each is a tar archive; the control one has
+// .PKGINFO with the SHA-256 of the data one, whose files carry their SHA-1 in PAX headers.
+func readAPK(name string) (*apk, error) {
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	a := &apk{info: map[string][]string{}, files: map[string]*tar.Header{}}
+	for r := bytes.NewReader(raw); r.Len() > 0; {
+		begin := len(raw) - r.Len()
+		b := bufio.NewReaderSize(r, 16)
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, fmt.Errorf("stream at %d: %w", begin, err)
+		}
+		z.Multistream(false)
+		content, err := io.ReadAll(z)
+		if err != nil {
+			return nil, fmt.Errorf("stream at %d: %w", begin, err)
+		}
+		end := len(raw) - r.Len() - b.Buffered()
+		if _, err := r.Seek(int64(end), io.SeekStart); err != nil {
+			return nil, err
+		}
+		if err := a.readArchive(content, raw[begin:end]); err != nil {
+			return nil, fmt.Errorf("archive at %d: %w", begin, err)
+		}
+	}
+	return a, nil
+}
+
+func (a *apk) readArchive(content, compressed []byte) error {
+	control := a.info["pkgname"] == nil
+	for r := tar.NewReader(bytes.NewReader(content)); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		switch {
+		case h.Name == ".PKGINFO":
+			for line := range strings.Lines(string(text)) {
+				if k, v, ok := strings.Cut(strings.TrimSpace(line), " = "); ok {
+					a.info[k] = append(a.info[k], v)
+				}
+			}
+		case control && strings.HasPrefix(h.Name, "."):
+			a.scripts = append(a.scripts, h.Name)
+		default:
+			if h.Typeflag == tar.TypeReg {
+				sum := sha1.Sum(text)
+				if got := h.PAXRecords["APK-TOOLS.checksum.SHA1"]; got != hex.EncodeToString(sum[:]) {
+					return fmt.Errorf("the checksum of %s is %q", h.Name, got)
+				}
+			}
+			a.files["/"+strings.Trim(h.Name, "/")] = h
+		}
+	}
+	if sum := sha256.Sum256(compressed); !control && a.info["datahash"][0] != hex.EncodeToString(sum[:]) {
+		return fmt.Errorf("datahash is %s, the data's is %x", a.info["datahash"], sum)
+	}
+	return nil
+}
+
+// TestAPK reads the apks with a reader of its own.
+func TestAPK(t *testing.T) {
+	want := map[string]string{"brine-minion": "/usr/bin/brine-minion /usr/bin/salt-minion /usr/bin/salt-call /etc/init.d/salt-minion /etc/salt/minion",
+		"brine-master": "/usr/bin/brine-master /usr/bin/salt-master /usr/bin/salt /usr/bin/salt-key /usr/bin/salt-run /usr/bin/salt-cp /etc/init.d/salt-master"}
+	provides := map[string][]string{"brine-minion": {"salt-minion"}, "brine-master": {"salt-master", "salt-api"}}
+	for _, name := range all(t, "*.apk", 7) {
+		a, err := readAPK(name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		pkg := a.info["pkgname"][0]
+		if got := a.info["pkgver"]; len(got) != 1 || got[0] != first+"-r1" {
+			t.Errorf("%s: pkgver %v", name, got)
+		}
+		arch := a.info["arch"][0]
+		if !strings.Contains(filepath.Base(name), "_"+arch+".apk") {
+			t.Errorf("%s is for %s", name, arch)
+		}
+		for f := range strings.FieldsSeq(want[pkg]) {
+			if a.files[f] == nil {
+				t.Errorf("%s has no %s", name, f)
+			}
+		}
+		for _, p := range provides[pkg] {
+			if !slices.ContainsFunc(a.info["provides"], func(s string) bool { return strings.HasPrefix(s, p+"=3007") }) {
+				t.Errorf("%s provides %v", name, a.info["provides"])
+			}
+			if !slices.Contains(a.info["depend"], "!"+p) {
+				t.Errorf("%s conflicts with %v", name, a.info["depend"])
+			}
+			if !slices.Contains(a.scripts, ".post-install") || !slices.Contains(a.scripts, ".pre-deinstall") || !slices.Contains(a.scripts, ".post-upgrade") {
+				t.Errorf("%s has scripts %v", name, a.scripts)
+			}
+			role := strings.TrimPrefix(pkg, "brine-")
+			if h := a.files["/etc/salt/pki/"+role]; h == nil || h.FileInfo().Mode().Perm() != 0o700 {
+				t.Errorf("%s: the directory of the keys is %v", name, h)
+			}
+			if h := a.files["/etc/init.d/salt-"+role]; h == nil || h.FileInfo().Mode().Perm() != 0o755 {
+				t.Errorf("%s: the init script is %v", name, h)
+			}
+		}
+	}
+	// A damaged one is refused.
+	name := all(t, "brine-doc*.apk", 1)[0]
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	bad := filepath.Join(t.TempDir(), "bad.apk")
+	if err := os.WriteFile(bad, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readAPK(bad); err == nil {
+		t.Error("a damaged apk is read")
+	}
+}
