@@ -67,16 +67,17 @@ packages-test:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	cd openstack && $(GO) test -count=1 -vet=off -timeout 40m -tags packages -run '$(PACKAGE_TESTS)' -v ./interop/packages
 
-# Everything of a release in bin/release/VERSION, signed: make release VERSION=1.2.3 KEY=~/release.key, with PASSWORD_FILE= if that key has a
-# password, or AGENT_KEY=~/.ssh/id_ed25519.pub in place of KEY. docs/release.md has the rest.
+# Everything of a release in bin/release/VERSION, signed: make release KEY=~/release.key on a commit with a tag, with PASSWORD_FILE= if that key
+# has a password, or AGENT_KEY=~/.ssh/id_ed25519.pub in place of KEY. Without a tag, VERSION= makes a release for trying out. docs/release.md has the rest.
 RELEASE_DIR := $(BIN)/release
+release: VERSION := $(or $(VERSION),$(shell git describe --tags --exact-match --match 'v*' 2>/dev/null))
 release:
-	@test -n "$(VERSION)" || { echo "make release: VERSION= is missing"; exit 1; }
+	@test -n "$(VERSION)" || { echo "make release: the commit has no tag v1.2.3, and there is no VERSION="; exit 1; }
 	rm -rf $(RELEASE_DIR)/programs $(RELEASE_DIR)/packages
 	$(MAKE) --no-print-directory cross VERSION=$(VERSION) BIN=$(RELEASE_DIR)/programs
 	$(MAKE) --no-print-directory packages VERSION=$(VERSION) PACKAGES=$(RELEASE_DIR)/packages
-	$(GO) run ./cmd/internal/release -version $(RELEASE) -programs $(RELEASE_DIR)/programs -packages $(RELEASE_DIR)/packages \
-		-out $(RELEASE_DIR)/$(RELEASE) $(if $(KEY),-key $(KEY)) $(if $(PASSWORD_FILE),-password-file $(PASSWORD_FILE)) \
+	$(GO) run ./cmd/internal/release -version $(VERSION) -programs $(RELEASE_DIR)/programs -packages $(RELEASE_DIR)/packages \
+		-out $(RELEASE_DIR)/$(patsubst v%,%,$(VERSION)) $(if $(KEY),-key $(KEY)) $(if $(PASSWORD_FILE),-password-file $(PASSWORD_FILE)) \
 		$(if $(AGENT_KEY),-agent-key $(AGENT_KEY))
 
 # Two releases of the last commit, from two clones in directories of different names, with a key for the occasion: every byte is the same, and

@@ -181,7 +181,7 @@ func (p pack) description(format string) (string, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	text = append(text, own...)
+	text, err = append(text, own...), nil
 	switch p.name {
 	case "doc":
 		text, err = appendFiles(text, "docs", ".md", "/usr/share/doc/brine-doc/docs", "type: doc, ")

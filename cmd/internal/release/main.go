@@ -41,6 +41,7 @@ var semver = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 type release struct {
 	version, programs, packages, out string
 	epoch                            int64
+	tagged                           bool // the commit has the tag of the version
 }
 
 func main() {
@@ -72,6 +73,15 @@ func (r *release) make(s *signer) (err error) {
 		return fmt.Errorf("cannot release version %q: it must be like 1.2.3 or 1.2.3-rc.1", r.version)
 	case r.programs == "" || r.packages == "" || r.out == "":
 		return errors.New("cannot make a release: -programs, -packages and -out are needed")
+	}
+	tags, err := exec.Command("git", "tag", "--points-at", "HEAD", "v*").Output()
+	if err != nil {
+		return fmt.Errorf("cannot read the tags of the last commit: %w", err)
+	}
+	if list := strings.Fields(string(tags)); len(list) > 0 && !slices.Contains(list, "v"+r.version) {
+		return fmt.Errorf("cannot release version %s: the tag of the commit is %s", r.version, list[0])
+	} else if len(list) > 0 {
+		r.tagged = true
 	}
 	out, err := exec.Command("git", "log", "-1", "--format=%ct").Output()
 	if err != nil {
@@ -112,21 +122,26 @@ func (r *release) notices() error {
 	return os.WriteFile(filepath.Join(r.out, "NOTICES"), all, 0o644)
 }
 
-// changes writes the section of the version in CHANGELOG.md, or what is unreleased if there is none.
+// changes writes the section of the version in CHANGELOG.md. A release of a commit without a tag, for trying out, may have
+// what is unreleased.
 func (r *release) changes() error {
 	text, err := os.ReadFile("CHANGELOG.md")
 	if err != nil {
 		return err
 	}
-	section, err := sectionOf(string(text), r.version)
+	section, err := sectionOf(string(text), r.version, !r.tagged)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(r.out, "CHANGES.md"), []byte(section), 0o644)
 }
 
-func sectionOf(text, version string) (string, error) {
-	for _, heading := range []string{version, "Unreleased"} {
+func sectionOf(text, version string, unreleased bool) (string, error) {
+	headings := []string{version}
+	if unreleased {
+		headings = append(headings, "Unreleased")
+	}
+	for _, heading := range headings {
 		var section strings.Builder
 		inside := false
 		for line := range strings.Lines(text) {
@@ -140,7 +155,7 @@ func sectionOf(text, version string) (string, error) {
 			return "# brine " + version + "\n\n" + s + "\n", nil
 		}
 	}
-	return "", fmt.Errorf("CHANGELOG.md has no changes of %s, nor unreleased ones", version)
+	return "", fmt.Errorf("cannot find the changes of %s in CHANGELOG.md: there is no section \"## %s\"", version, version)
 }
 
 // archives packs the programs of each platform: tar.gz, and zip for Windows.

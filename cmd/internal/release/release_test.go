@@ -195,11 +195,11 @@ func TestArchives(t *testing.T) {
 func TestSection(t *testing.T) {
 	const text = "# Changelog\n\n## Unreleased\n\n- New.\n\n## 1.2.0 (2026)\n\n- One.\n\n## 1.2\n\n- Old.\n"
 	for version, want := range map[string]string{"1.2.0": "# brine 1.2.0\n\n- One.\n", "1.2": "# brine 1.2\n\n- Old.\n", "9.0.0": "# brine 9.0.0\n\n- New.\n"} {
-		if got, err := sectionOf(text, version); err != nil || got != want {
+		if got, err := sectionOf(text, version, true); err != nil || got != want {
 			t.Errorf("%s: %q %v", version, got, err)
 		}
 	}
-	if got, err := sectionOf("# Changelog\n", "1.0.0"); err == nil {
+	if got, err := sectionOf(text, "1.0.0", false); err == nil {
 		t.Errorf("no changes are %q", got)
 	}
 }

@@ -52,12 +52,12 @@ func testCloudInit(t *testing.T, name string, keyPair bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.Lines(text) {
+		for line := range strings.Lines(string(text)) {
 			if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, " ") && line != "salt_minion:\n" {
 				t.Fatalf("the user-data has more than salt_minion:\n%s", text)
 			}
 		}
-		return text
+		return string(text)
 	}
 	deb := built(t, "out/brine-minion_"+first+"-1_amd64.deb")
 	repo := t.TempDir()
@@ -73,7 +73,7 @@ func testCloudInit(t *testing.T, name string, keyPair bool) {
 		t.Helper()
 		deadline := time.Now().Add(time.Minute)
 		for {
-			got, err := m.Run(t.Context(), brine.Job{Fun: "grains.get", Arg: []any{"role"}, Tgt: id})
+			got, err := m.Run(t.Context(), brine.Job{Fun: "grains.get", Args: []any{"role"}, Tgt: id})
 			if err == nil && got[id].Return == "of-"+id {
 				return
 			}
@@ -117,7 +117,7 @@ func testCloudInit(t *testing.T, name string, keyPair bool) {
 // cloudInitDone waits until cloud-init has ended without an error.
 func (h *host) cloudInitDone(when string) {
 	h.Helper()
-	out, err := h.Run(h.Context(), "cloud-init", "status", "--wait", "--long")
+	out, err := h.Guest.Run(h.Context(), "cloud-init", "status", "--wait", "--long")
 	if err != nil || !strings.Contains(out, "status: done") {
 		h.Fatalf("%s: cloud-init: %s %v", when, out, err)
 	}

@@ -203,8 +203,16 @@ func boot(t *testing.T, name string, files map[string]string, setup string) *hos
 // booted waits until systemd has started everything.
 func (h *host) booted() {
 	h.Helper()
-	if out, err := h.Run(h.Context(), "systemctl", "is-system-running", "--wait"); err != nil && strings.TrimSpace(out) != "degraded" {
-		h.Fatalf("systemd: %s %v", out, err)
+	deadline := time.Now().Add(2 * time.Minute)
+	for {
+		out, err := h.Guest.Run(h.Context(), "systemctl", "is-system-running", "--wait")
+		if state, _, _ := strings.Cut(strings.TrimSpace(out), "\n"); err == nil || state == "degraded" {
+			return
+		}
+		if time.Now().After(deadline) { // before that, systemd does not listen yet
+			h.Fatalf("systemd: %s %v", out, err)
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 
@@ -212,7 +220,7 @@ func (h *host) booted() {
 func (h *host) sh(format string, args ...any) string {
 	h.Helper()
 	script := fmt.Sprintf(format, args...)
-	out, err := h.Run(h.Context(), "sh", "-ec", "export DEBIAN_FRONTEND=noninteractive\n"+script)
+	out, err := h.Guest.Run(h.Context(), "sh", "-ec", "export DEBIAN_FRONTEND=noninteractive\n"+script)
 	if err != nil {
 		h.Fatalf("%s: %v\n%s", script, err, out)
 	}
