@@ -139,7 +139,7 @@ func TestReadKeys(t *testing.T) {
 		text, want string
 		mode       os.FileMode
 	}{
-		"a group may write it": {string(good), "others than its owner may write it (mode 0664)", 0o664},
+		"a group may write it": {string(good), "others than its owner may write it", 0o664},
 		"empty":                {"", "there is none", 0o644},
 		"comments only":        {"# none\nuntrusted comment: x\n", "there is none", 0o644},
 		"damaged":              {string(good) + "RWQ broken\n", "release.pub:3: it is no public key", 0o644},

@@ -4,6 +4,7 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -27,14 +28,12 @@ func Verify(_ context.Context, args []string, o Options) int {
 		Description: "Checks the signatures of files of a release against the keys that are pinned on this host. Exit " +
 			"code 0: all are good, 1: one is not."}
 	v, err := parser.Parse(args)
-	switch {
-	case err == nil && v.Bool("help"):
+	if err == nil && v.Bool("help") {
 		fmt.Fprint(c.Out, parser.Help())
 		return 0
-	case err == nil && len(v.Args) == 0:
-		err = fmt.Errorf("no file is given")
-	case err == nil && len(v.Args) > 1 && v.String("signature") != "":
-		err = fmt.Errorf("--signature is for one file")
+	}
+	if err == nil && (len(v.Args) == 0 || len(v.Args) > 1 && v.String("signature") != "") {
+		err = errors.New("give a file, or several without --signature")
 	}
 	if err != nil {
 		fmt.Fprint(c.Err, parser.ErrorText(err.Error()))
