@@ -4,6 +4,7 @@ package packages
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -52,10 +53,10 @@ func testCloudInit(t *testing.T, name string, keyPair bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.Lines(string(text)) {
-			if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, " ") && line != "salt_minion:\n" {
-				t.Fatalf("the user-data has more than salt_minion:\n%s", text)
-			}
+		_, document, _ := strings.Cut(string(text), "\n")
+		var modules map[string]any
+		if err := json.Unmarshal([]byte(document), &modules); err != nil || len(modules) != 1 || modules["salt_minion"] == nil {
+			t.Fatalf("the user-data has more than salt_minion (%v):\n%s", err, text)
 		}
 		return string(text)
 	}

@@ -25,7 +25,7 @@ func TestDebHost(t *testing.T) {
 
 	// A stock minion of some age, with a master's package beside it.
 	h.sh("mkdir -p /etc/salt/minion.d; echo host-a >/etc/salt/minion_id; echo 'role: web' >/etc/salt/grains\n"+
-		"printf '%%s' '%s' >/etc/salt/minion.d/site.conf\nprintf 'providers: {pkg: site}\\n' >>/etc/salt/minion.d/site.conf\n"+
+		"printf '%%s' '%s' >/etc/salt/minion.d/site.conf\nprintf 'auth_retries: 3\\n' >>/etc/salt/minion.d/site.conf\n"+
 		"mkdir -p /var/cache/salt/minion/extmods/modules; echo '# of this site' >/var/cache/salt/minion/extmods/modules/site.py\n"+
 		"dpkg -i /root/salt-common.deb /root/salt-minion.deb /root/salt-master.deb", m.minionConf())
 	h.sh("echo '# changed by the owner' >>/etc/salt/minion")
@@ -37,13 +37,13 @@ func TestDebHost(t *testing.T) {
 
 	// In its place comes ours.
 	out := h.sh("apt-get install -y -o Dpkg::Options::=--force-confold /root/first.deb")
-	for _, want := range []string{"What brine-minion check says of this host:", "providers"} {
+	for _, want := range []string{"What brine-minion check says of this host:", "auth_retries"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the installation does not say %q:\n%s", want, out)
 		}
 	}
 	m.awaitPing(t, "host-a")
-	h.want("v"+first, `brine-minion --version | grep -o "v[0-9.]*$"`)
+	h.want("v"+first, `brine-minion --version | grep -o "v[0-9.]*[0-9]"`)
 	h.want("active\nenabled", "systemctl is-active salt-minion; systemctl is-enabled salt-minion")
 	h.want("install ok installed, install ok installed", `dpkg-query -W -f '${Status}, ' salt-common; dpkg-query -W -f '${Status}' salt-master`)
 	h.want("", `dpkg-query -W -f '${db:Status-Status}' salt-minion | grep -x installed || true`)
@@ -65,7 +65,7 @@ func TestDebHost(t *testing.T) {
 	if strings.Contains(out, "brine-minion check") {
 		t.Errorf("an upgrade checks the configuration again:\n%s", out)
 	}
-	h.want("v"+second, `brine-minion --version | grep -o "v[0-9.]*$"`)
+	h.want("v"+second, `brine-minion --version | grep -o "v[0-9.]*[0-9]"`)
 	got := m.returned(t, jid, "host-a")
 	if !strings.Contains(got, "the job was interrupted: the minion stopped or crashed after it had begun") {
 		t.Errorf("the interrupted job returned %q", got)
@@ -85,7 +85,7 @@ func TestDebHost(t *testing.T) {
 		}
 		return err
 	})
-	h.want("v"+first, `brine-minion --version | grep -o "v[0-9.]*$"`)
+	h.want("v"+first, `brine-minion --version | grep -o "v[0-9.]*[0-9]"`)
 
 	// Removal gives stock's salt-call back, and stock's minion finds what it left.
 	h.sh("apt-get remove -y brine-minion")
@@ -152,6 +152,34 @@ func TestDebMaster(t *testing.T) {
 	h.want("active", "systemctl is-active salt-master")
 	h.want(strings.TrimSpace(key), "sha256sum /etc/salt/pki/master/master.pem")
 	h.sh("apt-get purge -y brine-master salt-master; test ! -e /etc/salt/pki/master; test ! -e /etc/systemd/system/salt-master.service.d")
+}
+
+// TestDebHeat puts brine-heat-minion in place of brine-minion, whose configuration and keys it keeps, and back; and it finds the sidecar's
+// program where python3-brine-openstack has it.
+func TestDebHeat(t *testing.T) {
+	m := startMaster(t)
+	h := boot(t, "debheat", map[string]string{
+		"/root/minion.deb": built(t, "out/brine-minion_"+first+"-1_amd64.deb"),
+		"/root/heat.deb":   built(t, "out/brine-heat-minion_"+first+"-1_amd64.deb"),
+		"/root/python.deb": built(t, "out/python3-brine-openstack_"+first+"-1_amd64.deb"),
+	}, "touch /etc/cloud/cloud-init.disabled; rm -f /etc/apt/sources.list; rm -rf /etc/apt/sources.list.d")
+	h.sh("mkdir -p /etc/salt/minion.d; printf 'id: guest\n%%s' '%s' >/etc/salt/minion.d/site.conf; apt-get install -y /root/minion.deb", m.minionConf())
+	m.awaitPing(t, "guest")
+	key := h.sh("sha256sum /etc/salt/pki/minion/minion.pem")
+	h.sh("apt-get install -y /root/heat.deb")
+	m.awaitPing(t, "guest")
+	h.want("/usr/bin/heat-minion", "readlink -f /proc/$(systemctl show -p MainPID --value salt-minion)/exe")
+	h.want("", `dpkg-query -W -f '${db:Status-Status}' brine-minion | grep -x installed || true`)
+	h.want("/usr/bin/heat-minion /usr/bin/heat-minion /usr/bin/heat-minion", "echo $(readlink -f /usr/bin/salt-call /usr/bin/os-collect-config /usr/bin/cfn-init)")
+	h.want("ok", "os-collect-config --version >/dev/null 2>&1 && echo ok")
+	h.sh("apt-get install -y /root/minion.deb")
+	m.awaitPing(t, "guest")
+	h.want("/usr/bin/brine-minion", "readlink -f /proc/$(systemctl show -p MainPID --value salt-minion)/exe")
+	h.want(strings.TrimSpace(key), "sha256sum /etc/salt/pki/minion/minion.pem")
+	h.sh("dpkg -i /root/python.deb")
+	h.want("/usr/lib/brine/brine-master", "python3 -c 'from brine_openstack import sidecar; print(sidecar.find_program())'")
+	h.want("v"+first, `/usr/lib/brine/brine-master --version | grep -o "v[0-9.]*[0-9]"`)
+	h.sh("apt-get purge -y python3-brine-openstack brine-minion brine-heat-minion; test ! -e /usr/lib/python3/dist-packages/brine_openstack; test ! -e /etc/salt/pki")
 }
 
 // start begins a job and returns its id.

@@ -184,11 +184,13 @@ AutoReqProv: no
 %description
 a shell
 %install
-mkdir -p %{buildroot}/bin
+mkdir -p %{buildroot}/bin %{buildroot}/etc
+echo root:x:0:0:root:/root:/bin/sh >%{buildroot}/etc/passwd
 cp /bin/busybox %{buildroot}/bin/busybox
 for p in sh cat sed tail tr id mkdir rm ls find chown timeout getent; do ln -s busybox %{buildroot}/bin/$p; done
 %files
 /bin/*
+/etc/passwd
 `
 
 const stockSpec = `Name: salt-minion
