@@ -97,11 +97,13 @@ vet:
 	$(GO) vet -tags chaos ./interop
 
 # The packages whose lines all fit: 100 columns of code, 120 of a comment.
-SHORT_LINES := ./cmd/brine-minion ./cmd/brine-swarm ./cmd/internal/guards ./cmd/internal/localmaster \
-	./cmd/internal/outside ./cmd/internal/prose ./master/announced ./master/audit ./master/client \
-	./master/cluster ./master/fileserver ./master/pillar ./master/requests/... ./master/restapi/... \
-	./master/runner/host ./master/runner/orchestrate ./master/runner/wheel ./master/store ./master/targets ./master/tenants \
-	./minion ./minion/check ./minion/program ./minion/standard
+SHORT_LINES := ./cmd/brine-minion ./cmd/brine-swarm ./cmd/internal/guards \
+	./cmd/internal/localmaster ./cmd/internal/outside ./cmd/internal/prose ./master/announced \
+	./master/audit ./master/cache ./master/client ./master/clones ./master/cluster \
+	./master/fileserver ./master/internal/... ./master/network ./master/pillar ./master/requests/... \
+	./master/restapi/... ./master/runner/host ./master/runner/orchestrate ./master/runner/wheel \
+	./master/sessions ./master/store ./master/subscribers ./master/targets ./master/tenants \
+	./master/tools ./master/upkeep ./minion ./minion/check ./minion/program ./minion/standard
 
 lint: vet
 	@fmt=$$(gofmt -l .); if [ -n "$$fmt" ]; then echo "not formatted:"; echo "$$fmt"; exit 1; fi

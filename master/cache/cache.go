@@ -1,8 +1,8 @@
-// Package cache is what a master remembers about its minions between their visits: the grains and the pillar of the last
-// pillar request, by which jobs are targeted, and the mine. On disk it has the layout of Salt 3006 and 3007
+// Package cache is what a master remembers about its minions between their visits: the grains and the pillar of the
+// last pillar request, by which jobs are targeted, and the mine. On disk it has the layout of Salt 3006 and 3007
 // (minions/<id>/data.p and mine.p below cachedir), which salt-run reads, and beside it copies in the layout of 3008
-// (banks.go), whose tools look nowhere else. Without a directory it is in memory, packed.
-// Salt's source: salt/cache/localfs.py, salt/daemons/masterapi.py.
+// (banks.go), whose tools look nowhere else. Without a directory it is in memory, packed. Salt's source:
+// salt/cache/localfs.py, salt/daemons/masterapi.py.
 package cache
 
 import (
@@ -36,7 +36,8 @@ type Data struct {
 	Grains, Pillar map[string]any
 }
 
-// Cache holds the data of many minions. Methods may be called from many goroutines; ids that are not valid have no data.
+// Cache holds the data of many minions. Methods may be called from many goroutines; ids that are not valid have no
+// data.
 type Cache struct {
 	dir  *confined.Dir // nil in memory and in a database
 	db   store.Shared  // nil if masters share nothing
@@ -112,7 +113,8 @@ func (c *Cache) write(id, file string, v any) error {
 	return c.put("minions/"+id, file, b)
 }
 
-// put writes a file unless that is what it holds, as most of the time; its directory is made when it is not there (any more).
+// put writes a file unless that is what it holds, as most of the time; its directory is made when it is not there (any
+// more).
 func (c *Cache) put(dir, file string, b []byte) error {
 	old, _, err := c.dir.Read(dir+"/"+file, int64(len(b)))
 	if err == nil && bytes.Equal(old, b) {
@@ -215,7 +217,8 @@ func (c *Cache) Data(id string) (d Data, ok bool) {
 	return d, true
 }
 
-// Mine returns what a minion put into its mine, by function, with maps as payload.OrderedMap. It is never nil and the caller's own.
+// Mine returns what a minion put into its mine, by function, with maps as payload.OrderedMap. It is never nil and the
+// caller's own.
 func (c *Cache) Mine(id string) map[string]any {
 	m, err := c.read(id, mineFile)
 	if err != nil || m == nil {

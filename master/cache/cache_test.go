@@ -16,7 +16,8 @@ import (
 )
 
 func both(t *testing.T, f func(t *testing.T, c *cache.Cache)) {
-	for name, dir := range map[string]string{"disk": filepath.Join(t.TempDir(), "cache"), "memory": ""} {
+	for name, dir := range map[string]string{"disk": filepath.Join(t.TempDir(), "cache"),
+		"memory": ""} {
 		t.Run(name, func(t *testing.T) {
 			c, err := cache.Open(dir)
 			if err != nil {
@@ -41,7 +42,8 @@ func TestData(t *testing.T) {
 		if _, ok := c.Data("m"); ok {
 			t.Fatal("data from nowhere")
 		}
-		want := cache.Data{Grains: map[string]any{"os": "Debian", "n": int64(3)}, Pillar: map[string]any{"secret": []any{"x"}}}
+		want := cache.Data{Grains: map[string]any{"os": "Debian", "n": int64(3)},
+			Pillar: map[string]any{"secret": []any{"x"}}}
 		if err := c.Store("m", want); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +115,8 @@ func TestBanks(t *testing.T) {
 		t.Fatal(d)
 	}
 	os.RemoveAll(filepath.Join(dir, "pillar")) // as salt-run cache.flush does with a bank
-	if err := c.Store("m", cache.Data{Grains: map[string]any{"h": int64(1)}, Pillar: map[string]any{"p": int64(1)}}); err != nil {
+	if err := c.Store("m", cache.Data{Grains: map[string]any{"h": int64(1)},
+		Pillar: map[string]any{"p": int64(1)}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.ChangeMine("m", func(m map[string]any) bool { m["f"] = int64(1); return true }); err != nil {
@@ -163,7 +166,8 @@ func TestCVE_2025_22238_CacheTraversal(t *testing.T) {
 	}
 	defer c.Close()
 	for _, id := range []string{"..", "../x", "a/b", "", ".", "a\x00", `..\x`} {
-		if c.Store(id, cache.Data{}) == nil || c.Delete(id) == nil || c.ChangeMine(id, func(map[string]any) bool { return true }) == nil {
+		if c.Store(id, cache.Data{}) == nil || c.Delete(id) == nil ||
+			c.ChangeMine(id, func(map[string]any) bool { return true }) == nil {
 			t.Errorf("%q was taken", id)
 		}
 		if _, ok := c.Data(id); ok || len(c.Mine(id)) != 0 {

@@ -1,5 +1,5 @@
-// Package clones finds ids that several hosts use at once with one key, as copies of a machine's image do. Two hosts that
-// cannot be the same one must answer one question, twice in a row.
+// Package clones finds ids that several hosts use at once with one key, as copies of a machine's image do. Two hosts
+// that cannot be the same one must answer one question, twice in a row.
 //
 //	another address, other hardware ──► suspect ──► asked ──► one answers: asked again later, then left alone
 //	                                                  │
@@ -38,10 +38,11 @@ type Host struct {
 }
 
 const (
-	// cloneFirst is how soon after a suspicion the question is asked: whoever comes needs a moment to listen. cloneQuiet is how long another
-	// address alone is no reason to ask again.
+	// cloneFirst is how soon after a suspicion the question is asked: whoever comes needs a moment to listen.
+	// cloneQuiet is how long another address alone is no reason to ask again.
 	cloneFirst, cloneQuiet = 2 * time.Second, 10 * time.Minute
-	// cloneRecheck is how often it is asked whether clones are there still, cloneGone how often in a row one host alone must have answered.
+	// cloneRecheck is how often it is asked whether clones are there still, cloneGone how often in a row one host alone
+	// must have answered.
 	cloneRecheck, cloneGone = 5 * time.Minute, 3
 	// cloneBatch is how many ids one question is for.
 	cloneBatch = 500
@@ -55,9 +56,9 @@ var hostGrains = [...]string{"machine_id", "uuid", "hwaddr_interfaces", "nodenam
 // cloneAgain are the pauses before the question is asked again when one host alone has answered.
 var cloneAgain = [...]time.Duration{10 * time.Second, time.Minute}
 
-// Guard finds out whether an id is used by several hosts. Another address or other hardware than before is reason to ask, and nothing
-// more: a host may be replaced, a way through the network may change. The question is a job for that id, and only if two hosts that
-// cannot be the same one answer it, twice in a row, they are there both.
+// Guard finds out whether an id is used by several hosts. Another address or other hardware than before is reason to
+// ask, and nothing more: a host may be replaced, a way through the network may change. The question is a job for that
+// id, and only if two hosts that cannot be the same one answer it, twice in a row, they are there both.
 type Guard struct {
 	asker  Asker
 	notes  Notes
@@ -70,7 +71,7 @@ type Guard struct {
 	mu    sync.Mutex // guards the fields below
 	known map[string]guarded
 	due   map[string]cloneCheck
-	last  map[string]time.Time // when it was asked last whether those that were found are there still
+	last  map[string]time.Time // when it was asked last whether clones are there still
 	alone map[string]int       // how often in a row one of those that were found has answered alone
 }
 
@@ -93,7 +94,8 @@ type Asker interface {
 	Accepted(id string) bool
 	// Grains returns what is known of a minion's grains.
 	Grains(id string) (grains map[string]any, known bool)
-	// AskHosts asks minions for grains until ctx ends, and calls each with every answer, also with further ones of the same id.
+	// AskHosts asks minions for grains until ctx ends, and calls each with every answer, also with further ones of the
+	// same id.
 	AskHosts(ctx context.Context, ids, grains []string, each func(id string, answer any))
 }
 
@@ -110,14 +112,18 @@ type Notes interface {
 }
 
 // NewGuard returns a Guard, which asks while Run runs. window is how long hosts may take to answer.
-func NewGuard(asker Asker, notes Notes, bus *events.Bus, window time.Duration, log *slog.Logger) *Guard {
-	return &Guard{asker: asker, notes: notes, events: bus, window: window, log: log, seed: maphash.MakeSeed(), wake: make(chan struct{}, 1),
-		known: make(map[string]guarded), due: make(map[string]cloneCheck), last: make(map[string]time.Time), alone: make(map[string]int)}
+func NewGuard(asker Asker, notes Notes, bus *events.Bus, window time.Duration,
+	log *slog.Logger) *Guard {
+	return &Guard{asker: asker, notes: notes, events: bus, window: window, log: log,
+		seed: maphash.MakeSeed(), wake: make(chan struct{}, 1),
+		known: make(map[string]guarded), due: make(map[string]cloneCheck),
+		last: make(map[string]time.Time), alone: make(map[string]int)}
 }
 
 // hostOf reads the grains that tell hosts apart.
 func hostOf(grains map[string]any) Host {
-	h := Host{Name: fields.Text(grains, "nodename"), MachineID: fields.Text(grains, "machine_id"), UUID: strings.ToLower(fields.Text(grains, "uuid"))}
+	h := Host{Name: fields.Text(grains, "nodename"), MachineID: fields.Text(grains, "machine_id"),
+		UUID: strings.ToLower(fields.Text(grains, "uuid"))}
 	addrs, _ := payload.Map(grains["hwaddr_interfaces"])
 	for _, x := range addrs {
 		if mac, ok := payload.Text(x); ok && strings.Trim(mac, "0:") != "" {
@@ -135,15 +141,18 @@ func hostOf(grains map[string]any) Host {
 	return h
 }
 
-// differs says that two hosts cannot be the same one: the firmware or the system has another number, or they have no network card in common.
+// differs says that two hosts cannot be the same one: the firmware or the system has another number, or they have no
+// network card in common.
 func (h Host) differs(o Host) bool {
 	other := func(a, b string) bool { return a != "" && b != "" && a != b }
-	return other(h.UUID, o.UUID) || other(h.MachineID, o.MachineID) || len(h.HWAddrs) > 0 && len(o.HWAddrs) > 0 &&
-		!slices.ContainsFunc(h.HWAddrs, func(mac string) bool { return slices.Contains(o.HWAddrs, mac) })
+	common := func(mac string) bool { return slices.Contains(o.HWAddrs, mac) }
+	return other(h.UUID, o.UUID) || other(h.MachineID, o.MachineID) ||
+		len(h.HWAddrs) > 0 && len(o.HWAddrs) > 0 && !slices.ContainsFunc(h.HWAddrs, common)
 }
 
 func (h Host) body() map[string]any {
-	return map[string]any{"nodename": h.Name, "machine_id": h.MachineID, "uuid": h.UUID, "hwaddrs": nested.Anys(h.HWAddrs), "ipv4": nested.Anys(h.IPv4)}
+	return map[string]any{"nodename": h.Name, "machine_id": h.MachineID, "uuid": h.UUID,
+		"hwaddrs": nested.Anys(h.HWAddrs), "ipv4": nested.Anys(h.IPv4)}
 }
 
 // Map is what events and runners show of it.
@@ -174,7 +183,8 @@ func (g *Guard) SignedIn(id, peer string) {
 // AsksPillar notes what a minion says of its host, before that takes the place of what was known of it.
 func (g *Guard) AsksPillar(id string, grains map[string]any) {
 	host := hostOf(grains)
-	h := maphash.Comparable(g.seed, [3]string{host.UUID, host.MachineID, strings.Join(host.HWAddrs, " ")})
+	h := maphash.Comparable(g.seed, [3]string{host.UUID, host.MachineID,
+		strings.Join(host.HWAddrs, " ")})
 	g.mu.Lock()
 	e := g.known[id]
 	same := e.marks == h
@@ -278,7 +288,8 @@ func (g *Guard) check(ctx context.Context, batch map[string]cloneCheck, window t
 		case ctx.Err() != nil:
 			return
 		case n > 1:
-			g.several(ctx, Clone{ID: id, Since: time.Now().UTC().Truncate(time.Second), Hosts: again[id]})
+			g.several(ctx, Clone{ID: id, Since: time.Now().UTC().Truncate(time.Second),
+				Hosts: again[id]})
 		case n == 0 && len(answers[id]) == 1:
 			if batch[id].watch {
 				g.one(ctx, id)
@@ -288,7 +299,8 @@ func (g *Guard) check(ctx context.Context, batch map[string]cloneCheck, window t
 			if c := batch[id]; !c.watch && c.done < len(cloneAgain) {
 				g.mu.Lock()
 				if _, ok := g.due[id]; !ok {
-					g.due[id] = cloneCheck{next: time.Now().Add(cloneAgain[c.done]), done: c.done + 1}
+					g.due[id] = cloneCheck{next: time.Now().Add(cloneAgain[c.done]),
+						done: c.done + 1}
 				}
 				g.mu.Unlock()
 				g.signal()
@@ -358,8 +370,9 @@ func (g *Guard) several(ctx context.Context, c Clone) {
 	if known {
 		return
 	}
-	g.log.Warn("several hosts use one id and key: copies of one machine? Give each an id and a key of its own", "minion", c.ID, "hosts", c.Map()["hosts"])
 	body := c.Map()
+	g.log.Warn("several hosts use one id and key: copies of one machine? "+
+		"Give each an id and a key of its own", "minion", c.ID, "hosts", body["hosts"])
 	body["cloned"] = true
 	g.events.Publish("brine/clone/"+c.ID, body)
 }
@@ -438,14 +451,15 @@ func (g *Guard) clone(ctx context.Context, id string) (Clone, error) {
 	c.Since, _ = time.Parse(time.RFC3339, fields.Text(body, "since"))
 	for _, x := range fields.List(body["hosts"]) {
 		h, _ := payload.Map(x)
-		c.Hosts = append(c.Hosts, Host{Name: fields.Text(h, "nodename"), MachineID: fields.Text(h, "machine_id"), UUID: fields.Text(h, "uuid"),
+		c.Hosts = append(c.Hosts, Host{Name: fields.Text(h, "nodename"),
+			MachineID: fields.Text(h, "machine_id"), UUID: fields.Text(h, "uuid"),
 			HWAddrs: fields.Texts(h["hwaddrs"]), IPv4: fields.Texts(h["ipv4"])})
 	}
 	return c, err
 }
 
-// Check asks now who uses ids, as after the last of the suspicions or, if watch is set, as when clones were found. Hosts may
-// take so long to answer.
+// Check asks now who uses ids, as after the last of the suspicions or, if watch is set, as when clones were found.
+// Hosts may take so long to answer.
 func (g *Guard) Check(ctx context.Context, id string, watch bool, window time.Duration) {
 	g.check(ctx, map[string]cloneCheck{id: {done: len(cloneAgain), watch: watch}}, window)
 }

@@ -30,7 +30,8 @@ func (a *fakeAsker) Grains(id string) (map[string]any, bool) {
 	return a.hosts[id][0], true
 }
 
-func (a *fakeAsker) AskHosts(ctx context.Context, ids, grains []string, each func(id string, answer any)) {
+func (a *fakeAsker) AskHosts(ctx context.Context, ids, grains []string,
+	each func(id string, answer any)) {
 	a.mu.Lock()
 	a.asked++
 	for _, id := range ids {
@@ -59,7 +60,8 @@ func (a *fakeAsker) set(id string, hosts ...map[string]any) {
 }
 
 func host(name, uuid string) map[string]any {
-	return map[string]any{"nodename": name, "uuid": uuid, "machine_id": "same", "ipv4": []any{"127.0.0.1", "10.0.0." + uuid}}
+	return map[string]any{"nodename": name, "uuid": uuid, "machine_id": "same",
+		"ipv4": []any{"127.0.0.1", "10.0.0." + uuid}}
 }
 
 // startGuard runs a guard of a lone master, with a subscription to what it announces, until stop.
@@ -80,8 +82,8 @@ func startGuard(t *testing.T, a *fakeAsker) (g *Guard, sub *events.Subscription,
 	}
 }
 
-// TestCloneComesAndGoes: two hosts with one id are found once, and the id leaves the list when one host alone has answered
-// several times in a row.
+// TestCloneComesAndGoes: two hosts with one id are found once, and the id leaves the list when one host alone has
+// answered several times in a row.
 func TestCloneComesAndGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeAsker{}
@@ -91,7 +93,8 @@ func TestCloneComesAndGoes(t *testing.T) {
 		g.AsksPillar("m", host("second", "2"))
 		time.Sleep(time.Minute)
 		got, err := g.List(ctx)
-		if err != nil || len(got) != 1 || got[0].ID != "m" || len(got[0].Hosts) != 2 || got[0].Hosts[1].Name != "second" ||
+		if err != nil || len(got) != 1 || got[0].ID != "m" || len(got[0].Hosts) != 2 ||
+			got[0].Hosts[1].Name != "second" ||
 			!slices.Equal(got[0].Hosts[0].IPv4, []string{"10.0.0.1"}) || got[0].Since.IsZero() {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -105,7 +108,8 @@ func TestCloneComesAndGoes(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 		for _, cloned := range []bool{true, false} {
-			if e, err := sub.Next(ctx); err != nil || e.Tag != "brine/clone/m" || e.Data["cloned"] != cloned {
+			if e, err := sub.Next(ctx); err != nil || e.Tag != "brine/clone/m" ||
+				e.Data["cloned"] != cloned {
 				t.Errorf("event %v, %v, want cloned %v", e, err, cloned)
 			}
 		}
@@ -116,8 +120,8 @@ func TestCloneComesAndGoes(t *testing.T) {
 	})
 }
 
-// TestReplacedHostIsNoClone: a host that took the place of another is asked for a while and then left alone; so is one that
-// only comes from another address.
+// TestReplacedHostIsNoClone: a host that took the place of another is asked for a while and then left alone; so is one
+// that only comes from another address.
 func TestReplacedHostIsNoClone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeAsker{}

@@ -101,8 +101,10 @@ func New() *Network {
 func (n *Network) Prepare(o Options) {
 	n.o = o
 	n.Names = subscribers.NewIdentifier(prober{n}, n.Presence, o.Log)
-	n.Sender = subscribers.NewSender(subscribers.SenderOptions{Keyring: n.Keyring, Tenants: o.Tenants, Minions: o.Minions,
-		Keys: o.Keys, Names: n.Names, Connected: n, Key: o.Key, Algorithm: o.Algorithm, Name: o.Name,
+	n.Sender = subscribers.NewSender(subscribers.SenderOptions{Keyring: n.Keyring,
+		Tenants: o.Tenants, Minions: o.Minions,
+		Keys: o.Keys, Names: n.Names, Connected: n, Key: o.Key, Algorithm: o.Algorithm,
+		Name:    o.Name,
 		Isolate: o.Isolate, Clock: o.Clock, Log: o.Log})
 }
 
@@ -132,7 +134,8 @@ func (n *Network) listenOn(door Door, t Transport) (transport.Server, error) {
 	var publishPort atomic.Int64 // known once it listens; until then sign-ins wait
 	late := subscribers.NewLateServer()
 	o := t.Options
-	o.Isolate, o.MaxMessage, o.Log, o.Presence = n.Sender.Isolated, n.o.MaxMessage, n.o.Log, n.judgePresence
+	o.Isolate, o.MaxMessage, o.Log, o.Presence = n.Sender.Isolated, n.o.MaxMessage, n.o.Log,
+		n.judgePresence
 	o.Subscriber = func(peer string, up bool) {
 		n.o.Paths.PathChanged(up)
 		n.Names.Subscribed(late, peer, up)

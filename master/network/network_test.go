@@ -95,8 +95,10 @@ func newNetwork(t *testing.T, h *house, minions ...string) *Network {
 		}
 	}
 	n, log := New(), slog.New(slog.DiscardHandler)
-	n.Prepare(Options{Tenants: tenants.New(nil, log), Keys: ks, SignIns: h, Counts: h, Paths: h, Key: requesttest.Key(),
-		Algorithm: crypt.PKCS1v15SHA224, Clock: new(protocol.JIDClock), Events: events.New(nil), Log: log})
+	n.Prepare(Options{Tenants: tenants.New(nil, log), Keys: ks, SignIns: h, Counts: h, Paths: h,
+		Key:       requesttest.Key(),
+		Algorithm: crypt.PKCS1v15SHA224, Clock: new(protocol.JIDClock), Events: events.New(nil),
+		Log: log})
 	return n
 }
 
@@ -105,14 +107,16 @@ func newNetwork(t *testing.T, h *house, minions ...string) *Network {
 func TestTransports(t *testing.T) {
 	h := new(house)
 	n := newNetwork(t, h)
-	one, two := &server{port: 4505, minions: []string{"a", "b"}}, &server{port: 14505, minions: []string{"b"}}
+	one, two := &server{port: 4505, minions: []string{"a", "b"}},
+		&server{port: 14505, minions: []string{"b"}}
 	where := transport.ServerOptions{PublishAddr: ":1", Filter: true}
 	if err := n.Listen(h, Transport{one.listen, where}, Transport{two.listen, where}); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []*server{one, two} {
 		<-s.asked
-		if want := fmt.Sprintf("early from 192.0.2.1:9, jobs at %d", s.port); string(s.before) != want {
+		if want := fmt.Sprintf("early from 192.0.2.1:9, jobs at %d",
+			s.port); string(s.before) != want {
 			t.Errorf("answer %q, want %q", s.before, want)
 		}
 		if s.opts.PublishAddr != ":1" || !s.opts.Filter {
@@ -132,7 +136,8 @@ func TestTransports(t *testing.T) {
 	n, one = newNetwork(t, h), &server{}
 	refused := errors.New("in use")
 	err := n.Listen(h, Transport{one.listen, where},
-		Transport{func(transport.ServerOptions) (transport.Server, error) { return nil, refused }, where})
+		Transport{func(transport.ServerOptions) (transport.Server, error) { return nil, refused },
+			where})
 	if !errors.Is(err, refused) {
 		t.Error(err)
 	}
@@ -181,7 +186,8 @@ func TestPresenceEvents(t *testing.T) {
 		got = append(got, next())
 		n.TellPresence()
 		got = append(got, next())
-		want := []string{"salt/presence/change map[lost:[] new:[a]]", "salt/presence/change map[lost:[a] new:[b]]",
+		want := []string{"salt/presence/change map[lost:[] new:[a]]",
+			"salt/presence/change map[lost:[a] new:[b]]",
 			"salt/presence/present map[present:[b]]"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

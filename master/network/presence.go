@@ -25,16 +25,17 @@ func (n *Network) judgePresence(peer string, load []byte) (string, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
 	var id string
-	err = n.o.Tenants.UnderKey(ctx, peer, len(load), n.Keyring, func(key *crypt.Key) (string, error) {
-		id, err = protocol.OpenPresence(e, key, func(id string) *crypt.PublicKey {
-			pub, err := n.o.Keys.Accepted(id)
-			if err != nil {
-				return nil
-			}
-			return pub
+	err = n.o.Tenants.UnderKey(ctx, peer, len(load), n.Keyring,
+		func(key *crypt.Key) (string, error) {
+			id, err = protocol.OpenPresence(e, key, func(id string) *crypt.PublicKey {
+				pub, err := n.o.Keys.Accepted(id)
+				if err != nil {
+					return nil
+				}
+				return pub
+			})
+			return id, err
 		})
-		return id, err
-	})
 	if err != nil {
 		n.o.Log.Debug("presence refused", "err", err)
 		return "", false
@@ -67,11 +68,15 @@ func (n *Network) Connected() map[string]struct{} {
 }
 
 // Count is how many ids are connected to any master, and whether one of them is id.
-func (n *Network) Count(id string) (int, bool) { return n.Presence.Count(id, n.servers, time.Now()) }
+func (n *Network) Count(id string) (int, bool) {
+	return n.Presence.Count(id, n.servers,
+		time.Now())
+}
 
 // TellPresence publishes an event of all who are there, after one of who came and went.
 func (n *Network) TellPresence() {
-	n.o.Events.Publish("salt/presence/present", map[string]any{"present": nested.Anys(n.tellChange())})
+	n.o.Events.Publish("salt/presence/present",
+		map[string]any{"present": nested.Anys(n.tellChange())})
 }
 
 // tellChange tells of those who came and went, and lists who is there.
@@ -79,7 +84,8 @@ func (n *Network) tellChange() []string {
 	ids := n.Present()
 	fresh, lost := n.Presence.Change(ids)
 	if len(fresh)+len(lost) > 0 {
-		n.o.Events.Publish("salt/presence/change", map[string]any{"new": nested.Anys(fresh), "lost": nested.Anys(lost)})
+		n.o.Events.Publish("salt/presence/change",
+			map[string]any{"new": nested.Anys(fresh), "lost": nested.Anys(lost)})
 	}
 	return ids
 }
@@ -93,7 +99,8 @@ func (n *Network) TellChanges(ctx context.Context) {
 			return
 		}
 		// Somebody who was just heard of counts for some time more.
-		for end := time.Now().Add(subscribers.PresenceGrace + presencePause); time.Now().Before(end); {
+		end := time.Now().Add(subscribers.PresenceGrace + presencePause)
+		for time.Now().Before(end) {
 			select {
 			case <-time.After(presencePause):
 				n.tellChange()

@@ -18,18 +18,21 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// replayFile keeps, over a clean restart, up to which time each minion's requests were seen. No minion id begins with a dot.
+// replayFile keeps, over a clean restart, up to which time each minion's requests were seen. No minion id begins with a
+// dot.
 const replayFile = ".seen"
 
 // maxNonces bounds what is remembered of one busy minion: at 40 bytes each, 160 KiB until the next sweep.
 const maxNonces = 4096
 
-// Store holds the keys that requests are sealed with, one per minion, and what was seen under each of them. A request is
-// taken once: its nonce is remembered as long as its time is within a window of the newest seen from that minion, and
-// an older one is refused. Both are the minion's own times, so a wrong clock breaks nothing; a clock that jumps back far is
-// healed by a new session key at the next sign-in, under which old recordings are worthless (CVE-2024-38823).
+// Store holds the keys that requests are sealed with, one per minion, and what was seen under each of them. A request
+// is taken once: its nonce is remembered as long as its time is within a window of the newest seen from that minion,
+// and an older one is refused. Both are the minion's own times, so a wrong clock breaks nothing; a clock that jumps
+// back far is healed by a new session key at the next sign-in, under which old recordings are worthless
+// (CVE-2024-38823).
 //
-// On disk a key is the file that Salt has, sessions/<id>. After a crash nobody knows what was seen, so all keys are new then.
+// On disk a key is the file that Salt has, sessions/<id>. After a crash nobody knows what was seen, so all keys are new
+// then.
 type Store struct {
 	dir    *confined.Dir // nil in memory
 	life   time.Duration
@@ -55,10 +58,11 @@ type Session struct {
 	generation int64
 }
 
-// Open returns the sessions of a directory, or in memory if it is "". life is how long a key lives, window how far apart in its
-// own time two of a minion's requests may arrive out of order.
+// Open returns the sessions of a directory, or in memory if it is "". life is how long a key lives, window how far
+// apart in its own time two of a minion's requests may arrive out of order.
 func Open(cacheDir string, life, window time.Duration, log *slog.Logger) (*Store, error) {
-	s := &Store{life: life, window: int64(window / time.Second), log: log, all: make(map[string]*Session)}
+	s := &Store{life: life, window: int64(window / time.Second), log: log,
+		all: make(map[string]*Session)}
 	if cacheDir == "" {
 		return s, nil
 	}
@@ -98,7 +102,8 @@ func (s *Store) load() error {
 		if clean && known && e.Type().IsRegular() && protocol.ValidID(id) == nil {
 			if text, info, err := s.dir.Read(id, 1024); err == nil {
 				if key, err := crypt.ParseKey(string(text)); err == nil {
-					s.all[id] = &Session{key: key, owner: owner, made: info.ModTime(), newest: newest, floor: newest + 1}
+					s.all[id] = &Session{key: key, owner: owner, made: info.ModTime(),
+						newest: newest, floor: newest + 1}
 					continue
 				}
 			}
@@ -221,14 +226,16 @@ func (s *Store) Issue(id string, pub *crypt.PublicKey) (*crypt.Key, error) {
 		err := s.dir.Write(id, []byte(key.Text()), 0o600, false)
 		if confined.IsDiskFull(err) {
 			// The key is for this process then: after a restart the minion signs in again.
-			s.log.Error("session key of a minion is only in memory: the disk is full", "minion", id, "err", err)
+			s.log.Error("session key of a minion is only in memory: the disk is full", "minion", id,
+				"err", err)
 			err = s.dir.Remove(id)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("cannot store session key of %q: %w", id, err)
 		}
 	}
-	e.key, e.owner, e.of, e.made, e.newest, e.floor, e.seen, e.expired = key, owner, nil, time.Now(), 0, 0, nil, false
+	e.key, e.owner, e.of, e.made, e.newest, e.floor, e.seen, e.expired = key, owner, nil,
+		time.Now(), 0, 0, nil, false
 	return key, nil
 }
 
@@ -266,7 +273,8 @@ func (e *Session) Admit(v protocol.Verified, window int64) (repeated bool, err e
 	if ts < e.floor || ts < e.newest-window {
 		// Either old, or the minion's clock jumped back: a new session key tells the two apart.
 		e.expired = true
-		return false, fmt.Errorf("%w, or the minion's clock jumped back %d s", ErrReplayed, e.newest-ts)
+		return false, fmt.Errorf("%w, or the minion's clock jumped back %d s", ErrReplayed,
+			e.newest-ts)
 	}
 	// guard: CVE-2024-38823 master:TestCVE_2024_38823_Replay
 	if _, dup := e.seen[nonce]; dup {
@@ -300,8 +308,9 @@ func (e *Session) trim(window int64) {
 	}
 }
 
-// Sweep gives back the memory of minions that have been quiet, and drops sessions of ids that are not accepted any more. It asks for the
-// accepted ids, sorted, after it has looked which sessions there are: who signs in meanwhile keeps his.
+// Sweep gives back the memory of minions that have been quiet, and drops sessions of ids that are not accepted any
+// more. It asks for the accepted ids, sorted, after it has looked which sessions there are: who signs in meanwhile
+// keeps his.
 func (s *Store) Sweep(accepted func() ([]string, error), now time.Time) {
 	s.mu.Lock()
 	all := maps.Clone(s.all)
@@ -327,7 +336,8 @@ func (s *Store) Sweep(accepted func() ([]string, error), now time.Time) {
 	}
 }
 
-// Generation returns the generation of the key that requests were last sealed with, where several masters make the same ones.
+// Generation returns the generation of the key that requests were last sealed with, where several masters make the same
+// ones.
 func (e *Session) Generation() int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()

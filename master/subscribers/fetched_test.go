@@ -20,7 +20,8 @@ func TestAJobIsReadOnce(t *testing.T) {
 	if _, _, other := c.Get("2", "b", now); other == nil {
 		t.Fatal("another job waits")
 	}
-	c.Put(FetchedJob{JID: "1", At: now, Load: map[string]any{"jid": "1"}, IDs: map[string]struct{}{"b": {}}})
+	c.Put(FetchedJob{JID: "1", At: now, Load: map[string]any{"jid": "1"},
+		IDs: map[string]struct{}{"b": {}}})
 	read()
 	<-wait
 	if load, _, _ := c.Get("1", "b", now); load["jid"] != "1" {

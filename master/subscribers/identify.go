@@ -17,18 +17,18 @@ const (
 	nameDelay = 500 * time.Millisecond
 	// namePace and nameBatch bound how fast subscribers are asked, each under a signature of its own.
 	namePace, nameBatch = 100 * time.Millisecond, 25
-	// stormRate is how many sign-ins a second go before questions, each of which costs a signature as well; a subscriber that has waited
-	// for stormPatience is asked all the same.
+	// stormRate is how many sign-ins a second go before questions, each of which costs a signature as well; a
+	// subscriber that has waited for stormPatience is asked all the same.
 	stormRate, stormPatience = 50, time.Minute
-	// unansweredRate and unansweredBurst bound the questions to one address that are not answered, a second and at once. Those that are answered cost
-	// nothing: thousands of minions behind one address are asked as fast as they answer. unknownRate and unknownBurst are the same for an address
-	// at which no minion is known.
+	// unansweredRate and unansweredBurst bound the questions to one address that are not answered, a second and at
+	// once. Those that are answered cost nothing: thousands of minions behind one address are asked as fast as they
+	// answer. unknownRate and unknownBurst are the same for an address at which no minion is known.
 	unansweredRate, unansweredBurst = 2, 250
 	unknownRate, unknownBurst       = 1, 16
 )
 
-// nameAgain are the pauses before a subscriber that does not answer is asked again; the last one repeats. A minion with the shared
-// key of before a restart signs in at the first question and answers the second one.
+// nameAgain are the pauses before a subscriber that does not answer is asked again; the last one repeats. A minion with
+// the shared key of before a restart signs in at the first question and answers the second one.
 var nameAgain = [...]time.Duration{3 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute}
 
 // Prober is what an Identifier needs of the master.
@@ -39,14 +39,14 @@ type Prober interface {
 	LastTenant(peer string) string
 	// SignIns counts all sign-ins, and reports whether some wait for their turn.
 	SignIns() (count int64, waiting bool)
-	// SealProbe seals a probe with a mark under a tenant's key and hands it to send, in the order of publishes. It returns
-	// what send does.
+	// SealProbe seals a probe with a mark under a tenant's key and hands it to send, in the order of publishes. It
+	// returns what send does.
 	SealProbe(tenant, mark string, send func(msg []byte) bool) (sent bool, err error)
 }
 
-// Identifier maps each subscriber connection to its minion on transports that do not carry the id (zeromq, ws, and tcp after a
-// restart). It sends a probe to one connection only; the minion that returns it, signed with its own key, owns the connection.
-// Jobs can then be sent to their targets alone.
+// Identifier maps each subscriber connection to its minion on transports that do not carry the id (zeromq, ws, and tcp
+// after a restart). It sends a probe to one connection only; the minion that returns it, signed with its own key, owns
+// the connection. Jobs can then be sent to their targets alone.
 type Identifier struct {
 	prober   Prober
 	presence *Presence
@@ -111,8 +111,10 @@ func (s *LateServer) Bound() <-chan struct{} { return s.bound }
 
 // NewIdentifier returns an Identifier, which probes while Run runs. It tells presence of the minions that it finds.
 func NewIdentifier(prober Prober, presence *Presence, log *slog.Logger) *Identifier {
-	return &Identifier{prober: prober, presence: presence, log: log, wake: make(chan struct{}, 1), asks: ratelimit.New(unansweredRate, unansweredBurst),
-		unknown: ratelimit.New(unknownRate, unknownBurst), links: make(map[linkKey]*link), marks: make(map[string]*link)}
+	return &Identifier{prober: prober, presence: presence, log: log, wake: make(chan struct{}, 1),
+		asks:    ratelimit.New(unansweredRate, unansweredBurst),
+		unknown: ratelimit.New(unknownRate, unknownBurst), links: make(map[linkKey]*link),
+		marks: make(map[string]*link)}
 }
 
 // Subscribed notes that a subscription began or ended.
@@ -124,7 +126,8 @@ func (n *Identifier) Subscribed(s *LateServer, peer string, up bool) {
 	}
 	if up {
 		now := time.Now()
-		l := &link{linkKey: k, mark: rand.Text(), since: now, next: now.Add(nameDelay), guess: n.prober.LastTenant(peer)}
+		l := &link{linkKey: k, mark: rand.Text(), since: now, next: now.Add(nameDelay),
+			guess: n.prober.LastTenant(peer)}
 		n.links[k], n.marks[l.mark] = l, l
 	}
 	n.mu.Unlock()
@@ -149,8 +152,8 @@ func (n *Identifier) drop(l *link) {
 	delete(n.marks, l.mark)
 }
 
-// Answered takes the return of a minion, and reports whether it answers a question of this master. load comes from the minion that id
-// names.
+// Answered takes the return of a minion, and reports whether it answers a question of this master. load comes from the
+// minion that id names.
 func (n *Identifier) Answered(id string, load map[string]any) bool {
 	n.mu.Lock()
 	l := n.marks[probe.Link(load)]
@@ -256,8 +259,9 @@ func (n *Identifier) storm(now time.Time) bool {
 	return n.busy
 }
 
-// ask sends the question to one subscriber, and reports whether it is there and unknown. It must be under the key of the minion's tenant: first, twice, of
-// whose minion signed in last from there, which is nearly always right, then of all in turn. A minion that cannot read it signs in again.
+// ask sends the question to one subscriber, and reports whether it is there and unknown. It must be under the key of
+// the minion's tenant: first, twice, of whose minion signed in last from there, which is nearly always right, then of
+// all in turn. A minion that cannot read it signs in again.
 func (n *Identifier) ask(l *link, tenants []string) bool {
 	select {
 	case <-l.server.bound:
@@ -271,7 +275,8 @@ func (n *Identifier) ask(l *link, tenants []string) bool {
 	if l.asked > 2 && len(tenants) > 0 {
 		tenant = tenants[(l.asked-3)%len(tenants)]
 	}
-	sent, err := n.prober.SealProbe(tenant, l.mark, func(msg []byte) bool { return l.server.PublishTo(l.peer, msg) })
+	sent, err := n.prober.SealProbe(tenant, l.mark,
+		func(msg []byte) bool { return l.server.PublishTo(l.peer, msg) })
 	if err != nil {
 		n.log.Error("cannot ask subscriber who it is", "peer", l.peer, "err", err)
 		return true

@@ -32,7 +32,8 @@ func TestStorm(t *testing.T) {
 		after time.Duration
 		count int
 		want  bool
-	}{{0, 0, false}, {time.Second, 10, false}, {time.Second, 200, true}, {500 * time.Millisecond, 0, true}, {time.Second, 0, false}, {time.Hour, 1000, false}} {
+	}{{0, 0, false}, {time.Second, 10, false}, {time.Second, 200, true},
+		{500 * time.Millisecond, 0, true}, {time.Second, 0, false}, {time.Hour, 1000, false}} {
 		now = now.Add(step.after)
 		prober.signIns += int64(step.count)
 		if got := n.storm(now); got != step.want {
@@ -57,7 +58,8 @@ func bound(s transport.Server) *LateServer {
 	return late
 }
 
-// TestUnknownAddressesAreAskedLess: at an address where no minion is known a few subscribers are asked, and the others as fast as these answer.
+// TestUnknownAddressesAreAskedLess: at an address where no minion is known a few subscribers are asked, and the others
+// as fast as these answer.
 func TestUnknownAddressesAreAskedLess(t *testing.T) {
 	for _, minions := range []bool{false, true} {
 		n := NewIdentifier(&fakeProber{}, NewPresence(), slog.New(slog.DiscardHandler))
@@ -76,13 +78,14 @@ func TestUnknownAddressesAreAskedLess(t *testing.T) {
 			least, most = unansweredBurst, unansweredBurst+3*unansweredRate
 		}
 		if asked < least || asked > most {
-			t.Errorf("minions %v: %d of 400 were asked within 2 s, want %d to %d", minions, asked, least, most)
+			t.Errorf("minions %v: %d of 400 were asked within 2 s, want %d to %d", minions, asked,
+				least, most)
 		}
 	}
 }
 
-// TestQuestionsWithoutAnswers: subscribers of one address that do not answer are asked ever less, and keep no other address waiting. Those that
-// answer are asked as fast as they do.
+// TestQuestionsWithoutAnswers: subscribers of one address that do not answer are asked ever less, and keep no other
+// address waiting. Those that answer are asked as fast as they do.
 func TestQuestionsWithoutAnswers(t *testing.T) {
 	for _, answer := range []bool{false, true} {
 		n := NewIdentifier(&fakeProber{}, NewPresence(), slog.New(slog.DiscardHandler))
@@ -110,7 +113,8 @@ func TestQuestionsWithoutAnswers(t *testing.T) {
 				}
 			}
 		}
-		if want := unansweredBurst + 10*unansweredRate; answer && asked != 2000 || !answer && (asked < unansweredBurst || asked > want) {
+		if want := unansweredBurst + 10*unansweredRate; answer && asked != 2000 || !answer &&
+			(asked < unansweredBurst || asked > want) {
 			t.Errorf("answers %v: %d of 2000 were asked within 10 s", answer, asked)
 		}
 		if !answer && (other < 9*time.Second || other > 10*time.Second) {

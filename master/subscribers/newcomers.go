@@ -13,23 +13,24 @@ import (
 	"github.com/brine-salt/brine/protocol/peernet"
 )
 
-// newcomerPlaces is the part of the processors that may work for newcomers at once, newcomerPart the part of its time for which a place is used:
-// after each sign-in it stays empty.
+// newcomerPlaces is the part of the processors that may work for newcomers at once, newcomerPart the part of its time
+// for which a place is used: after each sign-in it stays empty.
 const newcomerPlaces, newcomerPart = 2, 8
 
-// newcomersWaiting is how many sign-ins of newcomers may wait in all, newcomersOfOne how many from one source. They take memory though their connections
-// may have ended.
+// newcomersWaiting is how many sign-ins of newcomers may wait in all, newcomersOfOne how many from one source. They
+// take memory though their connections may have ended.
 const newcomersWaiting, newcomersOfOne = 2000, 500
 
-// newcomerRate and newcomerBurst are the sign-ins of one source, a second and at once, after which a place does not stay empty: a thousand new
-// minions with addresses of their own come in as fast as the processors can.
+// newcomerRate and newcomerBurst are the sign-ins of one source, a second and at once, after which a place does not
+// stay empty: a thousand new minions with addresses of their own come in as fast as the processors can.
 const newcomerRate, newcomerBurst = 1, 100
 
 var errManyNewcomers = errors.New("too many sign-ins wait")
 
-// Newcomers are the places for sign-ins without an accepted key, whose signatures would otherwise keep known minions waiting: half as many as there
-// are processors. After a sign-in of a source that has had many, a place stays empty, so that it is used for an eighth of the time. Sources take turns, so
-// that the flood of one address holds up nobody else's first sign-in.
+// Newcomers are the places for sign-ins without an accepted key, whose signatures would otherwise keep known minions
+// waiting: half as many as there are processors. After a sign-in of a source that has had many, a place stays empty, so
+// that it is used for an eighth of the time. Sources take turns, so that the flood of one address holds up nobody
+// else's first sign-in.
 type Newcomers struct {
 	unpaced bool
 	few     *ratelimit.Limiter // of sources that have had few sign-ins
@@ -46,10 +47,12 @@ type line struct {
 
 // NewNewcomers returns the places for this host. unpaced leaves out the pauses and the bounds.
 func NewNewcomers(unpaced bool) *Newcomers {
-	return &Newcomers{free: max(1, runtime.GOMAXPROCS(0)/newcomerPlaces), unpaced: unpaced, few: ratelimit.New(newcomerRate, newcomerBurst)}
+	return &Newcomers{free: max(1, runtime.GOMAXPROCS(0)/newcomerPlaces), unpaced: unpaced,
+		few: ratelimit.New(newcomerRate, newcomerBurst)}
 }
 
-// Enter waits for a place, or returns an error when too many wait already. leave gives it back, after the pause, and does not wait for that.
+// Enter waits for a place, or returns an error when too many wait already. leave gives it back, after the pause, and
+// does not wait for that.
 func (n *Newcomers) Enter(ctx context.Context, peer string) (leave func(), err error) {
 	if err := n.wait(ctx, peer); err != nil {
 		return nil, err
@@ -84,7 +87,8 @@ func (n *Newcomers) wait(ctx context.Context, peer string) error {
 	}
 	at := slices.IndexFunc(n.lines, func(l line) bool { return l.source == source })
 	// guard: newcomer-flood TestNewcomersAreBounded
-	if !n.unpaced && (all >= newcomersWaiting || at >= 0 && len(n.lines[at].waiting) >= newcomersOfOne) {
+	if !n.unpaced && (all >= newcomersWaiting || at >= 0 &&
+		len(n.lines[at].waiting) >= newcomersOfOne) {
 		n.mu.Unlock()
 		return errManyNewcomers
 	}

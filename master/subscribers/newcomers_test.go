@@ -14,7 +14,8 @@ import (
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 )
 
-// TestNewcomers: sources take turns, a place stays empty for a while after each sign-in, and one that gives up takes no turn.
+// TestNewcomers: sources take turns, a place stays empty for a while after each sign-in, and one that gives up takes no
+// turn.
 func TestNewcomers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := NewNewcomers(false)
@@ -52,7 +53,8 @@ func TestNewcomers(t *testing.T) {
 		cancel()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		want := []string{"192.0.2.1:0 0s", "gone", "192.0.2.1:1 8ms", "192.0.2.2:1 16ms", "192.0.2.1:2 24ms"}
+		want := []string{"192.0.2.1:0 0s", "gone", "192.0.2.1:1 8ms", "192.0.2.2:1 16ms",
+			"192.0.2.1:2 24ms"}
 		mu.Lock()
 		defer mu.Unlock()
 		if !slices.Equal(order, want) {
@@ -74,7 +76,8 @@ func TestNewcomers(t *testing.T) {
 	})
 }
 
-// TestFewNewcomers: a source pauses only after as many sign-ins as a site behind one address may have, and other sources do not wait for that.
+// TestFewNewcomers: a source pauses only after as many sign-ins as a site behind one address may have, and other
+// sources do not wait for that.
 func TestFewNewcomers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := NewNewcomers(false)
@@ -104,7 +107,8 @@ func TestFewNewcomers(t *testing.T) {
 	})
 }
 
-// TestNewcomersAreBounded: only so many wait, of one source and of all; and all of them when there is no limit for sign-ins.
+// TestNewcomersAreBounded: only so many wait, of one source and of all; and all of them when there is no limit for
+// sign-ins.
 func TestNewcomersAreBounded(t *testing.T) {
 	for _, unpaced := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// PresenceGrace is how long a minion that was heard of counts as connected before it is known which subscriber it is, and after
-	// the end of a connection, which it may be about to make anew. Where nobody may see jobs that are not for him it does not count: nothing
-	// reaches a subscriber that nobody knows.
+	// PresenceGrace is how long a minion that was heard of counts as connected before it is known which subscriber it
+	// is, and after the end of a connection, which it may be about to make anew. Where nobody may see jobs that are not
+	// for him it does not count: nothing reaches a subscriber that nobody knows.
 	PresenceGrace = 10 * time.Second
 )
 
@@ -29,7 +29,8 @@ type Presence struct {
 
 // NewPresence returns a Presence that knows of no minion.
 func NewPresence() *Presence {
-	return &Presence{wake: make(chan struct{}, 1), seen: make(map[string]time.Time), others: make(map[string]map[string]struct{})}
+	return &Presence{wake: make(chan struct{}, 1), seen: make(map[string]time.Time),
+		others: make(map[string]map[string]struct{})}
 }
 
 // Changed notes that somebody may have come or gone.
@@ -64,7 +65,8 @@ func (p *Presence) ForgetOthers() {
 	clear(p.others)
 }
 
-// Here lists the ids that are connected to this master, as a set of the caller's; with those that were heard of, if they count.
+// Here lists the ids that are connected to this master, as a set of the caller's; with those that were heard of, if
+// they count.
 func (p *Presence) Here(servers []transport.Server, now time.Time, heard bool) map[string]struct{} {
 	ids := make(map[string]struct{})
 	for _, s := range servers {
@@ -144,21 +146,27 @@ func (p *Presence) Change(now []string) (fresh, lost []string) {
 func (p *Presence) Keep(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	maps.DeleteFunc(p.seen, func(_ string, at time.Time) bool { return now.Sub(at) >= PresenceGrace })
+	maps.DeleteFunc(p.seen, func(_ string,
+		at time.Time) bool {
+		return now.Sub(at) >= PresenceGrace
+	})
 }
 
 // Woken is signalled when a minion may have come or gone.
 func (p *Presence) Woken() <-chan struct{} { return p.wake }
 
-// KeepMasters forgets the minions of masters that are gone. It reports whether there is a master that has not yet told of its
-// minions.
+// KeepMasters forgets the minions of masters that are gone. It reports whether there is a master that has not yet told
+// of its minions.
 func (p *Presence) KeepMasters(names map[string]struct{}) (unknown bool) {
 	p.mu.Lock()
 	for name := range names {
 		unknown = unknown || p.others[name] == nil
 	}
 	gone := len(p.others)
-	maps.DeleteFunc(p.others, func(name string, _ map[string]struct{}) bool { return !fields.Has(names, name) })
+	maps.DeleteFunc(p.others, func(name string,
+		_ map[string]struct{}) bool {
+		return !fields.Has(names, name)
+	})
 	gone -= len(p.others)
 	p.mu.Unlock()
 	if gone > 0 {

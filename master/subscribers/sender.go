@@ -123,7 +123,8 @@ func (s *Sender) overheard(to Audience) bool {
 	if to.Topics == nil || s.Names.HasUnknown() {
 		return true
 	}
-	for _, server := range s.servers { // where subscribers choose, those that are known count as well
+	// where subscribers choose, those that are known count as well
+	for _, server := range s.servers {
 		if _, nameless := server.Reach(); nameless > 0 {
 			return true
 		}

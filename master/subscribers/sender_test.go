@@ -63,7 +63,8 @@ type told struct {
 func (n *network) opened(t *testing.T, k *Keyring, names ...string) (out []told) {
 	t.Helper()
 	for _, p := range n.sent {
-		e, err := protocol.ParseEnvelope(p.msg, payload.Limits{Depth: 8, Elements: 100, Bytes: 1 << 20})
+		e, err := protocol.ParseEnvelope(p.msg,
+			payload.Limits{Depth: 8, Elements: 100, Bytes: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +128,8 @@ func newSender(t *testing.T, of map[string]string, fetch ...string) (*Sender, *n
 		t.Fatal(err)
 	}
 	s := NewSender(SenderOptions{Keyring: ring, Tenants: registry, Minions: minions, Keys: ks,
-		Names: NewIdentifier(&fakeProber{}, NewPresence(), log), Connected: n, Key: requesttest.Key(),
+		Names: NewIdentifier(&fakeProber{}, NewPresence(), log), Connected: n,
+		Key:       requesttest.Key(),
 		Algorithm: crypt.PKCS1v15SHA224, Clock: new(protocol.JIDClock), Log: log})
 	s.Use([]transport.Server{n})
 	return s, n
@@ -135,29 +137,36 @@ func newSender(t *testing.T, of map[string]string, fetch ...string) (*Sender, *n
 
 // newJob returns a job with an argument.
 func newJob(tgt any) map[string]any {
-	return map[string]any{"fun": "test.echo", "arg": []any{"secret"}, "tgt": tgt, "tgt_type": "list", "ret": "",
+	return map[string]any{"fun": "test.echo", "arg": []any{"secret"}, "tgt": tgt,
+		"tgt_type": "list", "ret": "",
 		"jid": string(protocol.NewJID(time.Now()))}
 }
 
-// TestWhoReadsAJob: a job goes whole to those it is for; where others would read its arguments, minions that fetch get an
-// announcement.
+// TestWhoReadsAJob: a job goes whole to those it is for; where others would read its arguments, minions that fetch get
+// an announcement.
 func TestWhoReadsAJob(t *testing.T) {
 	s, n := newSender(t, map[string]string{"a": "", "b": "", "old": ""}, "a", "b")
 	list := func(ids ...any) []any { return ids }
 	whole := func(to []string, tgt any) told { return told{"", to, "test.echo", tgt, true, false} }
-	announced := func(to []string, tgt any) told { return told{"", to, protocol.FetchFun, tgt, true, true} }
+	announced := func(to []string, tgt any) told {
+		return told{"", to, protocol.FetchFun, tgt, true,
+			true}
+	}
 	for _, c := range []struct {
 		name     string
 		nameless int
 		to       Audience
 		want     []told
 	}{
-		{"known connections", 0, Audience{[]string{"a"}, []string{"a"}}, []told{whole([]string{"a"}, list("a"))}},
+		{"known connections", 0, Audience{[]string{"a"}, []string{"a"}},
+			[]told{whole([]string{"a"}, list("a"))}},
 		{"to everybody", 0, Audience{[]string{"a"}, nil}, []told{announced(nil, list("a"))}},
-		{"some are unknown", 1, Audience{[]string{"a", "b"}, []string{"a", "b"}}, []told{announced([]string{"a", "b"}, list("a", "b"))}},
+		{"some are unknown", 1, Audience{[]string{"a", "b"}, []string{"a", "b"}},
+			[]told{announced([]string{"a", "b"}, list("a", "b"))}},
 		{"one does not fetch", 1, Audience{[]string{"a", "old"}, []string{"a", "old"}},
 			[]told{announced([]string{"a"}, list("a")), whole([]string{"old"}, list("a", "old"))}},
-		{"for all", 1, Audience{[]string{"a", "b", "old"}, nil}, []told{whole(nil, list("a", "b", "old"))}},
+		{"for all", 1, Audience{[]string{"a", "b", "old"}, nil},
+			[]told{whole(nil, list("a", "b", "old"))}},
 		{"never fetched", 1, Audience{nil, []string{"a"}}, []told{whole([]string{"a"}, []any{})}},
 		{"nobody is there", 0, Audience{[]string{"gone"}, []string{"gone"}}, nil},
 	} {
@@ -199,12 +208,14 @@ func TestTenantsReadTheirOwn(t *testing.T) {
 	if d := cmp.Diff(want, n.opened(t, s.Keyring, "blue", "red")); d != "" {
 		t.Error(d)
 	}
-	all := map[string]any{"fun": "test.ping", "arg": []any{}, "tgt": "*", "tgt_type": "glob", "ret": "",
+	all := map[string]any{"fun": "test.ping", "arg": []any{}, "tgt": "*", "tgt_type": "glob",
+		"ret": "",
 		"jid": string(protocol.NewJID(time.Now()))}
 	if err := s.Send(all, Audience{nil, []string{"b", "c"}}); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]told{{"red", []string{"b", "c"}, "test.ping", "*", false, true}}, n.opened(t, s.Keyring, "blue", "red")); d != "" {
+	if d := cmp.Diff([]told{{"red", []string{"b", "c"}, "test.ping", "*", false, true}},
+		n.opened(t, s.Keyring, "blue", "red")); d != "" {
 		t.Error(d)
 	}
 	old, err := s.Keyring.KeyOf("red")
@@ -231,11 +242,13 @@ func TestDismissal(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Dismiss()
-	if d := cmp.Diff([]told{{"", []string{"b"}, "test.ping", []any{}, true, true}}, n.opened(t, s.Keyring)); d != "" {
+	if d := cmp.Diff([]told{{"", []string{"b"}, "test.ping", []any{}, true, true}},
+		n.opened(t, s.Keyring)); d != "" {
 		t.Error(d)
 	}
 	var got []byte
-	if sent, err := s.SealProbe("", "mark", func(msg []byte) bool { got = msg; return true }); !sent || err != nil || got == nil {
+	if sent, err := s.SealProbe("", "mark",
+		func(msg []byte) bool { got = msg; return true }); !sent || err != nil || got == nil {
 		t.Error(sent, err)
 	}
 	now := time.Now()

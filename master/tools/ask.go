@@ -31,8 +31,8 @@ type asker struct {
 // errCredentials says that neither key nor token nor name and password fit.
 var errCredentials = errors.New("credentials do not fit")
 
-// ask finds out who asks (salt/auth/__init__.py, LoadAuth.check_authentication). creds is where a token or a name and a password
-// are: with a publish among its kwargs, else in the request itself.
+// ask finds out who asks (salt/auth/__init__.py, LoadAuth.check_authentication). creds is where a token or a name and a
+// password are: with a publish among its kwargs, else in the request itself.
 func (s *Server) ask(ctx context.Context, peer string, load, creds map[string]any) (asker, error) {
 	if id, ok := creds["token"]; ok {
 		text, _ := payload.Text(id)
@@ -79,8 +79,8 @@ func password(creds map[string]any) string {
 	return ""
 }
 
-// byKey checks the key of a clear request (authenticate_key): root, the master's user and sudo_x may show any key of the first
-// two; others their own.
+// byKey checks the key of a clear request (authenticate_key): root, the master's user and sudo_x may show any key of
+// the first two; others their own.
 func (s *Server) byKey(load map[string]any) (asker, error) {
 	who := asker{name: fields.Text(load, "user")}
 	shown := fields.Text(load, "key")
@@ -89,7 +89,8 @@ func (s *Server) byKey(load map[string]any) (asker, error) {
 		return subtle.ConstantTimeCompare([]byte(want), []byte(shown)) == 1 && known && shown != ""
 	}
 	who.trusted = fits("root") || fits(s.User)
-	if name, sudo := strings.CutPrefix(who.name, "sudo_"); who.trusted && sudo && s.SudoACL && len(s.ACL) > 0 {
+	if name, sudo := strings.CutPrefix(who.name, "sudo_"); who.trusted && sudo && s.SudoACL &&
+		len(s.ACL) > 0 {
 		who.trusted, who.rules = false, rulesOf(s.ACL, name)
 		if len(who.rules) == 0 {
 			return who, errCredentials
@@ -99,7 +100,8 @@ func (s *Server) byKey(load map[string]any) (asker, error) {
 	if who.trusted {
 		return who, nil
 	}
-	if who.name == "root" || who.name == s.User || strings.HasPrefix(who.name, "sudo_") || !fits(who.name) {
+	if who.name == "root" || who.name == s.User || strings.HasPrefix(who.name, "sudo_") ||
+		!fits(who.name) {
 		return who, errCredentials
 	}
 	if who.rules = rulesOf(s.ACL, who.name); len(who.rules) == 0 {
@@ -110,21 +112,25 @@ func (s *Server) byKey(load map[string]any) (asker, error) {
 
 // denied is Salt's publisher_acl_blacklist for a request.
 func (s *Server) denied(who asker, load map[string]any) bool {
-	return s.Denies(who.name, fields.Functions(load["fun"])...) || s.Denies(fields.Text(load, "user"))
+	return s.Denies(who.name, fields.Functions(load["fun"])...) ||
+		s.Denies(fields.Text(load, "user"))
 }
 
 // Denies reports whether DeniedUsers or DeniedFunctions forbid a user to publish functions. As in Salt this holds for
 // every job, whatever its origin.
 func (s *Server) Denies(user string, funs ...string) bool {
 	named := func(patterns []string, name string) bool {
-		return slices.ContainsFunc(patterns, func(x string) bool { return eauth.MatchName(x, name) })
+		return slices.ContainsFunc(patterns,
+			func(x string) bool { return eauth.MatchName(x, name) })
 	}
-	return named(s.DeniedUsers, user) || slices.ContainsFunc(funs, func(fun string) bool { return named(s.DeniedFunctions, fun) })
+	return named(s.DeniedUsers, user) || slices.ContainsFunc(funs,
+		func(fun string) bool { return named(s.DeniedFunctions, fun) })
 }
 
-// mayPublish reports whether somebody may publish what a request asks for: every function of a compound command (CVE-2013-4435), and to which
-// target. find_job is always allowed, or nobody could wait.
-func (s *Server) mayPublish(who asker, load map[string]any, args []any) (tgtType string, tgt any, ok bool) {
+// mayPublish reports whether somebody may publish what a request asks for: every function of a compound command
+// (CVE-2013-4435), and to which target. find_job is always allowed, or nobody could wait.
+func (s *Server) mayPublish(who asker, load map[string]any, args []any) (tgtType string, tgt any,
+	ok bool) {
 	tgtType, tgt = fields.Text(load, "tgt_type"), load["tgt"]
 	if who.trusted {
 		return tgtType, tgt, true
@@ -194,7 +200,8 @@ type CallResult struct {
 }
 
 // call answers a request for a runner or wheel function (ClearFuncs.runner, ClearFuncs.wheel).
-func (s *Server) call(ctx context.Context, peer, kind string, load map[string]any, ordered func() map[string]any) any {
+func (s *Server) call(ctx context.Context, peer, kind string, load map[string]any,
+	ordered func() map[string]any) any {
 	refused := func(name, text string) any {
 		return map[string]any{"error": map[string]any{"name": name, "message": text}}
 	}
@@ -205,9 +212,11 @@ func (s *Server) call(ctx context.Context, peer, kind string, load map[string]an
 			kindOf = k
 		}
 	}
-	name := map[string]string{"user": "UserAuthenticationError", "token": "TokenAuthenticationError", "eauth": "EauthAuthenticationError"}[kindOf]
+	name := map[string]string{"user": "UserAuthenticationError",
+		"token": "TokenAuthenticationError", "eauth": "EauthAuthenticationError"}[kindOf]
 	q := callOf(kind, load)
-	entry := audit.Entry{Via: "local", From: peer, User: who.name, EAuth: fields.Text(load, "eauth"), Kind: kind, Fun: []string{q.Fun}, Outcome: audit.Denied}
+	entry := audit.Entry{Via: "local", From: peer, User: who.name,
+		EAuth: fields.Text(load, "eauth"), Kind: kind, Fun: []string{q.Fun}, Outcome: audit.Denied}
 	defer func() { s.Account.Record(entry) }()
 	switch {
 	case err != nil:
@@ -216,8 +225,10 @@ func (s *Server) call(ctx context.Context, peer, kind string, load map[string]an
 		err = errors.New("not allowed")
 	}
 	if err != nil {
-		s.Log.Warn(kind+" function refused", "user", fields.Brief(who.name), "fun", fields.Brief(q.Fun), "peer", peer, "err", err)
-		return refused(name, `Authentication failure of type "`+kindOf+`" occurred for user `+fields.Brief(who.name)+".")
+		s.Log.Warn(kind+" function refused", "user", fields.Brief(who.name), "fun",
+			fields.Brief(q.Fun), "peer", peer, "err", err)
+		return refused(name, `Authentication failure of type "`+kindOf+`" occurred for user `+
+			fields.Brief(who.name)+".")
 	}
 	entry.Outcome = audit.Failed
 	if s.Caller == nil {
@@ -244,15 +255,16 @@ func (s *Server) call(ctx context.Context, peer, kind string, load map[string]an
 		return refused("SaltInvocationError", err.Error())
 	}
 	entry.Outcome, entry.JID = audit.Allowed, res.JID
-	s.Log.Info("user called a function of the master", "user", who.name, "fun", kind+"."+q.Fun, "jid", res.JID)
+	s.Log.Info("user called a function of the master", "user", who.name, "fun", kind+"."+q.Fun,
+		"jid", res.JID)
 	if kind == "wheel" {
 		return map[string]any{"tag": res.Tag, "data": res.Data}
 	}
 	return map[string]any{"tag": res.Tag, "jid": res.JID}
 }
 
-// callOf reads a request's function and arguments: a runner's are {"arg": …, "kwarg": …} under "kwarg", a wheel's stand in the request
-// itself, as "arg" and "kwarg" or by their names.
+// callOf reads a request's function and arguments: a runner's are {"arg": …, "kwarg": …} under "kwarg", a wheel's stand
+// in the request itself, as "arg" and "kwarg" or by their names.
 func callOf(kind string, load map[string]any) Call {
 	c := Call{Kind: kind, Fun: fields.Text(load, "fun"), Wait: kind == "wheel"}
 	inner, hasInner := payload.Map(load["kwarg"])
@@ -274,7 +286,9 @@ func callOf(kind string, load map[string]any) Call {
 	}
 	for k, v := range load {
 		switch k {
-		case "client", "cmd", "fun", "arg", "kwarg", "key", "user", "token", "eauth", "username", "password", "sharedsecret", "print_event", "full_return", "id", "__jid__", "__tag__", "__user__":
+		case "client", "cmd", "fun", "arg", "kwarg", "key", "user", "token", "eauth", "username",
+			"password", "sharedsecret", "print_event", "full_return", "id", "__jid__", "__tag__",
+			"__user__":
 		default:
 			c.Kwargs[k] = v
 		}
@@ -290,7 +304,8 @@ func (s *Server) makeToken(ctx context.Context, peer string, load map[string]any
 		return ""
 	}
 	t, err := s.Auth.Login(ctx, fields.Text(load, "eauth"), name, password(load))
-	entry := audit.Entry{Via: "local", From: peer, User: fields.Text(load, "username"), EAuth: fields.Text(load, "eauth"), Kind: "login", Outcome: audit.Allowed}
+	entry := audit.Entry{Via: "local", From: peer, User: fields.Text(load, "username"),
+		EAuth: fields.Text(load, "eauth"), Kind: "login", Outcome: audit.Allowed}
 	if err != nil {
 		entry.Outcome = audit.Denied
 	}
@@ -316,5 +331,6 @@ func (s *Server) getToken(load map[string]any) any {
 }
 
 func tokenData(id, name, eauth string, start, expire time.Time) map[string]any {
-	return map[string]any{"token": id, "name": name, "eauth": eauth, "start": float64(start.UnixMicro()) / 1e6, "expire": float64(expire.UnixMicro()) / 1e6}
+	return map[string]any{"token": id, "name": name, "eauth": eauth,
+		"start": float64(start.UnixMicro()) / 1e6, "expire": float64(expire.UnixMicro()) / 1e6}
 }

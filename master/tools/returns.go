@@ -17,14 +17,16 @@ const (
 	returnBytes = 8 << 20
 )
 
-// returns answers a tool that may have missed events: it returns what the store has of a job from the minions that the request names, or from
-// all if it names none. "left" lists the minions for which there was no room. A stock master answers such a request with an empty map.
+// returns answers a tool that may have missed events: it returns what the store has of a job from the minions that the
+// request names, or from all if it names none. "left" lists the minions for which there was no room. A stock master
+// answers such a request with an empty map.
 func (s *Server) returns(ctx context.Context, peer string, load map[string]any) any {
 	kwargs, _ := payload.Map(load["kwargs"])
 	jid := fields.Text(load, "jid")
 	who, err := s.ask(ctx, peer, load, kwargs)
 	if err != nil {
-		s.warnRefused(peer, "request for returns refused", "user", fields.Brief(who.name), "peer", peer, "err", err)
+		s.warnRefused(peer, "request for returns refused", "user", fields.Brief(who.name), "peer",
+			peer, "err", err)
 		return clearError("AuthenticationError")
 	}
 	if !who.trusted {
@@ -33,8 +35,10 @@ func (s *Server) returns(ctx context.Context, peer string, load map[string]any) 
 			return s.cannotRead(who, jid, err)
 		}
 		args, _ := payload.List(job.Load["arg"])
-		if _, _, may := s.mayPublish(who, job.Load, args); err != nil || job.User != who.name || !may {
-			s.warnRefused(peer, "request for returns refused: not allowed", "user", fields.Brief(who.name), "jid", fields.Brief(jid), "peer", peer)
+		if _, _, may := s.mayPublish(who, job.Load, args); err != nil || job.User != who.name ||
+			!may {
+			s.warnRefused(peer, "request for returns refused: not allowed", "user",
+				fields.Brief(who.name), "jid", fields.Brief(jid), "peer", peer)
 			return clearError("AuthorizationError")
 		}
 	}
@@ -76,6 +80,8 @@ func (s *Server) returnsOf(ctx context.Context, jid string, ids []string,
 }
 
 func (s *Server) cannotRead(who asker, jid string, err error) any {
-	s.Log.Error("cannot read returns for a user", "user", fields.Brief(who.name), "jid", fields.Brief(jid), "err", err)
-	return map[string]any{"error": map[string]any{"name": "SaltMasterError", "message": err.Error()}}
+	s.Log.Error("cannot read returns for a user", "user", fields.Brief(who.name), "jid",
+		fields.Brief(jid), "err", err)
+	return map[string]any{"error": map[string]any{"name": "SaltMasterError",
+		"message": err.Error()}}
 }

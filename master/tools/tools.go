@@ -145,7 +145,8 @@ func Open(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Options: o, rules: rules, keys: make(map[string]string), store: o.Store, addrs: hostAddrs(),
+	s := &Server{Options: o, rules: rules, keys: make(map[string]string), store: o.Store,
+		addrs:    hostAddrs(),
 		tries:    ratelimit.NewAttempts(localRate, localBurst),
 		refusals: ratelimit.New(refusalRate, refusalBurst)}
 	dir, err := confined.Open(o.Dir, 0o750)
@@ -237,12 +238,14 @@ func (s *Server) warnRefused(peer, msg string, args ...any) {
 	s.Log.Log(context.Background(), level, msg, args...)
 }
 
-// Serve answers a tool's request. ordered is load with its maps as payload.OrderedMap: what is passed on; load is what is
-// judged.
-func (s *Server) Serve(ctx context.Context, peer, cmd string, load map[string]any, ordered func() map[string]any) any {
+// Serve answers a tool's request. ordered is load with its maps as payload.OrderedMap: what is passed on; load is what
+// is judged.
+func (s *Server) Serve(ctx context.Context, peer, cmd string, load map[string]any,
+	ordered func() map[string]any) any {
 	// guard: CVE-2020-11651,tools-of-other-hosts TestToolsOfOtherHosts
 	if _, err := netip.ParseAddrPort(peer); err == nil && !s.AnyHost && !s.IsLocal(peer) {
-		s.warnRefused(peer, "request refused: it does not come from this host", "cmd", cmd, "peer", peer)
+		s.warnRefused(peer, "request refused: it does not come from this host", "cmd", cmd, "peer",
+			peer)
 		return map[string]any{}
 	}
 	switch cmd {

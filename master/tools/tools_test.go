@@ -36,7 +36,8 @@ type house struct {
 	called    []Call
 }
 
-func (h *house) PublishFor(ctx context.Context, j Job) (jid string, minions, missing []string, err error) {
+func (h *house) PublishFor(ctx context.Context, j Job) (jid string, minions, missing []string,
+	err error) {
 	tgtType, tgt, err := h.Targets.OnWire(j.TgtType, j.Tgt)
 	if err != nil {
 		return "", nil, nil, err
@@ -50,8 +51,9 @@ func (h *house) PublishFor(ctx context.Context, j Job) (jid string, minions, mis
 	}
 	h.published = append(h.published, j)
 	jid = string(h.clock.Next(time.Now()))
-	if err := h.store.SaveJob(ctx, store.Job{JID: jid, Fun: j.Fun, Arg: j.Arg, Tgt: tgt, TgtType: tgtType,
-		User: j.User, Minions: minions, Load: j.Load}); err != nil {
+	if err := h.store.SaveJob(ctx, store.Job{JID: jid, Fun: j.Fun, Arg: j.Arg, Tgt: tgt,
+		TgtType: tgtType,
+		User:    j.User, Minions: minions, Load: j.Load}); err != nil {
 		return "", nil, nil, err
 	}
 	for _, id := range minions {
@@ -84,14 +86,16 @@ func open(t *testing.T, o Options, minions ...string) *house {
 		if err := ks.Preseed(id, requesttest.Key().Public().Text()); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Store(id, cache.Data{Grains: object{"role": id, "os": object{"family": "Debian"}}}); err != nil {
+		if err := c.Store(id, cache.Data{Grains: object{"role": id,
+			"os": object{"family": "Debian"}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	h := &house{t: t}
 	o.Dir, o.HashType, o.Publisher, o.Caller = t.TempDir(), "sha256", h, h
 	o.Log = slog.New(slog.NewTextHandler(&h.log, nil))
-	o.Targets, o.Store, o.Bus = &targets.Finder{Keys: ks, Cache: c}, store.NewMemory(), events.New(nil)
+	o.Targets, o.Store, o.Bus = &targets.Finder{Keys: ks, Cache: c}, store.NewMemory(),
+		events.New(nil)
 	o.Account = audit.NewAccount(nil, o.Log)
 	if h.Server, err = Open(o); err != nil {
 		t.Fatal(err)
@@ -129,11 +133,12 @@ func outcome(got object) string {
 	return "answered"
 }
 
-// TestExternalAuthentication: tools show a name and a password, or a token, and may do what external_auth says, in every
-// request.
+// TestExternalAuthentication: tools show a name and a password, or a token, and may do what external_auth says, in
+// every request.
 func TestExternalAuthentication(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "users")
-	if err := os.WriteFile(users, []byte("alice:secret\nbob:secret\nred:secret\n"), 0o600); err != nil {
+	if err := os.WriteFile(users, []byte("alice:secret\nbob:secret\nred:secret\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	all := []any{".*", "@runner", "@wheel"}
@@ -159,7 +164,8 @@ func TestExternalAuthentication(t *testing.T) {
 	}
 	publish := func(kwargs object, fun any, tgt string) object {
 		t.Helper()
-		return h.ask(object{"cmd": "publish", "fun": fun, "arg": []any{}, "tgt": tgt, "tgt_type": "glob", "ret": "",
+		return h.ask(object{"cmd": "publish", "fun": fun, "arg": []any{}, "tgt": tgt,
+			"tgt_type": "glob", "ret": "",
 			"jid": "", "user": "root", "key": "", "kwargs": kwargs})
 	}
 	for _, c := range []struct {
@@ -174,8 +180,10 @@ func TestExternalAuthentication(t *testing.T) {
 		{"unknown", creds("eve", "secret", nil), "test.ping", "*", "AuthenticationError"},
 		{"bob on his minion", creds("bob", "secret", nil), "test.ping", "a", "published"},
 		{"bob on others", creds("bob", "secret", nil), "test.ping", "*", "AuthorizationError"},
-		{"bob and other functions", creds("bob", "secret", nil), "cmd.run", "a", "AuthorizationError"},
-		{"bob hides a function", creds("bob", "secret", nil), []any{"test.ping", "cmd.run"}, "a", "AuthorizationError"},
+		{"bob and other functions", creds("bob", "secret", nil), "cmd.run", "a",
+			"AuthorizationError"},
+		{"bob hides a function", creds("bob", "secret", nil), []any{"test.ping", "cmd.run"}, "a",
+			"AuthorizationError"},
 		{"one of a tenant", creds("red", "secret", nil), "test.ping", "a", "AuthenticationError"},
 		{"no token", object{"token": "00"}, "test.ping", "*", "AuthenticationError"},
 		{"nothing", object{}, "test.ping", "*", "AuthenticationError"},
@@ -197,8 +205,10 @@ func TestExternalAuthentication(t *testing.T) {
 	}
 	for _, c := range []struct{ user, password, of, want string }{
 		{"alice", "secret", "alice", "true"}, {"bob", "secret", "bob", "true"},
-		{"bob", "secret", "alice", "AuthorizationError"}, {"alice", "secret", "bob", "AuthorizationError"},
-		{"alice", "x", "alice", "AuthenticationError"}, {"red", "secret", "alice", "AuthenticationError"},
+		{"bob", "secret", "alice", "AuthorizationError"},
+		{"alice", "secret", "bob", "AuthorizationError"},
+		{"alice", "x", "alice", "AuthenticationError"},
+		{"red", "secret", "alice", "AuthenticationError"},
 		{"alice", "secret", "nobody", "AuthorizationError"},
 	} {
 		v := h.ask(object{"cmd": protocol.ReturnsCmd, "jid": jids[c.of], "ids": []any{"a", "b"},
@@ -209,7 +219,8 @@ func TestExternalAuthentication(t *testing.T) {
 			got = fmt.Sprint(one["return"])
 		}
 		if got != c.want {
-			t.Errorf("%s asks for the returns of the job of %s: %s, not %s", c.user, c.of, got, c.want)
+			t.Errorf("%s asks for the returns of the job of %s: %s, not %s", c.user, c.of, got,
+				c.want)
 		}
 	}
 	tok := h.ask(creds("bob", "secret", object{"cmd": "mk_token"}))
@@ -227,7 +238,8 @@ func TestExternalAuthentication(t *testing.T) {
 		t.Error(v)
 	}
 	red := h.ask(creds("red", "secret", object{"cmd": "mk_token"}))
-	if got := outcome(publish(object{"token": red["token"]}, "test.ping", "a")); got != "AuthenticationError" || red["name"] != "red" {
+	if got := outcome(publish(object{"token": red["token"]}, "test.ping",
+		"a")); got != "AuthenticationError" || red["name"] != "red" {
 		t.Error("the token of one who is of a tenant:", got)
 	}
 	accept := object{"cmd": "wheel", "fun": "key.accept", "match": "*"}
@@ -237,13 +249,16 @@ func TestExternalAuthentication(t *testing.T) {
 	}{
 		{creds("bob", "secret", object{"cmd": "runner", "fun": "jobs.list_jobs",
 			"kwarg": object{"arg": []any{}, "kwarg": object{"x": int64(1)}}}), "called"},
-		{creds("bob", "secret", object{"cmd": "runner", "fun": "manage.up"}), "EauthAuthenticationError"},
+		{creds("bob", "secret", object{"cmd": "runner", "fun": "manage.up"}),
+			"EauthAuthenticationError"},
 		{creds("bob", "secret", accept), "EauthAuthenticationError"},
 		{creds("alice", "secret", accept), "called"},
-		{creds("alice", "secret", object{"cmd": "wheel", "client": "wheel", "fun": "key.accept", "match": "*"}), "called"},
+		{creds("alice", "secret", object{"cmd": "wheel", "client": "wheel", "fun": "key.accept",
+			"match": "*"}), "called"},
 		{creds("red", "secret", accept), "EauthAuthenticationError"},
 		{accept, "UserAuthenticationError"},
-		{object{"cmd": "wheel", "fun": "key.accept", "match": "*", "user": "root", "key": "x"}, "UserAuthenticationError"},
+		{object{"cmd": "wheel", "fun": "key.accept", "match": "*", "user": "root", "key": "x"},
+			"UserAuthenticationError"},
 		{object{"cmd": "runner", "fun": "jobs.active", "token": id}, "called"},
 		{object{"cmd": "runner", "fun": "jobs.active", "token": "x"}, "TokenAuthenticationError"},
 	} {
@@ -253,9 +268,11 @@ func TestExternalAuthentication(t *testing.T) {
 	}
 	var called []string
 	for _, c := range h.called {
-		called = append(called, fmt.Sprintf("%s.%s %v %v by %s", c.Kind, c.Fun, c.Args, c.Kwargs, c.User))
+		called = append(called, fmt.Sprintf("%s.%s %v %v by %s", c.Kind, c.Fun, c.Args, c.Kwargs,
+			c.User))
 	}
-	want := []string{"runner.jobs.list_jobs [] map[x:1] by bob", "wheel.key.accept [] map[match:*] by alice",
+	want := []string{"runner.jobs.list_jobs [] map[x:1] by bob",
+		"wheel.key.accept [] map[match:*] by alice",
 		"wheel.key.accept [] map[match:*] by alice", "runner.jobs.active [] map[] by bob"}
 	if diff := cmp.Diff(want, called); diff != "" {
 		t.Error(diff)
@@ -265,13 +282,14 @@ func TestExternalAuthentication(t *testing.T) {
 	}
 }
 
-// TestNarrowGrants: publisher_acl binds users to functions, minions and arguments, sudo_acl those who come through sudo,
-// and what is denied is denied to everybody.
+// TestNarrowGrants: publisher_acl binds users to functions, minions and arguments, sudo_acl those who come through
+// sudo, and what is denied is denied to everybody.
 func TestNarrowGrants(t *testing.T) {
 	h := open(t, Options{SudoACL: true,
 		ACL: map[string][]any{
 			"fred": {object{"web*": []any{"test.*",
-				object{"state.apply": []any{object{"args": []any{"nginx|haproxy"}, "kwargs": object{"test": "True"}}}}}}},
+				object{"state.apply": []any{object{"args": []any{"nginx|haproxy"},
+					"kwargs": object{"test": "True"}}}}}}},
 			"fre.*": {"sys.doc", "@jobs"},
 			"wilma": {},
 		},
@@ -297,10 +315,13 @@ func TestNarrowGrants(t *testing.T) {
 		{"fred", "fred", "test.ping", "db1", nil, "AuthorizationError"},
 		{"fred", "fred", "sys.doc", "*", nil, "published"},
 		{"fred", "fred", "sys.docs", "*", nil, "AuthorizationError"},
-		{"fred", "fred", "state.apply", "web1", []any{"nginx", object{"test": true, "__kwarg__": true}}, "published"},
+		{"fred", "fred", "state.apply", "web1",
+			[]any{"nginx", object{"test": true, "__kwarg__": true}}, "published"},
 		{"fred", "fred", "state.apply", "web1", []any{"nginx"}, "AuthorizationError"},
-		{"fred", "fred", "state.apply", "web1", []any{"mysql", object{"test": true, "__kwarg__": true}}, "AuthorizationError"},
-		{"fred", "fred", []any{"test.ping", "state.apply"}, "web1", []any{[]any{}, []any{"mysql"}}, "AuthorizationError"},
+		{"fred", "fred", "state.apply", "web1",
+			[]any{"mysql", object{"test": true, "__kwarg__": true}}, "AuthorizationError"},
+		{"fred", "fred", []any{"test.ping", "state.apply"}, "web1", []any{[]any{}, []any{"mysql"}},
+			"AuthorizationError"},
 		{"fred", "fred", "saltutil.find_job", "*", []any{"20260101000000000001"}, "published"},
 		{"sudo_fred", "root", "test.ping", "web1", nil, "published"},
 		{"sudo_fred", "root", "test.ping", "db1", nil, "AuthorizationError"},
@@ -310,24 +331,29 @@ func TestNarrowGrants(t *testing.T) {
 		{"wilma", "fred", "test.ping", "web1", nil, "AuthenticationError"},
 		{"root", "root", "test.ping", "*", nil, "published"},
 		{"root", "root", "system.reboot", "*", nil, "AuthorizationError"},
-		{"root", "root", []any{"test.ping", "cmd.run"}, "*", []any{[]any{}, []any{"id"}}, "AuthorizationError"},
+		{"root", "root", []any{"test.ping", "cmd.run"}, "*", []any{[]any{}, []any{"id"}},
+			"AuthorizationError"},
 		{"mallory", "root", "test.ping", "*", nil, "AuthorizationError"},
 	} {
 		arg := c.arg
 		if arg == nil {
 			arg = []any{}
 		}
-		got := h.ask(object{"cmd": "publish", "fun": c.fun, "arg": arg, "tgt": c.tgt, "tgt_type": "glob", "ret": "",
+		got := h.ask(object{"cmd": "publish", "fun": c.fun, "arg": arg, "tgt": c.tgt,
+			"tgt_type": "glob", "ret": "",
 			"jid": "", "key": key(c.key), "user": c.user})
 		if outcome(got) != c.want {
-			t.Errorf("%s with the key of %s, %v %v on %s: %v", c.user, c.key, c.fun, c.arg, c.tgt, got)
+			t.Errorf("%s with the key of %s, %v %v on %s: %v", c.user, c.key, c.fun, c.arg, c.tgt,
+				got)
 		}
 	}
 	// What minions judge by themselves goes to those for whom the rules were asked, whatever separates its levels.
-	for tgt, may := range map[string]bool{"role|web1": true, "os|family|Debian": false, "role:web1": true} {
+	for tgt, may := range map[string]bool{"role|web1": true, "os|family|Debian": false,
+		"role:web1": true} {
 		h.published = nil
-		got := h.ask(object{"cmd": "publish", "fun": "test.ping", "arg": []any{}, "tgt": tgt, "tgt_type": "grain",
-			"ret": "", "jid": "", "key": key("fred"), "user": "fred",
+		got := h.ask(object{"cmd": "publish", "fun": "test.ping", "arg": []any{}, "tgt": tgt,
+			"tgt_type": "grain",
+			"ret":      "", "jid": "", "key": key("fred"), "user": "fred",
 			"kwargs": object{"delimiter": strings.Trim(tgt, "abcdefghijklmnopqrstuvwxyzD1")[:1]}})
 		if (outcome(got) == "published") != may || len(h.published) > 0 != may {
 			t.Errorf("%s: %v", tgt, got)
@@ -338,9 +364,11 @@ func TestNarrowGrants(t *testing.T) {
 			}
 		}
 	}
-	for fun, want := range map[string]string{"jobs.active": "called", "manage.up": "UserAuthenticationError"} {
+	for fun, want := range map[string]string{"jobs.active": "called",
+		"manage.up": "UserAuthenticationError"} {
 		h.called = nil
-		got := h.ask(object{"cmd": "runner", "fun": fun, "kwarg": object{}, "key": key("fred"), "user": "fred"})
+		got := h.ask(object{"cmd": "runner", "fun": fun, "kwarg": object{}, "key": key("fred"),
+			"user": "fred"})
 		if outcome(got) != want {
 			t.Errorf("%s: %v", fun, got)
 		}
@@ -356,14 +384,17 @@ func TestNarrowGrants(t *testing.T) {
 func TestToolsOfOtherHosts(t *testing.T) {
 	for _, anyHost := range []bool{false, true} {
 		h := open(t, Options{AnyHost: anyHost}, "m")
-		for peer, want := range map[string]bool{"127.0.0.1:99": true, "[::1]:99": true, "192.0.2.7:99": anyHost} {
-			got := h.askFrom(peer, object{"cmd": "publish", "fun": "test.ping", "arg": []any{}, "tgt": "*",
+		for peer, want := range map[string]bool{"127.0.0.1:99": true, "[::1]:99": true,
+			"192.0.2.7:99": anyHost} {
+			got := h.askFrom(peer, object{"cmd": "publish", "fun": "test.ping", "arg": []any{},
+				"tgt":      "*",
 				"tgt_type": "glob", "ret": "", "jid": "", "user": "root", "key": h.Key("root")})
 			if published := outcome(got.(object)) == "published"; published != want {
 				t.Errorf("AnyHost %v: publish from %s: %v", anyHost, peer, got)
 			}
 		}
-		for _, cmd := range []string{"runner", "wheel", "mk_token", "get_token", protocol.ReturnsCmd} {
+		for _, cmd := range []string{"runner", "wheel", "mk_token", "get_token",
+			protocol.ReturnsCmd} {
 			got := h.askFrom("192.0.2.7:99", object{"cmd": cmd, "fun": "test.arg", "token": "x"})
 			if !anyHost && !cmp.Equal(got, any(object{})) {
 				t.Errorf("%s from another host: %v", cmd, got)

@@ -21,7 +21,8 @@ import (
 func aclUsers(acl map[string][]any) []string {
 	var out []string
 	for name := range acl {
-		if regexp.QuoteMeta(name) == strings.ReplaceAll(name, ".", `\.`) && !strings.Contains(name, "/") {
+		plain := regexp.QuoteMeta(name) == strings.ReplaceAll(name, ".", `\.`)
+		if plain && !strings.Contains(name, "/") {
 			out = append(out, name)
 		}
 	}
@@ -67,7 +68,8 @@ func (s *Server) userKey(dir *confined.Dir, name string) error {
 		return fmt.Errorf("cannot read key of user %q: %w", name, err)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		s.Log.Warn("a damaged key file of a user is made again", "file", dir.Path()+"/"+file, "err", err)
+		s.Log.Warn("a damaged key file of a user is made again", "file", dir.Path()+"/"+file, "err",
+			err)
 	}
 	key, err := crypt.NewKey()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package upkeep is a master's housekeeping: work that comes again every loop_interval, and a new shared key when one is
-// asked for. In a cluster one of the masters has the duty of what is to be done once for all of them.
+// Package upkeep is a master's housekeeping: work that comes again every loop_interval, and a new shared key when one
+// is asked for. In a cluster one of the masters has the duty of what is to be done once for all of them.
 //
 // Salt's source is salt/master.py (Maintenance).
 package upkeep
@@ -18,8 +18,8 @@ import (
 // dropFile asks a master for a new shared key; salt-key makes it after a deletion (salt/crypt.py, dropfile).
 const dropFile = ".dfn"
 
-// dropInterval is how often it is looked for: stock masters look every loop_interval, minions of a deleted key listen as
-// long.
+// dropInterval is how often it is looked for: stock masters look every loop_interval, minions of a deleted key listen
+// as long.
 const dropInterval = 2 * time.Second
 
 // Chore is work that comes again.
@@ -101,8 +101,8 @@ func (r *Round) replaceKey(ctx context.Context) {
 	}
 }
 
-// takeDropFile reports whether the drop file was there, and removes it. As in Salt it counts only with mode 0400: others
-// cannot make a file that looks so in a directory they cannot write, and a file half written has another.
+// takeDropFile reports whether the drop file was there, and removes it. As in Salt it counts only with mode 0400:
+// others cannot make a file that looks so in a directory they cannot write, and a file half written has another.
 func (r *Round) takeDropFile() bool {
 	if r.DropDir == "" {
 		return false
@@ -112,7 +112,8 @@ func (r *Round) takeDropFile() bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	if err != nil || !info.Mode().IsRegular() || runtime.GOOS != "windows" && info.Mode().Perm() != 0o400 {
+	if err != nil || !info.Mode().IsRegular() || runtime.GOOS != "windows" &&
+		info.Mode().Perm() != 0o400 {
 		r.Log.Warn("ignoring drop file that is not a plain file of mode 0400", "file", path)
 		return false
 	}

@@ -30,7 +30,10 @@ func (h *house) note(format string, a ...any) {
 	h.told = append(h.told, fmt.Sprint(time.Since(h.began), " ", fmt.Sprintf(format, a...)))
 }
 
-func (h *house) Maintain(_ context.Context, now time.Time) bool { return now.Sub(h.began) <= h.duty }
+func (h *house) Maintain(_ context.Context,
+	now time.Time) bool {
+	return now.Sub(h.began) <= h.duty
+}
 
 func (h *house) Rotate(context.Context) error {
 	h.note("key")
@@ -46,10 +49,12 @@ type chore struct {
 func (c chore) Tend(_ context.Context, _ time.Time, duty bool) { c.note("%s %v", c.name, duty) }
 
 // start runs a Round of two chores until the test ends or stop is called.
-func start(t *testing.T, h *house, dir string, interval time.Duration) (r *Round, log *testlog.Buffer, stop func()) {
+func start(t *testing.T, h *house, dir string, interval time.Duration) (r *Round,
+	log *testlog.Buffer, stop func()) {
 	h.began, log = time.Now(), new(testlog.Buffer)
-	r = New(Options{Interval: interval, Duties: h, Rotator: h, DropDir: dir, Chores: []Chore{chore{h, "one"}, chore{h, "two"}},
-		Log: slog.New(slog.NewTextHandler(log, nil))})
+	r = New(Options{Interval: interval, Duties: h, Rotator: h, DropDir: dir,
+		Chores: []Chore{chore{h, "one"}, chore{h, "two"}},
+		Log:    slog.New(slog.NewTextHandler(log, nil))})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {

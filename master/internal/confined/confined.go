@@ -1,6 +1,7 @@
 // Package confined keeps files below one directory, whatever the name says: every path is resolved by the kernel
-// beneath an open directory (os.Root), only regular files are read, sizes are limited before reading, and writes replace
-// a file in one step. It is the only way in which the master turns an id, a job id or a path of a peer into a file.
+// beneath an open directory (os.Root), only regular files are read, sizes are limited before reading, and writes
+// replace a file in one step. It is the only way in which the master turns an id, a job id or a path of a peer into a
+// file.
 package confined
 
 import (
@@ -144,7 +145,8 @@ func (d *Dir) Read(name string, limit int64) ([]byte, fs.FileInfo, error) {
 	}
 	defer f.Close()
 	if info.Size() > limit {
-		return nil, nil, fmt.Errorf("cannot read %q: %w: %d bytes are more than %d", name, ErrTooLarge, info.Size(), limit)
+		return nil, nil, fmt.Errorf("cannot read %q: %w: %d bytes are more than %d", name,
+			ErrTooLarge, info.Size(), limit)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(b)) > limit {
@@ -183,8 +185,8 @@ func (d *Dir) syncDir(name string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// WriteBelow is Write, without sync and with permissions that the umask restricts, for a file in a directory of this one that was made
-// here: what is not finished waits in this directory, so that the other is looked up once.
+// WriteBelow is Write, without sync and with permissions that the umask restricts, for a file in a directory of this
+// one that was made here: what is not finished waits in this directory, so that the other is looked up once.
 func (d *Dir) WriteBelow(name string, data []byte, perm fs.FileMode) error {
 	temp := unfinished + randomName()
 	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
@@ -198,7 +200,8 @@ func (d *Dir) WriteBelow(name string, data []byte, perm fs.FileMode) error {
 // unfinished begins the names of files that are being written.
 const unfinished = ".new-"
 
-// writingTime is how long a file that is being written may stand still. A file that waited for longer was left over by a crash.
+// writingTime is how long a file that is being written may stand still. A file that waited for longer was left over by
+// a crash.
 const writingTime = 10 * time.Second
 
 // RemoveUnfinished removes what a crash of the machine left over in a directory of files that were being written.
@@ -217,7 +220,8 @@ func (d *Dir) RemoveUnfinished(name string) error {
 		if err != nil || time.Since(info.ModTime()).Abs() < writingTime {
 			continue
 		}
-		if err := d.root.Remove(path.Join(name, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := d.root.Remove(path.Join(name, e.Name())); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
@@ -280,7 +284,8 @@ func (d *Dir) WriteAt(name string, data []byte, offset int64, create bool, perm 
 	case !info.Mode().IsRegular():
 		err = &fs.PathError{Op: "write", Path: name, Err: ErrNotRegular}
 	case offset > info.Size():
-		err = fmt.Errorf("cannot write %q: offset %d is behind its end %d", name, offset, info.Size())
+		err = fmt.Errorf("cannot write %q: offset %d is behind its end %d", name, offset,
+			info.Size())
 	default:
 		_, err = f.WriteAt(data, offset)
 	}
@@ -290,8 +295,8 @@ func (d *Dir) WriteAt(name string, data []byte, offset int64, create bool, perm 
 	return err
 }
 
-// Size returns how many bytes the files and directories below a directory take, where each takes at least atLeast. A directory that is not
-// there takes none.
+// Size returns how many bytes the files and directories below a directory take, where each takes at least atLeast. A
+// directory that is not there takes none.
 func (d *Dir) Size(name string, atLeast int64) (int64, error) {
 	entries, err := d.List(name)
 	if err != nil {

@@ -59,7 +59,8 @@ func TestNamesCannotLeave(t *testing.T) {
 		prereq.Missing(t, "symbolic links")
 	}
 	os.Symlink(outside, filepath.Join(d.Path(), "abs"))
-	for _, name := range []string{"../secret", "/etc/passwd", "rel", "abs", "x/../../secret", outside} {
+	for _, name := range []string{"../secret", "/etc/passwd", "rel", "abs", "x/../../secret",
+		outside} {
 		if b, _, err := d.Read(name, 100); err == nil {
 			t.Errorf("%q was read: %q", name, b)
 		}

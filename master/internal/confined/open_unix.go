@@ -21,7 +21,10 @@ func readEntries(f *os.File) ([]fs.DirEntry, error) {
 	}
 	second := -1
 	var duplicateErr error
-	err = conn.Control(func(fd uintptr) { second, duplicateErr = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) })
+	err = conn.Control(func(fd uintptr) {
+		second,
+			duplicateErr = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,5 @@
-// Package fields reads fields of jobs, returns and requests: maps as they travel, whose values may be of any kind. A value
-// of another kind than asked for counts as missing.
+// Package fields reads fields of jobs, returns and requests: maps as they travel, whose values may be of any kind. A
+// value of another kind than asked for counts as missing.
 package fields
 
 import "github.com/brine-salt/brine/protocol/payload"

@@ -18,8 +18,8 @@ const (
 	maxLooked = 1024
 )
 
-// Names looks names of users and groups up and remembers them for a minute. The zero value is ready; its methods may be called from many
-// goroutines.
+// Names looks names of users and groups up and remembers them for a minute. The zero value is ready; its methods may be
+// called from many goroutines.
 type Names struct {
 	// Find looks one name up, "" if there is none; nil is the databases of this host.
 	Find func(ctx context.Context, database string, id uint32) string
@@ -38,7 +38,8 @@ type found struct {
 	at   time.Time
 }
 
-// User returns the name of a user, or the decimal id where no name is known. A name of digits does not count: it would stand for another id.
+// User returns the name of a user, or the decimal id where no name is known. A name of digits does not count: it would
+// stand for another id.
 func (n *Names) User(ctx context.Context, uid uint32) string {
 	if name := n.lookup(ctx, entry{"passwd", uid}); name != "" {
 		return name

@@ -1,5 +1,5 @@
-// Package peercred identifies the process at the other end of a unix socket by what the kernel knows about it: the user and the groups
-// that it had when it connected. Linux, macOS and FreeBSD report them; other systems are not supported.
+// Package peercred identifies the process at the other end of a unix socket by what the kernel knows about it: the user
+// and the groups that it had when it connected. Linux, macOS and FreeBSD report them; other systems are not supported.
 package peercred
 
 import (
@@ -7,10 +7,12 @@ import (
 	"net"
 )
 
-// ErrUnsupported is the error of [Of] for a connection that is not a unix socket, and on systems that do not report peers.
+// ErrUnsupported is the error of [Of] for a connection that is not a unix socket, and on systems that do not report
+// peers.
 var ErrUnsupported = errors.New("the kernel does not report the peer of this connection")
 
-// ErrForeign is the error of [Of] for a peer in another user namespace: the kernel shows the same user id for all of those.
+// ErrForeign is the error of [Of] for a peer in another user namespace: the kernel shows the same user id for all of
+// those.
 var ErrForeign = errors.New("the peer's user has no id in this user namespace")
 
 // Cred describes a peer at the time it connected.
@@ -20,7 +22,8 @@ type Cred struct {
 	GIDs []uint32
 }
 
-// Of returns the credentials of a connection's peer. It looks through connections that wrap another one and have a method NetConn.
+// Of returns the credentials of a connection's peer. It looks through connections that wrap another one and have a
+// method NetConn.
 func Of(c net.Conn) (Cred, error) {
 	for {
 		switch x := c.(type) {

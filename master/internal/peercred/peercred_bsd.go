@@ -23,7 +23,10 @@ func of(c *net.UnixConn) (Cred, error) {
 	}
 	var x *unix.Xucred
 	var failed error
-	err = raw.Control(func(fd uintptr) { x, failed = unix.GetsockoptXucred(int(fd), solLocal, unix.LOCAL_PEERCRED) })
+	err = raw.Control(func(fd uintptr) {
+		x,
+			failed = unix.GetsockoptXucred(int(fd), solLocal, unix.LOCAL_PEERCRED)
+	})
 	if err = errors.Join(err, failed); err != nil {
 		return Cred{}, fmt.Errorf("cannot read LOCAL_PEERCRED: %w", err)
 	}

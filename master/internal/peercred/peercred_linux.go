@@ -47,13 +47,14 @@ func of(c *net.UnixConn) (Cred, error) {
 	return out, nil
 }
 
-// groups returns the supplementary groups of the peer. Kernels before 4.13 do not have SO_PEERGROUPS: there it is the groups that the
-// group database gives the user.
+// groups returns the supplementary groups of the peer. Kernels before 4.13 do not have SO_PEERGROUPS: there it is the
+// groups that the group database gives the user.
 func groups(fd int, uid uint32) ([]uint32, error) {
 	for n := 32; n <= maxGroups; n *= 2 {
 		buf := make([]uint32, n)
 		size := uint32(len(buf) * 4)
-		_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_PEERGROUPS,
+		_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET,
+			unix.SO_PEERGROUPS,
 			uintptr(unsafe.Pointer(&buf[0])), uintptr(unsafe.Pointer(&size)), 0)
 		switch errno {
 		case 0:

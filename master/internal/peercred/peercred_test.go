@@ -47,7 +47,8 @@ func TestOf(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || cred.UID != uint32(os.Geteuid()) || len(cred.GIDs) == 0 || cred.GIDs[0] != uint32(os.Getegid()) {
+		if err != nil || cred.UID != uint32(os.Geteuid()) || len(cred.GIDs) == 0 ||
+			cred.GIDs[0] != uint32(os.Getegid()) {
 			t.Errorf("%+v %v", cred, err)
 		}
 	}
@@ -61,8 +62,10 @@ func TestNames(t *testing.T) {
 		return map[uint32]string{1: database + "-one", 2: "1"}[id]
 	}}
 	for range 2 {
-		got := []any{n.User(t.Context(), 1), n.User(t.Context(), 2), n.User(t.Context(), 3), n.Groups(t.Context(), []uint32{1, 2, 7})}
-		if d := cmp.Diff([]any{"passwd-one", "2", "3", []string{"1", "group-one", "2", "7"}}, got); d != "" {
+		got := []any{n.User(t.Context(), 1), n.User(t.Context(), 2), n.User(t.Context(), 3),
+			n.Groups(t.Context(), []uint32{1, 2, 7})}
+		if d := cmp.Diff([]any{"passwd-one", "2", "3", []string{"1", "group-one", "2", "7"}},
+			got); d != "" {
 			t.Error(d)
 		}
 	}

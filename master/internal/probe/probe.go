@@ -1,8 +1,9 @@
-// Package probe marks the jobs that a master publishes for itself: probes, which ask whether a minion listens, and status
-// queries, which ask what became of its jobs. Minions send a job's metadata back with the return. It tells masters that share
-// a store what the return answers, which of them asked, and over whose connection the minion heard it.
+// Package probe marks the jobs that a master publishes for itself: probes, which ask whether a minion listens, and
+// status queries, which ask what became of its jobs. Minions send a job's metadata back with the return. It tells
+// masters that share a store what the return answers, which of them asked, and over whose connection the minion heard
+// it.
 //
-//	metadata: {brine: "knock" | "ask", near: true, of: <name of the master that sent it>, link: <mark of one subscriber>}
+//	metadata: {brine: "knock" | "ask", near: true, of: <name of the asking master>, link: <mark of one subscriber>}
 //
 // The words on the wire are fixed: masters of several versions may share a database.
 package probe
@@ -27,8 +28,8 @@ const (
 // linkField is the metadata field with the mark of the one subscriber that a probe was sent to.
 const linkField = "link"
 
-// Metadata returns the further fields of a question's job map. local marks it as sent over this master's own connections, so
-// that its peers ignore the answer.
+// Metadata returns the further fields of a question's job map. local marks it as sent over this master's own
+// connections, so that its peers ignore the answer.
 func Metadata(kind Kind, local bool) map[string]any {
 	meta := map[string]any{"brine": string(kind)}
 	if local {
@@ -51,7 +52,8 @@ func IsQuestion(load map[string]any) bool {
 	return kind == string(Listening) || kind == string(Status)
 }
 
-// IsProbe reports whether a job, or what a return answers, is a probe. It may be another master's, or one of a master that died.
+// IsProbe reports whether a job, or what a return answers, is a probe. It may be another master's, or one of a master
+// that died.
 func IsProbe(load map[string]any) bool { return metadata(load)["brine"] == string(Listening) }
 
 // Sender returns the master that sent a question over its own connections, "" if it was sent over all of them.
@@ -62,8 +64,8 @@ func IsOwn(load map[string]any, master string) bool {
 	return metadata(load)["near"] == true && Sender(load) == master
 }
 
-// SentBy returns the job map of a question as one master of a cluster sends it. Its answer, whichever master gets it, says which
-// of them the minion listens to. job is not changed.
+// SentBy returns the job map of a question as one master of a cluster sends it. Its answer, whichever master gets it,
+// says which of them the minion listens to. job is not changed.
 func SentBy(job map[string]any, master string) map[string]any {
 	job = maps.Clone(job)
 	meta := maps.Clone(metadata(job))

@@ -12,8 +12,8 @@ const (
 	maxName = 100
 )
 
-// Attempts bounds attempts to log in that fail: of one name from one address, and, with a ten times larger bound, of all names
-// from there. So a right password is not refused because others behind the same proxy have tried other names.
+// Attempts bounds attempts to log in that fail: of one name from one address, and, with a ten times larger bound, of
+// all names from there. So a right password is not refused because others behind the same proxy have tried other names.
 type Attempts struct{ names, sources *Limiter }
 
 // attempt is a name that is tried from an address.
@@ -27,7 +27,8 @@ func NewAttempts(rate, burst float64) *Attempts {
 	return &Attempts{names: New(rate, burst), sources: New(rate*sourceShare, burst*sourceShare)}
 }
 
-// Try reports whether a name may be tried by a peer ("ip:port"). If it may, proven is to be called when the credentials were right.
+// Try reports whether a name may be tried by a peer ("ip:port"). If it may, proven is to be called when the credentials
+// were right.
 func (a *Attempts) Try(peer, name string) (proven func(), ok bool) {
 	source, now := sourceOf(peer), time.Now()
 	key := attempt{source, name[:min(len(name), maxName)]}

@@ -1,4 +1,5 @@
-// Package ratelimit bounds how often somebody may ask for something: strangers, by where they come from, and users by name.
+// Package ratelimit bounds how often somebody may ask for something: strangers, by where they come from, and users by
+// name.
 package ratelimit
 
 import (
@@ -9,7 +10,8 @@ import (
 	"github.com/brine-salt/brine/protocol/peernet"
 )
 
-// Limiter is a token bucket per source address (per /64 for IPv6), so that a stranger cannot keep the master busy with signatures, or per name.
+// Limiter is a token bucket per source address (per /64 for IPv6), so that a stranger cannot keep the master busy with
+// signatures, or per name.
 type Limiter struct {
 	rate, burst float64
 
@@ -30,7 +32,8 @@ func New(rate, burst float64) *Limiter {
 	return &Limiter{rate: rate, burst: max(burst, 1), buckets: make(map[any]bucket)}
 }
 
-// Allow takes a token of a peer ("ip:port"). A peer without an address, as of the in-memory transport, counts as one source.
+// Allow takes a token of a peer ("ip:port"). A peer without an address, as of the in-memory transport, counts as one
+// source.
 func (l *Limiter) Allow(peer string, now time.Time) bool { return l.allow(sourceOf(peer), now) }
 
 // AllowBytes takes n tokens of a peer, for limits that count bytes.
@@ -38,7 +41,8 @@ func (l *Limiter) AllowBytes(peer string, n int64, now time.Time) bool {
 	return l.take(sourceOf(peer), float64(n), now)
 }
 
-// ChargeBytes takes n tokens of a peer whether they are there or not: nothing more is allowed until what is missing has come.
+// ChargeBytes takes n tokens of a peer whether they are there or not: nothing more is allowed until what is missing has
+// come.
 func (l *Limiter) ChargeBytes(peer string, n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

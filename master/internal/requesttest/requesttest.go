@@ -1,4 +1,5 @@
-// Package requesttest makes requests that have passed the check of an encrypted request, for tests of what answers them.
+// Package requesttest makes requests that have passed the check of an encrypted request, for tests of what answers
+// them.
 package requesttest
 
 import (
@@ -42,13 +43,15 @@ func NewSender(t testing.TB) *Sender {
 }
 
 // Pack returns a request of a minion, verified and as its envelope, and its nonce. Without cmd it is a mine request.
-func (s *Sender) Pack(id string, load map[string]any) (v protocol.Verified, e protocol.Envelope, nonce string) {
+func (s *Sender) Pack(id string, load map[string]any) (v protocol.Verified, e protocol.Envelope,
+	nonce string) {
 	s.t.Helper()
 	load = maps.Clone(load)
 	if load["cmd"] == nil {
 		load["cmd"] = "_mine"
 	}
-	e, nonce, err := protocol.Requester{ID: id, Session: s.session, Token: s.token}.Pack(load, time.Now())
+	e, nonce, err := protocol.Requester{ID: id, Session: s.session, Token: s.token}.Pack(load,
+		time.Now())
 	if err != nil {
 		s.t.Fatal(err)
 	}
