@@ -348,6 +348,12 @@ func (e *Env) Path(path string) string {
 	return filepath.Join(e.Root, path)
 }
 
+// IsFile reports whether a path of the host is a regular file or a link to one, as Python's os.path.isfile.
+func (e *Env) IsFile(path string) bool {
+	info, err := os.Stat(e.Path(path))
+	return err == nil && info.Mode().IsRegular()
+}
+
 // Now is the time.
 func (e *Env) Now() time.Time {
 	if e.Clock != nil {

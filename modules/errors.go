@@ -61,8 +61,47 @@ type PythonError struct{ Type, Msg string }
 
 func (e *PythonError) Error() string { return e.Type + ": " + e.Msg }
 
+// Answer is what a function answers with what it was given by another, which returned v or failed.
+func Answer[T any](v T, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// AnswerList is Answer for a list of texts, which Salt's values know as a list of any.
+func AnswerList(list []string, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out, nil
+}
+
+// NoAttribute is the AttributeError that stock raises where a value of another type than expected lacks a method.
+func NoAttribute(v any, name string) error {
+	return &PythonError{Type: "AttributeError", Msg: "'" + TypeName(v) + "' object has no attribute '" + name + "'"}
+}
+
+// Text returns v as a text, or the AttributeError that stock raises where it calls this method of a text on it.
+func Text(v any, method string) (string, error) {
+	if s, ok := v.(string); ok {
+		return s, nil
+	}
+	return "", NoAttribute(v, method)
+}
+
 // IndexError is what stock raises where the output of a program has fewer words or lines than it counts on.
 func IndexError() error { return &PythonError{Type: "IndexError", Msg: "list index out of range"} }
+
+// ExceptionText is the text of the Python exception that an error stands for.
+func ExceptionText(err error) string {
+	_, text := Exception(err)
+	return text
+}
 
 // Exception is the qualified name and the text of the Python exception that an error stands for, "" if it stands for none.
 func Exception(err error) (name, text string) {

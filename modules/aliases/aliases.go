@@ -35,7 +35,7 @@ func read(ctx context.Context, c *modules.Call) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(c.Path(path)); err != nil || !info.Mode().IsRegular() {
+	if !c.IsFile(path) {
 		return nil, nil
 	}
 	text, err := os.ReadFile(c.Path(path))
@@ -94,11 +94,7 @@ func all(ctx context.Context, c *modules.Call) (map[string]any, error) {
 }
 
 func listAliases(ctx context.Context, c *modules.Call) (any, error) {
-	m, err := all(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(all(ctx, c))
 }
 
 func getTarget(ctx context.Context, c *modules.Call) (any, error) {

@@ -71,11 +71,6 @@ func isDir(c *modules.Call, path string) bool {
 	return err == nil && info.IsDir()
 }
 
-func isFile(c *modules.Call, path string) bool {
-	info, err := os.Stat(c.Path(path))
-	return err == nil && info.Mode().IsRegular()
-}
-
 // explore finds the playbooks in a directory and in those right below it.
 func (f finder) explore(ctx context.Context, path string) (map[string]any, error) {
 	ret := map[string]any{}
@@ -123,12 +118,12 @@ func (f finder) inDir(ret map[string]any, path, below string) ([]string, error) 
 		return nil, err
 	}
 	inventory := posixpath.Join(path, f.hosts)
-	hasInventory := isFile(f.c, inventory)
+	hasInventory := f.c.IsFile(inventory)
 	var dirs []string
 	for _, e := range entries {
 		full := posixpath.Join(path, e.Name())
 		switch {
-		case isFile(f.c, full) && f.isPlaybook(full):
+		case f.c.IsFile(full) && f.isPlaybook(full):
 			found := map[string]any{"fullpath": full}
 			if hasInventory {
 				found["custom_inventory"] = inventory

@@ -3,7 +3,6 @@ package ansiblegate
 import (
 	"context"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -138,7 +137,7 @@ func targets(ctx context.Context, c *modules.Call) (any, error) {
 
 // target lists one inventory.
 func target(ctx context.Context, c *modules.Call, inventory string) (any, error) {
-	if info, err := os.Stat(c.Path(inventory)); err != nil || !info.Mode().IsRegular() {
+	if !c.IsFile(inventory) {
 		return nil, modules.Errorf("Inventory file not found: %s", inventory)
 	}
 	if !posixpath.IsAbs(inventory) {

@@ -182,7 +182,7 @@ func choices(ctx context.Context, c *modules.Call, path string, selection any) (
 		if !pytext.Truth(selection) {
 			return nil, nil
 		}
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(selection) + "' object has no attribute 'items'"}
+		return nil, modules.NoAttribute(selection, "items")
 	}
 	list := pkglist.List{}
 	for state, v := range m {

@@ -107,14 +107,7 @@ func runTar(ctx context.Context, mc *modules.Call) (any, error) {
 		args = append(args, "-C", c.Str("dest"))
 	}
 	args = append(args, nested.Anys(c.sources(c.Value("sources")))...)
-	return lines(c.run(args, map[string]any{"cwd": c.Value("cwd")}))
-}
-
-func lines(l []string, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return nested.Anys(l), nil
+	return modules.AnswerList(c.run(args, map[string]any{"cwd": c.Value("cwd")}))
 }
 
 // zipped answers gzip and gunzip.
@@ -127,7 +120,7 @@ func zipped(ctx context.Context, mc *modules.Call, program, file string) (any, e
 	if c.Bool("options") {
 		args = append(args, c.Value("options"))
 	}
-	return lines(c.run(append(args, pytext.Str(c.Value(file))), nil))
+	return modules.AnswerList(c.run(append(args, pytext.Str(c.Value(file))), nil))
 }
 
 func cmdZip(ctx context.Context, mc *modules.Call) (any, error) {
@@ -136,7 +129,7 @@ func cmdZip(ctx context.Context, mc *modules.Call) (any, error) {
 		return nil, err
 	}
 	args := append([]any{"zip", "-r", pytext.Str(c.Value("zip_file"))}, nested.Anys(c.sources(c.Value("sources")))...)
-	return lines(c.run(args, map[string]any{"cwd": c.Value("cwd")}))
+	return modules.AnswerList(c.run(args, map[string]any{"cwd": c.Value("cwd")}))
 }
 
 func cmdUnzip(ctx context.Context, mc *modules.Call) (any, error) {
@@ -179,7 +172,7 @@ func rar(ctx context.Context, mc *modules.Call) (any, error) {
 		return nil, err
 	}
 	args := append([]any{"rar", "a", "-idp", pytext.Str(c.Value("rarfile"))}, nested.Anys(c.sources(c.Value("sources")))...)
-	return lines(c.run(args, map[string]any{"cwd": c.Value("cwd")}))
+	return modules.AnswerList(c.run(args, map[string]any{"cwd": c.Value("cwd")}))
 }
 
 func unrar(ctx context.Context, mc *modules.Call) (any, error) {

@@ -152,8 +152,7 @@ func (o *options) announce(cwd string) error {
 		}
 		first, ok := list[0].(string)
 		if !ok {
-			return &modules.PythonError{Type: "AttributeError",
-				Msg: "'" + modules.TypeName(list[0]) + "' object has no attribute 'strip'"}
+			return modules.NoAttribute(list[0], "strip")
 		}
 		program = strings.TrimSpace(first)
 	} else {

@@ -185,8 +185,7 @@ func execCodeAll(ctx context.Context, c *modules.Call) (any, error) { return run
 func runCode(ctx context.Context, c *modules.Call) (any, error) {
 	lang, ok := c.Value("lang").(string)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError",
-			Msg: "'" + modules.TypeName(c.Value("lang")) + "' object has no attribute 'lower'"}
+		return nil, modules.NoAttribute(c.Value("lang"), "lower")
 	}
 	ext, flags := "", []any{}
 	if strings.HasPrefix(strings.ToLower(lang), "powershell") {

@@ -134,8 +134,7 @@ func leading(s string) string {
 func tty(_ context.Context, c *modules.Call) (any, error) {
 	name, ok := c.Value("device").(string)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError",
-			Msg: "'" + modules.TypeName(c.Value("device")) + "' object has no attribute 'startswith'"}
+		return nil, modules.NoAttribute(c.Value("device"), "startswith")
 	}
 	var path string
 	switch {

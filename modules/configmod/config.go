@@ -274,8 +274,7 @@ func zfill(s string, width int) string {
 func validFileproto(_ context.Context, c *modules.Call) (any, error) {
 	uri, ok := c.Value("uri").(string)
 	if !ok && pytext.Truth(c.Value("uri")) {
-		return nil, &modules.PythonError{Type: "AttributeError",
-			Msg: "'" + modules.TypeName(c.Value("uri")) + "' object has no attribute 'decode'"}
+		return nil, modules.NoAttribute(c.Value("uri"), "decode")
 	}
 	scheme, _, found := strings.Cut(strings.TrimLeft(uri, "\x00\t\n\v\f\r "), ":")
 	return found && slices.Contains([]string{"salt", "file", "http", "https", "ftp", "swift", "s3"}, strings.ToLower(scheme)), nil

@@ -345,18 +345,7 @@ func envs(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return texts(f.Envs(ctx))
-}
-
-func texts(names []string, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	list := make([]any, len(names))
-	for i, n := range names {
-		list[i] = n
-	}
-	return list, nil
+	return modules.AnswerList(f.Envs(ctx))
 }
 
 func listMaster(ctx context.Context, c *modules.Call) (any, error) {
@@ -364,7 +353,7 @@ func listMaster(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return texts(f.List(ctx, f.env, c.Str("prefix")))
+	return modules.AnswerList(f.List(ctx, f.env, c.Str("prefix")))
 }
 
 func listMasterDirs(ctx context.Context, c *modules.Call) (any, error) {
@@ -372,7 +361,7 @@ func listMasterDirs(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return texts(f.Dirs(ctx, f.env, c.Str("prefix")))
+	return modules.AnswerList(f.Dirs(ctx, f.env, c.Str("prefix")))
 }
 
 func listMasterSymlinks(ctx context.Context, c *modules.Call) (any, error) {
@@ -409,7 +398,7 @@ func listStates(ctx context.Context, c *modules.Call) (any, error) {
 			states[strings.ReplaceAll(base, "/", ".")] = true
 		}
 	}
-	return texts(sorted(states), nil)
+	return modules.AnswerList(sorted(states), nil)
 }
 
 func listMinion(_ context.Context, c *modules.Call) (any, error) {
@@ -423,5 +412,5 @@ func listMinion(_ context.Context, c *modules.Call) (any, error) {
 			return nil, modules.OSError(err)
 		}
 	}
-	return texts(sorted(found), nil)
+	return modules.AnswerList(sorted(found), nil)
 }

@@ -119,7 +119,7 @@ func below(c *modules.Call, root string) ([]string, error) {
 func recv(_ context.Context, c *modules.Call) (any, error) {
 	list, ok := c.Value("files").(map[string]any)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(c.Value("files")) + "' object has no attribute 'items'"}
+		return nil, modules.NoAttribute(c.Value("files"), "items")
 	}
 	dest, ret := c.Str("dest"), map[string]any{}
 	for name, data := range list {

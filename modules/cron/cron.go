@@ -77,11 +77,7 @@ func (t *table) write(ctx context.Context, c *modules.Call, user any) (complaint
 }
 
 func rawCron(ctx context.Context, c *modules.Call) (any, error) {
-	text, err := raw(ctx, c, c.Value("user"))
-	if err != nil {
-		return nil, err
-	}
-	return text, nil
+	return modules.Answer(raw(ctx, c, c.Value("user")))
 }
 
 func raw(ctx context.Context, c *modules.Call, user any) (string, error) {

@@ -137,7 +137,7 @@ func above(b *strings.Builder, e map[string]any, special bool) error {
 			if special {
 				method = "rstrip"
 			}
-			return &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(comment) + "' object has no attribute '" + method + "'"}
+			return modules.NoAttribute(comment, method)
 		}
 		if special {
 			text = pytext.StripRight(text)

@@ -95,7 +95,7 @@ func buildInterface(ctx context.Context, c *modules.Call) (any, error) {
 	s, iface := settings(c), name(c)
 	kind, ok := c.Value("iface_type").(string)
 	if !ok {
-		return nil, ifcfg.AttributeError("'" + modules.TypeName(c.Value("iface_type")) + "' object has no attribute 'lower'")
+		return nil, modules.NoAttribute(c.Value("iface_type"), "lower")
 	}
 	kind = strings.ToLower(kind)
 	if err := prepare(ctx, c, kind, s); err != nil {
@@ -186,7 +186,7 @@ func save(c *modules.Call, a *adapter, s map[string]any) error {
 	if v, ok := s["filename"]; ok {
 		own, isText := v.(string)
 		if !isText {
-			return ifcfg.AttributeError("'" + modules.TypeName(v) + "' object has no attribute 'startswith'")
+			return modules.NoAttribute(v, "startswith")
 		}
 		if to = own; !strings.HasPrefix(own, "/") {
 			to = interfacesDir + "/" + own

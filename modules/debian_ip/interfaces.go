@@ -63,7 +63,7 @@ func (a *adapters) put(x *adapter) {
 // read reads the files of interfaces.
 func read(c *modules.Call) (*adapters, error) {
 	var files []string
-	if info, err := os.Stat(c.Path(interfacesFile)); err == nil && info.Mode().IsRegular() {
+	if c.IsFile(interfacesFile) {
 		files = append(files, interfacesFile)
 	}
 	list, err := os.ReadDir(c.Path(interfacesDir))

@@ -171,7 +171,7 @@ func buildNetworkSettings(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	full, isText := hostname.(string)
 	if !isText {
-		return nil, ifcfg.AttributeError("'" + modules.TypeName(hostname) + "' object has no attribute 'split'")
+		return nil, modules.NoAttribute(hostname, "split")
 	}
 	short, domain, hasDomain := strings.Cut(full, ".")
 	newDomain := hasDomain && domain != now.domain

@@ -113,7 +113,7 @@ func bridge(opts map[string]any, iface string) (map[string]any, error) {
 	if v, ok := opts["hw"]; ok {
 		s, isText := v.(string)
 		if !isText {
-			return nil, ifcfg.AttributeError("'" + modules.TypeName(v) + "' object has no attribute 'lower'")
+			return nil, modules.NoAttribute(v, "lower")
 		}
 		low := strings.ToLower(s)
 		if !pyre.Expr(low, `^[0-9a-f]{2}(-[0-9a-f]{2}){5}$`) && !pyre.Expr(low, `^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`) {
@@ -125,7 +125,7 @@ func bridge(opts map[string]any, iface string) (map[string]any, error) {
 		if v, ok := opts[name]; ok {
 			s, isText := v.(string)
 			if !isText {
-				return nil, ifcfg.AttributeError("'" + modules.TypeName(v) + "' object has no attribute 'split'")
+				return nil, modules.NoAttribute(v, "split")
 			}
 			f := strings.Fields(s)
 			if len(f) != 2 {

@@ -112,7 +112,7 @@ func update(_ context.Context, c *modules.Call) (any, error) {
 	}
 	nodes, ok := dest.(*pyobj.Dict)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(dest) + "' object has no attribute 'items'"}
+		return nil, modules.NoAttribute(dest, "items")
 	}
 	if !c.Bool("in_place") {
 		nodes = pyobj.DeepCopy(nodes).(*pyobj.Dict)

@@ -13,11 +13,7 @@ import (
 )
 
 func hdparms(ctx context.Context, c *modules.Call) (any, error) {
-	m, err := ask(ctx, c, c.Value("args"))
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(ask(ctx, c, c.Value("args")))
 }
 
 // ask is disk.hdparms.
@@ -37,7 +33,7 @@ func ask(ctx context.Context, c *modules.Call, args any) (map[string]any, error)
 	for _, d := range disks {
 		disk, ok := d.(string)
 		if !ok {
-			return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(d) + "' object has no attribute 'startswith'"}
+			return nil, modules.NoAttribute(d, "startswith")
 		}
 		if !strings.HasPrefix(disk, "/dev") {
 			disk = "/dev/" + disk

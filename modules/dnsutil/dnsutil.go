@@ -73,11 +73,7 @@ func parseHosts(_ context.Context, c *modules.Call) (any, error) {
 		}
 		text = string(b)
 	}
-	m, err := hosts(text)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(hosts(text))
 }
 
 // hosts are the names of each address.
@@ -106,7 +102,7 @@ func hosts(text string) (map[string]any, error) {
 func entries(c *modules.Call) ([]string, error) {
 	s, ok := c.Value("entries").(string)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(c.Value("entries")) + "' object has no attribute 'split'"}
+		return nil, modules.NoAttribute(c.Value("entries"), "split")
 	}
 	if strings.Contains(s, "\n") {
 		return nil, modules.Usagef("the names must be one line")

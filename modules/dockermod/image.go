@@ -470,7 +470,7 @@ func (d *client) importImage() (any, error) {
 	}
 	repository, tag := d.Str("repository"), d.Str("tag")
 	r := request{query: dict{"repo": repository, "tag": tag, "fromSrc": file}}
-	if info, err := os.Stat(d.Path(file)); err == nil && info.Mode().IsRegular() {
+	if d.IsFile(file) {
 		f, err := os.Open(d.Path(file))
 		if err != nil {
 			return nil, modules.OSError(err)
@@ -522,7 +522,7 @@ func (d *client) load() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(d.Path(file)); err != nil || !info.Mode().IsRegular() {
+	if !d.IsFile(file) {
 		return nil, modules.Errorf("Source file %s does not exist", d.Str("path"))
 	}
 	f, err := os.Open(d.Path(file))

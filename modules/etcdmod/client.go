@@ -92,7 +92,7 @@ func settings(c *modules.Call) (func(name string) any, error) {
 	v := all(c.Str("profile"))
 	m, ok := v.(map[string]any)
 	if !ok && v != nil {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(v) + "' object has no attribute 'get'"}
+		return nil, modules.NoAttribute(v, "get")
 	}
 	return func(name string) any { return m[name] }, nil
 }
@@ -242,7 +242,7 @@ func limit(ctx context.Context, timeout any) (context.Context, context.CancelFun
 func (e *client) do(ctx context.Context, method string, key any, params url.Values, timeout any) (node, error) {
 	path, ok := key.(string)
 	if !ok {
-		return node{}, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(key) + "' object has no attribute 'startswith'"}
+		return node{}, modules.NoAttribute(key, "startswith")
 	}
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path

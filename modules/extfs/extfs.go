@@ -94,11 +94,7 @@ func part(ctx context.Context, c *modules.Call, name string) (any, error) {
 }
 
 func dump(ctx context.Context, c *modules.Call) (any, error) {
-	m, err := read(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(read(ctx, c))
 }
 
 // read is extfs.dump.

@@ -64,7 +64,7 @@ func (h *host) blockReplace() (any, error) {
 	}
 	content, ok := h.Value("content").(string)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(h.Value("content")) + "' object has no attribute 'split'"}
+		return nil, modules.NoAttribute(h.Value("content"), "split")
 	}
 	b.newline = h.Bool("append_newline") || h.Value("append_newline") == nil && !strings.HasSuffix(content, "\n")
 	b.content = strings.Split(strings.ReplaceAll(content, "\r\n", "\n"), "\n")

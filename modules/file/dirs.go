@@ -112,11 +112,7 @@ func intMode(mode any) (any, error) {
 	if !pytext.Truth(mode) {
 		return nil, nil
 	}
-	n, err := modules.ToInt(pytext.Str(mode))
-	if err != nil {
-		return nil, err
-	}
-	return n, nil
+	return modules.Answer(modules.ToInt(pytext.Str(mode)))
 }
 
 // octal is int(str(mode).lstrip("0Oo"), 8).

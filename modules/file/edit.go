@@ -378,7 +378,7 @@ func (h *host) commentLine(comment bool) (any, error) {
 	path = h.real(path)
 	pattern, ok := h.Value("regex").(string)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: fmt.Sprintf("'%s' object has no attribute 'startswith'", modules.TypeName(h.Value("regex")))}
+		return nil, modules.NoAttribute(h.Value("regex"), "startswith")
 	}
 	char := h.Str("char")
 	start, end := "", ""

@@ -131,7 +131,7 @@ func (f *finder) option(key string, v any) error {
 	}
 	value, ok := v.(string)
 	if !ok && slices.Contains([]string{"name", "iname", "type", "owner", "group", "size", "print", "delete", "exec"}, name) {
-		return &modules.PythonError{Type: "AttributeError", Msg: fmt.Sprintf("'%s' object has no attribute '%s'", modules.TypeName(v), methodOf(name))}
+		return modules.NoAttribute(v, methodOf(name))
 	}
 	switch name {
 	case "name", "iname":

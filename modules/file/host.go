@@ -234,8 +234,7 @@ func message(err error) string {
 	if isOS(err) {
 		return osText(err)
 	}
-	_, text := modules.Exception(err)
-	return text
+	return modules.ExceptionText(err)
 }
 
 // isExec reports whether an error is Salt's CommandExecutionError.

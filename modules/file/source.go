@@ -338,7 +338,7 @@ func (h *host) getManaged(w wanted) (sfn any, sum map[string]any, comment string
 	}
 	source, ok := w.source.(string)
 	if !ok {
-		return nil, nil, "", &modules.PythonError{Type: "AttributeError", Msg: fmt.Sprintf("'%s' object has no attribute 'decode'", modules.TypeName(w.source))}
+		return nil, nil, "", modules.NoAttribute(w.source, "decode")
 	}
 	path, sum, comment, err := h.sourceOf(w, source)
 	if comment != "" || err != nil {

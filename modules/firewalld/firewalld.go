@@ -72,20 +72,12 @@ func words(ctx context.Context, c *modules.Call, options string) ([]string, erro
 
 // list is words as a result.
 func list(ctx context.Context, c *modules.Call, options string) (any, error) {
-	got, err := words(ctx, c, options)
-	if err != nil {
-		return nil, err
-	}
-	return nested.Anys(got), nil
+	return modules.AnswerList(words(ctx, c, options))
 }
 
 // text is run as a result.
 func text(ctx context.Context, c *modules.Call, options string) (any, error) {
-	out, err := run(ctx, c, options)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return modules.Answer(run(ctx, c, options))
 }
 
 // manage makes or deletes a zone or service and reloads the firewall if the call says so.
@@ -141,19 +133,11 @@ func getICMPTypes(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func listZones(ctx context.Context, c *modules.Call) (any, error) {
-	zones, err := parse(ctx, c, where(c, "--list-all-zones"))
-	if err != nil {
-		return nil, err
-	}
-	return zones, nil
+	return modules.Answer(parse(ctx, c, where(c, "--list-all-zones")))
 }
 
 func listAll(ctx context.Context, c *modules.Call) (any, error) {
-	zones, err := parse(ctx, c, inZoneOrDefault(c, "--list-all"))
-	if err != nil {
-		return nil, err
-	}
-	return zones, nil
+	return modules.Answer(parse(ctx, c, inZoneOrDefault(c, "--list-all")))
 }
 
 // parse runs firewall-cmd and reads the description of zones: a name at the left, indented "key: value" below it, and further

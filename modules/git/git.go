@@ -231,7 +231,7 @@ func (cmd command) asIdentity(ctx context.Context, c *modules.Call, identity any
 // keyFile is the path of a key, "" if there is none. One of the file server becomes a file that only the user can read.
 func keyFile(ctx context.Context, c *modules.Call, key string) (path string, temporary bool, err error) {
 	if !strings.Contains(key, "salt://") {
-		if info, err := os.Stat(c.Path(key)); err != nil || !info.Mode().IsRegular() {
+		if !c.IsFile(key) {
 			return "", false, nil
 		}
 		return key, false, nil

@@ -90,7 +90,7 @@ func searchKeys(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	query, ok := c.Value("text").(string)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(c.Value("text")) + "' object has no attribute 'strip'"}
+		return nil, modules.NoAttribute(c.Value("text"), "strip")
 	}
 	query = pytext.Strip(query)
 	if query != "" && strings.Trim(query, "0123456789abcdefABCDEF") == "" {

@@ -70,11 +70,7 @@ func deleteGroup(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func info(ctx context.Context, c *modules.Call) (any, error) {
-	m, err := lookup(ctx, c, c.Value("name"), c.Value("root"))
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(lookup(ctx, c, c.Value("name"), c.Value("root")))
 }
 
 // lookup is group.info.

@@ -42,7 +42,7 @@ func fill(c *modules.Call, statement string) (string, error) {
 		case mark == '{':
 			text = pytext.Str(v)
 		case !ok:
-			return "", &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(v) + "' object has no attribute 'replace'"}
+			return "", modules.NoAttribute(v, "replace")
 		default:
 			text = strings.ReplaceAll(text, `\`, `\\`)
 			text = strings.ReplaceAll(text, string(mark), `\`+string(mark))

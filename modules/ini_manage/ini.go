@@ -235,7 +235,7 @@ func getSection(_ context.Context, c *modules.Call) (any, error) {
 }
 
 func noItems() error {
-	return &modules.PythonError{Type: "AttributeError", Msg: "'str' object has no attribute 'items'"}
+	return modules.NoAttribute("", "items")
 }
 
 // visible are the options of the section itself, with all that is in the sections below.

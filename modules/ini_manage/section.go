@@ -143,7 +143,7 @@ func (s *section) update(from []item) (*pyobj.Dict, error) {
 		case isSection:
 			sub, ok := value.(*section)
 			if !ok {
-				return nil, &modules.PythonError{Type: "AttributeError", Msg: "'str' object has no attribute 'items'"}
+				return nil, modules.NoAttribute("", "items")
 			}
 			inner, err := old.update(sub.items)
 			if err != nil {

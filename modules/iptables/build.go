@@ -175,7 +175,7 @@ func (b *builder) matches(policy bool) error {
 				list = append(list, m)
 			}
 		} else if !isList {
-			return &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(v) + "' object has no attribute 'split'"}
+			return modules.NoAttribute(v, "split")
 		}
 		for _, m := range list {
 			text := pytext.Str(m)

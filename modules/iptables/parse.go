@@ -13,11 +13,7 @@ import (
 )
 
 func getRules(ctx context.Context, c *modules.Call) (any, error) {
-	m, err := inForce(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(inForce(ctx, c))
 }
 
 // inForce are the rules of the kernel.
@@ -30,11 +26,7 @@ func inForce(ctx context.Context, c *modules.Call) (map[string]any, error) {
 }
 
 func getSavedRules(_ context.Context, c *modules.Call) (any, error) {
-	m, err := saved(c)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(saved(c))
 }
 
 // saved are the rules of the file.

@@ -129,11 +129,7 @@ func modList(ctx context.Context, c *modules.Call) (any, error) {
 	if c.Bool("only_persist") {
 		return nested.Anys(persistent(c)), nil
 	}
-	list, err := names(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return nested.Anys(list), nil
+	return modules.AnswerList(names(ctx, c))
 }
 
 // persistent are the sorted names of the modules that are loaded at boot.

@@ -48,7 +48,7 @@ func wipefacls(ctx context.Context, c *modules.Call) (any, error) {
 func prefix(c *modules.Call) (string, error) {
 	kind, ok := c.Value("acl_type").(string)
 	if !ok {
-		return "", &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(c.Value("acl_type")) + "' object has no attribute 'startswith'"}
+		return "", modules.NoAttribute(c.Value("acl_type"), "startswith")
 	}
 	out := ""
 	if strings.HasPrefix(kind, "d") {

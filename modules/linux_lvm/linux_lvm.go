@@ -107,19 +107,11 @@ func pvdisplay(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func vgdisplay(ctx context.Context, c *modules.Call) (any, error) {
-	m, err := display(ctx, c, "vgdisplay", vgColumns, c.Value("vgname"), c.Bool("quiet"))
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(display(ctx, c, "vgdisplay", vgColumns, c.Value("vgname"), c.Bool("quiet")))
 }
 
 func lvdisplay(ctx context.Context, c *modules.Call) (any, error) {
-	m, err := display(ctx, c, "lvdisplay", lvColumns, c.Value("lvname"), c.Bool("quiet"))
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(display(ctx, c, "lvdisplay", lvColumns, c.Value("lvname"), c.Bool("quiet")))
 }
 
 // devices are the devices that the caller named, as a list or with commas.

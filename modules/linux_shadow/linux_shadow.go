@@ -88,11 +88,7 @@ func lines(c *modules.Call, root any) ([]string, error) {
 }
 
 func info(_ context.Context, c *modules.Call) (any, error) {
-	m, err := lookup(c, c.Value("name"), c.Value("root"))
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(lookup(c, c.Value("name"), c.Value("root")))
 }
 
 // lookup is shadow.info.
@@ -271,7 +267,7 @@ func edit(c *modules.Call, name string, password, root any) (bool, error) {
 	if c.Grain("os") == "ALT" {
 		path = strings.TrimSuffix(path, "shadow") + "tcb/" + name + "/shadow"
 	}
-	if info, err := os.Stat(c.Path(path)); err != nil || !info.Mode().IsRegular() {
+	if !c.IsFile(path) {
 		return false, nil
 	}
 	text, err := os.ReadFile(c.Path(path))

@@ -86,18 +86,14 @@ func read(ctx context.Context, c *modules.Call, name any) (string, error) {
 }
 
 func assignParam(ctx context.Context, c *modules.Call) (any, error) {
-	m, err := assign(ctx, c, c.Value("name"), c.Value("value"))
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(assign(ctx, c, c.Value("name"), c.Value("value")))
 }
 
 // assign is sysctl.assign.
 func assign(ctx context.Context, c *modules.Call, param, v any) (map[string]any, error) {
 	name, ok := param.(string)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(param) + "' object has no attribute 'translate'"}
+		return nil, modules.NoAttribute(param, "translate")
 	}
 	value := pytext.Str(v)
 	file := strings.Map(func(r rune) rune {

@@ -193,7 +193,7 @@ func locales(ctx context.Context, c *modules.Call) ([]string, error) {
 }
 
 func avail(ctx context.Context, c *modules.Call) (any, error) {
-	want, err := text(c.Value("locale"))
+	want, err := modules.Text(c.Value("locale"), "split")
 	if err != nil {
 		return nil, err
 	}
@@ -201,14 +201,6 @@ func avail(ctx context.Context, c *modules.Call) (any, error) {
 	return slices.ContainsFunc(list, func(s string) bool {
 		return split(pytext.Strip(s)).normal() == split(want).normal()
 	}), err
-}
-
-func text(v any) (string, error) {
-	s, ok := v.(string)
-	if !ok {
-		return "", &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(v) + "' object has no attribute 'split'"}
-	}
-	return s, nil
 }
 
 // parts are the parts of a locale's name: language_territory.codeset@modifier charmap.
@@ -239,7 +231,7 @@ func (p parts) normal() string {
 }
 
 func genLocale(ctx context.Context, c *modules.Call) (any, error) {
-	locale, err := text(c.Value("locale"))
+	locale, err := modules.Text(c.Value("locale"), "split")
 	if err != nil {
 		return nil, err
 	}

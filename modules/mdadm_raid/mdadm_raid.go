@@ -32,11 +32,7 @@ func available(e *modules.Env) (bool, string) {
 }
 
 func list(ctx context.Context, c *modules.Call) (any, error) {
-	m, err := arrays(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(arrays(ctx, c))
 }
 
 func arrays(ctx context.Context, c *modules.Call) (map[string]any, error) {
@@ -67,11 +63,7 @@ func arrays(ctx context.Context, c *modules.Call) (map[string]any, error) {
 }
 
 func detail(ctx context.Context, c *modules.Call) (any, error) {
-	m, err := describe(ctx, c, c.Str("device"))
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(describe(ctx, c, c.Str("device")))
 }
 
 func describe(ctx context.Context, c *modules.Call, device string) (map[string]any, error) {

@@ -134,7 +134,7 @@ func configured(ctx context.Context, c *modules.Call) ([]entry, error) {
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(v) + "' object has no attribute 'items'"}
+		return nil, modules.NoAttribute(v, "items")
 	}
 	return entries(c, m), nil
 }

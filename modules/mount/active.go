@@ -23,11 +23,7 @@ func active(ctx context.Context, c *modules.Call) (any, error) {
 			return nil, err
 		}
 	}
-	m, err := list(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(list(ctx, c))
 }
 
 // list is mount.active.

@@ -56,16 +56,12 @@ func afterColon(s string) (string, error) {
 }
 
 func automaster(_ context.Context, c *modules.Call) (any, error) {
-	m, err := readAutomaster(c, c.Str("config"))
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(readAutomaster(c, c.Str("config")))
 }
 
 func readAutomaster(c *modules.Call, config string) (map[string]any, error) {
 	out := map[string]any{}
-	if !isFile(c, config) {
+	if !c.IsFile(config) {
 		return out, nil
 	}
 	lines, err := readLines(c, config)
@@ -125,7 +121,7 @@ func setAutomaster(_ context.Context, c *modules.Call) (any, error) {
 		}
 		opts = strings.Join(o, ",")
 	}
-	if !isFile(c, config) {
+	if !c.IsFile(config) {
 		if err := announce(c, config); err != nil {
 			return nil, err
 		}

@@ -103,11 +103,6 @@ func readLines(c *modules.Call, path string) ([]string, error) {
 	return lines, nil
 }
 
-func isFile(c *modules.Call, path string) bool {
-	info, err := os.Stat(c.Path(path))
-	return err == nil && info.Mode().IsRegular()
-}
-
 func write(c *modules.Call, path string, lines []string) error {
 	if err := atomicfile.Replace(c.Path(path), []byte(strings.Join(lines, "")), 0o644); err != nil {
 		return modules.Errorf("File not writable %s", path)
@@ -117,7 +112,7 @@ func write(c *modules.Call, path string, lines []string) error {
 
 func fstab(_ context.Context, c *modules.Call) (any, error) {
 	out, config := map[string]any{}, c.Str("config")
-	if !isFile(c, config) {
+	if !c.IsFile(config) {
 		return out, nil
 	}
 	lines, err := readLines(c, config)
@@ -188,7 +183,7 @@ func setFstab(_ context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	device, err := text(c.Value("device"))
+	device, err := modules.Text(c.Value("device"), "replace")
 	if err != nil {
 		return nil, err
 	}
@@ -219,15 +214,7 @@ func joined(c *modules.Call) (string, error) {
 		opts, err := options(list)
 		return strings.Join(opts, ","), err
 	}
-	return text(c.Value("opts"))
-}
-
-func text(v any) (string, error) {
-	s, ok := v.(string)
-	if !ok {
-		return "", &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(v) + "' object has no attribute 'replace'"}
-	}
-	return s, nil
+	return modules.Text(c.Value("opts"), "replace")
 }
 
 // matchOn are the fields by which an entry is found.
@@ -273,7 +260,7 @@ func set(c *modules.Call, f format, values map[string]any) (any, error) {
 			return nil, modules.Usagef("%s must be one line, not %s", k, pytext.Repr(s))
 		}
 	}
-	if !isFile(c, config) {
+	if !c.IsFile(config) {
 		return nil, modules.Errorf(`Bad config file "%s"`, config)
 	}
 	lines, err := readLines(c, config)

@@ -208,11 +208,7 @@ func isMounted(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func swaps(_ context.Context, c *modules.Call) (any, error) {
-	m, err := readSwaps(c)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(readSwaps(c))
 }
 
 func readSwaps(c *modules.Call) (map[string]any, error) {

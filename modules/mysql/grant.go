@@ -387,20 +387,12 @@ func isGranted(ctx context.Context, c *modules.Call, list string) (bool, error) 
 	return false, nil
 }
 
-// text is an argument that must be one.
-func text(c *modules.Call, name, method string) (string, error) {
-	if s, ok := c.Value(name).(string); ok {
-		return s, nil
-	}
-	return "", &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(c.Value(name)) + "' object has no attribute '" + method + "'"}
-}
-
 func grantExists(ctx context.Context, c *modules.Call) (any, error) {
 	version, err := serverVersion(ctx, c, given(c))
 	if err != nil || version == "" {
 		return false, err
 	}
-	list, err := text(c, "grant", "upper")
+	list, err := modules.Text(c.Value("grant"), "upper")
 	if err != nil {
 		return nil, err
 	}
@@ -409,7 +401,7 @@ func grantExists(ctx context.Context, c *modules.Call) (any, error) {
 
 func grantAdd(ctx context.Context, c *modules.Call) (any, error) {
 	return on(ctx, c, given(c), false, func(n *conn) (any, error) {
-		list, err := text(c, "grant", "strip")
+		list, err := modules.Text(c.Value("grant"), "strip")
 		if err != nil {
 			return nil, err
 		}
@@ -432,7 +424,7 @@ func grantAdd(ctx context.Context, c *modules.Call) (any, error) {
 
 func grantRevoke(ctx context.Context, c *modules.Call) (any, error) {
 	return on(ctx, c, given(c), false, func(n *conn) (any, error) {
-		list, err := text(c, "grant", "strip")
+		list, err := modules.Text(c.Value("grant"), "strip")
 		if err != nil {
 			return nil, err
 		}

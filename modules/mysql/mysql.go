@@ -137,7 +137,7 @@ func quote(name string, forGrants bool) string {
 func quoteIdentifier(_ context.Context, c *modules.Call) (any, error) {
 	name, ok := c.Value("identifier").(string)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(c.Value("identifier")) + "' object has no attribute 'replace'"}
+		return nil, modules.NoAttribute(c.Value("identifier"), "replace")
 	}
 	return quote(name, c.Bool("for_grants")), nil
 }

@@ -344,7 +344,7 @@ func change(ctx context.Context, c *modules.Call, a args, version, column string
 			return "", nil, err
 		}
 		if !ok {
-			return "", nil, &modules.PythonError{Type: "AttributeError", Msg: "'bool' object has no attribute 'replace'"}
+			return "", nil, modules.NoAttribute(true, "replace")
 		}
 		values["unix_socket"] = plugin
 		query = "UPDATE mysql.user SET " + column + "=" + text + ", plugin=%(unix_socket)s" + which

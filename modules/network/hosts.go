@@ -153,7 +153,7 @@ func rename(ctx context.Context, c *modules.Call, name string) (old string, ok b
 	}
 	path := c.Which("hostname")
 	if path == "" {
-		return "", false, &modules.PythonError{Type: "AttributeError", Msg: "'NoneType' object has no attribute 'endswith'"}
+		return "", false, modules.NoAttribute(nil, "endswith")
 	}
 	host, err := os.Hostname()
 	if err != nil {

@@ -222,7 +222,7 @@ func reverseIP(_ context.Context, c *modules.Call) (any, error) {
 func ipHexval(_ context.Context, c *modules.Call) (any, error) {
 	text, ok := c.Value("ip").(string)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(c.Value("ip")) + "' object has no attribute 'split'"}
+		return nil, modules.NoAttribute(c.Value("ip"), "split")
 	}
 	out := ""
 	for _, part := range strings.Split(text, ".") {

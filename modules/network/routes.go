@@ -242,7 +242,7 @@ func getRoute(ctx context.Context, c *modules.Call) (any, error) {
 	re := regexp.MustCompile(`(?:via\s+([\w\.:]+))?\s+dev\s+([\w\.\:\-]+)\s+.*src\s+([\w\.:]+)`)
 	m := re.FindStringSubmatchIndex(lines[0])
 	if m == nil {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'NoneType' object has no attribute 'group'"}
+		return nil, modules.NoAttribute(nil, "group")
 	}
 	group := func(i int) any {
 		if m[2*i] < 0 {

@@ -244,7 +244,7 @@ func ruleText(kw map[string]any, family string) (string, error) {
 func ports(v any) (string, error) {
 	s, ok := v.(string)
 	if !ok {
-		return "", &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(v) + "' object has no attribute 'split'"}
+		return "", modules.NoAttribute(v, "split")
 	}
 	var list []int64
 	for _, p := range strings.Split(s, ",") {

@@ -243,11 +243,7 @@ func setID(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func systemTypes(ctx context.Context, c *modules.Call) (any, error) {
-	types, err := readTypes(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return types, nil
+	return modules.Answer(readTypes(ctx, c))
 }
 
 func readTypes(ctx context.Context, c *modules.Call) (map[string]any, error) {

@@ -5,7 +5,6 @@ package pillarmod
 import (
 	"context"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,11 +69,7 @@ func fresh(ctx context.Context, c *modules.Call) (any, error) {
 		}
 		override = d
 	}
-	d, err := compile(ctx, c, c.Value("saltenv"), c.Value("pillarenv"), override)
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
+	return modules.Answer(compile(ctx, c, c.Value("saltenv"), c.Value("pillarenv"), override))
 }
 
 func item(ctx context.Context, c *modules.Call) (any, error) {
@@ -307,7 +302,7 @@ func fileExists(_ context.Context, c *modules.Call) (any, error) {
 			if !filepath.IsAbs(path) {
 				full = filepath.Join(pytext.Str(dir), path)
 			}
-			if info, err := os.Stat(c.Path(full)); err == nil && info.Mode().IsRegular() {
+			if c.IsFile(full) {
 				return true, nil
 			}
 		}

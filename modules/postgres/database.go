@@ -180,7 +180,7 @@ func tablespaceExists(ctx context.Context, c *modules.Call) (any, error) {
 func settings(v any) ([]string, error) {
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(v) + "' object has no attribute 'items'"}
+		return nil, modules.NoAttribute(v, "items")
 	}
 	var list []string
 	for _, k := range sorted(m) {

@@ -335,11 +335,7 @@ func diskIO(_ context.Context, c *modules.Call) (any, error) {
 }
 
 func partitions(_ context.Context, c *modules.Call) (any, error) {
-	list, err := partitionList(c)
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
+	return modules.Answer(partitionList(c))
 }
 
 func partitionList(c *modules.Call) ([]any, error) {
@@ -356,7 +352,7 @@ func partitionList(c *modules.Call) ([]any, error) {
 		}
 	}
 	file := "/proc/self/mounts"
-	if info, err := os.Stat(c.Path("/etc/mtab")); err == nil && info.Mode().IsRegular() {
+	if c.IsFile("/etc/mtab") {
 		file = "/etc/mtab"
 	}
 	list, err := lines(c, file)
@@ -386,11 +382,7 @@ func diskUsage(_ context.Context, c *modules.Call) (any, error) {
 	if !ok {
 		return nil, &modules.TypeError{Msg: "statvfs: path should be string, bytes, os.PathLike or integer, not " + modules.TypeName(c.Value("path"))}
 	}
-	m, err := usageOf(c.Path(path))
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(usageOf(c.Path(path)))
 }
 
 func usageOf(path string) (map[string]any, error) {

@@ -147,17 +147,12 @@ func commandLine(args []any, kwargs map[string]any) (subcommand, line string, er
 	return subcommand, b.String(), nil
 }
 
-func isFile(c *modules.Call, path string) bool {
-	info, err := os.Stat(c.Path(path))
-	return err == nil && info.Mode().IsRegular()
-}
-
 func enable(ctx context.Context, c *modules.Call) (any, error) {
 	d, err := settings(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if !isFile(c, d.disabledLock()) {
+	if !c.IsFile(d.disabledLock()) {
 		return false, nil
 	}
 	if err := os.Remove(c.Path(d.disabledLock())); err != nil {
@@ -179,7 +174,7 @@ func disable(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if isFile(c, d.disabledLock()) {
+	if c.IsFile(d.disabledLock()) {
 		return false, nil
 	}
 	text := "{}"
@@ -207,11 +202,11 @@ func status(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	switch {
-	case isFile(c, d.disabledLock()):
+	case c.IsFile(d.disabledLock()):
 		return "Administratively disabled", nil
-	case isFile(c, d.runLock()):
+	case c.IsFile(d.runLock()):
 		return holder(c, d.runLock(), "Applying a catalog", "Stale lockfile"), nil
-	case isFile(c, d.pidFile()):
+	case c.IsFile(d.pidFile()):
 		return holder(c, d.pidFile(), "Idle daemon", "Stale pidfile"), nil
 	}
 	return "Stopped", nil

@@ -79,13 +79,7 @@ func done(what string, out saltcmd.Result, err error) (any, error) {
 }
 
 // text is the answer of what only shows what the program said.
-func text(out saltcmd.Result, err error) (any, error) {
-	s, err := checked(out, err)
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
+func text(out saltcmd.Result, err error) (any, error) { return modules.Answer(checked(out, err)) }
 
 // rows are the lines of a listing without what stands around them.
 func rows(lines []string) []string {
@@ -151,11 +145,7 @@ func users(ctx context.Context, c *modules.Call) (map[string]any, error) {
 }
 
 func listUsers(ctx context.Context, c *modules.Call) (any, error) {
-	m, err := users(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(users(ctx, c))
 }
 
 func vhosts(ctx context.Context, c *modules.Call) ([]any, error) {
@@ -168,11 +158,7 @@ func vhosts(ctx context.Context, c *modules.Call) ([]any, error) {
 }
 
 func listVhosts(ctx context.Context, c *modules.Call) (any, error) {
-	l, err := vhosts(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return modules.Answer(vhosts(ctx, c))
 }
 
 func upstreams(ctx context.Context, c *modules.Call) (map[string]any, error) {
@@ -195,11 +181,7 @@ func upstreams(ctx context.Context, c *modules.Call) (map[string]any, error) {
 }
 
 func listUpstreams(ctx context.Context, c *modules.Call) (any, error) {
-	m, err := upstreams(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(upstreams(ctx, c))
 }
 
 func userExists(ctx context.Context, c *modules.Call) (any, error) {
@@ -484,11 +466,7 @@ func policies(ctx context.Context, c *modules.Call, vhost string) (map[string]an
 }
 
 func listPolicies(ctx context.Context, c *modules.Call) (any, error) {
-	m, err := policies(ctx, c, c.Str("vhost"))
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(policies(ctx, c, c.Str("vhost")))
 }
 
 func policyExists(ctx context.Context, c *modules.Call) (any, error) {
@@ -552,19 +530,11 @@ func listed(ctx context.Context, c *modules.Call, args ...string) ([]any, error)
 }
 
 func listAvailablePlugins(ctx context.Context, c *modules.Call) (any, error) {
-	l, err := listed(ctx, c, "list", "-m")
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return modules.Answer(listed(ctx, c, "list", "-m"))
 }
 
 func listEnabledPlugins(ctx context.Context, c *modules.Call) (any, error) {
-	l, err := listed(ctx, c, "list", "-m", "-e")
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return modules.Answer(listed(ctx, c, "list", "-m", "-e"))
 }
 
 func pluginIsEnabled(ctx context.Context, c *modules.Call) (any, error) {

@@ -61,7 +61,7 @@ func name(c *modules.Call) string { return pytext.Str(c.Value("iface")) }
 func kind(c *modules.Call) (string, error) {
 	s, ok := c.Value("iface_type").(string)
 	if !ok {
-		return "", ifcfg.AttributeError("'" + modules.TypeName(c.Value("iface_type")) + "' object has no attribute 'lower'")
+		return "", modules.NoAttribute(c.Value("iface_type"), "lower")
 	}
 	return strings.ToLower(s), nil
 }

@@ -5,7 +5,6 @@ package rpmlowpkg
 import (
 	"bytes"
 	"context"
-	"os"
 	"slices"
 	"strings"
 
@@ -320,7 +319,7 @@ func checksum(ctx context.Context, c *modules.Call) (any, error) {
 	ret := map[string]any{}
 	for _, path := range pkglist.Names(c) {
 		ret[path] = false
-		if info, err := os.Stat(c.Path(path)); err != nil || !info.Mode().IsRegular() {
+		if !c.IsFile(path) {
 			continue
 		}
 		out, err := saltcmd.Run(ctx, c, saltcmd.Command{Args: command(c, "-K", "--quiet", path), IgnoreRetcode: true})

@@ -73,7 +73,7 @@ func rsync(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	src, ok := a["src"].(string)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(a["src"]) + "' object has no attribute 'startswith'"}
+		return nil, modules.NoAttribute(a["src"], "startswith")
 	}
 	if strings.HasPrefix(src, "salt://") {
 		copied, remove, err := fetch(ctx, c, src)

@@ -1,18 +1,10 @@
 package schedule
 
 import (
-	"os"
-
 	"github.com/brine-salt/brine/modules"
 )
 
 func init() { modules.Register(Module) }
-
-// present reports whether a file exists.
-func present(c *modules.Call, path string) bool {
-	info, err := os.Stat(c.Path(path))
-	return err == nil && info.Mode().IsRegular()
-}
 
 const common = `
 persist

@@ -112,7 +112,7 @@ func reload(ctx context.Context, c *modules.Call) (any, error) {
 	case err != nil:
 		say(false, "", fmt.Sprintf("Unable to read existing schedule file: %s", err))
 	case data == nil:
-		if present(c, included(c, "schedule.conf")) {
+		if c.IsFile(included(c, "schedule.conf")) {
 			say(false, "", "Failed to reload schedule on minion.  Saved file is empty or invalid.")
 		}
 	case !pytext.Truth(data["schedule"]):

@@ -36,11 +36,7 @@ func typeName(letter any) (string, error) {
 }
 
 func filetypeName(_ context.Context, c *modules.Call) (any, error) {
-	name, err := typeName(c.Value("filetype"))
-	if err != nil {
-		return nil, err
-	}
-	return name, nil
+	return modules.Answer(typeName(c.Value("filetype")))
 }
 
 // escaped is the path as semanage and restorecon get it: what re.escape makes of it, and then the splitting of the command line.

@@ -34,7 +34,7 @@ func available(e *modules.Env) (bool, string) {
 // mounted is where the file system of SELinux is, "" if nowhere.
 func mounted(c *modules.Call) string {
 	for _, dir := range [...]string{"/sys/fs/selinux", "/selinux"} {
-		if info, err := os.Stat(c.Path(dir + "/enforce")); err == nil && info.Mode().IsRegular() {
+		if c.IsFile(dir + "/enforce") {
 			return dir
 		}
 	}
@@ -132,11 +132,7 @@ func succeeds(ctx context.Context, c *modules.Call, words ...any) (any, error) {
 }
 
 func listSebool(ctx context.Context, c *modules.Call) (any, error) {
-	m, err := booleans(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(booleans(ctx, c))
 }
 
 func booleans(ctx context.Context, c *modules.Call) (map[string]any, error) {
@@ -195,11 +191,7 @@ func setsebools(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func listSemod(ctx context.Context, c *modules.Call) (any, error) {
-	m, err := semods(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return modules.Answer(semods(ctx, c))
 }
 
 func semods(ctx context.Context, c *modules.Call) (map[string]any, error) {
@@ -243,7 +235,7 @@ func getsemod(ctx context.Context, c *modules.Call) (any, error) {
 func setsemod(ctx context.Context, c *modules.Call) (any, error) {
 	state, ok := c.Value("state").(string)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(c.Value("state")) + "' object has no attribute 'lower'"}
+		return nil, modules.NoAttribute(c.Value("state"), "lower")
 	}
 	switch strings.ToLower(state) {
 	case "enabled":

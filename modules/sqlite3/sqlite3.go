@@ -169,11 +169,7 @@ func on(ctx context.Context, c *modules.Call, statement any) (any, error) {
 	if c.Value("db") == nil {
 		return false, nil
 	}
-	rows, err := query(ctx, c, c.Str("db"), statement, true)
-	if err != nil {
-		return nil, err
-	}
-	return rows, nil
+	return modules.Answer(query(ctx, c, c.Str("db"), statement, true))
 }
 
 func fetch(ctx context.Context, c *modules.Call) (any, error) { return on(ctx, c, c.Value("sql")) }

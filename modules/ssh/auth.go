@@ -189,7 +189,7 @@ func (c *call) keysOf(user any, config string, kind any) ([]authKey, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if !c.isFile(path) {
+	if !c.IsFile(path) {
 		return nil, nil
 	}
 	return c.validKeys(path, kind)
@@ -212,7 +212,7 @@ func authKeys(ctx context.Context, mc *modules.Call) (any, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		if !c.isFile(path) {
+		if !c.IsFile(path) {
 			continue
 		}
 		keys, err := c.validKeys(path, c.Value("fingerprint_hash_type"))
@@ -271,14 +271,7 @@ func checkKey(ctx context.Context, mc *modules.Call) (any, error) {
 	c := &call{mc, ctx}
 	x := c.change()
 	x.key = c.keyArgs()
-	return text(c.status(x))
-}
-
-func text(s string, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return modules.Answer(c.status(x))
 }
 
 // source brings a file of keys to the minion and reads it; no keys are noted for the state.
@@ -289,7 +282,7 @@ func (c *call) source(strict bool) ([]authKey, error) {
 		return nil, err
 	}
 	path, _ := v.(string)
-	if strict && !c.isFile(path) || !strict && path == "" {
+	if strict && !c.IsFile(path) || !strict && path == "" {
 		if strict {
 			return nil, modules.Errorf("Failed to pull key file from salt file server")
 		}
@@ -325,7 +318,7 @@ func rmAuthKey(ctx context.Context, mc *modules.Call) (any, error) {
 	c := &call{mc, ctx}
 	x := c.change()
 	x.key.key = pytext.Str(c.Value("key"))
-	return text(c.removeKey(x))
+	return modules.Answer(c.removeKey(x))
 }
 
 // removeKey takes a key out of a user's file, and with it the lines that are neither keys nor comments, as Salt does.
@@ -415,7 +408,7 @@ func setAuthKey(ctx context.Context, mc *modules.Call) (any, error) {
 	c := &call{mc, ctx}
 	x := c.change()
 	x.key = c.keyArgs()
-	return text(c.setKey(x))
+	return modules.Answer(c.setKey(x))
 }
 
 // setKey puts a key into a user's file.
@@ -504,7 +497,7 @@ func (c *call) addKey(x change, info map[string]any) (string, error) {
 			return "", modules.OSError(err)
 		}
 	}
-	fresh := !c.isFile(path)
+	fresh := !c.IsFile(path)
 	if err := c.appendLine(path, x.key.line()); err != nil {
 		return "", modules.Errorf("Could not write to key file: %s", osText(err))
 	}

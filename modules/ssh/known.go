@@ -204,7 +204,7 @@ func rmKnownHost(ctx context.Context, mc *modules.Call) (any, error) {
 // existing is the file of known hosts, which must be there.
 func (c *call) existing() (string, map[string]any, error) {
 	path, answer, err := c.knownHosts(c.Value("config"), c.Value("user"))
-	if err == nil && answer == nil && !c.isFile(path) {
+	if err == nil && answer == nil && !c.IsFile(path) {
 		answer = failure("Known hosts file %s does not exist", path)
 	}
 	return path, answer, err

@@ -72,11 +72,6 @@ func isOS(err error) bool {
 	return s != ""
 }
 
-func (c *call) isFile(path string) bool {
-	info, err := os.Stat(c.Path(path))
-	return err == nil && info.Mode().IsRegular()
-}
-
 func (c *call) isDir(path string) bool {
 	info, err := os.Stat(c.Path(path))
 	return err == nil && info.IsDir()

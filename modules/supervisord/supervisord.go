@@ -34,7 +34,7 @@ func program(c *modules.Call) (string, error) {
 		return bin, nil
 	}
 	path := filepath.Join(bin, "bin", "supervisorctl")
-	if info, err := os.Stat(c.Path(path)); err != nil || !info.Mode().IsRegular() {
+	if !c.IsFile(path) {
 		return "", missing
 	}
 	return path, nil

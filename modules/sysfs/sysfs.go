@@ -42,14 +42,7 @@ func (t tree) isDir(path string) bool {
 }
 
 // key is the argument of that name, which must be a text.
-func key(c *modules.Call) (string, error) {
-	s, ok := c.Value("key").(string)
-	if !ok {
-		return "", &modules.PythonError{Type: "AttributeError",
-			Msg: "'" + modules.TypeName(c.Value("key")) + "' object has no attribute 'startswith'"}
-	}
-	return s, nil
-}
+func key(c *modules.Call) (string, error) { return modules.Text(c.Value("key"), "startswith") }
 
 func target(_ context.Context, c *modules.Call) (any, error) {
 	s, err := key(c)
@@ -179,8 +172,7 @@ func (t tree) readFile(at string) any {
 func interfaces(_ context.Context, c *modules.Call) (any, error) {
 	root, ok := c.Value("root").(string)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError",
-			Msg: "'" + modules.TypeName(c.Value("root")) + "' object has no attribute 'startswith'"}
+		return nil, modules.NoAttribute(c.Value("root"), "startswith")
 	}
 	t := tree{c}
 	at := t.place(root)

@@ -72,8 +72,7 @@ func words(c *modules.Call) ([]string, error) {
 	for i, v := range c.Extra {
 		text, ok := v.(string)
 		if list, isList := v.([]any); isList && !ok {
-			return nil, &modules.PythonError{Type: "AttributeError",
-				Msg: "'" + modules.TypeName(list) + "' object has no attribute 'endswith'"}
+			return nil, modules.NoAttribute(list, "endswith")
 		}
 		if !ok {
 			return nil, &modules.TypeError{Msg: "argument of type '" + modules.TypeName(v) + "' is not iterable"}

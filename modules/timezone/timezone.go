@@ -59,11 +59,7 @@ func timedatectl(ctx context.Context, c *modules.Call) (saltcmd.Result, error) {
 }
 
 func getZone(ctx context.Context, c *modules.Call) (any, error) {
-	zone, err := current(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return zone, nil
+	return modules.Answer(current(ctx, c))
 }
 
 // current is timezone.get_zone.
@@ -258,7 +254,7 @@ func zoneCompare(ctx context.Context, c *modules.Call) (any, error) {
 	zone := c.Str("timezone")
 	file := localtimePath(c)
 	if family(c, "Arch") || family(c, "FreeBSD") {
-		if info, err := os.Stat(c.Path(file)); err != nil || !info.Mode().IsRegular() {
+		if !c.IsFile(file) {
 			now, err := current(ctx, c)
 			return now == zone, err
 		}

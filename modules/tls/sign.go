@@ -61,7 +61,7 @@ func profile(ctx context.Context, c *modules.Call, name any) (map[string]any, er
 	for use, v := range common {
 		own, ok := v.(map[string]any)
 		if !ok {
-			return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(v) + "' object has no attribute 'update'"}
+			return nil, modules.NoAttribute(v, "update")
 		}
 		more, ok := known[kind].(map[string]any)
 		if !ok {

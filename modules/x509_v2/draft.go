@@ -44,7 +44,7 @@ func DraftCertificate(c *modules.Call, args map[string]any, remote bool) (*Draft
 			return nil, err
 		}
 	} else if remote {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'NoneType' object has no attribute 'public_key'"}
+		return nil, modules.NoAttribute(nil, "public_key")
 	}
 	if d.PublicKey, err = d.subjectKey(c, args, csr); err != nil {
 		return nil, err

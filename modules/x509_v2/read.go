@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -54,7 +53,7 @@ func readCertificate(_ context.Context, c *modules.Call) (any, error) {
 func files(c *modules.Call, pattern string) []string {
 	var out []string
 	for _, path := range pyglob.Glob(c.Path, pattern) {
-		if info, err := os.Stat(c.Path(path)); err == nil && info.Mode().IsRegular() {
+		if c.IsFile(path) {
 			out = append(out, path)
 		}
 	}

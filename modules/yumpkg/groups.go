@@ -268,11 +268,7 @@ func groupInstall(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func download(ctx context.Context, c *modules.Call) (any, error) {
-	ret, err := downloadAll(ctx, c, pkglist.Names(c))
-	if err != nil {
-		return nil, err
-	}
-	return ret, nil
+	return modules.Answer(downloadAll(ctx, c, pkglist.Names(c)))
 }
 
 func downloadAll(ctx context.Context, c *modules.Call, names []string) (map[string]any, error) {

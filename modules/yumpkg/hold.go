@@ -10,7 +10,6 @@ import (
 
 	"github.com/brine-salt/brine/internal/modkit/pkglist"
 	"github.com/brine-salt/brine/internal/modkit/saltcmd"
-	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/python/fnmatch"
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -54,11 +53,7 @@ func checkLocks(ctx context.Context, c *modules.Call) error {
 }
 
 func listHolds(ctx context.Context, c *modules.Call) (any, error) {
-	list, err := holdsLike(ctx, c, c.Str("pattern"), c.Bool("full"))
-	if err != nil {
-		return nil, err
-	}
-	return nested.Anys(list), nil
+	return modules.AnswerList(holdsLike(ctx, c, c.Str("pattern"), c.Bool("full")))
 }
 
 func holds(ctx context.Context, c *modules.Call, full bool) ([]string, error) {

@@ -306,7 +306,7 @@ func remove(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	if asked.Kind == "" {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'NoneType' object has no attribute 'keys'"}
+		return nil, modules.NoAttribute(nil, "keys")
 	}
 	var all []string
 	for _, t := range asked.Packages {

@@ -126,11 +126,7 @@ func listPkgs(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func infoAvailable(ctx context.Context, c *modules.Call) (any, error) {
-	info, err := infos(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return info, nil
+	return modules.Answer(infos(ctx, c))
 }
 
 func infos(ctx context.Context, c *modules.Call) (map[string]any, error) {

@@ -155,7 +155,7 @@ func (g *group) display() ([]string, error) {
 	}
 	text, ok := v.(string)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(v) + "' object has no attribute 'splitlines'"}
+		return nil, modules.NoAttribute(v, "splitlines")
 	}
 	return pytext.SplitLines(text, false), nil
 }

@@ -80,7 +80,7 @@ func summary(stdout string) (last string, changed bool, err error) {
 	last = lines[len(lines)-1]
 	m := finished.Get().FindStringSubmatch(last)
 	if m == nil {
-		return "", false, &modules.PythonError{Type: "AttributeError", Msg: "'NoneType' object has no attribute 'group'"}
+		return "", false, modules.NoAttribute(nil, "group")
 	}
 	return last, strings.Trim(m[2], "0") != "", nil
 }

@@ -90,7 +90,7 @@ func set(ctx context.Context, c *states.Call) (*states.Result, error) {
 	known, _ := current.([]any)
 	data, ok := c.Low.Ordered("data").(*pyobj.Dict)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(c.Value("data")) + "' object has no attribute 'items'"}
+		return nil, modules.NoAttribute(c.Value("data"), "items")
 	}
 	for k, v := range data.All() {
 		key := pyobj.Str(k)

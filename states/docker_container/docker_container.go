@@ -123,11 +123,6 @@ func (j *job) fail(err error) (*states.Result, error) {
 	return j.end(states.False)
 }
 
-func text(err error) string {
-	_, s := modules.Exception(err)
-	return s
-}
-
 // network is one to connect a container to, and how.
 type network struct {
 	name string
@@ -217,7 +212,7 @@ func (j *job) resolve(image string) (any, error) {
 	}
 	pulled, err := j.ExecKw(j.ctx, "docker.pull", []any{image}, dict{"client_timeout": j.Value("client_timeout")})
 	if err != nil {
-		return nil, modules.Errorf("Failed to pull %s: %s", image, text(err))
+		return nil, modules.Errorf("Failed to pull %s: %s", image, modules.ExceptionText(err))
 	}
 	j.ret.Changes["image"] = pulled
 	if id, err = j.call("resolve_image_id", image); err == nil && id == false {
@@ -263,7 +258,7 @@ func absent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	}
 	removed, err := c.ExecKw(ctx, "docker.rm", []any{c.Value("name")}, dict{"force": c.Value("force")})
 	if err != nil {
-		return j.ret.As(states.False, "Failed to remove container '"+c.Name()+"': "+text(err))
+		return j.ret.As(states.False, "Failed to remove container '"+c.Name()+"': "+modules.ExceptionText(err))
 	}
 	j.ret.Changes["removed"] = removed
 	if there, err = j.exists(); err != nil {
@@ -434,7 +429,7 @@ func run(ctx context.Context, c *states.Call) (*states.Result, error) {
 	case err != nil && ctx.Err() != nil:
 		return nil, err
 	case err != nil:
-		j.ret.Comment = "Encountered error running container: " + text(err)
+		j.ret.Comment = "Encountered error running container: " + modules.ExceptionText(err)
 		return j.ret, nil
 	case bg:
 		j.ret.Comment = "Container was run in the background"

@@ -145,7 +145,7 @@ func (u *update) create() (*states.Result, error) {
 		if u.ctx.Err() != nil {
 			return nil, err
 		}
-		say := text(err)
+		say := modules.ExceptionText(err)
 		var e *modules.ExecError
 		if errors.As(err, &e) {
 			if info, ok := e.Info.(dict); ok && info["invalid"] != nil {
@@ -440,7 +440,7 @@ func (u *update) start(before any) (*states.Result, error) {
 			if u.ctx.Err() != nil {
 				return nil, err
 			}
-			u.say("Failed to start container '" + u.Name() + "': '" + text(err) + "'")
+			u.say("Failed to start container '" + u.Name() + "': '" + modules.ExceptionText(err) + "'")
 			return u.end(states.False)
 		}
 		now = get(m, "state")["new"]

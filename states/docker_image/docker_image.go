@@ -44,11 +44,6 @@ sls
 	}, Kwargs: "kwargs", Run: present},
 }}
 
-func text(err error) string {
-	_, s := modules.Exception(err)
-	return s
-}
-
 // inspect is what the daemon says of an image, nil if there is none.
 func inspect(ctx context.Context, c *states.Call, image string) (map[string]any, error) {
 	v, err := c.Exec(ctx, "docker.inspect_image", image)
@@ -102,7 +97,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 	}
 	update, problem, err := g.get(ctx)
 	if err != nil {
-		return ret.As(states.False, problem+": "+text(err))
+		return ret.As(states.False, problem+": "+modules.ExceptionText(err))
 	}
 	if info == nil || g.isNew(info, update) {
 		ret.Changes = update

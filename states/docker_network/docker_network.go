@@ -141,7 +141,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 	}
 	if problem, err := w.configuration(); err != nil || problem != "" {
 		if err != nil {
-			_, problem = modules.Exception(err)
+			problem = modules.ExceptionText(err)
 		}
 		return w.ret.As(states.False, problem)
 	}
@@ -160,8 +160,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 		kw := maps.Clone(w.kw)
 		kw["ipam"], kw["skip_translate"] = w.ipam, true
 		if _, err := c.ExecKw(ctx, "docker.create_network", []any{c.Value("name")}, kw); err != nil {
-			_, text := modules.Exception(err)
-			return w.ret.As(states.False, "Failed to create network '"+c.Name()+"': "+text)
+			return w.ret.As(states.False, "Failed to create network '"+c.Name()+"': "+modules.ExceptionText(err))
 		}
 		if network != nil {
 			w.ret.Changes["recreated"] = true

@@ -37,11 +37,6 @@ func find(ctx context.Context, c *states.Call) (map[string]any, error) {
 	return nil, err
 }
 
-func text(err error) string {
-	_, s := modules.Exception(err)
-	return s
-}
-
 func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 	ret := c.Result()
 	driver, opts := c.Value("driver"), c.Value("driver_opts")
@@ -51,7 +46,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 	create := func() (*states.Result, error) {
 		v, err := c.ExecKw(ctx, "docker.create_volume", []any{c.Value("name")}, map[string]any{"driver": driver, "driver_opts": opts})
 		if err != nil {
-			return ret.As(states.False, "Failed to create volume '"+c.Name()+"': "+text(err))
+			return ret.As(states.False, "Failed to create volume '"+c.Name()+"': "+modules.ExceptionText(err))
 		}
 		ret.Changes["created"] = v
 		return ret.As(states.True, "")
@@ -78,7 +73,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 	}
 	v, err := c.Exec(ctx, "docker.remove_volume", c.Value("name"))
 	if err != nil {
-		return ret.As(states.False, "Failed to remove volume '"+c.Name()+"': "+text(err))
+		return ret.As(states.False, "Failed to remove volume '"+c.Name()+"': "+modules.ExceptionText(err))
 	}
 	ret.Changes["removed"] = v
 	return create()
@@ -95,7 +90,7 @@ func absent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	}
 	v, err := c.Exec(ctx, "docker.remove_volume", c.Value("name"))
 	if err != nil {
-		return ret.As(states.False, "Failed to remove volume '"+c.Name()+"': "+text(err))
+		return ret.As(states.False, "Failed to remove volume '"+c.Name()+"': "+modules.ExceptionText(err))
 	}
 	ret.Changes["removed"] = v
 	return ret.As(states.True, "")

@@ -188,7 +188,7 @@ func knownICMP(ctx context.Context, c *states.Call, given any, want []any) (any,
 	}
 	list, ok := given.([]any)
 	if !ok && unknown != nil {
-		return nil, nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(given) + "' object has no attribute 'remove'"}
+		return nil, nil, modules.NoAttribute(given, "remove")
 	}
 	if unknown != nil {
 		given = append([]any{}, without(list, unknown)...)
@@ -213,7 +213,7 @@ func forwardings(v any) ([]forwarding, error) {
 	for _, x := range list {
 		s, ok := x.(string)
 		if !ok {
-			return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(x) + "' object has no attribute 'split'"}
+			return nil, modules.NoAttribute(x, "split")
 		}
 		p := strings.Split(s, ":")
 		switch {

@@ -236,7 +236,7 @@ func only(ctx context.Context, c *states.Call) (*states.Result, error) {
 	for _, n := range names {
 		s, ok := n.(string)
 		if !ok {
-			return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(n) + "' object has no attribute 'strip'"}
+			return nil, modules.NoAttribute(n, "strip")
 		}
 		wanted = append(wanted, pytext.Strip(s))
 	}

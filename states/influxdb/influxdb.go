@@ -320,7 +320,7 @@ func grants(ctx context.Context, c *states.Call, changes *pyobj.Dict) error {
 	ordered, _ := c.InOrder("grants")
 	want, ok := ordered.(*pyobj.Dict)
 	if !ok {
-		return &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(c.Value("grants")) + "' object has no attribute 'items'"}
+		return modules.NoAttribute(c.Value("grants"), "items")
 	}
 	for k, v := range want.All() {
 		database, privilege := pyobj.Str(k), strings.ToLower(pyobj.Str(v))

@@ -33,7 +33,7 @@ func look(ctx context.Context, c *states.Call, ret *states.Result, kw map[string
 	}
 	kind, text := c.Value("acl_type").(string)
 	if !text {
-		return nil, false, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(c.Value("acl_type")) + "' object has no attribute 'startswith'"}
+		return nil, false, modules.NoAttribute(c.Value("acl_type"), "startswith")
 	}
 	l = &lists{kind: kind}
 	l.all, _ = v.(map[string]any)

@@ -34,7 +34,7 @@ func queryRunFile(ctx context.Context, c *states.Call) (*states.Result, error) {
 	path, isText := c.Value("query_file").(string)
 	ret, ok, err := prepare(ctx, c, c.Str("database"), func(ret *states.Result) (bool, error) {
 		if !isText {
-			return false, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(c.Value("query_file")) + "' object has no attribute 'startswith'"}
+			return false, modules.NoAttribute(c.Value("query_file"), "startswith")
 		}
 		for _, proto := range [...]string{"http://", "https://", "salt://", "s3://", "swift://"} {
 			if !strings.HasPrefix(path, proto) {

@@ -293,7 +293,7 @@ func setPolicy(ctx context.Context, c *states.Call) (*states.Result, error) {
 	}
 	policy, ok := wanted.(string)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(wanted) + "' object has no attribute 'lower'"}
+		return nil, modules.NoAttribute(wanted, "lower")
 	}
 	have, _ := now.(string)
 	what := "nftables default policy for chain " + pytext.Str(chain) + " on table " + c.Str("table") + " for " + c.Str("family")

@@ -140,7 +140,7 @@ func installed(ctx context.Context, c *states.Call) (*states.Result, error) {
 		names = append(names, s)
 		name, version, ok := split(s)
 		if !ok {
-			return nil, &modules.PythonError{Type: "AttributeError", Msg: "'NoneType' object has no attribute 'group'"}
+			return nil, modules.NoAttribute(nil, "group")
 		}
 		if c.Value("force_reinstall") == true || !has(all, name) {
 			install = append(install, s)

@@ -43,7 +43,7 @@ func runInstalled(ctx context.Context, c *states.Call) (*states.Result, error) {
 			if _, isDict := p.(map[string]any); isDict {
 				return nil, &modules.TypeError{Msg: "'odict_items' object is not subscriptable"}
 			}
-			return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(p) + "' object has no attribute 'items'"}
+			return nil, modules.NoAttribute(p, "items")
 		}
 		names[n] = s
 	}

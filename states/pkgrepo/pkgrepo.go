@@ -111,7 +111,7 @@ func (m *manager) arguments() (done bool, err error) {
 	if has(m.kw, "key_url") {
 		url, ok := m.kw["key_url"].(string)
 		if !ok {
-			return true, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(m.kw["key_url"]) + "' object has no attribute 'strip'"}
+			return true, modules.NoAttribute(m.kw["key_url"], "strip")
 		}
 		if strings.HasPrefix(pytext.Strip(url), "http:") && given && !pytext.Truth(insecure) {
 			return fail("Cannot have 'key_url' using http with 'allow_insecure_key' set to True")
@@ -177,7 +177,7 @@ func (m *manager) expand() (map[string]any, error) {
 		}
 		text, ok := m.kw[key].(string)
 		if !ok {
-			return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(m.kw[key]) + "' object has no attribute 'split'"}
+			return nil, modules.NoAttribute(m.kw[key], "split")
 		}
 		*into = pkglist.SplitInput(text)
 	}

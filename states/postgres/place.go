@@ -120,7 +120,7 @@ func tablespaceOptions(ctx context.Context, c *states.Call, ret *states.Result, 
 	}
 	options, ok := c.Value("options").(map[string]any)
 	if !ok {
-		return &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(c.Value("options")) + "' object has no attribute 'items'"}
+		return modules.NoAttribute(c.Value("options"), "items")
 	}
 	name := c.Name()
 	for _, k := range slices.Sorted(maps.Keys(options)) {

@@ -28,7 +28,7 @@ func secret(c *states.Call, have map[string]any, encrypted, password any) (any, 
 	if have != nil && !c.Bool("refresh_password") {
 		s, ok := password.(string)
 		if !ok && encrypted != false {
-			return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(password) + "' object has no attribute 'startswith'"}
+			return nil, modules.NoAttribute(password, "startswith")
 		}
 		if ok && pgpassword.Verify(c.Name(), s, pytext.Str(have["password"]), encrypted) {
 			return nil, nil

@@ -125,7 +125,7 @@ func grants(c *states.Call) ([]grant, error) {
 	if !ok && pytext.Truth(v) {
 		switch v.(type) {
 		case string, map[string]any, map[any]any:
-			return nil, &modules.PythonError{Type: "AttributeError", Msg: "'str' object has no attribute 'items'"}
+			return nil, modules.NoAttribute("", "items")
 		}
 		return nil, &modules.TypeError{Msg: "'" + modules.TypeName(v) + "' object is not iterable"}
 	}
@@ -133,7 +133,7 @@ func grants(c *states.Call) ([]grant, error) {
 	for _, x := range list {
 		m, ok := x.(map[string]any)
 		if !ok {
-			return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(x) + "' object has no attribute 'items'"}
+			return nil, modules.NoAttribute(x, "items")
 		}
 		for _, vhost := range slices.Sorted(maps.Keys(m)) {
 			perms, _ := m[vhost].([]any)

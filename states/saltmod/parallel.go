@@ -88,7 +88,7 @@ func parallelRunners(ctx context.Context, c *states.Call) (*states.Result, error
 		for _, id := range ids {
 			m, ok := answers[id].(map[string]any)
 			if !ok {
-				return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(answers[id]) + "' object has no attribute 'get'"}
+				return nil, modules.NoAttribute(answers[id], "get")
 			}
 			if pytext.Truth(m["exit_code"]) {
 				failed = append(failed, id)

@@ -313,7 +313,7 @@ func onMaster(ctx context.Context, c *states.Call, kind, door string, more map[s
 	}
 	out, ok := v.(map[string]any)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(v) + "' object has no attribute 'get'"}
+		return nil, modules.NoAttribute(v, "get")
 	}
 	success := true
 	if s, ok := out["success"]; ok {

@@ -117,7 +117,7 @@ func (v *venv) version(ctx context.Context) (any, error) {
 func (v *venv) cache(ctx context.Context) (found bool, err error) {
 	url, ok := v.requirements.(string)
 	if !ok && pytext.Truth(v.requirements) {
-		return false, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(v.requirements) + "' object has no attribute 'startswith'"}
+		return false, modules.NoAttribute(v.requirements, "startswith")
 	}
 	if !strings.HasPrefix(url, "salt://") {
 		return true, nil

@@ -51,7 +51,7 @@ func Config(image string, kw map[string]any, proxies []any) (body map[string]any
 		}
 		if err != nil {
 			if !modules.IsExecError(err) {
-				_, text := modules.Exception(err)
+				text := modules.ExceptionText(err)
 				err = modules.Errorf("Unable to perform %s: %s", attr, text)
 			}
 			return nil, nil, err

@@ -269,7 +269,7 @@ func (t *translation) run(given map[string]any) (map[string]any, error) {
 	}
 	problems := map[string]any{}
 	if err != nil {
-		_, problems["error_message"] = modules.Exception(err)
+		problems["error_message"] = modules.ExceptionText(err)
 	}
 	if len(invalid) > 0 {
 		problems["invalid"] = invalid

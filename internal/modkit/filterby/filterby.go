@@ -14,8 +14,7 @@ import (
 func Call(c *modules.Call, key string, data any) (any, error) {
 	table, ok := c.Value("lookup_dict").(*pyobj.Dict)
 	if !ok {
-		return nil, &modules.PythonError{Type: "AttributeError",
-			Msg: "'" + modules.TypeName(c.Value("lookup_dict")) + "' object has no attribute 'get'"}
+		return nil, modules.NoAttribute(c.Value("lookup_dict"), "get")
 	}
 	v, err := nested.FilterObject(table, key, data, c.Value("merge"), c.Value("default"), c.Value("base"))
 	return v, Error(err)

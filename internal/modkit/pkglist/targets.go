@@ -95,7 +95,7 @@ func Parse(ctx context.Context, c *modules.Call, q Query) (Targets, error) {
 	case pytext.Truth(q.Name):
 		text, ok := q.Name.(string)
 		if !ok {
-			return Targets{}, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(q.Name) + "' object has no attribute 'split'"}
+			return Targets{}, modules.NoAttribute(q.Name, "split")
 		}
 		t := Targets{Kind: "repository"}
 		for _, name := range strings.Split(text, ",") {
