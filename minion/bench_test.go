@@ -45,7 +45,7 @@ func BenchmarkSettings(b *testing.B) {
 	opts := map[string]any{"id": "alpha", "master": []any{"a", "b:1", "[::1]:2"}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := newSettings(opts); err != nil {
+		if _, err := newSettings(opts, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

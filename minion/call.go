@@ -28,6 +28,9 @@ func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error
 		if err := makeCacheDir(s.cacheDir); err != nil {
 			m.log.Warn("The cache cannot be used", "err", err)
 		}
+		if err := m.restrict(); err != nil {
+			return modules.Result{}, err
+		}
 		l.localOnly(ctx)
 	} else {
 		var err error
@@ -90,6 +93,9 @@ func (m *Minion) callLink(ctx context.Context, owner bool) (*link, error) {
 	}
 	if err := makeCacheDir(s.cacheDir); err != nil {
 		return nil, unusableConfig(err)
+	}
+	if err := m.restrict(); err != nil {
+		return nil, err
 	}
 	l := newLink(m, s.masters)
 	l.owner = owner

@@ -50,6 +50,7 @@ func (d *dispatcher) runFunction(ctx context.Context, e *modules.Env, j *job,
 // and data decide; no master can lift it. The policy is asked again at every call that the function makes.
 func (d *dispatcher) refuseFunction(ctx context.Context, l *link, fun string) error {
 	if err := d.m.settings().policy.Refuse(modules.Execution, fun); err != nil {
+		d.m.noteRefusal(l, nil, fun, err)
 		return err
 	}
 	return d.checkBlackout(ctx, l, fun)

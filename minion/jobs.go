@@ -511,6 +511,12 @@ func (m *Minion) jobEnvironment(ctx context.Context, l *link, j *job) *modules.E
 	if j != nil && j.runner != nil {
 		e.Runner = j.runner
 	}
+	if m.o.Seal != nil {
+		e.OnRefused = func(fun string, err error) { m.noteRefusal(l, j, fun, err) }
+		if e.Runner != nil {
+			e.Runner = refusals{e.Runner, e.OnRefused}
+		}
+	}
 	if j != nil && j.Secret() {
 		e.Log = slog.New(slog.DiscardHandler) // functions log what they were given
 	}

@@ -227,7 +227,7 @@ func TestMasterAddresses(t *testing.T) {
 		"::1": "[::1]:4506", "[::1]": "[::1]:4506", "[::1]:77": "[::1]:77", "fe80::a00:27ff:fedc:ba98": "[fe80::a00:27ff:fedc:ba98]:4506",
 		"salt.example.org.": "salt.example.org.:4506", " salt ": "salt:4506", "[fe80::1%eth0]:7": "[fe80::1%eth0]:7", "SALT": "SALT:4506",
 	} {
-		s, err := newSettings(map[string]any{"id": "a", "master": in})
+		s, err := newSettings(map[string]any{"id": "a", "master": in}, nil)
 		if err != nil {
 			t.Errorf("%q: %v", in, err)
 			continue

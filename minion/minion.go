@@ -60,7 +60,8 @@ type Minion struct {
 
 	stateMu sync.Mutex // serialises OnState
 
-	waiting modules.WaitingRuns
+	waiting  modules.WaitingRuns
+	refusals refusalEvents
 }
 
 // New checks the options and makes a minion. It touches neither disk nor network.
@@ -77,7 +78,7 @@ func New(o Options) (*Minion, error) {
 	if o.StopTimeout == 0 {
 		o.StopTimeout = DefaultStopTimeout
 	}
-	s, err := newSettings(o.Opts)
+	s, err := newSettings(o.Opts, o.Seal)
 	if err != nil {
 		return nil, &ExitError{Code: 1, Err: err}
 	}
@@ -163,6 +164,10 @@ func (m *Minion) Run(ctx context.Context) error {
 	defer unlock()
 	m.schedule, m.beacons = m.newSchedule(), m.newBeacons()
 	m.openBus()
+	if err := m.restrict(); err != nil {
+		m.closeBus()
+		return err
+	}
 	if d := s.options["discovery"]; d != nil && d != false && s.text("master") == "salt" {
 		m.log.Error("SSDP discovery failure: this minion trusts no broadcast to name its master; " +
 			"set the option master")
@@ -273,7 +278,7 @@ func (m *Minion) Reload(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot reload configuration: %w", err)
 	}
-	s, err := newSettings(opts)
+	s, err := newSettings(opts, m.o.Seal)
 	if err != nil {
 		return fmt.Errorf("cannot reload configuration: %w", err)
 	}

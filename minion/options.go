@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/minion/beacon"
+	"github.com/brine-salt/brine/minion/policy"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport"
@@ -41,6 +42,12 @@ type Options struct {
 	Grains func(ctx context.Context, opts map[string]any) map[string]any
 	// Files makes the file client. Request asks the master; it is nil in local calls. nil means that there is none.
 	Files func(opts map[string]any, request FileRequest) modules.Files
+	// Seal is what the owner of the host leaves of the agent; nil is no seal. It must also be in Runner
+	// (runcmd.Runner.Permit), where programs are found.
+	Seal *policy.Seal
+	// Restrict is called once before the minion does anything for a master or salt-call, when keys, journal and event
+	// sockets are open: a sealed program asks the kernel there. Its error ends the minion. nil is nothing.
+	Restrict func() error
 	// Runner runs programs; nil means that functions cannot run any.
 	Runner modules.Runner
 	// Templates renders templates and state files for functions (package states/render); nil means that there are no

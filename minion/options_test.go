@@ -65,7 +65,7 @@ func TestReconnectOptions(t *testing.T) {
 		{map[string]any{"recon_default": int64(500), "recon_max": int64(700), "recon_randomize": false}, 500 * time.Millisecond, 700 * time.Millisecond, false},
 	} {
 		c.opts["id"] = "x"
-		s, err := newSettings(c.opts)
+		s, err := newSettings(c.opts, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

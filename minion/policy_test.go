@@ -12,6 +12,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/minion/beacon"
 	"github.com/brine-salt/brine/minion/fileclient"
+	"github.com/brine-salt/brine/minion/policy"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/configmod"
 	"github.com/brine-salt/brine/modules/minemod"
@@ -166,12 +167,12 @@ func TestT3PolicyHoldsHoweverDeep(t *testing.T) {
 		"disable_modules, file name": {"disable_modules": []any{"cmdmod"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, n *mem.Network) { policyRun(t, n, opts, opts != nil) })
+			bubble(t, func(t *testing.T, n *mem.Network) { policyRun(t, n, opts, nil, opts != nil) })
 		})
 	}
 }
 
-func policyRun(t *testing.T, n *mem.Network, opts map[string]any, refused bool) {
+func policyRun(t *testing.T, n *mem.Network, opts map[string]any, seal *policy.Seal, refused bool) {
 	f := newFake(t, n, "one:4506")
 	r := newRig(t, n, opts)
 	c := &canary{}
@@ -188,7 +189,7 @@ func policyRun(t *testing.T, n *mem.Network, opts map[string]any, refused bool) 
 		{Name: "inner", Funcs: []modules.Def{{Name: "call", Params: []modules.Param{{Name: "cmd"}}, Run: func(ctx context.Context, call *modules.Call) (any, error) {
 			return call.Exec(ctx, "cmd.run", call.Str("cmd"))
 		}}}}}
-	r.o.Templates = render.Render
+	r.o.Templates, r.o.Seal = render.Render, seal
 	r.o.Beacons = beacon.Kinds()
 	r.o.Files = func(opts map[string]any, _ FileRequest) modules.Files {
 		return fileclient.New(fileclient.Options{Roots: map[string][]string{"base": {roots}}, CacheDir: filepath.Join(r.dir, "cache")})
@@ -219,7 +220,11 @@ func policyRun(t *testing.T, n *mem.Network, opts map[string]any, refused bool) 
 			t.Errorf("%s: it did not run: %v", way, answers[way])
 		}
 	}
-	if shown, _ := ask(f, 600, "sys.list_functions", "cmd")["return"].([]any); (len(shown) == 0) != refused {
+	if seal != nil {
+		checkRefusals(t, f, r, jobs+len(ways)-4)
+	}
+	named := seal != nil && seal.Refuse(modules.Execution, "cmd.run") == nil // what a condition refuses is listed
+	if shown, _ := ask(f, 600, "sys.list_functions", "cmd")["return"].([]any); (len(shown) == 0) != (refused && !named) {
 		t.Errorf("sys.list_functions shows %v", shown)
 	}
 	if err := r.stop(); err != nil {
@@ -230,7 +235,7 @@ func policyRun(t *testing.T, n *mem.Network, opts map[string]any, refused bool) 
 
 // ownCall: the host's owner may call what masters may not, unless the module is taken away; not on behalf of a master.
 func ownCall(t *testing.T, r *rig, c *canary, opts map[string]any) {
-	away := opts["whitelist_modules"] != nil || opts["disable_modules"] != nil
+	away := opts["whitelist_modules"] != nil || opts["disable_modules"] != nil || r.o.Seal != nil
 	for _, forMaster := range []bool{false, true} {
 		m, err := New(r.o)
 		if err != nil {
@@ -240,7 +245,7 @@ func ownCall(t *testing.T, r *rig, c *canary, opts map[string]any) {
 		if _, err := m.Call(t.Context(), CallOptions{Fun: "inner.call", Args: []any{"salt-call"}, Local: true, ForMaster: forMaster}); err != nil {
 			t.Fatal(err)
 		}
-		want := opts == nil || !away && !forMaster
+		want := !away && (opts == nil || !forMaster)
 		if ran := c.count("salt-call") > before; ran != want {
 			t.Errorf("salt-call, for a master: %v: ran: %v", forMaster, ran)
 		}

@@ -178,7 +178,8 @@ type settings struct {
 	returnAge time.Duration
 }
 
-func newSettings(opts map[string]any) (*settings, error) {
+func newSettings(opts map[string]any, seal *policy.Seal) (*settings, error) {
+	opts = seal.Options(opts)
 	o := options(opts)
 	s := &settings{
 		options:       o,
@@ -220,7 +221,7 @@ func newSettings(opts map[string]any) (*settings, error) {
 		}
 	}
 	var err error
-	if s.policy, err = policy.New(opts); err != nil {
+	if s.policy, err = policy.New(opts, seal); err != nil {
 		return nil, err
 	}
 	return s, s.findMasters()

@@ -444,6 +444,8 @@ func (l *link) signinFor(ctx context.Context, a master) (*protocol.Signin, error
 	if ok && s.VerifyPubkeySign {
 		// Several signed masters take turns in the one file of the cached key.
 		s.MasterKey = known.key
+	} else if l.m.o.Seal.NamesMasters() {
+		s.MasterKey = nil // the fingerprint decides, see checkPinned
 	} else if s.MasterKey, err = l.m.store.Master(); err != nil {
 		return nil, err
 	}
@@ -465,6 +467,9 @@ func (l *link) trustMaster(a master, res protocol.SigninResult) error {
 	}
 	l.m.keyMu.Lock()
 	defer l.m.keyMu.Unlock()
+	if l.m.o.Seal.NamesMasters() {
+		res.FirstContact, res.MasterKeyChanged = false, false // keys of a sealed agent are never written
+	}
 	if res.FirstContact {
 		// Another connection may have met its master for the first time a moment ago: the first one counts.
 		if have, err := l.m.store.Master(); err != nil {
@@ -475,6 +480,9 @@ func (l *link) trustMaster(a master, res protocol.SigninResult) error {
 		}
 	}
 	if res.FirstContact || res.MasterKeyChanged {
+		if err := l.m.o.Seal.RefuseNewMaster(); err != nil {
+			return err
+		}
 		if err := l.m.store.SaveMaster(res.MasterKey); err != nil {
 			return err
 		}
@@ -498,6 +506,11 @@ func (l *link) trustMaster(a master, res protocol.SigninResult) error {
 // checkPinned compares an accepted master's key with master_finger.
 func (l *link) checkPinned(res protocol.SigninResult) error {
 	set := l.m.settings()
+	// guard: seal TestSealedMasters
+	if err := l.m.o.Seal.RefuseMaster(keyFinger(res.MasterKey)); err != nil {
+		l.m.critical(err.Error(), "master", l.masterName())
+		return &ExitError{Code: ExitFinger, Err: fmt.Errorf("%w: %w", ErrFinger, err)}
+	}
 	if finger := set.text("master_finger"); finger != "" {
 		have, err := res.MasterKey.Fingerprint(set.text("hash_type"))
 		if err != nil {

@@ -22,7 +22,7 @@ import (
 func TestOptionsOfConnections(t *testing.T) {
 	s, err := newSettings(map[string]any{"id": "alpha", "master": "one", "return_retry_timer": int64(2), "return_retry_timer_max": int64(8),
 		"return_retry_tries": int64(4), "source_interface_name": "lo", "source_ret_port": int64(41506), "source_publish_port": int64(41505),
-		"tcp_keepalive": false})
+		"tcp_keepalive": false}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,11 +43,11 @@ func TestOptionsOfConnections(t *testing.T) {
 func TestMissingOptionsHaveTheirDefaults(t *testing.T) {
 	whole := conf.MinionDefaults()
 	whole["id"] = "alpha"
-	want, err := newSettings(whole)
+	want, err := newSettings(whole, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := newSettings(map[string]any{"id": "alpha"})
+	got, err := newSettings(map[string]any{"id": "alpha"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestSampleStarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := newSettings(c.Opts)
+		s, err := newSettings(c.Opts, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

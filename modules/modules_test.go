@@ -183,6 +183,8 @@ func TestSource(t *testing.T) {
 // without is a policy that takes modules away.
 type without []string
 
+func (without) RefuseArguments(Kind, string, func() map[string]any) error { return nil }
+
 func (w without) Disabled(Kind) []string  { return w }
 func (without) Refuse(Kind, string) error { return nil }
 
@@ -262,6 +264,8 @@ func (f found) Def(name string) *Def {
 
 // denied is a policy that refuses one function.
 type denied string
+
+func (denied) RefuseArguments(Kind, string, func() map[string]any) error { return nil }
 
 func (denied) Disabled(Kind) []string { return nil }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -25,6 +26,9 @@ type Policy interface {
 	Disabled(kind Kind) []string
 	// Refuse returns why a function may not be called, or nil. The error is a [*NotAvailableError] or a [*RefusedError].
 	Refuse(kind Kind, fun string) error
+	// RefuseArguments returns why a function that may be called may not be called with its arguments, or nil. given returns, by
+	// name, those that the caller gave: parameters, further keywords, and the list of further positional arguments.
+	RefuseArguments(kind Kind, fun string, given func() map[string]any) error
 }
 
 // RefusedError says that the minion's own configuration does not allow a function. It is shown as a [UsageError] is.
@@ -62,6 +66,40 @@ func (e *Env) Refused(kind Kind, fun string) error {
 		return nil
 	}
 	return e.Policy.Refuse(kind, fun)
+}
+
+// Admit returns why the policy of a call does not let it run with its arguments, nil if it does. The registry asks it before every
+// execution function, and who runs others, such as states, asks it for those.
+func (c *Call) Admit(kind Kind) error {
+	if c.Policy == nil {
+		return nil
+	}
+	return c.NoteRefusal(c.Fun, c.Policy.RefuseArguments(kind, c.Fun, c.allGiven))
+}
+
+// allGiven are the arguments that the caller gave, by name.
+func (c *Call) allGiven() map[string]any {
+	args := maps.Clone(c.Keywords)
+	if args == nil {
+		args = map[string]any{}
+	}
+	for i, given := range c.given {
+		if given {
+			args[c.def.Params[i].Name] = c.values[i]
+		}
+	}
+	if len(c.Extra) > 0 {
+		args[c.def.Args] = c.Extra
+	}
+	return args
+}
+
+// NoteRefusal reports a call that a policy refused to whoever keeps account of them, and returns the error as it is.
+func (e *Env) NoteRefusal(fun string, err error) error {
+	if e != nil && e.OnRefused != nil && IsRefused(err) {
+		e.OnRefused(fun, err)
+	}
+	return err
 }
 
 // Permitted are the modules of a list with the functions that the policy of a call lets it reach, for lists and documentation. A

@@ -360,7 +360,7 @@ func (r *Registry) Run(ctx context.Context, e *Env, q Request) Result {
 	c := &Call{Env: e, Fun: q.Fun, JID: q.JID, registry: r, job: job, progress: q.Progress}
 	def, err := r.Lookup(q.Fun, e)
 	if err != nil {
-		return r.failed(e, q.Fun, nil, err)
+		return r.failed(e, q.Fun, nil, e.NoteRefusal(q.Fun, err))
 	}
 	v, err := def.run(ctx, c, q.Args, q.Kwargs, q.Pub)
 	if err != nil {
@@ -420,7 +420,7 @@ func falseResult(v any) bool {
 func (r *Registry) run(ctx context.Context, c *Call, args []any, kwargs, pub map[string]any) (any, error) {
 	def, err := r.Lookup(c.Fun, c.Env)
 	if err != nil {
-		return nil, err
+		return nil, c.NoteRefusal(c.Fun, err)
 	}
 	return def.run(ctx, c, args, kwargs, pub)
 }
@@ -428,6 +428,10 @@ func (r *Registry) run(ctx context.Context, c *Call, args []any, kwargs, pub map
 // run binds the arguments and calls the body.
 func (d *Def) run(ctx context.Context, c *Call, args []any, kwargs, pub map[string]any) (v any, err error) {
 	if err := c.fit(d, args, kwargs); err != nil {
+		return nil, err
+	}
+	// guard: seal minion:TestSealHoldsHoweverDeep
+	if err := c.Admit(c.registry.kind); err != nil {
 		return nil, err
 	}
 	if d.Kwargs != "" {

@@ -32,6 +32,9 @@ func (r *Run) findFunction(state, fun string) *target {
 	}
 	t = &target{}
 	t.function, t.decl, t.err = r.reg.lookupFunction(full, r.env)
+	if t.err != nil {
+		t.err = r.env.NoteRefusal(full, t.err)
+	}
 	if t.err == nil && t.module.Needs != "" && !r.isCallable(t.module.Needs) {
 		why := "'" + state + "' __virtual__ returned False"
 		if t.module.Otherwise != "" {

@@ -24,6 +24,7 @@ func main() {
 const usage = `usage: brine-minion minion [options]                          the minion
        brine-minion call   [options] <function> [arguments]   run a function on this host
        brine-minion check  [options] [CONFIG_DIR | STATE_TREE...]   what here will not work
+       brine-minion seal   --check [options] [FILE]           what a seal leaves of it
        brine-minion doctor [options]                          what keeps the minion from working
        brine-minion verify [options] FILE...                  whether files of a release are signed
 Called as salt-minion or salt-call it is that program.
@@ -42,6 +43,8 @@ func run(ctx context.Context, c *program.Console, args []string) int {
 			name, args = "salt-"+args[0], args[1:]
 		case "doctor":
 			return program.Doctor(ctx, args[1:], program.Options{Console: c})
+		case "seal":
+			return program.Seal(args[1:], program.Options{Console: c})
 		case "check":
 			return program.Check(ctx, args[1:], program.Options{Console: c})
 		case "verify":

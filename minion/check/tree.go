@@ -625,6 +625,9 @@ func (p *readOnly) last() string {
 	return p.lastOne
 }
 
+// RefuseArguments implements modules.Policy.
+func (p *readOnly) RefuseArguments(modules.Kind, string, func() map[string]any) error { return nil }
+
 // Disabled implements modules.Policy.
 func (p *readOnly) Disabled(modules.Kind) []string { return nil }
 

@@ -58,6 +58,8 @@ type Options struct {
 	Getenv func(string) string
 	// Custom are the embedder's own sources, in order of precedence. Their grains override all but the configuration's.
 	Custom []Source
+	// Permit returns why a program may not be started, see [runcmd.Runner]; nil lets every program be started.
+	Permit func(path string) error
 	// Refresh gathers anew even if the grains cache (option grains_cache) is fresh.
 	Refresh bool
 }

@@ -57,7 +57,7 @@ func newHost(o Options) *host {
 	if h.timeout <= 0 {
 		h.timeout = DefaultTimeout
 	}
-	h.runner = &runcmd.Runner{Max: 16}
+	h.runner = &runcmd.Runner{Max: 16, Permit: o.Permit}
 	h.exec = h.run
 	h.resolver = &net.Resolver{PreferGo: true}
 	h.distro = sync.OnceValue(h.linuxDistribution)

@@ -5,6 +5,8 @@
 // What a master causes is subject to all of it, however deep: jobs, states, templates, module.run, slots, conditions of states, the
 // mine, the schedule, beacons, returners and startup_states. What the host's owner does, salt-call and the option return, is subject
 // to the options that take modules away, as in stock, and not to minion_allow_functions and minion_deny_functions.
+//
+// A [Seal] comes before all of them. It is not an option: it holds for masters and for salt-call, and a reload does not change it.
 package policy
 
 import (
@@ -39,12 +41,13 @@ type Policy struct {
 	statesFrom      string   // the option that states is from
 	disabled        map[modules.Kind][]string
 	own             *Policy // nil in the owner's own
+	seal            *Seal   // nil without one
 }
 
 var _ modules.Policy = (*Policy)(nil)
 
-// New reads the options. One that is not a list of texts is an error: a lock that cannot be read must not be open.
-func New(opts map[string]any) (*Policy, error) {
+// New reads the options. One that is not a list of texts is an error: a lock that cannot be read must not be open. seal may be nil.
+func New(opts map[string]any, seal *Seal) (*Policy, error) {
 	lists := map[string][]string{}
 	for _, name := range Options() {
 		list, err := texts(opts[name])
@@ -53,7 +56,7 @@ func New(opts map[string]any) (*Policy, error) {
 		}
 		lists[name] = list
 	}
-	own := Policy{modules: lists[Whitelist], states: lists[StateWhitelist], statesFrom: StateWhitelist, disabled: map[modules.Kind][]string{
+	own := Policy{seal: seal, modules: lists[Whitelist], states: lists[StateWhitelist], statesFrom: StateWhitelist, disabled: map[modules.Kind][]string{
 		modules.Execution: lists[DisableModules], modules.State: lists[DisableStates], modules.Returner: lists[DisableReturners]}}
 	if len(own.states) == 0 {
 		own.states, own.statesFrom = own.modules, Whitelist
@@ -102,13 +105,13 @@ func (p *Policy) Disabled(kind modules.Kind) []string { return p.disabled[kind] 
 
 // Refuse implements [modules.Policy].
 func (p *Policy) Refuse(kind modules.Kind, fun string) error {
+	if err := p.seal.Refuse(kind, fun); err != nil {
+		return err
+	}
 	if err := p.unlisted(kind, fun); err != nil {
 		return err
 	}
-	name := fun
-	if kind == modules.State {
-		name = "state:" + fun
-	}
+	name := named(kind, fun)
 	// A denied function is denied as a state as well. An allowed one is not allowed as a state: service.enabled tells, the state
 	// of that name acts.
 	// guard: CVE-2013-4435,policy-of-nested-calls minion:TestT3PolicyHoldsHoweverDeep,minion:TestT3LocalPolicy
@@ -120,6 +123,11 @@ func (p *Policy) Refuse(kind modules.Kind, fun string) error {
 		return &modules.RefusedError{Fun: name, Why: Allow + " does not name it"}
 	}
 	return nil
+}
+
+// RefuseArguments implements [modules.Policy]. Only a seal looks at arguments.
+func (p *Policy) RefuseArguments(kind modules.Kind, fun string, given func() map[string]any) error {
+	return p.seal.RefuseArguments(kind, fun, given)
 }
 
 // unlisted is options whitelist_modules and whitelist_state_modules. To stock, and so to its tools, what is not listed is missing.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,7 +66,7 @@ func Call(ctx context.Context, args []string, o Options) int {
 	}
 	call := &caller{Program: p, meter: meter}
 	call.applyFlags()
-	options, err := o.minionOptions(p)
+	options, err := o.minionOptions(p, slog.LevelInfo)
 	if err == nil {
 		call.minion, err = minion.New(options)
 	}

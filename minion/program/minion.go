@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/confine"
 	"github.com/brine-salt/brine/internal/daemon"
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/minion"
@@ -66,12 +67,19 @@ func Minion(ctx context.Context, args []string, o Options) int {
 		return saltcli.ExitNoUser
 	}
 	err = o.runDaemon(ctx, p)
-	if errors.Is(err, minion.ErrRestart) && !p.Values.Bool("disable_keepalive") {
+	if errors.Is(err, minion.ErrRestart) && !o.sealed(p) && !p.Values.Bool("disable_keepalive") {
 		p.Log.Info("Restarting the Salt Minion")
 		time.Sleep(restartPause)
 		err = daemon.Again()
 	}
 	return exitCode(p.Log, err)
+}
+
+// sealed reports whether the minion is sealed, or cannot tell. It then leaves a restart to the service manager: what starts anew out of a
+// sealed process would be held by what the kernel took from that.
+func (o Options) sealed(p *saltcli.Program) bool {
+	s, err := o.readSeal(p.Conf.String("conf_file"))
+	return s != nil || err != nil
 }
 
 // goBackground starts the program again as a daemon.
@@ -101,7 +109,7 @@ func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
 		},
 	}
 	return daemon.Run(ctx, d, func(ctx context.Context, n *daemon.Notifier) error {
-		options, err := o.minionOptions(p)
+		options, err := o.minionOptions(p, slog.LevelWarn)
 		if err != nil {
 			return err
 		}
@@ -180,13 +188,18 @@ func exitCode(log *slog.Logger, err error) int {
 	return saltcli.ExitGeneric
 }
 
-// minionOptions assembles the minion.
-func (o Options) minionOptions(p *saltcli.Program) (minion.Options, error) {
+// minionOptions assembles the minion. level is that of the log's line about its seal.
+func (o Options) minionOptions(p *saltcli.Program, level slog.Level) (minion.Options, error) {
 	o.configure(p.Conf)
-	options, err := standard.Options(p.Conf.Opts, p.Log)
+	seal, err := o.readSeal(p.Conf.String("conf_file"))
+	if err != nil {
+		return minion.Options{}, sealError(err)
+	}
+	options, err := standard.SealedOptions(p.Conf.Opts, p.Log, seal)
 	if err != nil {
 		return options, err
 	}
+	options.Restrict = restrictor(seal, p.Conf.Opts, p.Log, level, confine.Apply)
 	current := p.Conf
 	options.OptsOrder = func() payload.OrderedMap { return current.Order }
 	options.Load = func() (map[string]any, error) {

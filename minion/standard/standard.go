@@ -16,6 +16,7 @@ import (
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/fileclient"
 	"github.com/brine-salt/brine/minion/grains"
+	"github.com/brine-salt/brine/minion/policy"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/returners"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -28,6 +29,13 @@ import (
 // Options returns the options of a minion with the given configuration, which must hold "id", and log. The error is
 // that of an option ssl that cannot be used. The caller may replace any field before it passes them to minion.New.
 func Options(opts map[string]any, log *slog.Logger) (minion.Options, error) {
+	return SealedOptions(opts, log, nil)
+}
+
+// SealedOptions returns Options of a minion that is sealed. seal may be nil.
+func SealedOptions(opts map[string]any, log *slog.Logger,
+	seal *policy.Seal) (minion.Options, error) {
+	opts = seal.Options(opts)
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -36,9 +44,9 @@ func Options(opts map[string]any, log *slog.Logger) (minion.Options, error) {
 		return minion.Options{}, err
 	}
 	return minion.Options{
-		Opts: opts, Log: log, Dialers: Dialers(), Wrap: wrap, Grains: gatherGrains(log),
+		Opts: opts, Seal: seal, Log: log, Dialers: Dialers(), Wrap: wrap, Grains: gatherGrains(log, seal),
 		Files:  fileClient(log),
-		Runner: &runcmd.Runner{}, Version: version.Brine(), Templates: templateRenderer(),
+		Runner: &runcmd.Runner{Permit: seal.Permit()}, Version: version.Brine(), Templates: templateRenderer(),
 		Others: otherModules, Beacons: beacons(),
 	}, nil
 }
@@ -52,14 +60,15 @@ func Dialers() map[string]transport.Dialer {
 
 // gatherGrains gathers the grains. The cache of the option grains_cache serves the start only: whoever asks again wants
 // them anew.
-func gatherGrains(log *slog.Logger) func(context.Context, map[string]any) map[string]any {
+func gatherGrains(log *slog.Logger,
+	seal *policy.Seal) func(context.Context, map[string]any) map[string]any {
 	var again atomic.Bool
 	return func(ctx context.Context, opts map[string]any) map[string]any {
 		refresh := again.Swap(true) || pytext.Truth(opts["refresh_grains_cache"])
 		return grains.GatherOrdered(ctx,
 			grains.Options{Opts: opts, Log: log, SaltVersion: version.Salt,
 				Version: version.Brine(), Refresh: refresh,
-				Custom: ownGrains(opts, log)}).Map()
+				Permit: seal.Permit(), Custom: ownGrains(opts, log)}).Map()
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 // denies is a policy that refuses what a glob matches, a state with "state:" before its name, and takes a module away.
 type denies struct{ glob, module string }
 
+func (denies) RefuseArguments(modules.Kind, string, func() map[string]any) error { return nil }
+
 func (d denies) Disabled(modules.Kind) []string { return []string{d.module} }
 
 func (d denies) Refuse(kind modules.Kind, fun string) error {

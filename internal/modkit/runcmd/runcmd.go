@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -54,6 +55,8 @@ const (
 type Runner struct {
 	// Max is how many programs may run at once, 0 is DefaultMax. Detached programs do not count.
 	Max int
+	// Permit returns why a program may not be started, by its absolute path, or nil. nil lets every program be started.
+	Permit func(path string) error
 	// Total bounds the output of all running programs together, 0 is DefaultTotal.
 	Total int64
 
@@ -117,7 +120,7 @@ func places(wanted, descriptors int) int {
 // Sub is a runner with its own list of running programs and the same limits as r: one for each job.
 func (r *Runner) Sub() *Runner {
 	r.init()
-	return &Runner{Max: r.Max, Total: r.Total, shared: r.shared}
+	return &Runner{Max: r.Max, Permit: r.Permit, Total: r.Total, shared: r.shared}
 }
 
 // PIDs are the process ids of the programs that run now, in ascending order, without their descendants.
@@ -199,13 +202,28 @@ func (r *Runner) prepare(ctx context.Context, c modules.Command) (*exec.Cmd, err
 	if cmd.Dir == "" {
 		cmd.Dir = homeDir(who)
 	}
+	if err := r.permit(cmd); err != nil {
+		return nil, err
+	}
 	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
 		return nil, modules.Errorf("cannot run %s: %s is not a directory", argv[0], cmd.Dir)
 	}
 	if err := apply(cmd, c, who); err != nil {
 		return nil, err
 	}
-	return cmd, nil
+	return cmd, r.permit(cmd) // apply may have put a shell before the program
+}
+
+// permit asks whether a program may be started.
+func (r *Runner) permit(cmd *exec.Cmd) error {
+	if r.Permit == nil {
+		return nil
+	}
+	path := cmd.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(cmd.Dir, path)
+	}
+	return r.Permit(path)
 }
 
 func name(c modules.Command) string {

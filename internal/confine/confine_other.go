@@ -1,0 +1,16 @@
+//go:build !linux
+
+package confine
+
+import (
+	"fmt"
+	"runtime"
+)
+
+// Support describes what the kernel offers.
+func Support() string { return runtime.GOOS + " offers nothing" }
+
+// Apply returns an error that matches ErrUnsupported: here no kernel is asked.
+func Apply(Rules) (Report, error) {
+	return Report{Kernel: Support()}, fmt.Errorf("%w: %s", ErrUnsupported, Support())
+}

@@ -1,0 +1,503 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/internal/python/yaml"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
+	"github.com/brine-salt/brine/protocol/target"
+)
+
+// Seal is what the owner of a host leaves of its agent, to masters and to salt-call alike: the file seal.yaml. It is read once, when
+// the program starts, and never changes. docs/sealed.md describes the file.
+type Seal struct {
+	// Name is the file, for messages.
+	Name string
+	// Programs are what may be started, without links: files by absolute path, and whole trees, which end with a slash.
+	Programs []string
+	// Read and Write are the trees that the kernel leaves to the agent and what it starts.
+	Read, Write []Place
+	// Masters are the SHA-256 fingerprints of the keys of masters, in lower case.
+	Masters []string
+	// Update lets a master order updates of the program.
+	Update bool
+	// LocalSockets lets programs reach others of this host through Unix sockets, systemd and D-Bus among them.
+	LocalSockets bool
+	// KernelOptional is for hosts whose kernel cannot hold the seal: only the registry does.
+	KernelOptional bool
+
+	functions, states []rule
+}
+
+// Place is a directory or file of a seal, and the line that names it.
+type Place struct {
+	Path string
+	Line int
+}
+
+// rule allows functions by glob, if their arguments meet the conditions.
+type rule struct {
+	glob       string
+	line       int
+	conditions []condition
+}
+
+// condition is for one argument, or with the name "*" for all that have none of their own. The text of the argument, or each text in it,
+// has to match a glob. One that is not given is the empty text.
+type condition struct {
+	name  string
+	globs []string
+	line  int
+}
+
+// otherArguments is the name of the condition for arguments that have none of their own.
+const otherArguments = "*"
+
+// ParseSeal reads a seal. name is the file, for errors, which name the line. A key that is not known, or that stands twice, is an error:
+// a seal that is misread is worse than none.
+func ParseSeal(text []byte, name string) (*Seal, error) {
+	if _, err := yaml.Parse(text, name); err != nil {
+		return nil, fmt.Errorf("cannot read the seal: %w", err)
+	}
+	tree, err := yaml.Tree(text, name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the seal: %w", err)
+	}
+	s := &Seal{Name: name}
+	if tree == nil || len(tree.Pairs) == 0 {
+		return nil, s.bad(1, "it is empty; a seal without a function is written: functions: []")
+	}
+	for _, p := range tree.Pairs {
+		if err := s.set(p.Key, p.Value); err != nil {
+			return nil, err
+		}
+	}
+	if tree.Get("functions") == nil {
+		return nil, s.bad(tree.Line, "it has no functions")
+	}
+	return s, nil
+}
+
+func (s *Seal) bad(line int, format string, args ...any) error {
+	return fmt.Errorf("cannot use the seal: %s:%d: %s", s.Name, line, fmt.Sprintf(format, args...))
+}
+
+// set reads one key of the file.
+func (s *Seal) set(key, v *yaml.Node) (err error) {
+	switch key.Text {
+	case "functions":
+		s.functions, err = s.rules(v)
+	case "states":
+		s.states, err = s.rules(v)
+	case "programs":
+		var list []Place
+		list, err = s.places(v)
+		for _, p := range list {
+			s.Programs = append(s.Programs, resolved(p.Path))
+		}
+	case "read":
+		s.Read, err = s.places(v)
+	case "write":
+		s.Write, err = s.places(v)
+	case "masters":
+		s.Masters, err = s.fingers(v)
+	case "update":
+		s.Update, err = s.truth(v)
+	case "local_sockets":
+		s.LocalSockets, err = s.truth(v)
+	case "kernel":
+		if s.KernelOptional = v.Text == "optional"; !s.KernelOptional && v.Text != "required" {
+			err = s.bad(v.Line, "kernel is required or optional, not %s", v.Text)
+		}
+	default:
+		err = s.bad(key.Line, "there is no key %s", key.Text)
+	}
+	return err
+}
+
+func (s *Seal) truth(v *yaml.Node) (bool, error) {
+	if v.Text != "true" && v.Text != "false" {
+		return false, s.bad(v.Line, "a switch is true or false, not %q", v.Text)
+	}
+	return v.Text == "true", nil
+}
+
+// list is the items of a list. What is left out, or one value, is none: whoever writes "functions: test.ping" may mean more.
+func (s *Seal) list(v *yaml.Node) ([]*yaml.Node, error) {
+	if v.Scalar || len(v.Pairs) > 0 {
+		return nil, s.bad(v.Line, "it must be a list")
+	}
+	return v.Items, nil
+}
+
+// places reads absolute paths. The slash at the end of one stays.
+func (s *Seal) places(v *yaml.Node) ([]Place, error) {
+	items, err := s.list(v)
+	var list []Place
+	for _, n := range items {
+		if !n.Scalar || !filepath.IsAbs(n.Text) || filepath.Clean(n.Text) != strings.TrimSuffix(n.Text, "/") && n.Text != "/" {
+			return nil, s.bad(n.Line, "%q is not an absolute path without \"..\"", n.Text)
+		}
+		list = append(list, Place{n.Text, n.Line})
+	}
+	return list, err
+}
+
+func (s *Seal) fingers(v *yaml.Node) ([]string, error) {
+	items, err := s.list(v)
+	var list []string
+	for _, n := range items {
+		finger := strings.ToLower(n.Text)
+		if !n.Scalar || len(finger) != 95 || strings.Trim(finger, "0123456789abcdef:") != "" {
+			return nil, s.bad(n.Line, "%q is not a SHA-256 fingerprint as salt-key -F master prints it", n.Text)
+		}
+		list = append(list, finger)
+	}
+	return list, err
+}
+
+// rules reads globs of functions, each alone or with conditions.
+func (s *Seal) rules(v *yaml.Node) ([]rule, error) {
+	items, err := s.list(v)
+	var list []rule
+	for _, n := range items {
+		r := rule{glob: n.Text, line: n.Line}
+		if !n.Scalar {
+			if len(n.Pairs) != 1 || !n.Pairs[0].Key.Scalar || n.Pairs[0].Value.Scalar || len(n.Pairs[0].Value.Items) > 0 {
+				return nil, s.bad(n.Line, "a function is a name, or one name with the conditions of its arguments")
+			}
+			r.glob = n.Pairs[0].Key.Text
+			for _, p := range n.Pairs[0].Value.Pairs {
+				c, err := s.condition(p)
+				if err != nil {
+					return nil, err
+				}
+				r.conditions = append(r.conditions, c)
+			}
+			if r.conditions == nil {
+				return nil, s.bad(n.Line, "%s has no conditions after its colon", r.glob)
+			}
+		}
+		if mod, fun, _ := strings.Cut(r.glob, "."); r.glob != "*" && (mod == "" || fun == "") {
+			return nil, s.bad(r.line, "%q is not a function; write module.function or module.*", r.glob)
+		}
+		list = append(list, r)
+	}
+	return list, err
+}
+
+func (s *Seal) condition(p yaml.Pair) (condition, error) {
+	c := condition{name: p.Key.Text, line: p.Key.Line}
+	items := p.Value.Items
+	if p.Value.Scalar {
+		items = []*yaml.Node{p.Value}
+	}
+	for _, n := range items {
+		if !n.Scalar {
+			return c, s.bad(n.Line, "the condition of %s must be globs", c.name)
+		}
+		c.globs = append(c.globs, n.Text)
+	}
+	if len(p.Value.Pairs) > 0 {
+		return c, s.bad(p.Value.Line, "the condition of %s must be globs", c.name)
+	}
+	return c, nil
+}
+
+// listed are the rules for one kind of functions. Returners are named among the functions, as in minion_allow_functions.
+func (s *Seal) listed(kind modules.Kind) []rule {
+	if kind == modules.State {
+		return s.states
+	}
+	return s.functions
+}
+
+// Refuse returns why the seal takes a function away, or nil.
+func (s *Seal) Refuse(kind modules.Kind, fun string) error {
+	// guard: seal minion:TestSealHoldsHoweverDeep
+	if s != nil && !slices.ContainsFunc(s.listed(kind), func(r rule) bool { return target.Glob(r.glob, fun) }) {
+		return &modules.RefusedError{Fun: named(kind, fun), Why: s.Name + " does not name it"}
+	}
+	return nil
+}
+
+func named(kind modules.Kind, fun string) string {
+	if kind == modules.State {
+		return "state:" + fun
+	}
+	return fun
+}
+
+// RefuseArguments returns why the seal does not let a function be called with its arguments, or nil: one rule must allow all of them.
+func (s *Seal) RefuseArguments(kind modules.Kind, fun string, given func() map[string]any) error {
+	if s == nil {
+		return nil
+	}
+	var args map[string]any
+	var first error
+	for _, r := range s.listed(kind) {
+		if !target.Glob(r.glob, fun) {
+			continue
+		}
+		if len(r.conditions) == 0 {
+			return nil
+		}
+		if args == nil {
+			args = given()
+		}
+		why := r.refuse(args)
+		if why == "" {
+			return nil
+		}
+		if first == nil {
+			first = &modules.RefusedError{Fun: named(kind, fun), Why: s.Name + ":" + why}
+		}
+	}
+	return first
+}
+
+// refuse is why arguments do not meet the conditions, with the line before it; "" if they do.
+func (r *rule) refuse(args map[string]any) string {
+	var own []string
+	for _, c := range r.conditions {
+		if c.name != otherArguments {
+			own = append(own, c.name)
+			v, is := args[c.name]
+			if !is && len(c.globs) == 0 {
+				continue
+			}
+			for _, text := range argumentTexts(v, nil) {
+				if !c.allows(text) {
+					return fmt.Sprintf("%d: %s may not be %q", c.line, c.name, short(text))
+				}
+			}
+		}
+	}
+	for _, c := range r.conditions {
+		if c.name != otherArguments {
+			continue
+		}
+		for name, v := range args {
+			if slices.Contains(own, name) {
+				continue
+			}
+			for _, text := range argumentTexts(v, nil) {
+				if !c.allows(text) {
+					return fmt.Sprintf("%d: %s may not be given", c.line, short(name))
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// short is a text of a request, for a message.
+func short(s string) string { return s[:min(len(s), 200)] }
+
+// allows reports whether a text matches a glob. A text with ".." among the parts of its path leads out of what a glob with wildcards
+// means, and one that is not in its shortest form is not what it looks like: both match only a glob that is that very text.
+func (c *condition) allows(text string) bool {
+	// guard: seal TestConditions instead: plain := true
+	plain := !strings.Contains("/"+text+"/", "/../") && !strings.ContainsAny(text, "\x00\n")
+	for _, g := range c.globs {
+		if g == text || plain && target.Glob(g, text) && (!strings.HasPrefix(g, "/") || filepath.Clean(text) == strings.TrimSuffix(text, "/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// argumentTexts are the texts of an argument, with those of the lists and dictionaries in it. Nothing is the empty text.
+func argumentTexts(v any, list []string) []string {
+	switch v := pyobj.Plain(v).(type) {
+	case nil:
+		return append(list, "")
+	case []any:
+		if len(v) == 0 {
+			return append(list, "")
+		}
+		for _, x := range v {
+			list = argumentTexts(x, list)
+		}
+	case map[string]any:
+		if len(v) == 0 {
+			return append(list, "")
+		}
+		for k, x := range v {
+			list = argumentTexts(x, append(list, k))
+		}
+	case map[any]any:
+		for k, x := range v {
+			list = argumentTexts(x, argumentTexts(k, list))
+		}
+	default:
+		return append(list, pytext.Str(v))
+	}
+	return list
+}
+
+// RefuseProgram returns why the seal does not let a program be started, or nil. path is absolute. Links count by what they lead to, as
+// in the kernel.
+func (s *Seal) RefuseProgram(path string) error {
+	real := resolved(path)
+	for _, p := range s.Programs {
+		if real == p || strings.HasSuffix(p, "/") && strings.HasPrefix(real, p) {
+			return nil
+		}
+	}
+	// guard: seal TestSealedPrograms instead: return nil
+	return &modules.RefusedError{Fun: "the program " + path, Why: s.Name + " does not name it"}
+}
+
+// Permit is RefuseProgram for a runner, nil without a seal.
+func (s *Seal) Permit() func(path string) error {
+	if s == nil {
+		return nil
+	}
+	return s.RefuseProgram
+}
+
+// resolved is a path without links. The slash at the end, which makes a tree, stays; of a file that is missing the path stays as it is.
+func resolved(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	switch {
+	case err != nil:
+		return filepath.Clean(path)
+	case strings.HasSuffix(path, "/") && real != "/":
+		return real + "/"
+	}
+	return real
+}
+
+// Rules describes what the seal lets a function do: "" is refused, "allowed" without conditions, else the conditions.
+func (s *Seal) Rules(kind modules.Kind, fun string) string {
+	var all []string
+	for _, r := range s.listed(kind) {
+		if !target.Glob(r.glob, fun) {
+			continue
+		}
+		if len(r.conditions) == 0 {
+			return "allowed"
+		}
+		var parts []string
+		for _, c := range r.conditions {
+			parts = append(parts, c.text())
+		}
+		all = append(all, strings.Join(parts, " and "))
+	}
+	if all == nil {
+		return ""
+	}
+	return "allowed if " + strings.Join(all, ", or if ")
+}
+
+func (c *condition) text() string {
+	name := c.name
+	if name == otherArguments {
+		name = "every other argument"
+	}
+	if len(c.globs) == 0 {
+		return name + " is not given"
+	}
+	quoted := make([]string, len(c.globs))
+	for i, g := range c.globs {
+		quoted[i] = fmt.Sprintf("%q", g)
+	}
+	return name + " is " + strings.Join(quoted, " or ")
+}
+
+// NamesMasters reports whether the seal says by their keys which masters there may be.
+func (s *Seal) NamesMasters() bool { return s != nil && len(s.Masters) > 0 }
+
+// RefuseMaster returns why a master with the SHA-256 fingerprint of a key may not be one, or nil.
+func (s *Seal) RefuseMaster(finger string) error {
+	if s.NamesMasters() && !slices.Contains(s.Masters, finger) {
+		return fmt.Errorf("cannot take orders of a master: %s does not name its key %s", s.Name, finger)
+	}
+	return nil
+}
+
+// RefuseNewMaster returns why the key of a master that is not known yet cannot be trusted and kept, or nil.
+func (s *Seal) RefuseNewMaster() error {
+	if s == nil {
+		return nil
+	}
+	return fmt.Errorf("cannot trust a new master: %s has no masters, and the keys of a sealed minion are never written", s.Name)
+}
+
+// Options returns a configuration with what a seal takes from all: no code of the host's owner, no templates in Python, no other user's
+// rights, and updates only if it has them.
+func (s *Seal) Options(opts map[string]any) map[string]any {
+	if s == nil {
+		return opts
+	}
+	opts = maps.Clone(opts)
+	for _, name := range [...]string{"module_dirs", "states_dirs", "grains_dirs", "beacons_dirs", "returner_dirs", "render_dirs", "utils_dirs",
+		"brine_modules_dirs"} {
+		opts[name] = []any{}
+	}
+	opts["renderer_python"], opts["sudo_user"] = "", ""
+	if !s.Update {
+		opts["update_enabled"] = false
+	}
+	return opts
+}
+
+// SealFile is the name of the file, beside the minion's configuration.
+const SealFile = "seal.yaml"
+
+// maxSeal is the size of a seal that is read, in bytes.
+const maxSeal = 1 << 20
+
+// LoadSeal reads a file. It returns nil if there is none. A file that any other than root could have written is an error.
+func LoadSeal(path string) (*Seal, error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = rootOnly(path, info)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the seal %s: %w", path, err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the seal: %w", err)
+	}
+	return ParseSeal(text, path)
+}
+
+// rootOnly returns why others than root could have written a file.
+func rootOnly(path string, info fs.FileInfo) error {
+	switch {
+	case !info.Mode().IsRegular():
+		return errors.New("it is not a file")
+	case info.Size() > maxSeal:
+		return fmt.Errorf("it has %d bytes, more than %d", info.Size(), maxSeal)
+	// guard: seal TestSealIsRoots instead: case false:
+	case !ownedByRoot(info):
+		return errors.New("root does not own it")
+	case info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows":
+		return fmt.Errorf("others may write it (mode %04o)", info.Mode().Perm())
+	}
+	dir, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	// guard: seal TestSealIsRoots instead: if false {
+	if !ownedByRoot(dir) || dir.Mode().Perm()&0o022 != 0 && dir.Mode()&fs.ModeSticky == 0 && runtime.GOOS != "windows" {
+		return fmt.Errorf("others may replace it: the directory must be root's, who alone may write to it (mode %04o)", dir.Mode().Perm())
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package minion
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/minion/beacon"
+	"github.com/brine-salt/brine/minion/policy"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/configmod"
+	"github.com/brine-salt/brine/modules/state"
+	"github.com/brine-salt/brine/protocol/transport/mem"
+	"github.com/brine-salt/brine/states/render"
+)
+
+const refusedTag = "brine/minion/alpha/seal/refused"
+
+// testSeal is a seal that names the tests' master.
+func testSeal(t *testing.T, text string) *policy.Seal {
+	t.Helper()
+	finger, err := testKey(t, masterKey).Public().Fingerprint("sha256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parseSeal(t, text+"\nmasters: ['"+finger+"']\n")
+}
+
+func parseSeal(t *testing.T, text string) *policy.Seal {
+	t.Helper()
+	s, err := policy.ParseSeal([]byte(text), "seal.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestSealHoldsHoweverDeep: what a seal does not name, or not with these arguments, does not run, whatever a master or salt-call wraps
+// around it, and each refusal is an event and a line in the log. TestT3PolicyHoldsHoweverDeep runs the same without a lock.
+func TestSealHoldsHoweverDeep(t *testing.T) {
+	const others = `[state.*, test.*, inner.*, mine.*, config.*, sys.*, policycanary.*, module.*, loop.*, "beacon.*"`
+	for name, text := range map[string]string{
+		"not named":              "functions: " + others + "]\nstates: ['*']\n",
+		"with other arguments":   "functions: " + others + ", {'cmd.*': {cmd: [never]}}]\nstates: ['*']\n",
+		"without arguments":      "functions: " + others + ", {'cmd.*': {'*': []}}]\nstates: ['*']\n",
+		"two rules, neither one": "functions: " + others + ", {'cmd.run': {cmd: [never]}}, {'cmd.*': {cmd: [nor this]}}]\nstates: ['*']\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, n *mem.Network) { policyRun(t, n, nil, testSeal(t, text), true) })
+		})
+	}
+	const states = "functions: [state.*, config.*, test.*]\nstates: ['test.*', "
+	for name, c := range map[string]struct {
+		seal, fun, state string
+		args             map[string]any
+		why              string
+	}{
+		"state":                   {states + "policycanary.act]", "act", "", nil, ""},
+		"state, refused":          {states + "policycanary.through]", "act", "", nil, "does not allow state:policycanary.act (seal.yaml does not name it)"},
+		"state, name":             {states + "{policycanary.act: {name: '*/state,_name'}}]", "act", "", nil, ""},
+		"state, other name":       {states + "{policycanary.act: {name: '/etc/*'}}]", "act", "", nil, "seal.yaml:2: name may not be"},
+		"a state's state":         {states + "policycanary.through, {cmd.run: {name: '/etc/*'}}]", "through", "", nil, "seal.yaml:2: name may not be"},
+		"a state's state, absent": {states + "policycanary.through]", "through", "", nil, "does not allow state:cmd.run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, n *mem.Network) {
+				f := newFake(t, n, "one:4506")
+				r := newRig(t, n, nil)
+				r.mods = []*modules.Module{state.Module, configmod.Module, (&canary{}).module()}
+				r.o.Templates, r.o.Seal = render.Render, testSeal(t, c.seal)
+				r.start()
+				r.until(Connected)
+				f.subscribed(1)
+				got := ask(f, 1, "state.high", map[string]any{"id": map[string]any{"policycanary": []any{c.fun, map[string]any{"name": t.Name()}}, "__sls__": "web", "__env__": "base"}})
+				if ran := stateCanary.count(t.Name()) > 0; ran != (c.why == "") {
+					t.Errorf("ran: %v, answer %v", ran, got)
+				}
+				if text := pytext.Str(got["return"]); !strings.Contains(text, c.why) {
+					t.Errorf("%q does not say %q", text, c.why)
+				}
+				if c.why != "" {
+					f.await("an event of the refusal", isEvent(refusedTag))
+				}
+			})
+		})
+	}
+}
+
+// checkRefusals: at least n refused calls are in the log and were told to the master.
+func checkRefusals(t *testing.T, f *fakeMaster, r *rig, n int) {
+	t.Helper()
+	time.Sleep(refusalTimeout)
+	if logged, events := r.log.times("The seal refused a call"), f.count(isEvent(refusedTag)); logged < n || events < n {
+		t.Errorf("%d lines in the log and %d events of %d or more refused calls", logged, events, n)
+	}
+}
+
+// TestSealedBeacons: a beacon, which a master may configure in the pillar, needs to be named.
+func TestSealedBeacons(t *testing.T) {
+	for text, want := range map[string]bool{"functions: [cmd.*]": false, "functions: [cmd.*, beacon.load]": false, "functions: [cmd.*, beacon.salt_monitor]": true} {
+		bubble(t, func(t *testing.T, n *mem.Network) {
+			f := newFake(t, n, "one:4506")
+			r := newRig(t, n, map[string]any{"beacons": map[string]any{"salt_monitor": []any{map[string]any{"salt_fun": []any{
+				map[string]any{"cmd.run": map[string]any{"args": []any{"beacon"}}}}}}}})
+			c := &canary{}
+			r.mods = []*modules.Module{c.module()}
+			r.o.Seal, r.o.Beacons = testSeal(t, text), beacon.Kinds()
+			r.start()
+			r.until(Connected)
+			f.subscribed(1)
+			time.Sleep(time.Minute)
+			if got := c.count("beacon") > 0; got != want {
+				t.Errorf("%s: the beacon looked: %v", text, got)
+			}
+		})
+	}
+}
+
+// TestSealedMasters: a master is taken by the fingerprints of the seal alone, and its key is not written.
+func TestSealedMasters(t *testing.T) {
+	finger, err := testKey(t, masterKey).Public().Fingerprint("sha256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := strings.Repeat("ab:", 31) + "ab"
+	for name, c := range map[string]struct {
+		masters, why string
+	}{
+		"named":          {"masters: ['" + strings.ToUpper(finger) + "']", ""},
+		"one of several": {"masters: ['" + other + "', '" + finger + "']", ""},
+		"another":        {"masters: ['" + other + "']", "seal.yaml does not name its key " + finger},
+		"no masters":     {"", "cannot trust a new master"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, n *mem.Network) {
+				newFake(t, n, "one:4506")
+				r := newRig(t, n, map[string]any{"open_mode": true})
+				r.o.Seal = parseSeal(t, "functions: [test.*]\n"+c.masters)
+				r.start()
+				if c.why == "" {
+					r.until(Connected)
+					if key, err := r.m.store.Master(); key != nil || err != nil {
+						t.Errorf("a key was written: %v, %v", key, err)
+					}
+					return
+				}
+				time.Sleep(time.Minute)
+				if !r.log.has(c.why) {
+					t.Errorf("the log does not say %q", c.why)
+				}
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				for _, s := range r.states {
+					if s.State == Connected {
+						t.Error("it is connected")
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestSealOutlivesReload: a reload changes options, not the seal, and takes no directories of code.
+func TestSealOutlivesReload(t *testing.T) {
+	bubble(t, func(t *testing.T, n *mem.Network) {
+		f := newFake(t, n, "one:4506")
+		r := newRig(t, n, nil)
+		r.o.Seal = testSeal(t, "functions: [test.ping, sys.list_functions]")
+		r.o.Load = func() (map[string]any, error) {
+			r.opts["module_dirs"], r.opts["sudo_user"], r.opts["update_enabled"] = []any{"/srv/code"}, "root", true
+			return r.opts, nil
+		}
+		r.start()
+		r.until(Connected)
+		f.subscribed(1)
+		if err := r.m.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s := r.m.settings().options
+		if dirs, _ := s["module_dirs"].([]any); len(dirs) > 0 || s["sudo_user"] != "" || s["update_enabled"] != false {
+			t.Errorf("after the reload: %v %v %v", s["module_dirs"], s["sudo_user"], s["update_enabled"])
+		}
+		if got := ask(f, 1, "test.echo", "x"); !strings.Contains(pytext.Str(got["return"]), "does not allow test.echo") {
+			t.Errorf("test.echo: %v", got)
+		}
+		if got := ask(f, 2, "test.ping"); got["return"] != true {
+			t.Errorf("test.ping: %v", got)
+		}
+	})
+}
