@@ -52,7 +52,7 @@ packages:
 		mkdir -p $(PACKAGES)/linux-$$a; \
 		export GOOS=linux GOARCH=$$(echo $$a | sed s/armv7/arm/) GOARM=7; \
 		$(GO) build $(BUILDFLAGS) -o $(PACKAGES)/linux-$$a/ $(PROGRAMS:%=./cmd/%); \
-		(cd openstack && $(GO) build $(BUILDFLAGS) -o $(abspath $(PACKAGES))/linux-$$a/ ./cmd/heat-minion); \
+		(cd openstack && $(GO) build $(BUILDFLAGS) -o $(abspath $(PACKAGES))/linux-$$a/ ./cmd/heat-minion ./cmd/trove-minion); \
 	done
 	$(GO) run ./cmd/internal/packages -version $(RELEASE) -programs $(PACKAGES) -out $(PACKAGES)/out $(ARGS)
 	@ls -l $(PACKAGES)/out
@@ -138,7 +138,7 @@ answers:
 
 # What openstack/ has of tests that need neither root nor OpenStack: Go's and Python's. It is a Go module of its own.
 test-openstack:
-	cd openstack && $(GO) vet ./... && $(GO) vet -tags openstack ./...
+	cd openstack && $(GO) vet ./... && $(GO) vet -tags openstack ./... && $(GO) vet -tags packages ./interop/packages
 	cd openstack && CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -vet=off -timeout 10m ./...
 	@if ls openstack/python/tests/test_*.py >/dev/null 2>&1; then \
 		cd openstack/python && $(PYTHON) -m unittest discover -b -s tests -t . && $(PYTHON) -m unittest discover -b -s trove_tests -t .; \

@@ -57,6 +57,10 @@ var packaged = []pack{
 		"DETAILS": "\n  .\n  It is also the guest agent of OpenStack Heat, in place of os-collect-config,\n" +
 			"  os-refresh-config, heat-config and heat-cfntools.",
 		"CONFLICTS": ", python3-os-collect-config, heat-cfntools"}},
+	{name: "trove-minion", base: "minion", vars: map[string]string{"NAME": "brine-trove-minion",
+		"PROGRAM": "trove-minion", "SUMMARY": "Salt minion and guest agent of OpenStack Trove as one program",
+		"DETAILS":   "\n  .\n  It is also the guest agent of OpenStack Trove, in place of trove-guestagent, and\n  has the modules that one needs.",
+		"CONFLICTS": ", trove-guestagent"}},
 	{name: "master", base: "master"},
 	{name: "python", base: "python", deb: true},
 	{name: "doc", base: "doc", common: true},
@@ -302,9 +306,10 @@ var programs = map[string][]program{
 
 // linked are the programs of the packages, by the name that the package has here: from the directory of a module.
 var linked = map[string]struct{ dir, path string }{
-	"minion":      {".", "./cmd/brine-minion"},
-	"heat-minion": {"openstack", "./cmd/heat-minion"},
-	"master":      {".", "./cmd/brine-master"},
+	"minion":       {".", "./cmd/brine-minion"},
+	"heat-minion":  {"openstack", "./cmd/heat-minion"},
+	"trove-minion": {"openstack", "./cmd/trove-minion"},
+	"master":       {".", "./cmd/brine-master"},
 }
 
 // generatePackages writes what the packages contain besides the programs and the files of pkg/.
@@ -350,17 +355,19 @@ func generatePackages(work, host, release string, epoch int64) error {
 			return err
 		}
 	}
-	page, err := os.ReadFile("pkg/heat-minion/heat-minion.1")
-	if err != nil {
-		return err
-	}
-	text := strings.NewReplacer("@DATE@", time.Unix(epoch, 0).UTC().Format("2006-01-02"),
-		"@VERSION@", release, "@SALT@", version.Salt).Replace(string(page))
-	if err := writeText(text, work, "heat-minion", "man", "heat-minion.1"); err != nil {
-		return err
-	}
-	if err := compressAll(filepath.Join(work, "heat-minion", "man", "*.1")); err != nil {
-		return err
+	for _, name := range []string{"heat-minion", "trove-minion"} {
+		page, err := os.ReadFile("pkg/" + name + "/" + name + ".1")
+		if err != nil {
+			return err
+		}
+		text := strings.NewReplacer("@DATE@", time.Unix(epoch, 0).UTC().Format("2006-01-02"),
+			"@VERSION@", release, "@SALT@", version.Salt).Replace(string(page))
+		if err := writeText(text, work, name, "man", name+".1"); err != nil {
+			return err
+		}
+		if err := compressAll(filepath.Join(work, name, "man", "*.1")); err != nil {
+			return err
+		}
 	}
 	if err := writeText(pythonMetadata(release), work, "python", "METADATA"); err != nil {
 		return err

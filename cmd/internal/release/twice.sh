@@ -1,5 +1,6 @@
 #!/bin/sh
 # Makes two releases of the last commit, in clones with names of different lengths, and compares every byte. "make release-test" runs it.
+# Arguments are for make: PLATFORMS=linux/amd64 makes it shorter.
 set -eu
 top=$(git rev-parse --show-toplevel)
 work=$(mktemp -d)
@@ -9,7 +10,7 @@ for name in one another-directory; do
 	git clone -q "$top" "$work/$name"
 	echo "== release in $name"
 	umask $([ $name = one ] && echo 022 || echo 027)
-	make -s -C "$work/$name" release VERSION=0.1.0 KEY="$work/key" >"$work/$name.log" 2>&1 || { tail -n 40 "$work/$name.log"; exit 1; }
+	make -s -C "$work/$name" release VERSION=0.1.0 KEY="$work/key" "$@" >"$work/$name.log" 2>&1 || { tail -n 40 "$work/$name.log"; exit 1; }
 done
 first=$work/one/bin/release/0.1.0 second=$work/another-directory/bin/release/0.1.0
 diff -r "$first" "$second"

@@ -32,8 +32,9 @@ func TestCloudInit(t *testing.T) {
 }
 
 func testCloudInit(t *testing.T, name string, keyPair bool) {
-	m, err := brine.New(brine.Options{PKIDir: t.TempDir(), CacheDir: t.TempDir(), Interface: "127.0.0.1", PublishPort: brine.AnyPort,
-		RetPort: brine.AnyPort, Advertise: []string{"127.0.0.1"}})
+	network := brine.Loopback()
+	network.Advertise = []string{"127.0.0.1"}
+	m, err := brine.New(brine.Options{PKIDir: t.TempDir(), CacheDir: t.TempDir(), Network: network})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,8 +66,7 @@ func TestDebHost(t *testing.T) {
 		t.Errorf("an upgrade checks the configuration again:\n%s", out)
 	}
 	h.want("v"+second, `brine-minion --version | grep -o "v[0-9.]*[0-9]"`)
-	got := m.returned(t, jid, "host-a")
-	if !strings.Contains(got, "the job was interrupted: the minion stopped or crashed after it had begun") {
+	if got := m.returned(t, jid, "host-a"); got != "ERROR: cannot finish /bin/sh: the minion was stopped while this job ran" {
 		t.Errorf("the interrupted job returned %q", got)
 	}
 	m.awaitPing(t, "host-a")

@@ -45,6 +45,7 @@ func stockDebs(t *testing.T) (common, minion, master string) {
 		write(t, root+"/etc/salt/"+role, 0o644, "# stock's sample\n")
 		write(t, root+"/DEBIAN/conffiles", 0o644, "/etc/salt/"+role+"\n")
 		write(t, root+"/DEBIAN/prerm", 0o755, fmt.Sprintf("#!/bin/sh\n[ ! -d /run/systemd/system ] || [ \"$1\" != remove ] || deb-systemd-invoke stop %s.service\n", name))
+		write(t, root+"/DEBIAN/postrm", 0o755, fmt.Sprintf("#!/bin/sh\n[ \"$1\" != purge ] || deb-systemd-helper purge %s.service >/dev/null\n", name))
 		write(t, root+"/DEBIAN/postinst", 0o755, fmt.Sprintf("#!/bin/sh\ndeb-systemd-helper unmask %[1]s.service >/dev/null\ndeb-systemd-helper enable %[1]s.service >/dev/null\n"+
 			"[ ! -d /run/systemd/system ] || { systemctl daemon-reload; [ %[1]s = salt-master ] || deb-systemd-invoke restart %[1]s.service; }\n", name))
 	}
