@@ -111,9 +111,12 @@ func testCloudInit(t *testing.T, name string, keyPair bool) {
 	}
 	h.reboot("second instance")
 	answers("second", "the copy")
-	if present := m.Present(); len(present) != 1 || present[0] != "second" {
-		t.Errorf("there are %v", present)
-	}
+	await(t, "the first minion's end", func() error {
+		if present := m.Present(); len(present) != 1 || present[0] != "second" {
+			return fmt.Errorf("there are %v", present)
+		}
+		return nil
+	})
 }
 
 // cloudInitDone waits until cloud-init has ended without an error.

@@ -98,7 +98,7 @@ func TestRPM(t *testing.T) {
 	rpm("--initdb")
 	rpm("-i", base)
 	rpm("-i", minion, master)
-	if out := rpm("-Va", "--nomtime"); strings.Contains(out, "missing") || strings.Contains(out, "5") && !strings.Contains(out, "/var/log") {
+	if out := rpm("-Va"); out != "" {
 		t.Errorf("rpm -Va: %s", out)
 	}
 	if out := rpm("-q", "--whatprovides", "salt-minion", "salt-master", "salt-api"); strings.Count(out, "brine-") != 3 {
@@ -128,6 +128,11 @@ func TestRPM(t *testing.T) {
 	output(t, append([]string{"cp"}, base, stock, minion, master, repo)...)
 	output(t, "createrepo_c", "--quiet", repo)
 	root = filepath.Join(dir, "dnfroot")
+	for _, d := range []string{"log", "cache", "persist"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	dnf := func(args ...string) string {
 		t.Helper()
 		return output(t, append([]string{"dnf", "-y", "-q", "--installroot", root, "--repofrompath=brine,file://" + repo, "--repo=brine", "--nogpgcheck",

@@ -97,7 +97,7 @@ func startMasterProgram(t *testing.T, program string) *master {
 			t.Logf("master: %s", log.String())
 		}
 	})
-	m.await(t, "the master", func() error { _, err := m.try(t, "run", "manage.up"); return err })
+	await(t, "the master", func() error { _, err := m.try(t, "run", "manage.up"); return err })
 	return m
 }
 
@@ -134,7 +134,7 @@ func (m *master) call(t *testing.T, id string, args ...string) (any, error) {
 // awaitPing waits until a minion answers.
 func (m *master) awaitPing(t *testing.T, id string) {
 	t.Helper()
-	m.await(t, id, func() error {
+	await(t, id, func() error {
 		v, err := m.call(t, id, "test.ping")
 		if err == nil && v != true {
 			err = fmt.Errorf("test.ping = %v", v)
@@ -144,7 +144,7 @@ func (m *master) awaitPing(t *testing.T, id string) {
 }
 
 // await calls f until it returns nil, for at most two minutes.
-func (m *master) await(t *testing.T, what string, f func() error) {
+func await(t *testing.T, what string, f func() error) {
 	t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
