@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // foreign are the architectures whose packages run here under an emulator, with the name that their grain cpuarch has.
@@ -80,8 +82,15 @@ func TestEmulatedMinion(t *testing.T) {
 				}
 			})
 			m.awaitPing(t, f.arch)
-			if v, err := m.call(t, f.arch, "test.arg", "grüße", "[1, 2.5, null]", "k={a: true}"); err != nil || fmt.Sprint(v) != "map[args:[grüße [1 2.5 <nil>]] kwargs:map[k:map[a:true]]]" {
-				t.Errorf("test.arg = %v %v", v, err)
+			v, err := m.call(t, f.arch, "test.arg", "grüße", "[1, 2.5, null]", "k={a: true}")
+			got, ok := v.(map[string]any)
+			if !ok || err != nil {
+				t.Fatalf("test.arg = %v %v", v, err)
+			}
+			kwargs, _ := got["kwargs"].(map[string]any)
+			want := []any{[]any{"grüße", []any{1.0, 2.5, nil}}, map[string]any{"a": true}}
+			if d := cmp.Diff(want, []any{got["args"], kwargs["k"]}); d != "" {
+				t.Error(d)
 			}
 			if v, err := m.call(t, f.arch, "state.apply", "far"); err != nil || !strings.Contains(fmt.Sprint(v), "result:true") {
 				t.Errorf("state.apply = %v %v", v, err)
