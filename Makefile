@@ -19,7 +19,7 @@ FUZZTIME    ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
 
-.PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale interop saltgui answers packages packages-test release release-test bench soak chaos guards budgets sizes compat shims new-module prose fuzz-short clean
+.PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale openstack-trove interop saltgui answers packages packages-test release release-test bench soak chaos guards budgets sizes compat shims new-module prose fuzz-short clean
 
 all: build
 
@@ -171,6 +171,14 @@ openstack-scale:
 	sh interop/install-tools.sh openstack/lab/debian-packages.txt
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	cd openstack && BRINE_OPENSTACK=full $(GO) test -count=1 -timeout 90m -v -tags openstack -run 'TestCost|TestHeatH9|TestHeatNewest|TestModeABeside|TestHeatTenant' ./interop
+
+# A real Trove whose guests are minions, and its parts with the classes of the newest Trove. It takes about three minutes.
+openstack-trove:
+	sh interop/install-tools.sh openstack/lab/debian-packages.txt
+	sh interop/install-tools.sh openstack/interop/trove/debian-packages.txt
+	cd openstack && $(GO) vet -tags openstack,trove ./interop/trove && $(OPENSTACK),trove ./interop/trove
+	@set -e; newest=$$(sh openstack/python/trove_tests/fetch-trove.sh); cd openstack/python; \
+	"$$newest" -m unittest discover -b -s trove_tests -t .
 
 # A real Heat with a stack of three servers and an ordered deployment, shown at work and cleaned up. Debian 12, root.
 demo-heat:

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -242,6 +243,15 @@ func (l *Lab) service(s spec) (*Process, error) {
 		l.mu.Unlock()
 	}
 	return p, err
+}
+
+// end ends a service by the name of its log, if it runs.
+func (l *Lab) end(name string) {
+	p := l.Service(name)
+	p.kill()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.services = slices.DeleteFunc(l.services, func(x *Process) bool { return x == p })
 }
 
 // Service returns the process of a service by the name of its log, nil if there is none.

@@ -1,5 +1,5 @@
-// Package cloud answers on loopback what Heat asks of Nova, Neutron and Glance for OS::Nova::Server, and boots a guest from the user data
-// that Nova would give the machine. It knows three networks' worth of nothing: every name of a flavor, image, network or key pair exists,
+// Package cloud answers on loopback what Heat and Trove ask of Nova, Neutron, Glance, Cinder and Swift for a machine, and boots a guest
+// from the user data that Nova would give it. It knows three networks' worth of nothing: every name of a flavor, image, network or key pair exists,
 // and a port is an address that packets reach only if Boot makes them.
 //
 //	heat-engine ─► POST /v2.1/servers {user_data} ─► Boot(instance) ─► a process with the guest's cloud-config
@@ -31,6 +31,8 @@ type Instance struct {
 	// Vendordata is what the vendordata service answered, nil without one.
 	Vendordata map[string]any
 	Metadata   map[string]string
+	// Files are what the last rebuild put into the machine, by path.
+	Files map[string][]byte
 	// Addresses are those of the instance's ports.
 	Addresses []string
 
@@ -58,6 +60,7 @@ type Cloud struct {
 	vendordata func(ctx context.Context, i Instance) (map[string]any, error)
 	instances  map[string]*Instance
 	ports      map[string]map[string]any
+	volumes    map[string]map[string]any
 	made       int // how many ports there ever were
 	unknown    []string
 }
@@ -69,7 +72,8 @@ func Start() (*Cloud, error) {
 		return nil, fmt.Errorf("cannot start the cloud: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Cloud{addr: ln.Addr().String(), ctx: ctx, cancel: cancel, instances: map[string]*Instance{}, ports: map[string]map[string]any{}}
+	c := &Cloud{addr: ln.Addr().String(), ctx: ctx, cancel: cancel, instances: map[string]*Instance{}, ports: map[string]map[string]any{},
+		volumes: map[string]map[string]any{}}
 	c.server = &http.Server{Handler: c.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute}
 	go c.server.Serve(ln)
 	return c, nil
@@ -92,7 +96,8 @@ func (c *Cloud) OnVendordata(ask func(ctx context.Context, i Instance) (map[stri
 // Endpoints returns the URLs of the services by their types in Keystone's catalog.
 func (c *Cloud) Endpoints() map[string]string {
 	u := "http://" + c.addr
-	return map[string]string{"compute": u + "/v2.1", "network": u, "image": u}
+	return map[string]string{"compute": u + "/v2.1", "network": u, "image": u, "volumev3": u + "/v3/%(tenant_id)s",
+		"object-store": u + "/swift/v1/AUTH_%(tenant_id)s"}
 }
 
 // Instances returns those that are there, by name.
@@ -105,6 +110,13 @@ func (c *Cloud) Instances() []Instance {
 	}
 	slices.SortFunc(out, func(a, b Instance) int { return strings.Compare(a.Name, b.Name) })
 	return out
+}
+
+// Volumes returns how many volumes of Cinder are there.
+func (c *Cloud) Volumes() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.volumes)
 }
 
 // Ports returns how many ports of Neutron are there.
@@ -219,6 +231,35 @@ func (c *Cloud) start(i *Instance, given Instance, boot Boot, ask func(context.C
 	if gone && stop != nil {
 		stop()
 	}
+}
+
+// rebuild ends the guest of an instance and boots another from the image, the files and the user data of the request.
+func (c *Cloud) rebuild(id string, request any) {
+	spec, _ := request.(map[string]any)
+	c.mu.Lock()
+	i := c.instances[id]
+	if i == nil {
+		c.mu.Unlock()
+		return
+	}
+	stop := i.stop
+	i.stop, i.status, i.Image, i.Files = nil, "REBUILD", text(spec["imageRef"]), map[string][]byte{}
+	files, _ := spec["personality"].([]any)
+	for _, f := range files {
+		f, _ := f.(map[string]any)
+		i.Files[text(f["path"])], _ = base64.StdEncoding.DecodeString(text(f["contents"]))
+	}
+	if data, err := base64.StdEncoding.DecodeString(text(spec["user_data"])); err == nil && len(data) > 0 {
+		i.UserData = data
+	}
+	boot, ask, given := c.boot, c.vendordata, *i
+	c.mu.Unlock()
+	c.boots.Go(func() {
+		if stop != nil {
+			stop()
+		}
+		c.start(i, given, boot, ask)
+	})
 }
 
 // ownedByNova marks the ports that Nova makes, and deletes with the instance.

@@ -45,6 +45,8 @@ func (c *Cloud) handler() http.Handler {
 	c.compute(m)
 	c.network(m)
 	c.image(m)
+	c.volume(m)
+	c.object(m)
 	m.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
 		if q := r.Method + " " + r.URL.RequestURI(); !slices.Contains(c.unknown, q) && len(c.unknown) < 1000 {
@@ -71,6 +73,15 @@ func (c *Cloud) compute(m *http.ServeMux) {
 			"links": []any{map[string]any{"rel": "self", "href": "http://" + c.addr + "/v2.0/"}}}}})
 	})
 	m.HandleFunc("POST /v2.1/servers", c.createServer)
+	m.HandleFunc("GET /v2.1/servers/detail", func(w http.ResponseWriter, r *http.Request) {
+		list := []any{}
+		for _, i := range c.Instances() {
+			if !r.URL.Query().Has("marker") { // one page has all
+				list = append(list, c.describe(i))
+			}
+		}
+		answer(w, 200, map[string]any{"servers": list})
+	})
 	m.HandleFunc("GET /v2.1/servers/{id}", c.withInstance(func(w http.ResponseWriter, _ *http.Request, i Instance) {
 		answer(w, 200, map[string]any{"server": c.describe(i)})
 	}))
@@ -124,6 +135,7 @@ func (c *Cloud) compute(m *http.ServeMux) {
 	m.HandleFunc("GET /v2.1/os-keypairs/{name}", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, 200, map[string]any{"keypair": map[string]any{"name": r.PathValue("name"), "public_key": "", "fingerprint": ""}})
 	})
+	m.HandleFunc("GET /v2.1/os-server-groups", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, map[string]any{"server_groups": []any{}}) })
 	m.HandleFunc("GET /v2.1/limits", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, map[string]any{"limits": map[string]any{"rate": []any{}, "absolute": map[string]any{
 			"maxServerMeta": 128, "maxPersonality": 5, "maxPersonalitySize": 10240}}})
@@ -176,6 +188,11 @@ func (c *Cloud) action(w http.ResponseWriter, r *http.Request, i Instance) {
 	become := map[string]string{"suspend": "SUSPENDED", "resume": "ACTIVE", "reboot": "ACTIVE", "os-start": "ACTIVE", "os-stop": "SHUTOFF",
 		"resize": "VERIFY_RESIZE", "confirmResize": "ACTIVE"}
 	for name := range body {
+		if name == "rebuild" {
+			c.rebuild(i.ID, body[name])
+			answer(w, http.StatusAccepted, map[string]any{"server": c.describe(i)})
+			return
+		}
 		status, known := become[name]
 		if !known {
 			answer(w, 400, map[string]any{"badRequest": map[string]any{"code": 400, "message": "There is no such action: " + name}})
@@ -228,6 +245,43 @@ func (c *Cloud) image(m *http.ServeMux) {
 	})
 }
 
+// volume answers for Cinder: a volume is available as soon as it is created.
+func (c *Cloud) volume(m *http.ServeMux) {
+	m.HandleFunc("POST /v3/{project}/volumes", func(w http.ResponseWriter, r *http.Request) {
+		var body struct{ Volume map[string]any }
+		if !read(w, r, &body) {
+			return
+		}
+		v := map[string]any{"id": uuid(), "status": "available", "attachments": []any{}, "size": body.Volume["size"], "name": body.Volume["name"]}
+		c.mu.Lock()
+		c.volumes[text(v["id"])] = v
+		c.mu.Unlock()
+		answer(w, http.StatusAccepted, map[string]any{"volume": v})
+	})
+	m.HandleFunc("GET /v3/{project}/volumes/{id}", func(w http.ResponseWriter, r *http.Request) {
+		c.mu.Lock()
+		v := c.volumes[r.PathValue("id")]
+		c.mu.Unlock()
+		if v == nil {
+			fail(w, 404, "Volume could not be found.")
+			return
+		}
+		answer(w, 200, map[string]any{"volume": v})
+	})
+	m.HandleFunc("DELETE /v3/{project}/volumes/{id}", func(w http.ResponseWriter, r *http.Request) {
+		c.mu.Lock()
+		delete(c.volumes, r.PathValue("id"))
+		c.mu.Unlock()
+		w.WriteHeader(http.StatusAccepted)
+	})
+}
+
+// object answers for Swift with an account that has nothing.
+func (c *Cloud) object(m *http.ServeMux) {
+	m.HandleFunc("GET /swift/v1/{account}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	m.HandleFunc("DELETE /swift/v1/{path...}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+}
+
 func (c *Cloud) network(m *http.ServeMux) {
 	list := func(kind string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -245,6 +299,17 @@ func (c *Cloud) network(m *http.ServeMux) {
 		m.HandleFunc("GET /v2.0/"+kind+"/{id}", func(w http.ResponseWriter, r *http.Request) {
 			answer(w, 200, map[string]any{single: network(key, r.PathValue("id"))})
 		})
+	}
+	for kind, single := range map[string]string{"security-groups": "security_group", "security-group-rules": "security_group_rule"} {
+		m.HandleFunc("POST /v2.0/"+kind, func(w http.ResponseWriter, r *http.Request) {
+			body := map[string]map[string]any{}
+			if !read(w, r, &body) || body[single] == nil {
+				return
+			}
+			body[single]["id"] = uuid()
+			answer(w, http.StatusCreated, body)
+		})
+		m.HandleFunc("DELETE /v2.0/"+kind+"/{id}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	}
 	m.HandleFunc("GET /v2.0/extensions", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, map[string]any{"extensions": []any{}}) })
 	m.HandleFunc("GET /v2.0/floatingips", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, map[string]any{"floatingips": []any{}}) })

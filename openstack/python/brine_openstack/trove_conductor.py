@@ -169,8 +169,8 @@ class Follower:
         if not isinstance(data, dict):
             LOG.warning("The event %.200s is not understood: its data is no map", tag)
         elif tag.startswith("salt/beacon/"):
-            # Only this minion may fire the tag.
-            self.message(parts[2], "heartbeat", data)
+            # Only this minion may fire the tag. A beacon's data is the event's; what event.send fires is below data.
+            self.message(parts[2], "heartbeat", data if "payload" in data else data.get("data"))
         elif tag.startswith(MESSAGES):
             # What a minion fires is below data, beside the id that the master knows it by.
             self.message(data.get("id"), tag[len(MESSAGES):], data.get("data"))

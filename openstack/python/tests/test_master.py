@@ -142,13 +142,13 @@ class Calls(MasterCase):
 
 class Events(MasterCase):
     def test_stream(self):
-        text = "retry: 400\nid: 5\ntag: a/b\ndata: {\"tag\": \"a/b\", \"data\": {\"n\": 1}}\n\nid: 6\n: still here\n\n"
+        text = "retry: 400\n: events before this one are lost\nid: 5\ntag: a/b\ndata: {\"tag\": \"a/b\", \"data\": {\"n\": 1}}\n\nid: 6\n: still here\n\n"
         self.answers((200, text, {"Content-Type": "text/event-stream"}))
         got = []
         with self.assertRaises(brine_openstack.Unavailable):
             for event in self.master.events("a/*", cursor="4"):
                 got.append(event)
-        self.assertEqual(got, [{"id": "5", "tag": "a/b", "data": {"n": 1}}, {"id": "6", "tag": None, "data": None}])
+        self.assertEqual(got, [{"id": None, "tag": None, "data": None, "lost": True}, {"id": "5", "tag": "a/b", "data": {"n": 1}}, {"id": "6", "tag": None, "data": None}])
         self.assertEqual(self.server.seen[0][1], "/v1/events?tag=a%2F%2A&cursor=4")
 
 

@@ -54,6 +54,10 @@ class Conductor(trove_case.TroveCase):
         self.follow(self.heartbeat("running", 101.0, n="c3"))
         self.assertEqual(self.status(), "running")
         self.assertEqual(self.master.followed, (trove_conductor.TAGS, "c2"))
+        # One that a function of the guest fires.
+        self.follow({"id": "c4", "tag": "salt/beacon/%s/trove/heartbeat" % self.id,
+                     "data": {"id": self.id, "data": {"payload": {"service_status": "shutdown"}, "sent": 102.0}}})
+        self.assertEqual(self.status(), "shutdown")
 
     def test_backup(self):
         id = self.backup()

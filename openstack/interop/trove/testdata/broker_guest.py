@@ -1,0 +1,52 @@
+"""A guest of Trove on the message broker, as Trove's Python agent is: its RPC server and conductor's interface, without a database.
+
+Usage: broker_guest.py GUEST_INFO.CONF TROVE-GUESTAGENT.CONF: the files that Trove gives a machine.
+"""
+
+import sys
+
+import eventlet
+eventlet.monkey_patch()
+
+import time  # noqa: E402  after monkey patching
+
+import oslo_messaging as messaging  # noqa: E402
+from oslo_config import cfg as oslo_cfg  # noqa: E402
+from trove import rpc  # noqa: E402
+from trove.common import cfg  # noqa: E402
+from trove.common import context  # noqa: E402
+from trove.conductor import api  # noqa: E402
+
+CONF = cfg.CONF
+CONF.register_opts([oslo_cfg.StrOpt(n) for n in ("guest_id", "instance_rpc_encr_key")])
+CONF([], project="trove", default_config_files=sys.argv[1:3])
+rpc.init(CONF)
+
+
+class Guest:
+    target = messaging.Target(version="1.1")
+    users = []
+
+    def prepare(self, ctx, users=None, **kwargs):
+        self.users += users or []
+        print("prepare over the broker", flush=True)
+
+    def rebuild(self, ctx, ds_version, config_contents=None, config_overrides=None):
+        print("rebuild over the broker", flush=True)
+
+    def create_user(self, ctx, users):
+        self.users += users
+
+    def list_users(self, ctx, limit=None, marker=None, include_marker=False):
+        return [dict(u, _password=None) for u in self.users], None
+
+    def stop_db(self, ctx):
+        pass
+
+
+server = rpc.get_server(messaging.Target(topic="guestagent." + CONF.guest_id, server=CONF.guest_id, version="1.1"), [Guest()],
+                        key=CONF.instance_rpc_encr_key)
+server.start()
+while True:
+    api.API(context.TroveContext()).heartbeat(CONF.guest_id, {"service_status": "healthy"}, sent=time.time())
+    time.sleep(1)
