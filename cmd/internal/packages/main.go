@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -101,7 +102,7 @@ func run(release, programs, out, only string, formats []string) error {
 	if err := os.RemoveAll(work); err != nil {
 		return err
 	}
-	host, err := hostPrograms(work)
+	host, err := hostPrograms(work, programs)
 	if err != nil {
 		return err
 	}
@@ -156,9 +157,14 @@ func run(release, programs, out, only string, formats []string) error {
 	return tasks.Wait()
 }
 
-// hostPrograms builds the programs for this host: their help is what manual pages and completions are generated from.
-func hostPrograms(work string) (string, error) {
-	dir := filepath.Join(work, "host")
+// hostPrograms returns a directory with programs that run on this host: their help is what manual pages and completions are
+// generated from. They are those of the packages, if these are for hosts like this one.
+func hostPrograms(work, programs string) (string, error) {
+	dir := filepath.Join(programs, "linux-"+runtime.GOARCH)
+	if _, err := os.Stat(dir + "/brine-master"); err == nil && runtime.GOOS == "linux" {
+		return dir, nil
+	}
+	dir = filepath.Join(work, "host")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
