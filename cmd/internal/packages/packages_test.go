@@ -77,8 +77,8 @@ func TestSources(t *testing.T) {
 		}
 		for _, m := range taken.FindAllStringSubmatch(string(text), -1) {
 			n++
-			if _, err := os.Stat(m[1]); err != nil {
-				t.Errorf("%s: %v", list, err)
+			if names, err := filepath.Glob(m[1]); err != nil || len(names) == 0 {
+				t.Errorf("%s: there is no %s (%v)", list, m[1], err)
 			}
 		}
 	}
