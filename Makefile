@@ -194,7 +194,7 @@ saltgui:
 # Ours beside stock Salt: memory, start, round trips, file transfer, sizes.
 bench:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
-	$(GO) test -count=1 -timeout 60m -tags bench -run 'TestMeasure|TestSwarm' -v ./interop
+	$(GO) test -count=1 -timeout 60m -tags bench -run 'TestMeasure|TestSwarm|TestCommands' -v ./interop
 	$(GO) test -count=1 -timeout 60m -tags bench -run 'TestCapacity|TestTenThousandSubscribers' -v ./master
 
 # Five masters over one database, 500 minions, whole ones of ours and stock's beside them, and 10,000 jobs while masters are killed and

@@ -1,0 +1,216 @@
+//go:build bench && linux
+
+package interop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/internal/swarm"
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/tcp"
+	"github.com/brine-salt/brine/protocol/transport/zeromq"
+)
+
+// What a whole command may take. goalPing is for test.ping to all of the large swarm, the first time and again; atBare is how many times as
+// long as the bare job, which nobody waits for, and beyondStock how many times as many returns a second as with stock's programs.
+const (
+	goalPing    = 3 * time.Second
+	atBare      = 3
+	beyondStock = 10
+	// goalMemory is how much the master may grow while commands run.
+	goalMemory = 60 << 20
+)
+
+// wholeCommand is a command as a user types it.
+type wholeCommand struct {
+	name    string
+	program string
+	args    []string
+	small   bool // only with the small swarm: it is stock's master that takes minutes
+}
+
+var wholeCommands = []wholeCommand{
+	{name: "salt '*' test.ping", program: "salt", args: []string{"--static", "--out=json", "*", "test.ping"}},
+	{name: "  again", program: "salt", args: []string{"--static", "--out=json", "*", "test.ping"}},
+	{name: "  as they come, with --summary", program: "salt", args: []string{"--summary", "--out=json", "--out-indent=-1", "*", "test.ping"}},
+	{name: "salt '*' with 5 KB from each", program: "salt", args: []string{"--static", "--out=json", "*", "swarm.text", "5120"}},
+	{name: "salt -G role:load test.ping", program: "salt", args: []string{"--static", "--out=json", "-G", "role:load", "test.ping"}},
+	{name: "salt -b 10% '*' test.ping", program: "salt", args: []string{"-b", "10%", "--static", "--out=json", "*", "test.ping"}, small: true},
+	{name: "salt-run manage.status", program: "salt-run", args: []string{"manage.status", "--out=json"}},
+}
+
+// commandCost is what one of them took.
+type commandCost struct {
+	took, cpu time.Duration // the whole command; processor time of the master
+	grown     int64         // bytes that the master has more than before
+}
+
+// TestCommands measures whole commands with a swarm, ours at 9,000 and 1,000 minions, stock's at 1,000: what a user waits for, in which
+// every minion must be named. BRINE_SWARM sets other sizes ("9000 1000").
+func TestCommands(t *testing.T) {
+	large, small := 9000, 1000
+	if text := os.Getenv("BRINE_SWARM"); text != "" {
+		if _, err := fmt.Sscan(text, &large, &small); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	for _, over := range []string{"zeromq", "tcp"} {
+		t.Run(over, func(t *testing.T) {
+			ours := func(n int) (time.Duration, map[string]commandCost) {
+				m := &ourMaster{site: newSite(t, over, "auto_accept: True"), t: t, root: t, line: "3007"}
+				m.up()
+				m.bus.driver.close()
+				client := &stockMaster{site: m.site, t: t, root: t, line: "3007", driver: pythonDriver(t, "3007", "calls", m.config())}
+				defer m.proc.stop()
+				return runCommands(t, over, n, m.site, m.proc, client, ours, n == small)
+			}
+			bare, a := ours(large)
+			_, b := ours(small)
+			stockMaster := startStockMaster(t, "3007", over, "auto_accept: True\nzmq_backlog: 4000")
+			stockMaster.bus.driver.close()
+			_, c := runCommands(t, over, small, stockMaster.site, stockMaster.proc, stockMaster,
+				func(program string) string { return stock(t, "3007", program) }, true)
+			printCommands(over, large, small, bare, a, b, c)
+			for _, name := range []string{wholeCommands[0].name, wholeCommands[1].name} {
+				if took := a[name].took; took > goalPing || took > atBare*bare {
+					t.Errorf("%s with %d minions took %v; it may take %v, and %d times the bare job (%v)", name, large, took, goalPing, atBare, bare)
+				}
+				if a[name].grown > goalMemory {
+					t.Errorf("%s with %d minions: the master grew by %d MB, and may by %d", name, large, a[name].grown>>20, goalMemory>>20)
+				}
+				if rate := c[name].took.Seconds() / b[name].took.Seconds(); rate < beyondStock {
+					t.Errorf("%s with %d minions: %.1f times as many a second as stock, want %d", name, small, rate, beyondStock)
+				}
+			}
+		})
+	}
+}
+
+// runCommands lets a swarm loose on a master, and runs the commands one after the other. bare is how long test.ping takes that nobody waits
+// for, until the last return was acknowledged.
+func runCommands(t *testing.T, over string, n int, at *site, p *process, client *stockMaster, program func(string) string,
+	all bool) (bare time.Duration, costs map[string]commandCost) {
+	t.Helper()
+	var dialer transport.Dialer = zeromq.New()
+	if over == "tcp" {
+		dialer = tcp.New()
+	}
+	oneOff := n / 10
+	s, err := swarm.New(swarm.Options{Masters: []swarm.Addr{{Request: fmt.Sprintf("127.0.0.1:%d", at.ret)}}, Dialer: dialer, Presence: over == "tcp",
+		Minions: n, Parallel: 2000, Spread: true, KeepConns: min(n, 7900), OneOff: oneOff, RequestTime: swarmTime, Pillar: true,
+		Grains: map[string]any{"role": "load"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx)
+	}()
+	defer func() { cancel(); <-done }()
+	wait := func(what string, holds func(swarm.Stats) bool) {
+		t.Helper()
+		wctx, stop := context.WithTimeout(ctx, swarmTime)
+		defer stop()
+		if err := s.Wait(wctx, holds); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	wait("sign-ins", func(st swarm.Stats) bool { return st.Ready == int64(n) })
+	awaitIdle(t, p)
+	begin, base := time.Now(), s.Stats()
+	client.toAll("test.ping")
+	wait("bare job", func(st swarm.Stats) bool { return st.Returns-base.Returns >= int64(n) })
+	bare = time.Since(begin)
+	client.driver.close()
+	costs = make(map[string]commandCost)
+	for _, c := range wholeCommands {
+		if c.small && !all {
+			continue
+		}
+		awaitIdle(t, p)
+		used, memory := cpuOf(t, p), memoryOf(t, p)
+		args := append([]string{"-c", filepath.Dir(at.config())}, c.args...)
+		if c.program == "salt" {
+			args = append([]string{"-t", "60"}, args...)
+		}
+		begin := time.Now()
+		out, code := output(t, program(c.program), args...)
+		cost := commandCost{took: time.Since(begin), cpu: cpuOf(t, p) - used, grown: memoryOf(t, p).rss - memory.rss}
+		if got := namedMinions(t, out); code != 0 || got != n {
+			t.Errorf("%s with %d minions: exit code %d, and %d in the answer", c.name, n, code, got)
+		}
+		costs[c.name] = cost
+	}
+	return bare, costs
+}
+
+// awaitIdle waits until a master has less than a fiftieth of a processor to do for a second: until it knows who its subscribers are, and has
+// written what it had put off.
+func awaitIdle(t *testing.T, p *process) {
+	t.Helper()
+	for end, last := time.Now().Add(5*time.Minute), cpuOf(t, p); time.Now().Before(end); {
+		time.Sleep(time.Second)
+		now := cpuOf(t, p)
+		if now-last < 20*time.Millisecond {
+			return
+		}
+		last = now
+	}
+	t.Log("the master does not come to rest")
+}
+
+// namedMinions is how many minions of the swarm are in what a command printed: one dictionary, one for each, or lists.
+func namedMinions(t *testing.T, out string) int {
+	t.Helper()
+	seen := map[string]bool{}
+	add := func(id any) {
+		if id, ok := id.(string); ok && strings.HasPrefix(id, "swarm-") {
+			seen[id] = true
+		}
+	}
+	for dec := json.NewDecoder(bytes.NewReader([]byte(out))); dec.More(); {
+		var v map[string]any
+		if dec.Decode(&v) != nil {
+			break // the summary
+		}
+		for k, x := range v {
+			add(k)
+			if list, ok := x.([]any); ok && k == "up" {
+				for _, id := range list {
+					add(id)
+				}
+			}
+		}
+	}
+	return len(seen)
+}
+
+func printCommands(over string, large, small int, bare time.Duration, a, b, c map[string]commandCost) {
+	fmt.Printf("\n%-34s %26s %26s %26s %8s\n", over+", whole commands", fmt.Sprintf("brine, %d minions", large),
+		fmt.Sprintf("brine, %d", small), fmt.Sprintf("stock 3007, %d", small), "ratio")
+	cell := func(costs map[string]commandCost, name string, n int) string {
+		x, ok := costs[name]
+		if !ok {
+			return "-"
+		}
+		return fmt.Sprintf("%.2f s %6.0f/s %4.2f ms", x.took.Seconds(), float64(n)/x.took.Seconds(), float64(x.cpu.Microseconds())/1000/float64(n))
+	}
+	fmt.Printf("%-34s %26s\n", "test.ping that nobody waits for", fmt.Sprintf("%.2f s", bare.Seconds()))
+	for _, w := range wholeCommands {
+		fmt.Printf("%-34s %26s %26s %26s %7.1fx\n", w.name, cell(a, w.name, large), cell(b, w.name, small), cell(c, w.name, small),
+			c[w.name].took.Seconds()/max(b[w.name].took.Seconds(), 1e-9))
+	}
+	fmt.Println("each: the whole command, minions a second, the master's processor time for a minion")
+}
