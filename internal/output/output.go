@@ -127,22 +127,22 @@ func OptionsFrom(opts map[string]any, o Options) Options {
 			o.Indent = &n
 		}
 	}
-	truth := func(key string, def bool) bool {
-		if v, ok := opts[key]; ok {
-			return pytext.Truth(v)
-		}
-		return def
+	// An option that is missing leaves the zero value, which is Salt's default.
+	on := func(key string) bool { return pytext.Truth(opts[key]) }
+	off := func(key string) bool {
+		v, ok := opts[key]
+		return ok && !pytext.Truth(v)
 	}
-	o.KeepEscapes = !truth("strip_colors", true)
+	o.KeepEscapes = off("strip_colors")
 	if s, ok := opts["state_output"].(string); ok {
 		o.StateOutput = s
 	}
-	o.StateQuiet = !truth("state_verbose", true)
-	o.StateDiff = truth("state_output_diff", false)
-	o.NoStateProfile = !truth("state_output_profile", true)
-	o.StatePercent = truth("state_output_pct", false)
-	o.StateTabular = truth("state_tabular", false)
-	o.CompressIDs = truth("state_compress_ids", false)
+	o.StateQuiet = off("state_verbose")
+	o.StateDiff = on("state_output_diff")
+	o.NoStateProfile = off("state_output_profile")
+	o.StatePercent = on("state_output_pct")
+	o.StateTabular = on("state_tabular")
+	o.CompressIDs = on("state_compress_ids")
 	o.StateExclude = words(opts["state_output_exclude"])
 	o.StateTerse = words(opts["state_output_terse"])
 	return o

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -50,5 +52,19 @@ func TestTheme(t *testing.T) {
 	got, err := Render("nested", "x", Options{Color: true, Theme: map[string]string{"GREEN": "4;35"}})
 	if want := "\x1b[4;35mx\x1b[0;0m"; err != nil || got != want {
 		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// TestMissingOptions: options that are not set count as in Salt, which is what the zero value of Options is.
+func TestMissingOptions(t *testing.T) {
+	if d := cmp.Diff(Options{}, OptionsFrom(map[string]any{}, Options{})); d != "" {
+		t.Error(d)
+	}
+	other := map[string]any{"strip_colors": false, "state_verbose": false, "state_output_profile": false, "state_output_diff": true,
+		"state_output_pct": true, "state_tabular": true, "state_compress_ids": true}
+	want := Options{KeepEscapes: true, StateQuiet: true, NoStateProfile: true, StateDiff: true, StatePercent: true,
+		StateTabular: true, CompressIDs: true}
+	if d := cmp.Diff(want, OptionsFrom(other, Options{})); d != "" {
+		t.Error(d)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/httpproxy"
 	"github.com/brine-salt/brine/internal/modkit/pyhttp"
 	"github.com/brine-salt/brine/internal/python/pytext"
@@ -72,6 +73,20 @@ func (q *query) opt(name string) any {
 		}
 	}
 	return q.c.Opt(name)
+}
+
+// seconds is an option that is a time. What is no number counts as the default of the table of options.
+func (q *query) seconds(name string) time.Duration {
+	for _, v := range [...]any{q.opt(name), conf.Default("minion", name)} {
+		f, ok := v.(float64)
+		if n, whole := v.(int64); whole {
+			f, ok = float64(n), true
+		}
+		if ok {
+			return time.Duration(min(max(f, 0), 1e6) * float64(time.Second))
+		}
+	}
+	return 0
 }
 
 func runQuery(ctx context.Context, c *modules.Call) (any, error) { return newQuery(c).run(ctx) }
@@ -292,16 +307,6 @@ func (q *query) headers(ctx context.Context) ([][2]string, error) {
 
 // client is a client as options and arguments want it.
 func (q *query) client() (*http.Client, error) {
-	seconds := func(name string, other float64) time.Duration {
-		f := other
-		switch v := q.opt(name).(type) {
-		case int64:
-			f = float64(v)
-		case float64:
-			f = v
-		}
-		return time.Duration(min(max(f, 0), 1e6) * float64(time.Second))
-	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	verify := q.value("verify_ssl")
 	if verify == nil {
@@ -325,9 +330,9 @@ func (q *query) client() (*http.Client, error) {
 	if err := q.certificate(config); err != nil {
 		return nil, err
 	}
-	transport := &http.Transport{TLSClientConfig: config, TLSHandshakeTimeout: seconds("http_connect_timeout", 20), Proxy: httpproxy.Options(q.opt), DisableCompression: true,
-		DialContext: (&net.Dialer{Timeout: seconds("http_connect_timeout", 20)}).DialContext, MaxResponseHeaderBytes: 1 << 20}
-	return &http.Client{Transport: transport, Timeout: seconds("http_request_timeout", 3600), CheckRedirect: func(req *http.Request, via []*http.Request) error {
+	transport := &http.Transport{TLSClientConfig: config, TLSHandshakeTimeout: q.seconds("http_connect_timeout"), Proxy: httpproxy.Options(q.opt), DisableCompression: true,
+		DialContext: (&net.Dialer{Timeout: q.seconds("http_connect_timeout")}).DialContext, MaxResponseHeaderBytes: 1 << 20}
+	return &http.Client{Transport: transport, Timeout: q.seconds("http_request_timeout"), CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		if len(via) > 5 {
 			return http.ErrUseLastResponse // tornado's max_redirects
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -179,5 +180,28 @@ func TestUpdateBundle(t *testing.T) {
 	}
 	if b, _ := os.ReadFile(target); string(b) != pem+"\nmore" {
 		t.Errorf("%q", b)
+	}
+}
+
+// TestSeconds: an option that is not set, or no number, counts as in the table of options; the argument opts goes over it.
+func TestSeconds(t *testing.T) {
+	for _, tt := range []struct {
+		opts map[string]any
+		over map[string]any
+		want time.Duration
+	}{
+		{nil, nil, 20 * time.Second},
+		{map[string]any{"http_connect_timeout": "soon"}, nil, 20 * time.Second},
+		{map[string]any{"http_connect_timeout": int64(3)}, nil, 3 * time.Second},
+		{map[string]any{"http_connect_timeout": 0.5}, map[string]any{"http_connect_timeout": 1.5}, 1500 * time.Millisecond},
+		{map[string]any{"http_connect_timeout": int64(-1)}, nil, 0},
+	} {
+		q := &query{c: &modules.Call{Env: &modules.Env{Opts: func() map[string]any { return tt.opts }}}, args: map[string]any{}}
+		if tt.over != nil {
+			q.args["opts"] = tt.over
+		}
+		if got := q.seconds("http_connect_timeout"); got != tt.want {
+			t.Errorf("%v, %v: %s, not %s", tt.opts, tt.over, got, tt.want)
+		}
 	}
 }
