@@ -12,7 +12,6 @@ import (
 
 	"github.com/brine-salt/brine/master/bootstrap"
 	"github.com/brine-salt/brine/master/internal/requesttest"
-	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/requests/signin"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/tenants"
@@ -27,14 +26,9 @@ func (g *grants) TakeGrants(x store.Minion) { *g = append(*g, x.ID) }
 
 func newBook(t *testing.T) (*Book, *grants) {
 	t.Helper()
-	ks, err := keys.Open(keys.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ks.Close() })
 	minions, _ := store.MinionsOf(store.NewMemory())
 	log, g := slog.New(slog.DiscardHandler), new(grants)
-	return New(Options{Minions: minions, Keys: ks, Tenants: tenants.New(minions, log), Grants: g, Key: requesttest.Key(),
+	return New(Options{Minions: minions, Keys: requesttest.Keys(t), Tenants: tenants.New(minions, log), Grants: g, Key: requesttest.Key(),
 		Log: log}), g
 }
 

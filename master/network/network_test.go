@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master/internal/requesttest"
-	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/tenants"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -84,18 +83,8 @@ func (*house) AllSignIns() int64     { return 0 }
 // newNetwork returns a Network that may listen, of some minions with accepted keys.
 func newNetwork(t *testing.T, h *house, minions ...string) *Network {
 	t.Helper()
-	ks, err := keys.Open(keys.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ks.Close() })
-	for _, id := range minions {
-		if err := ks.Preseed(id, requesttest.Key().Public().Text()); err != nil {
-			t.Fatal(err)
-		}
-	}
 	n, log := New(), slog.New(slog.DiscardHandler)
-	n.Prepare(Options{Tenants: tenants.New(nil, log), Keys: ks, SignIns: h, Counts: h, Paths: h,
+	n.Prepare(Options{Tenants: tenants.New(nil, log), Keys: requesttest.Keys(t, minions...), SignIns: h, Counts: h, Paths: h,
 		Key:       requesttest.Key(),
 		Algorithm: crypt.PKCS1v15SHA224, Clock: new(protocol.JIDClock), Events: events.New(nil),
 		Log: log})

@@ -15,7 +15,6 @@ import (
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/internal/requesttest"
-	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/target"
@@ -294,11 +293,7 @@ func TestReturnsForTheAsker(t *testing.T) {
 
 // TestRevocation: a minion deletes its own key, with what is remembered of it unless it wants that kept.
 func TestRevocation(t *testing.T) {
-	ks, err := keys.Open(keys.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ks.Close()
+	ks := requesttest.Keys(t)
 	c, err := cache.Open("")
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package subscribers
 
 import (
 	"log/slog"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -9,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master/internal/requesttest"
-	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/tenants"
 	"github.com/brine-salt/brine/protocol"
@@ -95,17 +95,10 @@ func (n *network) opened(t *testing.T, k *Keyring, names ...string) (out []told)
 // newSender returns a Sender with a network, over minions with these tenants. Those in fetch fetch their jobs.
 func newSender(t *testing.T, of map[string]string, fetch ...string) (*Sender, *network) {
 	t.Helper()
-	ks, err := keys.Open(keys.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ks.Close() })
+	ks := requesttest.Keys(t, slices.Collect(maps.Keys(of))...)
 	minions, _ := store.MinionsOf(store.NewMemory())
 	n := &network{}
 	for id, tenant := range of {
-		if err := ks.Preseed(id, requesttest.Key().Public().Text()); err != nil {
-			t.Fatal(err)
-		}
 		err := store.ChangeMinion(t.Context(), minions, id, func(x *store.Minion) bool {
 			x.Tenant, x.Spec["fetch"] = tenant, slices.Contains(fetch, id)
 			return true

@@ -7,35 +7,18 @@ import (
 
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/internal/requesttest"
-	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol/target"
 )
 
 // newFinder returns a Finder of three minions with accepted keys, of which two have told their grains.
 func newFinder(t *testing.T) *Finder {
 	t.Helper()
-	ks, err := keys.Open(keys.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ks.Close() })
-	c, err := cache.Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for id, role := range map[string]any{"db1": "db", "web1": "web", "new": nil} {
-		if err := ks.Preseed(id, requesttest.Key().Public().Text()); err != nil {
-			t.Fatal(err)
-		}
-		if role == nil {
-			continue
-		}
-		d := cache.Data{Grains: map[string]any{"id": id, "role": role, "ipv4": []any{"192.0.2.1"}},
+	told := func(id, role string) *cache.Data {
+		return &cache.Data{Grains: map[string]any{"id": id, "role": role, "ipv4": []any{"192.0.2.1"}},
 			Pillar: map[string]any{"secret": role}}
-		if err := c.Store(id, d); err != nil {
-			t.Fatal(err)
-		}
 	}
+	ks, c := requesttest.Told(t, map[string]*cache.Data{"db1": told("db1", "db"),
+		"web1": told("web1", "web"), "new": nil})
 	return &Finder{Keys: ks, Cache: c, Nodegroups: map[string]any{"all": "web* or db*", "web": "web*"}}
 }
 

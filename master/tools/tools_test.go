@@ -17,7 +17,6 @@ import (
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/internal/requesttest"
-	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/targets"
 	"github.com/brine-salt/brine/protocol"
@@ -73,30 +72,18 @@ func (h *house) CallFor(_ context.Context, c Call) (CallResult, error) {
 // open returns a Server in a directory of its own with some accepted minions, who have told their ids as a grain.
 func open(t *testing.T, o Options, minions ...string) *house {
 	t.Helper()
-	ks, err := keys.Open(keys.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ks.Close() })
-	c, err := cache.Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	told := make(map[string]*cache.Data)
 	for _, id := range minions {
-		if err := ks.Preseed(id, requesttest.Key().Public().Text()); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Store(id, cache.Data{Grains: object{"role": id,
-			"os": object{"family": "Debian"}}}); err != nil {
-			t.Fatal(err)
-		}
+		told[id] = &cache.Data{Grains: object{"role": id, "os": object{"family": "Debian"}}}
 	}
+	ks, c := requesttest.Told(t, told)
 	h := &house{t: t}
 	o.Dir, o.HashType, o.Publisher, o.Caller = t.TempDir(), "sha256", h, h
 	o.Log = slog.New(slog.NewTextHandler(&h.log, nil))
 	o.Targets, o.Store, o.Bus = &targets.Finder{Keys: ks, Cache: c}, store.NewMemory(),
 		events.New(nil)
 	o.Account = audit.NewAccount(nil, o.Log)
+	var err error
 	if h.Server, err = Open(o); err != nil {
 		t.Fatal(err)
 	}

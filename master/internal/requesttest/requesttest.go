@@ -1,13 +1,16 @@
-// Package requesttest makes requests that have passed the check of an encrypted request, for tests of what answers
-// them.
+// Package requesttest is what tests of the rooms of the master share: the key of all minions, minions that are accepted,
+// and requests that have passed the check of an encrypted request.
 package requesttest
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 )
@@ -20,6 +23,42 @@ var Key = sync.OnceValue(func() *crypt.PrivateKey {
 	}
 	return key
 })
+
+// Keys returns the keys of minions, in memory, until the test ends. These minions are accepted with Key.
+func Keys(t testing.TB, minions ...string) *keys.Store {
+	t.Helper()
+	ks, err := keys.Open(keys.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ks.Close() })
+	for _, id := range minions {
+		if err := ks.Preseed(id, Key().Public().Text()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ks
+}
+
+// Told returns what minions have told, in memory, and their keys, which are accepted. A minion whose data is nil has
+// told nothing yet.
+func Told(t testing.TB, minions map[string]*cache.Data) (*keys.Store, *cache.Cache) {
+	t.Helper()
+	c, err := cache.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	for id, data := range minions {
+		if data == nil {
+			continue
+		}
+		if err := c.Store(id, *data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Keys(t, slices.Collect(maps.Keys(minions))...), c
+}
 
 // Sender sends requests under any id.
 type Sender struct {

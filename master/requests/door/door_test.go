@@ -17,7 +17,6 @@ import (
 	"github.com/brine-salt/brine/master/cluster"
 	"github.com/brine-salt/brine/master/internal/acks"
 	"github.com/brine-salt/brine/master/internal/requesttest"
-	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/sessions"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/subscribers"
@@ -93,15 +92,8 @@ func newHouse(t *testing.T, change func(o *Options)) *house {
 	t.Helper()
 	h := &house{}
 	log := slog.New(slog.NewTextHandler(&h.log, nil))
-	ks, err := keys.Open(keys.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ks.Close() })
+	ks := requesttest.Keys(t, "m")
 	minion := requesttest.Key()
-	if err := ks.Preseed("m", minion.Public().Text()); err != nil {
-		t.Fatal(err)
-	}
 	list, err := sessions.Open("", 24*time.Hour, 5*time.Minute, log)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/testlog"
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/internal/requesttest"
-	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/subscribers"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -87,11 +86,8 @@ func (j judge) Judge(_ context.Context, a Applicant) (Verdict, error) {
 func newHouse(t *testing.T, change func(o *Options)) *house {
 	t.Helper()
 	h := &house{}
-	ks, err := keys.Open(keys.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ks.Close() })
+	ks := requesttest.Keys(t)
+	var err error
 	if h.key, err = crypt.NewKey(); err != nil {
 		t.Fatal(err)
 	}
