@@ -2,6 +2,11 @@
 // wrong is said in Salt's words. Salt's source: salt/utils/x509.py.
 //
 // Not there are keys of the kind Ed448.
+//
+// DER is read by encoding/asn1. golang.org/x/crypto/cryptobyte would replace the function der, which is all that writes it.
+// software.sslmate.com/src/go-pkcs12 (60 KiB) is not used: it refuses bundles without a key or without a certificate, takes
+// the first certificate for that of the key, and does not tell friendly names. Stock reads all of these, and compares them
+// in x509.certificate_managed.
 package pki
 
 import (

@@ -15,6 +15,9 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
+// Property lists are read and written here because howett.net/plist (264 KiB) reads dictionaries as Go maps: their keys come
+// out sorted, where plistlib, and so file.serialize with sort_keys False, keeps their order.
+
 const plistHead = `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">

@@ -1,5 +1,9 @@
 // Package unixcrypt makes password hashes as crypt(3) does, for /etc/shadow: SHA-512 ("$6$"), SHA-256 ("$5$") and MD5 ("$1$").
 // The descriptions are U. Drepper's "Unix crypt using SHA-256 and SHA-512" and, for MD5, P.-H. Kamp's crypt of FreeBSD.
+//
+// github.com/go-crypt/crypt (68 KiB) is not used: it checks hashes, but does not hash with a setting as crypt(3) does, so that
+// cutting the salt, bounding the rounds and refusing what would break a line of /etc/shadow would stay here. What it adds is
+// bcrypt; it has no yescrypt.
 package unixcrypt
 
 import (
