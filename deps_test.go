@@ -155,7 +155,7 @@ func TestFences(t *testing.T) {
 		{"github.com/vmihailenco/msgpack", "protocol/payload"},
 		{"github.com/go-zeromq/zmq4", "protocol/transport/zeromq"},
 		{"github.com/coder/websocket", "protocol/transport/ws master/restapi"},
-		{"github.com/spf13/viper", "cmd internal/saltcli"},
+		{"github.com/spf13/viper", "cmd internal/saltcli examples/embedded-master"},
 		{"github.com/spf13/pflag", "cmd internal/saltcli"},
 		{"modernc.org/sqlite", "master modules/returners/sqlite3 modules/sqlite3"},
 		{"github.com/twmb/franz-go", "modules/returners/kafka"},

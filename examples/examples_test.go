@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -148,10 +147,17 @@ func TestEmbeddedMaster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 
-	hosts := filepath.Join(dir, "hosts.txt")
+	hosts, config := filepath.Join(dir, "hosts.txt"), filepath.Join(dir, "ours.yaml")
+	configure := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	configure(fmt.Sprintf("network: {interface: 127.0.0.1, publishport: %d, retport: %d}\njobs: {keep: 48h, timeout: 5s}\n",
+		ports[0], ports[1]))
 	start := func() (*exec.Cmd, *bufio.Scanner) {
-		cmd := exec.CommandContext(ctx, program, "-dir", dir, "-hosts", hosts, "-interface", "127.0.0.1",
-			"-publish-port", strconv.Itoa(ports[0]), "-ret-port", strconv.Itoa(ports[1]))
+		cmd := exec.CommandContext(ctx, program, "-dir", dir, "-hosts", hosts, "-config", config)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -217,5 +223,15 @@ func TestEmbeddedMaster(t *testing.T) {
 	out, err := exec.CommandContext(ctx, program, "-dir", dir, "-hosts", hosts).CombinedOutput()
 	if want := hosts + ":1: want an id and a fingerprint"; err == nil || !strings.Contains(string(out), want) {
 		t.Errorf("a line without a fingerprint: %v, %q, want %q", err, out, want)
+	}
+
+	configure("network: {publish_port: 1}\n")
+	if err := os.WriteFile(hosts, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err = exec.CommandContext(ctx, program, "-dir", dir, "-hosts", hosts, "-config", config).CombinedOutput()
+	if want := "cannot read the configuration " + config; err == nil || !strings.Contains(string(out), want) ||
+		!strings.Contains(string(out), "publish_port") {
+		t.Errorf("a key that is no option: %v, %q, want %q", err, out, want)
 	}
 }

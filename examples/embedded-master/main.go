@@ -1,9 +1,9 @@
 // Command embedded-master is a service that is a Salt master as well. It accepts the hosts of its inventory by the fingerprints of their
 // keys, has each of them run a job once, prints what happens, and asks all of them how they are.
 //
-//	embedded-master -dir /var/lib/ours -hosts hosts.txt
+//	embedded-master -dir /var/lib/ours -hosts hosts.txt -config ours.yaml
 //
-// A line of the inventory is an id and what "salt-call --local key.finger" prints on that host. The hosts run brine-minion or salt-minion.
+// The configuration has options of the master under their names in Go: network: {publishport: 14505}. A line of the inventory is an id and what "salt-call --local key.finger" prints on that host. The hosts run brine-minion or salt-minion.
 package main
 
 import (
@@ -24,6 +24,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/viper"
+
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/join"
 	"github.com/brine-salt/brine/master/store/sqlite"
@@ -35,21 +37,40 @@ func main() {
 	defer stop()
 	dir := flag.String("dir", ".", "the directory of keys and jobs")
 	hosts := flag.String("hosts", "hosts.txt", "the file of ids and fingerprints")
-	address := flag.String("interface", "0.0.0.0", "the address to listen on")
-	publish := flag.Int("publish-port", master.DefaultPublishPort, "the port that minions subscribe to")
-	request := flag.Int("ret-port", master.DefaultRetPort, "the port that minions send requests to")
+	config := flag.String("config", "", "a YAML file of options of the master")
 	flag.Parse()
-	known, err := readHosts(*hosts)
-	if err == nil {
-		err = serve(ctx, known, filepath.Join(*dir, "jobs.db"), master.Options{
-			PKIDir: filepath.Join(*dir, "pki"), CacheDir: filepath.Join(*dir, "cache"), Log: slog.Default(),
-			Network: master.NetworkOptions{Interface: *address, PublishPort: *publish, RetPort: *request},
-			Keys:    master.KeyOptions{Acceptors: []master.Acceptor{join.Fingerprints(known.fingerprint)}},
-		})
-	}
-	if err != nil {
+	if err := start(ctx, *dir, *hosts, *config); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// start serves what the files say.
+func start(ctx context.Context, dir, hosts, config string) error {
+	known, err := readHosts(hosts)
+	if err != nil {
+		return err
+	}
+	o := master.Options{
+		PKIDir: filepath.Join(dir, "pki"), CacheDir: filepath.Join(dir, "cache"), Log: slog.Default(),
+		Keys: master.KeyOptions{Acceptors: []master.Acceptor{join.Fingerprints(known.fingerprint)}},
+	}
+	if config != "" {
+		if err := readConfig(config, &o); err != nil {
+			return fmt.Errorf("cannot read the configuration %s: %w", config, err)
+		}
+	}
+	return serve(ctx, known, filepath.Join(dir, "jobs.db"), o)
+}
+
+// readConfig reads options from a file over those that are there. Its keys are the names of fields in any case, and a key that is no
+// field is an error. viper folds keys at every depth: maps with names of yours, such as Jobs.Nodegroups, belong into the program.
+func readConfig(path string, o *master.Options) error {
+	v := viper.New()
+	v.SetConfigFile(path)
+	if err := v.ReadInConfig(); err != nil {
+		return err
+	}
+	return v.UnmarshalExact(o)
 }
 
 // inventory is fingerprints by id.
