@@ -258,6 +258,17 @@ func (c *Cloud) volume(m *http.ServeMux) {
 		c.mu.Unlock()
 		answer(w, http.StatusAccepted, map[string]any{"volume": v})
 	})
+	m.HandleFunc("GET /v3/{project}/volumes/detail", func(w http.ResponseWriter, r *http.Request) {
+		list := []any{}
+		c.mu.Lock()
+		for _, v := range c.volumes {
+			if n := r.URL.Query().Get("name"); (n == "" || n == text(v["name"])) && !r.URL.Query().Has("marker") { // one page has all
+				list = append(list, v)
+			}
+		}
+		c.mu.Unlock()
+		answer(w, 200, map[string]any{"volumes": list})
+	})
 	m.HandleFunc("GET /v3/{project}/volumes/{id}", func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
 		v := c.volumes[r.PathValue("id")]
