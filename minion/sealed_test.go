@@ -1,16 +1,25 @@
 package minion
 
 import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/minion/beacon"
+	"github.com/brine-salt/brine/minion/fileclient"
 	"github.com/brine-salt/brine/minion/policy"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/configmod"
+	"github.com/brine-salt/brine/modules/minemod"
 	"github.com/brine-salt/brine/modules/state"
+	"github.com/brine-salt/brine/modules/sysmod"
 	"github.com/brine-salt/brine/protocol/transport/mem"
 	"github.com/brine-salt/brine/states/render"
 )
@@ -94,6 +103,119 @@ func checkRefusals(t *testing.T, f *fakeMaster, r *rig, n int) {
 	if logged, events := r.log.times("The seal refused a call"), f.count(isEvent(refusedTag)); logged < n || events < n {
 		t.Errorf("%d lines in the log and %d events of %d or more refused calls", logged, events, n)
 	}
+}
+
+// bypasses are requests of a master that try to get around a seal: by name, within other functions, and by arguments that look like
+// allowed ones.
+func bypasses() map[string]func(way string) (fun any, arg []any) {
+	all := nestedCalls()
+	call := func(fun string, arg ...any) {
+		all[fun+" "+pytext.Str(arg)] = func(string) (any, []any) { return fun, arg }
+	}
+	kw := func(pairs ...any) map[string]any {
+		m := map[string]any{"__kwarg__": true}
+		for i := 0; i < len(pairs); i += 2 {
+			m[pairs[i].(string)] = pairs[i+1]
+		}
+		return m
+	}
+	call("cmd.shell", "id")
+	call("cmd.script", "salt://x.sh")
+	call("cmd.exec_code", "python3", "import os")
+	call("cmd.run_all", "id", kw("runas", "root"))
+	call("cp.get_url", "file:///etc/shadow", "/tmp/x")
+	call("cp.get_file", "salt://x", "/etc/cron.d/x")
+	call("cp.get_template", "/etc/shadow", "/tmp/x")
+	call("cp.push", "/etc/shadow")
+	call("saltutil.sync_all")
+	call("saltutil.sync_modules")
+	call("saltutil.regen_keys")
+	call("saltutil.update", "99")
+	call("saltutil.runner", "salt.cmd")
+	call("agent.update")
+	call("file.write", "/etc/cron.d/x", "* * * * * root id")
+	call("file.symlink", "/etc", "/srv/app/etc")
+	call("file.manage_file", "/srv/app/x")
+	call("grains.setval", "role", "{{ salt['cmd.run']('id') }}")
+	call("grains.append", "roles", "{{ salt.cmd.run('id') }}")
+	call("pkg.install", kw("sources", []any{map[string]any{"x": "/tmp/x.deb"}}))
+	call("schedule.add", "x", kw("function", "cmd.run", "seconds", int64(1)))
+	call("schedule.run_job", "x")
+	call("beacons.add", "sh", []any{})
+	call("event.send", "x", map[string]any{})
+	call("publish.publish", "*", "cmd.run", "id")
+	call("environ.setval", "LD_PRELOAD", "/tmp/x.so")
+	call("service.restart", "salt-minion")
+	call("system.reboot")
+	call("mod_watch")
+	call("cmd")
+	call("Cmd.run", "id")
+	call("cmd.run ", "id")
+	call(" cmd.run", "id")
+	call("inner.call\x00", "id")
+	for _, path := range []any{"/etc/shadow", "/var/log/../../etc/shadow", "/var/log/app/../../../etc/shadow", "//var/log/app/x", "/var/log/app", "/var/log/app/./x",
+		"/var/log/app/x\n", "var/log/app/x", "/VAR/log/app/x", nil, "", int64(5), true, []any{"/var/log/app/x", "/etc/shadow"}, []any{},
+		map[string]any{"/var/log/app/x": "/etc/shadow"}} {
+		call("inner.read", path)
+		call("inner.read", kw("path", path))
+	}
+	call("inner.read", "/var/log/app/x", "more")
+	call("inner.read", "/var/log/app/x", kw("other", "more"))
+	return all
+}
+
+// TestSealBypasses: each of the requests is refused, with a line in the log and an event of its own, and nothing runs.
+func TestSealBypasses(t *testing.T) {
+	bubble(t, func(t *testing.T, n *mem.Network) {
+		f := newFake(t, n, "one:4506")
+		r := newRig(t, n, nil)
+		c := &canary{}
+		read := &modules.Module{Name: "inner", Funcs: []modules.Def{
+			{Name: "call", Params: []modules.Param{{Name: "cmd"}}, Run: func(ctx context.Context, call *modules.Call) (any, error) {
+				return call.Exec(ctx, "cmd.run", call.Str("cmd"))
+			}},
+			{Name: "read", Params: []modules.Param{{Name: "path"}}, Args: "more", Kwargs: "kwargs",
+				Run: func(_ context.Context, call *modules.Call) (any, error) {
+					c.note("read " + call.Str("path"))
+					return "read", nil
+				}}}}
+		r.mods = []*modules.Module{c.module(), state.Module, sysmod.Module, configmod.Module, minemod.Module, read}
+		roots := t.TempDir()
+		if err := os.WriteFile(filepath.Join(roots, "web.sls"), []byte("x:\n  cmd.run:\n    - name: state.apply\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.o.Files = func(opts map[string]any, _ FileRequest) modules.Files {
+			return fileclient.New(fileclient.Options{Roots: map[string][]string{"base": {roots}}, CacheDir: filepath.Join(r.dir, "cache")})
+		}
+		r.opts["grains"] = map[string]any{"os": "Debian", "shell": "/bin/sh"}
+		r.o.Templates = render.Render
+		r.o.Seal = testSeal(t, "functions: [state.*, test.*, inner.call, mine.*, config.*, sys.*, {inner.read: {path: '/var/log/app/*', '*': []}}]\nstates: ['*']\n")
+		r.start()
+		r.until(Connected)
+		f.subscribed(1)
+		if got := ask(f, 1, "inner.read", "/var/log/app/x"); got["return"] != "read" {
+			t.Fatalf("what is allowed: %v", got)
+		}
+		all := bypasses()
+		for i, name := range slices.Sorted(maps.Keys(all)) {
+			fun, arg := all[name](name)
+			logged, events := r.log.times("The seal refused a call"), f.count(isEvent(refusedTag))
+			got := ask(f, i+2, fun, arg...)
+			synctest.Wait()
+			if r.log.times("The seal refused a call") == logged || f.count(isEvent(refusedTag)) == events {
+				t.Errorf("%q: %d lines and %d events more: %v", name, r.log.times("The seal refused a call")-logged, f.count(isEvent(refusedTag))-events, got["return"])
+			}
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.seen) != 1 || c.seen["read /var/log/app/x"] != 1 {
+			t.Errorf("these ran: %v", c.seen)
+		}
+		if len(all) < 50 {
+			t.Errorf("%d requests", len(all))
+		}
+		t.Logf("%d requests were refused, with %d events", len(all), f.count(isEvent(refusedTag)))
+	})
 }
 
 // TestSealedBeacons: a beacon, which a master may configure in the pillar, needs to be named.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/confine"
@@ -52,7 +53,7 @@ func restrictor(s *policy.Seal, opts map[string]any, log *slog.Logger, level slo
 	if s == nil {
 		return nil
 	}
-	return func() error {
+	return sync.OnceValue(func() error {
 		exe, err := os.Executable()
 		if err != nil {
 			return sealError(fmt.Errorf("cannot find the running program: %w", err))
@@ -76,7 +77,7 @@ func restrictor(s *policy.Seal, opts map[string]any, log *slog.Logger, level slo
 			return sealError(fmt.Errorf("cannot seal the minion: %w", err))
 		}
 		return nil
-	}
+	})
 }
 
 // What every sealed minion may read: what programs are made of, and what describes the host.

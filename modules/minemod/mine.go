@@ -145,6 +145,7 @@ func entries(c *modules.Call, defs map[string]any) []entry {
 	for _, alias := range slices.Sorted(maps.Keys(defs)) {
 		e := parse(alias, defs[alias])
 		if _, err := c.Registry().Lookup(e.name(), c.Env); err != nil {
+			_ = c.NoteRefusal(e.name(), err)
 			c.Logger().Error("a function in mine_functions is not available", "fun", e.name())
 			continue
 		}

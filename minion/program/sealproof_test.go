@@ -1,0 +1,379 @@
+//go:build linux
+
+package program
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/internal/confine"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
+	"github.com/brine-salt/brine/minion"
+	"github.com/brine-salt/brine/minion/config"
+	"github.com/brine-salt/brine/minion/policy"
+	"github.com/brine-salt/brine/minion/standard"
+	"github.com/brine-salt/brine/modules"
+	_ "github.com/brine-salt/brine/modules/all"
+	_ "github.com/brine-salt/brine/modules/returners/all"
+	_ "github.com/brine-salt/brine/states/all"
+)
+
+// proofEnv is the variable that makes the test's own program the sealed minion of the proof.
+const proofEnv = "BRINE_SEAL_PROOF_CHILD"
+
+// proof is what the child does.
+type proof struct {
+	Dir      string
+	Requests int
+	Seed     uint64
+	Sealed   bool
+	// Only are the modules that are called, all if it is empty.
+	Only []string
+}
+
+// tally is what came of it.
+type tally struct {
+	Functions, Fewest, Bound, Refused, Returned, Failed, Late int
+	Kernel                                                    string
+}
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(proofEnv); text != "" {
+		if err := proofChild(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			if errors.Is(err, confine.ErrUnsupported) {
+				os.Exit(3)
+			}
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// proofChild calls functions with arguments that are made up.
+func proofChild(text string) error {
+	var p proof
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return err
+	}
+	conf := filepath.Join(p.Dir, "etc/minion")
+	opts, err := config.Load(conf, nil)
+	if err != nil {
+		return err
+	}
+	opts["conf_file"] = conf
+	log := slog.New(slog.DiscardHandler)
+	var seal *policy.Seal
+	if p.Sealed {
+		if seal, err = policy.LoadSeal(filepath.Join(p.Dir, "etc/seal.yaml")); err != nil {
+			return err
+		}
+	}
+	o, err := standard.SealedOptions(opts, log, seal)
+	if err != nil {
+		return err
+	}
+	out := tally{Kernel: confine.Support()}
+	o.Restrict = restrictor(seal, opts, log, slog.LevelWarn, confine.Apply)
+	m, err := minion.New(o)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	if _, err := m.Call(ctx, minion.CallOptions{Fun: "test.ping", Local: true, NoReturnEvent: true}); err != nil {
+		return err
+	}
+	var funs []string
+	defs := map[string]*modules.Def{}
+	for _, mod := range modules.Default().All() {
+		if len(p.Only) > 0 && !slices.Contains(p.Only, mod.Name) {
+			continue
+		}
+		for i := range mod.Funcs {
+			fun := mod.Called() + "." + mod.Funcs[i].Name
+			if defs[fun] == nil && !strings.HasPrefix(fun, "test.") { // test sleeps and holds the processor as it is told
+				funs = append(funs, fun)
+			}
+			defs[fun] = &mod.Funcs[i]
+		}
+	}
+	slices.Sort(funs)
+	out.Functions, out.Fewest = len(funs), p.Requests/len(funs)
+	var bound, refused, returned, failed, late, next atomic.Int64
+	var wg sync.WaitGroup
+	for worker := range 8 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(p.Seed, uint64(worker)))
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= p.Requests {
+					return
+				}
+				fun := funs[i%len(funs)] // each as often
+				args, kwargs := invent(r, defs[fun], p.Dir)
+				call, cancel := context.WithTimeout(ctx, time.Second)
+				done := make(chan modules.Result, 1)
+				go func() {
+					res, err := m.Call(call, minion.CallOptions{Fun: fun, Args: args, Kwargs: kwargs, Local: true, NoReturnEvent: true, ForMaster: i%2 == 0})
+					if err != nil {
+						res.Err = err
+					}
+					done <- res
+				}()
+				select {
+				case res := <-done:
+					var usage *modules.UsageError
+					var typ *modules.TypeError
+					is := modules.IsRefused(res.Err)
+					if is || !errors.As(res.Err, &usage) && !errors.As(res.Err, &typ) {
+						bound.Add(1)
+					}
+					switch {
+					case is:
+						refused.Add(1)
+					case res.Err != nil:
+						failed.Add(1)
+					default:
+						returned.Add(1)
+					}
+				case <-time.After(3 * time.Second):
+					late.Add(1)
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	out.Bound, out.Refused, out.Returned, out.Failed, out.Late = int(bound.Load()), int(refused.Load()), int(returned.Load()), int(failed.Load()), int(late.Load())
+	return json.NewEncoder(os.Stdout).Encode(out)
+}
+
+// invent makes arguments that fit a function, of which many lead to files and programs.
+func invent(r *rand.Rand, d *modules.Def, dir string) ([]any, map[string]any) {
+	out, in := filepath.Join(dir, "outside", strconv.Itoa(r.IntN(50))), filepath.Join(dir, "write", strconv.Itoa(r.IntN(50)))
+	texts := []string{out, out, out, in, "file://" + out, filepath.Join(dir, "outside"), filepath.Join(dir, "etc/seal.yaml"), filepath.Join(dir, "pki/minion.pem"),
+		in + "/../../outside/x", "touch " + out, "/bin/sh -c 'touch " + out + "'", "/bin/sh", "x", "{{ salt['cmd.run']('touch " + out + "') }}", "cmd.run", "file.touch",
+		"x:\n  cmd.run:\n    - name: touch " + out + "\n", "x:\n  file.touch:\n    - name: " + out + "\n", "base", ""}
+	var value func(t modules.Type, depth int) any
+	value = func(t modules.Type, depth int) any {
+		switch {
+		case t == modules.Int:
+			return int64(r.IntN(5))
+		case t == modules.Float:
+			return r.Float64()
+		case t == modules.Bool:
+			return r.IntN(2) == 0
+		case t == modules.List || t == modules.Any && depth > 0 && r.IntN(8) == 0:
+			return []any{value(modules.String, 0), value(modules.Any, depth-1)}
+		case t == modules.Map || t == modules.Any && depth > 0 && r.IntN(8) == 0:
+			return map[string]any{texts[r.IntN(len(texts))]: value(modules.Any, depth-1), "name": out, "cmd": "touch " + out}
+		case t == modules.Any && r.IntN(12) == 0:
+			return []any{nil, true, int64(7)}[r.IntN(3)]
+		}
+		return texts[r.IntN(len(texts))]
+	}
+	kwargs := map[string]any{}
+	for _, p := range d.Params {
+		if p.Required() || r.IntN(4) == 0 {
+			kwargs[p.Name] = value(p.Type, 2)
+		}
+	}
+	return nil, kwargs
+}
+
+// auditChild runs the child under strace, in namespaces of its own, and returns the programs that were started and the files that
+// were changed outside of the trees.
+func auditChild(t *testing.T, p proof) (out tally, programs, files []string) {
+	t.Helper()
+	for _, tool := range []string{"strace", "unshare"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			prereq.Missing(t, tool)
+		}
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root's seals count, and only root has namespaces for them")
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The processes, the network and the mounts of the host stay out of reach, whatever the functions are told.
+	trace := filepath.Join(t.TempDir(), "trace")
+	const calls = "execve,execveat,?open,openat,?creat,truncate,ftruncate,?rename,renameat,renameat2,?link,linkat,?symlink,symlinkat,?unlink,unlinkat,?mkdir,mkdirat,?rmdir,?mknod,mknodat"
+	cmd := exec.CommandContext(t.Context(), "unshare", "--fork", "--pid", "--mount-proc", "--net", "--ipc", "--uts",
+		"strace", "-f", "--seccomp-bpf", "-qq", "-z", "-y", "-s", "300", "-e", "signal=none", "-e", "trace="+calls, "-o", trace, os.Args[0])
+	cmd.Env = append(os.Environ(), proofEnv+"="+string(text), "HOME="+p.Dir+"/write", "TMPDIR="+p.Dir+"/write")
+	cmd.Dir = filepath.Join(p.Dir, "write")
+	var errs, stdout bytes.Buffer
+	cmd.Stderr, cmd.Stdout = &errs, &stdout
+	err = cmd.Run()
+	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 3 {
+		t.Skip(errs.String())
+	}
+	if err != nil {
+		t.Fatalf("%v: %s", err, errs.String())
+	}
+	if err := json.Unmarshal(stdout.Bytes(), &out); err != nil {
+		t.Fatalf("%v: %s", err, stdout.String())
+	}
+	f, err := os.Open(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	first := true // strace starts the child
+	for lines.Scan() {
+		_, line, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
+		line = strings.TrimSpace(line)
+		name, rest, _ := strings.Cut(line, "(")
+		switch {
+		case name == "execve" || name == "execveat":
+			if !first {
+				programs = append(programs, line)
+			}
+			first = false
+		case strings.HasPrefix(name, "open") && !strings.Contains(rest, "O_WRONLY") && !strings.Contains(rest, "O_RDWR") && !strings.Contains(rest, "O_CREAT") &&
+			!strings.Contains(rest, "O_TRUNC"):
+		case p.inTrees(line):
+		default:
+			files = append(files, line)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out, programs, files
+}
+
+// inTrees reports whether all paths in a line of strace are in the trees that may be written.
+func (p proof) inTrees(line string) bool {
+	found, base := false, filepath.Join(p.Dir, "write")
+	for rest := line; ; {
+		i := strings.IndexAny(rest, `"<`)
+		if i < 0 {
+			return found
+		}
+		end := strings.IndexAny(rest[i+1:], `">`)
+		if end < 0 {
+			return found
+		}
+		path := rest[i+1 : i+1+end]
+		relative := rest[i] == '"' && !strings.HasPrefix(path, "/") // to the directory before it
+		working := strings.HasSuffix(rest[:i], "AT_FDCWD")
+		rest = rest[i+end+2:]
+		if relative {
+			path = filepath.Join(base, path)
+		} else if working {
+			base = path
+			continue
+		}
+		found = true
+		ok := strings.HasPrefix(path, "/dev/") || strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "pipe:") || strings.HasPrefix(path, "anon_inode:")
+		for _, tree := range []string{"write", "cache", "run", "log"} {
+			ok = ok || strings.HasPrefix(filepath.Clean(path)+"/", filepath.Join(p.Dir, tree)+"/")
+		}
+		if !ok {
+			return false
+		}
+	}
+}
+
+func proofHost(t *testing.T, seal string) string {
+	t.Helper()
+	dir, _ := sealedHost(t, "")
+	for _, d := range []string{"write", "outside"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o755); err != nil { //nolint:gosec // as on hosts
+			t.Fatal(err)
+		}
+	}
+	for i := range 50 {
+		if err := os.WriteFile(filepath.Join(dir, "outside", strconv.Itoa(i)), []byte("kept\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "etc/seal.yaml"), []byte(strings.ReplaceAll(seal, "DIR", dir)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// writers are modules that are about files and programs.
+var writers = []string{"aliases", "archive", "at", "cmdmod", "cpmod", "cron", "environ", "file", "gem", "git", "grainsmod", "hosts", "ini_manage", "jinja", "linux_acl",
+	"npm", "pip", "slsutil", "state"}
+
+// TestSealProof calls the functions of writers with made-up arguments, in a minion whose seal names all functions, so that the kernel
+// alone holds the trees and the programs; and every function of the program in one with the profile observe. strace shows what was
+// started and changed. The same calls without a seal start programs and change files. BRINE_SEAL_PROOF is the number of requests
+// (make seal-proof: 1,000,000).
+func TestSealProof(t *testing.T) {
+	n := 2000
+	if text := os.Getenv("BRINE_SEAL_PROOF"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	} else if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
+	seed := uint64(time.Now().UnixNano())
+	observe, err := os.ReadFile(filepath.Join(pkgDir, "seal/observe.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const allowed = "/bin/true"
+	for _, c := range []struct {
+		name, seal string
+		only       []string
+	}{
+		{"the kernel alone", "functions: ['*']\nstates: ['*']\nprograms: [" + allowed + "]\nread: [DIR/outside]\nwrite: [DIR/write]\n", writers},
+		{"observe", string(observe), nil},
+	} {
+		dir := proofHost(t, c.seal)
+		got, programs, files := auditChild(t, proof{Dir: dir, Requests: n / 2, Seed: seed, Sealed: true, Only: c.only})
+		t.Logf("%s: seed %d, %d requests: %+v", c.name, seed, n/2, got)
+		for _, line := range programs {
+			if !strings.HasPrefix(line, `execve("`+allowed+`"`) || c.name == "observe" {
+				t.Errorf("%s: a program was started: %s", c.name, line)
+			}
+		}
+		for _, line := range files {
+			t.Errorf("%s: a file was changed: %s", c.name, line)
+		}
+		for i := range 50 {
+			if text, err := os.ReadFile(filepath.Join(dir, "outside", strconv.Itoa(i))); err != nil || string(text) != "kept\n" {
+				t.Errorf("%s: a file outside of the trees: %q, %v", c.name, text, err)
+			}
+		}
+		if got.Bound*2 < n/2 {
+			t.Errorf("%s: %d of %d requests passed the check of their arguments", c.name, got.Bound, n/2)
+		}
+		if n >= 1_000_000 && got.Fewest < 100 {
+			t.Errorf("%s: a function was called %d times only", c.name, got.Fewest)
+		}
+	}
+	dir := proofHost(t, "functions: []\n")
+	got, programs, files := auditChild(t, proof{Dir: dir, Requests: 300, Seed: seed, Only: []string{"cmdmod", "file"}})
+	if len(programs) == 0 || len(files) == 0 {
+		t.Errorf("without a seal nothing happens, so that the test shows nothing: %d programs, %d files, %+v", len(programs), len(files), got)
+	}
+	t.Logf("without a seal 300 requests started %d programs and changed files %d times", len(programs), len(files))
+}
