@@ -280,7 +280,7 @@ func (w *walker) bytes() (b []byte, shared bool, err error) {
 
 func (w *walker) content(n int) (b []byte, shared bool, err error) {
 	if n < 0 || int64(n) > w.s.left-w.pending {
-		return nil, false, w.short(fmt.Sprintf("%d bytes announced", n))
+		return nil, false, w.short(fmt.Sprintf("%d bytes announced", uint32(n)))
 	}
 	return w.s.take(n)
 }
@@ -321,7 +321,7 @@ func (w *walker) open(n, depth int) error {
 		return fmt.Errorf("containers nested too deeply: %w", ErrLimit)
 	}
 	if n < 0 || int64(n) > w.s.left-w.pending {
-		return w.short(fmt.Sprintf("%d members announced", n))
+		return w.short(fmt.Sprintf("%d members announced", uint32(n))) // negative where an int has 32 bits
 	}
 	if n > w.elements {
 		return fmt.Errorf("%d members announced, %d allowed: %w", n, w.elements, ErrLimit)

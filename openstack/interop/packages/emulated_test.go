@@ -127,14 +127,14 @@ func TestEmulatedMaster(t *testing.T) {
 	}
 }
 
-// TestEmulatedCore runs the tests of the protocol, of what is read and written on disks, and of the languages of states, as built for the
-// other architectures: byte order, word size and alignment count there.
+// TestEmulatedCore runs the tests of what is read from the network and from disks, and of keys and signatures, as built for the other
+// architectures: byte order, word size and alignment count there. What has half a second for hostile input is left out: an emulator is slow.
 func TestEmulatedCore(t *testing.T) {
 	packages := []string{"./protocol/payload", "./protocol/crypt", "./internal/atomicfile", "./internal/signed", "./internal/python/yaml", "./minion/journal", "./minion/policy"}
 	for _, f := range foreign {
 		t.Run(f.arch, func(t *testing.T) {
 			tools(t, f.emulator)
-			cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-count=1", "-vet=off", "-short", "-p=1", "-timeout=20m", "-exec", f.emulator}, packages...)...)
+			cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-count=1", "-vet=off", "-short", "-p=1", "-skip=TestHostileDocuments", "-timeout=20m", "-exec", f.emulator}, packages...)...)
 			cmd.Dir = "../../.."
 			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+f.goarch, "GOARM=7", "GOFLAGS=-trimpath")
 			out, err := cmd.CombinedOutput()
