@@ -60,7 +60,7 @@ var packaged = []pack{
 		"CONFLICTS": ", python3-os-collect-config, heat-cfntools"}},
 	{name: "trove-minion", base: "minion", vars: map[string]string{"NAME": "brine-trove-minion",
 		"PROGRAM": "trove-minion", "SUMMARY": "Salt minion and guest agent of OpenStack Trove as one program",
-		"DETAILS":   "\n  .\n  It is also the guest agent of OpenStack Trove, in place of trove-guestagent, and\n  has the modules that one needs.",
+		"DETAILS":   "\n  .\n  It is also the guest agent of OpenStack Trove, in place of\n  trove-guestagent, with the modules that such a guest needs.",
 		"CONFLICTS": ", trove-guestagent"}},
 	{name: "master", base: "master"},
 	{name: "python", base: "python", deb: true},
