@@ -219,7 +219,7 @@ budgets:
 	$(GO) test -count=1 -timeout 10m -tags budgets -run 'TestSizes|TestSmallMaster|TestUnlistedCode|TestIdle|TestSmallMemory|TestFewDescriptors' -v ./cmd/brine-minion
 	$(GO) test -count=1 -timeout 10m -run 'TestMemoryBudget|TestMinionsFollow' -v ./master
 	$(GO) test -count=1 -timeout 10m -tags budgets -run TestBudgetOfLists -v ./master/keys
-	cd openstack && $(GO) test -count=1 -timeout 10m -tags budgets -run TestBudgets -v ./cmd/heat-minion
+	cd openstack && $(GO) test -count=1 -timeout 10m -tags budgets -run TestBudgets -v ./cmd/heat-minion ./cmd/trove-minion
 
 # Sizes of stripped static programs: everything, the smallest brine-minion, and an agent of one's own.
 CORE_TAGS := custom,modules.sys,modules.test,modules.saltutil

@@ -16,7 +16,8 @@ func (m *Minion) newBeacons() *beacon.Engine {
 	return beacon.New(beacon.Options{Kinds: m.allowedBeacons(), Own: own.findKind, OwnNames: own.names,
 		Beacons: s.dict("beacons"), Pillar: m.currentPillar,
 		Loop: s.span("loop_interval", time.Second),
-		Host: m.beaconHost, StateRunning: m.jobs.stateRunning, Spawn: m.wg.Go, Log: m.log,
+		Host: m.beaconHost, StateRunning: m.jobs.stateRunning, Log: m.log,
+		Spawn: func(run func()) { m.wg.Go(m.waitedFor(run)) },
 		Send: func(events []any) {
 			m.localEvent("__beacons_return",
 				map[string]any{"beacons": events})

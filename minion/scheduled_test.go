@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -162,9 +163,15 @@ func TestBeaconsReachTheMaster(t *testing.T) {
 			"off":    []any{map[string]any{"salt_fun": []any{"test.ping"}}, map[string]any{"beacon_module": "salt_monitor"}, map[string]any{"enabled": false}},
 		}})
 		r.o.Beacons = beacon.Kinds()
+		var work atomic.Int32
+		r.o.OnWork = func() { work.Add(1) }
 		r.start()
 		r.until(Connected)
+		before := work.Load()
 		time.Sleep(35 * time.Second)
+		if n := work.Load() - before; n < 3 {
+			t.Errorf("the program hears of %d runs in 35 seconds", n)
+		}
 		events := func(tag string) (list []map[string]any) {
 			f.count(func(m map[string]any) bool {
 				all, _ := m["events"].([]any)

@@ -1,0 +1,76 @@
+package trove
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/brine-salt/brine/internal/python/yaml"
+)
+
+// docPage is a page of the documentation, and a snippet of it.
+func docPage(t *testing.T, snippet string) (text, block string) {
+	t.Helper()
+	b, err := os.ReadFile("../../docs/openstack/trove-guest.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile("(?s)```\\w+ " + snippet + "\n(.*?)```").FindStringSubmatch(string(b))
+	if m == nil {
+		t.Fatalf("trove-guest.md has no snippet %s", snippet)
+	}
+	return string(b), m[1]
+}
+
+// TestPage: the configuration of the page is one that works, and the page names every option and every function.
+func TestPage(t *testing.T) {
+	text, block := docPage(t, "minion")
+	v, err := yaml.Parse([]byte(block), "trove-guest.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := v.(map[string]any)
+	s, err := readSettings(conf["trove"])
+	if err != nil || s.manager != "mariadb" || s.version != "10.11" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, ok := conf["beacons"].(map[string]any)["trove"].([]any); !ok {
+		t.Errorf("the beacons are %v", conf["beacons"])
+	}
+	for _, o := range options() {
+		if !strings.Contains(text, "`"+o.name+"`") {
+			t.Errorf("the page does not name the option %s", o.name)
+		}
+	}
+	for _, m := range Methods() {
+		if !strings.Contains(text, "`"+m.Name+"`") {
+			t.Errorf("the page does not name the function %s", m.Name)
+		}
+	}
+}
+
+// TestInstall runs the page's installation in a directory.
+func TestInstall(t *testing.T) {
+	_, block := docPage(t, "install")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "trove-minion"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(dir, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-e", "-c", strings.ReplaceAll(block, "/usr/bin", bin))
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, name := range []string{"salt-minion", "salt-call"} {
+		if got, err := filepath.EvalSymlinks(filepath.Join(bin, name)); err != nil || filepath.Base(got) != "trove-minion" {
+			t.Errorf("%s is %s, %v", name, got, err)
+		}
+	}
+}
