@@ -63,8 +63,8 @@ func TestInstall(t *testing.T) {
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("sh", "-e", "-c", strings.ReplaceAll(block, "/usr/bin", bin))
-	cmd.Dir = dir
+	cmd := exec.Command("/bin/sh", "-e", "-c", strings.ReplaceAll(block, "/usr/bin", bin))
+	cmd.Dir, cmd.Env = dir, []string{"PATH=/usr/bin:/bin"}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
