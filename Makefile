@@ -172,7 +172,7 @@ openstack-scale:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	cd openstack && BRINE_OPENSTACK=full $(GO) test -count=1 -timeout 90m -v -tags openstack -run 'TestCost|TestHeatH9|TestHeatNewest|TestModeABeside|TestHeatTenant' ./interop
 
-# A real Trove whose guests are minions, and its parts with the classes of the newest Trove. It takes about three minutes.
+# A real Trove whose guests are minions, and its parts with the classes of the newest Trove.
 openstack-trove:
 	sh interop/install-tools.sh openstack/lab/debian-packages.txt
 	sh interop/install-tools.sh openstack/interop/trove/debian-packages.txt
