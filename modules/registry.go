@@ -1,12 +1,12 @@
 package modules
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -81,8 +81,8 @@ func (r *Registry) Add(m *Module) {
 			panic("modules: module registered twice: " + m.Name)
 		}
 	}
-	r.modules = append(slices.Clone(r.modules), m) // pick reads the old list without the lock
-	slices.SortFunc(r.modules, func(a, b *Module) int { return cmp.Compare(a.Name, b.Name) })
+	at := sort.Search(len(r.modules), func(i int) bool { return r.modules[i].Name > m.Name })
+	r.modules = slices.Insert(slices.Clone(r.modules), at, m) // pick reads the old list without the lock
 	r.forget()
 }
 

@@ -1,7 +1,7 @@
 package target
 
 import (
-	"slices"
+	"sort"
 	"strings"
 )
 
@@ -400,6 +400,6 @@ func sortedKeys(m map[any]any) []any {
 	for k := range m {
 		keys = append(keys, k)
 	}
-	slices.SortFunc(keys, func(a, b any) int { return strings.Compare(Str(a), Str(b)) })
+	sort.Slice(keys, func(i, j int) bool { return Str(keys[i]) < Str(keys[j]) })
 	return keys
 }

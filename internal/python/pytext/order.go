@@ -1,6 +1,9 @@
 package pytext
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 // SortKeys gives the keys of a mapping in a fixed order, that of Less.
 func SortKeys(m map[any]any) []any {
@@ -8,15 +11,7 @@ func SortKeys(m map[any]any) []any {
 	for k := range m {
 		keys = append(keys, k)
 	}
-	slices.SortFunc(keys, func(a, b any) int {
-		switch {
-		case Less(a, b):
-			return -1
-		case Less(b, a):
-			return 1
-		}
-		return 0
-	})
+	sort.Slice(keys, func(i, j int) bool { return Less(keys[i], keys[j]) }) // smaller than slices.SortFunc of this type
 	return keys
 }
 
