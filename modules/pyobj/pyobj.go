@@ -49,9 +49,14 @@ type TypeError string
 
 func (e TypeError) Error() string { return string(e) }
 
-type entry struct {
-	key, value any
-	dead       bool
+// entry is one of a dict, or a hole where one was: then its key is a hole.
+type entry struct{ key, value any }
+
+type hole struct{}
+
+func (e *entry) dead() bool {
+	_, dead := e.key.(hole)
+	return dead
 }
 
 // Dict is Python's dict (or OrderedDict). It is shared by those who hold the pointer. The zero value is empty and ready.
@@ -101,7 +106,7 @@ func (d *Dict) find(id any) int {
 		return d.findText(s)
 	}
 	for i := range d.entries {
-		if d.entries[i].dead {
+		if d.entries[i].dead() {
 			continue
 		}
 		if k, err := Hash(d.entries[i].key); err == nil && k == id {
@@ -122,11 +127,11 @@ func (d *Dict) findText(s string) int {
 		e := &d.entries[i]
 		switch k := e.key.(type) {
 		case string:
-			if k == s && !e.dead {
+			if k == s {
 				return i
 			}
 		case Markup:
-			if string(k) == s && !e.dead {
+			if string(k) == s {
 				return i
 			}
 		}
@@ -191,9 +196,9 @@ func (d *Dict) Set(key, value any) error {
 
 func (d *Dict) add(id, key, value any) {
 	if d.index == nil && len(d.entries) >= small {
-		d.index = make(map[any]int32, 2*small)
+		d.index = make(map[any]int32, max(2*small, cap(d.entries))) // what Grow was told will come
 		for i := range d.entries {
-			if !d.entries[i].dead {
+			if !d.entries[i].dead() {
 				k, _ := Hash(d.entries[i].key)
 				d.index[k] = int32(i)
 			}
@@ -217,7 +222,7 @@ func (d *Dict) Delete(key any) (any, bool) {
 		return nil, false
 	}
 	v := d.entries[i].value
-	d.entries[i] = entry{dead: true}
+	d.entries[i] = entry{key: hole{}}
 	d.live--
 	if d.index != nil {
 		delete(d.index, id)
@@ -230,7 +235,7 @@ func (d *Dict) Delete(key any) (any, bool) {
 
 // compact throws the holes out.
 func (d *Dict) compact() {
-	d.entries = slices.DeleteFunc(d.entries, func(e entry) bool { return e.dead })
+	d.entries = slices.DeleteFunc(d.entries, func(e entry) bool { return e.dead() })
 	if d.index == nil {
 		return
 	}
@@ -251,7 +256,7 @@ func (d *Dict) All() iter.Seq2[any, any] {
 			return
 		}
 		for i := 0; i < len(d.entries); i++ {
-			if e := &d.entries[i]; !e.dead && !yield(e.key, e.value) {
+			if e := &d.entries[i]; !e.dead() && !yield(e.key, e.value) {
 				return
 			}
 		}
@@ -279,7 +284,7 @@ func (d *Dict) Values() []any {
 // Last is the entry that was added last.
 func (d *Dict) Last() (key, value any, ok bool) {
 	for i := len(d.entries) - 1; i >= 0; i-- {
-		if e := &d.entries[i]; !e.dead {
+		if e := &d.entries[i]; !e.dead() {
 			return e.key, e.value, true
 		}
 	}
