@@ -367,3 +367,29 @@ func TestT22ReplayedReply(t *testing.T) {
 		}
 	})
 }
+
+// TestFunctionsSeeHostAndPort: config.get and templates have the host of host:port as master, and its port as master_port, as in stock
+// (salt/minion.py: prep_ip_port). What the caller gave stays.
+func TestFunctionsSeeHostAndPort(t *testing.T) {
+	for _, c := range []struct {
+		opts   map[string]any
+		master any
+		port   any
+	}{
+		{map[string]any{"master": "one:4510"}, "one", int64(4510)},
+		{map[string]any{"master": "[::1]:4510", "master_port": int64(1)}, "::1", int64(4510)},
+		{map[string]any{"master": "one", "master_port": int64(4511)}, "one", int64(4511)},
+		{map[string]any{"master": "one:4510", "file_client": "local"}, "one:4510", nil},
+		{map[string]any{"master": []any{"one:4510"}, "master_type": "failover"}, []any{"one:4510"}, nil},
+	} {
+		c.opts["id"] = "a"
+		given := c.opts["master"]
+		s, err := newSettings(c.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, c.master, s.options["master"])
+		equal(t, c.port, s.options["master_port"])
+		equal(t, given, c.opts["master"])
+	}
+}

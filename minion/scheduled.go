@@ -116,8 +116,7 @@ func (m *Minion) startScheduled(r schedule.Run) {
 		j.cancel(nil)
 		return
 	}
-	m.log.Info(fmt.Sprintf("Running scheduled job: %s with jid %s", r.Name, jid), "jid",
-		string(jid))
+	m.log.Info(fmt.Sprintf("Running scheduled job: %s with jid %s", r.Name, jid))
 	m.wg.Go(func() {
 		defer m.finishJob(j)
 		m.runScheduled(j, r, args)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"math"
 	"net"
 	"net/netip"
@@ -270,6 +271,12 @@ func (s *settings) findMasters() error {
 			func(b master) bool { return b.host == a.host && b.port == a.port }) {
 			s.masters = append(s.masters, a)
 		}
+	}
+	if name, ok := s.options["master"].(string); ok && len(s.masters) == 1 && s.masterType == typeStr &&
+		s.text("file_client") != "local" && s.masters[0].host != name && s.text("master_uri_format") != "ip_only" {
+		// Functions see the parts of host:port, as in stock (prep_ip_port).
+		s.options = maps.Clone(s.options)
+		s.options["master"], s.options["master_port"] = s.masters[0].host, int64(s.masters[0].port)
 	}
 	if s.masterType == typeDistributed {
 		// The first choice is spread over the masters by the minion's id, the others stand by.

@@ -53,6 +53,9 @@ func TestSignInAndAnswer(t *testing.T) {
 			!r.log.has("User root Executing command test.echo with jid "+jidAt(1)) {
 			t.Error("a log line that people grep for is missing")
 		}
+		if r.log.has("with jid " + jidAt(1) + "\" jid=") {
+			t.Error("the job id is logged twice")
+		}
 		if err := r.stop(); err != nil {
 			t.Errorf("Run = %v", err)
 		}
