@@ -27,6 +27,11 @@ for line in 3006 3007 3008; do
 		"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps python-etcd >&2
 		touch "$venv/etcd"
 	fi
+	if [ "$line" = 3007 ] && [ ! -e "$venv/augeas" ]; then
+		# The last version that needs no C compiler; libaugeas comes with augtool.
+		"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps python-augeas==1.1.0 >&2
+		touch "$venv/augeas"
+	fi
 	if [ "$line" = 3007 ] && [ ! -e "$venv/etcd3" ]; then
 		"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps etcd3-py semantic-version six >&2
 		touch "$venv/etcd3"

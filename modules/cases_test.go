@@ -34,7 +34,7 @@ type stockCase struct {
 	name, fun, setup, check, differs string
 	args                             []any
 	kwargs, ignore                   map[string]any
-	providers, grains                map[string]any
+	providers, grains, opts          map[string]any
 	pub, typeOnly                    bool
 	want                             any
 	hasWant                          bool
@@ -53,7 +53,7 @@ func loadCases(t *testing.T, pattern, dir string) []stockCase {
 		c.file, _, _ = strings.Cut(name, "/")
 		cases = append(cases, c)
 	})
-	oracle.ForeignLast(cases, func(c stockCase) bool { return c.providers != nil || c.grains != nil })
+	oracle.ForeignLast(cases, func(c stockCase) bool { return c.providers != nil || c.grains != nil || c.opts != nil })
 	return cases
 }
 
@@ -66,6 +66,7 @@ func oneCase(t *testing.T, where string, m map[string]any) stockCase {
 	c.ignore, _ = m["ignore"].(map[string]any)
 	c.providers, _ = m["providers"].(map[string]any)
 	c.grains, _ = m["grains"].(map[string]any)
+	c.opts, _ = m["opts"].(map[string]any)
 	c.pub, _ = m["pub"].(bool)
 	c.typeOnly, _ = m["type"].(bool)
 	c.want, c.hasWant = m["want"]
@@ -75,7 +76,7 @@ func oneCase(t *testing.T, where string, m map[string]any) stockCase {
 		}
 	}
 	c.name = fmt.Sprintf("%s/%s", where, c.fun)
-	oracle.Keys(t, c.name, m, "fun", "args", "kwargs", "setup", "check", "ignore", "differs", "pub", "type", "want", "error", "then", "providers", "grains")
+	oracle.Keys(t, c.name, m, "fun", "args", "kwargs", "setup", "check", "ignore", "differs", "pub", "type", "want", "error", "then", "providers", "grains", "opts")
 	return c
 }
 
@@ -89,9 +90,9 @@ func (c stockCase) without(o *outcome) {
 	}
 }
 
-// pose is our side of the minion with the providers and grains of the case.
+// pose is our side of the minion with the providers, grains and options of the case.
 func (c stockCase) pose(e *modules.Env) *modules.Env {
-	if c.providers == nil && c.grains == nil {
+	if c.providers == nil && c.grains == nil && c.opts == nil {
 		return e
 	}
 	over := func(m map[string]any, more map[string]any) map[string]any {
@@ -101,6 +102,7 @@ func (c stockCase) pose(e *modules.Env) *modules.Env {
 	}
 	had, _ := e.Opt("providers").(map[string]any)
 	opts, grains := over(e.Config(), map[string]any{"providers": over(had, c.providers)}), over(e.GrainData(), c.grains)
+	maps.Copy(opts, c.opts) // which over made
 	posed := *e
 	posed.Opts, posed.Grains = func() map[string]any { return opts }, func() map[string]any { return grains }
 	return &posed
@@ -132,7 +134,7 @@ func keyed(cases []stockCase, dir string) []stockCase {
 		for j := range c.then {
 			c.then[j].name = ""
 		}
-		text := fmt.Sprintf("%+v", c)
+		text := strings.ReplaceAll(fmt.Sprintf("%+v", c), " opts:map[]", "") // answers are older than options
 		cases[i].key = oracle.Key(strings.ReplaceAll(text, dir, "@DIR@"))
 		cases[i].servers = servers.MatchString(text)
 	}
@@ -140,7 +142,7 @@ func keyed(cases []stockCase, dir string) []stockCase {
 }
 
 // servers are the names of real servers in cases.
-var servers = regexp.MustCompile(`@(HTTPS?|ETCD3?|INFLUXDB|S3|REDIS|MYSQL(SOCKET)?|POSTGRES)@`)
+var servers = regexp.MustCompile(`@(HTTPS?|ETCD3?|INFLUXDB|S3|VAULT|REDIS|MYSQL(SOCKET)?|POSTGRES)@`)
 
 // job is what the case's function gets of a job.
 func (c stockCase) job() map[string]any {

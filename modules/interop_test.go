@@ -25,6 +25,7 @@ import (
 //   - fun: cmd.run                # what to call
 //     providers: {pkg: yumpkg}    # modules behind names for this case, whatever the host is
 //     grains: {os: Fedora}        # grains over those of the host
+//     opts: {x: y}                # options over those of the minion
 //     args: [echo hello]
 //     kwargs: {cwd: /}
 //     pub: true                   # as part of a job: the function gets __pub_ fields
@@ -69,6 +70,7 @@ func startStock(t *testing.T) *stock {
 	t.Helper()
 	scratch := t.TempDir()
 	oracle.Configure(t, scratch, "testdata/stock/minion.conf")
+	t.Setenv("AUGEAS_ROOT", scratch) // Augeas reads all files of a host that it knows
 	if err := os.CopyFS(scratch, os.DirFS("testdata/stock/root")); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ func startStock(t *testing.T) *stock {
 // call asks stock; first tells that a job begins, which finds nothing of the last one in __context__.
 func (s *stock) call(t *testing.T, c stockCase, pub map[string]any, first bool) outcome {
 	t.Helper()
-	a := s.Ask(t, map[string]any{"fun": c.fun, "providers": c.providers, "grains": c.grains, "args": c.args, "kwargs": c.kwargs, "pub": pub, "first": first})
+	a := s.Ask(t, map[string]any{"fun": c.fun, "providers": c.providers, "grains": c.grains, "opts": c.opts, "args": c.args, "kwargs": c.kwargs, "pub": pub, "first": first})
 	o := outcome{Value: a.Value, ErrorType: a.Error, Message: speed.ReplaceAllString(a.Message, "a download"), Retcode: a.Retcode}
 	if strings.HasPrefix(c.fun, "x509.") && (strings.HasSuffix(a.Error, "DeserializationError") || strings.HasSuffix(a.Error, "Password")) {
 		o.ErrorType = "SaltInvocationError" // which these exceptions of x509 are
@@ -390,6 +392,7 @@ func (c *stockCase) fill(v *testserver.Servers) {
 	c.setup, c.check = v.Text(c.setup), v.Text(c.check)
 	v.Value(c.args)
 	v.Value(c.kwargs)
+	v.Value(c.opts)
 	for i := range c.then {
 		c.then[i].fill(v)
 	}

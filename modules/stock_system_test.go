@@ -4,6 +4,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/aliases"
 	"github.com/brine-salt/brine/modules/at"
+	"github.com/brine-salt/brine/modules/augeas_cfg"
 	"github.com/brine-salt/brine/modules/cron"
 	"github.com/brine-salt/brine/modules/debian_ip"
 	"github.com/brine-salt/brine/modules/dig"
@@ -42,7 +43,7 @@ import (
 // systemModules are the modules about the machine itself: accounts, devices, mounts, network, kernel.
 func systemModules() []*modules.Module {
 	return []*modules.Module{
-		parted_partition.Module, xfs.Module, dnsutil.Module, dig.Module, mdadm_raid.Module, selinux.Module, rsync.Module, quota.Module, locate.Module, logrotate.Module, extfs.Module, keyboard.Module, ps.Module, at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, sysfs.Module, system.Module, network.Module, iptables.Module, nftables.Module, firewalld.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
+		parted_partition.Module, xfs.Module, dnsutil.Module, dig.Module, mdadm_raid.Module, selinux.Module, rsync.Module, quota.Module, locate.Module, logrotate.Module, extfs.Module, keyboard.Module, ps.Module, at.Module, augeas_cfg.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, sysfs.Module, system.Module, network.Module, iptables.Module, nftables.Module, firewalld.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
 		debian_ip.Module, rh_ip.Module,
 	}
 }

@@ -1,11 +1,12 @@
 """
 Calls functions of a stock Salt minion (local, without master) for the differential test of the modules.
 
-Started once with a scratch directory. A question is {"fun", "args", "kwargs", "pub", "first", "providers", "grains"}; first
-begins a job, with modules behind other names and other grains if it says so.
+Started once with a scratch directory. A question is {"fun", "args", "kwargs", "pub", "first", "providers", "grains", "opts"};
+first begins a job, with modules behind other names, other grains and other options if it says so.
 """
 
 import contextlib
+import copy
 import os
 import sys
 
@@ -121,6 +122,20 @@ def main():
     real = dict(funcs.pack["__grains__"])
     loaded = [mod for name, mod in sys.modules.items() if name.startswith("salt.loaded.")]
     options = {mod: mod.__opts__ for mod in loaded if hasattr(mod, "__opts__")}
+    layers = list({id(o): o for o in [funcs.opts, *options.values()] if isinstance(o, dict)}.values())
+    laid = []
+
+    def lay(opts):
+        """Lays options over those of all modules, for one job."""
+        for layer, had, names in laid:
+            for name in names:
+                layer.pop(name, None)
+            layer.update(had)
+        laid.clear()
+        for layer in layers if opts else ():
+            laid.append((layer, {name: layer[name] for name in opts if name in layer}, list(opts)))
+            layer.update(copy.deepcopy(opts))
+
     managing = False  # a job of its own has begun to manage schedule and beacons
     for q in talk.asked():
         if q.get("first"):  # of a job
@@ -133,6 +148,7 @@ def main():
                 mod.__opts__ = own
             managing = False
             pose(q.get("providers") or {}, q.get("grains") or {})
+            lay(q.get("opts") or {})
         connected = contextlib.nullcontext()
         if q["fun"].split(".")[0] in ("schedule", "beacons"):
             if not managing:
