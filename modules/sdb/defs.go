@@ -15,7 +15,8 @@ CLI Example:
 
     salt '*' sdb.delete sdb://osenv/foo
 `, Params: []modules.Param{{Name: "uri"}}, Run: remove},
-	{Name: "get", Doc: `Return a value. Drivers: env (the environment of the minion) and yaml (files, which may hold encrypted values).
+	{Name: "get", Doc: `Return a value. Drivers: env (the environment of the minion), vault (with the option vault) and yaml (files, which may hold
+encrypted values).
 
 ` + uriDoc + `strict : False
     Fail if the text is no address with a known profile. Without it such a text is returned as it is.

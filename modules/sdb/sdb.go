@@ -1,5 +1,5 @@
-// Package sdb is Salt's execution module "sdb": values of other databases, by address. It has the drivers env and yaml. Salt's source:
-// salt/modules/sdb.py, salt/utils/sdb.py, salt/sdb/env.py and salt/sdb/yaml.py.
+// Package sdb is Salt's execution module "sdb": values of other databases, by address. It has the drivers env, vault and yaml. Salt's
+// source: salt/modules/sdb.py, salt/utils/sdb.py, salt/sdb/env.py, salt/sdb/vault.py and salt/sdb/yaml.py.
 package sdb
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // Compatibility.
 //
-// sdb.get differs: drivers are env and yaml; others are an error that names them.
+// sdb.get differs: drivers are env, vault and yaml; others are an error that names them.
 // sdb.set differs: with the driver env, which changes the environment of the program, values are texts.
 
 // address is a text sdb://profile/key with what the configuration says of its profile.
@@ -70,12 +70,12 @@ func get(ctx context.Context, c *modules.Call) (any, error) {
 	return c.Value("uri"), nil
 }
 
-func set(_ context.Context, c *modules.Call) (any, error) {
+func set(ctx context.Context, c *modules.Call) (any, error) {
 	a, _, err := parse(c)
 	if a == nil {
 		return false, err
 	}
-	return a.set(c.Value("value"))
+	return a.set(ctx, c, c.Value("value"))
 }
 
 func remove(_ context.Context, c *modules.Call) (any, error) {
@@ -83,7 +83,7 @@ func remove(_ context.Context, c *modules.Call) (any, error) {
 	if a == nil {
 		return false, err
 	}
-	if a.driver == "env" || a.driver == "yaml" { // as in stock, these drivers remove nothing
+	if a.driver == "env" || a.driver == "yaml" || a.driver == "vault" { // as in stock, these drivers remove nothing
 		return nil, &modules.PythonError{Type: "KeyError", Msg: pytext.Repr(a.driver + ".delete")}
 	}
 	return nil, a.unknown()
@@ -118,7 +118,7 @@ func getOrSetHash(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.set(text); err != nil {
+	if _, err := a.set(ctx, c, text); err != nil {
 		return nil, err
 	}
 	return text, nil
@@ -146,7 +146,7 @@ func randomText(length int64, chars []rune) (string, error) {
 }
 
 func (a *address) unknown() error {
-	return modules.Errorf("cannot use the sdb driver %q: there are env and yaml", a.driver)
+	return modules.Errorf("cannot use the sdb driver %q: there are env, vault and yaml", a.driver)
 }
 
 func (a *address) get(ctx context.Context, c *modules.Call) (any, error) {
@@ -158,11 +158,13 @@ func (a *address) get(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, nil
 	case "yaml":
 		return a.fromFiles(ctx, c)
+	case "vault":
+		return a.getVault(ctx, c)
 	}
 	return nil, a.unknown()
 }
 
-func (a *address) set(value any) (any, error) {
+func (a *address) set(ctx context.Context, c *modules.Call, value any) (any, error) {
 	switch a.driver {
 	case "env": // as in stock, a value that is there stays
 		if v, ok := os.LookupEnv(a.key); ok {
@@ -178,6 +180,8 @@ func (a *address) set(value any) (any, error) {
 		return text, nil
 	case "yaml":
 		return nil, &modules.PythonError{Type: "salt.exceptions.NotImplemented"}
+	case "vault":
+		return a.setVault(ctx, c, value)
 	}
 	return nil, a.unknown()
 }

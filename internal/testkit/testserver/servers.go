@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// Servers are real servers that differential cases may ask for: in their texts, @HTTP@, @HTTPS@, @ETCD@ (version 2 of its interface), @ETCD3@, @INFLUXDB@, @S3@, @REDIS@,
-// @MYSQL@ and @POSTGRES@ stand for ports of 127.0.0.1, @MYSQLSOCKET@ for a socket. Each starts when the first case asks for it. Both sides of a case use the same server,
+// Servers are real servers that differential cases may ask for: in their texts, @HTTP@, @HTTPS@, @ETCD@ (version 2 of its interface), @ETCD3@, @INFLUXDB@, @S3@, @VAULT@ (recorded, see vault.go),
+// @REDIS@, @MYSQL@ and @POSTGRES@ stand for ports of 127.0.0.1, @MYSQLSOCKET@ for a socket. Each starts when the first case asks for it. Both sides of a case use the same server,
 // so its setup makes the fixture and leaves nothing of the case before.
 type Servers struct {
 	// T is the test with which the servers end.
@@ -41,6 +41,8 @@ func (v *Servers) get(name string) string {
 			v.values[name] = Influxdb(v.T)
 		case "@S3@":
 			v.values[name] = S3(v.T)
+		case "@VAULT@":
+			v.values[name] = Vault(v.T)
 		case "@REDIS@":
 			v.values[name] = Redis(v.T)
 		case "@POSTGRES@":
@@ -122,7 +124,7 @@ KgCNp0lgrClbMYGeses2XWIqTP17wcCDUkvyqUsK
 
 // Text puts the servers into a text.
 func (v *Servers) Text(s string) string {
-	for _, name := range [...]string{"@HTTP@", "@HTTPS@", "@ETCD@", "@ETCD3@", "@INFLUXDB@", "@S3@", "@REDIS@", "@MYSQL@", "@MYSQLSOCKET@", "@POSTGRES@"} {
+	for _, name := range [...]string{"@HTTP@", "@HTTPS@", "@ETCD@", "@ETCD3@", "@INFLUXDB@", "@S3@", "@VAULT@", "@REDIS@", "@MYSQL@", "@MYSQLSOCKET@", "@POSTGRES@"} {
 		if strings.Contains(s, name) {
 			s = strings.ReplaceAll(s, name, v.get(name))
 		}

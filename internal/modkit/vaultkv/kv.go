@@ -1,0 +1,203 @@
+package vaultkv
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
+)
+
+// mount is where a secret is (salt/utils/vault/kv.py is_v2).
+type mount struct {
+	path string
+	v2   bool
+	base string // of the mount
+}
+
+// at is the path for a kind of request: data, metadata, delete or destroy. Only version 2 has kinds (_v2_the_path).
+func (m mount) at(kind string) string {
+	if !m.v2 {
+		return m.path
+	}
+	path, base := strings.Trim(m.path, "/"), strings.Trim(m.base, "/")
+	together, other := base+"/"+kind, base+"/data"
+	if kind == "data" {
+		other = base + "/metadata"
+	}
+	switch {
+	case strings.HasPrefix(path, other):
+		return strings.Replace(path, other, together, 1)
+	case strings.HasPrefix(path, together):
+		return path
+	}
+	return strings.Replace(path, base, together, 1)
+}
+
+// find asks the server for the mount of a secret. One that it does not tell of is taken for version 1.
+func (c *Client) find(ctx context.Context, call *modules.Call, path string) mount {
+	var info any
+	for key, v := range c.mounts.All() {
+		if strings.HasPrefix(path, pyobj.Str(key)) {
+			info = v
+			break
+		}
+	}
+	if info == nil {
+		answer, err := c.Request(ctx, http.MethodGet, "sys/internal/ui/mounts/"+path, nil)
+		if err != nil {
+			call.Logger().Error("cannot get the metadata of a secret", slog.String("path", path), slog.Any("error", err))
+			return mount{path: path}
+		}
+		if info = field(answer, "data"); info == nil {
+			return mount{path: path}
+		}
+		_ = c.mounts.Set(path, info) // a text can be a key
+	}
+	m := mount{path: path, base: path}
+	m.v2 = or(field(info, "type"), "kv") == "kv" && field(info, "options", "version") == "2"
+	if base, ok := field(info, "path").(string); ok {
+		m.base = base
+	}
+	return m
+}
+
+// Read returns a secret. With metadata, one of version 2 comes with it. Errors are those of [Client.Request].
+func Read(ctx context.Context, call *modules.Call, path string, metadata bool) (any, error) {
+	return Do(ctx, call, func(c *Client) (any, error) { return c.read(ctx, c.find(ctx, call, path), metadata) })
+}
+
+func (c *Client) read(ctx context.Context, m mount, metadata bool) (any, error) {
+	answer, err := c.Request(ctx, http.MethodGet, m.at("data"), nil)
+	if err != nil {
+		return nil, err
+	}
+	if m.v2 && !metadata {
+		return field(answer, "data", "data"), nil
+	}
+	return field(answer, "data"), nil
+}
+
+// Write replaces a secret and returns what the server answers.
+func Write(ctx context.Context, call *modules.Call, path string, data any) (any, error) {
+	return Do(ctx, call, func(c *Client) (any, error) { return c.write(ctx, c.find(ctx, call, path), data) })
+}
+
+func (c *Client) write(ctx context.Context, m mount, data any) (any, error) {
+	if m.v2 {
+		data = pyobj.NewDict("data", data)
+	}
+	return c.Request(ctx, http.MethodPost, m.at("data"), data)
+}
+
+// Patch changes keys of a secret; None removes one. Where the server cannot do that itself, the secret is read and written.
+func Patch(ctx context.Context, call *modules.Call, path string, data *pyobj.Dict) (any, error) {
+	return Do(ctx, call, func(c *Client) (any, error) {
+		m := c.find(ctx, call, path)
+		if m.v2 {
+			answer, err := c.request(ctx, http.MethodPatch, m.at("data"), pyobj.NewDict("data", data), "application/merge-patch+json")
+			if !Is(err, PermissionDenied) && !Is(err, unsupported) {
+				return answer, err
+			}
+			call.Logger().Warn("Failed patching secret, is the `patch` capability set?")
+		}
+		secret, err := c.read(ctx, m, false)
+		if err != nil {
+			return nil, err
+		}
+		merged, err := mergePatch(secret, data)
+		if err != nil {
+			return nil, err
+		}
+		return c.write(ctx, m, merged)
+	})
+}
+
+// mergePatch is RFC 7396 as Salt has it.
+func mergePatch(data any, patch *pyobj.Dict) (any, error) {
+	if patch.Len() == 0 {
+		return data, nil
+	}
+	into, ok := data.(*pyobj.Dict)
+	if !ok {
+		return nil, &modules.PythonError{Type: "ValueError", Msg: "Data and patch must be dictionaries."}
+	}
+	for key, v := range patch.All() {
+		switch v := v.(type) {
+		case nil:
+			into.Delete(key)
+			continue
+		case *pyobj.Dict:
+			old, ok := into.Get(key)
+			if !ok {
+				old = pyobj.NewDict()
+			}
+			merged, err := mergePatch(old, v)
+			if err != nil {
+				return nil, err
+			}
+			_ = into.Set(key, merged) // it is a key of the patch
+			continue
+		}
+		_ = into.Set(key, v) // it is a key of the patch
+	}
+	return into, nil
+}
+
+// Delete removes a secret, or versions of it if there are any.
+func Delete(ctx context.Context, call *modules.Call, path string, versions []any) (any, error) {
+	return Do(ctx, call, func(c *Client) (any, error) {
+		numbers, err := toNumbers(versions)
+		if err != nil {
+			return nil, err
+		}
+		m := c.find(ctx, call, path)
+		switch {
+		case len(versions) == 0:
+			return c.Request(ctx, http.MethodDelete, m.at("data"), nil)
+		case !m.v2:
+			return nil, &Error{"VaultInvocationError", "Versioning support requires kv-v2."}
+		}
+		return c.Request(ctx, http.MethodPost, m.at("delete"), pyobj.NewDict("versions", numbers))
+	})
+}
+
+// Destroy removes versions of a secret for ever.
+func Destroy(ctx context.Context, call *modules.Call, path string, versions []any) (any, error) {
+	return Do(ctx, call, func(c *Client) (any, error) {
+		numbers, err := toNumbers(versions)
+		if err != nil {
+			return nil, err
+		}
+		m := c.find(ctx, call, path)
+		if !m.v2 {
+			return nil, &Error{"VaultInvocationError", "Destroy operation requires kv-v2."}
+		}
+		return c.Request(ctx, http.MethodPost, m.at("destroy"), pyobj.NewDict("versions", numbers))
+	})
+}
+
+func toNumbers(versions []any) (*pyobj.List, error) {
+	list := pyobj.NewList()
+	for _, v := range versions {
+		n, err := modules.ToInt(v)
+		if err != nil {
+			return nil, &Error{"VaultInvocationError", "Versions have to be specified as integers."}
+		}
+		list.Items = append(list.Items, n)
+	}
+	return list, nil
+}
+
+// List returns the names below a path.
+func List(ctx context.Context, call *modules.Call, path string) (any, error) {
+	return Do(ctx, call, func(c *Client) (any, error) {
+		answer, err := c.Request(ctx, "LIST", c.find(ctx, call, path).at("metadata"), nil)
+		if err != nil {
+			return nil, err
+		}
+		return field(answer, "data", "keys"), nil
+	})
+}

@@ -1,0 +1,186 @@
+//go:build linux
+
+package testserver
+
+import (
+	"bufio"
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A server of Vault takes minutes to compile and is in no package of Debian. So what one answered was recorded, and cases have these
+// answers. A case begins with POST /tape/NAME, the name of its conversation; its requests must come in the order in which they were
+// recorded, with the same bodies and tokens.
+//
+// To record, BRINE_VAULT names a program that serves Vault on loopback and prints its address and root token in one line, and
+// BRINE_VAULT_TAPE the file. Of a conversation that is held more than once the first is kept. What is recorded was said by Vault 1.14.0:
+// its packages vault and http, with secrets engine kv and authentication by approle, in memory.
+
+//go:embed testdata/vault.jsonl
+var vaultTape []byte
+
+// rootToken stands for the root token in requests.
+const rootToken = "root"
+
+// said is a request with its answer.
+type said struct {
+	Tape, Method, Path string
+	Token              string `json:",omitempty"`
+	Body               any    `json:",omitempty"`
+	Status             int
+	Answer             json.RawMessage `json:",omitempty"`
+}
+
+// same reports whether a request is the recorded one.
+func (s said) same(q said) bool {
+	a, _ := json.Marshal(s.Body)
+	b, _ := json.Marshal(q.Body)
+	return s.Method == q.Method && s.Path == q.Path && s.Token == q.Token && bytes.Equal(a, b)
+}
+
+// vaultServer is the server, which plays or records. Requests come one after the other.
+type vaultServer struct {
+	mu    sync.Mutex
+	tapes map[string][]said // by name; those that were played or recorded
+	name  string
+	at    int // of the next request
+
+	address, token string   // of the real server, "" without one
+	record         *os.File // nil plays
+}
+
+// Vault starts a server with recorded answers of Vault, and returns its port.
+func Vault(t testing.TB) (port string) {
+	t.Helper()
+	s := &vaultServer{tapes: map[string][]said{}}
+	if program := os.Getenv("BRINE_VAULT"); program != "" {
+		s.startReal(t, program)
+	} else {
+		lines := bufio.NewScanner(bytes.NewReader(vaultTape))
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			var one said
+			if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
+				t.Fatal(err)
+			}
+			s.tapes[one.Tape] = append(s.tapes[one.Tape], one)
+		}
+	}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	return server.URL[strings.LastIndexByte(server.URL, ':')+1:]
+}
+
+func (s *vaultServer) startReal(t testing.TB, program string) {
+	t.Helper()
+	cmd := exec.Command(program)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	if _, err := fmt.Fscan(out, &s.address, &s.token); err != nil {
+		t.Fatal(err)
+	}
+	if s.record, err = os.OpenFile(os.Getenv("BRINE_VAULT_TAPE"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.record.Close() })
+}
+
+// ServeHTTP implements http.Handler.
+func (s *vaultServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if name, ok := strings.CutPrefix(r.URL.Path, "/tape/"); ok {
+		_, again := s.tapes[name]
+		if s.name, s.at = name, 0; s.record != nil {
+			s.tapes[name] = nil
+			if again {
+				s.name = "" // it is on the tape
+			}
+		}
+		return
+	}
+	text, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	q := said{Tape: s.name, Method: r.Method, Path: r.URL.Path, Token: r.Header.Get("X-Vault-Token")}
+	if err == nil && len(text) > 0 {
+		err = json.Unmarshal(text, &q.Body)
+	}
+	if err == nil {
+		if s.record != nil {
+			err = s.ask(r, text, &q)
+		} else {
+			err = s.play(&q)
+		}
+	}
+	if err != nil {
+		q.Status, q.Answer = 599, nil
+		q.Answer, _ = json.Marshal(map[string]any{"errors": []string{err.Error()}}) // of text
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(q.Status)
+	_, _ = w.Write(q.Answer) // the client may have gone
+}
+
+// play finds the answer to a request on the tape.
+func (s *vaultServer) play(q *said) error {
+	tape := s.tapes[s.name]
+	if s.at < len(tape) && tape[s.at].same(*q) {
+		*q = tape[s.at]
+		s.at++
+		return nil
+	}
+	want := "nothing"
+	if s.at < len(tape) {
+		want = fmt.Sprint(tape[s.at].Method, " ", tape[s.at].Path, " ", tape[s.at].Body)
+	}
+	return fmt.Errorf("tape %q: %s %s %v in place of %s", s.name, q.Method, q.Path, q.Body, want)
+}
+
+// ask asks the real server.
+func (s *vaultServer) ask(r *http.Request, body []byte, q *said) error {
+	req, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+path.Join(s.address, r.URL.EscapedPath()), bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header = r.Header.Clone()
+	if q.Token == rootToken {
+		req.Header.Set("X-Vault-Token", s.token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if q.Answer, err = io.ReadAll(resp.Body); err != nil {
+		return err
+	}
+	q.Answer = bytes.ReplaceAll(bytes.TrimSpace(q.Answer), []byte(s.token), []byte(rootToken))
+	q.Status = resp.StatusCode
+	if s.name == "" {
+		return nil
+	}
+	line, err := json.Marshal(q)
+	if err == nil {
+		_, err = s.record.Write(append(line, '\n'))
+	}
+	return err
+}

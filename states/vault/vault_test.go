@@ -1,0 +1,9 @@
+package vault
+
+import (
+	"testing"
+
+	"github.com/brine-salt/brine/states/statestest"
+)
+
+func TestModule(t *testing.T) { statestest.Run(t, Module) }
