@@ -384,7 +384,7 @@ func TestFunctionsSeeHostAndPort(t *testing.T) {
 	} {
 		c.opts["id"] = "a"
 		given := c.opts["master"]
-		s, err := newSettings(c.opts)
+		s, err := newSettings(c.opts, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
