@@ -262,7 +262,7 @@ func (m *minion) over(c stateCase) map[string]any {
 }
 
 // servers are the names of real servers in cases.
-var servers = regexp.MustCompile(`@(HTTPS?|ETCD3?|INFLUXDB|S3|REDIS|MYSQL(SOCKET)?|POSTGRES)@`)
+var servers = regexp.MustCompile(`@(HTTPS?|ETCD3?|INFLUXDB|S3|VAULT|REDIS|MYSQL(SOCKET)?|POSTGRES)@`)
 
 // what is what the case calls, in few words.
 func (c stateCase) what() string {
