@@ -13,7 +13,8 @@ import (
 func (m *Minion) newBeacons() *beacon.Engine {
 	s := m.settings()
 	own := &ownBeacons{}
-	return beacon.New(beacon.Options{Kinds: m.allowedBeacons(), Own: own.findKind, OwnNames: own.names,
+	return beacon.New(beacon.Options{
+		Kinds: m.allowedBeacons(), Own: own.findKind, OwnNames: own.names,
 		Beacons: s.dict("beacons"), Pillar: m.currentPillar,
 		Loop: s.span("loop_interval", time.Second),
 		Host: m.beaconHost, StateRunning: m.jobs.stateRunning, Log: m.log,

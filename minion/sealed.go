@@ -10,8 +10,9 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// maxRefusalEvents is how many events of refused calls may be on their way to masters at once, and refusalTimeout how long each may
-// take. Further ones are counted in the next event: whoever sends refused calls must not fill the memory with their events.
+// maxRefusalEvents is how many events of refused calls may be on their way to masters at once, and refusalTimeout how
+// long each may take. Further ones are counted in the next event: whoever sends refused calls must not fill the
+// memory with their events.
 const (
 	maxRefusalEvents = 64
 	refusalTimeout   = 10 * time.Second
@@ -95,8 +96,8 @@ func (r refusals) Run(ctx context.Context, c modules.Command) (modules.CommandRe
 	return res, err
 }
 
-// allowedBeacons are the kinds of beacons that the seal leaves, named among its functions as beacon.<kind>: the pillar, which is the
-// master's, may configure any.
+// allowedBeacons are the kinds of beacons that the seal leaves, named among its functions as beacon.<kind>: the
+// pillar, which is the master's, may configure any.
 func (m *Minion) allowedBeacons() []*beacon.Kind {
 	var list []*beacon.Kind
 	for _, k := range m.o.Beacons {

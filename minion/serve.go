@@ -425,7 +425,8 @@ func (l *link) fetchJob(ctx context.Context, s *session, jid protocol.JID) {
 func (l *link) beginJob(s *session, job protocol.Job) {
 	if job.User != "" {
 		// guard: CVE-2015-6918,CVE-2015-6941,CVE-2021-25284 TestT7SecretsAreNotLogged instead: l.log.Info(fmt.Sprint("Executing command ", job.Raw))
-		l.log.Info(fmt.Sprintf("User %s Executing command %v with jid %s", job.User, job.FunValue(), job.JID))
+		l.log.Info(fmt.Sprintf("User %s Executing command %v with jid %s", job.User, job.FunValue(),
+			job.JID))
 	} else {
 		l.log.Info(fmt.Sprintf("Executing command %v with jid %s", job.FunValue(), job.JID))
 	}

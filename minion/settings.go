@@ -272,8 +272,9 @@ func (s *settings) findMasters() error {
 			s.masters = append(s.masters, a)
 		}
 	}
-	if name, ok := s.options["master"].(string); ok && len(s.masters) == 1 && s.masterType == typeStr &&
-		s.text("file_client") != "local" && s.masters[0].host != name && s.text("master_uri_format") != "ip_only" {
+	if name, ok := s.options["master"].(string); ok && len(s.masters) == 1 &&
+		s.masterType == typeStr && s.text("file_client") != "local" && s.masters[0].host != name &&
+		s.text("master_uri_format") != "ip_only" {
 		// Functions see the parts of host:port, as in stock (prep_ip_port).
 		s.options = maps.Clone(s.options)
 		s.options["master"], s.options["master_port"] = s.masters[0].host, int64(s.masters[0].port)

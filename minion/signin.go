@@ -468,7 +468,8 @@ func (l *link) trustMaster(a master, res protocol.SigninResult) error {
 	l.m.keyMu.Lock()
 	defer l.m.keyMu.Unlock()
 	if l.m.o.Seal.NamesMasters() {
-		res.FirstContact, res.MasterKeyChanged = false, false // keys of a sealed agent are never written
+		// Keys of a sealed agent are never written.
+		res.FirstContact, res.MasterKeyChanged = false, false
 	}
 	if res.FirstContact {
 		// Another connection may have met its master for the first time a moment ago: the first one counts.

@@ -75,8 +75,8 @@ func Minion(ctx context.Context, args []string, o Options) int {
 	return exitCode(p.Log, err)
 }
 
-// sealed reports whether the minion is sealed, or cannot tell. It then leaves a restart to the service manager: what starts anew out of a
-// sealed process would be held by what the kernel took from that.
+// sealed reports whether the minion is sealed, or cannot tell. It then leaves a restart to the service manager: what
+// starts anew out of a sealed process would be held by what the kernel took from that.
 func (o Options) sealed(p *saltcli.Program) bool {
 	s, err := o.readSeal(p.Conf.String("conf_file"))
 	return s != nil || err != nil

@@ -17,7 +17,8 @@ import (
 type Options struct {
 	// Console is what the program reads from and writes to; nil is the process's own.
 	Console *Console
-	// Seal is the text of a seal (docs/sealed.md) that is part of the program: the file seal.yaml is then not read. "" is none.
+	// Seal is the text of a seal (docs/sealed.md) that is part of the program: the file seal.yaml is then not read.
+	// "" is none.
 	Seal string
 	// NoDefaultMaster keeps a minion whose configuration has no option master from looking for the host salt: it then
 	// has no master (master_type: disable).

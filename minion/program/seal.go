@@ -47,7 +47,8 @@ func sealError(err error) error {
 	return &minion.ExitError{Code: minion.ExitFinger, Err: err}
 }
 
-// restrictor returns what asks the kernel, by apply, to hold a seal; nil without one. level is that of the log's line when it does.
+// restrictor returns what asks the kernel, by apply, to hold a seal; nil without one. level is that of the log's line
+// when it does.
 func restrictor(s *policy.Seal, opts map[string]any, log *slog.Logger, level slog.Level,
 	apply func(confine.Rules) (confine.Report, error)) func() error {
 	if s == nil {
@@ -65,14 +66,16 @@ func restrictor(s *policy.Seal, opts map[string]any, log *slog.Logger, level slo
 		report, err := apply(rules)
 		switch {
 		case err == nil:
-			log.Log(context.Background(), level, "The seal holds, in the registry and by the kernel", "seal", s.Name,
-				"kernel", report.Kernel, "missing", strings.Join(report.Missing, " "))
+			log.Log(context.Background(), level, "The seal holds, in the registry and by the "+
+				"kernel", "seal", s.Name, "kernel", report.Kernel,
+				"missing", strings.Join(report.Missing, " "))
 		// guard: seal TestSealNeedsTheKernel instead: case true:
 		case errors.Is(err, confine.ErrUnsupported) && s.KernelOptional:
-			log.Warn("The seal holds in the registry only", "seal", s.Name, "kernel", report.Kernel, "err", err)
+			log.Warn("The seal holds in the registry only", "seal", s.Name, "kernel", report.Kernel,
+				"err", err)
 		case errors.Is(err, confine.ErrUnsupported):
-			return sealError(fmt.Errorf("cannot seal the minion: %w. To have the registry alone hold the "+
-				"seal, write into %s: kernel: optional", err, s.Name))
+			return sealError(fmt.Errorf("cannot seal the minion: %w. To have the registry alone "+
+				"hold the seal, write into %s: kernel: optional", err, s.Name))
 		default:
 			return sealError(fmt.Errorf("cannot seal the minion: %w", err))
 		}
@@ -81,19 +84,24 @@ func restrictor(s *policy.Seal, opts map[string]any, log *slog.Logger, level slo
 }
 
 // What every sealed minion may read: what programs are made of, and what describes the host.
-var systemTrees = [...]string{"/proc", "/sys", "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc/ld.so.cache",
-	"/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf",
-	"/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/services", "/etc/protocols", "/etc/localtime",
-	"/etc/timezone", "/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/machine-id", "/etc/mtab",
-	"/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/ca-certificates", "/run/systemd/resolve",
-	"/run/systemd/system", "/dev/disk"}
+var systemTrees = [...]string{
+	"/proc", "/sys", "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin",
+	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
+	"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/hostname",
+	"/etc/resolv.conf", "/etc/services", "/etc/protocols", "/etc/localtime", "/etc/timezone",
+	"/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/machine-id", "/etc/mtab",
+	"/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/ca-certificates",
+	"/run/systemd/resolve", "/run/systemd/system", "/dev/disk",
+}
 
 // Devices that programs take for granted.
-var systemDevices = [...]string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
-	"/dev/ptmx", "/dev/pts"}
+var systemDevices = [...]string{
+	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx",
+	"/dev/pts",
+}
 
-// kernelRules are what the kernel is asked to leave. A seal by which something could write the seal, the keys, the configuration or the
-// program is an error: so are paths of the configuration.
+// kernelRules are what the kernel is asked to leave. A seal by which something could write the seal, the keys, the
+// configuration or the program is an error: so are paths of the configuration.
 func kernelRules(s *policy.Seal, opts map[string]any, exe string) (confine.Rules, error) {
 	text := func(name string) string { v, _ := opts[name].(string); return v }
 	conf := text("conf_file")
@@ -131,8 +139,8 @@ func kernelRules(s *policy.Seal, opts map[string]any, exe string) (confine.Rules
 				if p.Line > 0 {
 					where = fmt.Sprintf("%s:%d", s.Name, p.Line)
 				}
-				return r, fmt.Errorf("cannot use the seal: %s: %s may not be writable, for %s (%s)", where, p.Path,
-					path, kept[path])
+				return r, fmt.Errorf("cannot use the seal: %s: %s may not be writable, for %s (%s)",
+					where, p.Path, path, kept[path])
 			}
 		}
 		r.Write = append(r.Write, p.Path)
@@ -168,12 +176,14 @@ func withoutLinks(path string) string {
 
 func sealParser(c *saltcli.Console) *optparse.Parser {
 	options := append(saltcli.ConfigOptions(c.ConfigDir()),
-		optparse.Option{Names: []string{"-h", "--help"}, Kind: optparse.True, Help: "Show this help."},
+		optparse.Option{Names: []string{"-h", "--help"}, Kind: optparse.True,
+			Help: "Show this help."},
 		optparse.Option{Names: []string{"--check"}, Kind: optparse.True,
 			Help: "Print what the seal leaves of each function and state."})
-	return &optparse.Parser{Prog: "brine-minion seal", Usage: "%prog --check [-c CONFIG_DIR] [FILE]", Width: c.Width(), Options: options,
-		Description: "Shows what seal.yaml, or another file before it is put there, leaves of this minion. Exit code 0: " +
-			"fine, 1: the seal cannot be used, 2: there is none."}
+	return &optparse.Parser{Prog: "brine-minion seal",
+		Usage: "%prog --check [-c CONFIG_DIR] [FILE]", Width: c.Width(), Options: options,
+		Description: "Shows what seal.yaml, or another file before it is put there, leaves of " +
+			"this minion. Exit code 0: fine, 1: the seal cannot be used, 2: there is none."}
 }
 
 // Seal is the program "brine-minion seal", from its arguments to its exit code.
@@ -216,7 +226,8 @@ func Seal(args []string, o Options) int {
 }
 
 // checkedSeal reads the configuration and the seal that a command line names.
-func (o Options) checkedSeal(c *saltcli.Console, v *optparse.Values) (*policy.Seal, map[string]any, error) {
+func (o Options) checkedSeal(c *saltcli.Console,
+	v *optparse.Values) (*policy.Seal, map[string]any, error) {
 	dir, _ := saltcli.ConfigDir(v, c.Place())
 	loaded, err := conf.LoadMinionWith(filepath.Join(dir, "minion"),
 		conf.Options{TolerateIncludes: true, ReadOnly: true, CLI: "salt-minion", Getenv: c.Env})

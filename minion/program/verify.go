@@ -18,15 +18,17 @@ import (
 func Verify(_ context.Context, args []string, o Options) int {
 	c := o.console()
 	options := append(saltcli.ConfigOptions(c.ConfigDir()),
-		optparse.Option{Names: []string{"-h", "--help"}, Kind: optparse.True, Help: "Show this help."},
+		optparse.Option{Names: []string{"-h", "--help"}, Kind: optparse.True,
+			Help: "Show this help."},
 		optparse.Option{Names: []string{"--keys"}, Dest: "keys",
-			Help: "The file with the public keys. Default: release.pub in the configuration directory."},
+			Help: "The file with the public keys. Default: release.pub in the configuration " +
+				"directory."},
 		optparse.Option{Names: []string{"--signature"}, Dest: "signature",
 			Help: "The file with the signature. Default: that of the file's name with .minisig."})
 	parser := &optparse.Parser{Prog: "brine-minion verify", Usage: "%prog [options] FILE...",
 		Width: c.Width(), Options: options,
-		Description: "Checks the signatures of files of a release against the keys that are pinned on this host. Exit " +
-			"code 0: all are good, 1: one is not."}
+		Description: "Checks the signatures of files of a release against the keys that are " +
+			"pinned on this host. Exit code 0: all are good, 1: one is not."}
 	v, err := parser.Parse(args)
 	if err == nil && v.Bool("help") {
 		fmt.Fprint(c.Out, parser.Help())

@@ -44,10 +44,10 @@ func SealedOptions(opts map[string]any, log *slog.Logger,
 		return minion.Options{}, err
 	}
 	return minion.Options{
-		Opts: opts, Seal: seal, Log: log, Dialers: Dialers(), Wrap: wrap, Grains: gatherGrains(log, seal),
-		Files:  fileClient(log),
-		Runner: &runcmd.Runner{Permit: seal.Permit()}, Version: version.Brine(), Templates: templateRenderer(),
-		Others: otherModules, Beacons: beacons(),
+		Opts: opts, Seal: seal, Log: log, Dialers: Dialers(), Wrap: wrap,
+		Grains: gatherGrains(log, seal), Files: fileClient(log),
+		Runner: &runcmd.Runner{Permit: seal.Permit()}, Version: version.Brine(),
+		Templates: templateRenderer(), Others: otherModules, Beacons: beacons(),
 	}, nil
 }
 

@@ -1,9 +1,9 @@
 // Package ratelimit bounds how often somebody may ask for something: strangers, by where they come from, and users by
 // name.
 //
-// golang.org/x/time/rate is not used: it refuses a reservation beyond the burst, so that ChargeBytes could not count what
-// was larger, and its limiter is three times as large as a bucket, of which there are thousands. It would replace the six
-// lines of arithmetic in take.
+// golang.org/x/time/rate is not used: it refuses a reservation beyond the burst, so that ChargeBytes could not count
+// what was larger, and its limiter is three times as large as a bucket, of which there are thousands. It would
+// replace the six lines of arithmetic in take.
 package ratelimit
 
 import (

@@ -1,5 +1,5 @@
-// Package requesttest is what tests of the rooms of the master share: the key of all minions, minions that are accepted,
-// and requests that have passed the check of an encrypted request.
+// Package requesttest is what tests of the rooms of the master share: the key of all minions, minions that are
+// accepted, and requests that have passed the check of an encrypted request.
 package requesttest
 
 import (
