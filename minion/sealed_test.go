@@ -290,7 +290,7 @@ func TestSealOutlivesReload(t *testing.T) {
 		r := newRig(t, n, nil)
 		r.o.Seal = testSeal(t, "functions: [test.ping, sys.list_functions]")
 		r.o.Load = func() (map[string]any, error) {
-			r.opts["module_dirs"], r.opts["sudo_user"], r.opts["update_enabled"] = []any{"/srv/code"}, "root", true
+			r.opts["module_dirs"], r.opts["sudo_user"] = []any{"/srv/code"}, "root"
 			return r.opts, nil
 		}
 		r.start()
@@ -300,8 +300,8 @@ func TestSealOutlivesReload(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := r.m.settings().options
-		if dirs, _ := s["module_dirs"].([]any); len(dirs) > 0 || s["sudo_user"] != "" || s["update_enabled"] != false {
-			t.Errorf("after the reload: %v %v %v", s["module_dirs"], s["sudo_user"], s["update_enabled"])
+		if dirs, _ := s["module_dirs"].([]any); len(dirs) > 0 || s["sudo_user"] != "" {
+			t.Errorf("after the reload: %v %v", s["module_dirs"], s["sudo_user"])
 		}
 		if got := ask(f, 1, "test.echo", "x"); !strings.Contains(pytext.Str(got["return"]), "does not allow test.echo") {
 			t.Errorf("test.echo: %v", got)

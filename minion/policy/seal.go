@@ -29,7 +29,7 @@ type Seal struct {
 	Read, Write []Place
 	// Masters are the SHA-256 fingerprints of the keys of masters, in lower case.
 	Masters []string
-	// Update lets a master order updates of the program.
+	// Update lets a master order updates of the program. No function does so yet.
 	Update bool
 	// LocalSockets lets programs reach others of this host through Unix sockets, systemd and D-Bus among them.
 	LocalSockets bool
@@ -435,8 +435,8 @@ func (s *Seal) RefuseNewMaster() error {
 	return fmt.Errorf("cannot trust a new master: %s has no masters, and the keys of a sealed minion are never written", s.Name)
 }
 
-// Options returns a configuration with what a seal takes from all: no code of the host's owner, no templates in Python, no other user's
-// rights, and updates only if it has them.
+// Options returns a configuration with what a seal takes from all: no code of the host's owner, no templates in Python, and
+// no other user's rights.
 func (s *Seal) Options(opts map[string]any) map[string]any {
 	if s == nil {
 		return opts
@@ -447,9 +447,6 @@ func (s *Seal) Options(opts map[string]any) map[string]any {
 		opts[name] = []any{}
 	}
 	opts["renderer_python"], opts["sudo_user"] = "", ""
-	if !s.Update {
-		opts["update_enabled"] = false
-	}
 	return opts
 }
 
