@@ -71,7 +71,6 @@ var replayed = []struct{ fun, kwargs, method string }{
 
 // TestTroveT2Replay makes the same calls of Trove's own administrator and of ours, on two servers, and compares answers and servers.
 func TestTroveT2Replay(t *testing.T) {
-	t.Parallel()
 	if err := exec.Command("/usr/bin/python3", "-c", "import trove").Run(); err != nil {
 		prereq.Missing(t, "Trove for /usr/bin/python3 (Debian: python3-trove)")
 	}

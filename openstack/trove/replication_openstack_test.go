@@ -17,7 +17,6 @@ const sourceConfig = `"[mysqld]\nlog_bin = binlog\nbinlog_format = ROW\ngtid_str
 
 // TestTroveReplication makes a replica from a snapshot, fails over to it, and detaches it.
 func TestTroveReplication(t *testing.T) {
-	t.Parallel()
 	a := newInstance(t, map[string]any{"backup_aes_cbc_key": "a-key"})
 	a.prepare("")
 	a.must("create_database", `{"databases": [{"_name": "web"}]}`)
@@ -119,7 +118,6 @@ func (i *instance) backups() (list []map[string]any) {
 
 // TestTroveBackup makes a full and two incremental backups and restores the last onto an empty instance; a damaged one is refused.
 func TestTroveBackup(t *testing.T) {
-	t.Parallel()
 	a := newInstance(t, nil)
 	a.prepare(`, "root_password": "rootsecret1", "databases": [{"_name": "web"}],` +
 		`"users": [{"_name": "ada", "_password": "adasecret1", "_databases": [{"_name": "web"}]}]`)
@@ -194,7 +192,6 @@ func TestTroveBackup(t *testing.T) {
 
 // TestTroveLogs enables, publishes, rotates, discards and disables the general log.
 func TestTroveLogs(t *testing.T) {
-	t.Parallel()
 	i := newInstance(t, map[string]any{"guest_log_limit": int64(200)})
 	i.prepare("")
 	show := func(name, kind, status, published, pending, container, prefix string) string {

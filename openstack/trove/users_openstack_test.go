@@ -11,7 +11,6 @@ import (
 
 // TestTrovePrepare sets up an instance with databases, users and root, and restarts, stops and starts it.
 func TestTrovePrepare(t *testing.T) {
-	t.Parallel()
 	i := newInstance(t, nil)
 	i.prepare(`, "databases": [{"_name": "web", "_character_set": "utf8mb4", "_collate": "utf8mb4_bin"}], "root_password": "rootsecret1",` +
 		`"users": [{"_name": "ada", "_host": "%", "_password": "adasecret1", "_databases": [{"_name": "web"}]}],` +
@@ -55,7 +54,6 @@ func TestTrovePrepare(t *testing.T) {
 
 // TestTroveUsers calls every function of databases, users, grants and root, and compares its values.
 func TestTroveUsers(t *testing.T) {
-	t.Parallel()
 	i := newInstance(t, nil)
 	i.prepare("")
 	i.equal("rpc_ping", "", "true")
