@@ -3,11 +3,13 @@
 # Arguments are for make: PLATFORMS=linux/amd64 makes it shorter.
 set -eu
 top=$(git rev-parse --show-toplevel)
+commit=$(git rev-parse HEAD)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 go run "$top/cmd/internal/release/throwaway" "$work"
 for name in one another-directory; do
 	git clone -q "$top" "$work/$name"
+	git -C "$work/$name" checkout -q --detach "$commit"
 	echo "== release in $name"
 	umask $([ $name = one ] && echo 022 || echo 027)
 	make -s -C "$work/$name" release VERSION=0.1.0 KEY="$work/key" "$@" >"$work/$name.log" 2>&1 || { tail -n 40 "$work/$name.log"; exit 1; }
