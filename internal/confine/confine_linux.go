@@ -83,15 +83,23 @@ func Apply(r Rules) (Report, error) {
 		}
 		return report, fmt.Errorf("cannot give up new privileges: %w", errno)
 	}
-	// guard: seal TestApply instead: if errno := syscall.Errno(0); errno != 0 {
-	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(set), 0, 0); errno != 0 {
+	// guard: seal TestApply instead: errno := syscall.Errno(0)
+	errno := restrictFiles(set)
+	if errno != 0 {
 		return report, fmt.Errorf("cannot hold files by Landlock: %w", errno)
 	}
-	// guard: seal TestApply instead: if errno := install(nil); false {
-	if errno := install(filter); errno != 0 {
+	// guard: seal TestApply instead: _, errno = filter, 0
+	errno = install(filter)
+	if errno != 0 {
 		return report, fmt.Errorf("cannot hold system calls by seccomp: %w", errno)
 	}
 	return report, nil
+}
+
+// restrictFiles has all threads held by the rules of a set.
+func restrictFiles(set int) syscall.Errno {
+	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(set), 0, 0)
+	return errno
 }
 
 // ruleset builds the rules of Landlock. The caller closes it.

@@ -482,7 +482,7 @@ func rootOnly(path string, info fs.FileInfo) error {
 		return errors.New("it is not a file")
 	case info.Size() > maxSeal:
 		return fmt.Errorf("it has %d bytes, more than %d", info.Size(), maxSeal)
-	// guard: seal TestSealIsRoots instead: case false:
+	// guard: seal TestSealIsRoots
 	case !ownedByRoot(info):
 		return errors.New("root does not own it")
 	case info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows":
@@ -492,7 +492,7 @@ func rootOnly(path string, info fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	// guard: seal TestSealIsRoots instead: if false {
+	// guard: seal TestSealIsRoots
 	if !ownedByRoot(dir) || dir.Mode().Perm()&0o022 != 0 && dir.Mode()&fs.ModeSticky == 0 && runtime.GOOS != "windows" {
 		return fmt.Errorf("others may replace it: the directory must be root's, who alone may write to it (mode %04o)", dir.Mode().Perm())
 	}

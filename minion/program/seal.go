@@ -69,7 +69,7 @@ func restrictor(s *policy.Seal, opts map[string]any, log *slog.Logger, level slo
 			log.Log(context.Background(), level, "The seal holds, in the registry and by the "+
 				"kernel", "seal", s.Name, "kernel", report.Kernel,
 				"missing", strings.Join(report.Missing, " "))
-		// guard: seal TestSealNeedsTheKernel instead: case true:
+		// guard: seal TestSealNeedsTheKernel instead: errors.Is(err, confine.ErrUnsupported)
 		case errors.Is(err, confine.ErrUnsupported) && s.KernelOptional:
 			log.Warn("The seal holds in the registry only", "seal", s.Name, "kernel", report.Kernel,
 				"err", err)
@@ -133,7 +133,7 @@ func kernelRules(s *policy.Seal, opts map[string]any, exe string) (confine.Rules
 			continue
 		}
 		for _, path := range slices.Sorted(maps.Keys(kept)) {
-			// guard: seal TestProtectedTrees instead: if false {
+			// guard: seal TestProtectedTrees
 			if overlap(p.Path, path) {
 				where := s.Name
 				if p.Line > 0 {
