@@ -75,8 +75,7 @@ func (s *Server) publish(ctx context.Context, peer string, load map[string]any,
 		return map[string]any{"error": map[string]any{"name": "SaltMasterError",
 			"message": err.Error()}}
 	}
-	// guard: CVE-2015-6918,CVE-2015-6941,CVE-2021-25284 master:TestT7NoSecretsInLogs instead: s.Log.Info("user
-	// published job", "load", load)
+	// guard: CVE-2015-6918,CVE-2015-6941,CVE-2021-25284 master:TestT7NoSecretsInLogs instead: s.Log.Info("user published job", "load", load)
 	s.Log.Info("user published job", "user", name, "fun", load["fun"], "jid", jid)
 	return map[string]any{"enc": "clear",
 		"load": map[string]any{"jid": jid, "minions": nested.Anys(minions),

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,6 +68,24 @@ func TestTestsAreThere(t *testing.T) {
 			}) {
 				t.Errorf("%s: %s has no %s", g, name.dir, fun)
 			}
+		}
+	}
+}
+
+// TestMarksAreCode: what a mark puts in a guard's place is code there. A mark that was wrapped, or one that has an "if" where the
+// condition belongs, is noticed before anybody removes guards.
+func TestMarksAreCode(t *testing.T) {
+	guards, err := findGuards(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range guards {
+		src, err := os.ReadFile(filepath.Join(repository, filepath.FromSlash(g.file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parser.ParseFile(token.NewFileSet(), g.file, applyEdits(src, g.edits), parser.SkipObjectResolution); err != nil {
+			t.Errorf("%s: without the guard: %v", g, err)
 		}
 	}
 }
