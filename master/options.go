@@ -247,7 +247,7 @@ type FileOptions struct {
 // FileRequest is a minion that wants to see a path.
 type FileRequest struct {
 	ID string
-	// Tenant is whose the minion is, "" for nobody's.
+	// Tenant is the tenant that the minion belongs to, "" for none.
 	Tenant string
 	// Env is the environment, Path a path in it without ".." and a slash at its beginning.
 	Env, Path string

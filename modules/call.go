@@ -279,7 +279,7 @@ type Env struct {
 	WaitingRuns *WaitingRuns
 	// Policy decides which functions the call may reach, however deep; nil lets it reach all.
 	Policy Policy
-	// OnRefused is told of each call that Policy refuses, by the name of its function; nil where nobody keeps account of them. Calls
+	// OnRefused is told of each call that Policy refuses, by the name of its function; nil if refused calls are not counted. Calls
 	// that run at the same time call it at the same time.
 	OnRefused func(fun string, err error)
 	// Master, Files and Agent are nil where the program has no such thing.

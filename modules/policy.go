@@ -94,7 +94,7 @@ func (c *Call) allGiven() map[string]any {
 	return args
 }
 
-// NoteRefusal reports a call that a policy refused to whoever keeps account of them, and returns the error as it is.
+// NoteRefusal reports a call that a policy refused to OnRefused, and returns the error as it is.
 func (e *Env) NoteRefusal(fun string, err error) error {
 	if e != nil && e.OnRefused != nil && IsRefused(err) {
 		e.OnRefused(fun, err)

@@ -254,9 +254,6 @@ var allow = unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET
 
 // install puts a filter on all threads.
 func install(filter []unix.SockFilter) syscall.Errno {
-	if len(filter) == 0 {
-		return 0
-	}
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
 	return errno

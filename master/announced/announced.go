@@ -37,7 +37,7 @@ var ErrOtherTenant = errors.New("it is of another tenant")
 // joins with a token, which brine's minion understands. Stock minions need KeyPair or PublicKey.
 type Spec struct {
 	ID string
-	// Tenant is whose the minion is. It cannot be changed while the minion is announced.
+	// Tenant is the tenant that the minion belongs to. It cannot be changed while the minion is announced.
 	Tenant string
 	// Grains are written to the minion, and are what targets mean until it came and told its own.
 	Grains map[string]any

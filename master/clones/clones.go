@@ -38,7 +38,7 @@ type Host struct {
 }
 
 const (
-	// cloneFirst is how soon after a suspicion the question is asked: whoever comes needs a moment to listen.
+	// cloneFirst is how soon after a suspicion the question is asked: a new connection takes a moment until it listens.
 	// cloneQuiet is how long another address alone is no reason to ask again.
 	cloneFirst, cloneQuiet = 2 * time.Second, 10 * time.Minute
 	// cloneRecheck is how often it is asked whether clones are there still, cloneGone how often in a row one host alone

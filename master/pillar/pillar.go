@@ -18,7 +18,7 @@ type Request struct {
 	GrainsOrder payload.OrderedMap
 	// ID is the verified id.
 	ID string
-	// Tenant is whose the minion is, "" for nobody's, where it was announced.
+	// Tenant is the tenant that the minion belongs to, "" for none, where it was announced.
 	Tenant string
 	// Grains as the minion sent them, with "id" set to the verified one.
 	Grains map[string]any

@@ -21,7 +21,7 @@ import (
 // EventRequest is a minion that wants to fire an event.
 type EventRequest struct {
 	ID string
-	// Tenant is whose the minion is, "" for nobody's.
+	// Tenant is the tenant that the minion belongs to, "" for none.
 	Tenant string
 	Tag    string
 }

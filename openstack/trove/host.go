@@ -153,7 +153,7 @@ func (g *guest) resizeFS(ctx context.Context) error {
 	return nil
 }
 
-// freezeLimit is how long a volume stays frozen if nobody thaws it: Trove's call may be the last that arrives.
+// freezeLimit is how long a volume stays frozen at most: the call that thaws it may never arrive.
 const freezeLimit = 10 * time.Minute
 
 // freeze writes everything to the volume with the data and freezes it (pre_create_backup). A program that outlives the job thaws it.

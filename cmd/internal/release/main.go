@@ -162,8 +162,11 @@ func sectionOf(text, version string, unreleased bool) (string, error) {
 // archives packs the programs of each platform: tar.gz, and zip for Windows.
 func (r *release) archives() error {
 	dirs, err := filepath.Glob(filepath.Join(r.programs, "*-*"))
-	if err != nil || len(dirs) == 0 {
-		return fmt.Errorf("there are no programs in %s: %w", r.programs, err)
+	if err != nil {
+		return fmt.Errorf("cannot list the programs: %w", err)
+	}
+	if len(dirs) == 0 {
+		return fmt.Errorf("cannot pack the programs: there are none in %s", r.programs)
 	}
 	for _, dir := range dirs {
 		platform := filepath.Base(dir)
@@ -251,8 +254,11 @@ func (r *release) writeZip(name, top string, files []member) error {
 
 func (r *release) copyPackages() error {
 	names, err := filepath.Glob(filepath.Join(r.packages, "out", "*"))
-	if err != nil || len(names) == 0 {
-		return fmt.Errorf("there are no packages in %s: %w", r.packages, err)
+	if err != nil {
+		return fmt.Errorf("cannot list the packages: %w", err)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("cannot copy the packages: there are none in %s", filepath.Join(r.packages, "out"))
 	}
 	for _, name := range names {
 		content, err := os.ReadFile(name)

@@ -204,6 +204,20 @@ func TestSection(t *testing.T) {
 	}
 }
 
+// TestNothingToPack: an empty directory is an error that names it.
+func TestNothingToPack(t *testing.T) {
+	dir := t.TempDir()
+	r := release{version: "1.2.3", programs: dir, packages: dir, out: dir}
+	for want, step := range map[string]func() error{
+		"cannot pack the programs: there are none in " + dir:          r.archives,
+		"cannot copy the packages: there are none in " + dir + "/out": r.copyPackages,
+	} {
+		if err := step(); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 // TestRefused leaves nothing behind.
 func TestRefused(t *testing.T) {
 	t.Chdir("../../..")

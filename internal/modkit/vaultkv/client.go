@@ -206,7 +206,7 @@ func (c *Client) signIn(ctx context.Context) error {
 	return err
 }
 
-// field is a value in dictionaries of an answer, nil if there is none.
+// field follows the keys into the dictionaries of an answer, and returns nil if one is missing.
 func field(v any, names ...string) any {
 	for _, name := range names {
 		d, ok := v.(*pyobj.Dict)
