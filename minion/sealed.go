@@ -11,8 +11,8 @@ import (
 )
 
 // maxRefusalEvents is how many events of refused calls may be on their way to masters at once, and refusalTimeout how
-// long each may take. Further ones are counted in the next event: a flood of refused calls must not fill the memory with
-// their events.
+// long each may take. Further ones are counted in the next event: a flood of refused calls must not fill the memory
+// with their events.
 const (
 	maxRefusalEvents = 64
 	refusalTimeout   = 10 * time.Second
