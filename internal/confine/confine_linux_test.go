@@ -154,6 +154,22 @@ func attempts(dir string) []attempt {
 		}},
 		{"start a program", func() error { return exec.Command("/bin/true").Run() }},
 		{"start another program", func() error { return exec.Command("/usr/bin/id").Run() }},
+		{"start a program in memory", func() error {
+			fd, err := unix.MemfdCreate("program", 0)
+			if err != nil {
+				return err
+			}
+			f := os.NewFile(uintptr(fd), "program")
+			defer f.Close()
+			text, err := os.ReadFile("/bin/true")
+			if err == nil {
+				_, err = f.Write(text)
+			}
+			if err != nil {
+				return err
+			}
+			return exec.Command(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)).Run()
+		}},
 		{"start a written program", func() error { return exec.Command(at("write/program")).Run() }},
 		{"a shell writes in the tree", shell("echo x > " + at("write/shell"))},
 		{"a shell writes elsewhere", shell("echo x > " + at("other/shell"))},
@@ -244,6 +260,7 @@ func TestApply(t *testing.T) {
 		"link a file of elsewhere": "EXDEV", "rename out of the tree": "EACCES", "rename into the tree": "EACCES",
 		"make a device": "EACCES", "make a pipe": "ok", "write by the process's root": "EACCES", "write a kernel setting": "EACCES",
 		"start a program": "ok", "start another program": "EACCES", "start a written program": "EACCES",
+		"start a program in memory":  "EPERM",
 		"a shell writes in the tree": "ok", "a shell writes elsewhere": "the shell failed: Permission denied", "a shell reads elsewhere": "the shell failed: Permission denied",
 		"mount": "EPERM", "unshare": "EPERM", "new namespace of a program": "EPERM", "chroot": "EPERM", "trace": "EPERM",
 		"set the clock": "EPERM", "load a module of the kernel": "EPERM", "bpf": "EPERM", "io_uring": "EPERM", "open by handle": "EPERM",
@@ -271,7 +288,8 @@ func TestApply(t *testing.T) {
 		return
 	}
 	for _, name := range []string{"read elsewhere", "write elsewhere", "truncate elsewhere", "write through a link", "rename out of the tree",
-		"write by the process's root", "start another program", "start a written program", "a shell writes elsewhere", "unshare", "socket: local"} {
+		"write by the process's root", "start another program", "start a written program",
+		"start a program in memory", "a shell writes elsewhere", "unshare", "socket: local"} {
 		if free[name] != "ok" {
 			t.Errorf("without rules it cannot either, so that the test shows nothing: %s: %s", name, free[name])
 		}
