@@ -22,8 +22,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/brine-salt/brine/internal/confine"
 	"github.com/brine-salt/brine/internal/testkit/prereq"
+	"github.com/brine-salt/brine/internal/testkit/privatehost"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/config"
 	"github.com/brine-salt/brine/minion/policy"
@@ -207,18 +210,14 @@ func auditChild(t *testing.T, p proof) (out tally, programs, files []string) {
 			prereq.Missing(t, tool)
 		}
 	}
-	if os.Geteuid() != 0 {
-		t.Skip("only root's seals count, and only root has namespaces for them")
-	}
 	text, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The processes, the network and the mounts of the host stay out of reach, whatever the functions are told.
+	// The processes of the test stay out of reach, whatever the functions are told.
 	trace := filepath.Join(t.TempDir(), "trace")
 	const calls = "execve,execveat,?open,openat,?creat,truncate,ftruncate,?rename,renameat,renameat2,?link,linkat,?symlink,symlinkat,?unlink,unlinkat,?mkdir,mkdirat,?rmdir,?mknod,mknodat"
-	cmd := exec.CommandContext(t.Context(), "unshare", "--fork", "--pid", "--mount-proc", "--net", "--ipc", "--uts",
-		"strace", "-f", "--seccomp-bpf", "-qq", "-z", "-y", "-s", "300", "-e", "signal=none", "-e", "trace="+calls, "-o", trace, os.Args[0])
+	cmd := exec.CommandContext(t.Context(), "unshare", "--fork", "--pid", "--mount-proc", "strace", "-f", "--seccomp-bpf", "-qq", "-z", "-y", "-s", "300", "-e", "signal=none", "-e", "trace="+calls, "-o", trace, os.Args[0])
 	cmd.Env = append(os.Environ(), proofEnv+"="+string(text), "HOME="+p.Dir+"/write", "TMPDIR="+p.Dir+"/write")
 	cmd.Dir = filepath.Join(p.Dir, "write")
 	var errs, stdout bytes.Buffer
@@ -297,6 +296,23 @@ func (p proof) inTrees(line string) bool {
 	}
 }
 
+// hostFiles are what the arguments of the proof name outside of its own directory.
+var hostFiles = []string{"/bin/sh", "/bin/sh.bak", "/bin"}
+
+// stateOf is what files and directories are: where links lead, sizes, modes and times of the last change.
+func stateOf(t *testing.T, paths ...string) map[string]string {
+	t.Helper()
+	states := map[string]string{}
+	for _, path := range paths {
+		real, _ := filepath.EvalSymlinks(path)
+		states[path] = real
+		if info, err := os.Stat(path); err == nil {
+			states[path] += fmt.Sprintf(" %d %v %v", info.Size(), info.Mode(), info.ModTime())
+		}
+	}
+	return states
+}
+
 func proofHost(t *testing.T, seal string) string {
 	t.Helper()
 	dir, _ := sealedHost(t, "")
@@ -324,15 +340,32 @@ var writers = []string{"aliases", "archive", "at", "cmdmod", "cpmod", "cron", "e
 // alone holds the trees and the programs; and every function of the program in one with the profile observe. strace shows what was
 // started and changed. The same calls without a seal start programs and change files. BRINE_SEAL_PROOF is the number of requests
 // (make seal-proof: 1,000,000).
+//
+// What is called changes the machine: without a seal, file.blockreplace writes to /bin/sh. So all of it runs on a private host.
 func TestSealProof(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root's seals count, and only root has namespaces for them")
+	}
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
+	if !privatehost.Inside() {
+		before := stateOf(t, hostFiles...)
+		privatehost.Enter(t, "-test.run=^TestSealProof$")
+		if diff := cmp.Diff(before, stateOf(t, hostFiles...)); diff != "" {
+			t.Errorf("the machine has changed (-before +now):\n%s", diff)
+		}
+		return
+	}
+	host := privatehost.New(t)
+	host.Fresh(t)
+	defer host.Undo(t)
 	n := 2000
 	if text := os.Getenv("BRINE_SEAL_PROOF"); text != "" {
 		var err error
 		if n, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
 		}
-	} else if testing.Short() {
-		t.Skip("it takes some seconds")
 	}
 	seed := uint64(time.Now().UnixNano())
 	observe, err := os.ReadFile(filepath.Join(pkgDir, "seal/observe.yaml"))
