@@ -287,17 +287,17 @@ func (s *Store) writeReturn(job *confined.Dir, r store.Return, kept []byte) (mad
 	if err != nil || !made {
 		return made, err
 	}
-	if err := job.WriteBelow(r.ID+"/"+returnFile, kept, 0o640); err != nil {
-		return made, err
-	}
+	// The return comes last: who finds it, finds all of it. (Salt writes it first.)
 	if out, ok := r.Load["out"]; ok {
 		b, err := payload.MarshalBin(out)
 		if err != nil {
 			return made, err
 		}
-		return made, job.WriteBelow(r.ID+"/"+outFile, b, 0o640)
+		if err := job.WriteBelow(r.ID+"/"+outFile, b, 0o640); err != nil {
+			return made, err
+		}
 	}
-	return made, nil
+	return made, job.WriteBelow(r.ID+"/"+returnFile, kept, 0o640)
 }
 
 // Job implements store.Store.

@@ -1,6 +1,8 @@
 package jobcache_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -63,6 +65,42 @@ func TestLayout(t *testing.T) {
 	v, err := payload.UnmarshalDisk(b, payload.Limits{})
 	if m, ok := payload.Map(v); err != nil || !ok || m["cmd"] != "publish" || m["jid"] != jid {
 		t.Fatal(v, err)
+	}
+}
+
+// TestReturnComesLast: a client that looks into a minion's directory while the master writes finds the whole return or
+// none, and a return that could not be written whole can be written again.
+func TestReturnComesLast(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	defer s.Close()
+	ret := store.Return{JID: "20260101120000000000", ID: "m1", Load: map[string]any{"return": true, "out": "nested"}}
+	if err := s.SaveJob(t.Context(), store.Job{JID: ret.JID, Fun: "test.ping", Load: map[string]any{"jid": ret.JID}}); err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := filepath.Glob(filepath.Join(dir, "??", "*"))
+	if err != nil || len(jobs) != 1 {
+		t.Fatal(jobs, err)
+	}
+	minion := filepath.Join(jobs[0], "m1")
+	if err := os.MkdirAll(filepath.Join(minion, "out.p", "in the way"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SaveReturn(t.Context(), ret); err == nil {
+		t.Fatal("the outputter was written over a directory")
+	}
+	if _, err := os.Stat(filepath.Join(minion, "return.p")); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("a return without its outputter is there: %v", err)
+	}
+	if err := os.RemoveAll(filepath.Join(minion, "out.p")); err != nil {
+		t.Fatal(err)
+	}
+	if first, err := s.SaveReturn(t.Context(), ret); err != nil || !first {
+		t.Fatal(first, err)
+	}
+	list, err := s.Returns(t.Context(), ret.JID)
+	if err != nil || len(list) != 1 || list[0].Load["out"] != "nested" {
+		t.Fatal(list, err)
 	}
 }
 
