@@ -34,7 +34,9 @@ const (
 
 // A census counts the connections of unapproved peers by address, so that one address cannot take the places of all
 // others. There is no fixed share, because thousands of minions may be behind one address. Only when all places are
-// taken does a new connection replace one: the one that was silent for longest, of the address that has most.
+// taken does a new connection replace one: the one that was silent for longest, of the address that has most. Among
+// addresses with as many, its own comes first, and then the one that was silent for longest: a command on the master's
+// host that waits for its answer is not what a crowd of newcomers replaces.
 // Group.mu guards it.
 type census struct {
 	max    int // limit for connections of all kinds
@@ -110,15 +112,17 @@ func (s *census) removeConn(u *unapproved) {
 func (s *census) findVictim(addr netip.Prefix, now time.Time) *unapproved {
 	var most *list.List
 	var of netip.Prefix
+	var u *unapproved
 	for a, l := range s.byAddr {
-		if most == nil || l.Len() > most.Len() || l.Len() == most.Len() && a == addr {
-			most, of = l, a
+		oldest := l.Front().Value.(*unapproved)
+		if most == nil || l.Len() > most.Len() ||
+			l.Len() == most.Len() && of != addr && (a == addr || oldest.since.Before(u.since)) {
+			most, of, u = l, a, oldest
 		}
 	}
 	if most == nil {
 		return nil
 	}
-	u := most.Front().Value.(*unapproved)
 	// guard: idle-connections TestVictim
 	if of == addr && now.Sub(u.since) < ownTurn {
 		return nil

@@ -44,6 +44,8 @@ func TestVictim(t *testing.T) {
 		{"its own address, too soon", fill("10.0.0.1:1", "10.0.0.2:1", "10.0.0.2:2"), "10.0.0.2:3", ownTurn - time.Second, ""},
 		{"its own address, later", fill("10.0.0.1:1", "10.0.0.2:1", "10.0.0.2:2"), "10.0.0.2:3", ownTurn + time.Second, "10.0.0.2:1"},
 		{"as many as the newcomer's own", fill("10.0.0.1:1", "10.0.0.2:1"), "10.0.0.2:3", 0, ""},
+		{"as many as the newcomer's own, among others", fill("10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1"), "10.0.0.2:3", ownTurn + time.Second, "10.0.0.2:1"},
+		{"as many from each, the longest silent", fill("10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1", "10.0.0.4:1", "10.0.0.5:1"), "10.0.0.9:1", 0, "10.0.0.1:1"},
 		{"one host's IPv6 network", fill("10.0.0.1:1", "[2001:db8::1]:1", "[2001:db8::2]:1"), "10.0.0.9:1", 0, "[2001:db8::1]:1"},
 		{"two networks of IPv6", fill("[2001:db8:0:1::1]:1", "[2001:db8:0:2::2]:1", "[2001:db8:0:2::3]:1"), "10.0.0.9:1", 0, "[2001:db8:0:2::2]:1"},
 		{"IPv4 in IPv6 form", fill("10.0.0.1:1", "[::ffff:10.0.0.2]:1", "10.0.0.2:2"), "10.0.0.9:1", 0, "[::ffff:10.0.0.2]:1"},
