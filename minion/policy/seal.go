@@ -475,7 +475,16 @@ func LoadSeal(path string) (*Seal, error) {
 	return ParseSeal(text, path)
 }
 
-// rootOnly returns why others than root could have written a file.
+// RootOnly returns why others than root could have written a file of the host's owner, or nil.
+func RootOnly(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	return rootOnly(path, info)
+}
+
+// rootOnly is RootOnly for a file that was looked at.
 func rootOnly(path string, info fs.FileInfo) error {
 	switch {
 	case !info.Mode().IsRegular():

@@ -1,0 +1,211 @@
+package update
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/python/yaml"
+	"github.com/brine-salt/brine/minion/policy"
+)
+
+// The files of the host's owner, beside the minion's configuration file. No function of brine writes them.
+const (
+	ConfigFile = "update.yaml"
+	RootFile   = "update-root.json"
+)
+
+// Channels are the lines of versions that a repository may have.
+var Channels = []string{"stable", "edge"}
+
+// Config is the file update.yaml: what the owner of the host decided about updates.
+type Config struct {
+	// Dir is the directory of the file; that of the minion's configuration and of the seal.
+	Dir string
+	// Enabled is update_enabled. Without a file it is false.
+	Enabled bool
+	// Sources are where the repository is, in the order in which they are asked: an address of a web server, or salt://.
+	Sources []string
+	Channel string
+	// Root is the file with the first root metadata that is trusted: the pinned keys.
+	Root string
+	// Program is replaced by a link into one of the slots, which are in StateDir.
+	Program, StateDir string
+	// Restart starts the minion again; its first word is a program by absolute path.
+	Restart []string
+	// Health is how long a new program may take to sign in and to be answered. Download is for all that is fetched.
+	Health, Download time.Duration
+}
+
+// Limits of the file.
+const (
+	maxSources           = 8
+	minHealth, maxHealth = 5 * time.Second, 10 * time.Minute
+	minDownload          = 10 * time.Second
+	maxDownload          = 2 * time.Hour
+	defaultHealth        = 60 * time.Second
+	defaultDownload      = 10 * time.Minute
+	defaultProgram       = "/usr/bin/brine-minion"
+	defaultStateDir      = "/var/lib/brine-update"
+	systemctl            = "/usr/bin/systemctl"
+	service              = "/usr/sbin/service"
+	minionUnit           = "salt-minion.service"
+	minionService        = "salt-minion"
+	systemdRuns          = "/run/systemd/system"
+	defaultChannel       = "stable"
+)
+
+// LoadConfig reads update.yaml of a configuration directory. Without the file updates are off. A file that others than
+// root may write is an error, as is any key that is not known.
+func LoadConfig(dir string) (*Config, error) {
+	path := filepath.Join(dir, ConfigFile)
+	c := &Config{Dir: dir, Channel: defaultChannel, Root: filepath.Join(dir, RootFile),
+		Program: defaultProgram, StateDir: defaultStateDir, Health: defaultHealth,
+		Download: defaultDownload, Restart: defaultRestart()}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	// guard: update TestConfigIsRoots
+	if err := policy.RootOnly(path); err != nil {
+		return nil, fmt.Errorf("cannot use %s: %w", path, err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the configuration of updates: %w", err)
+	}
+	return c, c.parse(text, path)
+}
+
+func defaultRestart() []string {
+	if _, err := os.Stat(systemdRuns); err == nil {
+		return []string{systemctl, "restart", minionUnit}
+	}
+	return []string{service, minionService, "restart"}
+}
+
+func (c *Config) parse(text []byte, name string) error {
+	if _, err := yaml.Parse(text, name); err != nil {
+		return fmt.Errorf("cannot read the configuration of updates: %w", err)
+	}
+	tree, err := yaml.Tree(text, name)
+	if err != nil {
+		return fmt.Errorf("cannot read the configuration of updates: %w", err)
+	}
+	if tree == nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, p := range tree.Pairs {
+		if err := c.set(p.Key.Text, p.Value); err != nil {
+			return fmt.Errorf("cannot use %s:%d: %w", name, p.Key.Line, err)
+		}
+		if seen[p.Key.Text] {
+			return fmt.Errorf("cannot use %s:%d: %s stands twice", name, p.Key.Line, p.Key.Text)
+		}
+		seen[p.Key.Text] = true
+	}
+	if tree.Scalar || len(tree.Items) > 0 {
+		return fmt.Errorf("cannot use %s:%d: it must be a mapping", name, tree.Line)
+	}
+	if c.Enabled && len(c.Sources) == 0 {
+		return fmt.Errorf("cannot use %s: update_enabled is true, and there is no source", name)
+	}
+	return nil
+}
+
+func (c *Config) set(key string, v *yaml.Node) (err error) {
+	switch key {
+	case "update_enabled":
+		if v.Text != "true" && v.Text != "false" {
+			return fmt.Errorf("update_enabled is true or false, not %q", v.Text)
+		}
+		c.Enabled = v.Text == "true"
+	case "source":
+		c.Sources, err = words(v)
+		if err == nil && len(c.Sources) > maxSources {
+			err = fmt.Errorf("there are more than %d sources", maxSources)
+		}
+		for _, s := range c.Sources {
+			err = errors.Join(err, checkSource(s))
+		}
+	case "channel":
+		if c.Channel = v.Text; !slices.Contains(Channels, c.Channel) {
+			err = fmt.Errorf("there is no channel %q; channels are %s", v.Text,
+				strings.Join(Channels, " and "))
+		}
+	case "root":
+		c.Root, err = absolute(v)
+	case "program":
+		c.Program, err = absolute(v)
+	case "state_dir":
+		c.StateDir, err = absolute(v)
+	case "restart":
+		c.Restart, err = words(v)
+		if err == nil && (len(c.Restart) == 0 || !filepath.IsAbs(c.Restart[0])) {
+			err = errors.New("restart must begin with the absolute path of a program")
+		}
+	case "health_seconds":
+		c.Health, err = seconds(v, minHealth, maxHealth)
+	case "download_seconds":
+		c.Download, err = seconds(v, minDownload, maxDownload)
+	default:
+		err = fmt.Errorf("there is no key %s", key)
+	}
+	return err
+}
+
+func words(v *yaml.Node) (list []string, err error) {
+	items := v.Items
+	if v.Scalar {
+		items = []*yaml.Node{v}
+	}
+	for _, n := range items {
+		if !n.Scalar || n.Text == "" {
+			return nil, errors.New("it must be a text or a list of texts")
+		}
+		list = append(list, n.Text)
+	}
+	if len(v.Pairs) > 0 {
+		return nil, errors.New("it must be a text or a list of texts")
+	}
+	return list, nil
+}
+
+func absolute(v *yaml.Node) (string, error) {
+	if !v.Scalar || !filepath.IsAbs(v.Text) {
+		return "", fmt.Errorf("%q is not an absolute path", v.Text)
+	}
+	return filepath.Clean(v.Text), nil
+}
+
+func seconds(v *yaml.Node, least, most time.Duration) (time.Duration, error) {
+	n, err := strconv.Atoi(v.Text)
+	d := time.Duration(n) * time.Second
+	if err != nil || n < 0 || d < least || d > most {
+		return 0, fmt.Errorf("%q is not a number of seconds from %.0f to %.0f", v.Text,
+			least.Seconds(), most.Seconds())
+	}
+	return d, nil
+}
+
+// checkSource returns what is wrong with the address of a repository.
+func checkSource(s string) error {
+	u, err := url.Parse(s)
+	if err != nil {
+		return fmt.Errorf("cannot read the source: %w", err)
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "salt":
+		return fmt.Errorf("the source %q is neither http://, https:// nor salt://", s)
+	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("the source %q is not the address of a directory", s)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package update
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+)
+
+// maxRedirects is how often a web server may send the client elsewhere. Where a file comes from is no part of its trust.
+const maxRedirects = 3
+
+// fetcher downloads files of a repository. ctx ends all downloads of one check, however slow each answer is.
+type fetcher struct {
+	ctx context.Context
+	// salt runs salt-call, for sources of a master.
+	salt []string
+	// dir is a directory for what salt-call fetches. It is removed after the check.
+	dir string
+}
+
+// DownloadFile implements go-tuf's Fetcher. More than maxLength bytes are an error, and are not read.
+func (f fetcher) DownloadFile(address string, maxLength int64, _ time.Duration) ([]byte, error) {
+	if strings.HasPrefix(address, "salt://") {
+		return f.downloadSalt(address, maxLength)
+	}
+	client := http.Client{CheckRedirect: func(_ *http.Request, via []*http.Request) error {
+		if len(via) > maxRedirects {
+			return fmt.Errorf("more than %d redirects", maxRedirects)
+		}
+		return nil
+	}}
+	request, err := http.NewRequestWithContext(f.ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, &metadata.ErrDownloadHTTP{StatusCode: answer.StatusCode, URL: address}
+	}
+	if answer.ContentLength > maxLength {
+		return nil, tooLong(address, maxLength)
+	}
+	return readLimited(answer.Body, address, maxLength)
+}
+
+// readLimited reads all of r, which may not have more bytes than the limit.
+func readLimited(r io.Reader, address string, limit int64) ([]byte, error) {
+	// guard: update TestRefusals
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = tooLong(address, limit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+func tooLong(address string, limit int64) error {
+	return &metadata.ErrDownloadLengthMismatch{Msg: fmt.Sprintf("%s has more than %d bytes", address, limit)}
+}
+
+// noFile is what cp.get_url answers if the master has no such file.
+const noFile = "False"
+
+// fileBlock is the unit of the shell's limit of a file's size.
+const fileBlock = 512
+
+// downloadSalt has salt-call fetch a file of the master. The shell's limit holds its size on the disk.
+func (f fetcher) downloadSalt(address string, maxLength int64) ([]byte, error) {
+	path, err := url.PathUnescape(address) // salt:// has no escapes
+	if err != nil {
+		return nil, err
+	}
+	to := filepath.Join(f.dir, "fetched")
+	defer os.Remove(to)
+	script := fmt.Sprintf(`ulimit -f %d; exec "$@"`, maxLength/fileBlock+2)
+	args := append([]string{"-c", script, "sh"}, f.salt...)
+	cmd := exec.CommandContext(f.ctx, "/bin/sh", append(args, "--out=newline_values_only", "cp.get_url", path, to)...)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	file, openErr := os.Open(to)
+	switch {
+	case f.ctx.Err() != nil:
+		return nil, f.ctx.Err()
+	case err == nil && strings.TrimSpace(string(out)) == noFile, err == nil && errors.Is(openErr, os.ErrNotExist):
+		return nil, &metadata.ErrDownloadHTTP{StatusCode: http.StatusNotFound, URL: address}
+	case openErr == nil:
+		defer file.Close()
+		data, readErr := readLimited(file, address, maxLength)
+		if err == nil || readErr != nil {
+			return data, readErr
+		}
+	}
+	return nil, fmt.Errorf("salt-call cannot fetch %s: %w%s", address, err, exitText(err))
+}
+
+// exitText is what a program that failed said on its standard error, shortened.
+func exitText(err error) string {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || len(exit.Stderr) == 0 {
+		return ""
+	}
+	text := strings.TrimSpace(string(exit.Stderr))
+	return ": " + text[:min(len(text), 500)]
+}

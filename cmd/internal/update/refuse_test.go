@@ -1,0 +1,462 @@
+package update
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/brine-salt/brine/cmd/internal/repository"
+)
+
+// fakeProgram is the header of a program for a processor, and a text.
+func fakeProgram(machine elf.Machine, text string) []byte {
+	h := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(machine), Version: 1, Ehsize: 64}
+	copy(h.Ident[:], "\x7fELF\x02\x01\x01")
+	var b bytes.Buffer
+	_ = binary.Write(&b, binary.LittleEndian, h)
+	b.WriteString(text)
+	return b.Bytes()
+}
+
+// lab is a repository, a web server for it, and a host with an updater.
+type lab struct {
+	t      *testing.T
+	repo   *repository.Repository
+	keys   string
+	server *httptest.Server
+	client *Repository
+	now    time.Time
+	// answer, if set, stands before the server's files; false leaves the answer to them.
+	answer func(w http.ResponseWriter, r *http.Request) bool
+}
+
+const testPlatform = "linux-amd64"
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	l := &lab{t: t, keys: t.TempDir(), now: time.Now()}
+	for _, name := range []string{"root.1", "root.2", "root.3", "targets", "snapshot", "timestamp", "stable", "edge"} {
+		l.key(l.keys, name)
+	}
+	l.repo = &repository.Repository{Dir: filepath.Join(t.TempDir(), "repo"), Keys: l.keys, Threshold: 2,
+		Life: repository.DefaultLifetimes, Now: func() time.Time { return l.now }}
+	l.must(l.repo.Init())
+	files := http.FileServer(http.Dir(l.repo.Dir))
+	l.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if l.answer == nil || !l.answer(w, r) {
+			files.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(l.server.Close)
+	root := filepath.Join(t.TempDir(), RootFile)
+	l.must(os.WriteFile(root, l.read("metadata/1.root.json"), 0o600))
+	l.client = &Repository{Root: root, StateDir: t.TempDir(), Channel: "stable", Platform: testPlatform,
+		Download: time.Minute, Now: func() time.Time { return l.now }}
+	return l
+}
+
+func (l *lab) must(err error) {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lab) key(dir, name string) {
+	l.t.Helper()
+	l.must(repository.NewKey(filepath.Join(dir, name+".pem")))
+}
+
+func (l *lab) read(name string) []byte {
+	l.t.Helper()
+	b, err := os.ReadFile(filepath.Join(l.repo.Dir, name))
+	l.must(err)
+	return b
+}
+
+// add puts a program for this platform into the channel stable.
+func (l *lab) add(version string, data []byte) {
+	l.t.Helper()
+	file := filepath.Join(l.t.TempDir(), "program")
+	l.must(os.WriteFile(file, data, 0o600))
+	l.must(l.repo.Add("stable", version, map[string]string{testPlatform: file}))
+}
+
+func (l *lab) fetch(version, have string) (string, *Program, error) {
+	return l.client.Fetch(l.t.Context(), l.server.URL, version, have)
+}
+
+// files are the contents below the state directory.
+func (l *lab) files() map[string]string {
+	l.t.Helper()
+	all := map[string]string{}
+	l.must(filepath.WalkDir(l.client.StateDir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == l.client.StateDir {
+			return err
+		}
+		rel, _ := filepath.Rel(l.client.StateDir, path)
+		all[rel] = d.Type().String()
+		if d.Type().IsRegular() {
+			b, err := os.ReadFile(path)
+			all[rel] = string(b)
+			return err
+		}
+		return nil
+	}))
+	return all
+}
+
+// versions are the versions of the metadata that the host trusts.
+func versions(t *testing.T, files map[string]string) map[string]int64 {
+	t.Helper()
+	var had trusted
+	if text := files[trustedFile]; text == "" {
+		return nil
+	} else if err := json.Unmarshal([]byte(text), &had); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]int64{}
+	for role, text := range had.Roles {
+		var m struct {
+			Signed struct {
+				Version int64 `json:"version"`
+			} `json:"signed"`
+		}
+		if err := json.Unmarshal([]byte(text), &m); err != nil {
+			t.Fatal(err)
+		}
+		out[role] = m.Signed.Version
+	}
+	return out
+}
+
+func TestFetch(t *testing.T) {
+	l := newLab(t)
+	if _, _, err := l.fetch("", ""); err == nil || !strings.Contains(err.Error(), "the channel stable has no program for linux-amd64") {
+		t.Fatalf("an empty repository: %v", err)
+	}
+	one, two := fakeProgram(elf.EM_X86_64, "one"), fakeProgram(elf.EM_X86_64, "two")
+	l.add("1.9.0", one)
+	l.add("1.10.0", two)
+	l.add("1.10.0-rc.1", one)
+	for _, c := range []struct {
+		version, have, want string
+		data                []byte
+	}{{"", "", "1.10.0", two}, {"1.9.0", "1.10.0", "1.9.0", one}, {"", "1.10.0", "1.10.0", nil}, {"", "", "1.10.0", two}} {
+		v, p, err := l.fetch(c.version, c.have)
+		if err != nil || v != c.want || (p == nil) != (c.data == nil) {
+			t.Fatalf("%+v: %s %v %v", c, v, p, err)
+		}
+		if p != nil && !bytes.Equal(p.Data, c.data) {
+			t.Errorf("%+v: other bytes", c)
+		}
+	}
+	files := l.files()
+	if d := cmp.Diff([]string{trustedFile}, slices.Sorted(maps.Keys(files))); d != "" {
+		t.Errorf("the state directory has other files:\n%s", d)
+	}
+	// Rotation: new keys for all roles; hosts follow from the root that they trust.
+	fresh := t.TempDir()
+	for _, name := range []string{"root.1", "root.2", "targets", "snapshot", "timestamp", "stable", "edge"} {
+		l.key(fresh, name)
+	}
+	l.repo.Keys = fresh
+	l.must(l.repo.Rotate(l.keys))
+	l.add("2.0.0", two)
+	if v, _, err := l.fetch("", ""); err != nil || v != "2.0.0" {
+		t.Fatalf("after a rotation: %s %v", v, err)
+	}
+	if got := versions(t, l.files())["root"]; got != 2 {
+		t.Errorf("the host trusts root %d", got)
+	}
+	// A version that is taken back is no longer there.
+	l.must(l.repo.Remove("stable", "2.0.0"))
+	if v, _, err := l.fetch("", ""); err != nil || v != "1.10.0" {
+		t.Errorf("after a removal: %s %v", v, err)
+	}
+	if _, _, err := l.fetch("2.0.0", ""); err == nil || !strings.Contains(err.Error(), "target stable/linux-amd64/2.0.0/brine-minion not found") {
+		t.Errorf("a version that was removed: %v", err)
+	}
+}
+
+// TestRefusals is the table of what an updater refuses. After each nothing is on the disk that was not there before, but for
+// metadata that was verified (keeps); no program, no temporary file.
+func TestRefusals(t *testing.T) {
+	program := fakeProgram(elf.EM_X86_64, "program")
+	sum := sha256.Sum256(program)
+	targetFile := "targets/stable/linux-amd64/1.1.0/" + hex.EncodeToString(sum[:]) + ".brine-minion"
+	// serve gives one file with other bytes.
+	serve := func(l *lab, name string, data []byte) {
+		l.answer = func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, name) {
+				return false
+			}
+			_, _ = w.Write(data)
+			return true
+		}
+	}
+	type table struct {
+		name  string
+		want  string           // in the error
+		keeps map[string]int64 // the versions of verified metadata, where they differ from those before
+		run   func(l *lab)
+	}
+	for _, c := range []table{
+		{"rollback of the timestamp", "new timestamp version 2 must be >= 3", nil, func(l *lab) {
+			l.add("1.1.0", program)
+			old := l.read("metadata/timestamp.json")
+			l.add("1.2.0", program)
+			if _, _, err := l.fetch("", ""); err != nil {
+				t.Fatal(err)
+			}
+			serve(l, "/timestamp.json", old)
+		}},
+		{"rollback of the snapshot", "new snapshot version 2 must be >= 3", nil, func(l *lab) {
+			l.add("1.1.0", program)
+			old := l.read("metadata/2.snapshot.json")
+			l.add("1.2.0", program)
+			if _, _, err := l.fetch("", ""); err != nil {
+				t.Fatal(err)
+			}
+			l.stamp(9, 2, old)
+		}},
+		{"rollback of a role", "version 2, got 3", map[string]int64{"timestamp": 4}, func(l *lab) {
+			l.add("1.1.0", program)
+			l.add("1.2.0", program)
+			if _, _, err := l.fetch("", ""); err != nil {
+				t.Fatal(err)
+			}
+			l.rollBack("stable-linux-amd64")
+		}},
+		{"freeze: an expired timestamp", "timestamp.json is expired", nil, func(l *lab) {
+			l.add("1.1.0", program)
+			if _, _, err := l.fetch("", ""); err != nil {
+				t.Fatal(err)
+			}
+			l.now = l.now.Add(8 * 24 * time.Hour)
+		}},
+		{"freeze: a clock that was set back", "timestamp.json is expired", nil, func(l *lab) {
+			l.add("1.1.0", program)
+			begin := l.now
+			l.now = l.now.Add(8 * 24 * time.Hour)
+			if _, _, err := l.fetch("", ""); err == nil {
+				t.Fatal("expired metadata is taken")
+			}
+			l.now = begin
+		}},
+		{"mix and match: metadata of two states", "stable-linux-amd64 version 3, got 2", map[string]int64{"timestamp": 4, "snapshot": 4}, func(l *lab) {
+			l.add("1.1.0", program)
+			old := l.read("metadata/2.stable-linux-amd64.json")
+			l.add("1.2.0", program)
+			l.unhashed()
+			serve(l, "/3.stable-linux-amd64.json", old)
+		}},
+		{"mix and match: a snapshot of another state", "hash verification failed", map[string]int64{"timestamp": 3}, func(l *lab) {
+			l.add("1.1.0", program)
+			old := l.read("metadata/2.snapshot.json")
+			l.add("1.2.0", program)
+			serve(l, "/3.snapshot.json", old)
+		}},
+		{"wrong length: a program that is too short", "length verification failed", nil, func(l *lab) {
+			l.add("1.1.0", program)
+			l.change("stable-linux-amd64", "stable", func(s *metadata.TargetsType) {
+				s.Targets["stable/linux-amd64/1.1.0/brine-minion"].Length += 10
+			})
+		}},
+		{"wrong length: a program that is too long", "has more than 71 bytes", nil, func(l *lab) {
+			l.add("1.1.0", program)
+			serve(l, targetFile, append(slices.Clone(program), 0))
+		}},
+		{"wrong length: larger than any program", "more than 67108864", nil, func(l *lab) {
+			l.add("1.1.0", program)
+			l.change("stable-linux-amd64", "stable", func(s *metadata.TargetsType) {
+				s.Targets["stable/linux-amd64/1.1.0/brine-minion"].Length = 1 << 40
+			})
+		}},
+		{"endless data: a timestamp", "has more than 16384 bytes", nil, func(l *lab) {
+			l.add("1.1.0", program)
+			l.answer = endless("/timestamp.json")
+		}},
+		{"endless data: a root", "has more than 65536 bytes", nil, func(l *lab) {
+			l.add("1.1.0", program)
+			l.answer = endless("/2.root.json")
+		}},
+		{"endless data: a program", "has more than 71 bytes", nil, func(l *lab) {
+			l.add("1.1.0", program)
+			l.answer = endless(targetFile)
+		}},
+		{"wrong hash", "hash verification failed", nil, func(l *lab) {
+			l.add("1.1.0", program)
+			other := slices.Clone(program)
+			other[len(other)-1] ^= 1
+			serve(l, targetFile, other)
+		}},
+		{"a flipped bit in metadata", "not enough signatures", map[string]int64{}, func(l *lab) {
+			l.add("1.1.0", program)
+			text := l.read("metadata/timestamp.json")
+			serve(l, "/timestamp.json", bytes.Replace(text, []byte(`"length": `), []byte(`"length": 1`), 1))
+		}},
+		{"one key below the threshold", "got 1, want 2", nil, func(l *lab) {
+			l.add("1.1.0", program)
+			if _, _, err := l.fetch("", ""); err != nil {
+				t.Fatal(err)
+			}
+			l.forgeRoot()
+		}},
+		{"revoked key after root rotation", "Verifying timestamp failed, not enough signatures, got 0, want 1", map[string]int64{"root": 2}, func(l *lab) {
+			l.add("1.1.0", program)
+			if _, _, err := l.fetch("", ""); err != nil {
+				t.Fatal(err)
+			}
+			fresh := t.TempDir()
+			l.must(os.CopyFS(fresh, os.DirFS(l.keys)))
+			l.must(os.Remove(filepath.Join(fresh, "timestamp.pem")))
+			l.key(fresh, "timestamp")
+			l.repo.Keys = fresh
+			l.must(l.repo.Rotate(l.keys))
+			l.repo.Keys = l.keys // the thief of the old key goes on
+			l.must(l.repo.Refresh())
+		}},
+		{"a channel's key for the other channel", "Verifying stable-linux-amd64 failed", nil, func(l *lab) {
+			l.add("1.1.0", program)
+			l.change("stable-linux-amd64", "edge", func(*metadata.TargetsType) {})
+		}},
+		{"target of another platform", `the role stable-linux-amd64 may not have the target "stable/linux-arm64/1.1.0/brine-minion"`, nil, func(l *lab) {
+			l.change("stable-linux-amd64", "stable", func(s *metadata.TargetsType) {
+				s.Targets["stable/linux-arm64/1.1.0/brine-minion"] = &metadata.TargetFiles{Length: 1, Hashes: metadata.Hashes{"sha256": sum[:]}}
+			})
+		}},
+		{"program of another platform", "the file is a program for EM_AARCH64, not for linux-amd64", nil, func(l *lab) {
+			l.add("1.1.0", fakeProgram(elf.EM_AARCH64, "program"))
+		}},
+		{"a file that is no program", "the file is no program for linux-amd64", nil, func(l *lab) {
+			l.add("1.1.0", []byte("#!/bin/sh\n"))
+		}},
+		{"a path in a target's name", `the target "stable/linux-amd64/../../../../etc/cron.d/x/brine-minion" is not`, nil, func(l *lab) {
+			l.change("stable-linux-amd64", "stable", func(s *metadata.TargetsType) {
+				s.Targets["stable/linux-amd64/../../../../etc/cron.d/x/brine-minion"] = &metadata.TargetFiles{Length: 1, Hashes: metadata.Hashes{"sha256": sum[:]}}
+			})
+		}},
+		{"a version that is a path", `the target "stable/linux-amd64/../brine-minion" is not`, nil, func(l *lab) {
+			l.change("stable-linux-amd64", "stable", func(s *metadata.TargetsType) {
+				s.Targets["stable/linux-amd64/../brine-minion"] = &metadata.TargetFiles{Length: 1, Hashes: metadata.Hashes{"sha256": sum[:]}}
+			})
+		}},
+		{"a name with a link's custom data", `the target "stable/linux-amd64/1.1.0/link" is not`, nil, func(l *lab) {
+			custom := json.RawMessage(`{"link":"/etc/shadow"}`)
+			l.change("stable-linux-amd64", "stable", func(s *metadata.TargetsType) {
+				s.Targets["stable/linux-amd64/1.1.0/link"] = &metadata.TargetFiles{Length: 1, Hashes: metadata.Hashes{"sha256": sum[:]}, Custom: &custom}
+			})
+		}},
+		{"a repository that answers slowly for ever", "the repository did not answer within 300ms", nil, func(l *lab) {
+			l.add("1.1.0", program)
+			l.client.Download = 300 * time.Millisecond
+			l.answer = func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, targetFile) {
+					return false
+				}
+				for {
+					if _, err := w.Write([]byte{0}); err != nil || r.Context().Err() != nil {
+						return true
+					}
+					_ = http.NewResponseController(w).Flush()
+					select {
+					case <-r.Context().Done():
+					case <-time.After(50 * time.Millisecond):
+					}
+				}
+			}
+		}},
+		{"a repository that does not answer", "the repository did not answer within 300ms", map[string]int64{}, func(l *lab) {
+			l.client.Download = 300 * time.Millisecond
+			l.answer = func(_ http.ResponseWriter, r *http.Request) bool {
+				<-r.Context().Done()
+				return true
+			}
+		}},
+		{"metadata that is not JSON", "invalid character", map[string]int64{}, func(l *lab) {
+			serve(l, "/timestamp.json", []byte("<html>"))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t)
+			c.run(l)
+			before := versions(t, l.files())
+			_, p, err := l.fetch("", "")
+			if p != nil || err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "cannot take an update from http://") {
+				t.Fatalf("program %v, error %v, want %q", p != nil, err, c.want)
+			}
+			t.Log(err)
+			files := l.files()
+			if extra := slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(n string) bool { return n == trustedFile }); len(extra) > 0 {
+				t.Errorf("there are left %v", extra)
+			}
+			if strings.Contains(files[trustedFile], "program") {
+				t.Error("the program is on the disk")
+			}
+			// What is kept is verified: the client opens with it.
+			l.answer = nil
+			after := versions(t, files)
+			want := maps.Clone(before)
+			if want == nil {
+				want = after // the first check: verified below
+			}
+			maps.Copy(want, c.keeps)
+			if d := cmp.Diff(want, after); d != "" {
+				t.Errorf("trusted metadata:\n%s", d)
+			}
+		})
+	}
+}
+
+// endless answers for a file without an end.
+func endless(name string) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, name) {
+			return false
+		}
+		for {
+			if _, err := io.WriteString(w, strings.Repeat(" ", 4096)); err != nil {
+				return true
+			}
+		}
+	}
+}
+
+func TestCompareVersions(t *testing.T) {
+	order := []string{"0.9.0", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.2.0", "1.10.0", "2.0.0"}
+	for i, a := range order {
+		for j, b := range order {
+			if got, want := CompareVersions(a, b), compareInts(i, j); got != want {
+				t.Errorf("%s %s: %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}
+
+func compareInts(a, b int) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

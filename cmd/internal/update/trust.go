@@ -1,0 +1,277 @@
+package update
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+	"github.com/theupdateframework/go-tuf/v2/metadata/config"
+	"github.com/theupdateframework/go-tuf/v2/metadata/updater"
+
+	"github.com/brine-salt/brine/internal/atomicfile"
+)
+
+// Limits of a repository. They hold before anything is allocated.
+const (
+	maxRoot      = 64 << 10
+	maxTimestamp = 16 << 10
+	maxSnapshot  = 128 << 10
+	maxTargets   = 1 << 20
+	maxRotations = 64 // of the root, in one check
+	maxRoles     = 8  // on the way to a program
+	maxProgram   = 64 << 20
+	// maxTrusted is for the file with the metadata that was verified.
+	maxTrusted = 4 << 20
+)
+
+// trustedFile has the metadata that was verified last, in the state directory.
+const trustedFile = "trusted.json"
+
+// targetName is the name of a program in a repository's channel for a platform.
+const targetName = "brine-minion"
+
+var semantic = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})(-[0-9A-Za-z.-]{1,64})?$`)
+
+// trusted is what the host knows of a repository: verified metadata by role. It is kept even if what follows is refused: a
+// key that was revoked stays so, and no older version is taken later.
+type trusted struct {
+	// Pinned is the SHA-256 of the root file that the owner gave. Another one begins anew.
+	Pinned string            `json:"pinned"`
+	Roles  map[string]string `json:"roles"`
+	// Seen is the latest time of a check, in seconds. A clock that was set back makes no expired metadata fresh.
+	Seen int64 `json:"seen"`
+}
+
+// A Program is one of a repository that was verified.
+type Program struct {
+	Version string
+	Data    []byte
+}
+
+// A Repository looks for programs in a repository, with the keys that the host's owner pinned.
+type Repository struct {
+	Root     string // the file with the pinned root metadata
+	StateDir string
+	Channel  string
+	Platform string // linux-amd64
+	Salt     []string
+	Download time.Duration
+	Now      func() time.Time
+}
+
+// Fetch looks in the repository at a source for a version, or with "" for the newest one, and returns its program. If that
+// version is have, nothing is fetched, and the program is nil. Nothing of a repository that is refused stays on the disk
+// but the metadata that was verified before.
+func (r *Repository) Fetch(ctx context.Context, source, version, have string) (found string, p *Program, err error) {
+	ctx, cancel := context.WithTimeout(ctx, r.Download)
+	defer cancel()
+	pinned, err := readLimit(r.Root, maxRoot)
+	if err != nil {
+		return "", nil, fmt.Errorf("cannot read the pinned keys: %w", err)
+	}
+	t, err := r.load(pinned)
+	if err != nil {
+		return "", nil, err
+	}
+	dir, err := os.MkdirTemp(r.StateDir, "check-")
+	if err != nil {
+		return "", nil, fmt.Errorf("cannot check for updates: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	u, err := r.open(ctx, dir, source, pinned, t)
+	if err == nil {
+		found, p, err = r.choose(u, version, have)
+	}
+	if saveErr := r.save(dir, t); saveErr != nil {
+		err = errors.Join(err, saveErr)
+	}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("the repository did not answer within %s: %w", r.Download, context.Cause(ctx))
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("cannot take an update from %s: %w", source, err)
+	}
+	return found, p, nil
+}
+
+// open prepares go-tuf's client on a directory with what is trusted.
+func (r *Repository) open(ctx context.Context, dir, source string, pinned []byte, t *trusted) (*updater.Updater, error) {
+	root := pinned
+	for role, text := range t.Roles {
+		if role == metadata.ROOT {
+			root = []byte(text)
+		}
+		if err := os.WriteFile(filepath.Join(dir, role+".json"), []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	source = strings.TrimSuffix(source, "/")
+	u, err := updater.New(&config.UpdaterConfig{
+		MaxRootRotations: maxRotations, MaxDelegations: maxRoles, RootMaxLength: maxRoot,
+		TimestampMaxLength: maxTimestamp, SnapshotMaxLength: maxSnapshot, TargetsMaxLength: maxTargets,
+		Fetcher:          fetcher{ctx: ctx, salt: r.Salt, dir: dir},
+		LocalTrustedRoot: root, LocalMetadataDir: dir, LocalTargetsDir: dir,
+		RemoteMetadataURL: source + "/metadata", RemoteTargetsURL: source + "/targets",
+		PrefixTargetsWithHash: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the pinned keys cannot be used: %w", err)
+	}
+	now := r.Now()
+	if seen := time.Unix(t.Seen, 0); seen.After(now) {
+		now = seen
+	}
+	t.Seen = now.Unix()
+	u.UnsafeSetRefTime(now.UTC())
+	return u, u.Refresh()
+}
+
+// choose picks a version of the channel and downloads its program.
+func (r *Repository) choose(u *updater.Updater, version, have string) (string, *Program, error) {
+	prefix := r.Channel + "/" + r.Platform + "/"
+	// The walk to a name that no role has loads the roles on the way.
+	if _, err := u.GetTargetInfo(prefix + "none/" + targetName); err != nil && !strings.HasSuffix(err.Error(), "not found") {
+		return "", nil, err
+	}
+	newest := ""
+	for role, meta := range u.GetTrustedMetadataSet().Targets {
+		for name, file := range meta.Signed.Targets {
+			if err := r.checkTarget(role, name, file); err != nil {
+				return "", nil, err
+			}
+			if v, ok := strings.CutPrefix(name, prefix); ok {
+				v = strings.TrimSuffix(v, "/"+targetName)
+				if newest == "" || CompareVersions(v, newest) > 0 {
+					newest = v
+				}
+			}
+		}
+	}
+	if version == "" {
+		version = newest
+	}
+	if version == "" {
+		return "", nil, fmt.Errorf("the channel %s has no program for %s", r.Channel, r.Platform)
+	}
+	file, err := u.GetTargetInfo(prefix + version + "/" + targetName)
+	if err != nil {
+		return "", nil, err
+	}
+	if version == have {
+		return version, nil, nil
+	}
+	// guard: update TestRefusals
+	if file.Length > maxProgram {
+		return "", nil, fmt.Errorf("the program of %s has %d bytes, more than %d", version, file.Length, maxProgram)
+	}
+	_, data, err := u.DownloadTarget(file, os.DevNull, "")
+	if err != nil {
+		return "", nil, err
+	}
+	if err := checkProgram(data, r.Platform); err != nil {
+		return "", nil, err
+	}
+	return version, &Program{Version: version, Data: data}, nil
+}
+
+// checkTarget refuses a name that is not that of a program of the role's own channel and platform. A link cannot be named: a
+// target is a name and the hash of bytes, and what is written is always a file of ours.
+func (r *Repository) checkTarget(role, name string, file *metadata.TargetFiles) error {
+	parts := strings.Split(name, "/")
+	// guard: update TestRefusals
+	if len(parts) != 4 || parts[3] != targetName || !semantic.MatchString(parts[2]) {
+		return fmt.Errorf("the target %q is not channel/platform/version/%s", shorten(name), targetName)
+	}
+	// guard: update TestRefusals
+	if role != parts[0]+"-"+parts[1] {
+		return fmt.Errorf("the role %s may not have the target %q", role, shorten(name))
+	}
+	// guard: update TestRefusals
+	if file.Length <= 0 || len(file.Hashes["sha256"]) != sha256.Size {
+		return fmt.Errorf("the target %q has no length or no SHA-256", shorten(name))
+	}
+	return nil
+}
+
+func shorten(s string) string { return s[:min(len(s), 100)] }
+
+// load reads what was trusted before, which is nothing if the owner pinned other keys since. A file that is damaged is an
+// error: forgetting it would undo what it keeps out.
+func (r *Repository) load(pinned []byte) (*trusted, error) {
+	sum := sha256.Sum256(pinned)
+	now := &trusted{Pinned: hex.EncodeToString(sum[:]), Roles: map[string]string{}}
+	path := filepath.Join(r.StateDir, trustedFile)
+	text, err := readLimit(path, maxTrusted)
+	if errors.Is(err, fs.ErrNotExist) {
+		return now, nil
+	}
+	var had trusted
+	if err == nil {
+		err = json.Unmarshal(text, &had)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read what was verified before: %s: %w. Remove it to begin with the pinned keys again", path, err)
+	}
+	if had.Pinned != now.Pinned {
+		return now, nil
+	}
+	now.Seen = had.Seen
+	for role, text := range had.Roles {
+		if !roleName(role) {
+			return nil, fmt.Errorf("cannot read what was verified before: %s: there is no role %q", path, shorten(role))
+		}
+		now.Roles[role] = text
+	}
+	return now, nil
+}
+
+var roleNames = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+func roleName(s string) bool { return roleNames.MatchString(s) }
+
+// save keeps the metadata that the client wrote after it was verified.
+func (r *Repository) save(dir string, t *trusted) error {
+	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		role := strings.TrimSuffix(filepath.Base(name), ".json")
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if roleName(role) {
+			t.Roles[role] = string(text)
+		}
+	}
+	text, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	if had, err := os.ReadFile(filepath.Join(r.StateDir, trustedFile)); err == nil && bytes.Equal(had, text) {
+		return nil
+	}
+	return atomicfile.WriteFile(filepath.Join(r.StateDir, trustedFile), text, 0o600)
+}
+
+// readLimit reads a file of at most so many bytes.
+func readLimit(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readLimited(f, path, limit)
+}
