@@ -158,6 +158,8 @@ func TestFences(t *testing.T) {
 		{"github.com/spf13/viper", "cmd internal/saltcli examples/embedded-master"},
 		{"github.com/spf13/pflag", "cmd internal/saltcli"},
 		{"modernc.org/sqlite", "master modules/returners/sqlite3 modules/sqlite3"},
+		{"github.com/theupdateframework/go-tuf", "cmd/internal/update cmd/internal/repository"},
+		{"github.com/sigstore/sigstore", "cmd/internal/repository"},
 		{"github.com/twmb/franz-go", "modules/returners/kafka"},
 		{"github.com/lib/pq", "master/store/postgres modules/returners/postgres"},
 		{"github.com/go-sql-driver/mysql", "master/store/mysql modules/mysql modules/returners/mysql"},
@@ -182,7 +184,8 @@ func TestBans(t *testing.T) {
 		banned  []string
 	}{
 		// The templates come with viper, which the programs are asked to use; everything below cmd stays without them.
-		{"./cmd/brine-minion", []string{"database/sql", "modernc.org/sqlite", "net/rpc", "plugin"}},
+		{"./cmd/brine-minion", []string{"database/sql", "modernc.org/sqlite", "net/rpc", "plugin",
+			"github.com/theupdateframework/go-tuf/v2/metadata"}},
 		{"./modules", append(linker, heavy...)},
 		{"./protocol", append(linker, heavy...)},
 		{"./protocol/payload", append(linker, heavy...)},

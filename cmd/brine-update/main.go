@@ -1,0 +1,19 @@
+// Command brine-update keeps the minion of a host up to date from a repository of signed versions, and brings the old one back if a
+// new one does not sign in. docs/update.md describes it.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/brine-salt/brine/cmd/internal/update"
+	"github.com/brine-salt/brine/internal/saltcli"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(update.Program(ctx, os.Args[1:], saltcli.OSConsole()))
+}

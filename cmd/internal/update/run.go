@@ -1,0 +1,59 @@
+package update
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/brine-salt/brine/internal/runlock"
+)
+
+// Run goes on with a trial, or looks for an update and tries it. It returns when that is settled.
+func (u *Updater) Run(ctx context.Context, q Request) (Outcome, error) {
+	release, err := u.lock()
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer release()
+	if out, err := u.Finish(ctx); err != nil || out.Comment != "" {
+		return out, err
+	}
+	out, err := u.Stage(ctx, q)
+	if err != nil || !out.staged {
+		return out, err
+	}
+	return u.Finish(ctx)
+}
+
+// lock takes the state directory for this process, and removes what an interrupted run left over.
+func (u *Updater) lock() (release func(), err error) {
+	if err := os.MkdirAll(u.StateDir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot update: %w", err)
+	}
+	release, err = runlock.Take(u.path(lockFile))
+	var held *runlock.HeldError
+	if errors.As(err, &held) {
+		return nil, fmt.Errorf("cannot update: another update is under way: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot update: %w", err)
+	}
+	u.sweep()
+	return release, nil
+}
+
+// set changes the state.
+func (u *Updater) set(change func(*State)) error {
+	release, err := u.lock()
+	if err != nil {
+		return err
+	}
+	defer release()
+	s, err := u.readState()
+	if err != nil {
+		return err
+	}
+	change(s)
+	return u.writeState(s)
+}

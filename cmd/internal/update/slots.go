@@ -1,0 +1,208 @@
+package update
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/brine-salt/brine/internal/atomicfile"
+)
+
+// The two slots, each a directory with a program, and the file with what is known of them. The marker is the link that
+// stands in place of the minion's program: it leads to the slot that is used.
+var slotNames = [...]string{"a", "b"}
+
+const (
+	slotsDir  = "slots"
+	stateFile = "state.json"
+	lockFile  = "lock"
+	logFile   = "log"
+	maxState  = 64 << 10
+	maxFailed = 16 // versions that are remembered as failed
+	maxLog    = 256 << 10
+)
+
+// State is what the updater remembers, in state.json.
+type State struct {
+	// Slots are the versions in the slots.
+	Slots map[string]string `json:"slots"`
+	// Pinned is the only version that may be installed, "" for any.
+	Pinned string `json:"pinned,omitempty"`
+	// Disabled is set by "brine-update disable".
+	Disabled bool `json:"disabled,omitempty"`
+	// Trial is an update that is not settled; nil if there is none.
+	Trial *Trial `json:"trial,omitempty"`
+	// Failed are the versions that were rolled back. They are not tried again unless they are asked for.
+	Failed []string `json:"failed,omitempty"`
+	// Checked is when a repository was looked at last, Latest what it had, Result what came of it.
+	Checked int64  `json:"checked,omitempty"`
+	Latest  string `json:"latest,omitempty"`
+	Result  string `json:"result,omitempty"`
+}
+
+// The phases of a trial. Each is on the disk before what it names is done, and may be done again.
+const (
+	phaseSwitch = "switch" // the link leads to the new program, and the minion is restarted
+	phaseWatch  = "watch"  // the new program has to sign in
+	phaseBack   = "back"   // the link leads back, and the minion is restarted
+)
+
+// Trial is an update from the moment at which its program is in its slot.
+type Trial struct {
+	Slot  string `json:"slot"`
+	Back  string `json:"back"` // the slot of the program before
+	To    string `json:"to"`
+	From  string `json:"from"`
+	Phase string `json:"phase"`
+	JID   string `json:"jid,omitempty"` // the job that ordered it
+	// Connected is set if the program before was signed in. If it was not, the new one need not be either.
+	Connected bool `json:"connected"`
+	// Restarted is when the new program was started, in seconds.
+	Restarted int64 `json:"restarted,omitempty"`
+	// Watched counts how often the watch began: it is interrupted by a power loss at most maxWatches times.
+	Watched int `json:"watched,omitempty"`
+}
+
+const maxWatches = 3
+
+func (u *Updater) path(parts ...string) string {
+	return filepath.Join(append([]string{u.StateDir}, parts...)...)
+}
+
+// slotProgram is the program in a slot.
+func (u *Updater) slotProgram(slot string) string { return u.path(slotsDir, slot, targetName) }
+
+// readState reads the state; a new host has an empty one.
+func (u *Updater) readState() (*State, error) {
+	s := &State{Slots: map[string]string{}}
+	text, err := readLimit(u.path(stateFile), maxState)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, s)
+	}
+	if err == nil && s.Trial != nil && (!slices.Contains(slotNames[:], s.Trial.Slot) || !slices.Contains(slotNames[:], s.Trial.Back)) {
+		err = errors.New("the trial names no slot")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the state of updates: %s: %w", u.path(stateFile), err)
+	}
+	if s.Slots == nil {
+		s.Slots = map[string]string{}
+	}
+	return s, nil
+}
+
+func (u *Updater) writeState(s *State) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(u.path(stateFile), append(text, '\n'), 0o600)
+}
+
+// linked is the slot that the minion's program leads to; "" if it is a file of its own, as a package installs it.
+func (u *Updater) linked() (string, error) {
+	to, err := os.Readlink(u.Program)
+	if err != nil {
+		if info, statErr := os.Lstat(u.Program); statErr == nil && info.Mode().IsRegular() {
+			return "", nil
+		}
+		return "", fmt.Errorf("cannot find the minion's program: %w", err)
+	}
+	for _, slot := range slotNames {
+		if to == u.slotProgram(slot) {
+			return slot, nil
+		}
+	}
+	return "", fmt.Errorf("cannot update %s: it is a link to %s, which is not of brine-update", u.Program, to)
+}
+
+// link lets the minion's program lead to a slot. Others see the old program or the new one.
+func (u *Updater) link(slot string) error {
+	to := u.slotProgram(slot)
+	if now, err := os.Readlink(u.Program); err == nil && now == to {
+		return nil
+	}
+	next := u.Program + ".brine-update"
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot switch the program: %w", err)
+	}
+	if err := os.Symlink(to, next); err != nil {
+		return fmt.Errorf("cannot switch the program: %w", err)
+	}
+	u.step("linking")
+	if err := os.Rename(next, u.Program); err != nil {
+		return errors.Join(fmt.Errorf("cannot switch the program: %w", err), os.Remove(next))
+	}
+	return atomicfile.SyncDir(filepath.Dir(u.Program))
+}
+
+// keep copies a program that is not in a slot into the first one, so that there is a way back, and returns that slot.
+func (u *Updater) keep(s *State, version string) (string, error) {
+	data, err := readLimit(u.Program, maxProgram)
+	if err != nil {
+		return "", fmt.Errorf("cannot keep the program: %w", err)
+	}
+	slot := slotNames[0]
+	if err := u.fill(s, slot, version, data); err != nil {
+		return "", err
+	}
+	return slot, nil
+}
+
+// fill puts a program into a slot that is not used.
+func (u *Updater) fill(s *State, slot, version string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(u.slotProgram(slot)), 0o755); err != nil {
+		return fmt.Errorf("cannot fill slot %s: %w", slot, err)
+	}
+	if err := atomicfile.SyncDir(u.path(slotsDir)); err != nil {
+		return err
+	}
+	delete(s.Slots, slot)
+	if err := u.writeState(s); err != nil {
+		return err
+	}
+	u.step("filling")
+	if err := atomicfile.WriteFile(u.slotProgram(slot), data, 0o755); err != nil {
+		return err
+	}
+	u.step("filled")
+	s.Slots[slot] = version
+	return u.writeState(s)
+}
+
+// sweep removes what a power loss left over of writing: temporary files of links and slots, directories of checks.
+func (u *Updater) sweep() {
+	_ = os.Remove(u.Program + ".brine-update")
+	if dirs, err := filepath.Glob(u.path("check-*")); err == nil {
+		for _, d := range dirs {
+			_ = os.RemoveAll(d)
+		}
+	}
+	for _, slot := range slotNames {
+		dir := filepath.Dir(u.slotProgram(slot))
+		list, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range list {
+			if e.Name() != targetName {
+				_ = os.Remove(filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+	for _, name := range []string{stateFile, trustedFile} {
+		// Only one updater runs at a time, so that no other is writing.
+		if left, err := filepath.Glob(u.path("." + name + ".*")); err == nil {
+			for _, f := range left {
+				_ = os.Remove(f)
+			}
+		}
+	}
+}

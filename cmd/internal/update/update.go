@@ -1,0 +1,388 @@
+// Package update is the program brine-update: it takes new versions of the minion from a repository that is signed by roles
+// (The Update Framework), puts them into one of two slots, and brings the old one back if the new one does not sign in.
+// docs/update.md describes it for users. It is beside the minion and needs nothing of it, so that it can update a minion
+// that does not start.
+//
+//	fetch, verify → fill the free slot → note the trial → switch the link → restart → watch
+//	                                                                                   │ signed in, answered: settled
+//	                                                                                   └ not within 60 s: link back, restart
+//
+// Each arrow is a state on the disk, which [Updater.Finish] goes on from. The link always leads to a whole program.
+package update
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/minion/policy"
+)
+
+// Updater is one run of the program.
+type Updater struct {
+	*Config
+	Platform string
+	Now      func() time.Time
+	// Health returns how the running minion is.
+	Health func(ctx context.Context) (Health, error)
+	// Log receives what an administrator should know.
+	Log func(format string, args ...any)
+	// Step is called at each state between which a power loss must be survived; tests replace it.
+	Step func(name string)
+}
+
+// Health is how a running minion is.
+type Health struct {
+	Exe       string // the file of its program
+	Connected bool
+	Answered  time.Time // when a master answered it last
+}
+
+func (u *Updater) step(name string) {
+	if u.Step != nil {
+		u.Step(name)
+	}
+}
+
+// ErrOff is the error of an update on a host whose owner switched updates off.
+var ErrOff = errors.New("updates are switched off on this host")
+
+// Allowed returns why the owner of the host does not let an update happen. ordered says that a master asks for it.
+func (u *Updater) Allowed(s *State, ordered bool) error {
+	file := filepath.Join(u.Dir, ConfigFile)
+	// guard: update TestOffSwitch
+	if !u.Enabled {
+		return fmt.Errorf("%w: update_enabled is not true in %s", ErrOff, file)
+	}
+	// guard: update TestOffSwitch
+	if s.Disabled {
+		return fmt.Errorf("%w: brine-update disable was called; brine-update enable undoes it", ErrOff)
+	}
+	if !ordered {
+		return nil
+	}
+	seal, err := policy.LoadSeal(filepath.Join(u.Dir, policy.SealFile))
+	if err != nil {
+		return err
+	}
+	// guard: update TestSealSwitch
+	if seal != nil && !seal.Update {
+		return fmt.Errorf("%w for masters: %s does not say update: true", ErrOff, seal.Name)
+	}
+	return nil
+}
+
+// Request is which update is wanted.
+type Request struct {
+	// Version is "" for the newest of the channel.
+	Version string
+	// JID is the job that orders it, "" if the host's owner or the timer does.
+	JID string
+	// Ordered is set if a master asks.
+	Ordered bool
+	// Again tries a version that failed before.
+	Again bool
+}
+
+// Outcome is what came of a request.
+type Outcome struct {
+	From   string `json:"from"`
+	To     string `json:"to,omitempty"`
+	Result bool   `json:"result"`
+	// Comment says what happened, or why nothing did.
+	Comment string `json:"comment"`
+	staged  bool
+}
+
+// Stage looks for an update and puts it into the free slot. A trial that is noted then is for [Updater.Finish].
+func (u *Updater) Stage(ctx context.Context, q Request) (Outcome, error) {
+	s, err := u.readState()
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := u.Allowed(s, q.Ordered); err != nil {
+		return Outcome{}, err
+	}
+	if s.Trial != nil {
+		return Outcome{}, fmt.Errorf("cannot update: the update to %s is not settled yet", s.Trial.To)
+	}
+	current, err := u.linked()
+	if err != nil {
+		return Outcome{}, err
+	}
+	have, err := versionOf(ctx, u.Program)
+	if err != nil {
+		u.Log("%v", err) // a program that does not start is a reason to go on
+	}
+	out := Outcome{From: have, To: have, Result: true}
+	if err := u.mayTake(s, &q, have); err != nil {
+		return out, err
+	}
+	version, p, err := u.fetch(ctx, q.Version, have)
+	s.Checked = u.Now().Unix()
+	if err != nil {
+		s.Result = err.Error()
+		return out, errors.Join(err, u.writeState(s))
+	}
+	s.Latest = version
+	if q.Version == "" && have != "" && CompareVersions(version, have) < 0 {
+		p, version = nil, have // the channel took the version back that this host has
+	}
+	if p != nil && !q.Again && slices.Contains(s.Failed, version) {
+		out.Comment = fmt.Sprintf("version %s did not sign in when it was tried; brine-update now tries it again", version)
+		s.Result, out.Result = out.Comment, !q.Ordered
+		return out, u.writeState(s)
+	}
+	if p == nil {
+		out.Comment = fmt.Sprintf("version %s is installed already", version)
+		s.Result = out.Comment
+		return out, u.writeState(s)
+	}
+	if err := u.place(ctx, s, q, p, current, have); err != nil {
+		s.Result = err.Error()
+		return out, errors.Join(err, u.writeState(s))
+	}
+	out.To, out.staged = version, true
+	out.Comment = fmt.Sprintf("version %s is in place; the minion restarts with it", version)
+	return out, nil
+}
+
+// mayTake applies the pinned version, and refuses a master that wants an older one.
+func (u *Updater) mayTake(s *State, q *Request, have string) error {
+	switch {
+	case q.Version != "" && !semantic.MatchString(q.Version):
+		return fmt.Errorf("cannot update to version %q: it must be like 1.2.3", shorten(q.Version))
+	// guard: update TestPin
+	case s.Pinned != "" && q.Version != "" && q.Version != s.Pinned:
+		return fmt.Errorf("cannot update to version %s: this host is pinned to %s", q.Version, s.Pinned)
+	case s.Pinned != "":
+		q.Version = s.Pinned
+	// guard: update TestDowngrade
+	case q.Ordered && q.Version != "" && have != "" && CompareVersions(q.Version, have) < 0:
+		return fmt.Errorf("cannot update to version %s: it is older than %s; the owner of the host may pin it", q.Version, have)
+	}
+	return nil
+}
+
+// fetch asks the sources in their order.
+func (u *Updater) fetch(ctx context.Context, version, have string) (string, *Program, error) {
+	r := &Repository{Root: u.Root, StateDir: u.StateDir, Channel: u.Channel, Platform: u.Platform,
+		Salt: []string{u.Program, "call", "-c", u.Dir}, Download: u.Download, Now: u.Now}
+	var errs []error
+	for _, source := range u.Sources {
+		found, p, err := r.Fetch(ctx, source, version, have)
+		if err == nil {
+			return found, p, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", nil, errors.Join(errs...)
+}
+
+// place fills the free slot and notes the trial.
+func (u *Updater) place(ctx context.Context, s *State, q Request, p *Program, current, have string) error {
+	if current == "" {
+		var err error
+		if current, err = u.keep(s, have); err != nil {
+			return err
+		}
+	}
+	free := slotNames[0]
+	if current == free {
+		free = slotNames[1]
+	}
+	if err := u.fill(s, free, p.Version, p.Data); err != nil {
+		return err
+	}
+	if v, err := versionOf(ctx, u.slotProgram(free)); err != nil || v != p.Version {
+		delete(s.Slots, free)
+		return errors.Join(fmt.Errorf("cannot use version %s: its program says that it is %q", p.Version, v), err,
+			os.Remove(u.slotProgram(free)))
+	}
+	before, _ := u.Health(ctx)
+	s.Trial = &Trial{Slot: free, Back: current, To: p.Version, From: have, Phase: phaseSwitch, JID: q.JID,
+		Connected: before.Connected}
+	s.Result = "the update to " + p.Version + " is not settled yet"
+	if err := u.writeState(s); err != nil {
+		s.Trial = nil
+		return err
+	}
+	u.step("noted")
+	return nil
+}
+
+// Finish does what is left of a trial, wherever it was interrupted. The outcome is that of the trial; without one it is
+// empty.
+func (u *Updater) Finish(ctx context.Context) (Outcome, error) {
+	s, err := u.readState()
+	if err != nil || s.Trial == nil {
+		return Outcome{}, err
+	}
+	t := s.Trial
+	if t.Phase == phaseSwitch {
+		if err := u.switchTo(ctx, s); err != nil {
+			return u.goBack(ctx, s, err)
+		}
+	}
+	if t.Phase == phaseWatch {
+		t.Watched++
+		if err := u.writeState(s); err != nil {
+			return Outcome{}, err
+		}
+		err := fmt.Errorf("the watch was interrupted %d times", maxWatches)
+		if t.Watched <= maxWatches {
+			err = u.watch(ctx, t)
+		}
+		if ctx.Err() != nil {
+			return Outcome{}, ctx.Err() // goes on at the next run
+		}
+		if err == nil {
+			return u.settle(s)
+		}
+		return u.goBack(ctx, s, err)
+	}
+	return u.goBack(ctx, s, nil)
+}
+
+// switchTo lets the new program run.
+func (u *Updater) switchTo(ctx context.Context, s *State) error {
+	t := s.Trial
+	if err := u.link(t.Slot); err != nil {
+		return err
+	}
+	u.step("linked")
+	t.Restarted = u.Now().Unix()
+	if err := u.restart(ctx); err != nil {
+		return err
+	}
+	u.step("restarted")
+	t.Phase = phaseWatch
+	if err := u.writeState(s); err != nil {
+		return err
+	}
+	u.step("watching")
+	return nil
+}
+
+// settle ends a trial whose program is good.
+func (u *Updater) settle(s *State) (Outcome, error) {
+	t := s.Trial
+	s.Trial = nil
+	s.Failed = slices.DeleteFunc(s.Failed, func(v string) bool { return v == t.To })
+	out := Outcome{From: t.From, To: t.To, Result: true, Comment: fmt.Sprintf("updated from %s to %s", t.From, t.To)}
+	s.Result = out.Comment
+	u.step("settling")
+	if err := u.writeState(s); err != nil {
+		return out, err
+	}
+	u.step("settled")
+	u.Log("%s", out.Comment)
+	return out, nil
+}
+
+// goBack brings the program before back. why is nil if that was noted by an earlier run.
+func (u *Updater) goBack(ctx context.Context, s *State, why error) (Outcome, error) {
+	t := s.Trial
+	if t.Phase != phaseBack {
+		t.Phase = phaseBack
+		s.Result = fmt.Sprintf("went back from %s to %s: %v", t.To, t.From, why)
+		if err := u.writeState(s); err != nil {
+			return Outcome{}, err
+		}
+	}
+	u.step("going-back")
+	if err := u.link(t.Back); err != nil {
+		return Outcome{}, err
+	}
+	u.step("linked-back")
+	if err := u.restart(ctx); err != nil {
+		return Outcome{}, err // the next run restarts it again
+	}
+	u.step("restarted-back")
+	s.Trial = nil
+	if !slices.Contains(s.Failed, t.To) {
+		s.Failed = append(s.Failed, t.To)
+		s.Failed = s.Failed[max(0, len(s.Failed)-maxFailed):]
+	}
+	if err := u.writeState(s); err != nil {
+		return Outcome{}, err
+	}
+	u.step("back")
+	u.Log("%s", s.Result)
+	return Outcome{From: t.From, To: t.To, Comment: s.Result}, nil
+}
+
+// healthPause is how often the minion is asked whether it is signed in.
+const healthPause = 250 * time.Millisecond
+
+// watch returns nil once the new program runs and a master answers it, within the time for that.
+func (u *Updater) watch(ctx context.Context, t *Trial) error {
+	until := time.Now().Add(u.Config.Health)
+	why := errors.New("it does not run")
+	for {
+		part, stop := context.WithDeadline(ctx, until)
+		h, err := u.Health(part)
+		stop()
+		switch {
+		case err != nil:
+			why = fmt.Errorf("it does not answer: %w", err)
+		case strings.TrimSuffix(h.Exe, " (deleted)") != u.slotProgram(t.Slot):
+			why = fmt.Errorf("another program runs: %s", h.Exe)
+		case !t.Connected, h.Connected && h.Answered.Unix() >= t.Restarted:
+			return nil
+		default:
+			why = errors.New("it did not sign in to a master")
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("after %s %w", u.Config.Health, why)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(min(healthPause, u.Config.Health/10)):
+		}
+	}
+}
+
+// restartTime bounds the program that restarts the minion.
+const restartTime = 90 * time.Second
+
+func (u *Updater) restart(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, restartTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, u.Restart[0], u.Restart[1:]...)
+	cmd.WaitDelay = time.Second
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot restart the minion: %w: %s", err, shorten(strings.TrimSpace(string(out))))
+	}
+	return nil
+}
+
+// versionTime bounds a program that is asked for its version.
+const versionTime = 20 * time.Second
+
+var printed = regexp.MustCompile(`\bv((?:0|[1-9][0-9]*)\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)`)
+
+// versionOf asks a program for its version.
+func versionOf(ctx context.Context, program string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "--version")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("cannot ask %s for its version: %w%s", program, err, exitText(err))
+	}
+	m := printed.FindStringSubmatch(string(out))
+	if m == nil {
+		return "", fmt.Errorf("cannot find the version of %s in %q", program, shorten(string(out)))
+	}
+	return m[1], nil
+}
