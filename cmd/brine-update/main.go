@@ -15,5 +15,5 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(update.Program(ctx, os.Args[1:], saltcli.OSConsole()))
+	os.Exit(update.Main(ctx, os.Args[1:], saltcli.OSConsole()))
 }

@@ -42,8 +42,8 @@ func parser(c *saltcli.Console) *optparse.Parser {
 				Help: "With order, which the minion calls: the job. The minion is restarted when it has returned."})}
 }
 
-// Program is brine-update, from its arguments without its name to its exit code.
-func Program(ctx context.Context, args []string, c *saltcli.Console) int {
+// Main is brine-update, from its arguments without its name to its exit code.
+func Main(ctx context.Context, args []string, c *saltcli.Console) int {
 	p := parser(c)
 	v, err := p.Parse(args)
 	command := ""
