@@ -58,23 +58,24 @@ type Deliverer struct {
 
 	backlog backlog
 
-	mu       sync.Mutex          // guards the fields below
-	tenants  map[string]*backlog // of tenants that placed something
-	targets  map[string]*awaited
-	ready    map[string]struct{}
-	proofs   map[string]time.Time
-	paths    map[string]time.Time       // of several masters: minions that hear what this one alone sends
-	asked    map[string]struct{}        // minions whose queue is to be looked up
-	came     map[string]struct{}        // those of them that signed in: what was sent to them before may be lost
-	silent   map[string]struct{}        // minions that did not answer when asked after a job
-	asking   map[string]int             // minions that are asked after jobs now, and after how many
+	epoch time.Time // moment 0
+
+	mu       sync.Mutex                 // guards the fields below
+	tenants  map[string]*backlog        // of tenants that placed something
+	peers    peers                      // what is known of minions
 	watchers map[string][]chan struct{} // by job id
-	broken   time.Time                  // when a subscription last ended
-	inquired int                        // how many all of them are asked after
-	woken    time.Time                  // when all targets were last asked anew
+	broken   moment                     // when a subscription last ended
+	inquired int                        // the queries of all peers
+	woken    moment                     // when all that are awaited were last asked again
 	look     time.Time                  // when to look for what is due at the latest
 	draining bool
 }
+
+// moment returns a time as peers keep it.
+func (d *Deliverer) moment(t time.Time) moment { return t.Sub(d.epoch) }
+
+// now returns the present moment.
+func (d *Deliverer) now() moment { return d.moment(time.Now()) }
 
 func (d *Deliverer) signal() {
 	select {
@@ -131,6 +132,9 @@ func (d *Deliverer) Run(ctx context.Context) {
 		case <-d.wake:
 		case <-timer.C:
 		case <-again.C:
+			d.mu.Lock()
+			d.peers.sweep(d.now(), false)
+			d.mu.Unlock()
 			d.failed(ctx, "cannot read orders", d.resume(ctx))
 		case <-ctx.Done():
 			timer.Stop()
@@ -152,9 +156,11 @@ func (d *Deliverer) resume(ctx context.Context) error {
 		}
 	}
 	for _, x := range list {
-		_, known := d.targets[x.Minion]
-		if _, waits := busy[x.Minion]; x.State == store.Waiting && !known && (!waits || x.Parallel) {
-			d.expectOne(x.Minion, time.Now(), false)
+		if x.State != store.Waiting || fields.Has(busy, x.Minion) && !x.Parallel {
+			continue
+		}
+		if p := d.peers.of(x.Minion); p.state == idle {
+			d.expectOne(p, d.now(), false)
 		}
 	}
 	return err
@@ -163,10 +169,7 @@ func (d *Deliverer) resume(ctx context.Context) error {
 // turn looks up, sends and knocks, and says how long nothing more is to be done.
 func (d *Deliverer) turn(ctx context.Context, now time.Time) time.Duration {
 	d.mu.Lock()
-	asked := slices.Collect(maps.Keys(d.asked))
-	clear(d.asked)
-	came := d.came
-	d.came = make(map[string]struct{})
+	lookUps := d.peers.takeLookUps()
 	look := !now.Before(d.look)
 	if look {
 		d.look = now.Add(PollInterval)
@@ -175,46 +178,9 @@ func (d *Deliverer) turn(ctx context.Context, now time.Time) time.Duration {
 	if look {
 		d.scan(ctx)
 	}
-	inParallel(len(asked), sendWorkers, func(i int) {
-		id := asked[i]
-		list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true})
-		d.failed(ctx, "cannot look for orders", err)
-		if slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Waiting }) {
-			d.mu.Lock()
-			d.expectOne(id, time.Now(), true)
-			d.signal()
-			d.mu.Unlock()
-		}
-		d.mu.Lock()
-		_, was := d.silent[id]
-		if !fields.Has(d.asking, id) { // else its next sign of life counts
-			delete(d.silent, id)
-		}
-		_, arrived := came[id]
-		if arrived && slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Sent }) {
-			// It left whom it listened to. When it answers again, ask what became of what it was sent.
-			d.silent[id] = struct{}{}
-			d.targets[id] = &awaited{next: now.Add(probeFirst), wait: probeFirst}
-		}
-		if k := d.targets[id]; arrived && k != nil {
-			k.near, k.wait = true, PollInterval // whom it signs in with it will listen to
-		}
-		d.mu.Unlock()
-		for i := range list {
-			if was && list[i].State == store.Sent {
-				list[i].Due = now // it may answer now
-			}
-		}
-		d.review(ctx, list)
-	})
+	inParallel(len(lookUps), sendWorkers, func(i int) { d.lookUp(ctx, lookUps[i], now) })
 	d.mu.Lock()
-	ready := slices.Collect(maps.Keys(d.ready))
-	clear(d.ready)
-	for _, id := range ready {
-		if _, silent := d.silent[id]; !silent { // else it came since it answered, and is to be asked again
-			delete(d.targets, id)
-		}
-	}
+	ready := d.peers.takeAnswers()
 	draining := d.draining
 	d.mu.Unlock()
 	if draining {
@@ -225,6 +191,39 @@ func (d *Deliverer) turn(ctx context.Context, now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return max(0, min(next, d.look.Sub(now)))
+}
+
+// lookUp looks what the store has for a minion that had a mark in a turn: what waits, what it was sent
+// before it signed in, and what nothing is known of since it fell silent.
+func (d *Deliverer) lookUp(ctx context.Context, m marked, now time.Time) {
+	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: m.id, Open: true})
+	d.failed(ctx, "cannot look for orders", err)
+	d.mu.Lock()
+	p := d.peers.of(m.id)
+	if slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Waiting }) {
+		d.expectOne(p, d.now(), true)
+		d.signal()
+	}
+	wasSilent := p.silent
+	if p.queries == 0 { // else its next sign of life counts
+		p.silent = false
+	}
+	sent := slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Sent })
+	if m.signedIn && sent {
+		// It left whom it listened to. When it answers again, ask what became of what it was sent.
+		p.silent = true
+		d.peers.probe(p, d.moment(now)+probeFirst, probeFirst)
+	}
+	if m.signedIn && p.state != idle {
+		p.near, p.wait = true, PollInterval // whom it signs in with it will listen to
+	}
+	d.mu.Unlock()
+	for i := range list {
+		if wasSilent && list[i].State == store.Sent {
+			list[i].Due = now // it may answer now
+		}
+	}
+	d.review(ctx, list)
 }
 
 func (d *Deliverer) failed(ctx context.Context, what string, err error) {
@@ -311,7 +310,7 @@ again:
 func (d *Deliverer) later(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.targets[id] = &awaited{next: time.Now().Add(PollInterval), wait: PollInterval}
+	d.peers.probe(d.peers.of(id), d.now()+PollInterval, PollInterval)
 }
 
 // nextCheck is when a delivery that was sent is asked after: soon, then more seldom.
@@ -488,10 +487,10 @@ func (d *Deliverer) finish(ctx context.Context, x store.Delivery, change func(x 
 func (d *Deliverer) next(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if now := time.Now(); d.holds(id, d.proofs[id], now) {
-		d.ready[id] = struct{}{}
+	if p := d.peers.of(id); d.holds(p, p.heard, d.now()) {
+		d.peers.markAnswered(p)
 	} else {
-		d.asked[id] = struct{}{}
+		d.peers.markLookUp(p)
 	}
 	d.signal()
 }

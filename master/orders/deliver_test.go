@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,8 +19,10 @@ import (
 
 // fakeWire is a network without sockets. Minions that listen answer probes and get jobs; what they were sent is recorded.
 type fakeWire struct {
-	all   Place    // where every minion is that places does not name
-	peers []string // other masters
+	all      Place         // where every minion is that places does not name
+	peers    []string      // other masters
+	slowness time.Duration // of status queries
+	failing  atomic.Int32  // how many changes of deliveries fail from now on
 
 	mu         sync.Mutex // guards the fields below
 	places     map[string]Place
@@ -61,8 +64,11 @@ func (w *fakeWire) Probe(_ context.Context, ids []string, local bool) (unaccepte
 
 func (w *fakeWire) Ask(_ context.Context, q Question) map[string]Answer {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.asked = append(w.asked, q)
+	w.mu.Unlock()
+	time.Sleep(w.slowness)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	out := make(map[string]Answer)
 	for _, id := range slices.Concat(q.Here, q.Others) {
 		if v, ok := w.answers[id]; ok {
@@ -118,8 +124,9 @@ func (w *fakeWire) deliveredTo(id string) (jids []string) {
 func newDeliverer(w *fakeWire, name string) *Deliverer {
 	kept := store.NewMemory()
 	q, _ := store.QueueOf(kept)
-	w.d = New(Options{Wire: w, Queue: q, Store: kept, Events: events.New(nil), Log: slog.New(slog.DiscardHandler), ID: "m", Name: name,
-		Timeout: 5 * time.Second, GatherTimeout: 10 * time.Second, LostAfter: time.Hour, MaxUnfinished: 100})
+	w.d = New(Options{Wire: w, Queue: failingQueue{q, w}, Store: kept, Events: events.New(nil),
+		Log: slog.New(slog.DiscardHandler), ID: "m", Name: name, Timeout: 5 * time.Second,
+		GatherTimeout: 10 * time.Second, LostAfter: time.Hour, MaxUnfinished: 100})
 	return w.d
 }
 
@@ -275,7 +282,7 @@ func TestUnacceptedIsNotAwaited(t *testing.T) {
 		place(t, d, jobA, store.Delivery{}, "alpha")
 		time.Sleep(time.Second)
 		d.mu.Lock()
-		if d.targets["alpha"] != nil {
+		if d.peers.of("alpha").state != idle {
 			t.Error("it is still awaited")
 		}
 		d.mu.Unlock()

@@ -17,5 +17,34 @@
 // In a cluster all masters see all deliveries; each change is a compare-and-swap in the store, so one of them wins. The master
 // that a minion listens to sends; the others look later whether something is left to do.
 //
+// # Peers
+//
+// When a minion is probed is decided by its peer (peer.go), which is what this master knows of one minion:
+//
+//	           something waits
+//	┌──────┐ ──────────────────────────► ┌─────────┐ ──┐ no answer: probe it again,
+//	│ idle │                             │ probing │ ◄─┘ after a longer pause
+//	└──────┘ ◄────────────────────────── └─────────┘
+//	  ▲  │     it answers: [answered]      │     ▲
+//	  │  │     it has no accepted key      │     │ something waits that is
+//	  │  │                                 │     │ not left to another master
+//	  │  │            another master has   ▼     │
+//	  │  │            it in hand         ┌──────────┐
+//	  │  └─────────────────────────────► │ deferred │
+//	  └───────────────────────────────── └──────────┘
+//	            that one had its time: [lookUp]
+//	            it answers: [answered]
+//
+// A peer is deferred in a cluster only. The marks in brackets are for the next turn of Run, which removes them:
+//
+//	answered   The minion listens: claim what waits for it, send it, and be idle unless it is silent.
+//	lookUp     Read its deliveries. If one waits, it is probing. If it was silent, query what it was sent.
+//	signedIn   Comes with lookUp. If it was sent something that is open, it is silent, and probing.
+//
+// Three things are known in every state: when the minion has last answered (heard, path), which saves the next probe for
+// some seconds; how many of its deliveries are being queried (queries); and whether it is silent, so that its next answer
+// is the time to query them. A peer that is idle, without a mark, a query or a fresh answer is removed. In a cluster it
+// stays as long as the minion is known to listen to this master (path), and proofs are bounded (maxProofs).
+//
 // The package knows minions by their ids only. What it needs of the network is Wire.
 package orders

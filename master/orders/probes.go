@@ -27,55 +27,37 @@ const (
 	probeOther = 5 * time.Second
 	// maxProbe is how many minions one question is for.
 	maxProbe = 500
-	// maxProofs bounds the remembered proofs, at 60 bytes each.
+	// maxProofs bounds how many minions' proofs are remembered, with some 120 bytes for each.
 	maxProofs = 100_000
 )
-
-// awaited is a minion for which something waits.
-type awaited struct {
-	next time.Time
-	wait time.Duration
-	// asked is when it was asked last.
-	asked time.Time
-	// look says that another master may have sent it meanwhile: look it up before asking.
-	look bool
-	// near says that the next question is for those who listen to this one of several masters.
-	near bool
-}
 
 // Expect notes that something waits for minions.
 func (d *Deliverer) Expect(ids ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := time.Now()
+	now := d.now()
 	for _, id := range ids {
-		d.expectOne(id, now, false)
+		d.expectOne(d.peers.of(id), now, false)
 	}
 	d.signal()
 }
 
-// expectOne is expect for one; callers hold mu. looked says that another master that has the minion was given time to send, and has not.
-func (d *Deliverer) expectOne(id string, now time.Time, looked bool) {
+// expectOne is Expect for one minion; callers hold mu. looked reports that another master that has
+// the minion was given time to send, and has not.
+func (d *Deliverer) expectOne(p *peer, now moment, looked bool) {
 	switch {
-	case !d.several() && d.holds(id, d.proofs[id], now), d.holds(id, d.paths[id], now):
-		d.ready[id] = struct{}{}
-	case d.slow(id, now):
-	case d.several() && d.here(id):
-		d.targets[id] = &awaited{next: now, wait: probeFirst}
-	case d.several() && !looked && d.elsewhere(id):
-		d.targets[id] = &awaited{next: now.Add(PollInterval + mathrand.N(PollInterval)), wait: probeFirst, look: true}
+	case !d.several() && d.holds(p, p.heard, now), d.holds(p, p.path, now):
+		d.peers.markAnswered(p)
+	case p.slow(now):
+	case d.several() && d.here(p.id):
+		d.peers.probe(p, now, probeFirst)
+	case d.several() && !looked && d.elsewhere(p.id):
+		d.peers.leave(p, now+PollInterval+mathrand.N(PollInterval))
 	case d.several():
-		d.targets[id] = &awaited{next: now.Add(probeFirst), wait: probeFirst}
+		d.peers.probe(p, now+probeFirst, probeFirst)
 	default:
-		d.targets[id] = &awaited{next: now, wait: probeFirst}
+		d.peers.probe(p, now, probeFirst)
 	}
-}
-
-// slow reports whether a minion was asked lately and has not answered. Every question costs it some of what it can do, and stock minions one of the
-// hundred job ids that they remember: it is not asked anew for each order, nor because somebody else came. Callers hold mu.
-func (d *Deliverer) slow(id string, now time.Time) bool {
-	k := d.targets[id]
-	return k != nil && now.Sub(k.asked) < probeAgain
 }
 
 // ExpectElsewhere notes that another master has an order for minions. The one that they listen to sends it; the others look after a
@@ -86,17 +68,18 @@ func (d *Deliverer) ExpectElsewhere(ids, theirs []string) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := time.Now()
+	now := d.now()
 	for _, id := range ids {
+		p := d.peers.of(id)
 		_, other := slices.BinarySearch(theirs, id)
-		if d.holds(id, d.paths[id], now) || !other && d.here(id) {
-			d.expectOne(id, now, true)
-		} else if d.targets[id] == nil {
+		if d.holds(p, p.path, now) || !other && d.here(id) {
+			d.expectOne(p, now, true)
+		} else if p.state == idle {
 			after := PollInterval
 			if other {
 				after = probeOther
 			}
-			d.targets[id] = &awaited{next: now.Add(after + mathrand.N(after)), wait: probeFirst, look: true}
+			d.peers.leave(p, now+after+mathrand.N(after))
 		}
 	}
 	d.signal()
@@ -109,29 +92,33 @@ func (d *Deliverer) hears(ids []string) bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := time.Now()
-	return !slices.ContainsFunc(ids, func(id string) bool { return !d.holds(id, d.paths[id], now) })
+	now := d.now()
+	return !slices.ContainsFunc(ids, func(id string) bool {
+		p := d.peers.byID[id]
+		return p == nil || !d.holds(p, p.path, now)
+	})
 }
 
-// holds reports whether what a minion proved at a time is true still: no connection has broken since, or its own is there. Callers hold mu.
-func (d *Deliverer) holds(id string, at, now time.Time) bool {
-	return now.Sub(at) < proofLife && (at.After(d.broken) || d.here(id))
+// holds reports whether what a minion proved at a moment is true still: no connection has broken
+// since, or its own is there. Callers hold mu.
+func (d *Deliverer) holds(p *peer, at, now moment) bool {
+	return now-at < proofLife && (at > d.broken || d.here(p.id))
 }
 
-// Contact notes a sign of life other than an answer: a sign-in, a start. Whether the minion listens is not known yet.
+// Contact notes a sign of life other than an answer: a sign-in, a start. Whether the minion listens is
+// not known yet.
 func (d *Deliverer) Contact(id string) {
 	if d == nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.proofs, id)
-	delete(d.paths, id)
-	if k := d.targets[id]; k != nil {
-		k.asked = time.Time{} // what it did not answer it may not have heard
-	}
-	d.asked[id] = struct{}{}
-	d.came[id] = struct{}{}
+	p := d.peers.of(id)
+	d.peers.hear(p, 0)
+	p.path = 0
+	p.asked = 0 // what it did not answer it may not have heard
+	d.peers.markLookUp(p)
+	p.signedIn = true
 	d.signal()
 }
 
@@ -142,41 +129,42 @@ func (d *Deliverer) Heard(id string, load map[string]any) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.proofs) >= maxProofs {
-		clear(d.proofs)
-		clear(d.paths)
+	now := d.now()
+	if d.peers.proven >= maxProofs {
+		d.peers.sweep(now, true)
 	}
-	now := time.Now()
-	d.proofs[id] = now
+	p := d.peers.of(id)
+	d.peers.hear(p, now)
 	another, here := false, false
 	if d.several() {
-		_, here = d.paths[id]
+		here = p.path != 0
 		if probe.IsProbe(load) {
 			of := probe.Sender(load)
 			here = of == d.opts.Name
 			another = !here && of != ""
 		}
-		if delete(d.paths, id); here {
-			d.paths[id] = now
+		p.path = 0
+		if here {
+			p.path = now
 		}
 	}
-	if _, was := d.silent[id]; was {
-		d.asked[id] = struct{}{}
+	if p.silent {
+		d.peers.markLookUp(p)
 		d.signal()
 	}
-	_, waits := d.targets[id]
+	waits := p.state != idle
 	switch {
 	case another && waits:
 		// It listens to another one, which is told of this answer and sends: over one connection, not over all that the minion may have.
-		d.targets[id] = &awaited{next: now.Add(PollInterval + mathrand.N(PollInterval)), wait: probeFirst, look: true}
+		d.peers.leave(p, now+PollInterval+mathrand.N(PollInterval))
 	case d.several() && waits && !probe.IsProbe(load) && !here && !d.here(id):
 		// It lives, but nobody knows where it listens: it is asked, unless it was just now.
-		if k := d.targets[id]; !k.look && now.Sub(k.asked) > PollInterval {
-			k.next = now
+		if p.state == probing && now-p.asked > PollInterval {
+			p.next = now
 		}
 	case !another && (waits || probe.IsProbe(load)):
-		delete(d.targets, id)
-		d.ready[id] = struct{}{}
+		d.peers.enter(p, idle)
+		d.peers.markAnswered(p)
 	default:
 		return
 	}
@@ -191,7 +179,7 @@ func (d *Deliverer) PathChanged(up bool) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := time.Now()
+	now := d.now()
 	if !up {
 		d.broken = now
 		return
@@ -201,26 +189,23 @@ func (d *Deliverer) PathChanged(up bool) {
 }
 
 // wakeTargets has those who are awaited asked again; callers hold mu.
-func (d *Deliverer) wakeTargets(now time.Time) {
-	if now.Sub(d.woken) < time.Second {
+func (d *Deliverer) wakeTargets(now moment) {
+	if now-d.woken < time.Second {
 		return
 	}
 	d.woken = now
-	for id, k := range d.targets {
-		slow := d.slow(id, now)
-		if k.look || slow && d.here(id) {
+	for _, p := range d.peers.awaited {
+		slow := p.slow(now)
+		if p.state == deferred || slow && d.here(p.id) {
 			continue
 		}
-		next := now.Add(probeFirst)
-		if soonest := k.asked.Add(probeWake); slow && next.Before(soonest) {
-			next = soonest
+		next := now + probeFirst
+		if slow {
+			next = max(next, p.asked+probeWake)
+		} else {
+			p.wait = probeFirst
 		}
-		if !slow {
-			k.wait = probeFirst
-		}
-		if next.Before(k.next) {
-			k.next = next
-		}
+		p.next = min(p.next, next)
 	}
 }
 
@@ -231,14 +216,16 @@ func (d *Deliverer) AskedElsewhere(ids []string) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := time.Now()
+	now := d.now()
 	for _, id := range ids {
-		if k := d.targets[id]; k != nil && !k.look {
-			if !k.asked.IsZero() {
-				k.wait = min(max(k.wait, now.Sub(k.asked)), probeLast) // the pauses of all grow together
-			}
-			k.asked, k.next = now, now.Add(k.wait+mathrand.N(k.wait))
+		p := d.peers.byID[id]
+		if p == nil || p.state != probing {
+			continue
 		}
+		if p.asked != 0 {
+			p.wait = min(max(p.wait, now-p.asked), probeLast) // the pauses of all grow together
+		}
+		p.asked, p.next = now, now+p.wait+mathrand.N(p.wait)
 	}
 }
 
@@ -250,14 +237,15 @@ func (d *Deliverer) HeardElsewhere(id string) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if k := d.targets[id]; k != nil {
-		k.next, k.look = time.Now().Add(PollInterval), true
+	if p := d.peers.byID[id]; p != nil && p.state != idle {
+		d.peers.enter(p, deferred)
+		p.next = d.now() + PollInterval
 	}
 }
 
 // sendProbes asks those for whom something waits whether they listen.
 func (d *Deliverer) sendProbes(ctx context.Context, now time.Time) time.Duration {
-	near, others, next := d.dueProbes(now)
+	near, others, next := d.dueProbes(d.moment(now))
 	for here, ids := range map[bool][]string{true: near, false: others} {
 		if len(ids) == 0 {
 			continue
@@ -267,44 +255,51 @@ func (d *Deliverer) sendProbes(ctx context.Context, now time.Time) time.Duration
 		d.failed(ctx, "cannot ask minions that are awaited", err)
 		d.mu.Lock()
 		for _, id := range gone {
-			delete(d.targets, id) // it cannot hear; its sign-in brings it back
+			d.peers.enter(d.peers.of(id), idle) // it cannot hear; its sign-in brings it back
 		}
 		d.mu.Unlock()
 	}
 	return max(next, 10*time.Millisecond)
 }
 
-// dueProbes lists those to be asked now, by this one of several masters alone and by all of them, and says when the next are.
-func (d *Deliverer) dueProbes(now time.Time) (near, others []string, next time.Duration) {
+// dueProbes lists those to be asked now, by this one of several masters alone and by all of them, and
+// says when the next are.
+func (d *Deliverer) dueProbes(now moment) (near, others []string, next time.Duration) {
 	next = time.Hour
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for id, k := range d.targets {
-		if wait := k.next.Sub(now); wait > 0 {
+	var over []*peer // deferred, and the other master's time is over
+	awaited := d.peers.awaited
+	for i, from := 0, mathrand.N(max(1, len(awaited))); i < len(awaited); i++ {
+		p := awaited[(from+i)%len(awaited)] // from any of them: if many are due, each has its turn
+		if wait := p.next - now; wait > 0 {
 			next = min(next, wait)
 			continue
 		}
-		if k.look {
-			delete(d.targets, id)
-			d.asked[id] = struct{}{}
-			d.signal()
+		if p.state == deferred {
+			over = append(over, p)
 			continue
 		}
 		if len(near)+len(others) == maxProbe {
 			next = 0
 			continue
 		}
-		if d.several() && (k.near || d.here(id)) {
-			near = append(near, id)
+		if d.several() && (p.near || d.here(p.id)) {
+			near = append(near, p.id)
 		} else {
-			others = append(others, id)
+			others = append(others, p.id)
 		}
-		if d.here(id) {
-			k.wait = min(max(k.wait, PollInterval), probeHere) // it will hear, and may be slow, or its answer was lost
+		if d.here(p.id) {
+			p.wait = min(max(p.wait, PollInterval), probeHere) // it will hear, and may be slow, or its answer was lost
 		}
-		k.near = false
-		k.asked, k.next, k.wait = now, now.Add(k.wait), min(2*k.wait, probeLast)
-		next = min(next, k.next.Sub(now))
+		p.near = false
+		p.asked, p.next, p.wait = now, now+p.wait, min(2*p.wait, probeLast)
+		next = min(next, p.next-now)
+	}
+	for _, p := range over {
+		d.peers.enter(p, idle)
+		d.peers.markLookUp(p)
+		d.signal()
 	}
 	return near, others, next
 }

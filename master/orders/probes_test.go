@@ -13,13 +13,13 @@ func TestSlowMinionsAreNotAskedForEachOrder(t *testing.T) {
 		d := newDeliverer(&fakeWire{all: Here}, name)
 		now := time.Now()
 		asked := func(at time.Time) int {
-			near, others, _ := d.dueProbes(at)
+			near, others, _ := d.dueProbes(d.moment(at))
 			return len(near) + len(others)
 		}
 		order := func(at time.Time) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			d.expectOne("m", at, false)
+			d.expectOne(d.peers.of("m"), d.moment(at), false)
 		}
 		n := 0
 		for i := range 290 { // an order every 100 ms
@@ -53,32 +53,32 @@ func TestConnectionsDoNotMakeQuestions(t *testing.T) {
 	d := newDeliverer(&fakeWire{}, "a")
 	begin := time.Now()
 	asked := func(at time.Time) int {
-		near, others, _ := d.dueProbes(at)
+		near, others, _ := d.dueProbes(d.moment(at))
 		return len(near) + len(others)
 	}
-	d.expectOne("m", begin, true)
+	k := d.peers.of("m")
+	d.expectOne(k, d.moment(begin), true)
 	n := 0
 	for i := range 30 { // the next answer would be awaited for minutes
 		n += asked(begin.Add(time.Duration(i) * time.Minute))
 	}
-	k := d.targets["m"]
 	if n < 8 || k.wait != probeLast {
 		t.Fatal(n, k.wait)
 	}
 	now := begin.Add(time.Hour)
 	n = 0
 	for at := time.Duration(0); at < time.Minute; at += 50 * time.Millisecond { // somebody connects all the time
-		d.wakeTargets(now.Add(at))
+		d.wakeTargets(d.moment(now.Add(at)))
 		n += asked(now.Add(at))
 	}
 	if n < 25 || n > 35 { // some with growing pauses, then one each probeWake
 		t.Errorf("asked %d times in a minute", n)
 	}
 	for _, ago := range []time.Duration{0, time.Minute, time.Hour} {
-		k.asked, k.next, k.wait = time.Now().Add(-ago), time.Now(), time.Second
+		k.asked, k.next, k.wait = d.now()-ago, d.now(), time.Second
 		d.AskedElsewhere([]string{"m", "n"})
 		want := min(max(time.Second, ago), probeLast)
-		if k.wait < want || k.wait > want+time.Minute || k.next.Before(k.asked.Add(want)) || d.targets["n"] != nil {
+		if k.wait < want || k.wait > want+time.Minute || k.next < k.asked+want || d.peers.byID["n"] != nil {
 			t.Errorf("another one asked %v after this one: %+v", ago, k)
 		}
 	}
@@ -90,19 +90,19 @@ func TestOneOfSeveralMastersSends(t *testing.T) {
 	answer := func(of string) map[string]any {
 		return probe.SentBy(probe.Metadata(probe.Listening, false), of)
 	}
-	now := time.Now()
 	d.ExpectElsewhere([]string{"m", "n"}, []string{"m"})
-	if !d.targets["m"].look || d.targets["n"].look {
-		t.Errorf("%+v %+v", d.targets["m"], d.targets["n"])
+	m, n := d.peers.of("m"), d.peers.of("n")
+	if m.state != deferred || n.state != probing {
+		t.Errorf("%+v %+v", m, n)
 	}
-	d.expectOne("m", now, true)
+	d.expectOne(m, d.now(), true)
 	d.Heard("m", answer("b"))
-	if k := d.targets["m"]; len(d.ready) > 0 || k == nil || !k.look || !d.paths["m"].IsZero() {
-		t.Errorf("%+v %v", k, d.ready)
+	if len(d.peers.answers) > 0 || m.state != deferred || m.path != 0 {
+		t.Errorf("%+v", m)
 	}
 	d.Heard("m", answer("a"))
-	if _, ready := d.ready["m"]; !ready || d.targets["m"] != nil || d.paths["m"].IsZero() {
-		t.Errorf("%+v %v", d.targets["m"], d.ready)
+	if !m.answered || m.state != idle || m.path == 0 {
+		t.Errorf("%+v", m)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestOneOfSeveralMastersSends(t *testing.T) {
 // that is known; only if nobody knows any, over all.
 func TestARepeatTakesOneWay(t *testing.T) {
 	d := newDeliverer(&fakeWire{peers: []string{"b"}}, "a")
-	d.paths["proved"] = time.Now()
+	d.Heard("proved", probe.SentBy(probe.Metadata(probe.Listening, true), "a"))
 	via := map[string]string{"there": "b", "own": "a", "gone": "c"}
 	for _, c := range []struct {
 		id, want string

@@ -59,11 +59,14 @@ func (d *Deliverer) review(ctx context.Context, list []store.Delivery) (ended in
 	inParallel(len(late), sendWorkers, func(i int) { d.giveUp(ctx, late[i], now) })
 	ended = len(late)
 	d.mu.Lock()
-	sent = slices.DeleteFunc(sent, func(x store.Delivery) bool { return fields.Has(d.asking, x.Minion) })
+	sent = slices.DeleteFunc(sent, func(x store.Delivery) bool {
+		p := d.peers.byID[x.Minion]
+		return p != nil && p.queries > 0
+	})
 	sent = sent[:min(len(sent), maxAsking-d.inquired)]
 	d.inquired += len(sent)
 	for _, x := range sent {
-		d.asking[x.Minion]++
+		d.peers.of(x.Minion).queries++
 	}
 	d.mu.Unlock()
 	if len(sent) > 0 {
@@ -112,8 +115,9 @@ func (d *Deliverer) answered(ids map[string]struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for id := range ids {
-		d.inquired -= d.asking[id]
-		delete(d.asking, id)
+		p := d.peers.of(id)
+		d.inquired -= int(p.queries)
+		p.queries = 0
 	}
 }
 
@@ -266,9 +270,10 @@ func (d *Deliverer) noAnswer(ctx context.Context, x store.Delivery, asked time.T
 		d.settle(ctx, x, store.Lost, false, "the minion does not answer since it was sent")
 	default:
 		d.mu.Lock()
-		came := d.proofs[x.Minion].After(asked) // just now, after the question
+		p := d.peers.of(x.Minion)
+		came := p.heard > d.moment(asked) // just now, after the question
 		if !came {
-			d.silent[x.Minion] = struct{}{}
+			p.silent = true
 		}
 		d.mu.Unlock()
 		since := x.Sent

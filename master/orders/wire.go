@@ -86,9 +86,9 @@ type Options struct {
 
 // New returns a Deliverer, which delivers while Run runs.
 func New(o Options) *Deliverer {
-	d := &Deliverer{opts: o, q: o.Queue, owner: o.ID + "/" + rand.Text(), wake: make(chan struct{}, 1), tenants: make(map[string]*backlog),
-		targets: make(map[string]*awaited), ready: make(map[string]struct{}), proofs: make(map[string]time.Time), paths: make(map[string]time.Time),
-		asked: make(map[string]struct{}), came: make(map[string]struct{}), silent: make(map[string]struct{}), asking: make(map[string]int),
+	d := &Deliverer{opts: o, q: o.Queue, owner: o.ID + "/" + rand.Text(),
+		epoch: time.Now().Add(-time.Hour), wake: make(chan struct{}, 1),
+		tenants: make(map[string]*backlog), peers: peers{byID: make(map[string]*peer)},
 		watchers: make(map[string][]chan struct{})}
 	d.minions, _ = store.MinionsOf(o.Store)
 	return d
