@@ -28,7 +28,7 @@ const (
 	beyondStock = 10
 	// keptConns is how many minions keep a second connection. With a subscription each, and those of the minions that
 	// connect for each return, all find room among the master's descriptors.
-	keptConns = 6500
+	keptConns = 5000
 	// goalMemory is how much the master may grow while commands run.
 	goalMemory = 60 << 20
 )
