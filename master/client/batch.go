@@ -114,16 +114,16 @@ type batch struct {
 	jobs    int         // running
 	active  int         // minions that have the job
 	resting []time.Time // when slots become free again
+	free    time.Time   // since when there are slots without a minion; zero if there are none
 }
+
+// gatherSlots is how long a free slot of a batch waits for others.
+const gatherSlots = 50 * time.Millisecond
 
 func (b *batch) runBatch(ctx context.Context, each func(Return)) error {
 	for {
 		b.wakeAt(time.Now())
-		if n := min(b.size-b.active-len(b.resting), len(b.todo)); n > 0 {
-			ids := b.todo[:n]
-			b.todo = b.todo[n:]
-			b.startJob(ctx, ids)
-		}
+		gathering := b.startNext(ctx, time.Now())
 		if b.jobs == 0 && len(b.todo) == 0 {
 			return ctx.Err()
 		}
@@ -135,6 +135,7 @@ func (b *batch) runBatch(ctx context.Context, each func(Return)) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-rested:
+		case <-gathering:
 		case r := <-b.ret:
 			b.active--
 			if b.o.Wait > 0 {
@@ -151,6 +152,28 @@ func (b *batch) runBatch(ctx context.Context, each func(Return)) error {
 			}
 		}
 	}
+}
+
+// startNext gives the job to as many minions as there are free slots, all at once or, while others still work, when
+// half of the slots are free or the first has been for gatherSlots: each part is a job of its own, and a batch of a
+// hundred would otherwise be hundreds of jobs. It returns what to wait for, if it has not started all that it may.
+func (b *batch) startNext(ctx context.Context, now time.Time) (gathering <-chan time.Time) {
+	n := min(b.size-b.active-len(b.resting), len(b.todo))
+	if n <= 0 {
+		b.free = time.Time{}
+		return nil
+	}
+	if b.free.IsZero() {
+		b.free = now
+	}
+	if wait := b.free.Add(gatherSlots).Sub(now); b.active > 0 && wait > 0 && n < min(b.size/2, len(b.todo)) {
+		return time.After(wait)
+	}
+	b.free = time.Time{}
+	ids := b.todo[:n]
+	b.todo = b.todo[n:]
+	b.startJob(ctx, ids)
+	return nil
 }
 
 // wakeAt frees the slots whose rest is over.

@@ -253,6 +253,36 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+// TestBatchGathers: a batch whose minions end one after the other is not a job for each of them. A part has half of the
+// slots, or the last minions, or came a while after the one before.
+func TestBatchGathers(t *testing.T) {
+	minions := map[string]minion{}
+	for i := range 60 {
+		minions[fmt.Sprintf("m%02d", i)] = minion{value: true, delay: time.Duration(10+2*(i%20)) * time.Millisecond}
+	}
+	f := newFake(t, minions)
+	const size, pause = 20, 50 * time.Millisecond
+	started, returned := 0, 0
+	var last time.Time
+	o := client.BatchOptions{RunOptions: client.RunOptions{Timeout: 10 * time.Second}, Size: "20",
+		Started: func(ids []string) {
+			started += len(ids)
+			if len(ids) < size/2 && started < len(minions) && time.Since(last) < pause {
+				t.Errorf("a part of %d minions %v after the one before", len(ids), time.Since(last))
+			}
+			if started-returned > size {
+				t.Errorf("%d minions have the job", started-returned)
+			}
+			last = time.Now()
+		}}
+	if err := f.client().Batch(t.Context(), all, o, func(client.Return) { returned++ }); err != nil {
+		t.Fatal(err)
+	}
+	if started != len(minions) || returned != len(minions) {
+		t.Errorf("%d started, %d returned", started, returned)
+	}
+}
+
 func TestBatchSize(t *testing.T) {
 	for size, want := range map[string]int{"3": 3, "10%": 2, "%10": 2, "1%": 1, "100%": 20, "500%": 20, "33.4%": 6} {
 		if got, err := client.BatchSize(size, 20); err != nil || got != want {
