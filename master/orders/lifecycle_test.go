@@ -31,6 +31,13 @@ func (w *fakeWire) probes(id string, from time.Time) (at []time.Duration) {
 	return at
 }
 
+// parcels returns what was sent so far.
+func (w *fakeWire) parcels() []Parcel {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.sent)
+}
+
 // questions returns the status queries so far.
 func (w *fakeWire) questions() []Question {
 	w.mu.Lock()
@@ -215,8 +222,8 @@ func TestAnswerToAnotherMaster(t *testing.T) {
 		}
 		d.Heard("alpha", answerTo("a"))
 		time.Sleep(time.Second)
-		if got := w.deliveredTo("alpha"); !slices.Equal(got, []string{jobA}) || !w.sent[0].Here {
-			t.Errorf("alpha got %v: %+v", got, w.sent)
+		if got := w.deliveredTo("alpha"); !slices.Equal(got, []string{jobA}) || !w.parcels()[0].Here {
+			t.Errorf("alpha got %v: %+v", got, w.parcels())
 		}
 	})
 }
@@ -230,8 +237,9 @@ func TestOwnPathSparesProbes(t *testing.T) {
 		d.Heard("beta", plain())
 		place(t, d, jobA, store.Delivery{Parallel: true}, "alpha", "beta")
 		time.Sleep(100 * time.Millisecond)
-		if len(w.sent) != 1 || !w.sent[0].Here || !slices.Equal(w.sent[0].IDs, []string{"alpha"}) {
-			t.Fatalf("sent %+v", w.sent)
+		if sent := w.parcels(); len(sent) != 1 || !sent[0].Here ||
+			!slices.Equal(sent[0].IDs, []string{"alpha"}) {
+			t.Fatalf("sent %+v", sent)
 		}
 		time.Sleep(10 * proofLife)
 		w.listens("beta")
@@ -239,7 +247,8 @@ func TestOwnPathSparesProbes(t *testing.T) {
 		now := time.Now()
 		place(t, d, jobB, store.Delivery{Parallel: true}, "alpha")
 		time.Sleep(100 * time.Millisecond)
-		last := w.sent[len(w.sent)-1]
+		sent := w.parcels()
+		last := sent[len(sent)-1]
 		if last.Job["jid"] != jobB || !last.Here || slices.Max(append(w.probes("alpha", now), -1)) > 0 {
 			t.Errorf("sent %+v, probed %v", last, w.probes("alpha", now))
 		}
