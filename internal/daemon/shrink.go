@@ -14,11 +14,12 @@ const (
 	// What the garbage collector lets the heap of a master grow by, in percent. While minions come, what they leave for good lies between what is
 	// garbage soon, and the places of that stay free: with 100 percent these are 1 KB less for each minion, with 200 percent 2 KB more.
 	percentGrowing = 150
-	// percentSettled is for a heap that is what it was when the master was quiet: what comes beyond is garbage when the storm is over. A round
-	// looks at the stacks of all connections, and costs returns of ten thousand minions a tenth more if there is one for each job. The heap grows
-	// by mostGrowth at most, or by percentGrowing.
+	// percentSettled is for a heap that is what it was when the master was quiet: what comes beyond is garbage when the
+	// storm is over. It grows by mostGrowth at most, or by leastPercent of what lives: each round of the collector looks
+	// at the stacks of all connections, and a master is not to take the memory of its host because many answer at once.
 	percentSettled = 400
-	mostGrowth     = 512 << 20
+	leastPercent   = 50
+	mostGrowth     = 48 << 20
 	// shrinkEvery is how often a master looks whether it is quiet: whether it has asked for less than quietBytes of memory since.
 	shrinkEvery = 5 * time.Second
 	quietBytes  = 16 << 20
@@ -88,7 +89,7 @@ func (s *shrinker) adapt() {
 		s.percent(percentGrowing)
 		return
 	}
-	s.percent(int(max(percentGrowing, min(percentSettled, mostGrowth*100/max(live, 1)))))
+	s.percent(int(max(leastPercent, min(percentSettled, mostGrowth*100/max(live, 1)))))
 }
 
 // usage is how much memory was ever asked for, and how much is held now.

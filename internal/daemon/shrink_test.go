@@ -45,11 +45,11 @@ func TestShrinkPercent(t *testing.T) {
 	}
 	step("never at rest", percentGrowing, 20*mb, 10*mb, s.collected)
 	step("at rest", percentSettled, 20*mb, 10*mb, s.look)
-	step("a storm", percentSettled, 40*mb, 15*mb, s.collected)
+	step("a storm", 320, 40*mb, 15*mb, s.collected)
 	step("minions come", percentGrowing, 100*mb, 16*mb, s.collected)
-	step("they are there", 256, 300*mb, 200*mb, s.look)
-	step("a storm of all", 204, 600*mb, 250*mb, s.collected)
-	step("so many that it may grow by no more", percentGrowing, 2000*mb, 1000*mb, s.look)
+	step("they are there", 80, 90*mb, 60*mb, s.look)
+	step("a storm of all", 60, 120*mb, 80*mb, s.collected)
+	step("so many that it may grow by no more", leastPercent, 2000*mb, 1000*mb, s.look)
 }
 
 // Each round of the garbage collector is told, until the end.
