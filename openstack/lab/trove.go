@@ -3,9 +3,11 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
+	"net"
 	"os"
 	"syscall"
 )
@@ -17,6 +19,8 @@ var troveSetup string
 type TroveOptions struct {
 	// Brine is the path of brine-master, Python the directory that has the package brine_openstack.
 	Brine, Python string
+	// Address is where guests reach the Salt master, 127.0.0.1 if it is empty. It must be one of the calling process's network.
+	Address string
 	// Versions are the versions of the datastore mariadb. The last one is the default.
 	Versions []string
 	// Conf are more settings of trove.conf by section and name. They win over the lab's own.
@@ -30,6 +34,8 @@ type Trove struct {
 	conf ini
 	// Master is the directory of the Salt master that the services share, URL the address of trove-api.
 	Master, URL string
+	// Guests are the addresses that guests connect to, each a host:port.
+	Guests []string
 }
 
 // TroveServices are the names of Trove's processes, which are those of their logs.
@@ -40,6 +46,10 @@ var TroveServices = []string{"trove-api", "trove-taskmanager", "trove-conductor"
 func (l *Lab) StartTrove(ctx context.Context, opts TroveOptions) (*Trove, error) {
 	api, publish, ret := l.block.take(), l.block.take(), l.block.take()
 	t := &Trove{lab: l, opts: opts, Master: l.path("trove", "master"), URL: l.url(api)}
+	host := cmp.Or(opts.Address, "127.0.0.1")
+	for _, port := range []int{ret, publish} {
+		t.Guests = append(t.Guests, net.JoinHostPort(host, fmt.Sprint(port)))
+	}
 	if l.opts.Endpoints == nil {
 		l.opts.Endpoints = map[string]string{}
 	}
@@ -66,8 +76,8 @@ func (l *Lab) StartTrove(ctx context.Context, opts TroveOptions) (*Trove, error)
 		"service_credentials": {"auth_url": l.AuthURL(), "region_name": "RegionOne", "project_name": "service", "project_domain_name": "Default",
 			"user_domain_name": "Default", "username": "nova", "password": credentials["password"]},
 		"keystone_authtoken": credentials,
-		"brine": {"directory": t.Master, "program": opts.Brine, "interface": "127.0.0.1", "publish_port": fmt.Sprint(publish),
-			"ret_port": fmt.Sprint(ret)},
+		"brine": {"directory": t.Master, "program": opts.Brine, "interface": host, "advertise": t.Guests[0],
+			"publish_port": fmt.Sprint(publish), "ret_port": fmt.Sprint(ret)},
 	}
 	conf.merge(opts.Conf)
 	t.conf = conf

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -38,27 +39,67 @@ const guestsWanted = "*, !mariadb/" + broker
 // canary is the password that must be nowhere.
 const canary = "k4n4rie-of-the-test"
 
+// The addresses of the host of Trove's services, and of the port of its guests' router.
+const (
+	inNetwork = "BRINE_TROVE_NETWORK"
+	address   = "192.0.2.11"
+)
+
 var (
+	dir    string // of programs, volumes and backups
 	bin    string
 	nova   *cloud.Cloud
 	cloudL *lab.Lab
+	net    *lab.Network
 	dbaas  *lab.Trove
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if os.Getenv(inNetwork) == "" {
+		os.Exit(again())
+	}
 	os.Exit(run(m))
 }
 
-func run(m *testing.M) (code int) {
+// again builds the programs and runs the tests in a process with a network of its own, in which guests have one behind a router, and with
+// mounts of its own, which end with it.
+func again() int {
 	dir, err := os.MkdirTemp("", "brine-trove-")
 	if err != nil {
 		log.Print(err)
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { // the database's user goes through it
+		log.Print(err)
+		return 1
+	}
+	for _, b := range [][2]string{{"../../..", "./cmd/brine-master"}, {"../..", "./cmd/trove-minion"}} {
+		cmd := exec.Command("go", append(append([]string{"build", "-o", dir + "/bin/"}, buildflags.Release()...), b[1])...)
+		cmd.Dir = b[0]
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			log.Printf("cannot build %s: %v\n%s", b[1], err, out)
+			return 1
+		}
+	}
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), inNetwork+"="+dir)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread() // the signal comes when the thread ends
+	if err := cmd.Run(); err != nil {
+		log.Print(err)
+		return 1
+	}
+	return 0
+}
+
+func run(m *testing.M) (code int) {
+	dir = os.Getenv(inNetwork)
 	bin = filepath.Join(dir, "bin")
-	if err := start(dir); err != nil {
+	if err := start(); err != nil {
 		log.Print(err)
 		code = 1
 	} else if code = m.Run(); code != 0 {
@@ -76,12 +117,17 @@ func run(m *testing.M) (code int) {
 	return code
 }
 
-func start(dir string) (err error) {
-	cmd := exec.Command("go", append(append([]string{"build", "-o", bin + "/"}, buildflags.Release()...), "./cmd/brine-minion", "./cmd/brine-master")...)
-	cmd.Dir = "../../.."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot build: %w\n%s", err, out)
+func start() (err error) {
+	if out, err := exec.Command("ip", "link", "set", "lo", "up").CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot use loopback: %w: %s", err, out)
+	}
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("cannot have mounts of its own: %w", err)
+	}
+	for _, d := range []string{filepath.Join(dir, "volumes"), backups()} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return err
+		}
 	}
 	if nova, err = cloud.Start(); err != nil {
 		return err
@@ -92,56 +138,57 @@ func start(dir string) (err error) {
 	if cloudL, err = lab.Start(ctx, lab.Options{Logf: log.Printf, Engines: -1, Endpoints: nova.Endpoints()}); err != nil {
 		return err
 	}
+	if net, err = cloudL.StartNetwork(ctx, address); err != nil {
+		return err
+	}
 	python, err := filepath.Abs("../../python")
 	if err != nil {
 		return err
 	}
-	dbaas, err = cloudL.StartTrove(ctx, lab.TroveOptions{Brine: filepath.Join(bin, "brine-master"), Python: python,
+	dbaas, err = cloudL.StartTrove(ctx, lab.TroveOptions{Brine: filepath.Join(bin, "brine-master"), Python: python, Address: address,
 		Versions: []string{broker, "10.11"}, Conf: map[string]map[string]string{
-			"DEFAULT": {"agent_heartbeat_expiry": "5", "agent_call_low_timeout": "15", "notification_transport_url": ""},
-			"brine":   {"guests": guestsWanted},
+			"DEFAULT": {"agent_heartbeat_expiry": "5", "agent_call_low_timeout": "15", "notification_transport_url": "",
+				"default_log_levels": "brine_openstack=DEBUG"},
+			"brine": {"guests": guestsWanted},
 		}})
-	return err
+	if err != nil {
+		return err
+	}
+	return net.Allow(ctx, dbaas.Guests...)
 }
 
-// A guest is what runs for an instance.
+// A guest is what runs for an instance: a machine with the image of an instance, and its agent.
 type guest struct {
-	dir string
+	*lab.Guest
 	// minion reports whether the instance was told of a Salt master.
 	minion bool
-	cmd    *exec.Cmd
+	// log is what its agent says.
+	log string
 }
 
 var (
 	mu     sync.Mutex
 	delays = map[string]time.Duration{} // until the guest of an instance boots, by the instance's name
 	guests = map[string]*guest{}        // by the instance's name
+	booted int
 )
 
 // boot starts what the machine's user data asks for, as cloud-init and the services of an image do.
 func boot(ctx context.Context, i cloud.Instance) (func(), error) {
-	mu.Lock()
-	delay := delays[i.Name]
-	mu.Unlock()
-	dir, err := os.MkdirTemp(filepath.Dir(bin), "guest-")
-	if err != nil {
-		return nil, err
-	}
 	files, err := filesOf(i)
 	if err != nil {
 		return nil, err
 	}
-	g := &guest{dir: dir}
-	if g.minion = files["/etc/salt/minion.d/99-bootstrap.conf"] != nil || files["/etc/salt/minion.d/brine-trove.conf"] != nil; g.minion {
-		err = g.writeMinion(files)
-	} else {
-		err = g.writeBroker(files)
-	}
-	if err != nil {
-		return nil, err
-	}
+	mu.Lock()
+	delay := delays[i.Name]
+	booted++
+	name := fmt.Sprintf("%s-%d", i.Name, booted)
+	mu.Unlock()
+	g := &guest{minion: files["/etc/salt/minion.d/99-bootstrap.conf"] != nil || files["/etc/salt/minion.d/brine-trove.conf"] != nil,
+		log: filepath.Join(cloudL.Dir, "log", "guest-"+name+"-agent.log")}
 	later, cancel := context.WithCancel(ctx)
 	started := make(chan struct{})
+	var port *lab.Port
 	go func() {
 		defer close(started)
 		select {
@@ -149,7 +196,18 @@ func boot(ctx context.Context, i cloud.Instance) (func(), error) {
 		case <-later.Done():
 			return
 		}
-		if err := g.cmd.Start(); err != nil {
+		var err error
+		// Trove's agent would reach the broker over the network; here the broker is on loopback.
+		if g.minion {
+			if port, err = net.Port(later, i.Addresses[0]); err != nil {
+				log.Print(err)
+				return
+			}
+		}
+		if g.Guest, err = cloudL.StartGuestAt(later, name, port); err == nil {
+			err = g.startAgent(later, i, files)
+		}
+		if err != nil {
 			log.Print(err)
 			return
 		}
@@ -160,11 +218,84 @@ func boot(ctx context.Context, i cloud.Instance) (func(), error) {
 	return func() {
 		cancel()
 		<-started
-		if g.cmd.Process != nil {
-			g.cmd.Process.Kill()
-			g.cmd.Wait()
+		if g.Guest != nil {
+			g.Close()
+		}
+		if port != nil {
+			port.Close()
 		}
 	}, nil
+}
+
+// volume is where an instance's volume is mounted, with the size that Trove asked for. It stays when the machine is built again.
+func volume(id string) string { return filepath.Join(dir, "volumes", id) }
+
+// mountVolume makes the volume of an instance if there is none yet, and returns where it is.
+func mountVolume(id string) (string, error) {
+	v := volume(id)
+	if err := os.Mkdir(v, 0o755); err != nil {
+		if os.IsExist(err) {
+			return v, nil
+		}
+		return "", err
+	}
+	return v, syscall.Mount("volume", v, "tmpfs", 0, "size=1g,mode=755")
+}
+
+// backups is the directory of all guests' backups.
+func backups() string { return filepath.Join(dir, "backups") }
+
+// image is the configuration of an image's agent.
+func image() string {
+	return fmt.Sprintf("log_level: debug\nlog_file: /dev/null\nbeacons: {trove: [{interval: 1}]}\n"+
+		"trove: {datastore_manager: mariadb, state_change_poll_time: 0.5, store: {type: directory, path: %s}}\n", backups())
+}
+
+// startAgent does what an image does when it boots: the volume, cloud-init's files, the agent.
+func (g *guest) startAgent(ctx context.Context, i cloud.Instance, files map[string][]byte) error {
+	service, err := os.ReadFile("testdata/mariadb.sh")
+	if err != nil {
+		return err
+	}
+	files["/etc/salt/minion"] = []byte(image())
+	for name, content := range files {
+		if err := g.WriteFile(name, string(content), 0o600); err != nil {
+			return err
+		}
+	}
+	if err := g.WriteFile("/etc/init.d/mariadb", string(service), 0o755); err != nil {
+		return err
+	}
+	v, err := mountVolume(i.Metadata["trove_instance_id"])
+	if err != nil {
+		return err
+	}
+	script := "set -e\nmount --bind " + v + " /var/lib/mysql\nrm -f /etc/mysql/my.cnf\n: >/etc/mysql/my.cnf\n" +
+		"mkdir -p /opt/trove-guestagent\n"
+	for _, name := range []string{"salt-minion", "salt-call"} {
+		script += "ln -sf " + filepath.Join(bin, "trove-minion") + " /usr/bin/" + name + "\n"
+	}
+	if _, err := g.RunInput(ctx, script, "sh", "-s"); err != nil {
+		return err
+	}
+	argv := []string{"/usr/bin/salt-minion"}
+	if !g.minion {
+		program, err := filepath.Abs("testdata/broker_guest.py")
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(program)
+		if err != nil {
+			return err
+		}
+		if err := g.WriteFile("/opt/broker_guest.py", string(text), 0o755); err != nil {
+			return err
+		}
+		argv = []string{"/usr/bin/python3", "-W", "ignore", "/opt/broker_guest.py", "/etc/trove/conf.d/guest_info.conf",
+			"/etc/trove/conf.d/trove-guestagent.conf"}
+	}
+	_, err = g.Start("agent", nil, argv...)
+	return err
 }
 
 // filesOf returns the files that cloud-init would write.
@@ -196,80 +327,38 @@ func filesOf(i cloud.Instance) (map[string][]byte, error) {
 	return out, nil
 }
 
-func (g *guest) writeMinion(files map[string][]byte) error {
-	conf := map[string]any{}
-	for _, name := range []string{"99-bootstrap.conf", "brine-trove.conf"} {
-		if content := files["/etc/salt/minion.d/"+name]; content != nil {
-			if err := json.Unmarshal(content, &conf); err != nil {
-				return err
-			}
-		}
-	}
-	if conf["join_token"] == nil {
-		conf["join_token"] = strings.TrimSpace(string(files["/etc/salt/join_token"]))
-	}
-	delete(conf, "join_token_file")
-	for name, value := range map[string]string{"root_dir": "", "log_file": "log", "pidfile": "pid", "cachedir": "cache", "sock_dir": "run",
-		"pki_dir": "pki"} {
-		conf[name] = filepath.Join(g.dir, value)
-	}
-	conf["user"], conf["log_level_logfile"] = "root", "debug"
-	conf["schedule"] = map[string]any{"beat": map[string]any{"function": "trove.beat", "seconds": 1}}
-	text, err := json.Marshal(conf)
-	if err != nil {
-		return err
-	}
-	module, err := os.ReadFile("testdata/trove.py")
-	if err != nil {
-		return err
-	}
-	if err := os.Mkdir(filepath.Join(g.dir, "modules.d"), 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(g.dir, "modules.d", "trove.py"), module, 0o755); err != nil {
-		return err
-	}
-	g.cmd = g.command(filepath.Join(bin, "brine-minion"), "minion", "-c", g.dir)
-	return os.WriteFile(filepath.Join(g.dir, "minion"), text, 0o600)
-}
-
-func (g *guest) writeBroker(files map[string][]byte) error {
-	argv := []string{"testdata/broker_guest.py"}
-	for _, name := range []string{"guest_info.conf", "trove-guestagent.conf"} {
-		path := filepath.Join(g.dir, name)
-		if err := os.WriteFile(path, files["/etc/trove/conf.d/"+name], 0o600); err != nil {
-			return err
-		}
-		argv = append(argv, path)
-	}
-	g.cmd = g.command("/usr/bin/python3", append([]string{"-W", "ignore"}, argv...)...)
-	return nil
-}
-
-func (g *guest) command(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(name, args...)
-	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + g.dir, "LANG=C.UTF-8"}
-	out, err := os.Create(filepath.Join(g.dir, "output"))
-	if err == nil {
-		cmd.Stdout, cmd.Stderr = out, out
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return cmd
-}
-
-// calls returns how often each function ran in the guest.
+// calls returns how often the guest began each function of the module trove.
 func (g *guest) calls(t *testing.T) map[string]int {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(g.dir, "calls"))
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
+	b, err := os.ReadFile(g.log)
+	must(t, err)
 	out := map[string]int{}
-	for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n") {
-		name, _, _ := strings.Cut(line, " ")
-		out[name]++
+	for _, m := range regexp.MustCompile(`Executing command trove\.(\w+) with jid`).FindAllSubmatch(b, -1) {
+		out[string(m[1])]++
 	}
 	return out
+}
+
+// agent is the process of the guest's minion, by the host's id.
+func (g *guest) agent(t *testing.T) int {
+	t.Helper()
+	all, err := g.Processes()
+	must(t, err)
+	for _, p := range all {
+		if strings.HasPrefix(p.Command, "/usr/bin/salt-minion") {
+			return p.Pid
+		}
+	}
+	t.Fatalf("there is no minion: %+v", all)
+	return 0
+}
+
+// query asks the guest's server as its root.
+func (g *guest) query(t *testing.T, statement string) string {
+	t.Helper()
+	out, err := g.Run(t.Context(), "mariadb", "--no-defaults", "--batch", "--skip-column-names", "--execute", statement)
+	must(t, err)
+	return strings.TrimSpace(out)
 }
 
 // guestOf returns the guest of an instance that has booted.
@@ -288,7 +377,7 @@ func guestOf(t *testing.T, name string) *guest {
 // openstack runs the command line of Trove's users and decodes what it prints.
 func openstack(t *testing.T, out any, args ...string) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()
 	if out != nil {
 		args = append(args, "-f", "json")
@@ -347,24 +436,32 @@ func create(t *testing.T, name, version string, more ...string) string {
 		"net-id=11111111-1111-1111-1111-111111111111", "--datastore", "mariadb", "--datastore-version", version}, more...)...))
 	t.Cleanup(func() {
 		if t.Failed() {
-			mu.Lock()
-			g := guests[name]
-			mu.Unlock()
-			if g != nil {
-				for _, f := range []string{"output", "log", "calls"} {
-					b, _ := os.ReadFile(filepath.Join(g.dir, f))
-					t.Logf("%s of %s:\n%s", f, name, b[max(0, len(b)-4000):])
-				}
+			t.Logf("logs of the guest %s:\n%s", name, cloudL.LogsOf("guest-"+name+"-*", 6000))
+		}
+		if sql(t, "select deleted from instances where id = '"+out.ID+"'") == "0" {
+			if err := openstack(t, nil, "instance", "delete", out.ID); err != nil {
+				t.Log(err)
+				return
 			}
+			gone(t, out.ID)
+		}
+		if err := syscall.Unmount(volume(out.ID), 0); err != nil {
+			t.Errorf("cannot unmount the volume of %s: %v", name, err)
 		}
 	})
 	return out.ID
 }
 
+// gone waits until Trove has deleted an instance.
+func gone(t *testing.T, id string) {
+	t.Helper()
+	eventually(t, "instance "+id+" is gone", func() bool { return sql(t, "select deleted from instances where id = '"+id+"'") == "1" })
+}
+
 // sql returns one value of Trove's database.
 func sql(t *testing.T, query string) string {
 	t.Helper()
-	out, err := cloudL.SQL(t.Context(), "use trove; "+query)
+	out, err := cloudL.SQL(context.WithoutCancel(t.Context()), "use trove; "+query)
 	must(t, err)
 	return strings.TrimSpace(out)
 }

@@ -18,6 +18,7 @@ import time
 from oslo_db import exception as db_exception
 from trove.common import cfg
 from trove.common import context as trove_context
+from trove.common.serializable_notification import SerializableNotification
 from trove.conductor import manager
 
 from brine_openstack import master
@@ -212,11 +213,14 @@ class Follower:
         told = json.loads(found[0]["metadata"]["trove_notification"])
         result = m.order(found[0]["id"])["minions"][minion]
         serialized = told["notification"]
+        context = _context(**told["context"])
+        # What the broker's driver gives a handler has it, and Trove's notifications take it away.
+        context.notification = SerializableNotification.deserialize(context, dict(serialized))
         if result["status"] == master.RETURNED and result.get("success"):
-            self._call("notify_end", minion, _context(**told["context"]), serialized, {})
+            self._call("notify_end", minion, context, serialized, {})
         elif result["status"] not in master.UNFINISHED:
             text = trove_client.failure(result)
-            self._call("notify_exc_info", minion, _context(**told["context"]), dict(serialized, instance_id=minion), text, text)
+            self._call("notify_exc_info", minion, context, dict(serialized, instance_id=minion), text, text)
 
 
 def _context(**known):

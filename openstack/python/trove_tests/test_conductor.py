@@ -7,6 +7,7 @@ from unittest import mock
 
 from trove_tests import trove_case  # first: it skips without Trove
 from oslo_db import exception as db_exception
+from trove import rpc
 from trove.backup import models as backup_models
 from trove.common import notification
 from trove.instance import models as instance_models
@@ -140,7 +141,9 @@ class Conductor(trove_case.TroveCase):
         self.assertEqual(backup_models.DBBackup.find_by(id=id).state, "BUILDING")
 
     def cast(self, result):
-        self.context.notification = notification.DBaaSInstanceRestart(self.context, request_id="r1", server_type="api", instance_id=self.id)
+        self.context.notification = notification.DBaaSInstanceRestart(
+            self.context, request_id="r1", server_type="api", instance_id=self.id, tenant_id="p1", client_ip="192.0.2.1",
+            server_ip="192.0.2.2")
         self.master.answer = lambda o: result
         trove_client.guest_client(self.context, self.id).create_user([])
         return "jid-" + self.master.placed[-1]["id"]
@@ -150,17 +153,20 @@ class Conductor(trove_case.TroveCase):
                 "data": {"id": self.id, "fun": "trove.create_user", "jid": jid, "metadata": {"trove_notification": "{}"}}}
 
     def test_end_of_casts(self):
-        ended = {}
-        self.patch(notification.DBaaSInstanceRestart, "notify_end", autospec=True,
-                   side_effect=lambda n, **kw: ended.update(id=n.payload["instance_id"], project=n.context.project_id))
-        failed = self.patch(notification.DBaaSInstanceRestart, "notify_exc_info")
+        notifier = self.patch(rpc, "get_notifier").return_value
+
+        def told():
+            """Return what the notification bus was told last."""
+            context, kind, payload = notifier.info.call_args[0]
+            return context.project_id, kind, payload["instance_id"], payload.get("message"), payload.get("exception")
         self.follow(self.returned(self.cast(trove_case.returned(None))))
-        self.assertEqual((ended, failed.called), ({"id": self.id, "project": "p1"}, False))
+        self.assertEqual(told(), ("p1", "dbaas.instance_restart.end", self.id, None, None))
         self.follow(self.returned(self.cast(trove_case.returned("no such database", 1))))
-        failed.assert_called_once_with("no such database", "no such database")
+        self.assertEqual(told(), ("p1", "dbaas.instance_restart.error", self.id, "no such database", "no such database"))
         jid = self.cast({"status": "undeliverable"})
         self.follow({"id": None, "tag": "brine/order/%s/%s" % (jid, self.id), "data": {"id": self.id, "jid": jid, "state": "undeliverable"}})
-        self.assertIn("undeliverable: the minion did not take the job", failed.call_args[0][0])
+        self.assertIn("undeliverable: the minion did not take the job", told()[3])
+        self.assertEqual(notifier.info.call_count, 3)
 
     def test_a_forged_return_ends_nothing(self):
         self.cast({"status": "underway"})
