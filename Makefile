@@ -139,7 +139,8 @@ answers:
 
 # What openstack/ has of tests that need neither root nor OpenStack: Go's and Python's. It is a Go module of its own.
 test-openstack:
-	cd openstack && $(GO) vet ./... && $(GO) vet -tags openstack ./... && $(GO) vet -tags packages ./interop/packages
+	cd openstack && $(GO) vet ./... && $(GO) vet -tags openstack ./... && $(GO) vet -tags packages ./interop/packages && \
+		$(GO) vet -tags openstack,trove ./interop/trove
 	cd openstack && CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -vet=off -timeout 10m ./...
 	@if ls openstack/python/tests/test_*.py >/dev/null 2>&1; then \
 		cd openstack/python && $(PYTHON) -m unittest discover -b -s tests -t . && $(PYTHON) -m unittest discover -b -s trove_tests -t .; \
@@ -177,7 +178,7 @@ openstack-scale:
 openstack-trove:
 	sh interop/install-tools.sh openstack/lab/debian-packages.txt
 	sh interop/install-tools.sh openstack/interop/trove/debian-packages.txt
-	cd openstack && $(GO) vet -tags openstack,trove ./interop/trove && $(OPENSTACK),trove ./interop/trove
+	cd openstack && $(OPENSTACK),trove ./interop/trove
 	@set -e; newest=$$(sh openstack/python/trove_tests/fetch-trove.sh); cd openstack/python; \
 	"$$newest" -m unittest discover -b -s trove_tests -t .
 

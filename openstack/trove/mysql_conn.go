@@ -22,6 +22,7 @@ type mysqlServer struct {
 	*guest
 	conn driver.Conn
 	user string // who is logged in
+	id   string // the server's number of the connection
 }
 
 const (
@@ -119,7 +120,9 @@ func (m *mysqlServer) connectAs(ctx context.Context, user, password string) erro
 	}
 	m.user = user
 	// Whatever the server's own mode is: quoting must mean the same.
-	_, err = m.query(ctx, "SET SESSION sql_mode='NO_ENGINE_SUBSTITUTION'")
+	if _, err = m.query(ctx, "SET SESSION sql_mode='NO_ENGINE_SUBSTITUTION'"); err == nil {
+		m.id, err = m.first(ctx, "SELECT CONNECTION_ID()")
+	}
 	return err
 }
 
@@ -131,7 +134,7 @@ func (silent) Print(...any) {}
 func (m *mysqlServer) close() {
 	if m.conn != nil {
 		_ = m.conn.Close()
-		m.conn = nil
+		m.conn, m.id = nil, ""
 	}
 }
 
@@ -196,6 +199,11 @@ func (m *mysqlServer) table(ctx context.Context, statement string) (names []stri
 	if err := m.connect(ctx); err != nil {
 		return nil, nil, err
 	}
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = errors.Join(err, m.kill(ctx))
+		}
+	}()
 	q, ok := m.conn.(driver.QueryerContext)
 	if !ok {
 		return nil, nil, modules.Errorf("the driver for MySQL cannot query")

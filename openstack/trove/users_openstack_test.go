@@ -3,10 +3,14 @@
 package trove
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/modules"
 )
 
 // TestTrovePrepare sets up an instance with databases, users and root, and restarts, stops and starts it.
@@ -171,4 +175,44 @@ func TestTroveUsers(t *testing.T) {
 		t.Errorf("read_only is %q", got)
 	}
 	i.must("make_read_only", `{"read_only": false}`)
+}
+
+// TestTroveCancel: a call that is cancelled while its statement waits for a lock changes nothing when the lock is gone.
+func TestTroveCancel(t *testing.T) {
+	i := newInstance(t, nil)
+	i.prepare(`, "databases": [{"_name": "one"}], "users": [{"_name": "ada", "_password": "adasecret"}]`)
+	lock := &mysqlServer{guest: i.guest()}
+	defer lock.close()
+	if err := lock.exec(t.Context(), "FLUSH TABLES WITH READ LOCK"); err != nil {
+		t.Fatal(err)
+	}
+	waiting := func() string {
+		return i.query("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'GRANT%'")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- i.reg.Run(ctx, i.env, modules.Request{Fun: "trove.grant_access",
+			Kwargs: i.args(`{"username": "ada", "hostname": "%", "databases": ["one"]}`)}).Err
+	}()
+	for waiting() == "0" {
+		select {
+		case err := <-done:
+			t.Fatalf("the call does not wait: %v", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	cancel()
+	if err := <-done; err == nil {
+		t.Error("the call succeeds")
+	}
+	for end := time.Now().Add(20 * time.Second); waiting() != "0"; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the statement still waits")
+		}
+	}
+	if err := lock.exec(t.Context(), "UNLOCK TABLES"); err != nil {
+		t.Fatal(err)
+	}
+	i.equal("list_access", `{"username": "ada", "hostname": "%"}`, "[]")
 }

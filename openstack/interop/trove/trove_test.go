@@ -20,7 +20,7 @@ import (
 
 // TestTroveInstance is an instance's life by the command line of Trove's users: databases, users, root, a backup and an instance from it.
 func TestTroveInstance(t *testing.T) {
-	id := create(t, "life", "10.11", "--databases", "shop", "--users", "ann:"+canary)
+	id := createByCommand(t, "life", "--databases", "shop", "--users", "ann:"+canary)
 	healthy(t, id)
 	g := guestOf(t, "life")
 	if !g.minion {
@@ -83,7 +83,7 @@ func TestTroveInstance(t *testing.T) {
 	}
 	eventually(t, "the minion is revoked", func() bool { return !announced(t, id) })
 
-	again := create(t, "copy", "10.11", "--backup", backup.ID)
+	again := createByCommand(t, "copy", "--backup", backup.ID)
 	healthy(t, again)
 	users(t, again, "ann", "bob")
 	databases(t, again, "shop", "stock")
@@ -95,16 +95,16 @@ func TestTroveInstance(t *testing.T) {
 }
 
 // users compares the users that Trove lists.
-func users(t *testing.T, id string, want ...string) { listed(t, "user", id, want) }
+func users(t *testing.T, id string, want ...string) { listed(t, "users", id, want) }
 
-func databases(t *testing.T, id string, want ...string) { listed(t, "db", id, want) }
+func databases(t *testing.T, id string, want ...string) { listed(t, "databases", id, want) }
 
 func listed(t *testing.T, kind, id string, want []string) {
 	t.Helper()
-	var list []struct{ Name string }
-	must(t, openstack(t, &list, kind, "list", id))
+	out := map[string][]struct{ Name string }{}
+	api(t, "GET", "/instances/"+id+"/"+kind, nil, &out)
 	got := []string{}
-	for _, x := range list {
+	for _, x := range out[kind] {
 		got = append(got, x.Name)
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -159,7 +159,7 @@ func TestTroveT4MasterKilled(t *testing.T) {
 	id := create(t, "killed", "10.11")
 	healthy(t, id)
 	g := guestOf(t, "killed")
-	must(t, openstack(t, nil, "instance", "restart", id))
+	api(t, "POST", "/instances/"+id+"/action", map[string]any{"restart": map[string]any{}}, nil)
 	eventually(t, "the guest restarts", func() bool { return g.calls(t)["restart"] == 1 })
 	old, err := dbaas.KillMaster()
 	must(t, err)
@@ -203,11 +203,13 @@ func TestTroveT5Heartbeat(t *testing.T) {
 	healthy(t, id)
 	g := guestOf(t, "silent")
 	status := func() string {
-		var instance struct {
-			OperatingStatus string `json:"operating_status"`
+		var out struct {
+			Instance struct {
+				OperatingStatus string `json:"operating_status"`
+			}
 		}
-		must(t, openstack(t, &instance, "instance", "show", id))
-		return instance.OperatingStatus
+		api(t, "GET", "/instances/"+id, nil, &out)
+		return out.Instance.OperatingStatus
 	}
 	pid := g.agent(t)
 	must(t, syscall.Kill(pid, syscall.SIGSTOP))
@@ -244,7 +246,7 @@ func TestTroveT5Heartbeat(t *testing.T) {
 
 // TestTroveTimeout: what the guest did not answer in time is ended in the guest, and in its database.
 func TestTroveTimeout(t *testing.T) {
-	id := create(t, "slow", "10.11", "--databases", "shop", "--users", "ann:"+canary)
+	id := create(t, "slow", "10.11", "ann")
 	healthy(t, id)
 	g := guestOf(t, "slow")
 	// Nobody may change anything while this client is there.
@@ -271,7 +273,7 @@ func TestTroveTimeout(t *testing.T) {
 	eventually(t, "the grant has ended", func() bool { return !running() })
 	must(t, in.Close())
 	must(t, lock.Wait())
-	must(t, openstack(t, nil, "db", "create", id, "after"))
+	api(t, "POST", "/instances/"+id+"/databases", map[string]any{"databases": []any{map[string]any{"name": "after"}}}, nil)
 	eventually(t, "the next change", func() bool { return strings.Contains(g.query(t, "SHOW DATABASES"), "after") })
 	if got := g.query(t, "SELECT COUNT(*) FROM mysql.db WHERE user = 'ann'"); got != "0" {
 		t.Error("the user has the grant that timed out")
@@ -280,7 +282,7 @@ func TestTroveTimeout(t *testing.T) {
 
 // TestTroveMixedFleet: an instance on the broker lives beside one on the master, and moves by a rebuild, to and fro.
 func TestTroveMixedFleet(t *testing.T) {
-	old, young := create(t, "old", broker, "--users", "ann:"+canary), create(t, "young", "10.11", "--users", "eve:"+canary)
+	old, young := create(t, "old", broker, "ann"), create(t, "young", "10.11", "eve")
 	healthy(t, old)
 	healthy(t, young)
 	if guestOf(t, "old").minion || !guestOf(t, "young").minion || announced(t, old) || !announced(t, young) {
@@ -319,9 +321,9 @@ func TestTroveMixedFleet(t *testing.T) {
 
 // TestTroveT7Secrets: the passwords of this and all tests before are in no log, no row and no event, nor in what masters and guests keep.
 func TestTroveT7Secrets(t *testing.T) {
-	id := create(t, "secret", "10.11", "--users", "ann:"+canary)
+	id := create(t, "secret", "10.11", "ann")
 	healthy(t, id)
-	must(t, openstack(t, nil, "user", "create", id, "bob", canary))
+	api(t, "POST", "/instances/"+id+"/users", map[string]any{"users": []any{map[string]any{"name": "bob", "password": canary}}}, nil)
 	g := guestOf(t, "secret")
 	eventually(t, "the user bob", func() bool { return g.query(t, "SELECT COUNT(*) FROM mysql.user WHERE user = 'bob'") == "1" })
 	rows, err := exec.CommandContext(t.Context(), "mariadb-dump", "--no-defaults", "--socket="+filepath.Join(cloudL.Dir, "my", "sock"), "--user=root",
