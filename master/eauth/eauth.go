@@ -1,5 +1,6 @@
-// Package eauth is Salt's external authentication: who somebody is (a system such as "file" or "pam" checks name and password),
-// tokens that stand for such a check, and what the option external_auth lets that person do.
+// Package eauth is Salt's external authentication: who somebody is (a system such as "file" or "pam" checks
+// name and password), tokens that stand for such a check, and what the option external_auth lets that
+// person do.
 //
 // Rules match functions in full; stock Salt matches their beginning only, so that a rule for "test.p" also grants
 // "test.provider". Salt's sources: salt/auth/__init__.py, salt/utils/minions.py.
@@ -34,9 +35,11 @@ var ErrDenied = errors.New("could not authenticate using provided credentials")
 
 // System checks credentials.
 type System interface {
-	// Authenticate reports whether a name and a password fit together, and which groups the name is in. config is the part of
-	// external_auth that belongs to the system. An error means that it could not be found out.
-	Authenticate(ctx context.Context, config map[string]any, username, password string) (ok bool, groups []string, err error)
+	// Authenticate reports whether a name and a password fit together, and which groups the name is in.
+	// config is the part of external_auth that belongs to the system. An error means that it could not be
+	// found out.
+	Authenticate(ctx context.Context, config map[string]any, username, password string) (ok bool,
+		groups []string, err error)
 }
 
 // Expander is a System whose rules may name minions in its own notation, as "ldap" does for the computers of a unit.
@@ -51,15 +54,16 @@ type Options struct {
 	Config map[string]any
 	// Systems are the systems there are; nil means [Systems].
 	Systems map[string]System
-	// TokenLife is how long a token lives; 0 means Salt's 12 hours. MaxTokens bounds how many there are at once; 0 means 10,000.
+	// TokenLife is how long a token lives; 0 means Salt's 12 hours. MaxTokens bounds how many there are at
+	// once; 0 means 10,000.
 	TokenLife time.Duration
 	MaxTokens int
 	// Match lists the minions that a target means. Rules for minions allow nothing without it.
 	Match func(tgtType string, tgt any) ([]string, error)
 	// Permissive is Salt's permissive_acl: rules for "*" count beside those for a name.
 	Permissive bool
-	// Tenant says whose somebody is, "" for nobody's, who sees everything, as all do when it is nil. Whom it gives an error for cannot log in.
-	// See TenantRules.
+	// Tenant returns the tenant of a user, "" for a user of none, who sees everything. A user for whom it
+	// returns an error cannot log in. If it is nil, all users are of none. See TenantRules.
 	Tenant func(t Token) (string, error)
 	Log    *slog.Logger
 	// Now is the clock; nil is time.Now.
@@ -106,14 +110,16 @@ func New(o Options) (*Auth, error) {
 	for name, v := range o.Config {
 		// guard: CVE-2024-38825 master/restapi:TestCVE_2024_38825_NoLoginByCertificateAlone
 		if _, ok := o.Systems[name]; !ok {
-			return nil, fmt.Errorf("external_auth: there is no system %q here; there are %s", name, strings.Join(names(o.Systems), ", "))
+			return nil, fmt.Errorf("external_auth: there is no system %q here; there are %s", name,
+				strings.Join(names(o.Systems), ", "))
 		}
 		rules := textMap(v)
 		if rules == nil && v != nil {
 			return nil, fmt.Errorf("external_auth: %s must be a map of names and rules", name)
 		}
 		if name == PeerSystem && !peercred.Supported {
-			return nil, errors.New("external_auth: peer is not available: this system does not report who is at the other end of a unix socket")
+			return nil, errors.New("external_auth: peer is not available: " +
+				"this system does not report who is at the other end of a unix socket")
 		}
 		if v != nil {
 			config[name] = rules
@@ -177,7 +183,8 @@ func (a *Auth) Check(ctx context.Context, eauth, username, password string) (Tok
 		if !enabled || sys == nil {
 			why = "external_auth does not have this system"
 		}
-		a.o.Log.Warn("authentication failed", "eauth", brief(eauth), "user", brief(username), "err", why)
+		a.o.Log.Warn("authentication failed", "eauth", brief(eauth), "user", brief(username),
+			"err", why)
 		return Token{}, ErrDenied
 	}
 	ok, groups, err := sys.Authenticate(ctx, config, username, password)
@@ -193,7 +200,8 @@ func (a *Auth) Check(ctx context.Context, eauth, username, password string) (Tok
 		return a.Peer(ctx)
 	}
 	now := a.o.Now()
-	t := Token{Name: username, EAuth: eauth, Groups: groups, Start: now, Expire: now.Add(a.o.TokenLife)}
+	t := Token{Name: username, EAuth: eauth, Groups: groups, Start: now,
+		Expire: now.Add(a.o.TokenLife)}
 	if _, err := a.Tenant(t); err != nil {
 		a.o.Log.Warn("log-in refused", "eauth", eauth, "user", brief(username), "err", err)
 		return Token{}, ErrDenied
@@ -239,8 +247,9 @@ func (a *Auth) sweep() {
 	}
 }
 
-// Shown are the rules that a log-in shows to its user (salt/netapi/__init__.py: sum_permissions): those for the very name, for
-// everybody, and for the user's groups, each once. What the user may do is what [Auth.Rules] says.
+// Shown returns the rules that a log-in shows to its user (salt/netapi/__init__.py: sum_permissions): those
+// for the very name, for everybody, and for the user's groups, each once. What the user may do is what
+// [Auth.Rules] says.
 func (a *Auth) Shown(t Token) []any {
 	config, _ := a.o.Config[t.EAuth].(map[string]any)
 	keys := []string{t.Name, "*"}
@@ -256,7 +265,8 @@ func (a *Auth) Shown(t Token) []any {
 			continue
 		}
 		for _, rule := range rulesAt(config, key) {
-			if !slices.ContainsFunc(rules, func(have any) bool { return reflect.DeepEqual(have, rule) }) {
+			same := func(have any) bool { return reflect.DeepEqual(have, rule) }
+			if !slices.ContainsFunc(rules, same) {
 				rules = append(rules, rule)
 			}
 		}
@@ -288,7 +298,7 @@ func (a *Auth) Rules(t Token) []any {
 		switch {
 		case strings.HasPrefix(key, "^"): // settings of the system
 		case key == "*" && !a.o.Permissive:
-		case concerns(key, t):
+		case keyConcerns(key, t):
 			named = named || !strings.HasSuffix(key, "%")
 			add(key)
 		}
@@ -301,14 +311,16 @@ func (a *Auth) Rules(t Token) []any {
 		if err == nil {
 			return expanded
 		}
-		a.o.Log.Error("rules cannot be expanded; they allow nothing on the minions that they name so", "eauth", t.EAuth, "err", err)
+		a.o.Log.Error("rules cannot be expanded; they allow nothing on the minions "+
+			"that they name so",
+			"eauth", t.EAuth, "err", err)
 	}
 	return rules
 }
 
-// concerns reports whether a key of external_auth is for the owner of a token: "group%", or a name or a pattern of names, or the
-// id of a user that the kernel identified.
-func concerns(key string, t Token) bool {
+// keyConcerns reports whether a key of external_auth is for the owner of a token: "group%", or a name or a
+// pattern of names, or the id of a user that the kernel identified.
+func keyConcerns(key string, t Token) bool {
 	if group, ok := strings.CutSuffix(key, "%"); ok {
 		return slices.Contains(t.Groups, group)
 	}
@@ -318,14 +330,16 @@ func concerns(key string, t Token) bool {
 	return MatchName(key, t.Name)
 }
 
-// MatchName matches a name with a pattern: exactly, as a glob, as a regular expression. It is stricter than [pyre.Expr], which is Salt's
-// expr_match to the letter: every alternative of "a|b" must match the whole name.
+// MatchName reports whether a pattern matches a name: exactly, as a glob, or as a regular expression. It is
+// stricter than [pyre.Expr], which is Salt's expr_match to the letter: every alternative of "a|b" must match
+// the whole name.
 func MatchName(pattern, name string) bool {
-	return pattern == name || fnmatch.Match(pattern, name) || full(pattern, name)
+	return pattern == name || fnmatch.Match(pattern, name) || matchesWhole(pattern, name)
 }
 
-// full reports whether one of Python's regular expressions matches the whole text. One that is none, or takes too long, matches nothing.
-func full(pattern, text string) bool {
+// matchesWhole reports whether one of Python's regular expressions matches the whole text. A pattern that is
+// not valid, or that takes too long, matches nothing.
+func matchesWhole(pattern, text string) bool {
 	re, err := pyre.Compile(pattern, 0)
 	if err != nil {
 		return false
@@ -354,9 +368,10 @@ func (a *Auth) MayPublish(rules []any, funs []string, args [][]any, tgtType stri
 	return true
 }
 
-// Allows reports whether rules allow one function, with its arguments as published, on every minion of the target. Conditions on
-// arguments see what a minion makes of them: texts like name=value and every map of keyword arguments, wherever they stand, are
-// keyword arguments, so they do not move positional ones away from their conditions.
+// Allows reports whether rules allow one function, with its arguments as published, on every minion of the
+// target. Conditions on arguments see what a minion makes of them: texts like name=value and every map of
+// keyword arguments, wherever they stand, are keyword arguments, so they do not move positional ones away
+// from their conditions.
 func (a *Auth) Allows(rules []any, fun string, args []any, tgtType string, tgt any) bool {
 	args, _ = payload.Plain(args).([]any) // conditions are compared with the text of values
 	// guard: arguments-of-rules TestMayPublish instead: pos, kw := protocol.ParseArgs(nil, yaml.ParseValue); pos = args
@@ -364,7 +379,7 @@ func (a *Auth) Allows(rules []any, fun string, args []any, tgtType string, tgt a
 	for _, rule := range rules {
 		switch r := rule.(type) {
 		case string:
-			if !strings.HasPrefix(r, "@") && full(r, fun) {
+			if !strings.HasPrefix(r, "@") && matchesWhole(r, fun) {
 				return true
 			}
 		case map[string]any:
@@ -372,7 +387,8 @@ func (a *Auth) Allows(rules []any, fun string, args []any, tgtType string, tgt a
 				continue
 			}
 			for minions, funs := range r {
-				if !strings.HasPrefix(minions, "@") && a.within(minions, tgtType, tgt) && allowed(funs, fun, pos, kw) {
+				if !strings.HasPrefix(minions, "@") && a.within(minions, tgtType, tgt) &&
+					allowed(funs, fun, pos, kw) {
 					return true
 				}
 			}
@@ -414,7 +430,7 @@ func allowed(conds any, fun string, args []any, kwargs map[string]any) bool {
 	for _, c := range asList(conds) {
 		switch c := c.(type) {
 		case string:
-			if full(c, fun) {
+			if matchesWhole(c, fun) {
 				return true
 			}
 		case map[string]any:
@@ -422,7 +438,7 @@ func allowed(conds any, fun string, args []any, kwargs map[string]any) bool {
 				continue
 			}
 			for name, want := range c {
-				if full(name, fun) && argsAllowed(want, args, kwargs) {
+				if matchesWhole(name, fun) && argsAllowed(want, args, kwargs) {
 					return true
 				}
 			}
@@ -439,14 +455,15 @@ next:
 			continue
 		}
 		for i, want := range asList(m["args"]) {
-			if i >= len(args) || want != nil && !full(pytext.Str(want), pytext.Str(args[i])) {
+			if i >= len(args) ||
+				want != nil && !matchesWhole(pytext.Str(want), pytext.Str(args[i])) {
 				continue next
 			}
 		}
 		kw, _ := m["kwargs"].(map[string]any)
 		for name, want := range kw {
 			v, ok := kwargs[name]
-			if !ok || want != nil && !full(pytext.Str(want), pytext.Str(v)) {
+			if !ok || want != nil && !matchesWhole(pytext.Str(want), pytext.Str(v)) {
 				continue next
 			}
 		}
@@ -486,7 +503,8 @@ func (a *Auth) MayRun(rules []any, kind, fun string, args []any, kwargs map[stri
 			}
 			for key, funs := range r {
 				at, ok := strings.CutPrefix(key, "@")
-				if ok && (at == mod && allowed(funs, name, args, kwargs) || everything(at) && allowed(funs, fun, args, kwargs)) {
+				if ok && (at == mod && allowed(funs, name, args, kwargs) ||
+					everything(at) && allowed(funs, fun, args, kwargs)) {
 					return true
 				}
 			}

@@ -13,16 +13,18 @@ import (
 // PeerSystem is the name of the system "peer" in external_auth.
 const PeerSystem = "peer"
 
-// ErrNoPeer is the error of [Auth.Peer] where the kernel reports no peer: the connection is not a unix socket, [WithConn] was not called, or
-// external_auth has no system "peer".
+// ErrNoPeer is returned by [Auth.Peer] where the kernel reports no peer: the connection is not a unix socket,
+// [WithConn] was not called, or external_auth has no system "peer".
 var ErrNoPeer = errors.New("the caller is not known to the kernel")
 
-// Peer is the system "peer": the kernel knows who is at the other end of a unix socket, so there is no password. Rules are for names of
-// users, decimal user ids and "group%", where the group is a name or a decimal group id. It needs a context of [WithConn].
+// Peer is the system "peer": the kernel knows who is at the other end of a unix socket, so there is no
+// password. Rules are for names of users, decimal user ids and "group%", where the group is a name or a
+// decimal group id. It needs a context of [WithConn].
 type Peer struct{}
 
 // Authenticate implements System. It reports whether the name is the peer's.
-func (Peer) Authenticate(ctx context.Context, _ map[string]any, username, _ string) (bool, []string, error) {
+func (Peer) Authenticate(ctx context.Context, _ map[string]any, username, _ string) (bool,
+	[]string, error) {
 	p, err := peerOf(ctx)
 	if err != nil {
 		return false, nil, nil
@@ -49,8 +51,9 @@ type peer struct {
 // peerNames remembers names for a minute.
 var peerNames peercred.Names
 
-// WithConn returns a context in which c is the connection that a request came through: it is for http.Server.ConnContext. With it, [Auth.Peer]
-// and the system "peer" know the process at the other end of a unix socket. It does nothing for other connections.
+// WithConn returns a context in which c is the connection that a request came through: it is for
+// http.Server.ConnContext. With it, [Auth.Peer] and the system "peer" know the process at the other end of a
+// unix socket. It changes nothing for other connections.
 func WithConn(ctx context.Context, c net.Conn) context.Context {
 	if !peercred.Supported {
 		return ctx
@@ -70,13 +73,14 @@ func peerOf(ctx context.Context) (peer, error) {
 	if p.err != nil {
 		return peer{}, p.err
 	}
-	return peer{uid: strconv.FormatUint(uint64(p.cred.UID), 10), name: peerNames.User(ctx, p.cred.UID),
+	return peer{uid: strconv.FormatUint(uint64(p.cred.UID), 10),
+		name:   peerNames.User(ctx, p.cred.UID),
 		groups: peerNames.Groups(ctx, p.cred.GIDs)}, nil
 }
 
-// Peer returns who is at the other end of the unix socket that a request came through, as if that user had logged in. The token has no ID and
-// is not stored. The error is ErrNoPeer if that is not known, and ErrDenied for a user that no rule of external_auth is for, or that
-// Options.Tenant refuses.
+// Peer returns who is at the other end of the unix socket that a request came through, as if that user had
+// logged in. The token has no ID and is not stored. The error is ErrNoPeer if that is not known, and
+// ErrDenied for a user that no rule of external_auth is for, or that Options.Tenant refuses.
 func (a *Auth) Peer(ctx context.Context) (Token, error) {
 	if _, enabled := a.o.Config[PeerSystem].(map[string]any); !enabled {
 		return Token{}, ErrNoPeer
@@ -89,7 +93,8 @@ func (a *Auth) Peer(ctx context.Context) (Token, error) {
 		return Token{}, a.refusePeer(p, err)
 	}
 	now := a.o.Now()
-	t := Token{Name: p.name, EAuth: PeerSystem, UID: p.uid, Groups: p.groups, Start: now, Expire: now.Add(a.o.TokenLife)}
+	t := Token{Name: p.name, EAuth: PeerSystem, UID: p.uid, Groups: p.groups, Start: now,
+		Expire: now.Add(a.o.TokenLife)}
 	if len(a.Rules(t)) == 0 {
 		return Token{}, a.refusePeer(p, errors.New("external_auth has no rule for this user"))
 	}
@@ -102,7 +107,8 @@ func (a *Auth) Peer(ctx context.Context) (Token, error) {
 // refusePeer logs why a caller is refused, once a minute for each user, and returns ErrDenied.
 func (a *Auth) refusePeer(p peer, why error) error {
 	if a.refusals.AllowName(p.uid, a.o.Now()) {
-		a.o.Log.Warn("the caller on the unix socket is refused", "user", p.name, "uid", p.uid, "err", why)
+		a.o.Log.Warn("the caller on the unix socket is refused", "user", p.name, "uid", p.uid,
+			"err", why)
 	}
 	return ErrDenied
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/brine-salt/brine/internal/unixcrypt"
 )
 
-// Systems are the systems of this package under Salt's names: "file", "pam" and "auto", and "peer", which Salt does not have.
-// "sharedsecret" needs a secret: see SharedSecret. "ldap" is in package
+// Systems returns the systems of this package under Salt's names: "file", "pam" and "auto", and "peer", which
+// Salt does not have. "sharedsecret" needs a secret: see SharedSecret. "ldap" is in package
 // master/eauth/ldap.
 func Systems() map[string]System {
 	return map[string]System{"file": File{}, "pam": PAM{}, "auto": Auto{}, PeerSystem: Peer{}}
 }
 
-// Auto lets everybody in, under any name and with any password, for tests (salt/auth/auto.py). As every system it must be named in
-// external_auth to count.
+// Auto lets everybody in, under any name and with any password, for tests (salt/auth/auto.py). Like every
+// system it counts only if external_auth names it.
 type Auto struct{}
 
 // Authenticate implements System.
@@ -36,22 +36,25 @@ func (Auto) Authenticate(context.Context, map[string]any, string, string) (bool,
 type SharedSecret struct{ Secret string }
 
 // Authenticate implements System.
-func (s SharedSecret) Authenticate(_ context.Context, _ map[string]any, _, password string) (bool, []string, error) {
+func (s SharedSecret) Authenticate(_ context.Context, _ map[string]any, _, password string) (bool,
+	[]string, error) {
 	if s.Secret == "" {
 		return false, nil, errors.New("option sharedsecret is not set")
 	}
 	return subtle.ConstantTimeCompare([]byte(s.Secret), []byte(password)) == 1, nil, nil
 }
 
-// File reads names and passwords from a file (salt/auth/file.py). Its settings in external_auth are ^filename, ^filetype
-// ("text", the default, or "htpasswd"), ^field_separator (":") and ^hashtype ("plaintext" or a hash's name) for text files.
+// File reads names and passwords from a file (salt/auth/file.py). Its settings in external_auth are
+// ^filename, ^filetype ("text", the default, or "htpasswd"), and for text files ^field_separator (":") and
+// ^hashtype ("plaintext" or a hash's name).
 type File struct{}
 
 // maxUserFile bounds the lines that are read.
 const maxUserFile = 1 << 20
 
 // Authenticate implements System.
-func (File) Authenticate(_ context.Context, config map[string]any, username, password string) (bool, []string, error) {
+func (File) Authenticate(_ context.Context, config map[string]any, username,
+	password string) (bool, []string, error) {
 	text := func(key, other string) string {
 		if s, ok := config[key].(string); ok && s != "" {
 			return s
@@ -70,7 +73,8 @@ func (File) Authenticate(_ context.Context, config map[string]any, username, pas
 	switch kind := text("^filetype", "text"); kind {
 	case "htpasswd":
 		if given, err = unixcrypt.Crypt(password, stored); err != nil {
-			return false, nil, fmt.Errorf("file: password of %q in %s: %w", brief(username), name, err)
+			return false, nil, fmt.Errorf("file: password of %q in %s: %w", brief(username), name,
+				err)
 		}
 	case "text":
 		if h := text("^hashtype", "plaintext"); h != "plaintext" {
@@ -107,13 +111,14 @@ func line(file, sep, name string) (string, bool, error) {
 	return "", false, lines.Err()
 }
 
-// PAM checks users of this host with the program that PAM's own module for /etc/shadow uses, unix_chkpwd, since a program without
-// cgo cannot load PAM's libraries: of a PAM configuration only pam_unix counts, for passwords and for accounts that have expired.
-// The master must run as root.
+// PAM checks users of this host with unix_chkpwd, the program that PAM's own module for /etc/shadow uses. A
+// program without cgo cannot load PAM's libraries: of a PAM configuration only pam_unix counts, for passwords
+// and for accounts that have expired. The master must run as root.
 type PAM struct{}
 
 // Authenticate implements System.
-func (PAM) Authenticate(ctx context.Context, _ map[string]any, username, password string) (bool, []string, error) {
+func (PAM) Authenticate(ctx context.Context, _ map[string]any, username, password string) (bool,
+	[]string, error) {
 	u, err := user.Lookup(username)
 	if err != nil || password == "" || strings.ContainsRune(password, 0) {
 		return false, nil, nil

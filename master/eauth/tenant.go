@@ -9,9 +9,11 @@ import (
 // ErrNoTenant says that nobody said whose somebody is, or several did and disagree.
 var ErrNoTenant = errors.New("the user is of no tenant, or of several")
 
-// TenantRules reads whose users are: the keys are those of external_auth (names, shell patterns, regular expressions, "group%", and "*" for those
-// that no other key is for), the values names of tenants, "" for who is of none and sees everything. A key that is the name itself, or
-// for a caller on a unix socket the user id, decides; otherwise all keys that somebody matches must agree. The result is for Options.Tenant and fails with ErrNoTenant.
+// TenantRules returns a function for Options.Tenant that finds users in rules. The keys are those of
+// external_auth: names, shell patterns, regular expressions, "group%", and "*" for users that no other key
+// is for. The values are names of tenants, "" for a user of none, who sees everything. A key that is the
+// name itself decides, or the user id of a caller on a unix socket; otherwise all keys that match a user
+// must agree. The function returns ErrNoTenant if no key matches, or if they disagree.
 func TenantRules(rules map[string]any) (func(t Token) (string, error), error) {
 	tenants := make(map[string]string, len(rules))
 	for key, v := range rules {
@@ -30,7 +32,7 @@ func TenantRules(rules map[string]any) (func(t Token) (string, error), error) {
 		}
 		var found []string
 		for key, tenant := range tenants {
-			if key != "*" && concerns(key, t) {
+			if key != "*" && keyConcerns(key, t) {
 				found = append(found, tenant)
 			}
 		}

@@ -38,7 +38,7 @@ func BenchmarkAnswers(b *testing.B) {
 		for _, id := range ids {
 			d.Heard(id, load)
 		}
-		d.turn(b.Context(), time.Now())
+		d.runTurn(b.Context(), time.Now())
 	}
 }
 
@@ -53,10 +53,10 @@ func BenchmarkTurn(b *testing.B) {
 	now := time.Now()
 	d.Expect(ids...)
 	for range len(ids)/maxProbe + 1 {
-		d.turn(b.Context(), now)
+		d.runTurn(b.Context(), now)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		d.turn(b.Context(), now)
+		d.runTurn(b.Context(), now)
 	}
 }

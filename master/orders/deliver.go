@@ -66,7 +66,7 @@ type Deliverer struct {
 	watchers map[string][]chan struct{} // by job id
 	broken   moment                     // when a subscription last ended
 	inquired int                        // the queries of all peers
-	woken    moment                     // when all that are awaited were last asked again
+	woken    moment                     // when probes were last brought forward
 	look     time.Time                  // when to look for what is due at the latest
 	draining bool
 }
@@ -77,7 +77,7 @@ func (d *Deliverer) moment(t time.Time) moment { return t.Sub(d.epoch) }
 // now returns the present moment.
 func (d *Deliverer) now() moment { return d.moment(time.Now()) }
 
-func (d *Deliverer) signal() {
+func (d *Deliverer) wakeRun() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
@@ -99,7 +99,7 @@ func (d *Deliverer) Watch(jid string) <-chan struct{} {
 	return c
 }
 
-func (d *Deliverer) changed(jid string) {
+func (d *Deliverer) notifyWatchers(jid string) {
 	d.mu.Lock()
 	list := d.watchers[jid]
 	delete(d.watchers, jid)
@@ -115,18 +115,18 @@ func (d *Deliverer) LookBy(at time.Time) {
 	defer d.mu.Unlock()
 	if at.Before(d.look) {
 		d.look = at
-		d.signal()
+		d.wakeRun()
 	}
 }
 
 // Run delivers until ctx ends.
 func (d *Deliverer) Run(ctx context.Context) {
 	defer d.jobs.Wait()
-	d.failed(ctx, "cannot read orders", d.resume(ctx))
+	d.logFailure(ctx, "cannot read orders", d.resumeWaiting(ctx))
 	again := time.NewTicker(orderResume)
 	defer again.Stop()
 	for {
-		next := d.turn(ctx, time.Now())
+		next := d.runTurn(ctx, time.Now())
 		timer := time.NewTimer(next)
 		select {
 		case <-d.wake:
@@ -135,7 +135,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 			d.mu.Lock()
 			d.peers.sweep(d.now(), false)
 			d.mu.Unlock()
-			d.failed(ctx, "cannot read orders", d.resume(ctx))
+			d.logFailure(ctx, "cannot read orders", d.resumeWaiting(ctx))
 		case <-ctx.Done():
 			timer.Stop()
 			return
@@ -144,8 +144,9 @@ func (d *Deliverer) Run(ctx context.Context) {
 	}
 }
 
-// resume finds what waits and nobody here knows of: since the last master ended, or another one took it and died.
-func (d *Deliverer) resume(ctx context.Context) error {
+// resumeWaiting finds deliveries that wait and that this master does not know of: those from before its
+// start, and those of a master that died.
+func (d *Deliverer) resumeWaiting(ctx context.Context) error {
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Open: true, Limit: MaxDeliveries})
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -166,8 +167,9 @@ func (d *Deliverer) resume(ctx context.Context) error {
 	return err
 }
 
-// turn looks up, sends and knocks, and says how long nothing more is to be done.
-func (d *Deliverer) turn(ctx context.Context, now time.Time) time.Duration {
+// runTurn looks up what the marks of peers ask for, sends to those that answered and probes those that are
+// due. It returns how long nothing more is to be done.
+func (d *Deliverer) runTurn(ctx context.Context, now time.Time) time.Duration {
 	d.mu.Lock()
 	lookUps := d.peers.takeLookUps()
 	look := !now.Before(d.look)
@@ -176,9 +178,9 @@ func (d *Deliverer) turn(ctx context.Context, now time.Time) time.Duration {
 	}
 	d.mu.Unlock()
 	if look {
-		d.scan(ctx)
+		d.scanDue(ctx)
 	}
-	inParallel(len(lookUps), sendWorkers, func(i int) { d.lookUp(ctx, lookUps[i], now) })
+	inParallel(len(lookUps), sendWorkers, func(i int) { d.lookUpMarked(ctx, lookUps[i], now) })
 	d.mu.Lock()
 	ready := d.peers.takeAnswers()
 	draining := d.draining
@@ -186,23 +188,23 @@ func (d *Deliverer) turn(ctx context.Context, now time.Time) time.Duration {
 	if draining {
 		return PollInterval
 	}
-	d.send(ctx, ready)
+	d.sendReady(ctx, ready)
 	next := d.sendProbes(ctx, now)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return max(0, min(next, d.look.Sub(now)))
 }
 
-// lookUp looks what the store has for a minion that had a mark in a turn: what waits, what it was sent
+// lookUpMarked looks what the store has for a minion that had a mark in a turn: what waits, what it was sent
 // before it signed in, and what nothing is known of since it fell silent.
-func (d *Deliverer) lookUp(ctx context.Context, m marked, now time.Time) {
+func (d *Deliverer) lookUpMarked(ctx context.Context, m marked, now time.Time) {
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: m.id, Open: true})
-	d.failed(ctx, "cannot look for orders", err)
+	d.logFailure(ctx, "cannot look for orders", err)
 	d.mu.Lock()
 	p := d.peers.of(m.id)
 	if slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Waiting }) {
 		d.expectOne(p, d.now(), true)
-		d.signal()
+		d.wakeRun()
 	}
 	wasSilent := p.silent
 	if p.queries == 0 { // else its next sign of life counts
@@ -223,24 +225,24 @@ func (d *Deliverer) lookUp(ctx context.Context, m marked, now time.Time) {
 			list[i].Due = now // it may answer now
 		}
 	}
-	d.review(ctx, list)
+	d.reviewDue(ctx, list)
 }
 
-func (d *Deliverer) failed(ctx context.Context, what string, err error) {
+func (d *Deliverer) logFailure(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
 		d.opts.Log.Error(what, "err", err)
 	}
 }
 
-// send takes what may be sent to minions that listen, and publishes each job once for all of them.
-func (d *Deliverer) send(ctx context.Context, ids []string) {
+// sendReady claims what may be sent to minions that listen, and publishes each job once for all of them.
+func (d *Deliverer) sendReady(ctx context.Context, ids []string) {
 	if len(ids) == 0 {
 		return
 	}
 	var mu sync.Mutex
 	byJob := make(map[string][]store.Delivery)
 	inParallel(len(ids), sendWorkers, func(i int) {
-		for _, x := range d.take(ctx, ids[i]) {
+		for _, x := range d.claimWaiting(ctx, ids[i]) {
 			mu.Lock()
 			byJob[x.JID] = append(byJob[x.JID], x)
 			mu.Unlock()
@@ -253,16 +255,16 @@ func (d *Deliverer) send(ctx context.Context, ids []string) {
 	for i, jid := range jids { // in the order of placing
 		var more []Parcel
 		if errs[i] == nil {
-			more, errs[i] = d.publish(ctx, recs[i], byJob[jid], nil)
+			more, errs[i] = d.publishJob(ctx, recs[i], byJob[jid], nil)
 		}
 		others = append(others, more...)
-		d.failed(ctx, "cannot send order", errs[i])
-		d.changed(jid)
+		d.logFailure(ctx, "cannot send order", errs[i])
+		d.notifyWatchers(jid)
 	}
-	d.failed(ctx, "cannot send orders", d.sendAll(ctx, others))
+	d.logFailure(ctx, "cannot send orders", d.sendAll(ctx, others))
 }
 
-// sendAll sends what publish left, which is often nothing.
+// sendAll sends what publishJob left, which is often nothing.
 func (d *Deliverer) sendAll(ctx context.Context, list []Parcel) error {
 	if len(list) == 0 {
 		return nil
@@ -270,17 +272,20 @@ func (d *Deliverer) sendAll(ctx context.Context, list []Parcel) error {
 	return d.opts.Wire.Send(ctx, list...)
 }
 
-// take claims what may be sent to one minion now: everything parallel, and of the rest the first one, unless one is under way. Of several
-// masters one succeeds; the others begin anew, for what they saw is not so any more.
-func (d *Deliverer) take(ctx context.Context, id string) []store.Delivery {
+// claimWaiting claims what may be sent to one minion now: all that is parallel and, unless one is under
+// way, the first of the rest. In a cluster one master's claim succeeds. The others read the queue again,
+// since it has changed.
+func (d *Deliverer) claimWaiting(ctx context.Context, id string) []store.Delivery {
 	var out []store.Delivery
 again:
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true})
 	if err != nil {
-		d.failed(ctx, "cannot look for orders", err)
+		d.logFailure(ctx, "cannot look for orders", err)
 		return out
 	}
-	busy := slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Sent && !x.Parallel })
+	busy := slices.ContainsFunc(list, func(x store.Delivery) bool {
+		return x.State == store.Sent && !x.Parallel
+	})
 	now := time.Now().UTC()
 	for _, x := range list {
 		if x.State != store.Waiting || busy && !x.Parallel {
@@ -290,14 +295,15 @@ again:
 			d.giveUp(ctx, x, now)
 			continue
 		}
-		x.State, x.Owner, x.Sent, x.Tries, x.Due = store.Sent, d.owner, now, 1, d.nextCheck(x, now, now)
+		x.State, x.Owner, x.Sent, x.Tries = store.Sent, d.owner, now, 1
+		x.Due = d.nextCheck(x, now, now)
 		err := d.q.SwapDelivery(ctx, &x)
 		if errors.Is(err, store.ErrChanged) {
 			goto again
 		}
 		if err != nil {
-			d.failed(ctx, "cannot take order", err)
-			d.later(id)
+			d.logFailure(ctx, "cannot take order", err)
+			d.retryLater(id)
 			return out
 		}
 		busy = busy || !x.Parallel
@@ -306,8 +312,8 @@ again:
 	return out
 }
 
-// later has a minion looked at again after a failure of the store.
-func (d *Deliverer) later(id string) {
+// retryLater has a minion probed again after a failure of the store.
+func (d *Deliverer) retryLater(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.peers.probe(d.peers.of(id), d.now()+PollInterval, PollInterval)
@@ -323,9 +329,11 @@ func (d *Deliverer) nextCheck(x store.Delivery, sent, now time.Time) time.Time {
 	return next
 }
 
-// JobMap is the job map of an order for some of its minions, as it is shown: a secret one has its arguments in what it carries.
+// JobMap returns the job map of an order for some of its minions, as anybody may see it: the arguments
+// of a secret order are in what it carries.
 func (d *Deliverer) JobMap(rec store.Order, ids []string) map[string]any {
-	job := map[string]any{"jid": rec.JID, "fun": rec.Spec["fun"], "arg": rec.Spec["arg"], "tgt": nested.Anys(ids), "tgt_type": target.TypeList, "ret": fields.Text(rec.Spec, "ret")}
+	job := map[string]any{"jid": rec.JID, "fun": rec.Spec["fun"], "arg": rec.Spec["arg"],
+		"tgt": nested.Anys(ids), "tgt_type": target.TypeList, "ret": fields.Text(rec.Spec, "ret")}
 	if extra, ok := payload.Map(rec.Spec["extra"]); ok {
 		maps.Copy(job, extra)
 	}
@@ -341,11 +349,12 @@ func (d *Deliverer) JobMap(rec store.Order, ids []string) map[string]any {
 	return job
 }
 
-// publish sends a job to the minions of deliveries that were taken. In a cluster one master sends it to each of them, over one
-// connection, if it is known which: via has those that are sent it again because they may not have got it, with the master over
-// whose connection they have just said so; it is nil when the job is sent for the first time. publish returns what others must
-// send, for one Wire.Send together with that of other jobs.
-func (d *Deliverer) publish(ctx context.Context, rec store.Order, ds []store.Delivery, via map[string]string) (others []Parcel, err error) {
+// publishJob sends a job to the minions of deliveries that were claimed. In a cluster one master sends it to
+// each of them, over one connection, if that is known. via is nil when the job is sent for the first time.
+// When it is sent again, via names the master over whose connection each minion has just said that it does
+// not know the job. publishJob returns what others must send, for one Wire.Send together with other jobs.
+func (d *Deliverer) publishJob(ctx context.Context, rec store.Order, ds []store.Delivery,
+	via map[string]string) (others []Parcel, err error) {
 	jid := rec.JID
 	ids := make([]string, len(ds))
 	for i, x := range ds {
@@ -412,7 +421,8 @@ func (d *Deliverer) lostContent(ds []store.Delivery, err error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
 	for _, x := range ds {
-		d.settle(ctx, x, store.Lost, false, "it was never sent: what it carries is sealed with a key that the master does not have")
+		d.settleDelivery(ctx, x, store.Lost, false,
+			"it was never sent: what it carries is sealed with a key that the master does not have")
 	}
 	return nil
 }
@@ -436,22 +446,24 @@ func (d *Deliverer) giveUp(ctx context.Context, x store.Delivery, now time.Time)
 	if !x.Deadline.IsZero() && !now.Before(x.Deadline) {
 		reason = "its deadline passed before the minion came"
 	}
-	d.finish(ctx, x, func(x *store.Delivery) bool {
+	d.finishDelivery(ctx, x, func(x *store.Delivery) bool {
 		x.Reason = reason
-		return end(x, store.Undeliverable, x.State == store.Waiting)
+		return endAs(x, store.Undeliverable, x.State == store.Waiting)
 	})
 }
 
-// end makes a delivery final, if that is still what to do.
-func end(x *store.Delivery, s store.State, still bool) bool {
+// endAs makes a delivery final, if that is still what to do.
+func endAs(x *store.Delivery, s store.State, still bool) bool {
 	if still {
 		x.State = s
 	}
 	return still
 }
 
-// finish applies a change until it holds, and tells who waits. The change reports whether there is still something to do.
-func (d *Deliverer) finish(ctx context.Context, x store.Delivery, change func(x *store.Delivery) bool) {
+// finishDelivery applies a change to a delivery until the store takes it, and then notifies those who wait for
+// it. The change gets the delivery as it is now, and reports whether there is still something to do.
+func (d *Deliverer) finishDelivery(ctx context.Context, x store.Delivery,
+	change func(x *store.Delivery) bool) {
 	for {
 		if !x.State.Open() || !change(&x) {
 			return
@@ -464,12 +476,12 @@ func (d *Deliverer) finish(ctx context.Context, x store.Delivery, change func(x 
 			break
 		}
 		if !errors.Is(err, store.ErrChanged) {
-			d.failed(ctx, "cannot change order", err)
+			d.logFailure(ctx, "cannot change order", err)
 			return
 		}
 		list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: x.JID, Minion: x.Minion})
 		if err != nil || len(list) == 0 {
-			d.failed(ctx, "cannot change order", err)
+			d.logFailure(ctx, "cannot change order", err)
 			return
 		}
 		x = list[0]
@@ -477,14 +489,14 @@ func (d *Deliverer) finish(ctx context.Context, x store.Delivery, change func(x 
 	if x.State.Open() {
 		return
 	}
-	d.opts.Events.Publish("brine/order/"+x.JID+"/"+x.Minion, map[string]any{"jid": x.JID, "id": x.Minion, "state": string(x.State), "reason": x.Reason,
-		"running": x.Running})
-	d.changed(x.JID)
-	d.next(x.Minion)
+	d.opts.Events.Publish("brine/order/"+x.JID+"/"+x.Minion, map[string]any{"jid": x.JID,
+		"id": x.Minion, "state": string(x.State), "reason": x.Reason, "running": x.Running})
+	d.notifyWatchers(x.JID)
+	d.lookForNext(x.Minion)
 }
 
-// next looks for what else waits for a minion.
-func (d *Deliverer) next(id string) {
+// lookForNext looks for what else waits for a minion.
+func (d *Deliverer) lookForNext(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if p := d.peers.of(id); d.holds(p, p.heard, d.now()) {
@@ -492,39 +504,40 @@ func (d *Deliverer) next(id string) {
 	} else {
 		d.peers.markLookUp(p)
 	}
-	d.signal()
+	d.wakeRun()
 }
 
 // Returned ends the delivery that a return belongs to, if there is one.
 func (d *Deliverer) Returned(ctx context.Context, jid, id string, load map[string]any) {
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: jid, Minion: id})
-	d.failed(ctx, "cannot end order", err)
+	d.logFailure(ctx, "cannot end order", err)
 	for _, x := range list {
 		d.finishReturned(ctx, x, load)
 	}
 }
 
 func (d *Deliverer) finishReturned(ctx context.Context, x store.Delivery, load map[string]any) {
-	d.finish(ctx, x, func(x *store.Delivery) bool {
-		if why := refusal(load); why != "" {
+	d.finishDelivery(ctx, x, func(x *store.Delivery) bool {
+		if why := refusalText(load); why != "" {
 			x.Reason = why
-			return end(x, store.Refused, true)
+			return endAs(x, store.Refused, true)
 		}
 		if x.Reason == cancelling {
 			x.Reason = "cancelled while it ran"
-			return end(x, store.Cancelled, true)
+			return endAs(x, store.Cancelled, true)
 		}
-		return end(x, store.Returned, true)
+		return endAs(x, store.Returned, true)
 	})
 }
 
-// refusal is what a return says when the minion's own policy kept the job from running.
-func refusal(load map[string]any) string {
+// refusalText is what a return says when the minion's own policy kept the job from running.
+func refusalText(load map[string]any) string {
 	said, ok := payload.Text(load["return"])
 	if !ok || fields.FirstCode(load["retcode"]) == 0 {
 		return ""
 	}
-	for _, mark := range []string{"the policy of this minion does not allow ", "Minion in blackout mode. "} {
+	for _, mark := range []string{"the policy of this minion does not allow ",
+		"Minion in blackout mode. "} {
 		if strings.Contains(said, mark) {
 			return said
 		}
@@ -548,7 +561,8 @@ func Overdue(d store.Delivery) time.Time {
 
 // Revoke cancels all open deliveries of a minion.
 func (d *Deliverer) Revoke(ctx context.Context, id string) error {
-	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true, Limit: MaxDeliveries})
+	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true,
+		Limit: MaxDeliveries})
 	waiting, sent := list[:0:0], list[:0:0]
 	for _, x := range list {
 		if x.State == store.Waiting {
@@ -557,9 +571,11 @@ func (d *Deliverer) Revoke(ctx context.Context, id string) error {
 			sent = append(sent, x)
 		}
 	}
-	for _, part := range [][]store.Delivery{waiting, sent} { // what waits first: the end of what was sent would have it sent
+	// What waits comes first: the end of what was sent would have it sent.
+	for _, part := range [][]store.Delivery{waiting, sent} {
 		inParallel(len(part), sendWorkers, func(i int) {
-			d.settle(ctx, part[i], store.Cancelled, part[i].State == store.Sent, "the minion was revoked")
+			d.settleDelivery(ctx, part[i], store.Cancelled, part[i].State == store.Sent,
+				"the minion was revoked")
 		})
 	}
 	return err

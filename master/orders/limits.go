@@ -24,16 +24,18 @@ type backlog struct {
 	now    *count     // under way, nil if none is
 }
 
-// count is one count of open deliveries; the other fields are set when it is done. ended says that it failed because its caller's context
-// ended: whoever waits for it counts anew.
+// count is one count of open deliveries. The fields err and ended are set when done is closed. ended
+// reports that it failed because its caller's context ended: those who wait for it count again.
 type count struct {
 	done  chan struct{}
 	err   error
 	ended bool
 }
 
-// Reserve reports whether so many more deliveries may be placed, by a tenant or, with "", by nobody's, and counts them. One order may go beyond a
-// bound, the next one may not. While one counts, the others go on with the last count, unless there is none or it leaves no room.
+// Reserve adds more deliveries to the backlog of a tenant and to that of all, or returns ErrBusy. With an
+// empty tenant the bound of all counts alone. One order may go beyond a bound, the next one may not.
+// While one caller counts in the store, the others go on with the last count, unless there is none or it
+// leaves no room.
 func (d *Deliverer) Reserve(ctx context.Context, tenant string, more int) error {
 	if tenant != "" && more > 0 {
 		d.mu.Lock()
@@ -57,7 +59,8 @@ func (d *Deliverer) reserveIn(ctx context.Context, b *backlog, limit, more int) 
 	counted := false
 	for {
 		b.mu.Lock()
-		if counted || time.Since(b.at) < countLife || b.now != nil && !b.at.IsZero() && b.n < limit {
+		enough := b.now != nil && !b.at.IsZero() && b.n < limit // the last count will do
+		if counted || time.Since(b.at) < countLife || enough {
 			defer b.mu.Unlock()
 			if b.n >= limit {
 				return ErrBusy

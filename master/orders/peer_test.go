@@ -89,7 +89,7 @@ func TestPeerStates(t *testing.T) {
 				d.sendProbes(context.Background(), time.Now())
 			}},
 		{"the store failed", "probing", "probing", "probing",
-			func(d *Deliverer, _ *fakeWire, p *peer) { d.later(p.id) }},
+			func(d *Deliverer, _ *fakeWire, p *peer) { d.retryLater(p.id) }},
 	} {
 		for from, want := range map[state]string{idle: c.idle, probing: c.probing, deferred: c.deferred} {
 			w := &fakeWire{}

@@ -10,20 +10,24 @@ import (
 )
 
 const (
-	// proofLife is how long an answer proves that a minion hears what is published. The connection may break any time; but then a
-	// job is lost to sight only, never run twice.
+	// proofLife is how long an answer proves that a minion hears what is published. If the connection
+	// breaks within it, a job may need recovery; it never runs twice.
 	proofLife = 30 * time.Second
-	// probeFirst and probeLast bound the pause between questions to a minion that does not answer. Of several masters the one that
-	// has just heard the minion has probeFirst to send, before the others ask.
+	// probeFirst and probeLast bound the pause between probes of a minion that does not answer. In a
+	// cluster, the master that has just heard the minion has probeFirst to send before the others probe.
 	probeFirst, probeLast = 250 * time.Millisecond, 5 * time.Minute
-	// probeHere is probeLast for a minion that is connected here. Of several masters each that it is connected to asks it; one that takes
-	// seconds for an answer would be kept busy with nothing else if they asked every few seconds, and what it was asked it answers in the end.
+	// probeHere is probeLast for a minion that is connected here. In a cluster, each master that it is
+	// connected to probes it. If they did so every few seconds, a minion that needs seconds for an answer
+	// would have time for nothing else. It does answer in the end what it was asked.
 	probeHere = 2 * time.Minute
-	// probeAgain is how long a minion that was asked may take before a new reason to ask counts; the pauses go on growing meanwhile.
+	// probeAgain is how long a minion that was probed may take before a new reason to probe it counts. The
+	// pauses go on growing meanwhile.
 	probeAgain = 30 * time.Second
-	// probeWake is how long a minion that nobody knows to be connected, and that was asked, is left alone when somebody connects.
+	// probeWake is how long a minion that was probed, and that no master knows to be connected, is left
+	// alone when something connects.
 	probeWake = 2 * time.Second
-	// probeOther is how long others leave a minion to the master that was given an order for it and has a connection to it.
+	// probeOther is how long the others leave a minion to the master that was given an order for it and
+	// has a connection to it.
 	probeOther = 5 * time.Second
 	// maxProbe is how many minions one question is for.
 	maxProbe = 500
@@ -39,7 +43,7 @@ func (d *Deliverer) Expect(ids ...string) {
 	for _, id := range ids {
 		d.expectOne(d.peers.of(id), now, false)
 	}
-	d.signal()
+	d.wakeRun()
 }
 
 // expectOne is Expect for one minion; callers hold mu. looked reports that another master that has
@@ -60,8 +64,9 @@ func (d *Deliverer) expectOne(p *peer, now moment, looked bool) {
 	}
 }
 
-// ExpectElsewhere notes that another master has an order for minions. The one that they listen to sends it; the others look after a
-// while whether somebody has. theirs are those that listen to the other one: if they have connections to several, one asks.
+// ExpectElsewhere notes that another master has an order for minions. The master that they listen to sends
+// it; the others look later whether that was done. theirs, which is sorted, are those that are connected to
+// the other master: if they have connections to several, that one probes them.
 func (d *Deliverer) ExpectElsewhere(ids, theirs []string) {
 	if d == nil {
 		return
@@ -82,7 +87,7 @@ func (d *Deliverer) ExpectElsewhere(ids, theirs []string) {
 			d.peers.leave(p, now+after+mathrand.N(after))
 		}
 	}
-	d.signal()
+	d.wakeRun()
 }
 
 // hears reports whether minions all listen to this one of several masters.
@@ -119,7 +124,7 @@ func (d *Deliverer) Contact(id string) {
 	p.asked = 0 // what it did not answer it may not have heard
 	d.peers.markLookUp(p)
 	p.signedIn = true
-	d.signal()
+	d.wakeRun()
 }
 
 // Heard notes an answer to something that was published.
@@ -150,12 +155,13 @@ func (d *Deliverer) Heard(id string, load map[string]any) {
 	}
 	if p.silent {
 		d.peers.markLookUp(p)
-		d.signal()
+		d.wakeRun()
 	}
 	waits := p.state != idle
 	switch {
 	case another && waits:
-		// It listens to another one, which is told of this answer and sends: over one connection, not over all that the minion may have.
+		// It listens to another master, which is told of this answer and sends: over one connection, not
+		// over all that the minion may have.
 		d.peers.leave(p, now+PollInterval+mathrand.N(PollInterval))
 	case d.several() && waits && !probe.IsProbe(load) && !here && !d.here(id):
 		// It lives, but nobody knows where it listens: it is asked, unless it was just now.
@@ -168,11 +174,12 @@ func (d *Deliverer) Heard(id string, load map[string]any) {
 	default:
 		return
 	}
-	d.signal()
+	d.wakeRun()
 }
 
-// PathChanged notes that a subscription began or ended. Whose it is the transport may not know, so proofs hold only of minions whose own
-// is known, and whoever is awaited may be there now: it is asked soon, but not with every connection that somebody makes.
+// PathChanged notes that a subscription began or ended. The transport may not know of which minion. So after
+// an end, a proof holds only for minions whose own connection is known to be there. After a beginning, any
+// minion that is awaited may be there: all are probed soon, but not once more with each connection.
 func (d *Deliverer) PathChanged(up bool) {
 	if d == nil {
 		return
@@ -184,12 +191,12 @@ func (d *Deliverer) PathChanged(up bool) {
 		d.broken = now
 		return
 	}
-	d.wakeTargets(now)
-	d.signal()
+	d.wakeAwaited(now)
+	d.wakeRun()
 }
 
-// wakeTargets has those who are awaited asked again; callers hold mu.
-func (d *Deliverer) wakeTargets(now moment) {
+// wakeAwaited brings forward the probes of those that are awaited; callers hold mu.
+func (d *Deliverer) wakeAwaited(now moment) {
 	if now-d.woken < time.Second {
 		return
 	}
@@ -209,7 +216,8 @@ func (d *Deliverer) wakeTargets(now moment) {
 	}
 }
 
-// AskedElsewhere notes that another one of several masters asks minions, over the connections of all masters: what this one would ask counts as asked.
+// AskedElsewhere notes that another master of the cluster probes minions over the connections of all masters,
+// this one's included: what this one would probe counts as probed.
 func (d *Deliverer) AskedElsewhere(ids []string) {
 	if d == nil {
 		return
@@ -229,8 +237,8 @@ func (d *Deliverer) AskedElsewhere(ids []string) {
 	}
 }
 
-// HeardElsewhere notes an answer that another master of the same store got. That one looks what waits; here it proves nothing, for
-// this master does not see when the connection breaks.
+// HeardElsewhere notes an answer that another master of the cluster got. That one looks what waits. Here the
+// answer proves nothing, for this master does not see when the connection breaks.
 func (d *Deliverer) HeardElsewhere(id string) {
 	if d == nil {
 		return
@@ -252,7 +260,7 @@ func (d *Deliverer) sendProbes(ctx context.Context, now time.Time) time.Duration
 		}
 		slices.Sort(ids)
 		gone, err := d.opts.Wire.Probe(ctx, ids, here)
-		d.failed(ctx, "cannot ask minions that are awaited", err)
+		d.logFailure(ctx, "cannot ask minions that are awaited", err)
 		d.mu.Lock()
 		for _, id := range gone {
 			d.peers.enter(d.peers.of(id), idle) // it cannot hear; its sign-in brings it back
@@ -290,7 +298,8 @@ func (d *Deliverer) dueProbes(now moment) (near, others []string, next time.Dura
 			others = append(others, p.id)
 		}
 		if d.here(p.id) {
-			p.wait = min(max(p.wait, PollInterval), probeHere) // it will hear, and may be slow, or its answer was lost
+			// It hears the probe. It may be slow, or its answer is lost.
+			p.wait = min(max(p.wait, PollInterval), probeHere)
 		}
 		p.near = false
 		p.asked, p.next, p.wait = now, now+p.wait, min(2*p.wait, probeLast)
@@ -299,7 +308,7 @@ func (d *Deliverer) dueProbes(now moment) (near, others []string, next time.Dura
 	for _, p := range over {
 		d.peers.enter(p, idle)
 		d.peers.markLookUp(p)
-		d.signal()
+		d.wakeRun()
 	}
 	return near, others, next
 }

@@ -68,7 +68,7 @@ func TestConnectionsDoNotMakeQuestions(t *testing.T) {
 	now := begin.Add(time.Hour)
 	n = 0
 	for at := time.Duration(0); at < time.Minute; at += 50 * time.Millisecond { // somebody connects all the time
-		d.wakeTargets(d.moment(now.Add(at)))
+		d.wakeAwaited(d.moment(now.Add(at)))
 		n += asked(now.Add(at))
 	}
 	if n < 25 || n > 35 { // some with growing pauses, then one each probeWake

@@ -16,34 +16,38 @@ import (
 const (
 	// maxTries is how often a job is sent to one minion.
 	maxTries = 5
-	// journalLife is how long our minion surely knows a job id again, queueLife a stock one: it remembers the last hundred.
+	// journalLife is how long our minion surely recognizes a job id, queueLife a stock one, which
+	// remembers the last hundred.
 	journalLife, queueLife = 12 * time.Hour, 2 * time.Minute
-	// cacheLife is for how long saltutil.clear_job_cache leaves what a minion keeps of a job, unless it is told otherwise.
+	// cacheLife is the age below which saltutil.clear_job_cache leaves what a minion keeps of a job, unless
+	// its argument says otherwise.
 	cacheLife = 24 * time.Hour
 	// scanBatch is how many overdue deliveries are read at once.
 	scanBatch = 2000
-	// maxAsking is how many deliveries are asked after at one time, and askSlots how many questions after single jobs are on their way.
-	// The others wait until there is room: most of them return meanwhile.
+	// maxAsking is how many deliveries are queried at one time, and askSlots how many queries about single
+	// jobs are under way. The others wait until there is room: most of them return meanwhile.
 	maxAsking, askSlots = 500, 16
-	// takeoverAfter is how long the master that a minion listens to has before others ask after what was sent to it.
+	// takeoverAfter is how long the master that a minion listens to has to finish a delivery before its
+	// peers query the job's status.
 	takeoverAfter = 15 * time.Second
 )
 
-// scan looks at what is due: waited too long, or was sent and not heard of.
-func (d *Deliverer) scan(ctx context.Context) {
+// scanDue reviews what is due in the store: what waited too long, or was sent and has no return.
+func (d *Deliverer) scanDue(ctx context.Context) {
 	for {
 		now := time.Now().UTC()
 		list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Due: now, Limit: scanBatch})
-		d.failed(ctx, "cannot look for orders", err)
-		ended := d.review(ctx, list)
+		d.logFailure(ctx, "cannot look for orders", err)
+		ended := d.reviewDue(ctx, list)
 		if len(list) < scanBatch || ended == 0 || err != nil || ctx.Err() != nil || d.IsDraining() {
 			return
 		}
 	}
 }
 
-// review takes those of the deliveries that are due and looks after them. It returns how many were given up.
-func (d *Deliverer) review(ctx context.Context, list []store.Delivery) (ended int) {
+// reviewDue gives up those of the deliveries that waited too long, and queries those that were sent and are
+// due. It returns how many it gave up.
+func (d *Deliverer) reviewDue(ctx context.Context, list []store.Delivery) (ended int) {
 	now := time.Now().UTC()
 	var sent, late []store.Delivery
 	for _, x := range list {
@@ -70,7 +74,7 @@ func (d *Deliverer) review(ctx context.Context, list []store.Delivery) (ended in
 	}
 	d.mu.Unlock()
 	if len(sent) > 0 {
-		d.jobs.Go(func() { d.recover(ctx, sent) })
+		d.jobs.Go(func() { d.recoverDeliveries(ctx, sent) })
 	}
 	return ended
 }
@@ -83,8 +87,10 @@ func (d *Deliverer) leftToPeer(x store.Delivery, now time.Time) bool {
 	return !d.here(x.Minion) && d.elsewhere(x.Minion)
 }
 
-// claim takes deliveries until a time: nobody else asks after them meanwhile, unless this master dies.
-func (d *Deliverer) claim(ctx context.Context, ds []store.Delivery, due time.Time) []store.Delivery {
+// claimDeliveries claims deliveries until due, and returns those that it got. No other master queries them
+// before that, whether this one lives or not.
+func (d *Deliverer) claimDeliveries(ctx context.Context, ds []store.Delivery,
+	due time.Time) []store.Delivery {
 	errs := make([]error, len(ds))
 	inParallel(len(ds), sendWorkers, func(i int) {
 		ds[i].Owner, ds[i].Due = d.owner, due
@@ -95,7 +101,7 @@ func (d *Deliverer) claim(ctx context.Context, ds []store.Delivery, due time.Tim
 		if err == nil {
 			mine = append(mine, ds[i])
 		} else if !errors.Is(err, store.ErrChanged) {
-			d.failed(ctx, "cannot take order", err)
+			d.logFailure(ctx, "cannot take order", err)
 		}
 	}
 	return mine
@@ -110,8 +116,8 @@ func minionsOf(ds []store.Delivery) map[string]struct{} {
 	return ids
 }
 
-// answered lets minions be asked something else.
-func (d *Deliverer) answered(ids map[string]struct{}) {
+// endQueries notes that nothing of minions is being queried any more.
+func (d *Deliverer) endQueries(ids map[string]struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for id := range ids {
@@ -121,30 +127,35 @@ func (d *Deliverer) answered(ids map[string]struct{}) {
 	}
 }
 
-// recover finds out what became of jobs on minions that were silent. Each minion is asked one thing at a time: once for all that it runs,
-// then after what it does not run, by job.
-func (d *Deliverer) recover(ctx context.Context, ds []store.Delivery) {
+// recoverDeliveries finds out what became of jobs that did not return. Each minion is asked one thing at a
+// time: once for all that it runs, then job by job about what it does not run.
+func (d *Deliverer) recoverDeliveries(ctx context.Context, ds []store.Delivery) {
 	end := time.Now().UTC().Add(d.opts.GatherTimeout + 10*time.Second) // for asking
 	asked := minionsOf(ds)
 	byJob := make(map[string][]store.Delivery)
-	for _, x := range d.claim(ctx, ds, end.Add(2*d.opts.GatherTimeout)) { // what is asked in the end is answered before that
+	// What is asked just before end is answered before the claim is over.
+	for _, x := range d.claimDeliveries(ctx, ds, end.Add(2*d.opts.GatherTimeout)) {
 		byJob[x.JID] = append(byJob[x.JID], x)
 	}
 	jids := slices.Sorted(maps.Keys(byJob))
 	left := make([][]store.Delivery, len(jids))
-	inParallel(len(jids), sendWorkers, func(i int) { left[i] = d.unreturned(ctx, jids[i], byJob[jids[i]]) })
+	inParallel(len(jids), sendWorkers, func(i int) {
+		left[i] = d.unreturned(ctx, jids[i], byJob[jids[i]])
+	})
 	if len(jids) > 1 {
 		d.askRunning(ctx, left)
 	}
 	waits := minionsOf(slices.Concat(left...))
 	maps.DeleteFunc(asked, func(id string, _ struct{}) bool { return fields.Has(waits, id) })
-	d.answered(asked)
+	d.endQueries(asked)
 	d.askByJob(ctx, jids, left, end)
 }
 
-// askByJob asks after what does not run, by job: a minion after one at a time, and askSlots questions are on their way in all. Who does not
-// answer is not asked the rest. What there is no time for is asked later.
-func (d *Deliverer) askByJob(ctx context.Context, jids []string, left [][]store.Delivery, end time.Time) {
+// askByJob queries what does not run, job by job: a minion has one query at a time, and askSlots are under
+// way in all. A minion that does not answer is not asked the rest. What there is no time for is left for
+// the next check.
+func (d *Deliverer) askByJob(ctx context.Context, jids []string, left [][]store.Delivery,
+	end time.Time) {
 	waits := make(map[string]int) // how many questions to a minion have no answer
 	for _, x := range slices.Concat(left...) {
 		waits[x.Minion]++
@@ -158,7 +169,10 @@ func (d *Deliverer) askByJob(ctx context.Context, jids []string, left [][]store.
 	ended := make(chan question)
 	fresh := true // what is asked after was looked for just now
 	for under := 0; ; under-- {
-		for i := 0; i < len(left) && under < askSlots && time.Now().Before(end) && !d.IsDraining(); i++ {
+		for i := 0; i < len(left) && under < askSlots; i++ {
+			if !time.Now().Before(end) || d.IsDraining() {
+				break
+			}
 			q := question{begun: time.Now()}
 			left[i] = slices.DeleteFunc(left[i], func(x store.Delivery) bool {
 				if fields.Has(busy, x.Minion) {
@@ -204,21 +218,22 @@ func (d *Deliverer) askByJob(ctx context.Context, jids []string, left [][]store.
 		}
 		done := minionsOf(q.ds)
 		maps.DeleteFunc(done, func(id string, _ struct{}) bool { return waits[id] > 0 })
-		d.answered(done)
+		d.endQueries(done)
 	}
 	now := time.Now()
 	rest := slices.Concat(left...)
 	for _, x := range rest {
 		d.checkAgain(ctx, x, now, now)
 	}
-	d.answered(minionsOf(rest))
+	d.endQueries(minionsOf(rest))
 }
 
-// askRunning asks minions for all jobs that they run, and leaves those deliveries, by job, that nothing is known of yet.
+// askRunning asks minions for all jobs that they run. What it leaves in byJob are the deliveries of which
+// nothing is known yet.
 func (d *Deliverer) askRunning(ctx context.Context, byJob [][]store.Delivery) {
 	all := slices.Concat(byJob...)
 	begun := time.Now()
-	answers := d.ask(ctx, "saltutil.running", nil, all)
+	answers := d.askMinions(ctx, "saltutil.running", nil, all)
 	running := make(map[string]map[string]any, len(all)) // by minion and job id
 	for id, answer := range answers {
 		list, _ := payload.List(answer.Value)
@@ -250,10 +265,10 @@ func (d *Deliverer) stillRuns(ctx context.Context, x store.Delivery) {
 	now := time.Now().UTC()
 	switch {
 	case !x.Deadline.IsZero() && !now.Before(x.Deadline):
-		d.settle(ctx, x, store.TimedOut, true, "its deadline passed while it ran")
-		d.ask(ctx, "saltutil.term_job", []any{x.JID}, []store.Delivery{x})
+		d.settleDelivery(ctx, x, store.TimedOut, true, "its deadline passed while it ran")
+		d.askMinions(ctx, "saltutil.term_job", []any{x.JID}, []store.Delivery{x})
 	case x.Reason == cancelling:
-		d.ask(ctx, "saltutil.term_job", []any{x.JID}, []store.Delivery{x})
+		d.askMinions(ctx, "saltutil.term_job", []any{x.JID}, []store.Delivery{x})
 		d.checkAgain(ctx, x, now, now)
 	default:
 		d.checkAgain(ctx, x, x.Sent, now)
@@ -265,9 +280,10 @@ func (d *Deliverer) noAnswer(ctx context.Context, x store.Delivery, asked time.T
 	now := time.Now().UTC()
 	switch {
 	case !x.Deadline.IsZero() && !now.Before(x.Deadline):
-		d.settle(ctx, x, store.TimedOut, false, "its deadline passed, and the minion does not answer")
+		d.settleDelivery(ctx, x, store.TimedOut, false,
+			"its deadline passed, and the minion does not answer")
 	case now.Sub(x.Sent) > d.opts.LostAfter:
-		d.settle(ctx, x, store.Lost, false, "the minion does not answer since it was sent")
+		d.settleDelivery(ctx, x, store.Lost, false, "the minion does not answer since it was sent")
 	default:
 		d.mu.Lock()
 		p := d.peers.of(x.Minion)
@@ -284,22 +300,24 @@ func (d *Deliverer) noAnswer(ctx context.Context, x store.Delivery, asked time.T
 	}
 }
 
-// recoverJob asks minions what they know of a job: whether it runs or waits, and what it returned. It gives those that did not answer.
-func (d *Deliverer) recoverJob(ctx context.Context, jid string, ds []store.Delivery) (silent map[string]struct{}) {
+// recoverJob asks minions what they know of a job: whether it runs or waits, and what it returned. It
+// returns the minions that did not answer.
+func (d *Deliverer) recoverJob(ctx context.Context, jid string,
+	ds []store.Delivery) (silent map[string]struct{}) {
 	rec, err := d.q.OrderOf(ctx, jid)
 	if err != nil {
-		d.failed(ctx, "cannot look after order", err)
+		d.logFailure(ctx, "cannot look after order", err)
 		return nil
 	}
 	begun := time.Now()
-	answers := d.ask(ctx, []any{findJob, findCachedJob}, []any{[]any{jid}, []any{jid}}, ds)
+	answers := d.askMinions(ctx, []any{findJob, findCachedJob}, []any{[]any{jid}, []any{jid}}, ds)
 	ds = d.unreturned(ctx, jid, ds) // it may have been on its way
 	silent = make(map[string]struct{})
 	var again []store.Delivery
 	via := make(map[string]string)
 	for _, x := range ds {
 		a, said := answers[x.Minion]
-		job, cached := found(a.Value)
+		job, cached := readFound(a.Value)
 		switch {
 		case !said:
 			silent[x.Minion] = struct{}{}
@@ -313,8 +331,8 @@ func (d *Deliverer) recoverJob(ctx context.Context, jid string, ds []store.Deliv
 	}
 	if len(again) > 0 {
 		d.opts.Log.Info("order is sent again", "jid", jid, "minions", len(again))
-		others, err := d.publish(ctx, rec, again, via)
-		d.failed(ctx, "cannot send order again", errors.Join(err, d.sendAll(ctx, others)))
+		others, err := d.publishJob(ctx, rec, again, via)
+		d.logFailure(ctx, "cannot send order again", errors.Join(err, d.sendAll(ctx, others)))
 	}
 	return silent
 }
@@ -322,8 +340,9 @@ func (d *Deliverer) recoverJob(ctx context.Context, jid string, ds []store.Deliv
 // The questions after a job that nobody returned.
 const findJob, findCachedJob = "saltutil.find_job", "saltutil.find_cached_job"
 
-// found reads the answer to both: by name, or in their order where the minion has multifunc_ordered. job is empty if it does not run.
-func found(answer any) (job map[string]any, cached any) {
+// readFound reads the answer to both questions: by name, or in their order where the minion has
+// multifunc_ordered. job is empty if the job does not run.
+func readFound(answer any) (job map[string]any, cached any) {
 	both, _ := payload.Map(answer)
 	running, cached := both[findJob], both[findCachedJob]
 	if ordered, ok := payload.List(answer); ok && len(ordered) == 2 {
@@ -333,56 +352,60 @@ func found(answer any) (job map[string]any, cached any) {
 	return job, cached
 }
 
-// ReturnedLate takes what a minion had kept of a job from an answer that came when nobody waited for it any more: one that is slow would be asked
-// the same in vain again.
+// ReturnedLate takes what a minion had kept of a job from an answer that came after the query's time. A slow
+// minion would be asked the same again and again in vain. A nil Deliverer takes nothing.
 func (d *Deliverer) ReturnedLate(ctx context.Context, id string, load map[string]any) {
-	_, cached := found(load["return"])
+	_, cached := readFound(load["return"])
 	ret, _ := payload.Map(cached)
 	if _, has := ret["return"]; d == nil || !has {
 		return
 	}
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: fields.Text(ret, "jid"), Minion: id})
-	d.failed(ctx, "cannot look after order", err)
+	d.logFailure(ctx, "cannot look after order", err)
 	for _, x := range list {
 		if x.State == store.Sent {
-			d.adopt(ctx, x, ret)
+			d.adoptReturn(ctx, x, ret)
 		}
 	}
 }
 
-// isOver is for a job that its minion does not run: it has run it, or never got it. It reports whether the job is to be sent again. cached
-// is what the minion kept of it.
-func (d *Deliverer) isOver(ctx context.Context, rec store.Order, x *store.Delivery, cached any) (again bool) {
+// isOver handles a job that its minion does not run: it has run it, or never got it. It reports whether the
+// job is to be sent again. cached is what the minion kept of it.
+func (d *Deliverer) isOver(ctx context.Context, rec store.Order, x *store.Delivery,
+	cached any) (again bool) {
 	now := time.Now().UTC()
 	load, found := payload.Map(cached)
-	if _, has := load["return"]; found && has && d.adopt(ctx, *x, load) {
+	if _, has := load["return"]; found && has && d.adoptReturn(ctx, *x, load) {
 		return false
 	}
 	switch {
 	case x.Reason == cancelling:
-		d.settle(ctx, *x, store.Cancelled, false, "cancelled while it ran")
+		d.settleDelivery(ctx, *x, store.Cancelled, false, "cancelled while it ran")
 	case !x.Deadline.IsZero() && !now.Before(x.Deadline):
-		d.settle(ctx, *x, store.TimedOut, false, "its deadline passed")
+		d.settleDelivery(ctx, *x, store.TimedOut, false, "its deadline passed")
 	case x.Tries < maxTries && d.mayRepeat(ctx, rec, *x, cached, now):
 		x.Tries++
 		x.Due = d.nextCheck(*x, now, now)
 		return d.q.SwapDelivery(ctx, x) == nil
 	default:
-		d.settle(ctx, *x, store.Lost, false, "the minion knows nothing of it: it has run there and its return is gone, or it never came")
+		d.settleDelivery(ctx, *x, store.Lost, false, "the minion knows nothing of it: "+
+			"it has run there and its return is gone, or it never came")
 	}
 	return false
 }
 
-// unreturned ends deliveries whose return is in the store and gives the rest; none if the store is away, for they are due again when the
-// claim ends.
-func (d *Deliverer) unreturned(ctx context.Context, jid string, ds []store.Delivery) []store.Delivery {
+// unreturned ends deliveries whose return is in the store, and returns the rest. It returns nil if the store
+// is away: they are due again when the claim ends.
+func (d *Deliverer) unreturned(ctx context.Context, jid string,
+	ds []store.Delivery) []store.Delivery {
 	rets, err := d.opts.Store.Returns(ctx, jid)
 	if err != nil {
-		d.failed(ctx, "cannot look after order", err)
+		d.logFailure(ctx, "cannot look after order", err)
 		return nil
 	}
 	return slices.DeleteFunc(ds, func(x store.Delivery) bool {
-		i, found := slices.BinarySearchFunc(rets, x.Minion, func(r store.Return, id string) int { return strings.Compare(r.ID, id) })
+		i, found := slices.BinarySearchFunc(rets, x.Minion,
+			func(r store.Return, id string) int { return strings.Compare(r.ID, id) })
 		if found {
 			d.finishReturned(ctx, x, rets[i].Load)
 		}
@@ -390,8 +413,8 @@ func (d *Deliverer) unreturned(ctx context.Context, jid string, ds []store.Deliv
 	})
 }
 
-// adopt takes a return that the minion had kept, as if it had just come.
-func (d *Deliverer) adopt(ctx context.Context, x store.Delivery, load map[string]any) bool {
+// adoptReturn takes a return that the minion had kept, as if it had just come.
+func (d *Deliverer) adoptReturn(ctx context.Context, x store.Delivery, load map[string]any) bool {
 	if !d.opts.Wire.Adopt(ctx, x.JID, x.Minion, load) {
 		return false
 	}
@@ -399,9 +422,11 @@ func (d *Deliverer) adopt(ctx context.Context, x store.Delivery, load map[string
 	return true
 }
 
-// mayRepeat reports whether sending a job again cannot make it run twice: it may, or the minion surely knows it again, or says that it keeps
-// returns (cache_jobs) and has none of it.
-func (d *Deliverer) mayRepeat(ctx context.Context, rec store.Order, x store.Delivery, cached any, now time.Time) bool {
+// mayRepeat reports whether a job may be sent again: it may run twice (idempotent), the minion surely
+// recognizes its id and does not run it a second time, or the minion says that it keeps returns
+// (cache_jobs) and has no return of it.
+func (d *Deliverer) mayRepeat(ctx context.Context, rec store.Order, x store.Delivery, cached any,
+	now time.Time) bool {
 	if ok, _ := rec.Spec["idempotent"].(bool); ok {
 		return true
 	}
@@ -426,7 +451,8 @@ func (d *Deliverer) mayRepeat(ctx context.Context, rec store.Order, x store.Deli
 		return true
 	}
 	said, _ := payload.Text(cached)
-	never := strings.HasPrefix(said, "Local jobs cache directory ") && strings.HasSuffix(said, x.JID+" not found")
+	never := strings.HasPrefix(said, "Local jobs cache directory ") &&
+		strings.HasSuffix(said, x.JID+" not found")
 	return never && age < cacheLife && !d.mayHaveCleared(ctx, x)
 }
 
@@ -441,25 +467,27 @@ func (d *Deliverer) mayHaveCleared(ctx context.Context, x store.Delivery) bool {
 	})
 }
 
-// settle ends a delivery that was sent.
-func (d *Deliverer) settle(ctx context.Context, x store.Delivery, s store.State, running bool, reason string) {
-	d.finish(ctx, x, func(x *store.Delivery) bool {
+// settleDelivery ends a delivery that was sent.
+func (d *Deliverer) settleDelivery(ctx context.Context, x store.Delivery, s store.State,
+	running bool, reason string) {
+	d.finishDelivery(ctx, x, func(x *store.Delivery) bool {
 		x.Running, x.Reason = running, reason
-		return end(x, s, true)
+		return endAs(x, s, true)
 	})
 }
 
 // checkAgain leaves a delivery for a later time: the later, the longer it has been since a time.
 func (d *Deliverer) checkAgain(ctx context.Context, x store.Delivery, since, now time.Time) {
-	d.finish(ctx, x, func(x *store.Delivery) bool {
+	d.finishDelivery(ctx, x, func(x *store.Delivery) bool {
 		x.Due = d.nextCheck(*x, since, now)
 		return true
 	})
 }
 
-// ask calls a function on the minions of deliveries and gives the answers that come in GatherTimeout. Of several masters this one asks
-// those that it is connected to, all of them the others.
-func (d *Deliverer) ask(ctx context.Context, fun any, arg []any, ds []store.Delivery) map[string]Answer {
+// askMinions calls a function on the minions of deliveries and returns the answers that come in GatherTimeout. In a
+// cluster this master asks those that are connected to it, and all masters the others.
+func (d *Deliverer) askMinions(ctx context.Context, fun any, arg []any,
+	ds []store.Delivery) map[string]Answer {
 	var here, others []string
 	for _, x := range ds {
 		if d.several() && d.here(x.Minion) {
@@ -473,13 +501,19 @@ func (d *Deliverer) ask(ctx context.Context, fun any, arg []any, ds []store.Deli
 	return d.opts.Wire.Ask(ctx, Question{Fun: fun, Arg: arg, Here: here, Others: others})
 }
 
-// askUntilIdle asks whether a job runs until it does so nowhere, or GatherTimeout has passed: a job that was told to end takes a moment.
-func (d *Deliverer) askUntilIdle(ctx context.Context, jid string, ds []store.Delivery) map[string]Answer {
+// askUntilIdle asks whether a job runs until it runs nowhere, or GatherTimeout has passed: a job that was
+// told to end takes a moment.
+func (d *Deliverer) askUntilIdle(ctx context.Context, jid string,
+	ds []store.Delivery) map[string]Answer {
 	limit := time.NewTimer(d.opts.GatherTimeout)
 	defer limit.Stop()
 	for wait := probeFirst; ; wait *= 2 {
-		answers := d.ask(ctx, findJob, []any{jid}, ds)
-		if !slices.ContainsFunc(ds, func(x store.Delivery) bool { job, _ := payload.Map(answers[x.Minion].Value); return len(job) > 0 }) {
+		answers := d.askMinions(ctx, findJob, []any{jid}, ds)
+		runs := slices.ContainsFunc(ds, func(x store.Delivery) bool {
+			job, _ := payload.Map(answers[x.Minion].Value)
+			return len(job) > 0
+		})
+		if !runs {
 			return answers
 		}
 		select {
@@ -497,19 +531,20 @@ const cancelling = "being cancelled"
 
 // Cancel ends the deliveries of an order.
 func (d *Deliverer) Cancel(ctx context.Context, rec store.Order) error {
-	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: rec.JID, Open: true, Limit: MaxDeliveries})
+	open := store.DeliveryFilter{JID: rec.JID, Open: true, Limit: MaxDeliveries}
+	list, err := d.q.Deliveries(ctx, open)
 	if err != nil {
 		return err
 	}
 	waited := make([]bool, len(list))
 	inParallel(len(list), sendWorkers, func(i int) {
-		d.finish(ctx, list[i], func(x *store.Delivery) bool {
+		d.finishDelivery(ctx, list[i], func(x *store.Delivery) bool {
 			if waited[i] = x.State == store.Waiting; !waited[i] {
 				x.Reason = cancelling
 				return true
 			}
 			x.Reason = "cancelled before it was sent"
-			return end(x, store.Cancelled, true)
+			return endAs(x, store.Cancelled, true)
 		})
 	})
 	var sent []store.Delivery
@@ -521,19 +556,19 @@ func (d *Deliverer) Cancel(ctx context.Context, rec store.Order) error {
 	if len(sent) == 0 {
 		return nil
 	}
-	d.ask(ctx, "saltutil.term_job", []any{rec.JID}, sent)
+	d.askMinions(ctx, "saltutil.term_job", []any{rec.JID}, sent)
 	answers := d.askUntilIdle(ctx, rec.JID, sent)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	sent, err = d.q.Deliveries(ctx, store.DeliveryFilter{JID: rec.JID, Open: true, Limit: MaxDeliveries})
+	sent, err = d.q.Deliveries(ctx, open)
 	inParallel(len(sent), sendWorkers, func(i int) {
 		job, said := payload.Map(answers[sent[i].Minion].Value)
 		reason := "cancelled while it ran"
 		if !said {
 			reason = "cancelled, and the minion did not answer"
 		}
-		d.settle(ctx, sent[i], store.Cancelled, !said || len(job) > 0, reason)
+		d.settleDelivery(ctx, sent[i], store.Cancelled, !said || len(job) > 0, reason)
 	})
 	return err
 }
@@ -549,7 +584,7 @@ func (d *Deliverer) Drain(ctx context.Context) error {
 		return x.State != store.Sent || x.Owner != d.owner || x.Due.Before(soon)
 	})
 	inParallel(len(list), sendWorkers, func(i int) {
-		d.finish(ctx, list[i], func(x *store.Delivery) bool {
+		d.finishDelivery(ctx, list[i], func(x *store.Delivery) bool {
 			x.Owner, x.Due = "", soon
 			return true
 		})

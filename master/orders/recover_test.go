@@ -58,12 +58,12 @@ func TestMayRepeat(t *testing.T) {
 func TestFound(t *testing.T) {
 	job, cached := map[string]any{"jid": "1"}, "not found"
 	for _, answer := range []any{map[string]any{findJob: job, findCachedJob: cached}, []any{job, cached}} {
-		if j, c := found(answer); j["jid"] != "1" || c != cached {
+		if j, c := readFound(answer); j["jid"] != "1" || c != cached {
 			t.Errorf("%v: %v %v", answer, j, c)
 		}
 	}
 	for _, answer := range []any{nil, "an error", []any{}, map[string]any{findJob: map[string]any{}}} {
-		if j, c := found(answer); len(j) > 0 || c != nil {
+		if j, c := readFound(answer); len(j) > 0 || c != nil {
 			t.Errorf("%v: %v %v", answer, j, c)
 		}
 	}

@@ -11,23 +11,25 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// Wire is how orders reach minions. The master implements it; tests have one with a clock and no sockets. Its methods are
-// called from many goroutines, Where and KnowsPeer while a lock is held: these must not call back.
+// Wire is how orders reach minions. The master implements it; tests have one with a clock and no sockets.
+// Its methods are called from many goroutines. Where and KnowsPeer are called while a lock is held, so
+// they must not call back.
 type Wire interface {
 	// Send publishes jobs. What is for other masters is told to them in one transaction of the store.
 	Send(ctx context.Context, list ...Parcel) error
-	// Probe asks minions whether they listen, over this master's own connections or, in a cluster, over those of all. It
-	// returns the ids that have no accepted key, which it does not ask. That a master does not serve is no error.
+	// Probe asks minions whether they listen, over this master's own connections or, in a cluster, over
+	// those of all. It returns the ids that have no accepted key, which it does not ask. That a master
+	// does not serve is no error.
 	Probe(ctx context.Context, ids []string, local bool) (unaccepted []string, err error)
-	// Ask calls a function on minions and returns the answers that come until ctx ends. The minions in Here are asked over
-	// this master's own connections, the others over those of all masters.
+	// Ask calls a function on minions and returns the answers that come until ctx ends. The minions in
+	// Here are asked over this master's own connections, the others over those of all masters.
 	Ask(ctx context.Context, q Question) map[string]Answer
 	// Where reports which master has a connection of a minion.
 	Where(id string) Place
 	// KnowsPeer reports whether another master of this name is alive.
 	KnowsPeer(name string) bool
-	// Adopt takes a return that a minion had kept, as if it had just sent it. It returns false if that is not one, or cannot
-	// be stored.
+	// Adopt takes a return that a minion had kept, as if it had just sent it. It returns false if that is
+	// not one, or cannot be stored.
 	Adopt(ctx context.Context, jid, id string, load map[string]any) bool
 }
 
@@ -77,8 +79,8 @@ type Options struct {
 	Content *content.Carrier
 	// ID names the master in the store, Name tells it from others of a cluster; Name is empty for a master alone.
 	ID, Name string
-	// Timeout is how soon a delivery that was sent is looked after, GatherTimeout how long minions may take to answer, and
-	// LostAfter how long one may be silent before its jobs count as lost.
+	// Timeout is how soon a delivery that was sent is looked after, GatherTimeout how long minions may
+	// take to answer, and LostAfter how long one may be silent before its jobs count as lost.
 	Timeout, GatherTimeout, LostAfter time.Duration
 	// MaxUnfinished and MaxUnfinishedTenant bound the open deliveries, of all and of one tenant; below 0 is no bound.
 	MaxUnfinished, MaxUnfinishedTenant int

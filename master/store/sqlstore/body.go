@@ -66,7 +66,8 @@ func unpackReturn(jid, id string, received int64, body []byte) (store.Return, er
 	v, err := payload.UnmarshalDisk(body, limits, store.InOrder...)
 	m, ok := payload.Map(v)
 	if err != nil || !ok {
-		return store.Return{}, fmt.Errorf("cannot read return of %q for job %s: %w", id, jid, malformed(err))
+		return store.Return{}, fmt.Errorf("cannot read return of %q for job %s: %w", id, jid,
+			malformed(err))
 	}
 	return store.Return{JID: jid, ID: id, Received: time.UnixMicro(received).UTC(), Load: m}, nil
 }

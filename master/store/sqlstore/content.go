@@ -70,14 +70,16 @@ func (s *Store) saveExtras(tx *txn, o store.Order) error {
 		return fmt.Errorf("it has %d labels, more than %d", len(o.Labels), store.MaxLabels)
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.Labels)) {
-		if err := s.insertRow(tx, "brine_label (mark, jid) VALUES (?, ?)", labelMark(key, o.Labels[key]), s.d.idParam(o.JID)); err != nil {
+		if err := s.insertRow(tx, "brine_label (mark, jid) VALUES (?, ?)",
+			labelMark(key, o.Labels[key]), s.d.idParam(o.JID)); err != nil {
 			return err
 		}
 	}
 	if o.Content == "" {
 		return nil
 	}
-	return s.insertRow(tx, "brine_order_content (jid, content) VALUES (?, ?)", s.d.idParam(o.JID), s.d.idParam(o.Content))
+	return s.insertRow(tx, "brine_order_content (jid, content) VALUES (?, ?)", s.d.idParam(o.JID),
+		s.d.idParam(o.Content))
 }
 
 // contentToDrop returns the key of what an order carries if the change makes one of its deliveries final. It locks
@@ -86,7 +88,8 @@ func (s *Store) contentToDrop(tx *txn, d *store.Delivery) (content string, err e
 	if !d.Carries || d.State.Open() {
 		return "", nil
 	}
-	err = tx.queryRow("SELECT content FROM brine_order_content WHERE jid = ? "+s.d.ForUpdate, []any{s.d.idParam(d.JID)}, &content)
+	err = tx.queryRow("SELECT content FROM brine_order_content WHERE jid = ? "+s.d.ForUpdate,
+		[]any{s.d.idParam(d.JID)}, &content)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -96,14 +99,16 @@ func (s *Store) contentToDrop(tx *txn, d *store.Delivery) (content string, err e
 // dropEnded removes what an order carries if none of its deliveries is open any more.
 func (s *Store) dropEnded(tx *txn, jid, content string) error {
 	var one int
-	err := tx.queryRow("SELECT 1 FROM delivery WHERE jid = ? AND state = 1 LIMIT 1 "+s.d.ForUpdate, []any{s.d.idParam(jid)}, &one)
+	err := tx.queryRow("SELECT 1 FROM delivery WHERE jid = ? AND state = 1 LIMIT 1 "+s.d.ForUpdate,
+		[]any{s.d.idParam(jid)}, &one)
 	if err == nil {
 		return nil
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	if _, err := tx.Exec("DELETE FROM brine_piece WHERE content = ?", s.d.idParam(content)); err != nil {
+	if _, err := tx.Exec("DELETE FROM brine_piece WHERE content = ?",
+		s.d.idParam(content)); err != nil {
 		return err
 	}
 	_, err = tx.Exec("DELETE FROM brine_order_content WHERE jid = ?", s.d.idParam(jid))
@@ -111,9 +116,11 @@ func (s *Store) dropEnded(tx *txn, jid, content string) error {
 }
 
 // SavePiece implements store.Contents.
-func (s *Store) SavePiece(ctx context.Context, key string, n int, made time.Time, body []byte) error {
+func (s *Store) SavePiece(ctx context.Context, key string, n int, made time.Time,
+	body []byte) error {
 	err := s.writeChange(ctx, func(tx *txn) error {
-		err := s.insertRow(tx, "brine_piece (content, n, made, size, body) VALUES (?, ?, ?, ?, ?)", s.d.idParam(key), n, micros(made), len(body), body)
+		err := s.insertRow(tx, "brine_piece (content, n, made, size, body) VALUES (?, ?, ?, ?, ?)",
+			s.d.idParam(key), n, micros(made), len(body), body)
 		if errors.Is(err, store.ErrExists) && tx.again {
 			err = nil // no other master has this key
 		}
@@ -128,7 +135,8 @@ func (s *Store) SavePiece(ctx context.Context, key string, n int, made time.Time
 // Piece implements store.Contents.
 func (s *Store) Piece(ctx context.Context, key string, n int) ([]byte, error) {
 	var body []byte
-	err := s.queryRow(ctx, "SELECT body FROM brine_piece WHERE content = ? AND n = ?", []any{s.d.idParam(key), n}, &body)
+	err := s.queryRow(ctx, "SELECT body FROM brine_piece WHERE content = ? AND n = ?",
+		[]any{s.d.idParam(key), n}, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = store.ErrNotFound
 	}
@@ -168,9 +176,11 @@ func (s *Store) PurgeContents(ctx context.Context, before time.Time) (int, error
 			query string
 			args  []any
 		}{
-			{"DELETE FROM brine_piece WHERE content IN (SELECT content FROM brine_order_content WHERE jid NOT IN " +
-				"(SELECT jid FROM delivery WHERE state = 1))", nil},
-			{"DELETE FROM brine_piece WHERE made < ? AND content NOT IN (SELECT content FROM brine_order_content)", []any{micros(before)}},
+			{"DELETE FROM brine_piece WHERE content IN (SELECT content FROM brine_order_content " +
+				"WHERE jid NOT IN (SELECT jid FROM delivery WHERE state = 1))", nil},
+			{"DELETE FROM brine_piece WHERE made < ? " +
+				"AND content NOT IN (SELECT content FROM brine_order_content)",
+				[]any{micros(before)}},
 		} {
 			r, err := tx.Exec(q.query, q.args...)
 			if err != nil {
@@ -182,7 +192,8 @@ func (s *Store) PurgeContents(ctx context.Context, before time.Time) (int, error
 			}
 			n += more
 		}
-		_, err := tx.Exec("DELETE FROM brine_order_content WHERE jid NOT IN (SELECT jid FROM delivery WHERE state = 1)")
+		_, err := tx.Exec("DELETE FROM brine_order_content " +
+			"WHERE jid NOT IN (SELECT jid FROM delivery WHERE state = 1)")
 		return err
 	})
 	if err != nil {
@@ -223,7 +234,8 @@ func (s *Store) Orders(ctx context.Context, f store.OrderFilter) ([]store.Order,
 			err := unpackOrder(&o, created, body)
 			page = append(page, o)
 			return err
-		}, "SELECT orders.id, orders.jid, created, body FROM "+from+" WHERE "+where+"orders.jid > ? ORDER BY orders.jid LIMIT ?",
+		}, "SELECT orders.id, orders.jid, created, body FROM "+from+" WHERE "+where+
+			"orders.jid > ? ORDER BY orders.jid LIMIT ?",
 			append(slices.Clone(args), s.d.idParam(after), scanOrders)...)
 		if err != nil {
 			return nil, fmt.Errorf("cannot list orders: %w", err)

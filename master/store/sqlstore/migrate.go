@@ -19,26 +19,35 @@ const lockTime = 2 * time.Minute
 // dialect replaces the words in braces by its types.
 func migrations() [][]string {
 	return [][]string{{
-		`CREATE TABLE IF NOT EXISTS brine_key (id {text} NOT NULL PRIMARY KEY, accepted {blob}, pending {blob}, rejected {blob}, denied {blob},
-			states {int} NOT NULL, changed {int} NOT NULL, epoch {int} NOT NULL, generation {int} NOT NULL{end}`,
+		`CREATE TABLE IF NOT EXISTS brine_key (id {text} NOT NULL PRIMARY KEY,
+			accepted {blob}, pending {blob}, rejected {blob}, denied {blob},
+			states {int} NOT NULL, changed {int} NOT NULL, epoch {int} NOT NULL,
+			generation {int} NOT NULL{end}`,
 		`CREATE INDEX brine_key_states ON brine_key (states, id)`,
-		`CREATE TABLE IF NOT EXISTS brine_secret (name {text} NOT NULL, version {int} NOT NULL, created {int} NOT NULL, body {blob} NOT NULL,
-			PRIMARY KEY (name, version){end}`,
-		`CREATE TABLE IF NOT EXISTS brine_lease (name {text} NOT NULL PRIMARY KEY, owner {text} NOT NULL, until_at {int} NOT NULL{end}`,
-		`CREATE TABLE IF NOT EXISTS brine_counter (name {text} NOT NULL PRIMARY KEY, n {int} NOT NULL{end}`,
+		`CREATE TABLE IF NOT EXISTS brine_secret (name {text} NOT NULL, version {int} NOT NULL,
+			created {int} NOT NULL, body {blob} NOT NULL, PRIMARY KEY (name, version){end}`,
+		`CREATE TABLE IF NOT EXISTS brine_lease (name {text} NOT NULL PRIMARY KEY,
+			owner {text} NOT NULL, until_at {int} NOT NULL{end}`,
+		`CREATE TABLE IF NOT EXISTS brine_counter (name {text} NOT NULL PRIMARY KEY,
+			n {int} NOT NULL{end}`,
 		`{insert} INTO brine_counter (name, n) VALUES ('keys', 0), ('relay', 0) {ignore}`,
-		`CREATE TABLE IF NOT EXISTS brine_relay (seq {int} NOT NULL PRIMARY KEY, made {int} NOT NULL, sender {text} NOT NULL,
-			receiver {text} NOT NULL, kind {text} NOT NULL, body {blob} NOT NULL{end}`,
-		`CREATE TABLE IF NOT EXISTS brine_seen (scope {text} NOT NULL, mark {mark} NOT NULL, seen {int} NOT NULL, PRIMARY KEY (scope, mark){end}`,
+		`CREATE TABLE IF NOT EXISTS brine_relay (seq {int} NOT NULL PRIMARY KEY,
+			made {int} NOT NULL, sender {text} NOT NULL, receiver {text} NOT NULL,
+			kind {text} NOT NULL, body {blob} NOT NULL{end}`,
+		`CREATE TABLE IF NOT EXISTS brine_seen (scope {text} NOT NULL, mark {mark} NOT NULL,
+			seen {int} NOT NULL, PRIMARY KEY (scope, mark){end}`,
 		`CREATE INDEX brine_seen_at ON brine_seen (seen)`,
-		`CREATE TABLE IF NOT EXISTS brine_data (kind {text} NOT NULL, id {text} NOT NULL, epoch {int} NOT NULL, body {blob} NOT NULL,
-			PRIMARY KEY (kind, id){end}`,
+		`CREATE TABLE IF NOT EXISTS brine_data (kind {text} NOT NULL, id {text} NOT NULL,
+			epoch {int} NOT NULL, body {blob} NOT NULL, PRIMARY KEY (kind, id){end}`,
 	}, {
-		`CREATE TABLE IF NOT EXISTS brine_piece (content {text} NOT NULL, n {int} NOT NULL, made {int} NOT NULL, size {int} NOT NULL,
-			body {blob} NOT NULL, PRIMARY KEY (content, n){end}`,
+		`CREATE TABLE IF NOT EXISTS brine_piece (content {text} NOT NULL, n {int} NOT NULL,
+			made {int} NOT NULL, size {int} NOT NULL, body {blob} NOT NULL,
+			PRIMARY KEY (content, n){end}`,
 		`CREATE INDEX brine_piece_made ON brine_piece (made)`,
-		`CREATE TABLE IF NOT EXISTS brine_order_content (jid {text} NOT NULL PRIMARY KEY, content {text} NOT NULL{end}`,
-		`CREATE TABLE IF NOT EXISTS brine_label (mark {mark} NOT NULL, jid {text} NOT NULL, PRIMARY KEY (mark, jid){end}`,
+		`CREATE TABLE IF NOT EXISTS brine_order_content (jid {text} NOT NULL PRIMARY KEY,
+			content {text} NOT NULL{end}`,
+		`CREATE TABLE IF NOT EXISTS brine_label (mark {mark} NOT NULL, jid {text} NOT NULL,
+			PRIMARY KEY (mark, jid){end}`,
 		`CREATE INDEX brine_label_jid ON brine_label (jid)`,
 	}}
 }
@@ -85,7 +94,8 @@ func migrateLocked(ctx context.Context, conn *sql.Conn, d *Dialect) error {
 	words := strings.NewReplacer(append(d.Types, "{insert}", d.Insert, "{ignore}", d.Ignore)...)
 	for ; version < Version; version++ {
 		for _, statement := range migrations()[version-1] {
-			if _, err := conn.ExecContext(ctx, words.Replace(statement)); err != nil && (d.There == nil || !d.There(err)) {
+			_, err := conn.ExecContext(ctx, words.Replace(statement))
+			if err != nil && (d.There == nil || !d.There(err)) {
 				return fmt.Errorf("cannot bring it to version %d: %w", version+1, err)
 			}
 		}

@@ -51,11 +51,13 @@ func (s *Store) SaveOrder(ctx context.Context, o store.Order, deliveries []store
 }
 
 // SaveOrderTell implements store.Shared.
-func (s *Store) SaveOrderTell(ctx context.Context, o store.Order, deliveries []store.Delivery, m store.Message) error {
+func (s *Store) SaveOrderTell(ctx context.Context, o store.Order, deliveries []store.Delivery,
+	m store.Message) error {
 	return s.saveOrder(ctx, o, deliveries, []store.Message{m})
 }
 
-func (s *Store) saveOrder(ctx context.Context, o store.Order, deliveries []store.Delivery, tell []store.Message) error {
+func (s *Store) saveOrder(ctx context.Context, o store.Order, deliveries []store.Delivery,
+	tell []store.Message) error {
 	body, err := packOrder(o)
 	bodies := make([][]byte, len(deliveries))
 	for i, d := range deliveries {
@@ -69,15 +71,18 @@ func (s *Store) saveOrder(ctx context.Context, o store.Order, deliveries []store
 	}
 	if err == nil {
 		err = s.writeChange(ctx, func(tx *txn) error {
-			if err := s.insertRow(tx, "orders (id, jid, created, body) VALUES (?, ?, ?, ?)", s.d.idParam(o.ID), s.d.idParam(o.JID), micros(o.Created), body); err != nil {
-				if errors.Is(err, store.ErrExists) && s.isOurs(tx, "SELECT created, body FROM orders WHERE id = ?", o.Created, body, o.ID) {
+			if err := s.insertRow(tx, "orders (id, jid, created, body) VALUES (?, ?, ?, ?)",
+				s.d.idParam(o.ID), s.d.idParam(o.JID), micros(o.Created), body); err != nil {
+				const old = "SELECT created, body FROM orders WHERE id = ?"
+				if errors.Is(err, store.ErrExists) && s.isOurs(tx, old, o.Created, body, o.ID) {
 					err = nil // with its deliveries
 				}
 				return err
 			}
 			for i, d := range deliveries {
-				if err := s.insertRow(tx, "delivery (jid, minion, state, priority, due, version, body) VALUES (?, ?, ?, ?, ?, 1, ?)",
-					s.d.idParam(o.JID), s.d.idParam(d.Minion), stateCode(d.State), d.Priority, micros(d.Due), bodies[i]); err != nil {
+				if err := s.insertRow(tx, "delivery (jid, minion, state, priority, due, version, "+
+					"body) VALUES (?, ?, ?, ?, ?, 1, ?)", s.d.idParam(o.JID), s.d.idParam(d.Minion),
+					stateCode(d.State), d.Priority, micros(d.Due), bodies[i]); err != nil {
 					return err
 				}
 			}
@@ -101,16 +106,18 @@ func stateCode(st store.State) int {
 }
 
 func packDelivery(d store.Delivery) ([]byte, error) {
-	return payload.MarshalBin(map[string]any{"state": string(d.State), "parallel": d.Parallel, "owner": d.Owner, "expires": micros(d.Expires),
-		"deadline": micros(d.Deadline), "sent": micros(d.Sent), "tries": d.Tries, "ended": micros(d.Ended), "running": d.Running, "reason": d.Reason,
-		"carries": d.Carries})
+	return payload.MarshalBin(map[string]any{"state": string(d.State), "parallel": d.Parallel,
+		"owner": d.Owner, "expires": micros(d.Expires), "deadline": micros(d.Deadline),
+		"sent": micros(d.Sent), "tries": d.Tries, "ended": micros(d.Ended), "running": d.Running,
+		"reason": d.Reason, "carries": d.Carries})
 }
 
 func unpackDelivery(d *store.Delivery, body []byte) error {
 	v, err := payload.UnmarshalDisk(body, limits)
 	m, ok := payload.Map(v)
 	if err != nil || !ok {
-		return fmt.Errorf("cannot read delivery of job %s to %q: %w", d.JID, d.Minion, malformed(err))
+		return fmt.Errorf("cannot read delivery of job %s to %q: %w", d.JID, d.Minion,
+			malformed(err))
 	}
 	at := func(key string) time.Time {
 		n, _ := payload.Int(m[key])
@@ -121,7 +128,8 @@ func unpackDelivery(d *store.Delivery, body []byte) error {
 		return s
 	}
 	tries, _ := payload.Int(m["tries"])
-	d.State, d.Owner, d.Reason, d.Tries = store.State(word("state")), word("owner"), word("reason"), int(tries)
+	d.State, d.Owner = store.State(word("state")), word("owner")
+	d.Reason, d.Tries = word("reason"), int(tries)
 	d.Parallel, _ = m["parallel"].(bool)
 	d.Running, _ = m["running"].(bool)
 	d.Carries, _ = m["carries"].(bool)
@@ -151,7 +159,8 @@ func (s *Store) findOrder(ctx context.Context, where, key string) (store.Order, 
 	var o store.Order
 	var created int64
 	var body []byte
-	err := s.queryRow(ctx, "SELECT id, jid, created, body FROM orders WHERE "+where, []any{s.d.idParam(key)}, &o.ID, &o.JID, &created, &body)
+	err := s.queryRow(ctx, "SELECT id, jid, created, body FROM orders WHERE "+where,
+		[]any{s.d.idParam(key)}, &o.ID, &o.JID, &created, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		return o, store.ErrNotFound
 	}
@@ -198,7 +207,8 @@ func (s *Store) Deliveries(ctx context.Context, f store.DeliveryFilter) ([]store
 		err := unpackDelivery(&d, body)
 		out = append(out, d)
 		return err
-	}, "SELECT jid, minion, priority, due, version, body FROM delivery WHERE "+where+" ORDER BY "+order+" LIMIT ?", args...)
+	}, "SELECT jid, minion, priority, due, version, body FROM delivery WHERE "+where+
+		" ORDER BY "+order+" LIMIT ?", args...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list deliveries: %w", err)
 	}
@@ -209,7 +219,9 @@ func (s *Store) Deliveries(ctx context.Context, f store.DeliveryFilter) ([]store
 func (s *Store) CountOpen(ctx context.Context, tenant string) (n int, err error) {
 	query, args := "SELECT count(*) FROM delivery WHERE state = 1", []any(nil)
 	if tenant != "" {
-		query, args = "SELECT count(*) FROM minion, delivery WHERE delivery.minion = minion.id AND state = 1 AND tenant = ?", []any{s.d.idParam(tenant)}
+		query = "SELECT count(*) FROM minion, delivery " +
+			"WHERE delivery.minion = minion.id AND state = 1 AND tenant = ?"
+		args = []any{s.d.idParam(tenant)}
 	}
 	if err := s.queryRow(ctx, query, args, &n); err != nil {
 		return 0, fmt.Errorf("cannot count deliveries: %w", err)
@@ -226,8 +238,10 @@ func (s *Store) SwapDelivery(ctx context.Context, d *store.Delivery) error {
 			if err != nil {
 				return err
 			}
-			r, err := tx.Exec("UPDATE delivery SET state = ?, priority = ?, due = ?, version = ?, body = ? WHERE jid = ? AND minion = ? AND version = ? AND state = 1",
-				stateCode(d.State), d.Priority, micros(d.Due), d.Version+1, body, s.d.idParam(d.JID), s.d.idParam(d.Minion), d.Version)
+			r, err := tx.Exec("UPDATE delivery SET state = ?, priority = ?, due = ?, version = ?, "+
+				"body = ? WHERE jid = ? AND minion = ? AND version = ? AND state = 1",
+				stateCode(d.State), d.Priority, micros(d.Due), d.Version+1, body,
+				s.d.idParam(d.JID), s.d.idParam(d.Minion), d.Version)
 			if err := checkChanged(r, err); err != nil || content == "" {
 				return err
 			}
@@ -254,7 +268,8 @@ func checkChanged(r sql.Result, err error) error {
 
 // purgeOrders removes orders made before a time that have no open delivery.
 func (s *Store) purgeOrders(tx *txn, before int64) error {
-	rows, err := tx.Query("SELECT jid FROM orders WHERE created < ? AND jid NOT IN (SELECT jid FROM delivery WHERE state = 1)", before)
+	rows, err := tx.Query("SELECT jid FROM orders WHERE created < ? "+
+		"AND jid NOT IN (SELECT jid FROM delivery WHERE state = 1)", before)
 	if err != nil {
 		return err
 	}
@@ -272,7 +287,8 @@ func (s *Store) purgeOrders(tx *txn, before int64) error {
 	}
 	for _, jid := range jids {
 		for _, table := range []string{"delivery", "orders", "brine_label", "brine_order_content"} {
-			if _, err := tx.Exec("DELETE FROM "+table+" WHERE jid = ?", s.d.idParam(jid)); err != nil {
+			if _, err := tx.Exec("DELETE FROM "+table+" WHERE jid = ?",
+				s.d.idParam(jid)); err != nil {
 				return err
 			}
 		}
@@ -342,7 +358,8 @@ func (s *Store) minionsOf(ctx context.Context, f store.MinionFilter) ([]store.Mi
 		for i := range args {
 			args[i] = s.d.idParam(chunk[min(i, len(chunk)-1)])
 		}
-		list, err := s.queryMinions(ctx, "id IN (?"+strings.Repeat(", ?", n-1)+")"+where+" ORDER BY id", append(args, more...)...)
+		among := "id IN (?" + strings.Repeat(", ?", n-1) + ")"
+		list, err := s.queryMinions(ctx, among+where+" ORDER BY id", append(args, more...)...)
 		if err != nil {
 			return nil, fmt.Errorf("cannot list minions: %w", err)
 		}
@@ -351,7 +368,8 @@ func (s *Store) minionsOf(ctx context.Context, f store.MinionFilter) ([]store.Mi
 	return out, nil
 }
 
-func (s *Store) queryMinions(ctx context.Context, where string, args ...any) ([]store.Minion, error) {
+func (s *Store) queryMinions(ctx context.Context, where string,
+	args ...any) ([]store.Minion, error) {
 	var out []store.Minion
 	err := s.queryRows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
 		var m store.Minion
@@ -386,9 +404,12 @@ func (s *Store) SwapMinion(ctx context.Context, m *store.Minion) error {
 	if err == nil {
 		err = s.writeChange(ctx, func(tx *txn) error {
 			if m.Version == 0 {
-				return s.insertRow(tx, "minion (id, tenant, joined, version, body) VALUES (?, ?, ?, 1, ?)", s.d.idParam(m.ID), s.d.idParam(m.Tenant), joined, body)
+				return s.insertRow(tx,
+					"minion (id, tenant, joined, version, body) VALUES (?, ?, ?, 1, ?)",
+					s.d.idParam(m.ID), s.d.idParam(m.Tenant), joined, body)
 			}
-			return checkChanged(tx.Exec("UPDATE minion SET tenant = ?, joined = ?, version = ?, body = ? WHERE id = ? AND version = ?",
+			return checkChanged(tx.Exec("UPDATE minion SET tenant = ?, joined = ?, version = ?, "+
+				"body = ? WHERE id = ? AND version = ?",
 				s.d.idParam(m.Tenant), joined, m.Version+1, body, s.d.idParam(m.ID), m.Version))
 		})
 	}

@@ -75,9 +75,11 @@ func (s *Store) flushMessages(tx *txn) (committed bool, err error) {
 				m.Body = []byte{}
 			}
 			seq++
-			args = append(args, seq, now, s.d.idParam(m.From), s.d.idParam(m.To), s.d.idParam(m.Kind), m.Body)
+			args = append(args, seq, now, s.d.idParam(m.From), s.d.idParam(m.To),
+				s.d.idParam(m.Kind), m.Body)
 		}
-		if _, err := tx.Exec("INSERT INTO brine_relay (seq, made, sender, receiver, kind, body) VALUES (?, ?, ?, ?, ?, ?)"+
+		if _, err := tx.Exec("INSERT INTO brine_relay (seq, made, sender, receiver, kind, body) "+
+			"VALUES (?, ?, ?, ?, ?, ?)"+
 			strings.Repeat(", (?, ?, ?, ?, ?, ?)", n-1), args...); err != nil {
 			return false, err
 		}
@@ -102,7 +104,8 @@ func (s *Store) addCounter(tx *txn, name string, by int64) (n int64, err error) 
 }
 
 func (s *Store) readCounter(ctx context.Context, name string) (n int64, err error) {
-	err = s.queryRow(ctx, "SELECT n FROM brine_counter WHERE name = ?", []any{s.d.idParam(name)}, &n)
+	err = s.queryRow(ctx, "SELECT n FROM brine_counter WHERE name = ?",
+		[]any{s.d.idParam(name)}, &n)
 	return n, err
 }
 
@@ -173,7 +176,8 @@ func (s *Store) Follow(ctx context.Context, self string, f func([]store.Message)
 }
 
 // readMessages passes on what came after a number and returns the last one.
-func (s *Store) readMessages(ctx context.Context, self string, last int64, f func([]store.Message)) (int64, int, error) {
+func (s *Store) readMessages(ctx context.Context, self string, last int64,
+	f func([]store.Message)) (int64, int, error) {
 	head, err := s.readCounter(ctx, "relay")
 	if err != nil || head == last {
 		return last, 0, err
@@ -186,7 +190,8 @@ func (s *Store) readMessages(ctx context.Context, self string, last int64, f fun
 	var at int64
 	var found int
 	var missed bool
-	err = s.queryRows(ctx, func() { out, at, found, missed = nil, last, 0, false }, func(rows *sql.Rows) error {
+	begin := func() { out, at, found, missed = nil, last, 0, false }
+	err = s.queryRows(ctx, begin, func(rows *sql.Rows) error {
 		var m store.Message
 		if err := rows.Scan(&m.Seq, &m.From, &m.To, &m.Kind, &m.Body); err != nil {
 			return err
@@ -198,7 +203,8 @@ func (s *Store) readMessages(ctx context.Context, self string, last int64, f fun
 			out = append(out, m)
 		}
 		return nil
-	}, "SELECT seq, sender, receiver, kind, body FROM brine_relay WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?", last, head, maxRead)
+	}, "SELECT seq, sender, receiver, kind, body FROM brine_relay "+
+		"WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?", last, head, maxRead)
 	if err != nil {
 		return last, 0, err
 	}
@@ -230,10 +236,12 @@ func (s *Store) PurgeShared(ctx context.Context, messages, marks time.Time, most
 			_, err = tx.Exec("DELETE FROM brine_seen WHERE seen < ?", micros(marks))
 		}
 		if err == nil { // what is left of deleted keys
-			_, err = tx.Exec("DELETE FROM brine_key WHERE states = 0 AND changed < ?", micros(marks))
+			_, err = tx.Exec("DELETE FROM brine_key WHERE states = 0 AND changed < ?",
+				micros(marks))
 		}
 		if err == nil {
-			_, err = tx.Exec("DELETE FROM brine_lease WHERE until_at < ?", time.Now().Add(-time.Hour).UnixMicro())
+			_, err = tx.Exec("DELETE FROM brine_lease WHERE until_at < ?",
+				time.Now().Add(-time.Hour).UnixMicro())
 		}
 		return err
 	})
@@ -245,18 +253,23 @@ func (s *Store) PurgeShared(ctx context.Context, messages, marks time.Time, most
 
 // Lease implements store.Shared. Times are those of the masters, whose clocks must differ by less than a lease
 // lasts.
-func (s *Store) Lease(ctx context.Context, name, owner string, life time.Duration) (got bool, err error) {
+func (s *Store) Lease(ctx context.Context, name, owner string,
+	life time.Duration) (got bool, err error) {
 	err = s.writeChange(ctx, func(tx *txn) error {
 		now := time.Now()
 		var holder string
 		var until int64
-		err := tx.queryRow("SELECT owner, until_at FROM brine_lease WHERE name = ? "+s.d.ForUpdate, []any{s.d.idParam(name)}, &holder, &until)
+		err := tx.queryRow("SELECT owner, until_at FROM brine_lease WHERE name = ? "+s.d.ForUpdate,
+			[]any{s.d.idParam(name)}, &holder, &until)
 		var r sql.Result
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			r, err = tx.Exec(s.d.Insert+" INTO brine_lease (name, owner, until_at) VALUES (?, ?, ?) "+s.d.Ignore, s.d.idParam(name), s.d.idParam(owner), now.Add(life).UnixMicro())
+			r, err = tx.Exec(s.d.Insert+" INTO brine_lease (name, owner, until_at) "+
+				"VALUES (?, ?, ?) "+s.d.Ignore, s.d.idParam(name), s.d.idParam(owner),
+				now.Add(life).UnixMicro())
 		case err == nil && (holder == owner || until < now.UnixMicro()):
-			r, err = tx.Exec("UPDATE brine_lease SET owner = ?, until_at = ? WHERE name = ? AND owner = ? AND until_at = ?", s.d.idParam(owner),
+			r, err = tx.Exec("UPDATE brine_lease SET owner = ?, until_at = ? "+
+				"WHERE name = ? AND owner = ? AND until_at = ?", s.d.idParam(owner),
 				now.Add(life).UnixMicro(), s.d.idParam(name), s.d.idParam(holder), until)
 		}
 		if err != nil || r == nil {
@@ -275,7 +288,8 @@ func (s *Store) Lease(ctx context.Context, name, owner string, life time.Duratio
 // Release implements store.Shared.
 func (s *Store) Release(ctx context.Context, name, owner string) error {
 	err := s.writeChange(ctx, func(tx *txn) error {
-		_, err := tx.Exec("DELETE FROM brine_lease WHERE name = ? AND owner = ?", s.d.idParam(name), s.d.idParam(owner))
+		_, err := tx.Exec("DELETE FROM brine_lease WHERE name = ? AND owner = ?",
+			s.d.idParam(name), s.d.idParam(owner))
 		return err
 	})
 	if err != nil {

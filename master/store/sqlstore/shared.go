@@ -18,7 +18,8 @@ var _ store.Shared = (*Store)(nil)
 func (s *Store) Return(ctx context.Context, jid, id string) (store.Return, error) {
 	var body []byte
 	var received int64
-	err := s.queryRow(ctx, "SELECT received, body FROM ret WHERE jid = ? AND id = ?", []any{s.d.idParam(jid), s.d.idParam(id)}, &received, &body)
+	err := s.queryRow(ctx, "SELECT received, body FROM ret WHERE jid = ? AND id = ?",
+		[]any{s.d.idParam(jid), s.d.idParam(id)}, &received, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = store.ErrNotFound
 	}
@@ -71,7 +72,8 @@ func (s *Store) Key(ctx context.Context, id string) (store.KeyRecord, error) {
 	r := store.KeyRecord{ID: id}
 	var changed int64
 	var texts [4][]byte
-	err := s.queryRow(ctx, "SELECT accepted, pending, rejected, denied, changed, epoch, generation FROM brine_key WHERE id = ?", []any{s.d.idParam(id)},
+	err := s.queryRow(ctx, "SELECT accepted, pending, rejected, denied, changed, epoch, "+
+		"generation FROM brine_key WHERE id = ?", []any{s.d.idParam(id)},
 		&texts[0], &texts[1], &texts[2], &texts[3], &changed, &r.Epoch, &r.Generation)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, nil
@@ -80,12 +82,14 @@ func (s *Store) Key(ctx context.Context, id string) (store.KeyRecord, error) {
 		return r, fmt.Errorf("cannot read keys of %q: %w", id, err)
 	}
 	r.Changed = time.UnixMicro(changed)
-	r.Accepted, r.Pending, r.Rejected, r.Denied = string(texts[0]), string(texts[1]), string(texts[2]), string(texts[3])
+	r.Accepted, r.Pending = string(texts[0]), string(texts[1])
+	r.Rejected, r.Denied = string(texts[2]), string(texts[3])
 	return r, nil
 }
 
 // SwapKey implements store.Shared.
-func (s *Store) SwapKey(ctx context.Context, r store.KeyRecord, m store.Message) (swapped bool, err error) {
+func (s *Store) SwapKey(ctx context.Context, r store.KeyRecord,
+	m store.Message) (swapped bool, err error) {
 	states := 0
 	args := make([]any, 0, 10)
 	for i, text := range []string{r.Accepted, r.Pending, r.Rejected, r.Denied} {
@@ -97,9 +101,11 @@ func (s *Store) SwapKey(ctx context.Context, r store.KeyRecord, m store.Message)
 		args = append(args, []byte(text))
 	}
 	args = append(args, states, r.Changed.UnixMicro(), r.Epoch+1, r.Generation, s.d.idParam(r.ID))
-	query := s.d.Insert + " INTO brine_key (accepted, pending, rejected, denied, states, changed, epoch, generation, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) " + s.d.Ignore
+	query := s.d.Insert + " INTO brine_key (accepted, pending, rejected, denied, states, " +
+		"changed, epoch, generation, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) " + s.d.Ignore
 	if r.Epoch > 0 {
-		query = "UPDATE brine_key SET accepted = ?, pending = ?, rejected = ?, denied = ?, states = ?, changed = ?, epoch = ?, generation = ? WHERE id = ? AND epoch = ?"
+		query = "UPDATE brine_key SET accepted = ?, pending = ?, rejected = ?, denied = ?, " +
+			"states = ?, changed = ?, epoch = ?, generation = ? WHERE id = ? AND epoch = ?"
 		args = append(args, r.Epoch)
 	}
 	err = s.writeChange(ctx, func(tx *txn) error {
@@ -167,7 +173,8 @@ func (s *Store) Secrets(ctx context.Context, name string) ([]store.Secret, error
 		x.Created = time.UnixMicro(created)
 		out = append(out, x)
 		return err
-	}, "SELECT version, created, body FROM brine_secret WHERE name = ? ORDER BY version", s.d.idParam(name))
+	}, "SELECT version, created, body FROM brine_secret WHERE name = ? ORDER BY version",
+		s.d.idParam(name))
 	if err != nil {
 		return nil, fmt.Errorf("cannot read secret %q: %w", name, err)
 	}
@@ -176,7 +183,9 @@ func (s *Store) Secrets(ctx context.Context, name string) ([]store.Secret, error
 
 // AddSecret implements store.Shared.
 func (s *Store) AddSecret(ctx context.Context, x store.Secret, m store.Message) (bool, error) {
-	added, err := s.addRow(ctx, &m, "brine_secret (name, version, created, body) VALUES (?, ?, ?, ?)", s.d.idParam(x.Name), x.Version, x.Created.UnixMicro(), x.Body)
+	added, err := s.addRow(ctx, &m,
+		"brine_secret (name, version, created, body) VALUES (?, ?, ?, ?)",
+		s.d.idParam(x.Name), x.Version, x.Created.UnixMicro(), x.Body)
 	if err != nil {
 		return false, fmt.Errorf("cannot store secret %q: %w", x.Name, err)
 	}
@@ -184,7 +193,8 @@ func (s *Store) AddSecret(ctx context.Context, x store.Secret, m store.Message) 
 }
 
 // addRow adds a row unless it exists, and sends a message if it did not.
-func (s *Store) addRow(ctx context.Context, m *store.Message, into string, args ...any) (added bool, err error) {
+func (s *Store) addRow(ctx context.Context, m *store.Message, into string,
+	args ...any) (added bool, err error) {
 	err = s.writeChange(ctx, func(tx *txn) error {
 		r, err := tx.Exec(s.d.Insert+" INTO "+into+" "+s.d.Ignore, args...)
 		if err != nil {
@@ -202,7 +212,8 @@ func (s *Store) addRow(ctx context.Context, m *store.Message, into string, args 
 // DropSecrets implements store.Shared.
 func (s *Store) DropSecrets(ctx context.Context, name string, below int64) error {
 	err := s.writeChange(ctx, func(tx *txn) error {
-		_, err := tx.Exec("DELETE FROM brine_secret WHERE name = ? AND version < ?", s.d.idParam(name), below)
+		_, err := tx.Exec("DELETE FROM brine_secret WHERE name = ? AND version < ?",
+			s.d.idParam(name), below)
 		return err
 	})
 	if err != nil {
@@ -213,7 +224,8 @@ func (s *Store) DropSecrets(ctx context.Context, name string, below int64) error
 
 // Once implements store.Shared. mark has 16 bytes.
 func (s *Store) Once(ctx context.Context, scope string, mark []byte) (bool, error) {
-	first, err := s.addRow(ctx, nil, "brine_seen (scope, mark, seen) VALUES (?, ?, ?)", s.d.idParam(scope), mark, time.Now().UnixMicro())
+	first, err := s.addRow(ctx, nil, "brine_seen (scope, mark, seen) VALUES (?, ?, ?)",
+		s.d.idParam(scope), mark, time.Now().UnixMicro())
 	if err != nil {
 		return false, fmt.Errorf("cannot remember a mark of %q: %w", scope, err)
 	}
@@ -222,7 +234,8 @@ func (s *Store) Once(ctx context.Context, scope string, mark []byte) (bool, erro
 
 // Datum implements store.Shared.
 func (s *Store) Datum(ctx context.Context, kind, id string) (body []byte, epoch int64, err error) {
-	err = s.queryRow(ctx, "SELECT epoch, body FROM brine_data WHERE kind = ? AND id = ?", []any{s.d.idParam(kind), s.d.idParam(id)}, &epoch, &body)
+	err = s.queryRow(ctx, "SELECT epoch, body FROM brine_data WHERE kind = ? AND id = ?",
+		[]any{s.d.idParam(kind), s.d.idParam(id)}, &epoch, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, 0, nil
 	}
@@ -233,7 +246,8 @@ func (s *Store) Datum(ctx context.Context, kind, id string) (body []byte, epoch 
 }
 
 // SetDatum implements store.Shared.
-func (s *Store) SetDatum(ctx context.Context, kind, id string, body []byte, epoch int64) (set bool, err error) {
+func (s *Store) SetDatum(ctx context.Context, kind, id string, body []byte,
+	epoch int64) (set bool, err error) {
 	key := []any{s.d.idParam(kind), s.d.idParam(id)}
 	err = s.writeChange(ctx, func(tx *txn) error {
 		exec := func(query string, args ...any) (int64, error) {
@@ -253,11 +267,13 @@ func (s *Store) SetDatum(ctx context.Context, kind, id string, body []byte, epoc
 			set = err == nil && (n > 0 || epoch <= 0)
 			return err
 		}
-		n, err := exec("UPDATE brine_data SET body = ?, epoch = epoch + 1 WHERE kind = ? AND id = ?"+cond, append([]any{body}, args...)...)
+		const update = "UPDATE brine_data SET body = ?, epoch = epoch + 1 WHERE kind = ? AND id = ?"
+		n, err := exec(update+cond, append([]any{body}, args...)...)
 		if err == nil && n == 0 && epoch <= 0 {
-			n, err = exec(s.d.Insert+" INTO brine_data (kind, id, epoch, body) VALUES (?, ?, 1, ?) "+s.d.Ignore, append(slices.Clone(key), body)...)
+			n, err = exec(s.d.Insert+" INTO brine_data (kind, id, epoch, body) "+
+				"VALUES (?, ?, 1, ?) "+s.d.Ignore, append(slices.Clone(key), body)...)
 			if err == nil && n == 0 && epoch < 0 { // another master's row came in between
-				n, err = exec("UPDATE brine_data SET body = ?, epoch = epoch + 1 WHERE kind = ? AND id = ?", append([]any{body}, key...)...)
+				n, err = exec(update, append([]any{body}, key...)...)
 			}
 		}
 		set = n > 0

@@ -303,7 +303,8 @@ func (s *Store) waitAway(d time.Duration) bool {
 func (s *Store) readRetry(ctx context.Context, do func() error) error {
 	for end := time.Now().Add(patience); ; {
 		err := do()
-		if err == nil || !s.isLost(err) || ctx.Err() != nil || time.Now().After(end) || !s.waitAway(awayPause) {
+		if err == nil || !s.isLost(err) || ctx.Err() != nil || time.Now().After(end) ||
+			!s.waitAway(awayPause) {
 			return err
 		}
 	}
@@ -356,12 +357,14 @@ func (s *Store) SaveJob(ctx context.Context, j store.Job) error {
 		return fmt.Errorf("cannot store job %s: %w", j.JID, err)
 	}
 	err = s.writeChange(ctx, func(tx *txn) error {
-		r, err := tx.Exec(s.d.Insert+" INTO job (jid, created, body) VALUES (?, ?, ?) "+s.d.Ignore, s.d.idParam(j.JID), j.Created.UnixMicro(), body)
+		r, err := tx.Exec(s.d.Insert+" INTO job (jid, created, body) VALUES (?, ?, ?) "+s.d.Ignore,
+			s.d.idParam(j.JID), j.Created.UnixMicro(), body)
 		if err != nil {
 			return err
 		}
 		n, err := r.RowsAffected()
-		if err == nil && n == 0 && !s.isOurs(tx, "SELECT created, body FROM job WHERE jid = ?", j.Created, body, j.JID) {
+		if err == nil && n == 0 && !s.isOurs(tx, "SELECT created, body FROM job WHERE jid = ?",
+			j.Created, body, j.JID) {
 			err = store.ErrExists
 		}
 		return err
@@ -377,7 +380,8 @@ func (s *Store) AddMinions(ctx context.Context, jid string, ids []string) error 
 	err := s.writeChange(ctx, func(tx *txn) error {
 		var body []byte
 		var created int64
-		err := tx.queryRow("SELECT created, body FROM job WHERE jid = ? "+s.d.ForUpdate, []any{s.d.idParam(jid)}, &created, &body)
+		err := tx.queryRow("SELECT created, body FROM job WHERE jid = ? "+s.d.ForUpdate,
+			[]any{s.d.idParam(jid)}, &created, &body)
 		if errors.Is(err, sql.ErrNoRows) {
 			return store.ErrNotFound
 		}
@@ -413,13 +417,15 @@ func (s *Store) SaveReturnTell(ctx context.Context, r store.Return, m store.Mess
 
 // saveReturn stores a return. One that the database does not accept is stored as a failure that says so, because
 // repeating it would not help.
-func (s *Store) saveReturn(ctx context.Context, r store.Return, tell []store.Message) (bool, error) {
+func (s *Store) saveReturn(ctx context.Context, r store.Return,
+	tell []store.Message) (bool, error) {
 	first, err := s.insertReturn(ctx, r, tell)
 	if !errors.Is(err, store.ErrTooLarge) {
 		return first, err
 	}
 	r.Load = maps.Clone(r.Load)
-	r.Load["return"] = fmt.Sprintf("The return has %d bytes, which is %v (max_allowed_packet)", payload.Size(r.Load["return"]), store.ErrTooLarge)
+	r.Load["return"] = fmt.Sprintf("The return has %d bytes, which is %v (max_allowed_packet)",
+		payload.Size(r.Load["return"]), store.ErrTooLarge)
 	r.Load["success"] = false
 	if code, ok := payload.Int(r.Load["retcode"]); !ok || code == 0 {
 		r.Load["retcode"] = int64(1)
@@ -427,19 +433,22 @@ func (s *Store) saveReturn(ctx context.Context, r store.Return, tell []store.Mes
 	return s.insertReturn(ctx, r, tell)
 }
 
-func (s *Store) insertReturn(ctx context.Context, r store.Return, tell []store.Message) (first bool, err error) {
+func (s *Store) insertReturn(ctx context.Context, r store.Return,
+	tell []store.Message) (first bool, err error) {
 	body, done, err := packReturn(r)
 	if err != nil {
 		return false, fmt.Errorf("cannot store return of %q for job %s: %w", r.ID, r.JID, err)
 	}
 	defer done() // the writer is done with it when writeChange has returned
 	err = s.writeChange(ctx, func(tx *txn) error {
-		res, err := tx.Exec(s.d.Insert+" INTO ret (jid, id, received, body) VALUES (?, ?, ?, ?) "+s.d.Ignore, s.d.idParam(r.JID), s.d.idParam(r.ID), r.Received.UnixMicro(), body)
+		res, err := tx.Exec(s.d.Insert+" INTO ret (jid, id, received, body) VALUES (?, ?, ?, ?) "+
+			s.d.Ignore, s.d.idParam(r.JID), s.d.idParam(r.ID), r.Received.UnixMicro(), body)
 		if err != nil {
 			return err
 		}
 		n, err := res.RowsAffected()
-		first = n > 0 || err == nil && s.isOurs(tx, "SELECT received, body FROM ret WHERE jid = ? AND id = ?", r.Received, body, r.JID, r.ID)
+		const old = "SELECT received, body FROM ret WHERE jid = ? AND id = ?"
+		first = n > 0 || err == nil && s.isOurs(tx, old, r.Received, body, r.JID, r.ID)
 		if first {
 			tx.tell = append(tx.tell, tell...)
 		}
@@ -471,7 +480,8 @@ func (s *Store) isOurs(tx *txn, query string, at time.Time, body []byte, ids ...
 func (s *Store) Job(ctx context.Context, jid string) (store.Job, error) {
 	var body []byte
 	var created int64
-	err := s.queryRow(ctx, "SELECT created, body FROM job WHERE jid = ?", []any{s.d.idParam(jid)}, &created, &body)
+	err := s.queryRow(ctx, "SELECT created, body FROM job WHERE jid = ?", []any{s.d.idParam(jid)},
+		&created, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = store.ErrNotFound
 	}
@@ -527,7 +537,8 @@ func (s *Store) ReturnsOf(ctx context.Context, jid string, ids []string) ([]stor
 	for _, id := range ids {
 		var received int64
 		var body []byte
-		err := s.queryRow(ctx, "SELECT received, body FROM ret WHERE jid = ? AND id = ?", []any{s.d.idParam(jid), s.d.idParam(id)}, &received, &body)
+		err := s.queryRow(ctx, "SELECT received, body FROM ret WHERE jid = ? AND id = ?",
+			[]any{s.d.idParam(jid), s.d.idParam(id)}, &received, &body)
 		if errors.Is(err, sql.ErrNoRows) {
 			continue
 		}
@@ -557,7 +568,8 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 	}
 	rows, err := s.db.QueryContext(ctx, s.d.rewrite("SELECT jid, created, body, "+
 		"EXISTS (SELECT 1 FROM ret WHERE ret.jid = job.jid AND ret.id = ?) "+
-		"FROM job WHERE created >= ? AND created < ? ORDER BY jid DESC"), s.d.idParam(f.Minion), since, before)
+		"FROM job WHERE created >= ? AND created < ? ORDER BY jid DESC"),
+		s.d.idParam(f.Minion), since, before)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list jobs: %w", err)
 	}
@@ -588,7 +600,9 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 // Beyond implements store.Bounded.
 func (s *Store) Beyond(ctx context.Context, keep int) (time.Time, error) {
 	var us int64
-	err := s.db.QueryRowContext(ctx, s.d.rewrite("SELECT created FROM job ORDER BY created DESC LIMIT 1 OFFSET ?"), keep).Scan(&us)
+	err := s.db.QueryRowContext(ctx,
+		s.d.rewrite("SELECT created FROM job ORDER BY created DESC LIMIT 1 OFFSET ?"),
+		keep).Scan(&us)
 	if errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}, nil
 	}
@@ -608,7 +622,8 @@ func (s *Store) Room() int64 {
 
 // Size implements store.Bounded.
 func (s *Store) Size(ctx context.Context) (jobs int, bytes int64, err error) {
-	if err = s.db.QueryRowContext(ctx, "SELECT count(*) FROM job").Scan(&jobs); err == nil && s.d.Size != "" {
+	err = s.db.QueryRowContext(ctx, "SELECT count(*) FROM job").Scan(&jobs)
+	if err == nil && s.d.Size != "" {
 		err = s.db.QueryRowContext(ctx, s.d.Size).Scan(&bytes)
 	}
 	if err != nil {
@@ -627,10 +642,12 @@ func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
 		}
 		// What is left of orders is still in progress.
 		const done = " AND jid NOT IN (SELECT jid FROM delivery WHERE state = 1)"
-		if _, err := tx.Exec("DELETE FROM ret WHERE jid IN (SELECT jid FROM job WHERE created < ?"+done+")", us); err != nil {
+		if _, err := tx.Exec("DELETE FROM ret WHERE jid IN (SELECT jid FROM job WHERE created < ?"+
+			done+")", us); err != nil {
 			return err
 		}
-		if _, err := tx.Exec("DELETE FROM ret WHERE received < ? AND jid NOT IN (SELECT jid FROM job)", us); err != nil {
+		if _, err := tx.Exec("DELETE FROM ret WHERE received < ? "+
+			"AND jid NOT IN (SELECT jid FROM job)", us); err != nil {
 			return err
 		}
 		r, err := tx.Exec("DELETE FROM job WHERE created < ?"+done, us)

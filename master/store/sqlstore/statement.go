@@ -50,7 +50,8 @@ func (s *Store) queryRow(ctx context.Context, query string, args []any, dest ...
 }
 
 // queryRows runs a query and repeats it while the server is away; begin drops what an earlier attempt found.
-func (s *Store) queryRows(ctx context.Context, begin func(), each func(*sql.Rows) error, query string, args ...any) error {
+func (s *Store) queryRows(ctx context.Context, begin func(), each func(*sql.Rows) error,
+	query string, args ...any) error {
 	return s.readRetry(ctx, func() error {
 		begin()
 		st, err := s.prepareStmt(ctx, query)
@@ -158,7 +159,8 @@ func (t *txn) tryChange(do func(*txn) error, save bool) (err error, clean bool) 
 	if err = do(t); err != nil {
 		t.tell, t.keys = t.tell[:told], keys
 		if !save {
-			known := errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNotFound) ||
+			known := errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrChanged) ||
+				errors.Is(err, store.ErrNotFound) ||
 				errors.Is(err, store.ErrTooLarge)
 			return err, known && t.changes == changes && t.failed == failed
 		}
@@ -178,4 +180,6 @@ func (t *txn) tryChange(do func(*txn) error, save bool) (err error, clean bool) 
 }
 
 // isFatal reports whether the database has ended the whole transaction.
-func (s *Store) isFatal(err error) bool { return s.d.Retry != nil && s.d.Retry(err) || s.isLost(err) }
+func (s *Store) isFatal(err error) bool {
+	return s.d.Retry != nil && s.d.Retry(err) || s.isLost(err)
+}
