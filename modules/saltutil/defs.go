@@ -219,8 +219,8 @@ CLI Example:
 
     salt '*' saltutil.signal_job JID 15
 `, Params: []modules.Param{{Name: "jid"}, {Name: "sig"}}, Run: signalJob},
-	{Name: "sync_all", Doc: `Tell of code of all kinds that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_all", Doc: `Tell of code of all kinds of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + `clean_pillar_cache
     Have the master make the pillar even if it keeps one (pillar_cache).
@@ -234,8 +234,8 @@ CLI Example:
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 		{Name: "clean_pillar_cache", Default: false, Type: modules.Bool},
 	}, Run: syncAll},
-	{Name: "sync_beacons", Doc: `Tell of beacons that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_beacons", Doc: `Tell of beacons of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -244,8 +244,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncBeacons},
-	{Name: "sync_clouds", Doc: `Tell of cloud modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_clouds", Doc: `Tell of cloud modules of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -254,8 +254,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "clouds") }},
-	{Name: "sync_engines", Doc: `Tell of engines that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_engines", Doc: `Tell of engines of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -264,8 +264,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "engines") }},
-	{Name: "sync_executors", Doc: `Tell of executors that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_executors", Doc: `Tell of executors of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -274,8 +274,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "executors") }},
-	{Name: "sync_grains", Doc: `Tell of grains that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_grains", Doc: `Tell of grains of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -285,8 +285,8 @@ CLI Example:
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 		{Name: "clean_pillar_cache", Default: false, Type: modules.Bool},
 	}, Run: syncGrains},
-	{Name: "sync_log_handlers", Doc: `Tell of log handlers that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_log_handlers", Doc: `Tell of log handlers of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -295,8 +295,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "log_handlers") }},
-	{Name: "sync_matchers", Doc: `Tell of matchers that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_matchers", Doc: `Tell of matchers of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -305,8 +305,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "matchers") }},
-	{Name: "sync_modules", Doc: `Tell of execution modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_modules", Doc: `Tell of execution modules of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -315,8 +315,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "modules") }},
-	{Name: "sync_output", Doc: `Tell of outputters that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_output", Doc: `Tell of outputters of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -325,8 +325,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "outputters") }},
-	{Name: "sync_outputters", Python: "sync_output", Doc: `Tell of outputters that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_outputters", Python: "sync_output", Doc: `Tell of outputters of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -335,8 +335,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "outputters") }},
-	{Name: "sync_pillar", Doc: `Tell of external pillars that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_pillar", Doc: `Tell of external pillars of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -346,8 +346,8 @@ CLI Example:
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 		{Name: "clean_pillar_cache", Default: false, Type: modules.Bool},
 	}, Run: syncPillar},
-	{Name: "sync_proxymodules", Doc: `Tell of proxy modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_proxymodules", Doc: `Tell of proxy modules of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -356,8 +356,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "proxy") }},
-	{Name: "sync_renderers", Doc: `Tell of renderers that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_renderers", Doc: `Tell of renderers of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -366,8 +366,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "renderers") }},
-	{Name: "sync_resources", Doc: `Tell of kinds of resources that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_resources", Doc: `Tell of kinds of resources of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + `refresh
     Fire the event resource_refresh.
@@ -378,8 +378,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncResources},
-	{Name: "sync_returners", Doc: `Tell of returners that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_returners", Doc: `Tell of returners of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -388,16 +388,16 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "returners") }},
-	{Name: "sync_sdb", Doc: `Tell of sdb modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_sdb", Doc: `Tell of sdb modules of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_sdb
 `, Params: []modules.Param{saltenvParam, extmodWhitelistParam, extmodBlacklistParam}, Run: syncSdb},
-	{Name: "sync_serializers", Doc: `Tell of serializers that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_serializers", Doc: `Tell of serializers of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -406,8 +406,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "serializers") }},
-	{Name: "sync_states", Doc: `Tell of state modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_states", Doc: `Tell of state modules of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -416,8 +416,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "states") }},
-	{Name: "sync_thorium", Doc: `Tell of thorium modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_thorium", Doc: `Tell of thorium modules of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -426,8 +426,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "thorium") }},
-	{Name: "sync_tops", Doc: `Tell of master tops that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_tops", Doc: `Tell of master tops of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + `
 CLI Example:
@@ -436,8 +436,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncTops},
-	{Name: "sync_utils", Doc: `Tell of utility modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_utils", Doc: `Tell of utility modules of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -446,8 +446,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "utils") }},
-	{Name: "sync_wrapper", Doc: `Tell of wrapper modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
-of the host installs files in directories of his own (module_dirs and its siblings).
+	{Name: "sync_wrapper", Doc: `Tell of wrapper modules of the master that this host does not run. No code of a master is run; the owner of
+the host installs files in module_dirs and its siblings.
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -468,7 +468,7 @@ CLI Example:
 
     salt '*' saltutil.term_job JID
 `, Params: []modules.Param{{Name: "jid"}}, Run: termJob},
-	{Name: "update", Doc: `Say that the minion cannot update itself.
+	{Name: "update", Doc: `Install a version of the minion, as agent.update.
 
 CLI Example:
 

@@ -30,6 +30,7 @@ import (
 // saltutil.refresh_beacons differs: the answer reports whether the minion has an event bus.
 // saltutil.clear_cache differs: it keeps running jobs and returns that no master has yet.
 // saltutil.regen_keys differs: the minion makes new keys by restarting.
+// saltutil.update differs: it is agent.update where brine-update is installed; else it answers as stock.
 // saltutil.mmodule differs: it calls the minion's own function.
 
 // agent is the running minion.
@@ -319,9 +320,14 @@ func mmodule(ctx context.Context, c *modules.Call) (any, error) {
 	return c.ExecKw(ctx, c.Str("fun"), c.Extra, kwargs)
 }
 
-// update answers as a stock minion that was not built with Esky, which none is any more.
-func update(context.Context, *modules.Call) (any, error) {
-	return map[string]any{"_error": "Esky not available as import"}, nil
+// update is agent.update. Without brine-update it answers as a stock minion that was not built with Esky, which none is any more.
+func update(ctx context.Context, c *modules.Call) (any, error) {
+	v, err := c.Exec(ctx, "agent.update", c.Value("version"))
+	var missing *modules.NotAvailableError
+	if errors.As(err, &missing) {
+		return map[string]any{"_error": "Esky not available as import"}, nil
+	}
+	return v, err
 }
 
 // seconds is a waiting time of a call.
