@@ -1,0 +1,295 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/cmd/internal/repository"
+	"github.com/brine-salt/brine/cmd/internal/update"
+	"github.com/brine-salt/brine/internal/buildflags"
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/protocol/events"
+)
+
+// The versions of the test. All good programs are one build, in which the version is replaced by another of its length.
+const (
+	first  = "1.0.0-test"
+	second = "1.1.0-test"
+	third  = "1.3.0-test"
+	broken = "1.2.0-test" // starts, and does not sign in
+)
+
+// brokenMinion is a program that never signs in.
+const brokenMinion = `package main
+
+import ("fmt"; "os"; "time")
+
+func main() {
+	if os.Args[len(os.Args)-1] == "--version" {
+		fmt.Println("salt-minion 3007.16, brine v` + broken + `")
+		return
+	}
+	_ = os.WriteFile(os.Args[3]+"/minion.pid", []byte(fmt.Sprint(os.Getpid())), 0o600)
+	time.Sleep(time.Hour)
+}
+`
+
+// restartScript is the service manager of the test: it ends the minion and starts the program that is there now.
+const restartScript = `#!/bin/sh
+if pid=$(cat %[1]s/minion.pid 2>/dev/null); then
+	kill "$pid" 2>/dev/null
+	while [ -e /proc/$pid/exe ]; do sleep 0.05; done
+	rm -f %[1]s/minion.pid
+fi
+setsid %[1]s/bin/brine-minion minion -c %[1]s -l warning </dev/null >>%[1]s/log 2>&1 &
+`
+
+// fleet is a master, a repository and a host.
+type fleet struct {
+	t      *testing.T
+	dir    string
+	master *master.Master
+	repo   *repository.Repository
+	build  []byte
+}
+
+func (f *fleet) must(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func goBuild(t *testing.T, dir, out string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"build", "-o", out}, args...)...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("update.yaml is a file of root")
+	}
+	dir, err := os.MkdirTemp("", "u") // sockets need short names
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	f := &fleet{t: t, dir: dir}
+	for _, d := range []string{"bin", "keys", "tiny", "sock", "srv"} {
+		f.must(os.Mkdir(filepath.Join(dir, d), 0o755))
+	}
+	flags := buildflags.Release("custom,modules.agent,modules.saltutil,modules.test,modules.cp,modules.sys,modules.cmdmod")
+	goBuild(t, "../brine-minion", dir+"/tiny/minion", append(flags, "-ldflags=-s -X github.com/brine-salt/brine/internal/version.release="+first, ".")...)
+	f.build, err = os.ReadFile(dir + "/tiny/minion")
+	f.must(err)
+	if n := bytes.Count(f.build, []byte(first)); n == 0 {
+		t.Fatal("the program does not have its version")
+	}
+	goBuild(t, ".", dir+"/bin/brine-update", ".")
+	t.Setenv("PATH", dir+"/bin:"+os.Getenv("PATH"))
+	f.startMaster()
+	f.makeRepository()
+	f.must(os.WriteFile(dir+"/bin/brine-minion", f.build, 0o755))
+	f.must(os.WriteFile(dir+"/restart", fmt.Appendf(nil, restartScript, dir), 0o755))
+	f.must(os.WriteFile(dir+"/minion", fmt.Appendf(nil, "id: host\nroot_dir: %s\npki_dir: %[1]s/pki\ncachedir: %[1]s/cache\nsock_dir: %[1]s/sock\n"+
+		"pidfile: %[1]s/minion.pid\nmaster: 127.0.0.1\nmaster_port: %[2]d\nlog_file: %[1]s/log\n", dir, f.master.RequestAddr().(*net.TCPAddr).Port), 0o644))
+	t.Cleanup(func() {
+		if pid, err := os.ReadFile(dir + "/minion.pid"); err == nil {
+			_ = exec.Command("kill", "-9", strings.TrimSpace(string(pid))).Run()
+		}
+	})
+	return f
+}
+
+func (f *fleet) startMaster() {
+	f.t.Helper()
+	m, err := master.New(master.Options{Network: master.Loopback(), Keys: master.KeyOptions{AutoAccept: true},
+		Files: master.FileOptions{Roots: map[string][]string{"base": {f.dir + "/srv"}}}, Log: slog.New(slog.DiscardHandler)})
+	f.must(err)
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- m.Serve(ctx) }()
+	f.t.Cleanup(func() {
+		stop()
+		<-served
+	})
+	<-m.Ready()
+	f.master = m
+}
+
+func (f *fleet) makeRepository() {
+	f.t.Helper()
+	for _, k := range []string{"root.1", "root.2", "targets", "snapshot", "timestamp", "stable", "edge"} {
+		f.must(repository.NewKey(filepath.Join(f.dir, "keys", k+".pem")))
+	}
+	f.repo = &repository.Repository{Dir: f.dir + "/srv/updates", Keys: f.dir + "/keys", Threshold: 2, Life: repository.DefaultLifetimes, Now: time.Now}
+	f.must(f.repo.Init())
+	root, err := os.ReadFile(f.repo.Dir + "/metadata/1.root.json")
+	f.must(err)
+	f.must(os.WriteFile(filepath.Join(f.dir, update.RootFile), root, 0o644))
+}
+
+func (f *fleet) add(version string, program []byte) {
+	f.t.Helper()
+	f.must(os.WriteFile(f.dir+"/tiny/new", program, 0o600))
+	f.must(f.repo.Add("stable", version, map[string]string{"linux-" + runtime.GOARCH: f.dir + "/tiny/new"}))
+}
+
+// good is the build as another version.
+func (f *fleet) good(version string) []byte {
+	return bytes.ReplaceAll(f.build, []byte(first), []byte(version))
+}
+
+// configure writes update.yaml.
+func (f *fleet) configure(source string, enabled bool) {
+	f.t.Helper()
+	f.must(os.WriteFile(filepath.Join(f.dir, update.ConfigFile), fmt.Appendf(nil,
+		"update_enabled: %v\nsource: %s\nprogram: %s/bin/brine-minion\nstate_dir: %[3]s/state\nrestart: [%[3]s/restart]\nhealth_seconds: 5\n",
+		enabled, source, f.dir), 0o644))
+}
+
+// starts waits for the minion's event when it signed in, of those since the subscription.
+func (f *fleet) starts(sub *events.Subscription) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
+	defer cancel()
+	if _, err := sub.Next(ctx); err != nil {
+		log, _ := os.ReadFile(f.dir + "/log")
+		f.t.Fatalf("the minion does not sign in: %v\n%s", err, log)
+	}
+}
+
+func (f *fleet) watch() *events.Subscription {
+	return f.master.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/minion/host/start"})
+}
+
+func (f *fleet) call(fun string, args ...any) master.Result {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
+	defer cancel()
+	got, err := f.master.Run(ctx, master.Job{Fun: fun, Tgt: "host", Args: args})
+	f.must(err)
+	r, ok := got["host"]
+	if !ok {
+		f.t.Fatalf("%s: no return arrives: %v", fun, got)
+	}
+	return r
+}
+
+// settled waits until no trial is left, and returns the status.
+func (f *fleet) settled() update.Status {
+	f.t.Helper()
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
+		out, err := exec.Command(f.dir+"/bin/brine-update", "-c", f.dir, "status", "--json").Output()
+		f.must(err)
+		var s update.Status
+		f.must(json.Unmarshal(out, &s))
+		if s.Trial == nil && s.Connected {
+			return s
+		}
+	}
+	f.t.Fatal("the update is not settled after a minute")
+	panic("unreachable")
+}
+
+// TestUpgrade updates a real minion by orders of its master: from a web server and from the master's files, to a program that
+// does not sign in and back, with the switch off, and the host's own command.
+func TestUpgrade(t *testing.T) {
+	f := newFleet(t)
+	web := httptest.NewServer(http.FileServer(http.Dir(f.repo.Dir)))
+	defer web.Close()
+	f.add(second, f.good(second))
+	f.configure(web.URL, true)
+	sub := f.watch()
+	defer sub.Close()
+	f.must(exec.Command(f.dir + "/restart").Run())
+	f.starts(sub)
+
+	// A job that runs meanwhile is reported as stopped, and not run again.
+	long, err := f.master.Submit(t.Context(), master.Job{Fun: "test.sleep", Tgt: "host", Args: []any{600}})
+	f.must(err)
+	r := f.call("agent.update")
+	want := map[string]any{"from": first, "to": second, "result": true, "comment": "version " + second + " is in place; the minion restarts with it"}
+	if fmt.Sprint(r.Return) != fmt.Sprint(want) || r.Retcode != 0 {
+		t.Fatalf("agent.update: %+v", r)
+	}
+	f.starts(sub)
+	if s := f.settled(); s.Version != second || s.Slot != "b" || s.Running != f.dir+"/state/slots/b/brine-minion" || s.Slots["a"] != first || s.Result != "updated from "+first+" to "+second {
+		t.Fatalf("after the update: %+v", s)
+	}
+	if res, err := long.Next(t.Context()); err != nil || !strings.Contains(fmt.Sprint(res.Return), "the minion was stopped while this job ran") {
+		t.Errorf("the job that ran meanwhile: %+v %v", res, err)
+	}
+
+	// A version that does not sign in: the old one comes back by itself.
+	f.must(os.WriteFile(f.dir+"/tiny/main.go", []byte(brokenMinion), 0o600))
+	f.must(os.WriteFile(f.dir+"/tiny/go.mod", []byte("module tiny\n"), 0o600))
+	goBuild(t, f.dir+"/tiny", f.dir+"/tiny/broken", ".")
+	program, err := os.ReadFile(f.dir + "/tiny/broken")
+	f.must(err)
+	f.add(broken, program)
+	if r := f.call("saltutil.update", broken); !r.Success || !strings.Contains(fmt.Sprint(r.Return), "version "+broken+" is in place") {
+		t.Fatalf("saltutil.update: %+v", r)
+	}
+	begin := time.Now()
+	f.starts(sub)
+	took := time.Since(begin)
+	t.Logf("the old program is signed in again %.1f s after the return of the order, with health_seconds: 5", took.Seconds())
+	if took > 20*time.Second {
+		t.Errorf("the way back took %s", took)
+	}
+	s := f.settled()
+	if s.Version != second || fmt.Sprint(s.Failed) != "["+broken+"]" || !strings.HasPrefix(s.Result, "went back from "+broken+" to "+second+": after 5s it does not answer: ") {
+		t.Fatalf("after the way back: %+v", s)
+	}
+	if r := f.call("test.ping"); r.Return != true {
+		t.Errorf("test.ping: %+v", r)
+	}
+	if r := f.call("agent.update"); r.Success || !strings.Contains(fmt.Sprint(r.Return), "version "+broken+" did not sign in when it was tried") {
+		t.Errorf("a version that failed: %+v", r)
+	}
+
+	// The switch is the host owner's.
+	f.configure(web.URL, false)
+	off := "updates are switched off on this host: update_enabled is not true in " + f.dir + "/update.yaml"
+	if r := f.call("agent.update", second); r.Success || !strings.Contains(fmt.Sprint(r.Return), off) {
+		t.Errorf("with the switch off: %+v", r)
+	}
+	if log, err := os.ReadFile(f.dir + "/state/log"); err != nil || !strings.Contains(string(log), off) {
+		t.Errorf("the log has %q (%v)", log, err)
+	}
+
+	// From the files of the master.
+	f.add(third, f.good(third))
+	f.configure("salt://updates", true)
+	if r := f.call("agent.update"); !r.Success || !strings.Contains(fmt.Sprint(r.Return), "version "+third+" is in place") {
+		t.Fatalf("from the master's files: %+v", r)
+	}
+	f.starts(sub)
+	if s := f.settled(); s.Version != third || s.Slot != "a" || s.Slots["b"] != second {
+		t.Errorf("after the update from the master's files: %+v", s)
+	}
+	if out, err := exec.Command(f.dir+"/bin/brine-update", "-c", f.dir, "now").Output(); err != nil || string(out) != "version "+third+" is installed already\n" {
+		t.Errorf("brine-update now: %s %v", out, err)
+	}
+}
