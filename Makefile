@@ -3,7 +3,7 @@
 
 GO          ?= go
 BIN         ?= bin
-PROGRAMS    := brine-minion brine-master
+PROGRAMS    := brine-minion brine-master brine-update
 PLATFORMS   := linux/amd64 linux/arm64 linux/arm freebsd/amd64 darwin/arm64 windows/amd64
 # The version of programs and packages: make packages VERSION=1.2.3. Without one, programs say from which commit they are.
 VERSION     ?=
@@ -34,7 +34,7 @@ build:
 		$(GO) build $(BUILDFLAGS) -o $(BIN)/$$p ./cmd/$$p; \
 	done
 
-# Both programs for every platform of the release, by one command for each, so that they are linked side by side.
+# The programs for every platform of the release, by one command for each, so that they are linked side by side.
 cross:
 	@set -e; for pl in $(PLATFORMS); do \
 		os=$${pl%/*}; arch=$${pl#*/}; dir=$(BIN)/$$os-$$arch; mkdir -p $$dir; \
@@ -221,6 +221,7 @@ budgets:
 	$(GO) test -count=1 -timeout 10m -tags budgets -run 'TestSizes|TestSmallMaster|TestUnlistedCode|TestIdle|TestSmallMemory|TestFewDescriptors' -v ./cmd/brine-minion
 	$(GO) test -count=1 -timeout 10m -run 'TestMemoryBudget|TestMinionsFollow' -v ./master
 	$(GO) test -count=1 -timeout 10m -tags budgets -run TestBudgetOfLists -v ./master/keys
+	$(GO) test -count=1 -timeout 10m -tags budgets -run TestSize -v ./cmd/brine-update
 	cd openstack && $(GO) test -count=1 -timeout 10m -tags budgets -run TestBudgets -v ./cmd/heat-minion ./cmd/trove-minion
 
 # Sizes of stripped static programs: everything, the smallest brine-minion, and an agent of one's own.

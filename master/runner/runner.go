@@ -11,6 +11,7 @@ import (
 	"github.com/brine-salt/brine/master/runner/jobs"
 	"github.com/brine-salt/brine/master/runner/manage"
 	"github.com/brine-salt/brine/master/runner/orchestrate"
+	"github.com/brine-salt/brine/master/runner/rings"
 	"github.com/brine-salt/brine/master/runner/wheel"
 
 	"context"
@@ -57,7 +58,7 @@ func NewClient(h *host.Host) *Client {
 		data.Cache(h),
 		data.Fileserver(h), data.Pillar(h), data.Mine(h), f.saltModule(), f.eventModule(),
 		f.configModule(), f.reactorModule(), f.testModule(),
-		f.errorModule(), f.docModule(), f.matchModule(), f.networkModule())
+		f.errorModule(), f.docModule(), f.matchModule(), f.networkModule(), rings.Module(h))
 	if h.Exec != nil {
 		c.registry.Add(orchestrate.Module(h))
 	}

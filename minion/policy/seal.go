@@ -29,7 +29,7 @@ type Seal struct {
 	Read, Write []Place
 	// Masters are the SHA-256 fingerprints of the keys of masters, in lower case.
 	Masters []string
-	// Update lets a master order updates of the program. No function does so yet.
+	// Update lets a master order updates of the program; cmd/internal/update asks.
 	Update bool
 	// LocalSockets lets programs reach others of this host through Unix sockets, systemd and D-Bus among them.
 	LocalSockets bool

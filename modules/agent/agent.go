@@ -54,7 +54,7 @@ func update(ctx context.Context, c *modules.Call) (any, error) {
 func run(ctx context.Context, c *modules.Call, args ...string) (any, error) {
 	file, _ := c.Opt("conf_file").(string)
 	dir := file[:strings.LastIndexByte(file, '/')+1]
-	r, err := c.Cmd(ctx, modules.Command{Args: append([]string{c.Which(program), "-c", dir}, args...)})
+	r, err := c.Cmd(ctx, modules.Command{Args: append([]string{c.Which(program), "--config-dir=" + dir}, args...)})
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func TestProgram(t *testing.T) {
 		return modules.CommandResult{Stdout: []byte(answer)}, nil
 	})
 	r := modules.NewRegistry(Module)
-	first := []string{dir + "/" + program, "-c", filepath.Dir(conf) + "/"}
+	first := []string{dir + "/" + program, "--config-dir=" + filepath.Dir(conf) + "/"}
 	for _, c := range []struct {
 		fun, answer string
 		args        []string
@@ -56,7 +56,7 @@ func TestProgram(t *testing.T) {
 		} else if d := cmp.Diff(c.want, got.Return); d != "" || !got.Success {
 			t.Errorf("%s: %+v:\n%s", c.fun, got, d)
 		}
-		if d := cmp.Diff(append(first[:3:3], c.args...), asked); d != "" {
+		if d := cmp.Diff(append(first[:2:2], c.args...), asked); d != "" {
 			t.Errorf("%s: asked\n%s", c.fun, d)
 		}
 	}

@@ -63,6 +63,7 @@ var packaged = []pack{
 		"DETAILS":   "\n  .\n  It is also the guest agent of OpenStack Trove, in place of\n  trove-guestagent, with the modules that such a guest needs.",
 		"CONFLICTS": ", trove-guestagent"}},
 	{name: "master", base: "master"},
+	{name: "update", base: "update"},
 	{name: "python", base: "python", deb: true},
 	{name: "doc", base: "doc", common: true},
 }
@@ -161,7 +162,7 @@ func run(release, programs, out, only string, formats []string) error {
 // generated from. They are those of the packages, if these are for hosts like this one.
 func hostPrograms(work, programs string) (string, error) {
 	dir := filepath.Join(programs, "linux-"+runtime.GOARCH)
-	if _, err := os.Stat(dir + "/brine-master"); err == nil && runtime.GOOS == "linux" {
+	if _, err := os.Stat(dir + "/brine-update"); err == nil && runtime.GOOS == "linux" {
 		return dir, nil
 	}
 	dir = filepath.Join(work, "host")
@@ -169,7 +170,7 @@ func hostPrograms(work, programs string) (string, error) {
 		return "", err
 	}
 	return dir, runCommand(nil, "go", "build", "-o", dir+"/", "./cmd/brine-minion",
-		"./cmd/brine-master")
+		"./cmd/brine-master", "./cmd/brine-update")
 }
 
 // buildNFPM builds the tool once, for this host.
@@ -308,6 +309,9 @@ var programs = map[string][]program{
 		{name: "salt-run", args: []string{"brine-master", "run"}, also: []string{"salt-master"}},
 		{name: "salt-cp", args: []string{"brine-master", "cp"}, also: []string{"salt"}},
 	},
+	"update": {
+		{name: "brine-update", args: []string{"brine-update"}, also: []string{"salt-minion"}},
+	},
 }
 
 // linked are the programs of the packages, by the name that the package has here: from the directory of a module.
@@ -316,11 +320,12 @@ var linked = map[string]struct{ dir, path string }{
 	"heat-minion":  {"openstack", "./cmd/heat-minion"},
 	"trove-minion": {"openstack", "./cmd/trove-minion"},
 	"master":       {".", "./cmd/brine-master"},
+	"update":       {".", "./cmd/brine-update"},
 }
 
 // generatePackages writes what the packages contain besides the programs and the files of pkg/.
 func generatePackages(work, host, release string, epoch int64) error {
-	for _, side := range []string{"minion", "master"} {
+	for _, side := range []string{"minion", "master", "update"} {
 		for _, p := range programs[side] {
 			h, err := programHelp(host, p)
 			if err != nil {
@@ -341,9 +346,11 @@ func generatePackages(work, host, release string, epoch int64) error {
 				}
 			}
 		}
-		if err := writeText(overviewPage(side, release, epoch), work, side, "man", "brine-"+side+
-			".1"); err != nil {
-			return err
+		if side != "update" { // it is one program
+			if err := writeText(overviewPage(side, release, epoch), work, side, "man", "brine-"+side+
+				".1"); err != nil {
+				return err
+			}
 		}
 		if err := compressAll(filepath.Join(work, side, "man", "*.1")); err != nil {
 			return err

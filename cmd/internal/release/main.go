@@ -34,7 +34,8 @@ const cyclonedx = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.1
 
 // mains are the programs that have a list, by the directory of their module.
 var mains = []struct{ name, module string }{{"brine-minion", "."}, {"brine-master", "."}, {"heat-minion", "openstack"},
-	{"trove-minion", "openstack"}}
+	{"trove-minion", "openstack"},
+	{"brine-update", "."}}
 
 var semver = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
@@ -113,7 +114,7 @@ func (r *release) make(s *signer) (err error) {
 // notices joins the licences of all programs.
 func (r *release) notices() error {
 	var all []byte
-	for _, p := range []string{"minion", "master", "heat-minion", "trove-minion"} {
+	for _, p := range []string{"minion", "master", "update", "heat-minion", "trove-minion"} {
 		text, err := os.ReadFile(filepath.Join(r.packages, "files", p, "NOTICES"))
 		if err != nil {
 			return fmt.Errorf("cannot read the licences: %w; make packages writes them", err)

@@ -151,7 +151,7 @@ func TestArchives(t *testing.T) {
 	write(t, programs+"/linux-amd64/brine-minion", "one")
 	write(t, programs+"/windows-amd64/brine-minion.exe", "two")
 	write(t, packages+"/out/brine.deb", "three")
-	for _, p := range []string{"minion", "master", "heat-minion", "trove-minion"} {
+	for _, p := range []string{"minion", "master", "update", "heat-minion", "trove-minion"} {
 		write(t, packages+"/files/"+p+"/NOTICES", "licences of "+p)
 	}
 	s, _ := fileKey(t)
