@@ -325,7 +325,7 @@ const healthPause = 250 * time.Millisecond
 // watch returns nil once the new program runs and a master answers it, within the time for that.
 func (u *Updater) watch(ctx context.Context, t *Trial) error {
 	until := time.Now().Add(u.Config.Health)
-	why := errors.New("it does not run")
+	var why error
 	for {
 		part, stop := context.WithDeadline(ctx, until)
 		h, err := u.Health(part)
