@@ -15,11 +15,9 @@ import (
 	"crypto/sha512"
 	"encoding/hex"
 	"errors"
-	"hash"
 	"io"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -69,105 +67,78 @@ func (g *guest) createBackup(ctx context.Context, v any) error {
 // backedUp is a backup that is in the store.
 type backedUp struct{ location, checksum string }
 
+// backupPlan is how a backup is made.
+type backupPlan struct {
+	suffix string   // of the object's name
+	args   []string // the program, whose standard output is the backup
+	// finish returns the metadata of the backup once the program has ended.
+	finish func(ctx context.Context) (map[string]string, error)
+	// discard removes what the plan needs on disk.
+	discard func()
+}
+
 // backUp streams the data through compression and encryption to the store.
 func (g *guest) backUp(ctx context.Context, id string, info, parent map[string]any) (done backedUp, err error) {
-	s, err := g.openStore()
+	s, err := g.openStore(ctx)
 	if err != nil {
 		return done, err
 	}
+	meta := map[string]string{"datastore": textOf(info, "datastore"), "datastore_version": textOf(info, "datastore_version")}
+	var parentMeta map[string]string
+	if parent != nil {
+		meta["parent_location"], meta["parent_checksum"] = textOf(parent, "location"), textOf(parent, "checksum")
+		if parentMeta, err = g.backupMeta(ctx, s, meta["parent_location"]); err != nil {
+			return done, err
+		}
+	}
+	plan, err := g.db.planBackup(ctx, id, parentMeta)
+	if err != nil {
+		return done, err
+	}
+	defer plan.discard()
 	container := cmp.Or(textOf(info, "swift_container"), g.backupContainer)
-	name := id + ".xbstream.gz"
+	name := id + "." + plan.suffix
 	if g.backupKey != "" {
 		name += ".enc"
 	}
-	meta := map[string]string{"datastore": textOf(info, "datastore"), "datastore_version": textOf(info, "datastore_version")}
-	args := []string{"mariabackup", "--defaults-file=" + g.c.Path(g.configFile)}
-	user, _, err := g.db.credentials()
-	if err != nil {
-		return done, err
-	}
-	if _, ok, err := g.db.savedPassword(user); err != nil {
-		return done, err
-	} else if ok {
-		// The password stays in its file: a command line is for all to see.
-		args = append(args, "--defaults-extra-file="+g.c.Path(path.Join(g.confDir(), user+".cnf")))
-		args = append(args[:1], args[2:]...)
-	}
-	work, err := os.MkdirTemp("", "trove-backup-")
-	if err != nil {
-		return done, modules.Errorf("cannot make a directory: %v", err)
-	}
-	defer os.RemoveAll(work)
-	args = append(args, "--backup", "--stream=xbstream", "--user="+user, "--socket="+g.c.Path(g.socket),
-		"--datadir="+g.c.Path(g.dataDir), "--target-dir="+work, "--extra-lsndir="+work)
-	if parent != nil {
-		location, checksum := textOf(parent, "location"), textOf(parent, "checksum")
-		lsn, err := g.endOf(ctx, s, location)
-		if err != nil {
-			return done, err
-		}
-		args = append(args, "--incremental-lsn="+lsn)
-		meta["parent_location"], meta["parent_checksum"] = location, checksum
-	}
-	sum, sum256 := md5.New(), sha256.New()
+	sum256 := sha256.New()
 	reader, writer := io.Pipe()
 	go func() {
-		writer.CloseWithError(g.stream(ctx, writer, io.MultiWriter(sum, sum256), args))
+		writer.CloseWithError(g.stream(ctx, writer, sum256, plan.args))
 	}()
-	err = s.put(ctx, container, name, reader, meta)
+	checksum, err := s.put(ctx, container, name, reader, meta)
 	_ = reader.CloseWithError(errors.New("the store takes no more"))
 	if err != nil {
 		return done, err
 	}
-	lsn, err := readLSN(filepath.Join(work, "xtrabackup_checkpoints"))
+	more, err := plan.finish(ctx)
+	if err == nil {
+		maps.Copy(meta, more)
+		meta["sha256"] = hex.EncodeToString(sum256.Sum(nil))
+		err = s.annotate(ctx, container, name, meta)
+	}
 	if err != nil {
 		return done, errors.Join(err, s.remove(context.WithoutCancel(ctx), container, name))
 	}
-	meta["lsn"], meta["sha256"] = lsn, hex.EncodeToString(sum256.Sum(nil))
-	if err := s.annotate(ctx, container, name, meta); err != nil {
-		return done, err
-	}
-	return backedUp{s.location(container, name), hex.EncodeToString(sum.Sum(nil))}, nil
+	return backedUp{s.location(container, name), checksum}, nil
 }
 
-// endOf is the position at which a backup ends.
-func (g *guest) endOf(ctx context.Context, s store, location string) (string, error) {
+// backupMeta is the metadata of a backup in the store.
+func (g *guest) backupMeta(ctx context.Context, s store, location string) (map[string]string, error) {
 	container, name, err := s.locate(location)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	r, meta, err := s.get(ctx, container, name)
+	o, err := s.get(ctx, container, name)
 	if err != nil {
-		return "", modules.Errorf("cannot read the parent backup %s: %v", location, err)
+		return nil, modules.Errorf("cannot read the parent backup %s: %v", location, err)
 	}
-	_ = r.Close()
-	if !isNumber(meta["lsn"]) {
-		return "", modules.Errorf("cannot build upon the backup %s: its metadata has no position", location)
-	}
-	return meta["lsn"], nil
+	return o.meta, o.Close()
 }
 
-func isNumber(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
-}
-
-// readLSN reads to_lsn from the file that the backup program leaves.
-func readLSN(file string) (string, error) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return "", modules.Errorf("cannot read the backup's position: %v", err)
-	}
-	for line := range strings.Lines(string(b)) {
-		if key, value, _ := strings.Cut(line, "="); strings.TrimSpace(key) == "to_lsn" && isNumber(strings.TrimSpace(value)) {
-			return strings.TrimSpace(value), nil
-		}
-	}
-	return "", modules.Errorf("cannot read the backup's position: %s has no to_lsn", filepath.Base(file))
-}
-
-// stream runs the backup program and writes its output, compressed and encrypted, to w and sums.
-func (g *guest) stream(ctx context.Context, w, sums io.Writer, args []string) error {
-	out := bufio.NewWriterSize(io.MultiWriter(w, sums), 64<<10)
+// stream runs the backup program and writes its output, compressed and encrypted, to w and sum.
+func (g *guest) stream(ctx context.Context, w, sum io.Writer, args []string) error {
+	out := bufio.NewWriterSize(io.MultiWriter(w, sum), 64<<10)
 	var sealed io.WriteCloser = nopCloser{out}
 	if g.backupKey != "" {
 		var err error
@@ -206,7 +177,7 @@ func (nopCloser) Close() error { return nil }
 
 // restoreBackup fills the empty data directory from a backup and the backups that it builds upon.
 func (g *guest) restoreBackup(ctx context.Context, info map[string]any) error {
-	s, err := g.openStore()
+	s, err := g.openStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -214,25 +185,30 @@ func (g *guest) restoreBackup(ctx context.Context, info map[string]any) error {
 	if strings.HasSuffix(location, ".enc") && g.backupKey == "" {
 		return modules.Errorf("Decryption key not configured for encrypted backup.")
 	}
-	data := g.c.Path(g.dataDir)
-	if err := emptyDir(data); err != nil {
-		return modules.Errorf("cannot empty %s: %v", g.dataDir, err)
+	for _, dir := range g.dataDirs() {
+		if err := emptyDir(g.c.Path(dir)); err != nil {
+			return modules.Errorf("cannot empty %s: %v", dir, err)
+		}
 	}
-	if err := g.restoreChain(ctx, s, location, checksum, data, 0); err != nil {
-		_ = emptyDir(data) // a half of a database must not be started
+	if err := g.restoreChain(ctx, s, location, checksum, 0); err != nil {
+		for _, dir := range g.dataDirs() {
+			_ = emptyDir(g.c.Path(dir)) // a half of a database must not be started
+		}
 		return modules.Errorf("cannot restore the backup %s: %v", textOf(info, "id"), err)
 	}
-	if err := g.giveAwayAll(g.dataDir); err != nil {
-		return err
+	for _, dir := range g.dataDirs() {
+		if err := g.giveAwayAll(dir); err != nil {
+			return err
+		}
 	}
-	return g.resetRootPassword(ctx)
+	return nil
 }
 
 // maxChain bounds the backups that build upon each other.
 const maxChain = 1000
 
-// restoreChain restores a backup into data, after those that it builds upon.
-func (g *guest) restoreChain(ctx context.Context, s store, location, checksum, data string, depth int) error {
+// restoreChain restores a backup after those that it builds upon.
+func (g *guest) restoreChain(ctx context.Context, s store, location, checksum string, depth int) error {
 	if depth > maxChain {
 		return modules.Errorf("more than %d backups build upon each other", maxChain)
 	}
@@ -240,38 +216,31 @@ func (g *guest) restoreChain(ctx context.Context, s store, location, checksum, d
 	if err != nil {
 		return err
 	}
-	r, meta, err := s.get(ctx, container, name)
+	o, err := s.get(ctx, container, name)
 	if err != nil {
 		return modules.Errorf("cannot read %s: %v", location, err)
 	}
-	defer r.Close()
-	target := data
-	if parent := meta["parent_location"]; parent != "" {
-		if err := g.restoreChain(ctx, s, parent, meta["parent_checksum"], data, depth+1); err != nil {
+	defer func() { _ = o.Close() }()
+	parent := o.meta["parent_location"]
+	if parent != "" {
+		// The child is opened again when its turn comes: a store may end a connection that waits.
+		_ = o.Close()
+		if err := g.restoreChain(ctx, s, parent, o.meta["parent_checksum"], depth+1); err != nil {
 			return err
 		}
-		if target, err = os.MkdirTemp(filepath.Dir(data), "trove-restore-"); err != nil {
-			return modules.Errorf("cannot make a directory: %v", err)
+		if o, err = s.get(ctx, container, name); err != nil {
+			return modules.Errorf("cannot read %s: %v", location, err)
 		}
-		defer os.RemoveAll(target)
 	}
-	if err := g.unpack(ctx, r, name, checksum, meta["sha256"], target); err != nil {
-		return err
-	}
-	args := []string{"mariabackup", "--no-defaults", "--prepare", "--target-dir=" + data}
-	if target != data {
-		args = append(args, "--incremental-dir="+target)
-	}
-	return g.pipe(ctx, modules.Command{Args: args})
+	return g.db.extract(ctx, parent != "", func(args ...string) error {
+		return g.unpack(ctx, o, name, checksum, args)
+	})
 }
 
-// unpack decrypts, decompresses and extracts a backup, and checks what it has read to the end.
-func (g *guest) unpack(ctx context.Context, r io.Reader, name, checksum, checksum256, target string) error {
-	sums := [...]struct {
-		hash hash.Hash
-		want string
-	}{{md5.New(), checksum}, {sha256.New(), checksum256}}
-	all := io.TeeReader(r, io.MultiWriter(sums[0].hash, sums[1].hash))
+// unpack decrypts and decompresses a backup into a program, and checks what it has read to the end.
+func (g *guest) unpack(ctx context.Context, o *object, name, checksum string, args []string) error {
+	sum, sum256 := md5.New(), sha256.New()
+	all := io.TeeReader(o, io.MultiWriter(sum, sum256))
 	var err error
 	opened := all
 	if strings.HasSuffix(name, ".enc") {
@@ -281,7 +250,7 @@ func (g *guest) unpack(ctx context.Context, r io.Reader, name, checksum, checksu
 	}
 	plain, err := gzip.NewReader(opened)
 	if err == nil {
-		err = g.pipe(ctx, modules.Command{Args: []string{"mbstream", "-x", "-C", target}, Stdin: plain})
+		err = g.pipe(ctx, modules.Command{Args: args, Stdin: plain})
 	}
 	if err == nil {
 		_, err = io.Copy(io.Discard, plain) // to its checksum
@@ -289,9 +258,10 @@ func (g *guest) unpack(ctx context.Context, r io.Reader, name, checksum, checksu
 	if _, rest := io.Copy(io.Discard, all); err == nil {
 		err = rest
 	}
-	for _, s := range sums {
-		if got := hex.EncodeToString(s.hash.Sum(nil)); s.want != "" && got != s.want {
-			return modules.Errorf("the checksum of %s is %s, not %s: it was changed or damaged", name, got, s.want)
+	for got, want := range map[string]string{cmp.Or(o.checksum, hex.EncodeToString(sum.Sum(nil))): checksum,
+		hex.EncodeToString(sum256.Sum(nil)): o.meta["sha256"]} {
+		if want != "" && got != want {
+			return modules.Errorf("the checksum of %s is %s, not %s: it was changed or damaged", name, got, want)
 		}
 	}
 	if err != nil {
@@ -430,89 +400,4 @@ func (g *guest) giveAwayAll(dir string) error {
 		return modules.Errorf("cannot give %s to %s: %v", dir, g.owner, err)
 	}
 	return nil
-}
-
-// installData makes the system tables in an empty data directory.
-func (g *guest) installData(ctx context.Context) error {
-	if _, err := os.Stat(g.c.Path(path.Join(g.dataDir, "mysql"))); err == nil {
-		return nil
-	}
-	args := []string{"mariadb-install-db", "--no-defaults", "--skip-test-db"}
-	if !g.isMaria() {
-		args = []string{"mysqld", "--no-defaults", "--initialize-insecure"}
-	}
-	args = append(args, "--datadir="+g.c.Path(g.dataDir))
-	if os.Geteuid() == 0 {
-		args = append(args, "--user="+g.owner)
-	}
-	if err := g.pipe(ctx, modules.Command{Args: args, Dir: "/"}); err != nil {
-		return err
-	}
-	if g.isMaria() {
-		return nil // root comes in by the socket alone
-	}
-	return g.resetRootPassword(ctx)
-}
-
-// resetChange is the part of the configuration that resets root's password at the server's next start.
-const resetChange = "reset-root"
-
-// resetRootPassword gives root a new password before the server takes connections: that of a restored database is not known.
-func (g *guest) resetRootPassword(ctx context.Context) error {
-	password, err := randomPassword(passwordLength)
-	if err != nil {
-		return err
-	}
-	identified := "BY " + quote(password)
-	if g.isMaria() {
-		identified = "VIA unix_socket OR mysql_native_password USING PASSWORD(" + quote(password) + ")"
-	}
-	file := path.Join(path.Dir(g.dataDir), ".reset-root.sql")
-	defer os.Remove(g.c.Path(file))
-	if err := g.writeFile(file, []byte("ALTER USER 'root'@'localhost' IDENTIFIED "+identified+";\n"), 0o600); err != nil {
-		return err
-	}
-	// The password is known before the server has it: a crash between the two is repaired by the next prepare.
-	if err := g.db.savePassword("root", password); err != nil {
-		return err
-	}
-	if err := os.Remove(g.c.Path(path.Join(g.confDir(), adminUser+".cnf"))); err != nil && !missing(err) {
-		return modules.Errorf("cannot forget the administrator of before: %v", err)
-	}
-	if err := g.applyOverride(systemAfter, resetChange, map[string]any{"init_file": g.c.Path(file)}); err != nil {
-		return err
-	}
-	err = g.start(ctx, false)
-	return errors.Join(err, g.removeOverride(systemAfter, resetChange))
-}
-
-// replicationSnapshot makes this instance a source, backs it up, and tells a new replica what it needs.
-func (g *guest) replicationSnapshot(ctx context.Context) (any, error) {
-	info, err := g.c.Map("snapshot_info")
-	if err != nil {
-		return nil, err
-	}
-	if err := g.enableAsMaster(ctx, g.c.Value("replica_source_config")); err != nil {
-		return nil, err
-	}
-	if err := g.createBackup(ctx, info); err != nil {
-		return nil, err
-	}
-	user, err := g.replicationUser(ctx)
-	if err != nil {
-		return nil, err
-	}
-	stats, err := g.filesystemStats()
-	if err != nil {
-		return nil, err
-	}
-	master, err := g.masterRef(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{
-		"dataset": map[string]any{"datastore_manager": g.manager, "dataset_size": stats["used"], "volume_size": stats["total"],
-			"snapshot_id": info["id"]},
-		"replication_strategy": g.strategy, "master": master,
-		"replica_conf": map[string]any{"log_position": map[string]any{}, "replication_user": user}}, nil
 }

@@ -55,8 +55,11 @@ func beat(ctx context.Context, c *modules.Call) (any, error) {
 		return []any{}, nil
 	}
 	g := &guest{settings: s, c: c}
-	g.db = &mysqlServer{guest: g}
+	g.openDatastore()
 	defer g.db.close()
+	if err := g.db.maintain(); err != nil {
+		c.Logger().Warn("Cannot maintain the datastore", "err", err)
+	}
 	data := heartbeat(c.Env, g.databaseStatus(ctx))
 	data["tag"] = heartbeatTag
 	return []any{data}, nil

@@ -2,7 +2,6 @@ package trove
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -29,7 +28,7 @@ const (
 	serverSection = "mysqld"
 )
 
-// override is a file <group>-<number>-<change>.cnf in the directory that the server's configuration includes.
+// override is a file <group>-<number>-<change>.<extension> in the directory that the server's configuration includes.
 type override struct {
 	file, group, change string
 	number              int
@@ -41,7 +40,7 @@ func (g *guest) overrides(group string) ([]override, error) {
 	if err != nil && !missing(err) {
 		return nil, modules.Errorf("cannot read the directory %s: %v", g.includeDir, err)
 	}
-	pattern := regexp.MustCompile(`^(10-system|20-user|50-system)-([0-9]+)-(.+)\.cnf$`)
+	pattern := regexp.MustCompile(`^(10-system|20-user|50-system)-([0-9]+)-(.+)\.` + g.syntax.extension() + `$`)
 	var list []override
 	for _, e := range entries {
 		m := pattern.FindStringSubmatch(e.Name())
@@ -75,7 +74,7 @@ func (g *guest) applyOverride(group, change string, values map[string]any) error
 	if err != nil {
 		return err
 	}
-	var file iniFile
+	text := ""
 	if found == nil {
 		list, err := g.overrides(group)
 		if err != nil {
@@ -85,41 +84,23 @@ func (g *guest) applyOverride(group, change string, values map[string]any) error
 		if len(list) > 0 {
 			n = list[len(list)-1].number + 1
 		}
-		found = &override{file: path.Join(g.includeDir, fmt.Sprintf("%s-%03d-%s.cnf", group, n, change))}
+		found = &override{file: path.Join(g.includeDir, fmt.Sprintf("%s-%03d-%s.%s", group, n, change, g.syntax.extension()))}
 	} else {
 		b, err := os.ReadFile(g.c.Path(found.file))
 		if err != nil {
 			return modules.Errorf("cannot read %s: %v", found.file, err)
 		}
-		file = parseINI(string(b))
+		text = string(b)
 	}
-	file.section(serverSection)
-	s := &file[len(file)-1]
+	var set []iniKey
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		k, err := iniValue(key, values[key])
+		k, err := g.syntax.option(key, values[key])
 		if err != nil {
 			return err
 		}
-		s.set(k)
+		set = append(set, k)
 	}
-	return g.writeFile(found.file, []byte(file.String()), 0o644)
-}
-
-// iniValue is an option as Trove's codec writes it: None has no "=". A line break would begin another option.
-func iniValue(name string, v any) (iniKey, error) {
-	k := iniKey{name: foldOption(name), has: v != nil}
-	if k.has {
-		k.value = pytext.Str(v)
-	}
-	for _, r := range k.name + k.value {
-		if r < ' ' {
-			return k, modules.Errorf("cannot write the option %s: it has a line break or another control character", pytext.Repr(name))
-		}
-	}
-	if k.name == "" || k.name[0] == '[' || k.name[0] == '!' {
-		return k, modules.Errorf("cannot write the option %s: this is not an option's name", pytext.Repr(name))
-	}
-	return k, nil
+	return g.writeFile(found.file, []byte(g.syntax.merge(text, set)), g.overrideMode)
 }
 
 // removeOverride removes a change.
@@ -149,7 +130,7 @@ func (g *guest) configured(name string) (string, error) {
 		if err != nil {
 			return "", modules.Errorf("cannot read %s: %v", file.file, err)
 		}
-		if v := parseINI(string(b)).get(serverSection, name); v != "" {
+		if v := g.syntax.value(string(b), name); v != "" {
 			value = v
 		}
 	}
@@ -195,68 +176,4 @@ func (g *guest) updateOverrides() error {
 		}
 	}
 	return g.userOverrides(g.c.Value("overrides"))
-}
-
-// applyOverrides sets variables of the running server. As in Trove, one that the server refuses is only said in the log.
-func (m *mysqlServer) applyOverrides(ctx context.Context) error {
-	values, err := m.c.Map("overrides")
-	if err != nil {
-		return err
-	}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if !isVariable(key) {
-			return modules.Errorf("cannot set the variable %s: this is not a variable's name", pytext.Repr(key))
-		}
-		err := m.exec(ctx, "SET GLOBAL "+key+variable(values[key]))
-		var refused *sqlError
-		if err != nil && !as(err, &refused) {
-			return err
-		}
-		if err != nil {
-			m.c.Logger().Error("Unable to set a variable of the server", "variable", key, "err", err)
-		}
-	}
-	return nil
-}
-
-func isVariable(name string) bool {
-	for _, r := range name {
-		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '.' {
-			return false
-		}
-	}
-	return name != ""
-}
-
-// variable is "=value" in a statement. Numbers with K, M or G are bytes (trove.guestagent.common.guestagent_utils.to_bytes).
-func variable(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case bool:
-		if v {
-			return "=1"
-		}
-		return "=0"
-	case string:
-		if n := len(v); n > 1 {
-			if factor := map[byte]int64{'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}[v[n-1]]; factor != 0 {
-				if x, err := strconv.ParseInt(v[:n-1], 10, 64); err == nil && x >= 0 && x < 1<<32 {
-					return "=" + strconv.FormatInt(x*factor, 10)
-				}
-			}
-		}
-		return "=" + quote(v)
-	case int64, float64, int:
-		return "=" + pytext.Str(v)
-	}
-	return "=" + quote(pytext.Str(v))
-}
-
-func (m *mysqlServer) makeReadOnly(ctx context.Context) error {
-	value := "0"
-	if m.c.Bool("read_only") {
-		value = "1"
-	}
-	return m.exec(ctx, "SET GLOBAL read_only = "+value)
 }

@@ -20,7 +20,7 @@ import (
 type guest struct {
 	*settings
 	c   *modules.Call
-	db  *mysqlServer
+	db  datastore
 	req map[string]any // Trove's request context
 }
 
@@ -52,7 +52,7 @@ func run(ctx context.Context, c *modules.Call) (any, error) {
 	if g.req, err = c.Map("context"); err != nil {
 		return nil, err
 	}
-	g.db = &mysqlServer{guest: g}
+	g.openDatastore()
 	defer g.db.close()
 	return g.call(ctx, name)
 }
@@ -132,17 +132,17 @@ func (g *guest) call(ctx context.Context, name string) (any, error) {
 	case "backup_required_for_replication":
 		return true, nil
 	case "enable_as_master":
-		return nil, g.enableAsMaster(ctx, c.Value("replica_source_config"))
+		return nil, g.db.enableAsMaster(ctx, c.Value("replica_source_config"))
 	case "demote_replication_master":
-		return nil, g.demoteMaster(ctx)
+		return nil, g.db.demoteMaster(ctx)
 	case "get_replica_context":
-		return g.replicaContext(ctx)
+		return g.db.replicaContext(ctx)
 	case "attach_replica":
 		return nil, g.attachReplica(ctx, c.Value("replica_info"), c.Value("slave_config"))
 	case "detach_replica":
-		return g.detachReplica(ctx)
+		return g.db.detachReplica(ctx)
 	case "cleanup_source_on_replica_detach":
-		return nil, g.cleanupSource(ctx)
+		return nil, g.db.cleanupSource(ctx)
 	case "get_latest_txn_id":
 		return g.db.latestTransaction(ctx)
 	case "get_last_txn":

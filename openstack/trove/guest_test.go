@@ -74,10 +74,10 @@ func TestSettings(t *testing.T) {
 		option any
 		want   string
 	}{
-		{nil, "cannot work on a datastore: the option trove has no datastore_manager (mysql or mariadb)"},
+		{nil, "cannot work on a datastore: the option trove has no datastore_manager (mysql, mariadb or postgresql)"},
 		{"x", "cannot use the option trove: it must be a mapping, not 'x'"},
 		{map[string]any{"datastore_manger": "mysql"}, "cannot use the option trove: there is no datastore_manger"},
-		{map[string]any{"datastore_manager": "redis"}, "cannot work on the datastore redis: this agent knows mysql and mariadb"},
+		{map[string]any{"datastore_manager": "redis"}, "cannot work on the datastore redis: this agent knows mysql, mariadb and postgresql"},
 		{map[string]any{"datastore_manager": "mysql", "way": "container"}, "cannot work in the way container: this agent knows packages"},
 		{map[string]any{"datastore_manager": "mysql", "state_change_poll_time": "x"},
 			"cannot use the option trove: state_change_poll_time: it must be a number, not 'x'"},
@@ -116,7 +116,7 @@ func TestWithoutDatastore(t *testing.T) {
 	}
 	for fun, want := range map[string]string{
 		"update_guest": "cannot update the agent: its package is updated by the host's package manager",
-		"list_users":   "cannot work on a datastore: the option trove has no datastore_manager (mysql or mariadb)",
+		"list_users":   "cannot work on a datastore: the option trove has no datastore_manager (mysql, mariadb or postgresql)",
 	} {
 		if _, err := h.run(fun, nil); err == nil || err.Error() != want {
 			t.Errorf("%s: %v", fun, err)
@@ -225,7 +225,7 @@ func TestNames(t *testing.T) {
 	}
 	for host, want := range map[string]bool{"%": true, "10.0.0.1": true, "10.0.%.%": true, "10.0": true, "10.0.0.0/8": true,
 		"10.0.0.0/255.0.0.0": true, "::1": true, "fe80::/10": true, "localhost": false, "a b": false, "10.0.0.256": false, "1.2.3.4.5": false} {
-		if got := checkHost(host) == nil; got != want {
+		if got := mysqlNames.checkHost(host) == nil; got != want {
 			t.Errorf("host %q: %v", host, got)
 		}
 	}
@@ -334,16 +334,16 @@ func TestEncryption(t *testing.T) {
 func TestDirectoryStore(t *testing.T) {
 	d := directory{root: t.TempDir(), named: "/store"}
 	ctx := t.Context()
-	if err := d.put(ctx, "c", "a/b", strings.NewReader("text"), map[string]string{"k": "v"}); err != nil {
-		t.Fatal(err)
+	if sum, err := d.put(ctx, "c", "a/b", strings.NewReader("text"), map[string]string{"k": "v"}); err != nil || sum != "1cb251ec0d568de6a929b520c4aed8d1" {
+		t.Fatal(sum, err)
 	}
-	r, meta, err := d.get(ctx, "c", "a/b")
+	r, err := d.get(ctx, "c", "a/b")
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, err := io.ReadAll(r)
-	if string(b) != "text" || err != nil || meta["k"] != "v" || r.Close() != nil {
-		t.Errorf("%q %v %v", b, meta, err)
+	if string(b) != "text" || err != nil || r.meta["k"] != "v" || r.Close() != nil {
+		t.Errorf("%q %v %v", b, r.meta, err)
 	}
 	if names, err := d.names(ctx, "c", "a/"); err != nil || cmp.Diff([]string{"a/b"}, names) != "" {
 		t.Error(names, err)
@@ -355,7 +355,7 @@ func TestDirectoryStore(t *testing.T) {
 		t.Error(c, n, err)
 	}
 	for _, name := range []string{"", "../x", "a/../../x", "/etc/passwd", "..", "x" + metaEnd} {
-		if err := d.put(ctx, "c", name, strings.NewReader(""), nil); err == nil {
+		if _, err := d.put(ctx, "c", name, strings.NewReader(""), nil); err == nil {
 			t.Errorf("%q is stored", name)
 		}
 		if _, _, err := d.locate("file:///store/c/" + name); err == nil {
@@ -363,12 +363,12 @@ func TestDirectoryStore(t *testing.T) {
 		}
 	}
 	for _, container := range []string{"", "..", "a/b"} {
-		if err := d.put(ctx, container, "x", strings.NewReader(""), nil); err == nil {
+		if _, err := d.put(ctx, container, "x", strings.NewReader(""), nil); err == nil {
 			t.Errorf("container %q is used", container)
 		}
 	}
 	failing := io.MultiReader(strings.NewReader("half"), failingReader{errors.New("the end")})
-	if err := d.put(ctx, "c", "half", failing, nil); err == nil {
+	if _, err := d.put(ctx, "c", "half", failing, nil); err == nil {
 		t.Error("half an object is stored")
 	}
 	if left, _ := filepath.Glob(filepath.Join(d.root, "c/half*")); len(left) != 0 {
@@ -380,7 +380,7 @@ func TestDirectoryStore(t *testing.T) {
 	if err := d.remove(ctx, "c", "a/b"); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := d.get(ctx, "c", "a/b"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := d.get(ctx, "c", "a/b"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path"
 	"slices"
 	"strconv"
 	"time"
@@ -42,30 +41,18 @@ type metafile struct {
 	Header string `json:"log_header_digest"`
 }
 
-// logs are the logs of the datastore and of this agent.
-func (g *guest) logs() ([]*guestLog, error) {
-	general := path.Join(g.dataDir, g.manager+"-general.log")
-	slow := path.Join(g.dataDir, g.manager+"-slow_query.log")
-	own, _ := g.c.Opt("log_file").(string)
-	list := []*guestLog{
-		{name: "general", file: general, on: map[string]any{"general_log": "on", "general_log_file": general, "log_output": "file"},
-			off: map[string]any{"general_log": "off"}},
-		{name: "slow_query", file: slow, on: map[string]any{"slow_query_log": "on", "slow_query_log_file": slow,
-			"long_query_time": g.longQueryTime}, off: map[string]any{"slow_query_log": "off"}},
-		{name: "error", file: g.errorLog, system: true},
-		{name: "guest", file: own, system: true},
+// allLogs are the logs of the datastore and of this agent.
+func (g *guest) allLogs() ([]*guestLog, error) {
+	list, err := g.db.logs()
+	if err != nil {
+		return nil, err
 	}
+	own, _ := g.c.Opt("log_file").(string)
+	list = append(list, &guestLog{name: "guest", file: own, system: true})
 	admin := pytext.Truth(g.req["is_admin"])
 	for _, l := range list {
 		l.exposed = admin || slices.Contains(g.exposedLogs, "all") || slices.Contains(g.exposedLogs, l.name)
-		l.enabled = l.system
-		if !l.system {
-			value, err := g.configured(map[string]string{"general": "general_log", "slow_query": "slow_query_log"}[l.name])
-			if err != nil {
-				return nil, err
-			}
-			l.enabled = value == "on"
-		}
+		l.enabled = l.enabled || l.system
 		l.status = map[bool]string{true: "Enabled", false: "Disabled"}[l.enabled]
 	}
 	return list, nil
@@ -73,7 +60,7 @@ func (g *guest) logs() ([]*guestLog, error) {
 
 // logList is guest_log_list.
 func (g *guest) logList(ctx context.Context) (any, error) {
-	all, err := g.logs()
+	all, err := g.allLogs()
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +87,7 @@ func (g *guest) logAction(ctx context.Context) (any, error) {
 	}
 	// What is published must be written.
 	enable = enable || publish && !disable
-	all, err := g.logs()
+	all, err := g.allLogs()
 	if err != nil {
 		return nil, err
 	}
@@ -156,14 +143,8 @@ func (g *guest) switchLog(ctx context.Context, l *guestLog, enable bool) error {
 			return err
 		}
 	}
-	// The file before the switch: a server that logs does not change it.
-	for _, key := range [...]string{"general_log_file", "slow_query_log_file", "log_output", "long_query_time", "general_log",
-		"slow_query_log"} {
-		if v, ok := values[key]; ok {
-			if err := g.db.exec(ctx, "SET GLOBAL "+key+variable(v)); err != nil {
-				return err
-			}
-		}
+	if err := g.db.switchLog(ctx, values); err != nil {
+		return err
 	}
 	l.enabled, l.status = enable, map[bool]string{true: "Enabled", false: "Disabled"}[enable]
 	return nil
@@ -190,7 +171,7 @@ func (g *guest) metafileName(l *guestLog) string {
 // refreshLog reads the log's size and header, and what the store has of it.
 func (g *guest) refreshLog(ctx context.Context, s store, l *guestLog) error {
 	if !l.restored && s != nil {
-		r, _, err := s.get(ctx, g.logContainer, g.metafileName(l))
+		r, err := s.get(ctx, g.logContainer, g.metafileName(l))
 		switch {
 		case missing(err):
 		case err != nil:
@@ -251,7 +232,7 @@ func (g *guest) showLog(ctx context.Context, l *guestLog) (map[string]any, error
 	var s store
 	if len(g.store) > 0 {
 		var err error
-		if s, err = g.openStore(); err != nil {
+		if s, err = g.openStore(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -272,7 +253,7 @@ func (g *guest) showLog(ctx context.Context, l *guestLog) (map[string]any, error
 
 // discardLog removes what was published.
 func (g *guest) discardLog(ctx context.Context, l *guestLog) error {
-	s, err := g.openStore()
+	s, err := g.openStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -291,7 +272,7 @@ func (g *guest) discardLog(ctx context.Context, l *guestLog) error {
 
 // publishLog puts what the log has more than was published into the store, in parts of whole lines.
 func (g *guest) publishLog(ctx context.Context, l *guestLog) error {
-	s, err := g.openStore()
+	s, err := g.openStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -323,7 +304,7 @@ func (g *guest) publishLog(ctx context.Context, l *guestLog) error {
 		}
 		size := int64(part.Len())
 		name := g.logPrefix(l) + "log-" + g.c.Now().UTC().Format("2006-01-02T15:04:05.000000") + "-" + strconv.FormatInt(l.published, 10)
-		err := s.put(ctx, g.logContainer, name, &part, map[string]string{"lines": strconv.Itoa(lines)})
+		_, err := s.put(ctx, g.logContainer, name, &part, map[string]string{"lines": strconv.Itoa(lines)})
 		if err != nil {
 			return err
 		}
@@ -357,7 +338,8 @@ func (g *guest) putMetafile(ctx context.Context, s store, l *guestLog) error {
 	if err != nil {
 		return err
 	}
-	return s.put(ctx, g.logContainer, g.metafileName(l), bytes.NewReader(b), map[string]string{})
+	_, err = s.put(ctx, g.logContainer, g.metafileName(l), bytes.NewReader(b), map[string]string{})
+	return err
 }
 
 // timestamp is the time in the results of modules.

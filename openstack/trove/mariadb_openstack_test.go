@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/user"
@@ -25,15 +26,18 @@ import (
 	"github.com/brine-salt/brine/modules/modulestest"
 )
 
-// instance is an instance of Trove with Debian's MariaDB in a directory of its own. The module service is the test's: it starts and
-// stops the server with the configuration that the agent has written.
+// instance is an instance of Trove with Debian's MariaDB or PostgreSQL in a directory of its own. The module service is the test's: it
+// starts and stops the server with the configuration that the agent has written.
 type instance struct {
-	t    *testing.T
-	dir  string
-	port string
-	env  *modules.Env
-	reg  *modules.Registry
-	opts map[string]any
+	t       *testing.T
+	dir     string
+	port    string
+	owner   string         // whom the server runs as
+	command []string       // the server
+	end     syscall.Signal // what stops it
+	env     *modules.Env
+	reg     *modules.Registry
+	opts    map[string]any
 
 	mu     sync.Mutex
 	server *exec.Cmd     // guarded by mu
@@ -51,16 +55,23 @@ func newInstance(t *testing.T, more map[string]any) *instance {
 	testserver.Program(t, "mariadbd")
 	prereq.Root(t)
 	dir, _ := testserver.Dir(t, "mysql")
-	i := &instance{t: t, dir: dir, port: testserver.Port(t)}
+	i := &instance{t: t, dir: dir, port: testserver.Port(t), owner: "mysql",
+		command: []string{"/usr/sbin/mariadbd", "--defaults-file=" + dir + "/etc/my.cnf"}, end: syscall.SIGTERM}
 	trove := map[string]any{
 		"datastore_manager": "mariadb", "datastore_version": "10.11", "service": "mariadb", "socket": dir + "/s", "mount_point": dir,
 		"config_file": dir + "/etc/my.cnf", "include_dir": dir + "/etc/conf.d", "state_dir": dir + "/state", "modules_dir": dir + "/modules",
 		"error_log": dir + "/error.log", "address": "127.0.0.1", "state_change_poll_time": 0.05, "state_change_wait_time": int64(60),
 		"store": map[string]any{"type": "directory", "path": dir + "/store"},
 	}
-	for k, v := range more {
-		trove[k] = v
-	}
+	i.begin(trove, more)
+	return i
+}
+
+// begin makes the minion of the instance.
+func (i *instance) begin(trove, more map[string]any) {
+	t := i.t
+	t.Helper()
+	maps.Copy(trove, more)
 	i.opts = map[string]any{"id": "inst-1", "trove": trove}
 	e := modulestest.Env(t)
 	e.ID, e.Root, e.Runner = "inst-1", "", &runcmd.Runner{}
@@ -69,7 +80,7 @@ func newInstance(t *testing.T, more map[string]any) *instance {
 	i.env = e
 	service := func(do func() error) modules.Func {
 		return func(_ context.Context, c *modules.Call) (any, error) {
-			if c.Str("name") != "mariadb" {
+			if c.Str("name") != trove["service"] {
 				return false, nil
 			}
 			return true, do()
@@ -86,7 +97,6 @@ func newInstance(t *testing.T, more map[string]any) *instance {
 			t.Error(err)
 		}
 	})
-	return i
 }
 
 func (i *instance) startServer() error {
@@ -95,7 +105,7 @@ func (i *instance) startServer() error {
 	if i.server != nil {
 		return nil
 	}
-	u, err := user.Lookup("mysql")
+	u, err := user.Lookup(i.owner)
 	if err != nil {
 		return err
 	}
@@ -106,7 +116,7 @@ func (i *instance) startServer() error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command("/usr/sbin/mariadbd", "--defaults-file="+i.dir+"/etc/my.cnf")
+	cmd := exec.Command(i.command[0], i.command[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, Setpgid: true,
 		Pdeathsig: syscall.SIGKILL}
 	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, "/"
@@ -124,7 +134,7 @@ func (i *instance) stopServer() error {
 	if i.server == nil {
 		return nil
 	}
-	_ = i.server.Process.Signal(syscall.SIGTERM)
+	_ = i.server.Process.Signal(i.end)
 	select {
 	case <-i.ended:
 	case <-time.After(time.Minute):

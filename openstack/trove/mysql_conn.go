@@ -5,10 +5,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,33 +25,9 @@ type mysqlServer struct {
 
 const (
 	// adminUser is the user that Trove's agent works as.
-	adminUser = "os_admin"
-	// maxRows bounds the answer of a statement.
-	maxRows        = 1 << 20
+	adminUser      = "os_admin"
 	connectTimeout = 10 * time.Second
 )
-
-// sqlError is an error of the server.
-type sqlError struct {
-	code uint16
-	text string
-}
-
-func (e *sqlError) Error() string { return fmt.Sprintf("(%d, %q)", e.code, e.text) }
-
-// isCode reports whether an error is one of the server's, with one of these numbers.
-func isCode(err error, codes ...uint16) bool {
-	var e *sqlError
-	if !errors.As(err, &e) {
-		return false
-	}
-	for _, code := range codes {
-		if e.code == code {
-			return true
-		}
-	}
-	return false
-}
 
 // credentials are user and password: os_admin's, root's before there is an os_admin, and root without a password before that, which
 // the socket lets in.
@@ -88,6 +62,11 @@ func (m *mysqlServer) savePassword(user, password string) error {
 	f := iniFile{{name: "client", keys: []iniKey{{"user", user, true}, {"password", password, true}, {"host", "localhost", true}}}}
 	name := path.Join(m.confDir(), user+".cnf")
 	return m.writeRoots(name, f.String())
+}
+
+func (m *mysqlServer) ping(ctx context.Context) error {
+	_, err := m.query(ctx, "SELECT 1")
+	return err
 }
 
 // connect logs in as the administrator.
@@ -131,6 +110,8 @@ type silent struct{}
 
 func (silent) Print(...any) {}
 
+func (m *mysqlServer) maintain() error { return nil }
+
 func (m *mysqlServer) close() {
 	if m.conn != nil {
 		_ = m.conn.Close()
@@ -142,19 +123,9 @@ func (m *mysqlServer) close() {
 func serverError(err error) error {
 	var said *mysql.MySQLError
 	if errors.As(err, &said) {
-		return &sqlError{said.Number, said.Message}
+		return &sqlError{code: said.Number, text: said.Message}
 	}
 	return err
-}
-
-// row is a row of texts; NULL is nil.
-type row []*string
-
-func (r row) text(i int) string {
-	if r[i] == nil {
-		return ""
-	}
-	return *r[i]
 }
 
 // exec runs statements in turn.
@@ -204,58 +175,7 @@ func (m *mysqlServer) table(ctx context.Context, statement string) (names []stri
 			err = errors.Join(err, m.kill(ctx))
 		}
 	}()
-	q, ok := m.conn.(driver.QueryerContext)
-	if !ok {
-		return nil, nil, modules.Errorf("the driver for MySQL cannot query")
-	}
-	r, err := q.QueryContext(ctx, statement, nil)
-	if err != nil {
-		return nil, nil, serverError(err)
-	}
-	defer r.Close()
-	names = r.Columns()
-	if len(names) == 0 {
-		return nil, nil, nil
-	}
-	values := make([]driver.Value, len(names))
-	for {
-		switch err := r.Next(values); {
-		case errors.Is(err, io.EOF):
-			return names, rows, nil
-		case err != nil:
-			return nil, nil, serverError(err)
-		case len(rows) == maxRows:
-			return nil, nil, modules.Errorf("the answer has more than %d rows", maxRows)
-		}
-		line := make(row, len(values))
-		for i, v := range values {
-			line[i] = asText(v)
-		}
-		rows = append(rows, line)
-	}
-}
-
-func asText(v driver.Value) *string {
-	var s string
-	switch v := v.(type) {
-	case nil:
-		return nil
-	case []byte:
-		s = string(v)
-	case string:
-		s = v
-	case int64:
-		s = strconv.FormatInt(v, 10)
-	case uint64:
-		s = strconv.FormatUint(v, 10)
-	case float32:
-		s = strconv.FormatFloat(float64(v), 'g', -1, 32)
-	case float64:
-		s = strconv.FormatFloat(v, 'g', -1, 64)
-	default:
-		s = fmt.Sprint(v)
-	}
-	return &s
+	return readTable(ctx, m.conn, statement, serverError)
 }
 
 // quote is a text in a statement. The session's sql_mode makes backslashes escape.

@@ -34,7 +34,7 @@ func (m *mysqlServer) createDatabases(ctx context.Context, v any) error {
 		return err
 	}
 	for _, x := range list {
-		s, err := readSchema(x)
+		s, err := mysqlNames.readSchema(x)
 		if err == nil {
 			err = reserved("Cannot create database", "Database", s.name, m.ignoreDB)
 		}
@@ -77,7 +77,7 @@ func (m *mysqlServer) deleteDatabase(ctx context.Context, v any) error {
 	if !ok {
 		return modules.Usagef("database must be a dictionary, not %s", modules.TypeName(v))
 	}
-	s, err := readSchema(x)
+	s, err := mysqlNames.readSchema(x)
 	if err == nil {
 		err = reserved("Cannot delete database", "Database", s.name, m.ignoreDB)
 	}
@@ -91,25 +91,31 @@ func (m *mysqlServer) deleteDatabase(ctx context.Context, v any) error {
 type page struct {
 	limit   int64 // 0 is no limit
 	limited bool
-	where   string // a condition on the marker, "" for the first page
+	marker  string // the last name of the page before, "" for the first page
+	include bool   // the marker's row is part of the page
 }
 
-// readPage reads limit, marker and include_marker; column is what the marker is compared with.
-func (m *mysqlServer) readPage(column string) (p page, err error) {
-	if m.c.Value("limit") != nil {
+// readPage reads limit, marker and include_marker.
+func (g *guest) readPage() (p page, err error) {
+	if g.c.Value("limit") != nil {
 		p.limited = true
-		if p.limit, err = m.c.Int("limit"); err != nil {
+		if p.limit, err = g.c.Int("limit"); err != nil {
 			return p, err
 		}
 	}
-	if marker := m.c.Str("marker"); marker != "" {
-		op := ">"
-		if m.c.Bool("include_marker") {
-			op = ">="
-		}
-		p.where = " AND " + column + " " + op + " " + quote(marker)
-	}
+	p.marker, p.include = g.c.Str("marker"), g.c.Bool("include_marker")
 	return p, nil
+}
+
+// after is a condition on a column, quote makes a text of the statement.
+func (p page) after(column string, quote func(string) string) string {
+	switch {
+	case p.marker == "":
+		return ""
+	case p.include:
+		return " AND " + column + " >= " + quote(p.marker)
+	}
+	return " AND " + column + " > " + quote(p.marker)
 }
 
 // clause asks for one row more than the page has, which tells whether there is another page.
@@ -134,12 +140,12 @@ func cut[T any](p page, rows []T, marker func(T) string) ([]T, any) {
 }
 
 func (m *mysqlServer) listDatabases(ctx context.Context) (any, error) {
-	p, err := m.readPage("schema_name")
+	p, err := m.readPage()
 	if err != nil {
 		return nil, err
 	}
 	rows, err := m.query(ctx, "SELECT schema_name, default_character_set_name, default_collation_name FROM information_schema.schemata"+
-		" WHERE schema_name NOT IN ("+quoted(m.ignoreDB)+")"+p.where+" ORDER BY schema_name ASC"+p.clause())
+		" WHERE schema_name NOT IN ("+quoted(m.ignoreDB)+")"+p.after("schema_name", quote)+" ORDER BY schema_name ASC"+p.clause())
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +163,7 @@ func (m *mysqlServer) createUsers(ctx context.Context, v any) error {
 		return err
 	}
 	for _, x := range list {
-		u, databases, err := readUser(x)
+		u, databases, err := mysqlNames.readUser(x)
 		if err == nil && !u.isRoot {
 			err = reserved("Cannot create user", "User", u.name, m.ignoreUsers)
 		}
@@ -185,7 +191,7 @@ func (m *mysqlServer) deleteUser(ctx context.Context, v any) error {
 	if !ok {
 		return modules.Usagef("user must be a dictionary, not %s", modules.TypeName(v))
 	}
-	u, _, err := readUser(x)
+	u, _, err := mysqlNames.readUser(x)
 	if err == nil && !u.isRoot {
 		err = reserved("Cannot delete user", "User", u.name, m.ignoreUsers)
 	}
@@ -198,7 +204,7 @@ func (m *mysqlServer) deleteUser(ctx context.Context, v any) error {
 // findUser is the user that username and hostname name, nil if there is none.
 func (m *mysqlServer) findUser(ctx context.Context) (*dbUser, error) {
 	name, host := m.c.Str("username"), m.c.Str("hostname")
-	err := checkUserName(m.c.Value("username"))
+	err := mysqlNames.checkUserName(m.c.Value("username"))
 	if err == nil {
 		err = reserved("", "User", name, m.ignoreUsers)
 	}
@@ -255,12 +261,12 @@ func (m *mysqlServer) getUser(ctx context.Context) (any, error) {
 }
 
 func (m *mysqlServer) listUsers(ctx context.Context) (any, error) {
-	p, err := m.readPage("Marker")
+	p, err := m.readPage()
 	if err != nil {
 		return nil, err
 	}
 	rows, err := m.query(ctx, "SELECT User, Host, Marker FROM (SELECT User, Host, CONCAT(User, '@', Host) AS Marker FROM mysql.user) AS innerquery"+
-		" WHERE Host != 'localhost' AND User NOT IN ("+quoted(m.ignoreUsers)+")"+p.where+" ORDER BY Marker"+p.clause())
+		" WHERE Host != 'localhost' AND User NOT IN ("+quoted(m.ignoreUsers)+")"+p.after("Marker", quote)+" ORDER BY Marker"+p.clause())
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +290,7 @@ func (m *mysqlServer) changePasswords(ctx context.Context, v any) error {
 		return err
 	}
 	for _, x := range list {
-		u, _, err := readUser(map[string]any{"_name": x["name"], "_host": x["host"], "_password": x["password"]})
+		u, _, err := mysqlNames.readUser(map[string]any{"_name": x["name"], "_host": x["host"], "_password": x["password"]})
 		if err == nil {
 			err = m.setPassword(ctx, u.name, u.host, textOf(x, "password"))
 		}
@@ -324,7 +330,7 @@ func (m *mysqlServer) updateAttributes(ctx context.Context) error {
 	}
 	name, host := u.name, u.host
 	if v := attrs["name"]; pytext.Truth(v) {
-		if err := checkUserName(v); err != nil {
+		if err := mysqlNames.checkUserName(v); err != nil {
 			return err
 		}
 		name = textOf(attrs, "name")
@@ -333,13 +339,13 @@ func (m *mysqlServer) updateAttributes(ctx context.Context) error {
 		}
 	}
 	if v := attrs["host"]; pytext.Truth(v) {
-		if err := checkHost(v); err != nil {
+		if err := mysqlNames.checkHost(v); err != nil {
 			return err
 		}
 		host = textOf(attrs, "host")
 	}
 	if v := attrs["password"]; pytext.Truth(v) {
-		if err := checkPassword(v); err != nil {
+		if err := mysqlNames.checkPassword(v); err != nil {
 			return err
 		}
 		if err := m.setPassword(ctx, u.name, u.host, textOf(attrs, "password")); err != nil {
@@ -371,7 +377,7 @@ func (m *mysqlServer) grantAccess(ctx context.Context) error {
 	}
 	for _, v := range databases {
 		name := pytext.Str(v)
-		if checkSchemaName(v) != nil || slices.Contains(m.ignoreDB, name) {
+		if mysqlNames.checkSchemaName(v) != nil || slices.Contains(m.ignoreDB, name) {
 			return badRequest("Grant access to %s is not allowed", name)
 		}
 		if err := m.exec(ctx, "GRANT ALL PRIVILEGES ON "+ident(name)+".* TO "+account(u.name, u.host)); err != nil {
@@ -403,7 +409,7 @@ func (m *mysqlServer) enableRoot(ctx context.Context, password any) (any, error)
 			return nil, err
 		}
 		u.password = word
-	} else if err := checkPassword(password); err != nil {
+	} else if err := mysqlNames.checkPassword(password); err != nil {
 		return nil, err
 	}
 	if err := m.exec(ctx, "CREATE USER IF NOT EXISTS "+account(u.name, u.host)); err != nil {

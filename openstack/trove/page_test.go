@@ -52,6 +52,32 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestPageStores: the stores of the page can be configured; one that is reached only when it is used says what it needs.
+func TestPageStores(t *testing.T) {
+	_, block := docPage(t, "stores")
+	v, err := yaml.Parse([]byte(block), "trove-guest.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"directory": "", "s3": "",
+		"swift": "cannot use the store swift: it has neither username nor application_credential_id, and the call has no token",
+		"bad":   "cannot use the store: there is no acces_key"} {
+		conf, _ := v.(map[string]any)[name].(map[string]any)
+		if name == "bad" {
+			conf = map[string]any{"type": "s3", "acces_key": "x"}
+		}
+		h := newHost(t, map[string]any{"datastore_manager": "mariadb", "store": conf})
+		s, err := readSettings(h.env.Opts()["trove"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := &guest{settings: s, c: h.reg.NewCall(h.env, "trove.rpc_ping", "", nil)}
+		if _, err := g.openStore(t.Context()); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestInstall runs the page's installation in a directory.
 func TestInstall(t *testing.T) {
 	_, block := docPage(t, "install")

@@ -16,7 +16,9 @@ import (
 )
 
 // replayed is a call as Trove's manager makes it of its administrator, and of ours. Arguments are the same but for a few names.
-var replayed = []struct{ fun, kwargs, method string }{
+type replayed struct{ fun, kwargs, method string }
+
+var replayedMariaDB = []replayed{
 	{"create_database", `{"databases": [{"_name": "one", "_character_set": "utf8mb4", "_collate": "utf8mb4_bin"}, {"_name": "two", "_character_set": "latin1"},` +
 		`{"_name": "three-3", "_character_set": null, "_collate": "latin2_general_ci"}]}`, "create_databases"},
 	{"create_database", `{"databases": [{"_name": "x"}]}`, "create_databases"},
@@ -71,9 +73,6 @@ var replayed = []struct{ fun, kwargs, method string }{
 
 // TestTroveT2Replay makes the same calls of Trove's own administrator and of ours, on two servers, and compares answers and servers.
 func TestTroveT2Replay(t *testing.T) {
-	if err := exec.Command("/usr/bin/python3", "-c", "import trove").Run(); err != nil {
-		prereq.Missing(t, "Trove for /usr/bin/python3 (Debian: python3-trove)")
-	}
 	ours, theirs := newInstance(t, nil), newInstance(t, nil)
 	ours.prepare("")
 	theirs.prepare("")
@@ -81,7 +80,26 @@ func TestTroveT2Replay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "/usr/bin/python3", "testdata/replay.py", theirs.dir+"/s", password)
+	replay(t, ours, replayedMariaDB, "mariadb", theirs.dir+"/s", password)
+	for _, statement := range []string{
+		"SELECT User, Host, plugin, authentication_string FROM mysql.user WHERE User NOT IN ('os_admin', 'root', 'mariadb.sys', 'mysql') ORDER BY 1, 2",
+		"SELECT * FROM information_schema.schemata ORDER BY 2",
+		"SELECT * FROM information_schema.schema_privileges ORDER BY 1, 2, 3, 4",
+		"SELECT * FROM information_schema.user_privileges WHERE grantee NOT LIKE '%os_admin%' ORDER BY 1, 2, 3",
+	} {
+		if diff := cmp.Diff(strings.Split(theirs.query(statement), "\n"), strings.Split(ours.query(statement), "\n")); diff != "" {
+			t.Errorf("%s (-Trove's +ours):\n%s", statement, diff)
+		}
+	}
+}
+
+// replay makes calls of ours and of Trove's administrator, which works on a server of its own, and compares the answers.
+func replay(t *testing.T, ours *instance, calls []replayed, server ...string) {
+	t.Helper()
+	if err := exec.Command("/usr/bin/python3", "-c", "import trove").Run(); err != nil {
+		prereq.Missing(t, "Trove for /usr/bin/python3 (Debian: python3-trove)")
+	}
+	cmd := exec.CommandContext(t.Context(), "/usr/bin/python3", append([]string{"testdata/replay.py"}, server...)...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +119,7 @@ func TestTroveT2Replay(t *testing.T) {
 	}()
 	lines := bufio.NewReader(out)
 	refused := 0
-	for _, c := range replayed {
+	for _, c := range calls {
 		if _, err := in.Write([]byte("[" + quoteJSON(c.method) + ", " + c.kwargs + "]\n")); err != nil {
 			t.Fatalf("%v\n%s", err, stderr.String())
 		}
@@ -130,17 +148,7 @@ func TestTroveT2Replay(t *testing.T) {
 			t.Errorf("%s %s (-Trove's +ours):\n%s", c.fun, c.kwargs, diff)
 		}
 	}
-	for _, statement := range []string{
-		"SELECT User, Host, plugin, authentication_string FROM mysql.user WHERE User NOT IN ('os_admin', 'root', 'mariadb.sys', 'mysql') ORDER BY 1, 2",
-		"SELECT * FROM information_schema.schemata ORDER BY 2",
-		"SELECT * FROM information_schema.schema_privileges ORDER BY 1, 2, 3, 4",
-		"SELECT * FROM information_schema.user_privileges WHERE grantee NOT LIKE '%os_admin%' ORDER BY 1, 2, 3",
-	} {
-		if diff := cmp.Diff(strings.Split(theirs.query(statement), "\n"), strings.Split(ours.query(statement), "\n")); diff != "" {
-			t.Errorf("%s (-Trove's +ours):\n%s", statement, diff)
-		}
-	}
-	t.Logf("%d calls, %d of them refused, are equal", len(replayed), refused)
+	t.Logf("%d calls, %d of them refused, are equal", len(calls), refused)
 }
 
 // guest is the agent in the instance, outside of a call.

@@ -2,102 +2,48 @@ package trove
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"fmt"
 	"net"
-	"os"
-	"path"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 
-// isMaria reports whether replication is MariaDB's.
-func (g *guest) isMaria() bool { return g.manager == "mariadb" }
-
-// systemOverride writes a part of the configuration that Trove sends as a text or as a mapping of sections.
-func (g *guest) systemOverride(change string, v any) error {
-	values := map[string]any{}
-	switch v := v.(type) {
-	case nil:
-		return nil
-	case string:
-		for _, s := range parseINI(v) {
-			if s.name != serverSection {
-				continue
-			}
-			for _, k := range s.keys {
-				values[k.name] = any(k.value)
-				if !k.has {
-					values[k.name] = nil
-				}
-			}
-		}
-	case map[string]any:
-		section, ok := v[serverSection].(map[string]any)
-		if !ok {
-			return modules.Errorf("the configuration of replication has no section %s", serverSection)
-		}
-		values = section
-	default:
-		return modules.Usagef("the configuration of replication must be a text or a dictionary, not %s", modules.TypeName(v))
-	}
-	return g.applyOverride(systemAfter, change, values)
-}
-
-func (g *guest) enableAsMaster(ctx context.Context, config any) error {
-	found, err := g.findOverride(systemAfter, masterChange)
-	if err != nil || found != nil {
-		return err
-	}
-	if err := g.systemOverride(masterChange, config); err != nil {
-		return err
-	}
-	return g.restart(ctx)
-}
-
-func (g *guest) demoteMaster(ctx context.Context) error {
-	if err := g.removeOverride(systemAfter, masterChange); err != nil {
-		return err
-	}
-	return g.restart(ctx)
-}
-
-// replicationPasswordLength is that of Trove's replication users.
-const replicationPasswordLength = 16
-
-// replicationUser makes a user that replicas log in as.
-func (g *guest) replicationUser(ctx context.Context) (map[string]any, error) {
-	password, err := randomPassword(replicationPasswordLength)
+// replicationSnapshot makes this instance a source, backs it up, and tells a new replica what it needs.
+func (g *guest) replicationSnapshot(ctx context.Context) (any, error) {
+	info, err := g.c.Map("snapshot_info")
 	if err != nil {
 		return nil, err
 	}
-	b := make([]byte, 4)
-	if _, err := rand.Read(b); err != nil {
-		return nil, modules.Errorf("cannot make a replication user: %v", err)
+	if err := g.db.enableAsMaster(ctx, g.c.Value("replica_source_config")); err != nil {
+		return nil, err
 	}
-	name := "slave_" + hex.EncodeToString(b)
-	err = g.db.exec(ctx, "CREATE USER "+account(name, "%")+" IDENTIFIED BY "+quote(password),
-		"GRANT REPLICATION SLAVE ON *.* TO "+account(name, "%"))
+	if err := g.createBackup(ctx, info); err != nil {
+		return nil, err
+	}
+	user, err := g.db.replicationUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"name": name, "password": password}, nil
+	stats, err := g.filesystemStats()
+	if err != nil {
+		return nil, err
+	}
+	master, err := g.masterRef(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"dataset": map[string]any{"datastore_manager": g.manager, "dataset_size": stats["used"], "volume_size": stats["total"],
+			"snapshot_id": info["id"]},
+		"replication_strategy": g.strategy, "master": master,
+		"replica_conf": map[string]any{"log_position": map[string]any{}, "replication_user": user}}, nil
 }
 
 // masterRef is where replicas find this instance.
 func (g *guest) masterRef(ctx context.Context) (map[string]any, error) {
-	port, err := g.db.first(ctx, "SELECT @@port")
+	port, err := g.db.port(ctx)
 	if err != nil {
 		return nil, err
-	}
-	n, err := strconv.ParseInt(port, 10, 64)
-	if err != nil {
-		return nil, modules.Errorf("cannot tell the server's port: it is %q", port)
 	}
 	host := g.address
 	if host == "" {
@@ -105,7 +51,7 @@ func (g *guest) masterRef(ctx context.Context) (map[string]any, error) {
 			return nil, err
 		}
 	}
-	return map[string]any{"host": host, "port": n}, nil
+	return map[string]any{"host": host, "port": port}, nil
 }
 
 // ownAddress is the address of the interface with the default route, as oslo_utils.netutils.get_my_ipv4 finds it. Nothing is sent.
@@ -117,27 +63,6 @@ func ownAddress() (string, error) {
 	defer conn.Close()
 	host, _, err := net.SplitHostPort(conn.LocalAddr().String())
 	return host, err
-}
-
-func (g *guest) replicaContext(ctx context.Context) (any, error) {
-	user, err := g.replicationUser(ctx)
-	if err != nil {
-		return nil, err
-	}
-	master, err := g.masterRef(ctx)
-	if err != nil {
-		return nil, err
-	}
-	position := map[string]any{}
-	if g.isMaria() {
-		at, err := g.db.first(ctx, "SELECT @@global.gtid_binlog_pos")
-		if err != nil {
-			return nil, err
-		}
-		position["gtid_pos"] = at
-	}
-	return map[string]any{"master": master,
-		"replica_conf": map[string]any{"log_position": position, "replication_user": user}}, nil
 }
 
 // source is what a replica is told of its source.
@@ -182,13 +107,7 @@ func (g *guest) attach(ctx context.Context, info, config any) error {
 	if err != nil {
 		return err
 	}
-	if err := g.systemOverride(replicaChange, config); err != nil {
-		return err
-	}
-	if err := g.restart(ctx); err != nil {
-		return err
-	}
-	return g.connectToSource(ctx, s)
+	return g.db.attach(ctx, s, config)
 }
 
 // checkReplica refuses a source of another kind, or one that is too large.
@@ -213,184 +132,4 @@ func (g *guest) checkReplica(info map[string]any, strategy string) error {
 			pytext.Str(total), pytext.Str(size))
 	}
 	return nil
-}
-
-// connectToSource starts replication by GTID from where the copy of the data ends.
-func (g *guest) connectToSource(ctx context.Context, s source) error {
-	if s.fresh {
-		at, err := g.lastSourceGTID()
-		if err != nil {
-			return err
-		}
-		switch {
-		case g.isMaria():
-			err = g.db.exec(ctx, "SET GLOBAL gtid_slave_pos = "+quote(at))
-		case strings.Contains(at, "-"):
-			err = g.db.exec(ctx, "RESET MASTER", "SET GLOBAL gtid_purged = "+quote(at))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	mode := "MASTER_AUTO_POSITION=1"
-	if g.isMaria() {
-		mode = "MASTER_USE_GTID=slave_pos"
-	}
-	err := g.db.exec(ctx, fmt.Sprintf("CHANGE MASTER TO MASTER_HOST=%s, MASTER_PORT=%d, MASTER_USER=%s, MASTER_PASSWORD=%s, "+
-		"MASTER_CONNECT_RETRY=15, %s", quote(s.host), s.port, quote(s.user), quote(s.password), mode), "START SLAVE")
-	if err != nil {
-		return err
-	}
-	return g.awaitReplication(ctx, true)
-}
-
-// binlogInfo are the files in which the backup program leaves the position of the source.
-var binlogInfo = [...]string{"xtrabackup_binlog_info", "mariadb_backup_binlog_info"}
-
-// lastSourceGTID is the position that the copy of the data ends at: file, position and GTID with tabs between them.
-func (g *guest) lastSourceGTID() (string, error) {
-	for _, name := range binlogInfo {
-		b, err := os.ReadFile(g.c.Path(path.Join(g.dataDir, name)))
-		if missing(err) {
-			continue
-		}
-		if err != nil {
-			return "", modules.Errorf("cannot read %s: %v", name, err)
-		}
-		if f := strings.Split(strings.TrimSpace(string(b)), "\t"); len(f) == 3 {
-			return f[2], nil
-		}
-		return "", nil
-	}
-	return "", modules.Errorf("Unable to determine last GTID executed on master (from file %s).", path.Join(g.dataDir, binlogInfo[0]))
-}
-
-// replicates reports whether both threads of replication run.
-func (g *guest) replicates(ctx context.Context) (running bool, fault string, err error) {
-	s, err := g.db.named(ctx, "SHOW SLAVE STATUS")
-	if err != nil || s == nil {
-		return false, "", err
-	}
-	fault = strings.TrimSpace(s["Last_IO_Error"] + " " + s["Last_SQL_Error"])
-	return s["Slave_IO_Running"] == "Yes" && s["Slave_SQL_Running"] == "Yes", fault, nil
-}
-
-// awaitReplication waits until replication runs, or does not.
-func (g *guest) awaitReplication(ctx context.Context, want bool) error {
-	ctx, cancel := context.WithTimeout(ctx, g.wait)
-	defer cancel()
-	for {
-		running, fault, err := g.replicates(ctx)
-		if err == nil && running == want {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			state := map[bool]string{true: "on", false: "off"}[want]
-			if err != nil {
-				fault = err.Error()
-			}
-			return modules.Errorf("Replication is not %s after %d seconds. %s", state, int(g.wait.Seconds()), fault)
-		case <-time.After(g.poll):
-		}
-	}
-}
-
-// detachReplica ends replication. Its user at the source is returned: the source removes it.
-func (g *guest) detachReplica(ctx context.Context) (any, error) {
-	s, err := g.db.named(ctx, "SHOW SLAVE STATUS")
-	if err != nil {
-		return nil, err
-	}
-	if s == nil {
-		return nil, modules.Errorf("cannot detach: this instance is no replica")
-	}
-	user := s["Master_User"]
-	if err := g.db.exec(ctx, "STOP SLAVE", "RESET SLAVE ALL"); err != nil {
-		return nil, err
-	}
-	if err := g.awaitReplication(ctx, false); err != nil {
-		return nil, err
-	}
-	if !g.c.Bool("for_failover") {
-		if err := g.db.exec(ctx, "DROP USER IF EXISTS "+account(user, "%")); err != nil {
-			return nil, err
-		}
-	}
-	if err := g.removeOverride(systemAfter, replicaChange); err != nil {
-		return nil, err
-	}
-	return map[string]any{"replication_user": user}, g.restart(ctx)
-}
-
-// cleanupSource removes the user of a replica that is gone, as Trove's replication strategy does; no manager of Trove calls that.
-func (g *guest) cleanupSource(ctx context.Context) error {
-	m, err := g.c.Map("replica_info")
-	if err != nil {
-		return err
-	}
-	name := textOf(m, "replication_user")
-	if !strings.HasPrefix(name, "slave_") {
-		return modules.Errorf("cannot remove the replication user %s: this is not the name of one", pytext.Repr(name))
-	}
-	return g.db.exec(ctx, "DROP USER IF EXISTS "+account(name, "%"))
-}
-
-// latestTransaction is the position of what this server has written to its log.
-func (m *mysqlServer) latestTransaction(ctx context.Context) (any, error) {
-	variable := "gtid_executed"
-	if m.isMaria() {
-		variable = "gtid_binlog_pos"
-	}
-	return m.first(ctx, "SELECT @@global."+variable)
-}
-
-// lastTransaction is the source's id, and the number of the source's last transaction here.
-func (m *mysqlServer) lastTransaction(ctx context.Context) (any, error) {
-	s, err := m.named(ctx, "SHOW SLAVE STATUS")
-	if err != nil {
-		return nil, err
-	}
-	key, variable, apart := "Master_UUID", "gtid_executed", ":"
-	if m.isMaria() {
-		key, variable, apart = "Master_Server_Id", "gtid_slave_pos", "-"
-	}
-	at, err := m.first(ctx, "SELECT @@global."+variable)
-	if err != nil {
-		return nil, err
-	}
-	id := s[key]
-	last := int64(0)
-	for _, set := range strings.Split(at, ",") {
-		parts := strings.Split(strings.TrimSpace(set), apart)
-		of := parts[0]
-		if m.isMaria() && len(parts) == 3 {
-			of = parts[1]
-		}
-		if s != nil && of == id {
-			n := parts[len(parts)-1]
-			n = n[strings.LastIndexByte(n, '-')+1:]
-			if last, err = strconv.ParseInt(n, 10, 64); err != nil {
-				return nil, modules.Errorf("cannot read the position %q", at)
-			}
-			break
-		}
-	}
-	if !m.isMaria() {
-		return []any{orNone(id), last}, nil
-	}
-	n, err := strconv.ParseInt(id, 10, 64)
-	if err != nil || n == 0 {
-		return []any{nil, last}, nil
-	}
-	return []any{n, last}, nil
-}
-
-// waitForTransaction waits until this replica has applied a transaction. It ends with the job.
-func (m *mysqlServer) waitForTransaction(ctx context.Context) error {
-	function := "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS"
-	if m.isMaria() {
-		function = "MASTER_GTID_WAIT"
-	}
-	return m.exec(ctx, "SELECT "+function+"("+quote(m.c.Str("txn"))+")")
 }

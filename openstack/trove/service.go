@@ -18,7 +18,7 @@ const healthyAnswers = 3
 // databaseStatus is the state of the database in the words of trove.instance.service_status.
 func (g *guest) databaseStatus(ctx context.Context) string {
 	g.db.close() // a connection of before says nothing of now
-	_, err := g.db.query(ctx, "SELECT 1")
+	err := g.db.ping(ctx)
 	switch {
 	case err == nil:
 		return statusHealthy
@@ -77,7 +77,7 @@ func (g *guest) start(ctx context.Context, report bool) error {
 		err = g.awaitStatus(ctx, statusHealthy, report)
 	}
 	if err != nil {
-		return modules.Errorf("Failed to start mysql: %v", err)
+		return modules.Errorf("%s: %v", g.startFailed, err)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (g *guest) restart(ctx context.Context) error {
 		err = g.awaitStatus(ctx, statusHealthy, true)
 	}
 	if err != nil {
-		return modules.Errorf("Failed to restart mysql: %v", err)
+		return modules.Errorf("%s: %v", g.restartFailed, err)
 	}
 	return nil
 }
@@ -111,10 +111,8 @@ func (g *guest) startWithConfiguration(ctx context.Context) error {
 	if err := g.checkVersion(g.c.Value("ds_version")); err != nil {
 		return err
 	}
-	if g.databaseStatus(ctx) != statusShutdown {
-		if err := g.stop(ctx, false); err != nil {
-			return err
-		}
+	if err := g.stopIfRunning(ctx); err != nil {
+		return err
 	}
 	if err := g.resetConfiguration(g.c.Value("config_contents")); err != nil {
 		return err
@@ -151,7 +149,9 @@ func (g *guest) prepare(ctx context.Context) (err error) {
 	}
 	g.report(ctx, statusBuilding, true)
 	cluster := pytext.Truth(g.c.Value("cluster_config"))
-	err = g.setUp(ctx)
+	if err = g.checkVersion(g.c.Value("ds_version")); err == nil {
+		err = g.db.setUp(ctx)
+	}
 	if err := g.endInstall(ctx, err, cluster); err != nil {
 		return err
 	}
@@ -198,71 +198,7 @@ func (g *guest) endInstall(ctx context.Context, failure error, cluster bool) err
 	return failure
 }
 
-// setUp is do_prepare of Trove's MySQL manager.
-func (g *guest) setUp(ctx context.Context) error {
-	if err := g.checkVersion(g.c.Value("ds_version")); err != nil {
-		return err
-	}
-	if err := g.installConfiguration(ctx, "overrides"); err != nil {
-		return err
-	}
-	backup, err := g.c.Map("backup_info")
-	if err != nil {
-		return err
-	}
-	if len(backup) > 0 {
-		if err := g.restoreBackup(ctx, backup); err != nil {
-			return err
-		}
-	} else if err := g.installData(ctx); err != nil {
-		return err
-	}
-	if err := g.start(ctx, false); err != nil {
-		return err
-	}
-	if err := g.db.secure(ctx); err != nil {
-		return err
-	}
-	enabled := false
-	if len(backup) > 0 {
-		if enabled, err = g.db.isRootEnabled(ctx); err != nil {
-			return err
-		}
-	}
-	if enabled {
-		g.conductor(ctx, "report_root", map[string]any{})
-	} else if err := g.db.secureRoot(ctx); err != nil {
-		return err
-	}
-	snapshot, err := g.c.Map("snapshot")
-	if err != nil || len(snapshot) == 0 {
-		return err
-	}
-	return g.attachReplica(ctx, snapshot, snapshot["config"])
-}
-
-// installConfiguration stops the server and writes directories and configuration files.
-func (g *guest) installConfiguration(ctx context.Context, overrides string) error {
-	if g.databaseStatus(ctx) != statusShutdown {
-		if err := g.stop(ctx, false); err != nil {
-			return err
-		}
-	}
-	if err := g.ensureDir(g.dataDir, 0o750); err != nil {
-		return err
-	}
-	if v := g.c.Value("config_contents"); v != nil {
-		if err := g.resetConfiguration(v); err != nil {
-			return err
-		}
-	}
-	if err := g.applyOverride(systemAfter, commonChange, map[string]any{"datadir": g.dataDir}); err != nil {
-		return err
-	}
-	return g.userOverrides(g.c.Value(overrides))
-}
-
-// rebuild sets up the service on the data of an instance that was built anew.
+// rebuild sets up the service on the data of an instance that was built again.
 func (g *guest) rebuild(ctx context.Context) error {
 	if err := g.mark(prepareStart); err != nil {
 		return err
@@ -270,10 +206,15 @@ func (g *guest) rebuild(ctx context.Context) error {
 	g.report(ctx, statusBuilding, true)
 	err := g.checkVersion(g.c.Value("ds_version"))
 	if err == nil {
-		err = g.installConfiguration(ctx, "config_overrides")
-	}
-	if err == nil {
-		err = g.start(ctx, false)
+		err = g.db.rebuild(ctx)
 	}
 	return g.endInstall(ctx, err, false)
+}
+
+// stopIfRunning stops the server unless it is down.
+func (g *guest) stopIfRunning(ctx context.Context) error {
+	if g.databaseStatus(ctx) == statusShutdown {
+		return nil
+	}
+	return g.stop(ctx, false)
 }

@@ -2,6 +2,7 @@ package trove
 
 import (
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type settings struct {
 	includeDir            string
 	mountPoint            string // of the volume with the data
 	dataDir               string
+	archiveDir            string // of PostgreSQL's log, "" for others
 	owner                 string // whom the datastore's files belong to
 	stateDir              string // the marker files of prepare
 	modulesDir            string // Trove's modules that are applied
@@ -32,12 +34,20 @@ type settings struct {
 	wait, poll            time.Duration // for a change of the server's state
 	exposedLogs           []string
 	errorLog              string
-	longQueryTime         float64 // seconds
+	longQueryTime         float64 // milliseconds, -1 for none
 	logLimit              int64   // bytes of a published part of a log
 	logContainer          string
 	store                 map[string]any // of backups and logs
 	backupContainer       string
 	backupKey             string // encrypts backups, "" does not
+	postgresPort          int64
+	postgresBin           string // the directory of PostgreSQL's programs, "" finds it
+	locale                string // of PostgreSQL's databases
+
+	// What follows from the datastore.
+	syntax                     syntax
+	overrideMode               os.FileMode
+	startFailed, restartFailed string // Trove's words
 }
 
 // option is one key of the mapping.
@@ -124,16 +134,28 @@ func options() []option {
 			return err
 		}},
 		{"guest_log_long_query_time", func(s *settings, v any) error {
-			err := number(&s.longQueryTime, v)
-			s.longQueryTime /= 1000
-			return err
+			if n, err := modules.ToInt(v); err == nil && n == -1 {
+				s.longQueryTime = -1
+				return nil
+			}
+			return number(&s.longQueryTime, v)
 		}},
 		{"ignore_dbs", list(func(s *settings) *[]string { return &s.ignoreDB })},
 		{"ignore_users", list(func(s *settings) *[]string { return &s.ignoreUsers })},
 		{"include_dir", text(func(s *settings) *string { return &s.includeDir })},
+		{"locale", text(func(s *settings) *string { return &s.locale })},
 		{"modules_dir", text(func(s *settings) *string { return &s.modulesDir })},
 		{"mount_options", text(func(s *settings) *string { return &s.mountOptions })},
 		{"mount_point", text(func(s *settings) *string { return &s.mountPoint })},
+		{"postgresql_bin", text(func(s *settings) *string { return &s.postgresBin })},
+		{"postgresql_port", func(s *settings, v any) error {
+			n, err := modules.ToInt(v)
+			if err != nil || n < 1 || n > 65535 {
+				return modules.Errorf("it must be a port, not %s", pytext.Repr(v))
+			}
+			s.postgresPort = n
+			return nil
+		}},
 		{"replication_strategy", text(func(s *settings) *string { return &s.strategy })},
 		{"root_grant", list(func(s *settings) *[]string { return &s.rootGrant })},
 		{"root_grant_option", func(s *settings, v any) error {
@@ -154,16 +176,17 @@ func options() []option {
 			return nil
 		}},
 		{"volume_fstype", text(func(s *settings) *string { return &s.fsType })},
+		{"wal_archive_dir", text(func(s *settings) *string { return &s.archiveDir })},
 		{"way", text(func(s *settings) *string { return &s.way })},
 	}
 }
 
 // readSettings reads the option trove.
 func readSettings(v any) (*settings, error) {
-	s := &settings{way: "packages", owner: "mysql", stateDir: "/opt/trove-guestagent", modulesDir: "/root/modules",
+	s := &settings{way: "packages", stateDir: "/opt/trove-guestagent", modulesDir: "/root/modules",
 		fsType: "ext3", mountOptions: "defaults,noatime", rootGrant: []string{"ALL"}, rootGrantOption: true,
-		wait: 180 * time.Second, poll: 3 * time.Second, exposedLogs: []string{"general", "slow_query"}, longQueryTime: 1,
-		logLimit: 1000000, logContainer: "database_logs", backupContainer: "database_backups"}
+		wait: 180 * time.Second, poll: 3 * time.Second, longQueryTime: unset,
+		postgresPort: 5432, locale: "C.UTF-8", logLimit: 1000000, logContainer: "database_logs", backupContainer: "database_backups"}
 	given, ok := v.(map[string]any)
 	if !ok && v != nil {
 		return nil, modules.Errorf("cannot use the option trove: it must be a mapping, not %s", pytext.Repr(v))
@@ -181,6 +204,17 @@ func readSettings(v any) (*settings, error) {
 	return s, s.fill()
 }
 
+// unset is a number that the configuration does not have.
+const unset = -2
+
+// dataDirs are the directories that a restore fills.
+func (s *settings) dataDirs() []string {
+	if s.archiveDir == "" {
+		return []string{s.dataDir}
+	}
+	return []string{s.dataDir, s.archiveDir}
+}
+
 // fill sets what depends on the datastore.
 func (s *settings) fill() error {
 	orElse := func(field *string, v string) {
@@ -188,8 +222,18 @@ func (s *settings) fill() error {
 			*field = v
 		}
 	}
+	orList := func(field *[]string, v ...string) {
+		if *field == nil {
+			*field = v
+		}
+	}
+	orTime := func(v float64) {
+		if s.longQueryTime == unset {
+			s.longQueryTime = v
+		}
+	}
 	switch s.manager {
-	case "mysql", "mariadb":
+	case managerMySQL, managerMaria:
 		orElse(&s.service, s.manager)
 		orElse(&s.socket, "/var/run/mysqld/mysqld.sock")
 		orElse(&s.configFile, "/etc/mysql/my.cnf")
@@ -197,17 +241,35 @@ func (s *settings) fill() error {
 		orElse(&s.mountPoint, "/var/lib/mysql")
 		orElse(&s.dataDir, path.Join(s.mountPoint, "data"))
 		orElse(&s.errorLog, "/var/log/mysqld.log")
-		if s.ignoreUsers == nil {
-			s.ignoreUsers = []string{"os_admin", "root"}
-		}
-		if s.ignoreDB == nil {
-			s.ignoreDB = []string{"mysql", "information_schema", "performance_schema", "sys"}
-		}
-		orElse(&s.strategy, map[string]string{"mysql": "MysqlGTIDReplication", "mariadb": "MariaDBGTIDReplication"}[s.manager])
+		orElse(&s.owner, "mysql")
+		orElse(&s.strategy, map[string]string{managerMySQL: "MysqlGTIDReplication", managerMaria: "MariaDBGTIDReplication"}[s.manager])
+		orList(&s.ignoreUsers, "os_admin", "root")
+		orList(&s.ignoreDB, "mysql", "information_schema", "performance_schema", "sys")
+		orList(&s.exposedLogs, "general", "slow_query")
+		orTime(1000)
+		s.syntax, s.overrideMode = optionFile{}, 0o644
+		s.startFailed, s.restartFailed = "Failed to start mysql", "Failed to restart mysql"
+	case managerPostgres:
+		orElse(&s.service, s.manager)
+		orElse(&s.socket, "/var/run/postgresql")
+		orElse(&s.configFile, "/etc/postgresql/postgresql.conf")
+		orElse(&s.includeDir, "/etc/postgresql/conf.d")
+		orElse(&s.mountPoint, "/var/lib/postgresql")
+		orElse(&s.dataDir, path.Join(s.mountPoint, "data/pgdata"))
+		orElse(&s.archiveDir, path.Join(s.mountPoint, "data/wal_archive"))
+		orElse(&s.owner, "postgres")
+		orElse(&s.strategy, "PostgresqlReplicationStreaming")
+		orList(&s.ignoreUsers, "os_admin", "postgres")
+		orList(&s.ignoreDB, "os_admin", "postgres")
+		orList(&s.exposedLogs, "general")
+		orTime(0)
+		// The overrides have the password of the source.
+		s.syntax, s.overrideMode = settingFile{}, 0o640
+		s.startFailed, s.restartFailed = "Failed to start database service", "Failed to restart database"
 	case "":
-		return modules.Errorf("cannot work on a datastore: the option trove has no datastore_manager (mysql or mariadb)")
+		return modules.Errorf("cannot work on a datastore: the option trove has no datastore_manager (mysql, mariadb or postgresql)")
 	default:
-		return modules.Errorf("cannot work on the datastore %s: this agent knows mysql and mariadb", s.manager)
+		return modules.Errorf("cannot work on the datastore %s: this agent knows mysql, mariadb and postgresql", s.manager)
 	}
 	if s.way != "packages" {
 		return modules.Errorf("cannot work in the way %s: this agent knows packages", s.way)

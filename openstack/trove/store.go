@@ -2,6 +2,8 @@ package trove
 
 import (
 	"context"
+	"crypto/md5"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"os"
@@ -17,12 +19,13 @@ import (
 
 // store keeps objects in containers: backups and published logs. A name may have slashes.
 type store interface {
-	// put stores what r yields; an error of r leaves no object.
-	put(ctx context.Context, container, name string, r io.Reader, meta map[string]string) error
+	// put stores what r yields and returns the checksum by which Trove knows the object. An error of r leaves no object. The size of
+	// an object has no bound, that of its parts in memory has.
+	put(ctx context.Context, container, name string, r io.Reader, meta map[string]string) (checksum string, err error)
 	// annotate replaces an object's metadata.
 	annotate(ctx context.Context, container, name string, meta map[string]string) error
 	// get opens an object; the error of one that is missing matches fs.ErrNotExist.
-	get(ctx context.Context, container, name string) (io.ReadCloser, map[string]string, error)
+	get(ctx context.Context, container, name string) (*object, error)
 	// names lists the objects of a container whose name begins with prefix, sorted; a missing container has none.
 	names(ctx context.Context, container, prefix string) ([]string, error)
 	// remove removes an object; one that is missing is no error.
@@ -32,8 +35,16 @@ type store interface {
 	locate(location string) (container, name string, err error)
 }
 
+// object is an object that is read. Keys of its metadata are lower-case words with underscores.
+type object struct {
+	io.ReadCloser
+	meta map[string]string
+	// checksum is that of the whole object if the store vouches for it; else it is the MD5 of what is read.
+	checksum string
+}
+
 // openStore is the store of the option trove.
-func (g *guest) openStore() (store, error) {
+func (g *guest) openStore(ctx context.Context) (store, error) {
 	kind := textOf(g.store, "type")
 	switch kind {
 	case "":
@@ -44,8 +55,12 @@ func (g *guest) openStore() (store, error) {
 			return nil, modules.Errorf("cannot use the store: its path must be an absolute directory, not %s", pytext.Repr(g.store["path"]))
 		}
 		return directory{root: g.c.Path(dir), named: dir}, nil
+	case "swift":
+		return g.openSwift(ctx)
+	case "s3":
+		return g.openS3()
 	}
-	return nil, modules.Errorf("cannot use the store: this agent knows the type directory, not %s", pytext.Repr(kind))
+	return nil, modules.Errorf("cannot use the store: this agent knows the types directory, swift and s3, not %s", pytext.Repr(kind))
 }
 
 // directory is a store in a directory of the host, which may be a network's: an object is a file, its metadata one beside it.
@@ -63,18 +78,19 @@ func (d directory) file(container, name string) (string, error) {
 	return filepath.Join(d.root, at), nil
 }
 
-func (d directory) put(_ context.Context, container, name string, r io.Reader, meta map[string]string) error {
+func (d directory) put(ctx context.Context, container, name string, r io.Reader, meta map[string]string) (string, error) {
 	file, err := d.file(container, name)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(file), 0o700)
 	}
+	sum := md5.New()
 	if err == nil {
-		err = atomicfile.ReplaceFrom(file, r, 0o600)
+		err = atomicfile.ReplaceFrom(file, io.TeeReader(r, sum), 0o600)
 	}
 	if err != nil {
-		return modules.Errorf("cannot store %s: %v", name, err)
+		return "", modules.Errorf("cannot store %s: %v", name, err)
 	}
-	return d.annotate(context.Background(), container, name, meta)
+	return hex.EncodeToString(sum.Sum(nil)), d.annotate(ctx, container, name, meta)
 }
 
 func (d directory) annotate(_ context.Context, container, name string, meta map[string]string) error {
@@ -92,14 +108,14 @@ func (d directory) annotate(_ context.Context, container, name string, meta map[
 	return nil
 }
 
-func (d directory) get(_ context.Context, container, name string) (io.ReadCloser, map[string]string, error) {
+func (d directory) get(_ context.Context, container, name string) (*object, error) {
 	file, err := d.file(container, name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	meta := map[string]string{}
 	b, err := os.ReadFile(file + metaEnd)
@@ -108,9 +124,9 @@ func (d directory) get(_ context.Context, container, name string) (io.ReadCloser
 	}
 	if err != nil {
 		_ = f.Close()
-		return nil, nil, modules.Errorf("cannot read the metadata of %s: %v", name, err)
+		return nil, modules.Errorf("cannot read the metadata of %s: %v", name, err)
 	}
-	return f, meta, nil
+	return &object{ReadCloser: f, meta: meta}, nil
 }
 
 func (d directory) names(_ context.Context, container, prefix string) ([]string, error) {

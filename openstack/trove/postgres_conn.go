@@ -1,0 +1,151 @@
+package trove
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/lib/pq"
+
+	"github.com/brine-salt/brine/modules"
+)
+
+// postgresServer is the instance's PostgreSQL, over its socket. A call opens one connection at most.
+type postgresServer struct {
+	*guest
+	conn driver.Conn
+}
+
+// superUser is the user that Trove's agent works as. The access rules let it in over the socket only, without a password.
+const superUser = "postgres"
+
+func (p *postgresServer) ping(ctx context.Context) error {
+	_, err := p.query(ctx, "SELECT 1")
+	return err
+}
+
+// connect logs in as the superuser. The environment of this process has no say.
+func (p *postgresServer) connect(ctx context.Context) error {
+	if p.conn != nil {
+		return nil
+	}
+	c, err := pq.NewConnectorConfig(pq.Config{Host: p.c.Path(p.socket), Port: uint16(p.postgresPort), User: superUser, Database: superUser,
+		SSLMode: pq.SSLModeDisable, ConnectTimeout: connectTimeout})
+	if err != nil {
+		return modules.Errorf("cannot connect to the datastore: %v", err)
+	}
+	if p.conn, err = c.Connect(ctx); err != nil {
+		p.conn = nil
+		return fmt.Errorf("cannot connect to the datastore as %s at %s: %w", superUser, p.socket, postgresError(err))
+	}
+	return nil
+}
+
+func (p *postgresServer) close() {
+	if p.conn != nil {
+		_ = p.conn.Close()
+		p.conn = nil
+	}
+}
+
+// postgresError is an error of the driver as this package's.
+func postgresError(err error) error {
+	var said *pq.Error
+	if errors.As(err, &said) {
+		return &sqlError{state: string(said.Code), text: said.Message}
+	}
+	return err
+}
+
+// query runs a statement and returns its rows. Statements have no arguments, so each is a simple query with an implicit commit.
+func (p *postgresServer) query(ctx context.Context, statement string) ([]row, error) {
+	if err := p.connect(ctx); err != nil {
+		return nil, err
+	}
+	_, rows, err := readTable(ctx, p.conn, statement, postgresError)
+	return rows, err
+}
+
+// first is the first column of the first row, "" if there is none.
+func (p *postgresServer) first(ctx context.Context, statement string) (string, error) {
+	rows, err := p.query(ctx, statement)
+	if err != nil || len(rows) == 0 {
+		return "", err
+	}
+	return rows[0].text(0), nil
+}
+
+func (p *postgresServer) exec(ctx context.Context, statements ...string) error {
+	for _, s := range statements {
+		if _, err := p.query(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pgText is a text in a statement.
+func pgText(s string) string { return pq.QuoteLiteral(s) }
+
+// pgName is a name in a statement. The server refuses one with a zero byte, which the driver's function would cut.
+func pgName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+
+// pgTexts is a list of texts in a statement.
+func pgTexts(list []string) string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = pgText(s)
+	}
+	if len(out) == 0 {
+		return "''"
+	}
+	return strings.Join(out, ", ")
+}
+
+// program is the path of one of PostgreSQL's programs: of the directory in the configuration, else of Debian's directory for the
+// version, else of the newest one that is there, else of the path.
+func (p *postgresServer) program(name string) (string, error) {
+	if p.postgresBin != "" {
+		return path.Join(p.postgresBin, name), nil
+	}
+	major, _, _ := strings.Cut(p.version, ".")
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
+	if err != nil {
+		return "", err
+	}
+	version := func(file string) string { return filepath.Base(filepath.Dir(filepath.Dir(file))) }
+	if i := slices.IndexFunc(found, func(file string) bool { return version(file) == major }); i >= 0 {
+		return found[i], nil
+	}
+	if major == "" && len(found) > 0 {
+		return slices.MaxFunc(found, func(a, b string) int {
+			if olderThan(version(a), version(b)) {
+				return -1
+			}
+			return 1
+		}), nil
+	}
+	if file := p.c.Which(name); file != "" {
+		return file, nil
+	}
+	return "", modules.Errorf("cannot find PostgreSQL's program %s of version %q (set postgresql_bin in the option trove)", name, p.version)
+}
+
+// asOwner runs one of PostgreSQL's programs as the user that the data belongs to: they refuse to run as root.
+func (p *postgresServer) asOwner(ctx context.Context, env []string, name string, args ...string) error {
+	file, err := p.program(name)
+	if err != nil {
+		return err
+	}
+	cmd := modules.Command{Args: append([]string{file}, args...), Dir: "/", Env: env}
+	if os.Geteuid() == 0 {
+		cmd.RunAs = p.owner
+	}
+	return p.pipe(ctx, cmd)
+}

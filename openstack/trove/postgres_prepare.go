@@ -1,0 +1,162 @@
+package trove
+
+import (
+	"context"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/brine-salt/brine/modules"
+)
+
+// setUp is do_prepare of Trove's PostgreSQL manager.
+func (p *postgresServer) setUp(ctx context.Context) error {
+	if err := p.stopIfRunning(ctx); err != nil {
+		return err
+	}
+	if err := p.ensureDirs(); err != nil {
+		return err
+	}
+	if err := p.configure(); err != nil {
+		return err
+	}
+	backup, err := p.c.Map("backup_info")
+	if err != nil {
+		return err
+	}
+	snapshot, err := p.c.Map("snapshot")
+	if err != nil {
+		return err
+	}
+	if len(backup) > 0 {
+		if err := p.restoreBackup(ctx, backup); err != nil {
+			return err
+		}
+		if len(snapshot) == 0 {
+			// The server replays its log to the end, then takes writes.
+			if err := p.signal("recovery.signal"); err != nil {
+				return err
+			}
+		}
+	} else if err := p.initData(ctx); err != nil {
+		return err
+	}
+	if len(snapshot) > 0 {
+		if err := p.attachReplica(ctx, snapshot, snapshot["config"]); err != nil {
+			return err
+		}
+	}
+	if err := p.start(ctx, false); err != nil {
+		return err
+	}
+	if len(backup) == 0 || len(snapshot) > 0 {
+		return nil
+	}
+	if err := p.awaitRecovery(ctx); err != nil {
+		return err
+	}
+	enabled, err := p.isRootEnabled(ctx)
+	if err == nil && enabled {
+		p.conductor(ctx, "report_root", map[string]any{})
+	}
+	return err
+}
+
+// ensureDirs makes the directories of data and archived log. PostgreSQL refuses data that others may read.
+func (p *postgresServer) ensureDirs() error {
+	if err := p.ensureDir(path.Dir(p.dataDir), 0o755); err != nil {
+		return err
+	}
+	for _, dir := range p.dataDirs() {
+		if err := p.ensureDir(dir, 0o700); err != nil {
+			return err
+		}
+		if err := os.Chmod(p.c.Path(dir), 0o700); err != nil {
+			return modules.Errorf("cannot close the directory %s: %v", dir, err)
+		}
+	}
+	return nil
+}
+
+// configure writes the configuration: the base, what a configuration group says, and where data and access rules are.
+func (p *postgresServer) configure() error {
+	if v := p.c.Value("config_contents"); v != nil {
+		if err := p.resetConfiguration(v); err != nil {
+			return err
+		}
+	}
+	if err := p.ensureDir(p.includeDir, 0o755); err != nil {
+		return err
+	}
+	if err := p.userOverrides(p.c.Value("overrides")); err != nil {
+		return err
+	}
+	if err := p.writeFile(p.accessFile(), []byte(accessRules), 0o400); err != nil {
+		return err
+	}
+	// Without ident_file the server wants to be told of the data directory in its environment, too, as Trove's containers do.
+	return p.applyOverride(systemAfter, commonChange, map[string]any{"data_directory": p.c.Path(p.dataDir),
+		"hba_file": p.c.Path(p.accessFile()), "ident_file": p.c.Path(path.Join(p.dataDir, "pg_ident.conf"))})
+}
+
+// accessFile has the rules of who may log in from where.
+func (p *postgresServer) accessFile() string { return path.Join(path.Dir(p.configFile), "pg_hba.conf") }
+
+// accessRules are Trove's: the superuser comes in from this host only, everybody else with a password. The first rule that fits decides.
+const accessRules = "local all postgres trust\r\n" +
+	"local replication postgres trust\r\n" +
+	"local all all md5\r\n" +
+	"host all postgres 127.0.0.1/32 trust\r\n" +
+	"host all postgres ::1/128 trust\r\n" +
+	"host all postgres localhost trust\r\n" +
+	"host all postgres 0.0.0.0/0 reject\r\n" +
+	"host all postgres ::/0 reject\r\n" +
+	"host all all 0.0.0.0/0 md5\r\n" +
+	"host all all ::/0 md5\r\n"
+
+// initData makes the system tables in an empty data directory.
+func (p *postgresServer) initData(ctx context.Context) error {
+	if _, err := os.Stat(p.c.Path(path.Join(p.dataDir, "PG_VERSION"))); err == nil {
+		return nil
+	}
+	// The access rules of the data directory are not used; if they ever were, they let nobody in.
+	return p.asOwner(ctx, nil, "initdb", "-D", p.c.Path(p.dataDir), "-U", superUser, "--encoding=UTF8", "--locale="+p.locale,
+		"--auth=reject")
+}
+
+// signal leaves a file that tells the server what to do at its next start.
+func (p *postgresServer) signal(name string) error {
+	return p.writeFile(path.Join(p.dataDir, name), nil, 0o600)
+}
+
+func (p *postgresServer) rebuild(context.Context) error { return notSupported("rebuild", p.manager) }
+
+// applyOverrides reads the configuration again. Settings that need a restart wait for it, as in Trove.
+func (p *postgresServer) applyOverrides(ctx context.Context) error { return p.reload(ctx) }
+
+func (p *postgresServer) reload(ctx context.Context) error {
+	return p.exec(ctx, "SELECT pg_reload_conf()")
+}
+
+// makeReadOnly does nothing, as in Trove: PostgreSQL has no such state.
+func (p *postgresServer) makeReadOnly(context.Context) error { return nil }
+
+// logs is the general log. The values of Trove's manager log every statement, with passwords in them.
+func (p *postgresServer) logs() ([]*guestLog, error) {
+	file := path.Join(p.dataDir, p.manager+"-general.log")
+	value, err := p.configured("logging_collector")
+	if err != nil {
+		return nil, err
+	}
+	return []*guestLog{{name: "general", file: file, enabled: strings.EqualFold(value, "true") || value == "on",
+		on: map[string]any{"logging_collector": true, "log_destination": "stderr", "log_directory": p.c.Path(p.dataDir),
+			"log_filename": path.Base(file), "log_statement": "all", "debug_print_plan": true,
+			"log_min_duration_statement": int64(p.longQueryTime)},
+		off: map[string]any{"logging_collector": false}}}, nil
+}
+
+// switchLog reports that the server must be restarted, which the collector of logs needs.
+func (p *postgresServer) switchLog(ctx context.Context, _ map[string]any) error {
+	p.report(ctx, statusRestartRequired, false)
+	return nil
+}
