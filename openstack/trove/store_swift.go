@@ -67,7 +67,8 @@ func (g *guest) logIn(ctx context.Context, c storeConfig, client http.Client) (*
 	}
 	provider.HTTPClient = client
 	if c.words["auth_version"] == "1" {
-		provider.IdentityBase, provider.IdentityEndpoint = at, at
+		// The library appends this end, with which everybody writes the address.
+		provider.IdentityBase = strings.TrimSuffix(strings.TrimRight(at, "/"), "auth/v1.0")
 		return swauth.NewObjectStorageV1(ctx, provider, swauth.AuthOpts{User: c.words["username"], Key: c.words["password"]})
 	}
 	o := gophercloud.AuthOptions{IdentityEndpoint: at, AllowReauth: true}
