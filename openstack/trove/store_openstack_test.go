@@ -254,7 +254,7 @@ func TestTroveStoredBackups(t *testing.T) {
 			}
 			a := c.open(t, more)
 			prepare(a, "")
-			c.sql(a, "CREATE TABLE t (i INT PRIMARY KEY, s TEXT); INSERT INTO t VALUES (1, REPEAT('x', 100000))")
+			c.sql(a, "CREATE TABLE t (i INT PRIMARY KEY, s TEXT); INSERT INTO t VALUES (1, REPEAT('x', 60000))")
 			a.seen()
 			parent, at := "", ""
 			for _, id := range []string{"full", "inc"} {
@@ -267,7 +267,7 @@ func TestTroveStoredBackups(t *testing.T) {
 			}
 			b := c.open(t, more)
 			prepare(b, `, "backup_info": {"id": "inc", `+at+`}`)
-			if got := strings.Fields(c.sql(b, "SELECT COUNT(*), SUM(LENGTH(s)) FROM t")); strings.Join(got, "|") != "2|100005" {
+			if got := strings.Fields(c.sql(b, "SELECT COUNT(*), SUM(LENGTH(s)) FROM t")); strings.Join(got, "|") != "2|60005" {
 				t.Errorf("restored: %v", got)
 			}
 			// Logs go to the same store.

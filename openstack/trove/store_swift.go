@@ -251,17 +251,31 @@ func (s *swift) names(ctx context.Context, container, prefix string) ([]string, 
 // remove removes an object, and the segments of a large one.
 func (s *swift) remove(ctx context.Context, container, name string) error {
 	h, err := objects.Get(ctx, s.client, container, name, nil).Extract()
-	opts := objects.DeleteOpts{}
-	if err == nil && h.StaticLargeObject {
-		opts.MultipartManifest = "delete"
-	}
-	if err == nil {
-		err = objects.Delete(ctx, s.client, container, name, opts).Err
+	switch {
+	case err != nil:
+	case h.StaticLargeObject:
+		err = s.removeLarge(ctx, container, name)
+	default:
+		err = objects.Delete(ctx, s.client, container, name, nil).Err
 	}
 	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 		return nil
 	}
 	return s.wrap("remove", name, err)
+}
+
+// removeLarge removes a manifest with its segments. The store answers with 200 whatever happens; what happened is in the body.
+func (s *swift) removeLarge(ctx context.Context, container, name string) error {
+	var said struct {
+		Status string     `json:"Response Status"`
+		Errors [][]string `json:"Errors"`
+	}
+	_, err := s.client.Delete(ctx, s.client.ServiceURL(url.PathEscape(container), url.PathEscape(name))+"?multipart-manifest=delete",
+		&gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}, JSONResponse: &said, MoreHeaders: map[string]string{"Accept": "application/json"}})
+	if err == nil && (said.Status != "200 OK" || len(said.Errors) > 0) {
+		err = modules.Errorf("the store says %s: %v", said.Status, said.Errors)
+	}
+	return err
 }
 
 func (s *swift) location(container, name string) string {
