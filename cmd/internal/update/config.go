@@ -101,15 +101,10 @@ func (c *Config) parse(text []byte, name string) error {
 	if tree == nil {
 		return nil
 	}
-	seen := map[string]bool{}
 	for _, p := range tree.Pairs {
 		if err := c.set(p.Key.Text, p.Value); err != nil {
 			return fmt.Errorf("cannot use %s:%d: %w", name, p.Key.Line, err)
 		}
-		if seen[p.Key.Text] {
-			return fmt.Errorf("cannot use %s:%d: %s stands twice", name, p.Key.Line, p.Key.Text)
-		}
-		seen[p.Key.Text] = true
 	}
 	if tree.Scalar || len(tree.Items) > 0 {
 		return fmt.Errorf("cannot use %s:%d: it must be a mapping", name, tree.Line)

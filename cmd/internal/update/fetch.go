@@ -59,7 +59,6 @@ func (f fetcher) DownloadFile(address string, maxLength int64, _ time.Duration) 
 
 // readLimited reads all of r, which may not have more bytes than the limit.
 func readLimited(r io.Reader, address string, limit int64) ([]byte, error) {
-	// guard: update TestRefusals
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(data)) > limit {
 		err = tooLong(address, limit)

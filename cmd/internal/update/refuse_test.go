@@ -349,6 +349,11 @@ func TestRefusals(t *testing.T) {
 		{"a file that is no program", "the file is no program for linux-amd64", nil, func(l *lab) {
 			l.add("1.1.0", []byte("#!/bin/sh\n"))
 		}},
+		{"a target without SHA-256", `the target "stable/linux-amd64/1.1.0/brine-minion" has no length or no SHA-256`, nil, func(l *lab) {
+			l.change("stable-linux-amd64", "stable", func(s *metadata.TargetsType) {
+				s.Targets["stable/linux-amd64/1.1.0/brine-minion"] = &metadata.TargetFiles{Length: 1, Hashes: metadata.Hashes{"sha512": make([]byte, 64)}}
+			})
+		}},
 		{"a path in a target's name", `the target "stable/linux-amd64/../../../../etc/cron.d/x/brine-minion" is not`, nil, func(l *lab) {
 			l.change("stable-linux-amd64", "stable", func(s *metadata.TargetsType) {
 				s.Targets["stable/linux-amd64/../../../../etc/cron.d/x/brine-minion"] = &metadata.TargetFiles{Length: 1, Hashes: metadata.Hashes{"sha256": sum[:]}}
