@@ -220,9 +220,11 @@ func ordersByLabel(t *testing.T, s store.Store, q store.Queue, _ store.Minions) 
 		{store.OrderFilter{Limit: 2, After: makeJob(1).JID}, id(2, 3)},
 		{store.OrderFilter{Tenant: "green"}, id(5)},
 		{store.OrderFilter{Labels: map[string]string{"stack": "0"}}, id(0, 2, 4)},
-		{store.OrderFilter{Labels: map[string]string{"stack": "0"}, After: makeJob(0).JID, Limit: 1}, id(2)},
+		{store.OrderFilter{Labels: map[string]string{"stack": "0"}, Limit: 1,
+			After: makeJob(0).JID}, id(2)},
 		{store.OrderFilter{Labels: map[string]string{"stack": "0"}, Tenant: "green"}, nil},
-		{store.OrderFilter{Labels: map[string]string{"stack": "1", "é\x00": long, "n": "3"}}, id(3)},
+		{store.OrderFilter{Labels: map[string]string{"stack": "1", "é\x00": long, "n": "3"}},
+			id(3)},
 		{store.OrderFilter{Labels: map[string]string{"stack": "1", "n": "2"}}, nil},
 		{store.OrderFilter{Labels: map[string]string{"é\x00": long[1:]}}, nil},
 		{store.OrderFilter{Labels: map[string]string{"": ""}}, nil},
@@ -244,7 +246,8 @@ func ordersByLabel(t *testing.T, s store.Store, q store.Queue, _ store.Minions) 
 	if _, err := s.Purge(t.Context(), makeJob(3).Created); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(id(4), ids(store.OrderFilter{Labels: map[string]string{"stack": "0"}})); d != "" {
+	if d := cmp.Diff(id(4),
+		ids(store.OrderFilter{Labels: map[string]string{"stack": "0"}})); d != "" {
 		t.Error(d)
 	}
 }

@@ -18,10 +18,12 @@ import (
 // makeOrder returns the n-th order of the suite with deliveries to some minions, due at its creation.
 func makeOrder(n int, ids ...string) (store.Order, []store.Delivery) {
 	j := makeJob(n)
-	o := store.Order{ID: fmt.Sprintf("order/%d é", n), JID: j.JID, Tenant: "blue", Created: j.Created, Spec: map[string]any{"fun": "cmd.run", "arg": []any{"x", []byte{0xff}}}}
+	o := store.Order{ID: fmt.Sprintf("order/%d é", n), JID: j.JID, Tenant: "blue",
+		Created: j.Created, Spec: map[string]any{"fun": "cmd.run", "arg": []any{"x", []byte{0xff}}}}
 	var list []store.Delivery
 	for _, id := range ids {
-		list = append(list, store.Delivery{JID: j.JID, Minion: id, State: store.Waiting, Due: j.Created, Version: 1, Expires: j.Created.Add(time.Hour)})
+		list = append(list, store.Delivery{JID: j.JID, Minion: id, State: store.Waiting,
+			Due: j.Created, Version: 1, Expires: j.Created.Add(time.Hour)})
 	}
 	return o, list
 }
@@ -73,8 +75,10 @@ func orderComesBack(t *testing.T, _ store.Store, q store.Queue, _ store.Minions)
 	ctx := t.Context()
 	want, list := makeOrder(0, "web2", "web1")
 	// Every field has a value, so that one that is not stored shows.
-	list[0].Priority, list[0].Parallel, list[0].Deadline, list[0].Sent, list[0].Tries = -3, true, want.Created.Add(time.Minute), want.Created, 2
-	list[0].Owner, list[0].Running, list[0].Reason, list[0].Ended, list[0].State = "me", true, "why", want.Created.Add(time.Second), store.Sent
+	x := &list[0]
+	x.Priority, x.Parallel, x.Tries, x.Sent = -3, true, 2, want.Created
+	x.Deadline, x.Ended = want.Created.Add(time.Minute), want.Created.Add(time.Second)
+	x.Owner, x.Running, x.Reason, x.State = "me", true, "why", store.Sent
 	saveOrder(t, q, want, list)
 	// Both ways must find the same order.
 	for name, get := range map[string]func() (store.Order, error){
@@ -155,14 +159,19 @@ func deliveriesInOrder(t *testing.T, _ store.Store, q store.Queue, _ store.Minio
 		want []string
 	}{
 		// A minion gets high priorities first, then the older order.
-		{"of a minion", store.DeliveryFilter{Minion: "web1"}, []string{"web1 1", "web1 3", "web1 0", "web1 2"}},
-		{"open", store.DeliveryFilter{Minion: "web1", Open: true}, []string{"web1 1", "web1 3", "web1 0"}},
+		{"of a minion", store.DeliveryFilter{Minion: "web1"},
+			[]string{"web1 1", "web1 3", "web1 0", "web1 2"}},
+		{"open", store.DeliveryFilter{Minion: "web1", Open: true},
+			[]string{"web1 1", "web1 3", "web1 0"}},
 		{"of a job", store.DeliveryFilter{JID: makeJob(2).JID}, []string{"web1 2", "web2 2"}},
 		{"both", store.DeliveryFilter{JID: makeJob(2).JID, Minion: "web2"}, []string{"web2 2"}},
 		// Due deliveries come by time, whatever their priority.
-		{"due", store.DeliveryFilter{Due: makeJob(2).Created}, []string{"web1 0", "web2 0", "web1 1", "web2 1", "web2 2"}},
-		{"due of one", store.DeliveryFilter{Due: makeJob(2).Created, Minion: "web2"}, []string{"web2 0", "web2 1", "web2 2"}},
-		{"limit", store.DeliveryFilter{Open: true, Limit: 3}, []string{"web1 1", "web1 3", "web1 0"}},
+		{"due", store.DeliveryFilter{Due: makeJob(2).Created},
+			[]string{"web1 0", "web2 0", "web1 1", "web2 1", "web2 2"}},
+		{"due of one", store.DeliveryFilter{Due: makeJob(2).Created, Minion: "web2"},
+			[]string{"web2 0", "web2 1", "web2 2"}},
+		{"limit", store.DeliveryFilter{Open: true, Limit: 3},
+			[]string{"web1 1", "web1 3", "web1 0"}},
 	} {
 		list, err := q.Deliveries(ctx, c.f)
 		if err != nil {
@@ -209,7 +218,8 @@ func oneOfManyTakesADelivery(t *testing.T, _ store.Store, q store.Queue, _ store
 	wg.Wait()
 	// What the winner wrote is stored, and nothing of the others.
 	got, err := q.Deliveries(t.Context(), store.DeliveryFilter{Minion: "web1"})
-	if won.Load() != 1 || err != nil || got[0].Version != 2 || got[0].Tries != 1 || got[0].Owner == "" {
+	if won.Load() != 1 || err != nil || got[0].Version != 2 || got[0].Tries != 1 ||
+		got[0].Owner == "" {
 		t.Fatal(won.Load(), got, err)
 	}
 }
@@ -280,7 +290,8 @@ func finalDeliveriesStay(t *testing.T, _ store.Store, q store.Queue, _ store.Min
 		t.Fatal(got, err)
 	}
 	// A final delivery is never due.
-	if got, err := q.Deliveries(ctx, store.DeliveryFilter{Due: Made.Add(time.Hour)}); err != nil || len(got) != 0 {
+	if got, err := q.Deliveries(ctx, store.DeliveryFilter{Due: Made.Add(time.Hour)}); err != nil ||
+		len(got) != 0 {
 		t.Fatal(got, err)
 	}
 }
@@ -314,7 +325,8 @@ func purgeKeepsOpenOrders(t *testing.T, s store.Store, q store.Queue, _ store.Mi
 		_, err := q.Order(ctx, o.ID)
 		list, err2 := q.Deliveries(ctx, store.DeliveryFilter{JID: o.JID})
 		rets, err3 := s.Returns(ctx, o.JID)
-		if there != (err == nil) || there != (len(list) == 2) || there != (len(rets) == 1) || err2 != nil || err3 != nil {
+		if there != (err == nil) || there != (len(list) == 2) || there != (len(rets) == 1) ||
+			err2 != nil || err3 != nil {
 			t.Errorf("order %d: %v %v %v", n, err, list, rets)
 		}
 	}
@@ -323,7 +335,8 @@ func purgeKeepsOpenOrders(t *testing.T, s store.Store, q store.Queue, _ store.Mi
 // minions: the records of minions known in advance, with their versions and filters.
 func minions(t *testing.T, _ store.Store, _ store.Queue, s store.Minions) {
 	ctx := t.Context()
-	a := store.Minion{ID: "a", Tenant: "blue", Spec: map[string]any{"grains": map[string]any{"role": "db"}, "n": int64(3)}}
+	a := store.Minion{ID: "a", Tenant: "blue",
+		Spec: map[string]any{"grains": map[string]any{"role": "db"}, "n": int64(3)}}
 	if err := s.SwapMinion(ctx, &a); err != nil || a.Version != 1 {
 		t.Fatal(a, err)
 	}
@@ -356,7 +369,8 @@ func minions(t *testing.T, _ store.Store, _ store.Queue, s store.Minions) {
 		t.Fatal(won.Load(), "changed it")
 	}
 	// Sorted by id, whatever the order of creation.
-	for _, m := range []store.Minion{{ID: "c", Tenant: "blue"}, {ID: "b", Tenant: "red"}, {ID: "d", Tenant: "blue"}} {
+	for _, m := range []store.Minion{{ID: "c", Tenant: "blue"}, {ID: "b", Tenant: "red"},
+		{ID: "d", Tenant: "blue"}} {
 		if err := s.SwapMinion(ctx, &m); err != nil {
 			t.Fatal(err)
 		}
@@ -374,9 +388,12 @@ func minions(t *testing.T, _ store.Store, _ store.Queue, s store.Minions) {
 		{"page", store.MinionFilter{After: "a", Limit: 2}, "bc"},
 		{"of ids", store.MinionFilter{IDs: []string{"d", "x", "a", "d"}}, "ad"},
 		{"of one id", store.MinionFilter{IDs: []string{"b"}}, "b"},
-		{"of ids, absent and of a tenant", store.MinionFilter{IDs: []string{"b", "c", "a"}, Absent: true, Tenant: "blue"}, "c"},
+		{"of ids, absent and of a tenant",
+			store.MinionFilter{IDs: []string{"b", "c", "a"}, Absent: true, Tenant: "blue"}, "c"},
 		// Many ids, which a store may have to split into several statements.
-		{"of many ids", store.MinionFilter{IDs: append(strings.Split(strings.Repeat("yz", 200), ""), "c", "b")}, "bc"},
+		{"of many ids",
+			store.MinionFilter{IDs: append(strings.Split(strings.Repeat("yz", 200), ""), "c", "b")},
+			"bc"},
 		{"of no ids", store.MinionFilter{IDs: []string{}}, ""},
 	} {
 		list, err := s.Minions(ctx, c.f)

@@ -13,7 +13,8 @@ import (
 
 // RunServer runs all suites on a database server, and lets several masters write to one database at the same time.
 // db may create databases; open opens one of them as a store, and raw opens it without one.
-func RunServer(t *testing.T, db *sql.DB, open func(name string) (store.Shared, error), raw func(name string) (*sql.DB, error)) {
+func RunServer(t *testing.T, db *sql.DB, open func(name string) (store.Shared, error),
+	raw func(name string) (*sql.DB, error)) {
 	var n atomic.Int64
 	// fresh creates an empty database.
 	fresh := func(t *testing.T) string {
@@ -55,7 +56,8 @@ func RunServer(t *testing.T, db *sql.DB, open func(name string) (store.Shared, e
 			_, err := own.ExecContext(t.Context(), statement)
 			return err
 		}
-		RunMigration(t, func(t *testing.T) store.Shared { return must(t, name) }, exec, "DELETE FROM brine_schema WHERE version > 1")
+		RunMigration(t, func(t *testing.T) store.Shared { return must(t, name) }, exec,
+			"DELETE FROM brine_schema WHERE version > 1")
 	})
 	t.Run("late commit", func(t *testing.T) {
 		name := fresh(t)
@@ -105,8 +107,11 @@ func lateCommit(t *testing.T, a, b store.Shared, own *sql.DB) {
 			t.Fatal(err)
 		}
 		defer tx.Rollback()
-		for _, statement := range []string{"UPDATE brine_counter SET n = n + 1 WHERE name = 'relay'",
-			"INSERT INTO brine_relay (seq, made, sender, receiver, kind, body) SELECT n, 1, 'x', '', 'late', '' FROM brine_counter WHERE name = 'relay'"} {
+		for _, statement := range []string{
+			"UPDATE brine_counter SET n = n + 1 WHERE name = 'relay'",
+			"INSERT INTO brine_relay (seq, made, sender, receiver, kind, body) " +
+				"SELECT n, 1, 'x', '', 'late', '' FROM brine_counter WHERE name = 'relay'",
+		} {
 			if _, err := tx.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}

@@ -91,7 +91,8 @@ func listen(t *testing.T, s, other store.Shared, self string) *listener {
 	})
 	// Follow begins at some moment after its call, so the other store probes until a message arrives.
 	for end := time.Now().Add(waitTime); ; {
-		if err := other.Tell(context.Background(), store.Message{From: "other", To: self, Kind: "ready"}); err != nil {
+		if err := other.Tell(context.Background(),
+			store.Message{From: "other", To: self, Kind: "ready"}); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -121,12 +122,15 @@ func (l *listener) next(t *testing.T) store.Message {
 func messages(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	at := listen(t, a, b, "a")
-	if err := b.Tell(ctx, store.Message{From: "b", Kind: `'); "ö\'`, Body: []byte{1, 0, 255}}, store.Message{From: "a", Kind: "own"},
-		store.Message{From: "b", To: "c", Kind: "not for a"}, store.Message{From: "b", To: "a", Kind: "two"}); err != nil {
+	if err := b.Tell(ctx, store.Message{From: "b", Kind: `'); "ö\'`, Body: []byte{1, 0, 255}},
+		store.Message{From: "a", Kind: "own"},
+		store.Message{From: "b", To: "c", Kind: "not for a"},
+		store.Message{From: "b", To: "a", Kind: "two"}); err != nil {
 		t.Fatal(err)
 	}
 	one, two := at.next(t), at.next(t)
-	if one.Kind != `'); "ö\'` || string(one.Body) != "\x01\x00\xff" || one.From != "b" || two.Kind != "two" || len(two.Body) != 0 || two.To != "a" {
+	if one.Kind != `'); "ö\'` || string(one.Body) != "\x01\x00\xff" || one.From != "b" ||
+		two.Kind != "two" || len(two.Body) != 0 || two.To != "a" {
 		t.Errorf("%+v, %+v", one, two)
 	}
 	// Messages for others have numbers as well.
@@ -144,7 +148,9 @@ func messagesOfMany(t *testing.T, a, b store.Shared) {
 	for w := range writers {
 		wg.Go(func() {
 			for n := range each {
-				if err := []store.Shared{a, b}[w%2].Tell(context.Background(), store.Message{From: "x", Kind: fmt.Sprint(w), Body: []byte{byte(n)}}); err != nil {
+				if err := []store.Shared{a, b}[w%2].Tell(context.Background(),
+					store.Message{From: "x", Kind: fmt.Sprint(w),
+						Body: []byte{byte(n)}}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -174,10 +180,13 @@ func largeMessages(t *testing.T, a, b store.Shared) {
 	at := listen(t, a, b, "a")
 	// More than one row of a database can hold.
 	large := bytes.Repeat([]byte{0, 255, '\'', '\\'}, 400_000)
-	if err := b.Tell(t.Context(), store.Message{From: "b", Kind: "1"}, store.Message{From: "b", Kind: "2", Body: large}, store.Message{From: "b", Kind: "3"}); err != nil {
+	if err := b.Tell(t.Context(), store.Message{From: "b", Kind: "1"},
+		store.Message{From: "b", Kind: "2", Body: large},
+		store.Message{From: "b", Kind: "3"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Tell(t.Context(), store.Message{From: "b", Kind: "4", Body: []byte{4}}); err != nil {
+	if err := b.Tell(t.Context(),
+		store.Message{From: "b", Kind: "4", Body: []byte{4}}); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range [][]byte{nil, large, nil, {4}} {
@@ -267,7 +276,9 @@ func returnsTell(t *testing.T, a, b store.Shared) {
 	}
 	// The second return of the minion is not the first, so its message is not sent.
 	for i, want := range []bool{true, false} {
-		if first, err := b.SaveReturnTell(ctx, makeReturn(makeJob(0), "web1", int64(i)), store.Message{From: "b", Kind: "ret", Body: []byte{byte(i)}}); first != want || err != nil {
+		if first, err := b.SaveReturnTell(ctx, makeReturn(makeJob(0), "web1", int64(i)),
+			store.Message{From: "b", Kind: "ret", Body: []byte{byte(i)}}); first != want ||
+			err != nil {
 			t.Fatal(first, err)
 		}
 	}
@@ -284,7 +295,8 @@ func returnsTell(t *testing.T, a, b store.Shared) {
 		t.Error(d)
 	}
 	// The return of the first call is stored, with the message in the same transaction.
-	if r, err := a.Return(ctx, makeJob(0).JID, "web1"); err != nil || r.Load["return"] != int64(0) || r.ID != "web1" {
+	if r, err := a.Return(ctx, makeJob(0).JID, "web1"); err != nil ||
+		r.Load["return"] != int64(0) || r.ID != "web1" {
 		t.Error(r, err)
 	}
 }
@@ -297,10 +309,12 @@ func ordersTell(t *testing.T, a, b store.Shared) {
 		t.Skip("keeps no orders")
 	}
 	at := listen(t, a, b, "a")
-	o := store.Order{ID: "o1", JID: makeJob(0).JID, Spec: map[string]any{"fun": "test.ping"}, Created: Made}
+	o := store.Order{ID: "o1", JID: makeJob(0).JID, Spec: map[string]any{"fun": "test.ping"},
+		Created: Made}
 	// The second order exists already.
 	for i, want := range []error{nil, store.ErrExists} {
-		err := b.SaveOrderTell(ctx, o, []store.Delivery{{JID: o.JID, Minion: "web1", State: store.Waiting, Version: 1}},
+		err := b.SaveOrderTell(ctx, o,
+			[]store.Delivery{{JID: o.JID, Minion: "web1", State: store.Waiting, Version: 1}},
 			store.Message{From: "b", Kind: "expect", Body: []byte{byte(i)}})
 		if !errors.Is(err, want) {
 			t.Fatal(i, err)
@@ -318,7 +332,8 @@ func ordersTell(t *testing.T, a, b store.Shared) {
 		t.Error(d)
 	}
 	// The deliveries are those of the first order.
-	if list, err := q.Deliveries(ctx, store.DeliveryFilter{JID: o.JID}); err != nil || len(list) != 1 || list[0].Minion != "web1" {
+	if list, err := q.Deliveries(ctx, store.DeliveryFilter{JID: o.JID}); err != nil ||
+		len(list) != 1 || list[0].Minion != "web1" {
 		t.Error(list, err)
 	}
 }
@@ -338,7 +353,8 @@ func batches(t *testing.T, a, b store.Shared) {
 	for i := range n {
 		// Pairs of equal orders; every tenth is broken half-way.
 		wg.Go(func() {
-			o := store.Order{ID: fmt.Sprint("order", i/2), JID: fmt.Sprint("jid", i/2), Created: Made}
+			o := store.Order{ID: fmt.Sprint("order", i/2), JID: fmt.Sprint("jid", i/2),
+				Created: Made}
 			ds := []store.Delivery{{Minion: "web1", State: store.Waiting, Version: 1}}
 			if i%10 == 0 {
 				// Its second delivery conflicts with its first one, after the order was written.
@@ -395,14 +411,16 @@ func keysAreSwapped(t *testing.T, a, b store.Shared) {
 	r.Pending, r.Denied, r.Changed = "one", "two", Made
 	// The second change has a stale epoch.
 	for _, want := range []bool{true, false} {
-		if ok, err := b.SwapKey(ctx, r, store.Message{From: "b", Kind: "key"}); ok != want || err != nil {
+		if ok, err := b.SwapKey(ctx, r, store.Message{From: "b", Kind: "key"}); ok != want ||
+			err != nil {
 			t.Fatal(ok, err)
 		}
 	}
 	// One message for the one change.
 	at.next(t)
 	got, err := a.Key(ctx, "web1")
-	if err != nil || got.Epoch != 1 || got.Pending != "one" || got.Denied != "two" || got.Accepted != "" || !got.Changed.Equal(Made) {
+	if err != nil || got.Epoch != 1 || got.Pending != "one" || got.Denied != "two" ||
+		got.Accepted != "" || !got.Changed.Equal(Made) {
 		t.Fatal(got, err)
 	}
 	// The version tells masters that their copies are stale.
@@ -419,7 +437,8 @@ func keysAreSwapped(t *testing.T, a, b store.Shared) {
 		t.Fatal(ok, err)
 	}
 	// A key may be denied and accepted at once, as the new one of a known minion.
-	for folder, want := range map[string][]string{"minions": {"web1"}, "minions_pre": nil, "minions_denied": {"web1"}, "minions_rejected": nil, "x": nil} {
+	for folder, want := range map[string][]string{"minions": {"web1"}, "minions_pre": nil,
+		"minions_denied": {"web1"}, "minions_rejected": nil, "x": nil} {
 		ids, err := b.KeyIDs(ctx, folder)
 		if err != nil || !slices.Equal(ids, want) {
 			t.Errorf("%s: %v %v", folder, ids, err)
@@ -440,7 +459,9 @@ func keysAmongMany(t *testing.T, a, b store.Shared) {
 	for i := range 8 {
 		// Both stores take part, four goroutines each.
 		wg.Go(func() {
-			ok, err := []store.Shared{a, b}[i%2].SwapKey(context.Background(), store.KeyRecord{ID: "web1", Pending: fmt.Sprint("key", i)}, store.Message{From: "x"})
+			ok, err := []store.Shared{a, b}[i%2].SwapKey(context.Background(),
+				store.KeyRecord{ID: "web1", Pending: fmt.Sprint("key", i)},
+				store.Message{From: "x"})
 			if err != nil {
 				t.Error(err)
 			}
@@ -460,12 +481,16 @@ func secrets(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	// Versions grow by one.
 	for _, v := range []int64{1, 2, 3} {
-		if ok, err := a.AddSecret(ctx, store.Secret{Name: "aes", Version: v, Created: Made, Body: []byte{byte(v)}}, store.Message{From: "a"}); !ok || err != nil {
+		if ok, err := a.AddSecret(ctx,
+			store.Secret{Name: "aes", Version: v, Created: Made, Body: []byte{byte(v)}},
+			store.Message{From: "a"}); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 	}
 	// A version that exists is not replaced: all masters must use one secret.
-	if ok, err := b.AddSecret(ctx, store.Secret{Name: "aes", Version: 3, Created: Made, Body: []byte("other")}, store.Message{From: "b"}); ok || err != nil {
+	if ok, err := b.AddSecret(ctx,
+		store.Secret{Name: "aes", Version: 3, Created: Made, Body: []byte("other")},
+		store.Message{From: "b"}); ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	// Older versions are dropped; those that may still be in use stay.
@@ -473,7 +498,8 @@ func secrets(t *testing.T, a, b store.Shared) {
 		t.Fatal(err)
 	}
 	got, err := b.Secrets(ctx, "aes")
-	if err != nil || len(got) != 2 || got[0].Version != 2 || got[1].Version != 3 || string(got[1].Body) != "\x03" || !got[1].Created.Equal(Made) {
+	if err != nil || len(got) != 2 || got[0].Version != 2 || got[1].Version != 3 ||
+		string(got[1].Body) != "\x03" || !got[1].Created.Equal(Made) {
 		t.Fatal(got, err)
 	}
 }
@@ -512,7 +538,8 @@ func leases(t *testing.T, a, b store.Shared) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			ok, err := []store.Shared{a, b}[i%2].Lease(context.Background(), "many", fmt.Sprint(i), time.Hour)
+			ok, err := []store.Shared{a, b}[i%2].Lease(context.Background(), "many", fmt.Sprint(i),
+				time.Hour)
 			if err != nil {
 				t.Error(err)
 			}
@@ -586,7 +613,8 @@ func dataEpochs(t *testing.T, a, b store.Shared) {
 	set(b, "web2", "five", -1, true)
 	get(a, "web2", "five")
 	get(b, "web1", "four")
-	if ids, err := b.DatumIDs(ctx, "mine"); err != nil || !slices.Equal(ids, []string{"web1", "web2"}) {
+	if ids, err := b.DatumIDs(ctx, "mine"); err != nil ||
+		!slices.Equal(ids, []string{"web1", "web2"}) {
 		t.Fatal(ids, err)
 	}
 	// A nil body deletes.
@@ -603,8 +631,10 @@ func BenchKeys(b *testing.B, s store.Shared) {
 	for w := range writers {
 		wg.Go(func() {
 			for i := w; i < n; i += writers {
-				r := store.KeyRecord{ID: fmt.Sprintf("minion-%06d.example.org", i), Accepted: pem, Changed: Made}
-				if _, err := s.SwapKey(context.Background(), r, store.Message{From: "x", Kind: "key"}); err != nil {
+				r := store.KeyRecord{ID: fmt.Sprintf("minion-%06d.example.org", i), Accepted: pem,
+					Changed: Made}
+				if _, err := s.SwapKey(context.Background(), r,
+					store.Message{From: "x", Kind: "key"}); err != nil {
 					b.Error(err)
 					return
 				}

@@ -33,18 +33,22 @@ func makeJob(n int) store.Job {
 	at := Made.Add(time.Duration(n) * time.Minute)
 	jid := at.Format("20060102150405") + "000000"
 	return store.Job{
-		JID: jid, Fun: "cmd.run", Arg: []any{"uptime", map[string]any{"__kwarg__": true, "timeout": int64(3)}},
+		JID: jid, Fun: "cmd.run",
+		Arg: []any{"uptime", map[string]any{"__kwarg__": true, "timeout": int64(3)}},
 		Tgt: "web*", TgtType: "glob", User: "root", Minions: []string{"web1", "web2"}, Created: at,
-		Load: map[string]any{"jid": jid, "fun": "cmd.run", "tgt": "web*", "tgt_type": "glob", "user": "root", "ret": "",
+		Load: map[string]any{"jid": jid, "fun": "cmd.run", "tgt": "web*", "tgt_type": "glob",
+			"user": "root", "ret": "",
 			"arg": []any{"uptime", map[string]any{"__kwarg__": true, "timeout": int64(3)}}},
 	}
 }
 
 // makeReturn returns the return of a minion to a job.
 func makeReturn(j store.Job, id string, value any) store.Return {
-	return store.Return{JID: j.JID, ID: id, Received: j.Created.Add(time.Second), Load: map[string]any{
-		"jid": j.JID, "id": id, "return": value, "retcode": int64(0), "success": true, "fun": "cmd.run", "out": "nested",
-	}}
+	return store.Return{JID: j.JID, ID: id, Received: j.Created.Add(time.Second),
+		Load: map[string]any{
+			"jid": j.JID, "id": id, "return": value, "retcode": int64(0), "success": true,
+			"fun": "cmd.run", "out": "nested",
+		}}
 }
 
 // Run runs the suite; open returns an empty store.
@@ -116,7 +120,8 @@ func plain(j store.Job) store.Job {
 // orderIsKept: maps in arguments and returns keep the order of their keys.
 func orderIsKept(t *testing.T, s store.Store) {
 	ctx := t.Context()
-	inOrder := payload.OrderedMap{{Key: "z", Value: int64(1)}, {Key: "a", Value: payload.OrderedMap{{Key: "y", Value: nil}, {Key: "b", Value: "x"}}}}
+	inOrder := payload.OrderedMap{{Key: "z", Value: int64(1)},
+		{Key: "a", Value: payload.OrderedMap{{Key: "y", Value: nil}, {Key: "b", Value: "x"}}}}
 	j := makeJob(0)
 	j.Arg = []any{inOrder}
 	j.Load["arg"] = j.Arg
@@ -132,7 +137,8 @@ func orderIsKept(t *testing.T, s store.Store) {
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
-	if d := cmp.Diff(j.Arg, got.Arg) + cmp.Diff(any(j.Arg), got.Load["arg"]) + cmp.Diff(any(j.Arg), list[0].Load["return"]); d != "" {
+	if d := cmp.Diff(j.Arg, got.Arg) + cmp.Diff(any(j.Arg), got.Load["arg"]) +
+		cmp.Diff(any(j.Arg), list[0].Load["return"]); d != "" {
 		t.Error(d)
 	}
 }
@@ -168,14 +174,16 @@ func firstReturnWins(t *testing.T, s store.Store) {
 		t.Fatal(err)
 	}
 	// Text, and bytes that are not UTF-8.
-	want := []store.Return{makeReturn(j, "web1", "up 3 days"), makeReturn(j, "web2", []byte{0xff, 1})}
+	want := []store.Return{makeReturn(j, "web1", "up 3 days"),
+		makeReturn(j, "web2", []byte{0xff, 1})}
 	for i := len(want) - 1; i >= 0; i-- {
 		if first, err := s.SaveReturn(ctx, want[i]); !first || err != nil {
 			t.Fatal(first, err)
 		}
 	}
 	// A minion repeats its return if it got no answer.
-	if first, err := s.SaveReturn(ctx, makeReturn(j, "web1", "something else")); first || err != nil {
+	if first, err := s.SaveReturn(ctx, makeReturn(j, "web1", "something else")); first ||
+		err != nil {
 		t.Fatal(first, err)
 	}
 	got, err := s.Returns(ctx, j.JID)
@@ -184,10 +192,12 @@ func firstReturnWins(t *testing.T, s store.Store) {
 	}
 	// Sorted by minion, with the fields that Salt's job cache shows.
 	for i := range want {
-		if d := cmp.Diff(want[i].Load["return"], got[i].Load["return"]); d != "" || got[i].ID != want[i].ID {
+		if d := cmp.Diff(want[i].Load["return"], got[i].Load["return"]); d != "" ||
+			got[i].ID != want[i].ID {
 			t.Errorf("%s: %s", got[i].ID, d)
 		}
-		if got[i].Load["retcode"] != int64(0) || got[i].Load["success"] != true || got[i].Load["out"] != "nested" {
+		if got[i].Load["retcode"] != int64(0) || got[i].Load["success"] != true ||
+			got[i].Load["out"] != "nested" {
 			t.Errorf("%s: %v", got[i].ID, got[i].Load)
 		}
 	}
@@ -249,7 +259,8 @@ func listTarget(t *testing.T, s store.Store) {
 	want.Arg = []any{[]any{}, []any{}}
 	want.Tgt, want.TgtType = []any{"web1", "gone"}, "list"
 	want.Minions, want.Missing = []string{"web1"}, []string{"gone"}
-	want.Load = map[string]any{"jid": want.JID, "fun": want.Fun, "arg": want.Arg, "tgt": want.Tgt, "tgt_type": "list", "user": "root"}
+	want.Load = map[string]any{"jid": want.JID, "fun": want.Fun, "arg": want.Arg, "tgt": want.Tgt,
+		"tgt_type": "list", "user": "root"}
 	if err := s.SaveJob(ctx, want); err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +401,8 @@ func bounded(t *testing.T, s store.Store) {
 	if n, err := s.Purge(ctx, at); n != 3 || err != nil {
 		t.Fatal(n, err)
 	}
-	if got, err := s.Jobs(ctx, store.Filter{}); len(got) != 2 || err != nil || got[0].JID != makeJob(4).JID || got[1].JID != makeJob(3).JID {
+	if got, err := s.Jobs(ctx, store.Filter{}); len(got) != 2 || err != nil ||
+		got[0].JID != makeJob(4).JID || got[1].JID != makeJob(3).JID {
 		t.Fatal(got, err)
 	}
 	if got, _ := s.Returns(ctx, makeJob(2).JID); len(got) != 0 {
@@ -401,7 +413,8 @@ func bounded(t *testing.T, s store.Store) {
 	if err != nil || small == 0 {
 		return // it does not know its size
 	}
-	if _, err := s.SaveReturn(ctx, makeReturn(makeJob(3), "large", strings.Repeat("x", 1<<20))); err != nil {
+	if _, err := s.SaveReturn(ctx,
+		makeReturn(makeJob(3), "large", strings.Repeat("x", 1<<20))); err != nil {
 		t.Fatal(err)
 	}
 	_, large, err := b.Size(ctx)
@@ -418,7 +431,8 @@ func bounded(t *testing.T, s store.Store) {
 
 // RunMigration opens a database as the previous version left it, without the tables that came since. version is the
 // statement that sets its version to 1.
-func RunMigration(t *testing.T, open func(t *testing.T) store.Shared, exec func(statement string) error, version string) {
+func RunMigration(t *testing.T, open func(t *testing.T) store.Shared,
+	exec func(statement string) error, version string) {
 	s := open(t)
 	if err := s.SaveJob(t.Context(), makeJob(0)); err != nil {
 		t.Fatal(err)
@@ -431,7 +445,8 @@ func RunMigration(t *testing.T, open func(t *testing.T) store.Shared, exec func(
 	}
 	// The tables that version 2 and later have added.
 	statements := []string{version}
-	for _, table := range []string{"brine_key", "brine_secret", "brine_lease", "brine_counter", "brine_relay", "brine_seen", "brine_data",
+	for _, table := range []string{"brine_key", "brine_secret", "brine_lease", "brine_counter",
+		"brine_relay", "brine_seen", "brine_data",
 		"brine_piece", "brine_order_content", "brine_label"} {
 		statements = append(statements, "DROP TABLE "+table)
 	}
@@ -442,10 +457,12 @@ func RunMigration(t *testing.T, open func(t *testing.T) store.Shared, exec func(
 	}
 	for range 2 { // the second finds it done
 		s = open(t)
-		if j, err := s.Job(t.Context(), makeJob(0).JID); err != nil || cmp.Diff(makeJob(0), plain(j)) != "" {
+		if j, err := s.Job(t.Context(), makeJob(0).JID); err != nil ||
+			cmp.Diff(makeJob(0), plain(j)) != "" {
 			t.Error(j, err)
 		}
-		if r, err := s.Returns(t.Context(), makeJob(0).JID); err != nil || len(r) != 1 || r[0].Load["return"] != "kept" {
+		if r, err := s.Returns(t.Context(), makeJob(0).JID); err != nil || len(r) != 1 ||
+			r[0].Load["return"] != "kept" {
 			t.Error(r, err)
 		}
 		if err := s.Close(); err != nil {
@@ -507,12 +524,14 @@ func Shared(t *testing.T, masters []store.Store) {
 				case !errors.Is(err, store.ErrExists):
 					t.Error(err)
 				}
-				if err := s.AddMinions(t.Context(), j.JID, []string{fmt.Sprintf("of-master-%d", i)}); err != nil {
+				if err := s.AddMinions(t.Context(), j.JID,
+					[]string{fmt.Sprintf("of-master-%d", i)}); err != nil {
 					t.Error(err)
 				}
 				// Each return is sent to every master.
 				for m := range minions {
-					ok, err := s.SaveReturn(t.Context(), makeReturn(j, fmt.Sprintf("m%d", m), int64(i)))
+					ok, err := s.SaveReturn(t.Context(),
+						makeReturn(j, fmt.Sprintf("m%d", m), int64(i)))
 					if err != nil {
 						t.Error(err)
 					}
@@ -525,7 +544,8 @@ func Shared(t *testing.T, masters []store.Store) {
 	}
 	wg.Wait()
 	if taken.Load() != jobs || first.Load() != jobs*minions {
-		t.Errorf("%d jobs were taken and %d returns were first, want %d and %d", taken.Load(), first.Load(), jobs, jobs*minions)
+		t.Errorf("%d jobs were taken and %d returns were first, want %d and %d", taken.Load(),
+			first.Load(), jobs, jobs*minions)
 	}
 	// Each master reads what another one may have written.
 	for n := range jobs {
@@ -533,7 +553,8 @@ func Shared(t *testing.T, masters []store.Store) {
 		if err != nil || len(j.Minions) != len(masters) {
 			t.Errorf("job %d has minions %v (%v)", n, j.Minions, err)
 		}
-		if r, err := masters[n%len(masters)].Returns(t.Context(), makeJob(n).JID); err != nil || len(r) != minions {
+		if r, err := masters[n%len(masters)].Returns(t.Context(), makeJob(n).JID); err != nil ||
+			len(r) != minions {
 			t.Errorf("job %d has %d returns (%v)", n, len(r), err)
 		}
 	}
