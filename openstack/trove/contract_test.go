@@ -169,7 +169,7 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 	slices.Sort(shown)
-	want := []string{"container", "database", "databases", "device_path", "disable", "discard", "do_not_start_on_reboot", "ds_version",
+	want := []string{"database", "databases", "device_path", "disable", "discard", "do_not_start_on_reboot", "ds_version",
 		"enable", "for_failover", "fs_path", "hostname", "include_contents", "include_marker", "limit", "log_name", "marker", "memory_mb",
 		"mode", "mount_point", "online", "packages", "publish", "read_only", "remove", "restart", "txn", "upgrade_info",
 		"user", "username", "write_to_fstab"}

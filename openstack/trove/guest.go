@@ -164,10 +164,30 @@ func (g *guest) call(ctx context.Context, name string) (any, error) {
 		return g.listModules()
 	case "module_remove":
 		return nil, g.removeModule()
+	case "ssl_show":
+		return map[string]any{"status": "not implemented"}, nil
+	case "ssl_action":
+		return g.sslAction()
+	case "ssl_rollback":
+		return nil, modules.Errorf("cannot roll back: ssl_action has changed nothing")
 	case "get_root_password", "get_txn_count":
 		return nil, notSupported(name, g.manager)
 	}
-	return nil, modules.Errorf("%s is not implemented in this agent yet", name)
+	return nil, modules.Errorf("cannot run %s: it is not a function of Trove's guest", name)
+}
+
+// sslAction refuses as trove.guestagent.datastore.ssl.SSLManager of Trove 26 does for a datastore without TLS. Trove 18 has no such method.
+func (g *guest) sslAction() (any, error) {
+	enable, disable := pytext.Truth(g.c.Value("enable")), pytext.Truth(g.c.Value("disable"))
+	switch {
+	case enable && disable:
+		return nil, badRequest("Cannot enable and disable ssl")
+	case enable:
+		return nil, modules.Errorf("ssl enable not implemented")
+	case disable:
+		return nil, modules.Errorf("ssl disable not implemented")
+	}
+	return map[string]any{}, nil
 }
 
 // notSupported is Trove's DatastoreOperationNotSupported.

@@ -124,25 +124,46 @@ func TestWithoutDatastore(t *testing.T) {
 	}
 }
 
-// TestUnfinished: what is not there yet says so, and nothing else does.
-func TestUnfinished(t *testing.T) {
-	var got []string
-	for _, m := range Methods() {
-		h := newHost(t, map[string]any{"datastore_manager": "mariadb", "socket": "/none", "state_change_poll_time": int64(0),
+// TestRefused: what no datastore does is refused in Trove's words, and every other function of Trove's interface is there, for each datastore.
+func TestRefused(t *testing.T) {
+	for _, manager := range []string{"mysql", "mariadb", "postgresql"} {
+		h := newHost(t, map[string]any{"datastore_manager": manager, "socket": "/none", "state_change_poll_time": int64(0),
 			"state_change_wait_time": int64(0)})
-		kwargs := map[string]any{}
-		for _, p := range Module.Def(m.Name).Params {
-			if p.Required() {
-				kwargs[p.Name] = nil
+		for _, m := range Methods() {
+			kwargs := map[string]any{}
+			for _, p := range Module.Def(m.Name).Params {
+				if p.Required() {
+					kwargs[p.Name] = nil
+				}
+			}
+			if _, err := h.run(m.Name, kwargs); err != nil && strings.Contains(err.Error(), "not a function of Trove's guest") {
+				t.Errorf("%s of %s: %v", m.Name, manager, err)
 			}
 		}
-		_, err := h.run(m.Name, kwargs)
-		if err != nil && strings.Contains(err.Error(), "is not implemented in this agent yet") {
-			got = append(got, m.Name)
+		if v, err := h.run("ssl_show", nil); err != nil || cmp.Diff(any(map[string]any{"status": "not implemented"}), v) != "" {
+			t.Errorf("ssl_show: %v, %v", v, err)
 		}
-	}
-	if diff := cmp.Diff([]string{"ssl_action", "ssl_rollback", "ssl_show"}, got); diff != "" {
-		t.Error(diff)
+		for _, c := range []struct {
+			fun             string
+			enable, disable bool
+			want            string
+		}{
+			{"ssl_action", true, true, "Cannot enable and disable ssl"},
+			{"ssl_action", true, false, "ssl enable not implemented"},
+			{"ssl_action", false, true, "ssl disable not implemented"},
+			{"ssl_action", false, false, ""},
+			{"ssl_rollback", false, false, "cannot roll back: ssl_action has changed nothing"},
+			{"get_root_password", false, false, "The 'get_root_password' operation is not supported for the '" + manager + "' datastore."},
+			{"get_txn_count", false, false, "The 'get_txn_count' operation is not supported for the '" + manager + "' datastore."},
+		} {
+			kwargs := map[string]any{}
+			if c.fun == "ssl_action" {
+				kwargs = map[string]any{"mode": "basic", "container": nil, "enable": c.enable, "disable": c.disable}
+			}
+			if _, err := h.run(c.fun, kwargs); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+				t.Errorf("%s(%v, %v): %v", c.fun, c.enable, c.disable, err)
+			}
+		}
 	}
 }
 

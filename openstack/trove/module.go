@@ -469,7 +469,7 @@ CLI Example:
 
     salt '*' trove.ssl_action`,
 		Params: []modules.Param{
-			{Name: "container"}, {Name: "disable"}, {Name: "enable"}, {Name: "mode"},
+			{Name: "container", Secret: true}, {Name: "disable"}, {Name: "enable"}, {Name: "mode"},
 			{Name: "context", Optional: true, KeywordOnly: true, Secret: true},
 		}, Run: run},
 	{Name: "ssl_rollback", Doc: `Undo the last change of the datastore's TLS.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -256,6 +257,38 @@ func TestTrovePostgres(t *testing.T) {
 	if !strings.HasPrefix(got, "Failed to start database service: the database is shutdown") {
 		t.Error(got)
 	}
+}
+
+// TestTrovePostgresLeaks: two hundred listings leave no memory, connections or goroutines behind.
+func TestTrovePostgresLeaks(t *testing.T) {
+	i := newPostgres(t, nil)
+	i.preparePostgres("")
+	for n := range 50 {
+		i.must("create_user", fmt.Sprintf(`{"users": [{"_name": "user%03d"}]}`, n))
+	}
+	state := func() (heap, routines, files int) {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		open, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(m.HeapAlloc), runtime.NumGoroutine(), len(open)
+	}
+	i.must("list_users", "")
+	heap, routines, files := state()
+	for range 200 {
+		if users := i.must("list_users", "").([]any)[0].([]any); len(users) != 50 {
+			t.Fatalf("%d users", len(users))
+		}
+	}
+	heap2, routines2, files2 := state()
+	if heap2 > heap+(256<<10) || routines2 > routines+2 || files2 > files+2 {
+		t.Errorf("%d bytes became %d, %d goroutines %d, %d files %d", heap, heap2, routines, routines2, files, files2)
+	}
+	t.Logf("%d bytes, %d goroutines, %d files; then %d, %d, %d", heap, routines, files, heap2, routines2, files2)
 }
 
 // TestTrovePostgresBackup makes a full and two incremental backups, encrypted, and restores the last onto an empty instance.
