@@ -2,8 +2,8 @@ package trove
 
 import "context"
 
-// datastore is the database of this instance: [mysqlServer] or [postgresServer]. Its methods are functions of Trove's interface, whose
-// other arguments are in the call. What the datastores share is in guest:
+// datastore is the database of this instance: [mysqlServer] or [postgresServer]. Its methods are functions of Trove's
+// interface, whose other arguments are in the call. What the datastores share is in guest:
 //
 //	guest ─ prepare, start, stop ──▶ datastore.setUp, ping
 //	      ─ backup, restore ───────▶ datastore.planBackup, extract   ◀─▶ store
@@ -46,10 +46,11 @@ type datastore interface {
 	// switchLog brings the values that enable or disable a log, which are in the configuration already, to the server.
 	switchLog(ctx context.Context, values map[string]any) error
 
-	// planBackup decides how a backup is made; parent is the metadata of the one that it builds upon, nil for a full backup.
+	// planBackup decides how a backup is made; parent is the metadata of the one that it builds upon, nil for a full
+	// backup.
 	planBackup(ctx context.Context, id string, parent map[string]string) (*backupPlan, error)
-	// extract puts a backup into the data directory, in which the backups that it builds upon are already. unpack runs a program
-	// whose standard input is the backup.
+	// extract puts a backup into the data directory, in which the backups that it builds upon are already. unpack runs
+	// a program whose standard input is the backup.
 	extract(ctx context.Context, incremental bool, unpack func(args ...string) error) error
 
 	enableAsMaster(ctx context.Context, config any) error

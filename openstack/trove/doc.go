@@ -2,7 +2,7 @@
 // call in a guest, under the names and with the arguments that they have on Trove's own wire. A Salt master takes the place of the
 // message broker:
 //
-//	Trove's API and task manager ─▶ Salt master ─▶ job "trove.create_user" ─▶ [Module] ─▶ datastore (MySQL, MariaDB)
+//	Trove's API and task manager ─▶ Salt master ─▶ job "trove.create_user" ─▶ [Module] ─▶ datastore (MySQL, MariaDB, PostgreSQL)
 //	                                                                                └▶ files, services, volumes of the host
 //	Trove's conductor            ◀─ Salt master ◀─ event salt/beacon/<id>/trove/heartbeat      (the state of the database)
 //	                                            ◀─ event trove/conductor/<method>              (backups, root, notifications)

@@ -29,7 +29,8 @@ func orNone(s string) any {
 	return s
 }
 
-// readSchema reads a serialized database, and checks it as Trove does. Character set and collation are the server's to know.
+// readSchema reads a serialized database, and checks it as Trove does. Character set and collation are the server's to
+// know.
 func (n *nameRules) readSchema(m map[string]any) (schema, error) {
 	s := schema{textOf(m, "_name"), textOf(m, "_collate"), textOf(m, "_character_set")}
 	return s, n.checkSchemaName(m["_name"])

@@ -103,7 +103,8 @@ func (m *mysqlServer) installData(ctx context.Context) error {
 // resetChange is the part of the configuration that resets root's password at the server's next start.
 const resetChange = "reset-root"
 
-// resetRootPassword gives root a new password before the server takes connections: that of a restored database is not known.
+// resetRootPassword gives root a new password before the server takes connections: that of a restored database is not
+// known.
 func (m *mysqlServer) resetRootPassword(ctx context.Context) error {
 	password, err := randomPassword(passwordLength)
 	if err != nil {

@@ -13,9 +13,10 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Trove's strategies for PostgreSQL (backup/drivers/postgres.py of Trove's backup image): a full backup is what pg_basebackup streams,
-// with the log that it needs; an incremental one is the log that was archived since its parent began. The server leaves a file
-// <segment>.<offset>.backup in the archive for each backup that ends; its content is the backup's metadata.
+// Trove's strategies for PostgreSQL (backup/drivers/postgres.py of Trove's backup image): a full backup is what
+// pg_basebackup streams, with the log that it needs; an incremental one is the log that was archived since its parent
+// began. The server leaves a file <segment>.<offset>.backup in the archive for each backup that ends; its content is
+// the backup's metadata.
 
 const (
 	startFile = "start_wal_file"
@@ -124,13 +125,15 @@ func (p *postgresServer) awaitBackupEnd(ctx context.Context, id string) (map[str
 		}
 		select {
 		case <-ctx.Done():
-			return nil, modules.Errorf("Failed to get backup metadata for backup %s: the server has not archived its end in %s", id, recoveryWait)
+			return nil, modules.Errorf("Failed to get backup metadata for backup %s: the server has not archived its end in %s",
+				id, recoveryWait)
 		case <-time.After(p.poll):
 		}
 	}
 }
 
-// readBackupFile reads a file <segment>.<offset>.backup: lines as "STOP WAL LOCATION: 0/3000100 (file 000000010000000000000003)".
+// readBackupFile reads a file <segment>.<offset>.backup: lines as "STOP WAL LOCATION: 0/3000100 (file
+// 000000010000000000000003)".
 func readBackupFile(text string) map[string]string {
 	meta := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -150,7 +153,8 @@ func readBackupFile(text string) map[string]string {
 	return meta
 }
 
-// extract unpacks a full backup into the data directory and an incremental one into the archive, from which the server replays it.
+// extract unpacks a full backup into the data directory and an incremental one into the archive, from which the server
+// replays it.
 func (p *postgresServer) extract(_ context.Context, incremental bool, unpack func(args ...string) error) error {
 	dir := p.dataDir
 	if incremental {
@@ -176,7 +180,8 @@ func (p *postgresServer) awaitRecovery(ctx context.Context) error {
 	}
 }
 
-// maintain removes old log from the archive when it takes more than half of the volume, as the periodic task of Trove's manager does.
+// maintain removes old log from the archive when it takes more than half of the volume, as the periodic task of Trove's
+// manager does.
 func (p *postgresServer) maintain() error {
 	fs, err := statfs(p.c.Path(p.mountPoint))
 	if err != nil {
@@ -185,8 +190,8 @@ func (p *postgresServer) maintain() error {
 	return p.cleanArchive(fs.blocks * fs.size / 2)
 }
 
-// cleanArchive removes what is older than the last backup while the archive has more than limit bytes; if that is not enough, all but the
-// newest file. Incremental backups upon older ones are not possible then.
+// cleanArchive removes what is older than the last backup while the archive has more than limit bytes; if that is not
+// enough, all but the newest file. Incremental backups upon older ones are not possible then.
 func (p *postgresServer) cleanArchive(limit int64) error {
 	names, err := p.archived()
 	if err != nil {

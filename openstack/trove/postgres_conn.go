@@ -22,7 +22,8 @@ type postgresServer struct {
 	conn driver.Conn
 }
 
-// superUser is the user that Trove's agent works as. The access rules let it in over the socket only, without a password.
+// superUser is the user that Trove's agent works as. The access rules let it in over the socket only, without a
+// password.
 const superUser = "postgres"
 
 func (p *postgresServer) ping(ctx context.Context) error {
@@ -35,8 +36,8 @@ func (p *postgresServer) connect(ctx context.Context) error {
 	if p.conn != nil {
 		return nil
 	}
-	c, err := pq.NewConnectorConfig(pq.Config{Host: p.c.Path(p.socket), Port: uint16(p.postgresPort), User: superUser, Database: superUser,
-		SSLMode: pq.SSLModeDisable, ConnectTimeout: connectTimeout})
+	c, err := pq.NewConnectorConfig(pq.Config{Host: p.c.Path(p.socket), Port: uint16(p.postgresPort), User: superUser,
+		Database: superUser, SSLMode: pq.SSLModeDisable, ConnectTimeout: connectTimeout})
 	if err != nil {
 		return modules.Errorf("cannot connect to the datastore: %v", err)
 	}
@@ -63,7 +64,8 @@ func postgresError(err error) error {
 	return err
 }
 
-// query runs a statement and returns its rows. Statements have no arguments, so each is a simple query with an implicit commit.
+// query runs a statement and returns its rows. Statements have no arguments, so each is a simple query with an implicit
+// commit.
 func (p *postgresServer) query(ctx context.Context, statement string) ([]row, error) {
 	if err := p.connect(ctx); err != nil {
 		return nil, err
@@ -108,8 +110,8 @@ func pgTexts(list []string) string {
 	return strings.Join(out, ", ")
 }
 
-// program is the path of one of PostgreSQL's programs: of the directory in the configuration, else of Debian's directory for the
-// version, else of the newest one that is there, else of the path.
+// program is the path of one of PostgreSQL's programs: of the directory in the configuration, else of Debian's
+// directory for the version, else of the newest one that is there, else of the path.
 func (p *postgresServer) program(name string) (string, error) {
 	if p.postgresBin != "" {
 		return path.Join(p.postgresBin, name), nil
@@ -134,7 +136,8 @@ func (p *postgresServer) program(name string) (string, error) {
 	if file := p.c.Which(name); file != "" {
 		return file, nil
 	}
-	return "", modules.Errorf("cannot find PostgreSQL's program %s of version %q (set postgresql_bin in the option trove)", name, p.version)
+	return "", modules.Errorf("cannot find PostgreSQL's program %s of version %q (set postgresql_bin in the option trove)",
+		name, p.version)
 }
 
 // asOwner runs one of PostgreSQL's programs as the user that the data belongs to: they refuse to run as root.

@@ -7,7 +7,8 @@ var postgresNames = nameRules{maxSchema: 63, maxUser: 63, schema: isPostgresSche
 
 func isAnyText(string) bool { return true }
 
-// isPostgresSchema matches ^[\u0001-\u007F\u0080-\uFFFF]+[^\s]$ as Python does, where "$" also matches before a last line break.
+// isPostgresSchema matches ^[\u0001-\u007F\u0080-\uFFFF]+[^\s]$ as Python does, where "$" also matches before a last
+// line break.
 func isPostgresSchema(s string) bool {
 	runes := []rune(s)
 	fits := func(r []rune) bool {

@@ -33,8 +33,8 @@ func newPostgres(t *testing.T, more map[string]any) *instance {
 	return i
 }
 
-// postgresConfig is the configuration that Trove's template makes, in this instance's places. Passwords are hashed so that dumps can be
-// compared.
+// postgresConfig is the configuration that Trove's template makes, in this instance's places. Passwords are hashed so
+// that dumps can be compared.
 func (i *instance) postgresConfig() string {
 	return fmt.Sprintf(`listen_addresses = '127.0.0.1'		# what IP address(es) to listen on;
 port = %[2]s
@@ -149,7 +149,8 @@ var replayedPostgres = []replayed{
 	{"list_databases", `{}`, "list_databases"},
 }
 
-// TestTroveT2ReplayPostgres makes the same calls of Trove's own PgSqlAdmin and of ours, and compares answers and dumps of the servers.
+// TestTroveT2ReplayPostgres makes the same calls of Trove's own PgSqlAdmin and of ours, and compares answers and dumps
+// of the servers.
 func TestTroveT2ReplayPostgres(t *testing.T) {
 	ours, theirs := newPostgres(t, nil), newPostgres(t, nil)
 	ours.preparePostgres("")
@@ -291,7 +292,8 @@ func TestTrovePostgresLeaks(t *testing.T) {
 	t.Logf("%d bytes, %d goroutines, %d files; then %d, %d, %d", heap, routines, files, heap2, routines2, files2)
 }
 
-// TestTrovePostgresBackup makes a full and two incremental backups, encrypted, and restores the last onto an empty instance.
+// TestTrovePostgresBackup makes a full and two incremental backups, encrypted, and restores the last onto an empty
+// instance.
 func TestTrovePostgresBackup(t *testing.T) {
 	key := map[string]any{"backup_aes_cbc_key": "a-key"}
 	a := newPostgres(t, key)

@@ -94,7 +94,8 @@ func (p *postgresServer) configure() error {
 	if err := p.writeFile(p.accessFile(), []byte(accessRules), 0o400); err != nil {
 		return err
 	}
-	// Without ident_file the server wants to be told of the data directory in its environment, too, as Trove's containers do.
+	// Without ident_file the server wants to be told of the data directory in its environment, too, as Trove's
+	// containers do.
 	return p.applyOverride(systemAfter, commonChange, map[string]any{"data_directory": p.c.Path(p.dataDir),
 		"hba_file": p.c.Path(p.accessFile()), "ident_file": p.c.Path(path.Join(p.dataDir, "pg_ident.conf"))})
 }
@@ -102,7 +103,8 @@ func (p *postgresServer) configure() error {
 // accessFile has the rules of who may log in from where.
 func (p *postgresServer) accessFile() string { return path.Join(path.Dir(p.configFile), "pg_hba.conf") }
 
-// accessRules are Trove's: the superuser comes in from this host only, everybody else with a password. The first rule that fits decides.
+// accessRules are Trove's: the superuser comes in from this host only, everybody else with a password. The first rule
+// that fits decides.
 const accessRules = "local all postgres trust\r\n" +
 	"local replication postgres trust\r\n" +
 	"local all all md5\r\n" +

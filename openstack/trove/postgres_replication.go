@@ -13,7 +13,8 @@ import (
 
 // What follows is trove.guestagent.strategies.replication.postgresql.
 
-// replicator is the user that all replicas log in as; its password is in the data directory, which a replica has a copy of.
+// replicator is the user that all replicas log in as; its password is in the data directory, which a replica has a copy
+// of.
 const (
 	replicator   = "replicator"
 	passwordFile = ".replpass"
@@ -91,12 +92,14 @@ func (p *postgresServer) replicaContext(ctx context.Context) (any, error) {
 		"replica_conf": map[string]any{"replication_user": user}}, nil
 }
 
-// attach makes the server a standby at its next start. Only if Trove asks for it that is now: the source of before needs pg_rewind first.
+// attach makes the server a standby at its next start. Only if Trove asks for it that is now: the source of before
+// needs pg_rewind first.
 func (p *postgresServer) attach(ctx context.Context, from source, _ any) error {
 	if err := p.signal("standby.signal"); err != nil {
 		return err
 	}
-	info := conninfo("host", from.host, "port", strconv.FormatInt(from.port, 10), "dbname", superUser, "user", from.user, "password", from.password)
+	info := conninfo("host", from.host, "port", strconv.FormatInt(from.port, 10), "dbname", superUser, "user", from.user,
+		"password", from.password)
 	if err := p.applyOverride(systemAfter, commonChange, map[string]any{"primary_conninfo": info}); err != nil {
 		return err
 	}
@@ -183,8 +186,8 @@ func (p *postgresServer) latestTransaction(ctx context.Context) (any, error) {
 	return p.first(ctx, "SELECT pg_current_wal_lsn()")
 }
 
-// lastTransaction is what Trove's manager lacks for PostgreSQL, and needs to choose among replicas: the id of the database cluster,
-// which a source and its replicas share, and the position as a number.
+// lastTransaction is what Trove's manager lacks for PostgreSQL, and needs to choose among replicas: the id of the
+// database cluster, which a source and its replicas share, and the position as a number.
 func (p *postgresServer) lastTransaction(ctx context.Context) (any, error) {
 	rows, err := p.query(ctx, "SELECT system_identifier::text, (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "+
 		"ELSE pg_current_wal_lsn() END - '0/0')::bigint FROM pg_control_system()")

@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSettingFile: what is written is what Trove's KeyValueCodec of PostgreSQL writes, but for texts that PostgreSQL would not read back.
+// TestSettingFile: what is written is what Trove's KeyValueCodec of PostgreSQL writes, but for texts that PostgreSQL
+// would not read back.
 func TestSettingFile(t *testing.T) {
 	var f settingFile
 	for _, c := range []struct {

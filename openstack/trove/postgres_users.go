@@ -9,7 +9,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// What follows is PgSqlAdmin of trove.guestagent.datastore.postgres.service. It keeps no names to itself: the server refuses.
+// What follows is PgSqlAdmin of trove.guestagent.datastore.postgres.service. It keeps no names to itself: the server
+// refuses.
 
 func (p *postgresServer) createDatabases(ctx context.Context, v any) error {
 	list, err := maps1(v, "databases")
@@ -216,7 +217,8 @@ func (p *postgresServer) dropUser(ctx context.Context, name string) error {
 	return p.exec(ctx, "DROP USER IF EXISTS "+pgName(name))
 }
 
-// changePasswords takes users as Trove's API sends them, which Trove's own manager fails on, and as that manager reads them.
+// changePasswords takes users as Trove's API sends them, which Trove's own manager fails on, and as that manager reads
+// them.
 func (p *postgresServer) changePasswords(ctx context.Context, v any) error {
 	list, err := maps1(v, "users")
 	if err != nil {

@@ -54,7 +54,8 @@ func (g *guest) masterRef(ctx context.Context) (map[string]any, error) {
 	return map[string]any{"host": host, "port": port}, nil
 }
 
-// ownAddress is the address of the interface with the default route, as oslo_utils.netutils.get_my_ipv4 finds it. Nothing is sent.
+// ownAddress is the address of the interface with the default route, as oslo_utils.netutils.get_my_ipv4 finds it.
+// Nothing is sent.
 func ownAddress() (string, error) {
 	conn, err := net.Dial("udp4", "192.0.2.1:9")
 	if err != nil {

@@ -52,7 +52,8 @@ func (r row) text(i int) string {
 // maxRows bounds the answer of a statement.
 const maxRows = 1 << 20
 
-// readTable runs a statement and returns the names of its columns and its rows; told makes an error of the driver one of this package.
+// readTable runs a statement and returns the names of its columns and its rows; told makes an error of the driver one
+// of this package.
 func readTable(ctx context.Context, conn driver.Conn, statement string, told func(error) error) (names []string, rows []row, err error) {
 	q, ok := conn.(driver.QueryerContext)
 	if !ok {

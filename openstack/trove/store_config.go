@@ -30,7 +30,8 @@ func (g *guest) readStore(keys ...string) (c storeConfig, err error) {
 			return c, modules.Errorf("cannot use the store: there is no %s", key)
 		case key == "segment_size":
 			if c.size, err = modules.ToInt(v); err != nil || c.size < minSegment || c.size > maxSegment {
-				return c, modules.Errorf("cannot use the store: segment_size must be from %d to %d bytes, not %s", minSegment, int64(maxSegment), pytext.Repr(v))
+				return c, modules.Errorf("cannot use the store: segment_size must be from %d to %d bytes, not %s", minSegment,
+					int64(maxSegment), pytext.Repr(v))
 			}
 		default:
 			c.words[key] = pytext.Str(v)
@@ -50,7 +51,8 @@ func (c storeConfig) segment(def int64) int64 { return cmp.Or(c.size, def) }
 // orDefault is the name of a domain.
 func (c storeConfig) orDefault(key string) string { return cmp.Or(c.words[key], "Default") }
 
-// storeTimeout is how long a store may take to answer once it has a request. A stream itself has no bound: it ends with the job.
+// storeTimeout is how long a store may take to answer once it has a request. A stream itself has no bound: it ends with
+// the job.
 const storeTimeout = 2 * time.Minute
 
 // httpClient trusts the certificates of the host, or those of the file cacert.

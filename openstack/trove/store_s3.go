@@ -21,7 +21,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// s3 keeps objects in buckets. Metadata is an object of its own beside each one: S3 cannot change that of a large object.
+// s3 keeps objects in buckets. Metadata is an object of its own beside each one: S3 cannot change that of a large
+// object.
 type s3 struct {
 	client  *minio.Client
 	region  string
@@ -171,7 +172,8 @@ func (s *s3) locate(location string) (container, name string, err error) {
 	rest, ok := strings.CutPrefix(location, "s3://"+s.client.EndpointURL().Host+"/")
 	container, name, found := strings.Cut(rest, "/")
 	if !ok || !found || container == "" || name == "" {
-		return "", "", modules.Errorf("cannot find the backup %s: it is not in the store s3://%s", strconv.Quote(location), s.client.EndpointURL().Host)
+		return "", "", modules.Errorf("cannot find the backup %s: it is not in the store s3://%s", strconv.Quote(location),
+			s.client.EndpointURL().Host)
 	}
 	return container, name, nil
 }

@@ -28,8 +28,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// swift keeps objects as Trove's own agent does (backup/storage/swift.py of its backup image): a large one in segments with a manifest
-// (SLO), whose checksum is that of the segments' checksums. Each agent restores the other's backups.
+// swift keeps objects as Trove's own agent does (backup/storage/swift.py of its backup image): a large one in segments
+// with a manifest (SLO), whose checksum is that of the segments' checksums. Each agent restores the other's backups.
 type swift struct {
 	client  *gophercloud.ServiceClient
 	segment int64 // bytes
@@ -75,7 +75,8 @@ func (g *guest) logIn(ctx context.Context, c storeConfig, client http.Client) (*
 	token := textOf(g.req, "auth_token")
 	switch {
 	case c.words["application_credential_id"] != "":
-		o.ApplicationCredentialID, o.ApplicationCredentialSecret = c.words["application_credential_id"], c.words["application_credential_secret"]
+		o.ApplicationCredentialID = c.words["application_credential_id"]
+		o.ApplicationCredentialSecret = c.words["application_credential_secret"]
 	case c.words["username"] != "":
 		o.Username, o.Password, o.DomainName = c.words["username"], c.words["password"], c.orDefault("user_domain_name")
 		o.Scope = &gophercloud.AuthScope{ProjectName: c.words["project_name"], DomainName: c.orDefault("project_domain_name")}
@@ -139,7 +140,8 @@ type segment struct {
 }
 
 // uploadSegments appends to parts what it stores, so that a failure leaves nothing.
-func (s *swift) uploadSegments(ctx context.Context, container, name string, in *bufio.Reader, meta map[string]string, parts *[]segment) (string, error) {
+func (s *swift) uploadSegments(ctx context.Context, container, name string, in *bufio.Reader, meta map[string]string,
+	parts *[]segment) (string, error) {
 	base, _, _ := strings.Cut(path.Base(name), ".")
 	base = path.Join(path.Dir(name), base)
 	sums := md5.New()
@@ -162,7 +164,8 @@ func (s *swift) uploadSegments(ctx context.Context, container, name string, in *
 	if len(*parts) == 1 {
 		// Trove gives the only segment the object's name.
 		only := (*parts)[0]
-		opts := objects.CreateOpts{Content: strings.NewReader(""), NoETag: true, CopyFrom: url.PathEscape(only.Path), Metadata: metaHeaders(meta)}
+		opts := objects.CreateOpts{Content: strings.NewReader(""), NoETag: true, CopyFrom: url.PathEscape(only.Path),
+			Metadata: metaHeaders(meta)}
 		if err := objects.Create(ctx, s.client, container, name, opts).Err; err != nil {
 			return "", err
 		}
@@ -172,7 +175,8 @@ func (s *swift) uploadSegments(ctx context.Context, container, name string, in *
 	if err != nil {
 		return "", err
 	}
-	opts := objects.CreateOpts{Content: bytes.NewReader(manifest), NoETag: true, MultipartManifest: "put", Metadata: metaHeaders(meta)}
+	opts := objects.CreateOpts{Content: bytes.NewReader(manifest), NoETag: true, MultipartManifest: "put",
+		Metadata: metaHeaders(meta)}
 	return hex.EncodeToString(sums.Sum(nil)), objects.Create(ctx, s.client, container, name, opts).Err
 }
 
@@ -236,7 +240,8 @@ func (s *swift) get(ctx context.Context, container, name string) (*object, error
 
 func (s *swift) names(ctx context.Context, container, prefix string) ([]string, error) {
 	var list []string
-	err := objects.List(s.client, container, objects.ListOpts{Prefix: prefix}).EachPage(ctx, func(_ context.Context, p pagination.Page) (bool, error) {
+	pages := objects.List(s.client, container, objects.ListOpts{Prefix: prefix})
+	err := pages.EachPage(ctx, func(_ context.Context, p pagination.Page) (bool, error) {
 		names, err := objects.ExtractNames(p)
 		list = append(list, names...)
 		return true, err
@@ -264,7 +269,8 @@ func (s *swift) remove(ctx context.Context, container, name string) error {
 	return s.wrap("remove", name, err)
 }
 
-// removeLarge removes a manifest with its segments. The store answers with 200 whatever happens; what happened is in the body.
+// removeLarge removes a manifest with its segments. The store answers with 200 whatever happens; what happened is in
+// the body.
 func (s *swift) removeLarge(ctx context.Context, container, name string) error {
 	var said struct {
 		Status string     `json:"Response Status"`
