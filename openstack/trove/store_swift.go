@@ -38,7 +38,7 @@ type swift struct {
 // swiftSegment is Trove's size of segments, which is below the limit of 5 GiB for an object.
 const swiftSegment = 2 << 30
 
-// openSwift logs in: with the credentials of the store, or with the token of the call, as Trove's agent does.
+// openSwift logs in: with the credentials of the store, or with the token in the call's context.
 func (g *guest) openSwift(ctx context.Context) (store, error) {
 	c, err := g.readStore("auth_url", "auth_version", "username", "password", "user_domain_name", "project_name", "project_domain_name",
 		"application_credential_id", "application_credential_secret", "region", "segment_size", "cacert")
