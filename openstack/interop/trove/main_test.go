@@ -135,6 +135,7 @@ func start() (err error) {
 		return err
 	}
 	nova.OnBoot(boot)
+	nova.SetObjects(backups()) // Trove asks Swift for the sum of a backup before it restores it
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if cloudL, err = lab.Start(ctx, lab.Options{Logf: log.Printf, Engines: -1, Endpoints: nova.Endpoints()}); err != nil {

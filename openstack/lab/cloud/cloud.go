@@ -63,6 +63,7 @@ type Cloud struct {
 	volumes    map[string]map[string]any
 	made       int // how many ports there ever were
 	unknown    []string
+	objects    string // the directory of Swift's objects
 }
 
 // Start starts a cloud on a free port of loopback. Instances that are created before OnBoot are machines on which nothing runs.
@@ -91,6 +92,13 @@ func (c *Cloud) OnVendordata(ask func(ctx context.Context, i Instance) (map[stri
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.vendordata = ask
+}
+
+// SetObjects makes the files container/name of a directory Swift's objects, in every account. Clients may ask for their sums.
+func (c *Cloud) SetObjects(dir string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.objects = dir
 }
 
 // Endpoints returns the URLs of the services by their types in Keystone's catalog.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -111,6 +112,21 @@ func TestInstance(t *testing.T) {
 	large := map[string]any{"server": map[string]any{"name": "x", "user_data": strings.Repeat("A", 65536)}}
 	if code := call(t, "POST", servers, large, nil); code != 400 {
 		t.Error("too much user data:", code)
+	}
+	objects := t.TempDir()
+	if err := os.Mkdir(objects+"/c", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(objects+"/c/o", []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.SetObjects(objects)
+	for name, want := range map[string]string{"c/o": "5d41402abc4b2a76b9719d911017c592", "c/none": ""} {
+		account := strings.ReplaceAll(c.Endpoints()["object-store"], "%(tenant_id)s", "p")
+		resp, err := http.Head(account + "/" + name)
+		if err != nil || resp.Header.Get("ETag") != want || (resp.StatusCode == 200) != (want != "") {
+			t.Errorf("the sum of %s: %v, %v", name, resp, err)
+		}
 	}
 	call(t, "GET", servers+"/x/nothing", nil, nil)
 	if d := cmp.Diff([]string{"GET /v2.1/servers/x/nothing"}, c.Unknown()); d != "" {

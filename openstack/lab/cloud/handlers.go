@@ -1,10 +1,14 @@
 package cloud
 
 import (
+	"crypto/md5"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -287,10 +291,32 @@ func (c *Cloud) volume(m *http.ServeMux) {
 	})
 }
 
-// object answers for Swift with an account that has nothing.
+// object answers for Swift with an account of whose objects only the sums are asked.
 func (c *Cloud) object(m *http.ServeMux) {
 	m.HandleFunc("GET /swift/v1/{account}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	m.HandleFunc("DELETE /swift/v1/{path...}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	m.HandleFunc("HEAD /swift/v1/{account}/{container}/{object}", func(w http.ResponseWriter, r *http.Request) {
+		c.mu.Lock()
+		dir := c.objects
+		c.mu.Unlock()
+		name := filepath.Join(r.PathValue("container"), r.PathValue("object"))
+		if dir == "" || !filepath.IsLocal(name) {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		f, err := os.Open(filepath.Join(dir, name))
+		if err != nil {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		defer f.Close()
+		sum := md5.New()
+		if _, err := io.Copy(sum, f); err != nil {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("ETag", hex.EncodeToString(sum.Sum(nil)))
+	})
 }
 
 func (c *Cloud) network(m *http.ServeMux) {
