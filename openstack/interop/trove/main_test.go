@@ -167,6 +167,8 @@ type guest struct {
 	minion bool
 	// log is what its agent says.
 	log string
+	// started is what started the agent in the guest. It stops when the agent is stopped, and does not go on by itself.
+	started *lab.Process
 }
 
 var (
@@ -297,7 +299,7 @@ func (g *guest) startAgent(ctx context.Context, i cloud.Instance, files map[stri
 		argv = []string{"/usr/bin/python3", "-W", "ignore", "/opt/broker_guest.py", "/etc/trove/conf.d/guest_info.conf",
 			"/etc/trove/conf.d/trove-guestagent.conf"}
 	}
-	_, err = g.Start("agent", nil, argv...)
+	g.started, err = g.Start("agent", nil, argv...)
 	return err
 }
 

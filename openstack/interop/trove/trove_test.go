@@ -213,9 +213,13 @@ func TestTroveT5Heartbeat(t *testing.T) {
 	}
 	pid := g.agent(t)
 	must(t, syscall.Kill(pid, syscall.SIGSTOP))
-	defer syscall.Kill(pid, syscall.SIGCONT)
+	resume := func() {
+		must(t, syscall.Kill(pid, syscall.SIGCONT))
+		must(t, g.started.Signal(syscall.SIGCONT))
+	}
+	defer resume()
 	eventually(t, "the heartbeat expires", func() bool { return status() == "ERROR" })
-	must(t, syscall.Kill(pid, syscall.SIGCONT))
+	resume()
 	resumed := time.Now()
 	eventually(t, "the guest is healthy", func() bool { return status() == "HEALTHY" })
 	if d := time.Since(resumed); d > 35*time.Second {
