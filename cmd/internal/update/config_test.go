@@ -2,6 +2,7 @@ package update
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,7 +75,7 @@ func TestConfigIsRoots(t *testing.T) {
 		if _, err := LoadConfig(dir); err == nil || err.Error() != "cannot use "+file+": "+what {
 			t.Errorf("%v, want %s", err, what)
 		}
-		if err := os.Chmod(file, 0o644); err != nil {
+		if err := errors.Join(os.Chmod(file, 0o644), os.Chown(file, 0, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}

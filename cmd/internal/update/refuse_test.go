@@ -224,7 +224,7 @@ func TestRefusals(t *testing.T) {
 			old := l.read("metadata/timestamp.json")
 			l.add("1.2.0", program)
 			if _, _, err := l.fetch("", ""); err != nil {
-				t.Fatal(err)
+				l.t.Fatal(err)
 			}
 			serve(l, "/timestamp.json", old)
 		}},
@@ -233,7 +233,7 @@ func TestRefusals(t *testing.T) {
 			old := l.read("metadata/2.snapshot.json")
 			l.add("1.2.0", program)
 			if _, _, err := l.fetch("", ""); err != nil {
-				t.Fatal(err)
+				l.t.Fatal(err)
 			}
 			l.stamp(9, 2, old)
 		}},
@@ -241,14 +241,14 @@ func TestRefusals(t *testing.T) {
 			l.add("1.1.0", program)
 			l.add("1.2.0", program)
 			if _, _, err := l.fetch("", ""); err != nil {
-				t.Fatal(err)
+				l.t.Fatal(err)
 			}
 			l.rollBack("stable-linux-amd64")
 		}},
 		{"freeze: an expired timestamp", "timestamp.json is expired", nil, func(l *lab) {
 			l.add("1.1.0", program)
 			if _, _, err := l.fetch("", ""); err != nil {
-				t.Fatal(err)
+				l.t.Fatal(err)
 			}
 			l.now = l.now.Add(8 * 24 * time.Hour)
 		}},
@@ -257,7 +257,7 @@ func TestRefusals(t *testing.T) {
 			begin := l.now
 			l.now = l.now.Add(8 * 24 * time.Hour)
 			if _, _, err := l.fetch("", ""); err == nil {
-				t.Fatal("expired metadata is taken")
+				l.t.Fatal("expired metadata is taken")
 			}
 			l.now = begin
 		}},
@@ -316,16 +316,16 @@ func TestRefusals(t *testing.T) {
 		{"one key below the threshold", "got 1, want 2", nil, func(l *lab) {
 			l.add("1.1.0", program)
 			if _, _, err := l.fetch("", ""); err != nil {
-				t.Fatal(err)
+				l.t.Fatal(err)
 			}
 			l.forgeRoot()
 		}},
 		{"revoked key after root rotation", "Verifying timestamp failed, not enough signatures, got 0, want 1", map[string]int64{"root": 2}, func(l *lab) {
 			l.add("1.1.0", program)
 			if _, _, err := l.fetch("", ""); err != nil {
-				t.Fatal(err)
+				l.t.Fatal(err)
 			}
-			fresh := t.TempDir()
+			fresh := l.t.TempDir()
 			l.must(os.CopyFS(fresh, os.DirFS(l.keys)))
 			l.must(os.Remove(filepath.Join(fresh, "timestamp.pem")))
 			l.key(fresh, "timestamp")
@@ -401,6 +401,7 @@ func TestRefusals(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // most of it waits for fsync
 			l := newLab(t)
 			c.run(l)
 			before := versions(t, l.files())
