@@ -166,7 +166,8 @@ func (b *batch) startNext(ctx context.Context, now time.Time) (gathering <-chan 
 	if b.free.IsZero() {
 		b.free = now
 	}
-	if wait := b.free.Add(gatherSlots).Sub(now); b.active > 0 && wait > 0 && n < min(b.size/2, len(b.todo)) {
+	few := b.active > 0 && n < min(b.size/2, len(b.todo))
+	if wait := b.free.Add(gatherSlots).Sub(now); few && wait > 0 {
 		return time.After(wait)
 	}
 	b.free = time.Time{}
