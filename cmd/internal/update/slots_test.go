@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -109,7 +108,8 @@ func helper(at string) int {
 	steps := 0
 	u.Step = func(string) {
 		if steps++; steps == n {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			self, _ := os.FindProcess(os.Getpid())
+			_ = self.Kill()
 			select {}
 		}
 	}
