@@ -22,7 +22,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,15 +30,15 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature"
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
+	"github.com/brine-salt/brine/cmd/internal/update/layout"
 	"github.com/brine-salt/brine/internal/atomicfile"
 )
 
 // The delegated roles: one for each channel, below it one for each of its platforms.
 var (
-	channels  = []string{"stable", "edge"}
-	platforms = []string{"linux-amd64", "linux-arm64", "linux-arm", "linux-armv7", "linux-riscv64", "freebsd-amd64",
+	channels  = layout.Channels
+	platforms = []string{"linux-amd64", "linux-arm64", "linux-arm", "linux-riscv64", "freebsd-amd64",
 		"darwin-arm64", "windows-amd64"}
-	semver = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
 )
 
 // Lifetimes are how long metadata is valid after it was signed.
@@ -386,7 +385,7 @@ func (r *Repository) Add(channel, version string, programs map[string]string) er
 	switch {
 	case !slices.Contains(channels, channel):
 		return fmt.Errorf("cannot add to channel %q: there are %s", channel, strings.Join(channels, ", "))
-	case !semver.MatchString(version):
+	case !layout.ValidVersion(version):
 		return fmt.Errorf("cannot add version %q: it must be like 1.2.3 or 1.2.3-rc.1", version)
 	case len(programs) == 0:
 		return errors.New("cannot add a version without programs")
@@ -408,8 +407,11 @@ func (r *Repository) Add(channel, version string, programs map[string]string) er
 		if err != nil {
 			return fmt.Errorf("cannot add the program for %s: %w", platform, err)
 		}
+		if len(data) > layout.MaxProgram {
+			return fmt.Errorf("cannot add the program for %s: it has %d bytes, and hosts take %d at most", platform, len(data), layout.MaxProgram)
+		}
 		sum := sha256.Sum256(data)
-		name := channel + "/" + platform + "/" + version + "/brine-minion"
+		name := channel + "/" + platform + "/" + version + "/" + layout.Program
 		if had := t.Signed.Targets[name]; had != nil && !slices.Equal(had.Hashes["sha256"], sum[:]) {
 			return fmt.Errorf("cannot add %s: the channel has that version with other bytes", name)
 		}
@@ -443,7 +445,7 @@ func (r *Repository) Remove(channel, version string) error {
 		if err != nil {
 			return err
 		}
-		name := channel + "/" + platform + "/" + version + "/brine-minion"
+		name := channel + "/" + platform + "/" + version + "/" + layout.Program
 		if t.Signed.Targets[name] == nil {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/cmd/internal/update/layout"
 	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/minion/policy"
 )
@@ -21,9 +22,6 @@ const (
 	ConfigFile = "update.yaml"
 	RootFile   = "update-root.json"
 )
-
-// Channels are the lines of versions that a repository may have.
-var Channels = []string{"stable", "edge"}
 
 // Config is the file update.yaml: what the owner of the host decided about updates.
 type Config struct {
@@ -131,9 +129,9 @@ func (c *Config) set(key string, v *yaml.Node) (err error) {
 			err = errors.Join(err, checkSource(s))
 		}
 	case "channel":
-		if c.Channel = v.Text; !slices.Contains(Channels, c.Channel) {
+		if c.Channel = v.Text; !slices.Contains(layout.Channels, c.Channel) {
 			err = fmt.Errorf("there is no channel %q; channels are %s", v.Text,
-				strings.Join(Channels, " and "))
+				strings.Join(layout.Channels, " and "))
 		}
 	case "root":
 		c.Root, err = absolute(v)

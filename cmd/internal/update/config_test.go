@@ -123,6 +123,7 @@ func TestCommands(t *testing.T) {
 		{"", 64, "", "a command is missing"},
 		{"upgrade", 64, "", "there is no command upgrade"},
 		{"pin", 64, "", "pin takes 1 arguments"},
+		{"pin newest", 64, "", `a version is like 1.2.3, not "newest"`},
 		{"--help", 0, "Usage: brine-update [options] COMMAND", ""},
 		{"pin v1.1.0", 0, "pinned to 1.1.0\n", ""},
 		{"order --to 1.2.0", 1, `"comment":"cannot update to version 1.2.0: this host is pinned to 1.1.0"`, "this host is pinned"},

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/cmd/internal/update/layout"
 	"github.com/brine-salt/brine/internal/backoff"
 	"github.com/brine-salt/brine/internal/daemon"
 	"github.com/brine-salt/brine/internal/python/optparse"
@@ -98,6 +99,9 @@ func checkCommand(args []string) (string, error) {
 	}
 	if len(args) != words {
 		return "", fmt.Errorf("%s takes %d arguments", args[0], words-1)
+	}
+	if args[0] == "pin" && !layout.ValidVersion(strings.TrimPrefix(args[1], "v")) {
+		return "", fmt.Errorf("a version is like 1.2.3, not %q", shorten(args[1]))
 	}
 	return args[0], nil
 }

@@ -100,7 +100,7 @@ func (l *lab) add(version string, data []byte) {
 }
 
 func (l *lab) fetch(version, have string) (string, *Program, error) {
-	return l.client.Fetch(l.t.Context(), l.server.URL, version, have)
+	return l.client.Fetch(l.t.Context(), l.server.URL, version, func(v string) bool { return v != have })
 }
 
 // files are the contents below the state directory.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/brine-salt/brine/cmd/internal/update/layout"
 	"github.com/brine-salt/brine/internal/atomicfile"
 )
 
@@ -74,7 +75,7 @@ func (u *Updater) path(parts ...string) string {
 }
 
 // slotProgram is the program in a slot.
-func (u *Updater) slotProgram(slot string) string { return u.path(slotsDir, slot, targetName) }
+func (u *Updater) slotProgram(slot string) string { return u.path(slotsDir, slot, layout.Program) }
 
 // readState reads the state; a new host has an empty one.
 func (u *Updater) readState() (*State, error) {
@@ -145,7 +146,7 @@ func (u *Updater) link(slot string) error {
 
 // keep copies a program that is not in a slot into the first one, so that there is a way back, and returns that slot.
 func (u *Updater) keep(s *State, version string) (string, error) {
-	data, err := readLimit(u.Program, maxProgram)
+	data, err := readLimit(u.Program, layout.MaxProgram)
 	if err != nil {
 		return "", fmt.Errorf("cannot keep the program: %w", err)
 	}
@@ -192,7 +193,7 @@ func (u *Updater) sweep() {
 			continue
 		}
 		for _, e := range list {
-			if e.Name() != targetName {
+			if e.Name() != layout.Program {
 				_ = os.Remove(filepath.Join(dir, e.Name()))
 			}
 		}

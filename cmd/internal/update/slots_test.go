@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/cmd/internal/update/layout"
 )
 
 // helperVar makes the test program an updater that kills itself at the step of this number.
@@ -68,7 +70,7 @@ const bad = "6.6.6"
 func (l *lab) host(dir string, program []byte) *Config {
 	l.t.Helper()
 	c := &Config{Dir: dir, Enabled: true, Sources: []string{l.server.URL}, Channel: "stable", Root: l.client.Root,
-		Program: filepath.Join(dir, "bin", targetName), StateDir: filepath.Join(dir, "state"),
+		Program: filepath.Join(dir, "bin", layout.Program), StateDir: filepath.Join(dir, "state"),
 		Restart: []string{filepath.Join(dir, "restart")}, Health: 60 * time.Millisecond, Download: time.Minute}
 	for _, d := range []string{filepath.Dir(c.Program), c.StateDir} {
 		l.must(os.MkdirAll(d, 0o755))
@@ -102,7 +104,7 @@ func helper(at string) int {
 		panic(err)
 	}
 	c := &Config{Dir: os.Args[1], Enabled: true, Sources: []string{os.Args[2]}, Channel: "stable", Root: os.Args[3],
-		Program: filepath.Join(os.Args[1], "bin", targetName), StateDir: filepath.Join(os.Args[1], "state"),
+		Program: filepath.Join(os.Args[1], "bin", layout.Program), StateDir: filepath.Join(os.Args[1], "state"),
 		Restart: []string{filepath.Join(os.Args[1], "restart")}, Health: 60 * time.Millisecond, Download: time.Minute}
 	u := updaterOf(c)
 	steps := 0
@@ -284,6 +286,24 @@ func TestOffSwitch(t *testing.T) {
 	l.must(u.set(func(s *State) { s.Disabled = false }))
 	if out, err := u.Run(t.Context(), Request{}); err != nil || out.Comment != "updated from 1.0.0 to 1.2.0" {
 		t.Errorf("enabled: %+v %v", out, err)
+	}
+}
+
+// TestOffInBetween: an owner who switches updates off before the link was switched keeps the old program, and no version
+// counts as failed.
+func TestOffInBetween(t *testing.T) {
+	l, u := linuxLab(t)
+	if out, err := u.Stage(t.Context(), Request{}); err != nil || !out.staged {
+		t.Fatalf("%+v %v", out, err)
+	}
+	l.must(u.set(func(s *State) { s.Disabled = true }))
+	if _, err := u.Run(t.Context(), Request{}); !errors.Is(err, ErrOff) {
+		t.Errorf("the trial went on: %v", err)
+	}
+	s, err := u.readState()
+	l.must(err)
+	if v := l.version(u.Program); v != "1.0.0" || s.Trial != nil || len(s.Failed) > 0 {
+		t.Errorf("version %s, %+v", v, s)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata/config"
 	"github.com/theupdateframework/go-tuf/v2/metadata/updater"
 
+	"github.com/brine-salt/brine/cmd/internal/update/layout"
 	"github.com/brine-salt/brine/internal/atomicfile"
 )
 
@@ -30,18 +31,12 @@ const (
 	maxTargets   = 1 << 20
 	maxRotations = 64 // of the root, in one check
 	maxRoles     = 8  // on the way to a program
-	maxProgram   = 64 << 20
 	// maxTrusted is for the file with the metadata that was verified.
 	maxTrusted = 4 << 20
 )
 
 // trustedFile has the metadata that was verified last, in the state directory.
 const trustedFile = "trusted.json"
-
-// targetName is the name of a program in a repository's channel for a platform.
-const targetName = "brine-minion"
-
-var semantic = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})(-[0-9A-Za-z.-]{1,64})?$`)
 
 // trusted is what the host knows of a repository: verified metadata by role. It is kept even if what follows is refused: a
 // key that was revoked stays so, and no older version is taken later.
@@ -70,10 +65,10 @@ type Repository struct {
 	Now      func() time.Time
 }
 
-// Fetch looks in the repository at a source for a version, or with "" for the newest one, and returns its program. If that
-// version is have, nothing is fetched, and the program is nil. Nothing of a repository that is refused stays on the disk
-// but the metadata that was verified before.
-func (r *Repository) Fetch(ctx context.Context, source, version, have string) (found string, p *Program, err error) {
+// Fetch looks in the repository at a source for a version, or with "" for the newest one, and returns its program. Of a
+// version that the host does not take it fetches no program, and returns nil. Nothing of a repository that is refused
+// stays on the disk but the metadata that was verified before.
+func (r *Repository) Fetch(ctx context.Context, source, version string, takes func(version string) bool) (found string, p *Program, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Download)
 	defer cancel()
 	pinned, err := readLimit(r.Root, maxRoot)
@@ -91,7 +86,7 @@ func (r *Repository) Fetch(ctx context.Context, source, version, have string) (f
 	defer os.RemoveAll(dir)
 	u, err := r.open(ctx, dir, source, pinned, t)
 	if err == nil {
-		found, p, err = r.choose(u, version, have)
+		found, p, err = r.choose(u, version, takes)
 	}
 	if saveErr := r.save(dir, t); saveErr != nil {
 		err = errors.Join(err, saveErr)
@@ -138,10 +133,10 @@ func (r *Repository) open(ctx context.Context, dir, source string, pinned []byte
 }
 
 // choose picks a version of the channel and downloads its program.
-func (r *Repository) choose(u *updater.Updater, version, have string) (string, *Program, error) {
+func (r *Repository) choose(u *updater.Updater, version string, takes func(string) bool) (string, *Program, error) {
 	prefix := r.Channel + "/" + r.Platform + "/"
 	// The walk to a name that no role has loads the roles on the way.
-	if _, err := u.GetTargetInfo(prefix + "none/" + targetName); err != nil && !strings.HasSuffix(err.Error(), "not found") {
+	if _, err := u.GetTargetInfo(prefix + "none/" + layout.Program); err != nil && !strings.HasSuffix(err.Error(), "not found") {
 		return "", nil, err
 	}
 	newest := ""
@@ -151,7 +146,7 @@ func (r *Repository) choose(u *updater.Updater, version, have string) (string, *
 				return "", nil, err
 			}
 			if v, ok := strings.CutPrefix(name, prefix); ok {
-				v = strings.TrimSuffix(v, "/"+targetName)
+				v = strings.TrimSuffix(v, "/"+layout.Program)
 				if newest == "" || CompareVersions(v, newest) > 0 {
 					newest = v
 				}
@@ -164,16 +159,16 @@ func (r *Repository) choose(u *updater.Updater, version, have string) (string, *
 	if version == "" {
 		return "", nil, fmt.Errorf("the channel %s has no program for %s", r.Channel, r.Platform)
 	}
-	file, err := u.GetTargetInfo(prefix + version + "/" + targetName)
+	file, err := u.GetTargetInfo(prefix + version + "/" + layout.Program)
 	if err != nil {
 		return "", nil, err
 	}
-	if version == have {
+	if !takes(version) {
 		return version, nil, nil
 	}
 	// guard: update TestRefusals
-	if file.Length > maxProgram {
-		return "", nil, fmt.Errorf("the program of %s has %d bytes, more than %d", version, file.Length, maxProgram)
+	if file.Length > layout.MaxProgram {
+		return "", nil, fmt.Errorf("the program of %s has %d bytes, more than %d", version, file.Length, layout.MaxProgram)
 	}
 	_, data, err := u.DownloadTarget(file, os.DevNull, "")
 	if err != nil {
@@ -190,8 +185,8 @@ func (r *Repository) choose(u *updater.Updater, version, have string) (string, *
 func (r *Repository) checkTarget(role, name string, file *metadata.TargetFiles) error {
 	parts := strings.Split(name, "/")
 	// guard: update TestRefusals
-	if len(parts) != 4 || parts[3] != targetName || !semantic.MatchString(parts[2]) {
-		return fmt.Errorf("the target %q is not channel/platform/version/%s", shorten(name), targetName)
+	if len(parts) != 4 || parts[3] != layout.Program || !layout.ValidVersion(parts[2]) {
+		return fmt.Errorf("the target %q is not channel/platform/version/%s", shorten(name), layout.Program)
 	}
 	// guard: update TestRefusals
 	if role != parts[0]+"-"+parts[1] {

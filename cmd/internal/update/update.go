@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/cmd/internal/update/layout"
 	"github.com/brine-salt/brine/minion/policy"
 )
 
@@ -125,23 +126,22 @@ func (u *Updater) Stage(ctx context.Context, q Request) (Outcome, error) {
 	if err := u.mayTake(s, &q, have); err != nil {
 		return out, err
 	}
-	version, p, err := u.fetch(ctx, q.Version, have)
+	// older: the channel took the version back that this host has. failed: it did not sign in. Neither is fetched again.
+	older := func(v string) bool { return q.Version == "" && have != "" && CompareVersions(v, have) < 0 }
+	failed := func(v string) bool { return v != have && !q.Again && slices.Contains(s.Failed, v) }
+	version, p, err := u.fetch(ctx, q.Version, func(v string) bool { return v != have && !older(v) && !failed(v) })
 	s.Checked = u.Now().Unix()
 	if err != nil {
 		s.Result = err.Error()
 		return out, errors.Join(err, u.writeState(s))
 	}
 	s.Latest = version
-	if q.Version == "" && have != "" && CompareVersions(version, have) < 0 {
-		p, version = nil, have // the channel took the version back that this host has
-	}
-	if p != nil && !q.Again && slices.Contains(s.Failed, version) {
-		out.Comment = fmt.Sprintf("version %s did not sign in when it was tried; brine-update now tries it again", version)
-		s.Result, out.Result = out.Comment, !q.Ordered
-		return out, u.writeState(s)
-	}
 	if p == nil {
-		out.Comment = fmt.Sprintf("version %s is installed already", version)
+		out.Comment = fmt.Sprintf("version %s is installed already", have)
+		if !older(version) && failed(version) {
+			out.Comment = fmt.Sprintf("version %s did not sign in when it was tried; brine-update now tries it again", version)
+			out.Result = !q.Ordered
+		}
 		s.Result = out.Comment
 		return out, u.writeState(s)
 	}
@@ -157,7 +157,7 @@ func (u *Updater) Stage(ctx context.Context, q Request) (Outcome, error) {
 // mayTake applies the pinned version, and refuses a master that wants an older one.
 func (u *Updater) mayTake(s *State, q *Request, have string) error {
 	switch {
-	case q.Version != "" && !semantic.MatchString(q.Version):
+	case q.Version != "" && !layout.ValidVersion(q.Version):
 		return fmt.Errorf("cannot update to version %q: it must be like 1.2.3", shorten(q.Version))
 	// guard: update TestPin
 	case s.Pinned != "" && q.Version != "" && q.Version != s.Pinned:
@@ -172,12 +172,12 @@ func (u *Updater) mayTake(s *State, q *Request, have string) error {
 }
 
 // fetch asks the sources in their order.
-func (u *Updater) fetch(ctx context.Context, version, have string) (string, *Program, error) {
+func (u *Updater) fetch(ctx context.Context, version string, takes func(string) bool) (string, *Program, error) {
 	r := &Repository{Root: u.Root, StateDir: u.StateDir, Channel: u.Channel, Platform: u.Platform,
 		Salt: []string{u.Program, "call", "-c", u.Dir}, Download: u.Download, Now: u.Now}
 	var errs []error
 	for _, source := range u.Sources {
-		found, p, err := r.Fetch(ctx, source, version, have)
+		found, p, err := r.Fetch(ctx, source, version, takes)
 		if err == nil {
 			return found, p, nil
 		}
@@ -227,6 +227,13 @@ func (u *Updater) Finish(ctx context.Context) (Outcome, error) {
 	}
 	t := s.Trial
 	if t.Phase == phaseSwitch {
+		// guard: update TestOffInBetween
+		if off := u.Allowed(s, false); off != nil {
+			if slot, err := u.linked(); err == nil && slot != t.Slot {
+				s.Trial, s.Result = nil, off.Error()
+				return Outcome{}, errors.Join(off, u.writeState(s))
+			}
+		}
 		if err := u.switchTo(ctx, s); err != nil {
 			return u.goBack(ctx, s, err)
 		}

@@ -1,0 +1,20 @@
+// Package layout is what a repository of updates and its hosts agree on: names and limits that brine-release keeps when it
+// signs and brine-update when it verifies. A repository that breaks one of them is refused as a whole.
+package layout
+
+import "regexp"
+
+// Channels are the lines of versions that a repository has.
+var Channels = []string{"stable", "edge"}
+
+// Program is the last part of the name of each target: CHANNEL/PLATFORM/VERSION/brine-minion.
+const Program = "brine-minion"
+
+// MaxProgram is the most bytes of a program.
+const MaxProgram = 64 << 20
+
+var versions = regexp.MustCompile(
+	`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})(-[0-9A-Za-z.-]{1,64})?$`)
+
+// ValidVersion reports whether a text is a version: 1.2.3 or 1.2.3-rc.1.
+func ValidVersion(text string) bool { return versions.MatchString(text) }
