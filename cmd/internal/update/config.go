@@ -61,7 +61,7 @@ const (
 )
 
 // LoadConfig reads update.yaml of a configuration directory. Without the file updates are off. A file that others than
-// root may write is an error, as is any key that is not known.
+// root may write is an error, as are such pinned keys, and any key that is not known.
 func LoadConfig(dir string) (*Config, error) {
 	path := filepath.Join(dir, ConfigFile)
 	c := &Config{Dir: dir, Channel: defaultChannel, Root: filepath.Join(dir, RootFile),
@@ -78,7 +78,14 @@ func LoadConfig(dir string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration of updates: %w", err)
 	}
-	return c, c.parse(text, path)
+	if err := c.parse(text, path); err != nil || !c.Enabled {
+		return c, err
+	}
+	// guard: update TestConfigIsRoots
+	if err := policy.RootOnly(c.Root); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot use the pinned keys %s: %w", c.Root, err)
+	}
+	return c, nil
 }
 
 func defaultRestart() []string {

@@ -65,6 +65,23 @@ func TestConfigIsRoots(t *testing.T) {
 	if _, err := LoadConfig(dir); err != nil {
 		t.Error(err)
 	}
+	root := filepath.Join(dir, RootFile)
+	on := []byte("update_enabled: true\nsource: https://a.example/brine\n")
+	if err := errors.Join(os.WriteFile(file, on, 0o644), os.WriteFile(root, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := LoadConfig(dir); err != nil || !c.Enabled {
+		t.Errorf("%+v %v", c, err)
+	}
+	if err := os.Chmod(root, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadConfig(dir); err == nil || err.Error() != "cannot use the pinned keys "+root+": others may write it (mode 0666)" {
+		t.Errorf("keys that others may write: %v", err)
+	}
+	if err := os.Chmod(root, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for what, damage := range map[string]func() error{
 		"others may write it (mode 0666)": func() error { return os.Chmod(file, 0o666) },
 		"root does not own it":            func() error { return os.Chown(file, 65534, 65534) },

@@ -58,7 +58,7 @@ func askMinion(ctx context.Context, dir string, env func(string) string) (Health
 	stopped := make(chan struct{})
 	defer close(stopped)
 	go func() {
-		// The daemon may notice only now that somebody listens, so it is asked again.
+		// The daemon may notice this listener late, so it is asked again.
 		for ipc.Fire(ctx, sockets, connectionsTag, map[string]any{}) == nil {
 			select {
 			case <-stopped:

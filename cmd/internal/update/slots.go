@@ -35,7 +35,7 @@ type State struct {
 	Pinned string `json:"pinned,omitempty"`
 	// Disabled is set by "brine-update disable".
 	Disabled bool `json:"disabled,omitempty"`
-	// Trial is an update that is not settled; nil if there is none.
+	// Trial is the update under way, or nil.
 	Trial *Trial `json:"trial,omitempty"`
 	// Failed are the versions that were rolled back. They are not tried again unless they are asked for.
 	Failed []string `json:"failed,omitempty"`

@@ -41,7 +41,7 @@ const trustedFile = "trusted.json"
 // trusted is what the host knows of a repository: verified metadata by role. It is kept even if what follows is refused: a
 // key that was revoked stays so, and no older version is taken later.
 type trusted struct {
-	// Pinned is the SHA-256 of the root file that the owner gave. Another one begins anew.
+	// Pinned is the SHA-256 of the root file that the owner gave. With a different file nothing counts as seen.
 	Pinned string            `json:"pinned"`
 	Roles  map[string]string `json:"roles"`
 	// Seen is the latest time of a check, in seconds. A clock that was set back makes no expired metadata fresh.

@@ -11,11 +11,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/brine-salt/brine/master/runner/host"
-
 	"github.com/brine-salt/brine/internal/backoff"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/master/runner/host"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
