@@ -114,7 +114,7 @@ type batch struct {
 	jobs    int         // running
 	active  int         // minions that have the job
 	resting []time.Time // when slots become free again
-	free    time.Time   // since when there are slots without a minion; zero if there are none
+	free    time.Time   // when the first of the free slots became free; zero without one
 }
 
 // gatherSlots is how long a free slot of a batch waits for others.

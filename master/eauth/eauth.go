@@ -1,6 +1,5 @@
-// Package eauth is Salt's external authentication: who somebody is (a system such as "file" or "pam" checks
-// name and password), tokens that stand for such a check, and what the option external_auth lets that
-// person do.
+// Package eauth is Salt's external authentication: systems such as "file" or "pam" that check a user's name and
+// password, tokens that stand for such a check, and what the option external_auth lets that user do.
 //
 // Rules match functions in full; stock Salt matches their beginning only, so that a rule for "test.p" also grants
 // "test.provider". Salt's sources: salt/auth/__init__.py, salt/utils/minions.py.
@@ -62,7 +61,7 @@ type Options struct {
 	Match func(tgtType string, tgt any) ([]string, error)
 	// Permissive is Salt's permissive_acl: rules for "*" count beside those for a name.
 	Permissive bool
-	// Tenant returns the tenant of a user, "" for a user of none, who sees everything. A user for whom it
+	// Tenant returns the tenant of a user, "" for a user without one, who sees everything. A user for whom it
 	// returns an error cannot log in. If it is nil, all users are of none. See TenantRules.
 	Tenant func(t Token) (string, error)
 	Log    *slog.Logger

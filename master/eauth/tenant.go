@@ -11,7 +11,7 @@ var ErrNoTenant = errors.New("the user is of no tenant, or of several")
 
 // TenantRules returns a function for Options.Tenant that finds users in rules. The keys are those of
 // external_auth: names, shell patterns, regular expressions, "group%", and "*" for users that no other key
-// is for. The values are names of tenants, "" for a user of none, who sees everything. A key that is the
+// is for. The values are names of tenants, "" for a user without one, who sees everything. A key that is the
 // name itself decides, or the user id of a caller on a unix socket; otherwise all keys that match a user
 // must agree. The function returns ErrNoTenant if no key matches, or if they disagree.
 func TenantRules(rules map[string]any) (func(t Token) (string, error), error) {

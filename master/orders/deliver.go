@@ -212,12 +212,12 @@ func (d *Deliverer) lookUpMarked(ctx context.Context, m marked, now time.Time) {
 	}
 	sent := slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Sent })
 	if m.signedIn && sent {
-		// It left whom it listened to. When it answers again, ask what became of what it was sent.
+		// It left its master. When it answers again, ask what became of what it was sent.
 		p.silent = true
 		d.peers.probe(p, d.moment(now)+probeFirst, probeFirst)
 	}
 	if m.signedIn && p.state != idle {
-		p.near, p.wait = true, PollInterval // whom it signs in with it will listen to
+		p.near, p.wait = true, PollInterval // it will listen to the master it signs in to
 	}
 	d.mu.Unlock()
 	for i := range list {

@@ -366,7 +366,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// TestDrainSendsNothingMore: a master that drains sends no delivery, whoever answers.
+// TestDrainSendsNothingMore: a master that drains sends no delivery, whichever minion answers.
 func TestDrainSendsNothingMore(t *testing.T) {
 	w := &fakeWire{}
 	w.listens("alpha")
