@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/brine-salt/brine/internal/python/yaml"
 )
@@ -41,7 +42,8 @@ type Kept struct {
 	Key string `json:"key"`
 	// Case says what is called, for who reads the file.
 	Case string `json:"case"`
-	// Needs is NeedsHost, NeedsRoot or "". No answer is kept with NeedsHost, since another machine gives another one.
+	// Needs is NeedsHost, NeedsRoot or "". No answer is kept with NeedsHost, since another machine, or another day, gives
+	// another one.
 	Needs string `json:"needs,omitempty"`
 	// Stock is the answer, see [Pack].
 	Stock any `json:"stock,omitempty"`
@@ -315,7 +317,7 @@ func LoadMinion(t testing.TB, file, scratch string) Minion {
 // Keep stores an answer if this run updates the book. Otherwise the test fails if the stored answer is not what stock says now.
 func (b *Book) Keep(t testing.TB, file string, k Kept) {
 	t.Helper()
-	if k.Stock == nil || tellsEnvironment(k) {
+	if k.Stock == nil || tellsEnvironment(k) || tellsDay(k, time.Now()) {
 		k.Needs, k.Stock, k.Programs = NeedsHost, nil, nil
 	}
 	old, known := b.Find(file, k.Key)
@@ -339,6 +341,16 @@ func tellsEnvironment(k Kept) bool {
 		name, value, _ := strings.Cut(setting, "=")
 		return len(value) > 8 && strings.Contains(string(text), name+"="+value)
 	})
+}
+
+// tellsDay reports whether stock's answer contains the day on which it was given, so that ours would differ on the next one.
+func tellsDay(k Kept, now time.Time) bool {
+	text, err := json.Marshal(k.Stock)
+	if err != nil {
+		return true
+	}
+	has := func(layout string) bool { return strings.Contains(string(text), now.Format(layout)) }
+	return has("2006-01-02") || has("Monday") && has("January")
 }
 
 func sameJSON(a, b any) bool {
