@@ -33,6 +33,7 @@ type link struct {
 
 	welcome  atomic.Bool  // a master accepted this minion since its start
 	answered atomic.Int64 // when the master last answered an authentic request, in Unix nanoseconds
+	pinged   atomic.Int64 // when it last took the return of a test.ping, in Unix seconds
 	moves    atomic.Int32 // how often in a row its name led elsewhere
 	contact  atomic.Pointer[contact]
 

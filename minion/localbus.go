@@ -10,6 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/backoff"
 	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/python/pytext"
+	"github.com/brine-salt/brine/minion/connections"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/events/ipc"
@@ -171,8 +172,8 @@ func (m *Minion) localEvent(tag string, data map[string]any) {
 	case strings.HasPrefix(tag, "_minion_mine"):
 		load := map[string]any{"cmd": "_mine", "data": data["data"], "clear": data["clear"]}
 		m.toMasters(load)
-	case tag == ConnectionsTag:
-		m.bus.bus.Publish(connectionsAnswer, m.connections())
+	case tag == connections.Tag:
+		m.bus.bus.Publish(connections.AnswerTag, m.connections())
 	case strings.HasPrefix(tag, "__master_req_channel_payload/"):
 		m.wg.Go(func() { m.requestForBus(tag, data) })
 	}

@@ -5,21 +5,13 @@ import (
 	"os"
 	"time"
 
+	"github.com/brine-salt/brine/minion/connections"
 	"github.com/brine-salt/brine/minion/keys"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
-	"github.com/brine-salt/brine/protocol/events/ipc"
-	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// ConnectionsTag is the event by which a program on the host asks the daemon how it is connected; connectionsAnswer is
-// its answer's tag.
-const (
-	ConnectionsTag    = "brine/connections"
-	connectionsAnswer = "brine/connections/answer"
-)
-
-// connections is what the daemon says to ConnectionsTag.
+// connections is what the daemon says of its connections.
 func (m *Minion) connections() map[string]any {
 	list := []any{}
 	for _, l := range m.eachLink() {
@@ -27,10 +19,7 @@ func (m *Minion) connections() map[string]any {
 		st, at := l.state, l.stateAt
 		l.mu.Unlock()
 		c := map[string]any{"master": st.Master, "state": string(st.State), "since": at.Unix(),
-			"answered": int64(0), "error": ""}
-		if n := l.answered.Load(); n > 0 {
-			c["answered"] = time.Unix(0, n).Unix()
-		}
+			"answered": l.answered.Load() / int64(time.Second), "pinged": l.pinged.Load(), "error": ""}
 		if st.Err != nil {
 			c["error"] = rootCause(st.Err)
 		}
@@ -39,81 +28,14 @@ func (m *Minion) connections() map[string]any {
 	return map[string]any{"pid": int64(os.Getpid()), "connections": list}
 }
 
-// Connection is how the daemon on this host is connected to a master.
-type Connection struct {
-	Master string
-	State  State
-	Since  time.Time // when the state began
-	// Answered is when the master last answered an authentic request, zero if it never did.
-	Answered time.Time
-	Err      string // why it is not connected
-}
-
 // Connections asks the minion's daemon on this host, through its event sockets, how it is connected. The error says
 // that there is no daemon, or none that knows the question, within ctx.
-func (m *Minion) Connections(ctx context.Context) (pid int, list []Connection, err error) {
+func (m *Minion) Connections(ctx context.Context) (pid int, list []connections.Connection, err error) {
 	sockets, err := m.settings().busSockets()
 	if err != nil {
 		return 0, nil, err
 	}
-	c, err := ipc.Dial(ctx, sockets)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer c.Close()
-	asked := time.Time{}
-	for {
-		// The daemon may notice only now that somebody listens, so it is asked again.
-		if time.Since(asked) > connectionsAgain {
-			if err := ipc.Fire(ctx, sockets, ConnectionsTag, map[string]any{}); err != nil {
-				return 0, nil, err
-			}
-			asked = time.Now()
-		}
-		part, stop := context.WithTimeout(ctx, connectionsAgain)
-		e, err := c.Next(part)
-		stop()
-		switch {
-		case ctx.Err() != nil:
-			return 0, nil, ctx.Err()
-		case err != nil && part.Err() != nil:
-			c.Close()
-			if c, err = ipc.Dial(ctx, sockets); err != nil {
-				return 0, nil, err
-			}
-		case err != nil:
-			return 0, nil, err
-		case e.Tag == connectionsAnswer:
-			return readConnections(e.Data)
-		}
-	}
-}
-
-// connectionsAgain is how long Connections waits for an answer before it asks again.
-const connectionsAgain = 300 * time.Millisecond
-
-func readConnections(data map[string]any) (pid int, list []Connection, err error) {
-	when := func(v any) time.Time {
-		if n, ok := payload.Int(v); ok && n > 0 {
-			return time.Unix(n, 0)
-		}
-		return time.Time{}
-	}
-	n, _ := payload.Int(data["pid"])
-	all, _ := data["connections"].([]any)
-	for _, v := range all {
-		m, ok := payload.Map(v)
-		if !ok {
-			continue
-		}
-		var c Connection
-		c.Master, _ = payload.Text(m["master"])
-		state, _ := payload.Text(m["state"])
-		c.State, c.Since, c.Answered = State(state), when(m["since"]), when(m["answered"])
-		c.Err, _ = payload.Text(m["error"])
-		list = append(list, c)
-	}
-	return int(n), list, nil
+	return connections.Ask(ctx, sockets)
 }
 
 // SignInReport is what one sign-in at a master told.

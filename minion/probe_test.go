@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/minion/connections"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/transport/mem"
 )
 
 // TestConnections: the daemon says through its event sockets how it is connected.
 func TestConnections(t *testing.T) {
-	_, r, _ := busRig(t)
+	f, r, _ := busRig(t)
 	ask, err := New(Options{Opts: r.m.settings().options})
 	if err != nil {
 		t.Fatal(err)
@@ -25,8 +26,26 @@ func TestConnections(t *testing.T) {
 	if err != nil || pid != os.Getpid() || len(list) != 1 {
 		t.Fatalf("%d, %+v, %v", pid, list, err)
 	}
-	if c := list[0]; c.Master != "one:4506" || c.State != Connected || c.Err != "" || time.Since(c.Since) > time.Hour {
+	if c := list[0]; c.Master != "one:4506" || c.State != connections.Connected || c.Err != "" || time.Since(time.Unix(c.Since, 0)) > time.Hour || c.Pinged != 0 {
 		t.Errorf("%+v", c)
+	}
+	// A test.ping counts as answered once the master has taken its return; no other job does.
+	f.subscribed(1)
+	for i, fun := range []string{"test.echo", "test.ping"} {
+		jid := jidAt(i + 1)
+		f.publish(jobMap(jid, fun, map[string]any{"arg": []any{}}))
+		f.await("return", isReturn(jid))
+	}
+	for at := time.Now(); ; {
+		if _, list, err = ask.Connections(ctx); err != nil || len(list) != 1 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		if got := list[0].Pinged; got != 0 {
+			if got < at.Unix()-60 || got > time.Now().Unix() {
+				t.Errorf("answered the ping at %d", got)
+			}
+			break
+		}
 	}
 	nobody, err := New(Options{Opts: map[string]any{"id": "alpha", "sock_dir": t.TempDir()}})
 	if err != nil {

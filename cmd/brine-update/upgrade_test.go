@@ -234,6 +234,9 @@ func TestUpgrade(t *testing.T) {
 		t.Fatalf("agent.update: %+v", r)
 	}
 	f.starts(sub)
+	if log, _ := os.ReadFile(f.dir + "/state/log"); strings.Contains(string(log), "no test.ping") {
+		t.Errorf("the master of brine does not ping: %s", log)
+	}
 	if s := f.settled(); s.Version != second || s.Slot != "b" || s.Running != f.dir+"/state/slots/b/brine-minion" || s.Slots["a"] != first || s.Result != "updated from "+first+" to "+second {
 		t.Fatalf("after the update: %+v", s)
 	}

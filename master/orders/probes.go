@@ -127,6 +127,15 @@ func (d *Deliverer) Contact(id string) {
 	d.wakeRun()
 }
 
+// Ping probes a minion that asks for it, over the connections of all masters.
+func (d *Deliverer) Ping(ctx context.Context, id string) {
+	if d == nil {
+		return
+	}
+	_, err := d.opts.Wire.Probe(ctx, []string{id}, false)
+	d.logFailure(ctx, "cannot ping a minion that asks for it", err)
+}
+
 // Heard notes an answer to something that was published.
 func (d *Deliverer) Heard(id string, load map[string]any) {
 	if d == nil {

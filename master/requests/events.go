@@ -30,10 +30,18 @@ const (
 	refusedEventsBurst = 10
 )
 
+// Pings that a minion asks for: so many at once, and so many a second after them.
+const (
+	pingRate  = 1. / 2
+	pingBurst = 3
+)
+
 // Contacts hear of minions that are there.
 type Contacts interface {
 	// Contact hears that a minion has signed in or started.
 	Contact(id string)
+	// Ping publishes test.ping to a minion, whose answer is in no job cache.
+	Ping(ctx context.Context, id string)
 }
 
 // EventOptions are what Events needs. Fields that may be nil say so.
@@ -60,11 +68,13 @@ type Events struct {
 	EventOptions
 	grants  grants
 	refused *ratelimit.Limiter // of log lines about refused events, by minion
+	pings   *ratelimit.Limiter // that minions ask for
 }
 
 // NewEvents returns an Events that has read nothing yet.
 func NewEvents(o EventOptions) *Events {
-	return &Events{EventOptions: o, refused: ratelimit.New(refusedEventsRate, refusedEventsBurst)}
+	return &Events{EventOptions: o, refused: ratelimit.New(refusedEventsRate, refusedEventsBurst),
+		pings: ratelimit.New(pingRate, pingBurst)}
 }
 
 // Fire answers _minion_event: it puts a minion's events on the bus. Tags that mean something when a master fires them
@@ -84,8 +94,13 @@ func (e *Events) Fire(ctx context.Context, v protocol.Verified) (any, error) {
 		}
 		// The whole load is the data: listeners find the payload under "data".
 		e.publishFired(ctx, v.ID(), tag, load)
-		if tag == "salt/minion/"+v.ID()+"/start" {
+		switch tag {
+		case "salt/minion/" + v.ID() + "/start":
 			e.noteStart(ctx, v.ID(), load)
+		case "brine/minion/" + v.ID() + "/ping": // brine-update wants to know whether a new program takes jobs
+			if e.pings.AllowName(v.ID(), time.Now()) {
+				e.Contacts.Ping(ctx, v.ID())
+			}
 		}
 		return nil, nil
 	}

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,6 +23,8 @@ import (
 type contacts []string
 
 func (c *contacts) Contact(id string) { *c = append(*c, id) }
+
+func (c *contacts) Ping(_ context.Context, id string) { *c = append(*c, "ping "+id) }
 
 // eventRules are rules of event_access.
 type eventRules func(EventRequest) bool
@@ -126,6 +129,23 @@ func TestStartEvents(t *testing.T) {
 	}
 	if d, _ := e.Cache.Data("m"); d.Grains["os"] != "new" {
 		t.Error("grains are remembered:", d)
+	}
+}
+
+// TestPingOnDemand: a minion that asks for a ping gets one, itself only, and no flood of them.
+func TestPingOnDemand(t *testing.T) {
+	e, _ := newEvents(t, EventOptions{})
+	r := requesttest.NewSender(t)
+	for range 10 {
+		for _, id := range []string{"beta", "alpha"} {
+			load := object{"cmd": "_minion_event", "tag": "brine/minion/" + id + "/ping", "data": object{}}
+			if _, err := e.Fire(t.Context(), r.From("alpha", load)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if d := cmp.Diff(contacts{"ping alpha", "ping alpha", "ping alpha"}, *e.Contacts.(*contacts)); d != "" {
+		t.Error(d)
 	}
 }
 

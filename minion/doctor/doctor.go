@@ -19,6 +19,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/minion"
+	"github.com/brine-salt/brine/minion/connections"
 	"github.com/brine-salt/brine/protocol"
 )
 
@@ -51,7 +52,7 @@ type Options struct {
 	// Python finds the interpreter for Python modules, or "" if it is missing.
 	Python func() string
 	// Daemon asks the running daemon how it is connected; nil is no daemon.
-	Daemon func(ctx context.Context) (pid int, list []minion.Connection, err error)
+	Daemon func(ctx context.Context) (pid int, list []connections.Connection, err error)
 	// SignIn signs in once at each master; nil leaves that out.
 	SignIn func(ctx context.Context) (own string, list []minion.SignInReport, err error)
 	// Space reports how much room a directory's file system has.
@@ -324,14 +325,15 @@ func daemon(ctx context.Context, o Options) (pid int, list []Line) {
 	}
 	list = []Line{{OK, "event sockets", "the minion with the pid " + strconv.Itoa(pid) + " answers", ""}}
 	for _, c := range all {
-		switch last := "never"; {
-		case c.State == minion.Connected:
-			list = append(list, Line{OK, "last connection", fmt.Sprintf("connected to %s since %s", c.Master, c.Since.Format(time.DateTime)), ""})
+		since, last := time.Unix(c.Since, 0).Format(time.DateTime), "never"
+		switch {
+		case c.State == connections.Connected:
+			list = append(list, Line{OK, "last connection", fmt.Sprintf("connected to %s since %s", c.Master, since), ""})
 		default:
-			if !c.Answered.IsZero() {
-				last = c.Answered.Format(time.DateTime)
+			if c.Answered > 0 {
+				last = time.Unix(c.Answered, 0).Format(time.DateTime)
 			}
-			text := fmt.Sprintf("%s since %s: %s; %s last answered: %s", c.State, c.Since.Format(time.DateTime), orUnknown(c.Err), c.Master, last)
+			text := fmt.Sprintf("%s since %s: %s; %s last answered: %s", c.State, since, orUnknown(c.Err), c.Master, last)
 			list = append(list, Line{Failure, "last connection", text, "see the lines about the name, the ports and the key"})
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/minion"
+	"github.com/brine-salt/brine/minion/connections"
 	"github.com/brine-salt/brine/protocol"
 )
 
@@ -40,8 +41,8 @@ func host(t *testing.T, extra string) Options {
 		t.Fatal(err)
 	}
 	return Options{Config: c, Python: func() string { return "/usr/bin/python3" },
-		Daemon: func(context.Context) (int, []minion.Connection, error) {
-			return 7, []minion.Connection{{Master: "salt.example", State: minion.Connected}}, nil
+		Daemon: func(context.Context) (int, []connections.Connection, error) {
+			return 7, []connections.Connection{{Master: "salt.example", State: connections.Connected}}, nil
 		},
 		SignIn: func(context.Context) (string, []minion.SignInReport, error) {
 			return "aa:bb", []minion.SignInReport{{Master: "salt.example", Status: protocol.Accepted, Known: true, Fingerprint: "cc:dd"}}, nil
@@ -139,7 +140,7 @@ func TestLines(t *testing.T) {
 		{"key on master", Warning, "", answer(minion.SignInReport{Status: protocol.Accepted, Fingerprint: "cc:dd"}), "does not know yet: cc:dd"},
 		{"event sockets", Warning, "", daemonSays(nil, errors.New("no such file")), "no minion runs on this host"},
 		{"event sockets", Warning, "", daemonSays(nil, context.DeadlineExceeded), "does not answer"},
-		{"last connection", Failure, "", daemonSays([]minion.Connection{{Master: "salt.example", State: minion.Connecting, Since: at, Answered: at, Err: "connection refused"}}, nil),
+		{"last connection", Failure, "", daemonSays([]connections.Connection{{Master: "salt.example", State: string(minion.Connecting), Since: at.Unix(), Answered: at.Unix(), Err: "connection refused"}}, nil),
 			"connection refused; salt.example last answered: 20"},
 		{"python", Failure, "module_dirs: [DIR]\n", func(o *Options) error { o.Python = nil; return nil }, "no Python"},
 	} {
@@ -163,9 +164,9 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func daemonSays(list []minion.Connection, err error) func(o *Options) error {
+func daemonSays(list []connections.Connection, err error) func(o *Options) error {
 	return func(o *Options) error {
-		o.Daemon = func(context.Context) (int, []minion.Connection, error) { return 1, list, err }
+		o.Daemon = func(context.Context) (int, []connections.Connection, error) { return 1, list, err }
 		return nil
 	}
 }

@@ -390,14 +390,24 @@ func (r *Repository) Add(channel, version string, programs map[string]string) er
 	case len(programs) == 0:
 		return errors.New("cannot add a version without programs")
 	}
+	names := slices.Sorted(maps.Keys(programs))
+	for _, platform := range names { // before anything is written
+		if !slices.Contains(platforms, platform) {
+			return fmt.Errorf("cannot add programs for %q: platforms are %s", platform, strings.Join(platforms, ", "))
+		}
+		info, err := os.Stat(programs[platform])
+		if err != nil {
+			return fmt.Errorf("cannot add the program for %s: %w", platform, err)
+		}
+		if info.Size() > layout.MaxProgram {
+			return fmt.Errorf("cannot add the program for %s: it has %d bytes, and hosts take %d at most", platform, info.Size(), layout.MaxProgram)
+		}
+	}
 	snapshot, stamp, err := r.current()
 	if err != nil {
 		return err
 	}
-	for _, platform := range slices.Sorted(maps.Keys(programs)) {
-		if !slices.Contains(platforms, platform) {
-			return fmt.Errorf("cannot add programs for %q: platforms are %s", platform, strings.Join(platforms, ", "))
-		}
+	for _, platform := range names {
 		role := channel + "-" + platform
 		t, err := r.readRole(role, snapshot)
 		if err != nil {
@@ -406,9 +416,6 @@ func (r *Repository) Add(channel, version string, programs map[string]string) er
 		data, err := os.ReadFile(programs[platform])
 		if err != nil {
 			return fmt.Errorf("cannot add the program for %s: %w", platform, err)
-		}
-		if len(data) > layout.MaxProgram {
-			return fmt.Errorf("cannot add the program for %s: it has %d bytes, and hosts take %d at most", platform, len(data), layout.MaxProgram)
 		}
 		sum := sha256.Sum256(data)
 		name := channel + "/" + platform + "/" + version + "/" + layout.Program

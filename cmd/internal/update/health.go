@@ -2,24 +2,24 @@ package update
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/minion/connections"
 	"github.com/brine-salt/brine/protocol/events/ipc"
-	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// The event by which the minion's daemon is asked how it is connected, and that of its answer (minion.ConnectionsTag).
-const (
-	connectionsTag    = "brine/connections"
-	connectionsAnswer = "brine/connections/answer"
-	// stateConnected is minion.Connected.
-	stateConnected = "connected"
-)
+// Health is how a running minion is.
+type Health struct {
+	Exe       string // the file of its program
+	Connected bool
+	// Answered is when a master answered it last, Pinged when it last answered a test.ping of a master: in seconds since
+	// 1970, 0 for never.
+	Answered, Pinged int64
+}
 
 // askTime is how long the daemon may take to answer on its event bus.
 const askTime = 2 * time.Second
@@ -30,77 +30,56 @@ func loadMinion(dir string, env func(string) string) (*conf.Config, error) {
 		conf.Options{TolerateIncludes: true, ReadOnly: true, CLI: "salt-minion", Getenv: env})
 }
 
-// busOf is where the daemon's event bus is, by its configuration.
-func busOf(c *conf.Config) (ipc.Sockets, error) {
-	if c.String("ipc_mode") == "tcp" {
-		return ipc.Ports(c.Bool("ipv6"), c.Int("tcp_pub_port"), c.Int("tcp_pull_port")), nil
-	}
-	return ipc.Minion(c.String("sock_dir"), c.String("id"), c.String("hash_type"))
+// running is the minion of this host that runs, whichever program it is of.
+type running struct {
+	dir string
+	env func(string) string
 }
 
-// askMinion asks the daemon of a configuration how it is.
-func askMinion(ctx context.Context, dir string, env func(string) string) (Health, error) {
-	c, err := loadMinion(dir, env)
+// bus returns where its event bus is, and the minion's id.
+func (r running) bus() (id string, s ipc.Sockets, err error) {
+	c, err := loadMinion(r.dir, r.env)
 	if err != nil {
-		return Health{}, err
+		return "", s, err
 	}
-	sockets, err := busOf(c)
+	id = c.String("id")
+	if c.String("ipc_mode") == "tcp" {
+		return id, ipc.Ports(c.Bool("ipv6"), c.Int("tcp_pub_port"), c.Int("tcp_pull_port")), nil
+	}
+	s, err = ipc.Minion(c.String("sock_dir"), id, c.String("hash_type"))
+	return id, s, err
+}
+
+// health asks the daemon how it is.
+func (r running) health(ctx context.Context) (h Health, err error) {
+	_, sockets, err := r.bus()
 	if err != nil {
-		return Health{}, err
+		return h, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	bus, err := ipc.Dial(ctx, sockets)
+	pid, list, err := connections.Ask(ctx, sockets)
 	if err != nil {
-		return Health{}, err
-	}
-	defer bus.Close()
-	stopped := make(chan struct{})
-	defer close(stopped)
-	go func() {
-		// The daemon may notice this listener late, so it is asked again.
-		for ipc.Fire(ctx, sockets, connectionsTag, map[string]any{}) == nil {
-			select {
-			case <-stopped:
-				return
-			case <-time.After(askTime / 5):
-			}
-		}
-	}()
-	for {
-		e, err := bus.Next(ctx)
-		if err != nil {
-			return Health{}, err
-		}
-		if e.Tag == connectionsAnswer {
-			return readHealth(e.Data)
-		}
-	}
-}
-
-// readHealth reads the answer of the daemon.
-func readHealth(data map[string]any) (Health, error) {
-	var h Health
-	pid, ok := payload.Int(data["pid"])
-	if !ok {
-		return h, fmt.Errorf("its answer has no pid: %v", data)
-	}
-	var err error
-	if h.Exe, err = os.Readlink("/proc/" + strconv.FormatInt(pid, 10) + "/exe"); err != nil {
 		return h, err
 	}
-	list, _ := data["connections"].([]any)
-	for _, v := range list {
-		m, ok := payload.Map(v)
-		if !ok {
-			continue
-		}
-		if state, _ := payload.Text(m["state"]); state == stateConnected {
-			h.Connected = true
-		}
-		if n, ok := payload.Int(m["answered"]); ok && time.Unix(n, 0).After(h.Answered) {
-			h.Answered = time.Unix(n, 0)
-		}
+	if h.Exe, err = os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"); err != nil {
+		return h, err
+	}
+	for _, c := range list {
+		h.Connected = h.Connected || c.State == connections.Connected
+		h.Answered, h.Pinged = max(h.Answered, c.Answered), max(h.Pinged, c.Pinged)
 	}
 	return h, nil
+}
+
+// askPing has the daemon ask its masters for a test.ping. A master of brine sends one, and so does a stock master with a
+// reactor for the event. What becomes of it is in the daemon's health.
+func (r running) askPing(ctx context.Context) error {
+	id, sockets, err := r.bus()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	return ipc.Fire(ctx, sockets, "fire_master", map[string]any{"tag": "brine/minion/" + id + "/ping", "data": map[string]any{}})
 }

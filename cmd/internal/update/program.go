@@ -108,7 +108,8 @@ func checkCommand(args []string) (string, error) {
 
 func newUpdater(conf *Config, c *saltcli.Console) *Updater {
 	u := &Updater{Config: conf, Platform: runtime.GOOS + "-" + runtime.GOARCH, Now: time.Now}
-	u.Health = func(ctx context.Context) (Health, error) { return askMinion(ctx, conf.Dir, c.Env) }
+	minion := running{conf.Dir, c.Env}
+	u.Health, u.Ping = minion.health, minion.askPing
 	u.Log = func(format string, args ...any) {
 		line := fmt.Sprintf(format, args...)
 		fmt.Fprintln(c.Err, line)

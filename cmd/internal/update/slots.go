@@ -62,6 +62,8 @@ type Trial struct {
 	JID   string `json:"jid,omitempty"` // the job that ordered it
 	// Connected is set if the program before was signed in. If it was not, the new one need not be either.
 	Connected bool `json:"connected"`
+	// Pinged is set if the program before answered a ping that its master was asked for. Then the new one must, too.
+	Pinged bool `json:"pinged"`
 	// Restarted is when the new program was started, in seconds.
 	Restarted int64 `json:"restarted,omitempty"`
 	// Watched counts how often the watch began: it is interrupted by a power loss at most maxWatches times.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,8 +64,8 @@ func buildTiny(t *testing.T) func(version string) []byte {
 	return func(version string) []byte { return fmt.Appendf(slices.Clone(program), "|%s", version) }
 }
 
-// bad is a version that does not sign in.
-const bad = "6.6.6"
+// bad is a version that does not sign in, deaf one that signs in and answers no ping.
+const bad, deaf = "6.6.6", "6.6.7"
 
 // host is a host below a directory: bin/brine-minion, a state directory, and a service manager that notes what it started.
 func (l *lab) host(dir string, program []byte) *Config {
@@ -90,11 +91,15 @@ func updaterOf(c *Config) *Updater {
 			if err != nil {
 				return Health{}, err
 			}
-			h := Health{Exe: strings.TrimSpace(string(text)), Answered: time.Now()}
+			h := Health{Exe: strings.TrimSpace(string(text)), Answered: time.Now().Unix()}
 			program, err := os.ReadFile(h.Exe)
 			h.Connected = err == nil && !strings.HasSuffix(string(program), "|"+bad)
+			if !strings.HasSuffix(string(program), "|"+deaf) {
+				h.Pinged = time.Now().Unix()
+			}
 			return h, err
-		}}
+		},
+		Ping: func(context.Context) error { return nil }}
 }
 
 // helper is the updater of the test program: the values of its host are in its arguments.
@@ -331,6 +336,32 @@ func TestSealSwitch(t *testing.T) {
 	}
 }
 
+// TestPingMissing: a version that signs in, and does not answer the ping of its master, goes back; if the master pings no
+// program, signing in is enough.
+func TestPingMissing(t *testing.T) {
+	l, u := linuxLab(t)
+	l.add(deaf, buildTiny(t)(deaf))
+	out, err := u.Run(t.Context(), Request{})
+	if want := "went back from 6.6.7 to 1.0.0: after 60ms it signed in, and did not answer a ping of its master"; err != nil || out.Result || out.Comment != want {
+		t.Errorf("%+v %v", out, err)
+	}
+	var said []string
+	u.Log = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+	health := u.Health
+	u.Health = func(ctx context.Context) (Health, error) {
+		h, err := health(ctx)
+		h.Pinged = 0
+		return h, err
+	}
+	if out, err := u.Run(t.Context(), Request{Version: deaf, Again: true}); err != nil || out.Comment != "updated from 1.0.0 to 6.6.7" {
+		t.Errorf("with a master that does not ping: %+v %v", out, err)
+	}
+	if d := cmp.Diff([]string{"the master sends no test.ping when it is asked for one: the new version has to sign in only",
+		"updated from 1.0.0 to 6.6.7"}, said); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestPin(t *testing.T) {
 	l, u := linuxLab(t)
 	l.must(u.set(func(s *State) { s.Pinned = "1.1.0" }))
@@ -363,6 +394,42 @@ func TestDowngrade(t *testing.T) {
 	if out, err := u.Run(t.Context(), Request{}); err != nil || out.Comment != "updated from 1.2.0 to 1.1.0" {
 		t.Errorf("the owner's pin: %+v %v", out, err)
 	}
+}
+
+// TestNothingFetched: no program is downloaded of a version that the host has, that its channel took back, that failed
+// here, or that its owner did not pin; one is, of the version that it takes.
+func TestNothingFetched(t *testing.T) {
+	l, u := linuxLab(t)
+	var asked []string
+	l.answer = func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.URL.Path, "/targets/") {
+			asked = append(asked, strings.Split(r.URL.Path, "/")[4])
+		}
+		return false
+	}
+	check := func(what, comment string, q Request, want ...string) {
+		t.Helper()
+		asked = nil
+		out, err := u.Run(t.Context(), q)
+		if err != nil || out.Comment != comment {
+			t.Errorf("%s: %+v %v, want %q", what, out, err, comment)
+		}
+		if d := cmp.Diff(want, asked); d != "" {
+			t.Errorf("%s: downloads\n%s", what, d)
+		}
+	}
+	check("a new version", "updated from 1.0.0 to 1.2.0", Request{}, "1.2.0")
+	check("the version that it has", "version 1.2.0 is installed already", Request{})
+	check("the same by a master", "version 1.2.0 is installed already", Request{Ordered: true, Version: "1.2.0"})
+	l.must(l.repo.Remove("stable", "1.2.0"))
+	check("an older one", "version 1.2.0 is installed already", Request{})
+	l.add(bad, buildTiny(t)(bad))
+	check("one that does not sign in", "went back from 6.6.6 to 1.2.0: after 60ms it did not sign in to a master", Request{}, bad)
+	check("one that failed", "version 6.6.6 did not sign in when it was tried; brine-update now tries it again", Request{})
+	check("the same by a master", "version 6.6.6 did not sign in when it was tried; brine-update now tries it again", Request{Ordered: true})
+	l.must(u.set(func(s *State) { s.Pinned = "1.1.0" }))
+	check("a pinned one", "updated from 1.2.0 to 1.1.0", Request{}, "1.1.0")
+	check("one beside the pinned one", "version 1.1.0 is installed already", Request{})
 }
 
 // TestPackageAgain: a package manager that puts a file in place of the link has the last word, and the next update begins with it.

@@ -4,7 +4,7 @@
 // that does not start.
 //
 //	fetch, verify → fill the free slot → note the trial → switch the link → restart → watch
-//	                                                                                   │ signed in, answered: settled
+//	                                                                                   │ signed in, answers a ping: settled
 //	                                                                                   └ not within 60 s: link back, restart
 //
 // Each arrow is a state on the disk, which [Updater.Finish] goes on from. The link always leads to a whole program.
@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/cmd/internal/update/layout"
+	"github.com/brine-salt/brine/internal/backoff"
 	"github.com/brine-salt/brine/minion/policy"
 )
 
@@ -33,17 +34,12 @@ type Updater struct {
 	Now      func() time.Time
 	// Health returns how the running minion is.
 	Health func(ctx context.Context) (Health, error)
+	// Ping has the running minion ask its master for a test.ping.
+	Ping func(ctx context.Context) error
 	// Log receives what an administrator should know.
 	Log func(format string, args ...any)
 	// Step is called at each state between which a power loss must be survived; tests replace it.
 	Step func(name string)
-}
-
-// Health is how a running minion is.
-type Health struct {
-	Exe       string // the file of its program
-	Connected bool
-	Answered  time.Time // when a master answered it last
 }
 
 func (u *Updater) step(name string) {
@@ -206,9 +202,9 @@ func (u *Updater) place(ctx context.Context, s *State, q Request, p *Program, cu
 		return errors.Join(fmt.Errorf("cannot use version %s: its program says that it is %q", p.Version, v), err,
 			os.Remove(u.slotProgram(free)))
 	}
-	before, _ := u.Health(ctx)
+	connected, pinged := u.before(ctx)
 	s.Trial = &Trial{Slot: free, Back: current, To: p.Version, From: have, Phase: phaseSwitch, JID: q.JID,
-		Connected: before.Connected}
+		Connected: connected, Pinged: pinged}
 	s.Result = "the update to " + p.Version + " is not settled yet"
 	if err := u.writeState(s); err != nil {
 		s.Trial = nil
@@ -329,10 +325,43 @@ func (u *Updater) goBack(ctx context.Context, s *State, why error) (Outcome, err
 // healthPause is how often the minion is asked whether it is signed in.
 const healthPause = 250 * time.Millisecond
 
-// watch returns nil once the new program runs and a master answers it, within the time for that.
+// pingPause is how long a master has to ping a minion before it is asked again.
+const pingPause = 3 * time.Second
+
+// before returns how the program was before a trial: whether it was signed in, and whether its master pings it when it
+// is asked to. A stock master does not; what it would not do for the old program, the new one need not have.
+func (u *Updater) before(ctx context.Context) (connected, pinged bool) {
+	h, _ := u.Health(ctx)
+	if !h.Connected {
+		return false, false
+	}
+	since, asked := u.Now().Unix(), time.Time{}
+	for until := time.Now().Add(min(2*pingPause, u.Config.Health)); time.Now().Before(until); {
+		if time.Since(asked) > pingPause {
+			asked = time.Now()
+			if err := u.Ping(ctx); err != nil {
+				break
+			}
+		}
+		if h, err := u.Health(ctx); err == nil && h.Pinged >= since {
+			return true, true
+		}
+		if !backoff.Sleep(ctx, u.healthPause()) {
+			break
+		}
+	}
+	u.Log("the master sends no test.ping when it is asked for one: the new version has to sign in only")
+	return true, false
+}
+
+func (u *Updater) healthPause() time.Duration { return min(healthPause, u.Config.Health/10) }
+
+// watch returns nil once the new program runs, a master answers it, and it answers a ping of the master, within the time
+// for that.
 func (u *Updater) watch(ctx context.Context, t *Trial) error {
 	until := time.Now().Add(u.Config.Health)
 	var why error
+	var asked time.Time
 	for {
 		part, stop := context.WithDeadline(ctx, until)
 		h, err := u.Health(part)
@@ -342,10 +371,21 @@ func (u *Updater) watch(ctx context.Context, t *Trial) error {
 			why = fmt.Errorf("it does not answer: %w", err)
 		case strings.TrimSuffix(h.Exe, " (deleted)") != u.slotProgram(t.Slot):
 			why = fmt.Errorf("another program runs: %s", h.Exe)
-		case !t.Connected, h.Connected && h.Answered.Unix() >= t.Restarted:
+		case !t.Connected:
 			return nil
-		default:
+		case !h.Connected || h.Answered < t.Restarted:
 			why = errors.New("it did not sign in to a master")
+		// guard: update TestPingMissing
+		case t.Pinged && h.Pinged < t.Restarted:
+			why = errors.New("it signed in, and did not answer a ping of its master")
+			if time.Since(asked) > pingPause {
+				asked = time.Now()
+				if err := u.Ping(ctx); err != nil {
+					why = fmt.Errorf("it cannot ask its master for a ping: %w", err)
+				}
+			}
+		default:
+			return nil
 		}
 		if time.Now().After(until) {
 			return fmt.Errorf("after %s %w", u.Config.Health, why)
@@ -353,7 +393,7 @@ func (u *Updater) watch(ctx context.Context, t *Trial) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(min(healthPause, u.Config.Health/10)):
+		case <-time.After(u.healthPause()):
 		}
 	}
 }
