@@ -1,5 +1,5 @@
-// Package counts counts what a master does: requests by kind, sign-ins by what became of them, and jobs. Its methods may
-// be called from any goroutine.
+// Package counts counts what a master does: requests by kind, sign-ins by what became of them, and jobs. Its methods
+// may be called from any goroutine.
 package counts
 
 import (
@@ -30,7 +30,8 @@ type Counters struct {
 
 // New returns counters that begin now.
 func New() *Counters {
-	return &Counters{Started: time.Now(), requests: map[string]Requests{}, signIns: map[string]int64{}}
+	return &Counters{Started: time.Now(), requests: map[string]Requests{},
+		signIns: map[string]int64{}}
 }
 
 // CountRequest implements door.Counts: it counts one that began at some time. Peers do not decide how many kinds there

@@ -23,7 +23,8 @@ type Lifecycle struct {
 
 // New returns a life that has not started.
 func New() *Lifecycle {
-	return &Lifecycle{ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
+	return &Lifecycle{ready: make(chan struct{}), ended: make(chan struct{}),
+		quit: make(chan struct{})}
 }
 
 // Start reports whether this is the first start. Who gets true calls Listening or Fail, and then End.
