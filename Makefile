@@ -196,10 +196,10 @@ saltgui:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	SALTGUI="$(abspath $(SALTGUI))" $(GO) test -count=1 -timeout 20m -tags interop,saltgui -run TestSaltGUI ./interop
 
-# Ours beside stock Salt: memory, start, round trips, file transfer, sizes.
+# Ours beside stock Salt: memory, start, round trips, file transfer, sizes, and how costs grow with the work.
 bench:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
-	$(GO) test -count=1 -timeout 60m -tags bench -run 'TestMeasure|TestSwarm|TestCommands' -v ./interop
+	$(GO) test -count=1 -timeout 90m -tags bench -run 'TestMeasure|TestSwarm|TestCommands|TestGrowth' -v ./interop
 	$(GO) test -count=1 -timeout 60m -tags bench -run 'TestCapacity|TestTenThousandSubscribers' -v ./master
 
 # Five masters over one database, 500 minions, whole ones of ours and stock's beside them, and 10,000 jobs while masters are killed and

@@ -41,8 +41,7 @@ func (r *runs) NoCache(jid string) bool {
 func (r *runs) sweep(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	old := func(_ string, at time.Time) bool { return now.Sub(at) > 24*time.Hour }
-	maps.DeleteFunc(r.uncached, old)
+	maps.DeleteFunc(r.uncached, func(_ string, at time.Time) bool { return now.Sub(at) > 24*time.Hour })
 }
 
 func (r *runs) add(run *Run) {

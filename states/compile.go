@@ -47,6 +47,7 @@ func compileState(id any, state string, body *pyobj.Dict, run []any, orchestrati
 	var (
 		funs  []string
 		names []any
+		seen  pyobj.Dict // see addUnique
 	)
 	for _, arg := range run {
 		switch arg := arg.(type) {
@@ -58,11 +59,7 @@ func compileState(id any, state string, body *pyobj.Dict, run []any, orchestrati
 			for k, v := range arg.All() {
 				switch k {
 				case "names":
-					for _, name := range listItems(v) {
-						if !slices.ContainsFunc(names, func(have any) bool { return pyobj.Equal(have, name) }) {
-							names = append(names, name)
-						}
-					}
+					names = addUnique(names, listItems(v), &seen)
 				case "state":
 				case "name":
 					if _, ok := v.(string); !ok {

@@ -182,42 +182,6 @@ type idState struct {
 	state string
 }
 
-// findName returns the states that a name stands for (find_name): the id of that name, all states of an SLS file,
-// or the states with one argument of that value. With strict the id must have the state as well.
-func findName(name any, state string, high *pyobj.Dict, strict bool) []idState {
-	body, ok := high.Get(name)
-	if ok && strict {
-		b, _ := body.(*pyobj.Dict)
-		ok = b != nil && b.Has(state)
-	}
-	if ok {
-		return []idState{{name, state}}
-	}
-	var found []idState
-	for id, body := range high.All() {
-		b, ok := body.(*pyobj.Dict)
-		if !ok {
-			continue
-		}
-		if state == "sls" {
-			if pyobj.Equal(b.Value("__sls__"), name) {
-				found = append(found, idState{id, pyobj.Str(firstKey(b))})
-			}
-			continue
-		}
-		list, _ := b.Value(state).(*pyobj.List)
-		if list == nil {
-			continue
-		}
-		for _, arg := range list.Items {
-			if d, ok := arg.(*pyobj.Dict); ok && d.Len() == 1 && pyobj.Equal(d.Value(firstKey(d)), name) {
-				found = append(found, idState{id, state})
-			}
-		}
-	}
-	return found
-}
-
 // excludedSLS returns the SLS files that exclude names.
 func excludedSLS(high *pyobj.Dict) []string {
 	var list []string
@@ -245,6 +209,7 @@ func (r *Run) reconcileExtend(high *pyobj.Dict, strict bool) (errs []string, err
 	for _, sls := range excludedSLS(high) {
 		excluded[sls] = true
 	}
+	var index *highIndex // built when a name is no id
 	for _, chunk := range listItems(ext) {
 		d, ok := chunk.(*pyobj.Dict)
 		if !ok {
@@ -274,7 +239,10 @@ func (r *Run) reconcileExtend(high *pyobj.Dict, strict bool) (errs []string, err
 			}
 			have, _ := high.Value(name).(*pyobj.Dict)
 			if have == nil || !have.Has(state) {
-				ids := findName(name, state, high, strict)
+				if index == nil {
+					index = newHighIndex(high)
+				}
+				ids := index.findName(name, state, strict)
 				if len(ids) != 1 {
 					id := pyobj.Str(name)
 					errs = append(errs, fmt.Sprintf("Cannot extend ID '%[1]s' in '%[2]s:%[3]s'. It is not part of the high state.\nThis is likely due to a "+
@@ -289,6 +257,9 @@ func (r *Run) reconcileExtend(high *pyobj.Dict, strict bool) (errs []string, err
 			}
 			if err := extendBody(have, b); err != nil {
 				return nil, err
+			}
+			if index != nil {
+				index.note(b)
 			}
 		}
 	}

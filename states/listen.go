@@ -14,19 +14,19 @@ type listener struct {
 	to        []any
 }
 
-// isNamed reports whether a state and an id, name or state stand for the chunk.
-func (l *Low) isNamed(state, id string) bool {
-	return l.state == state && (l.id == id || l.name == id || l.state == id)
-}
-
-// anyLow reports whether a state and an id stand for any chunk.
-func anyLow(chunks []*Low, state, id string) bool {
-	for _, c := range chunks {
-		if c.isNamed(state, id) {
-			return true
+// findNamed returns the chunks that a state and an id, a name or the state's name stand for, in their order.
+func (r *Run) findNamed(chunks []*Low, state, id string) []*Low {
+	p := pattern{key: state, val: id}
+	found := r.findTargets(&p, chunks)
+	if state == id || state == "id" || state == "sls" { // which patterns take otherwise
+		found = nil
+		for _, c := range chunks {
+			if c.state == state && (state == id || p.matchesName(c.id) || p.matchesName(c.name)) {
+				found = append(found, c)
+			}
 		}
 	}
-	return false
+	return found
 }
 
 // findListeners collects the listen and listen_in of all chunks.
@@ -64,33 +64,29 @@ func (r *Run) callListen(ctx context.Context, chunks []*Low, running *results) e
 		for _, to := range l.to {
 			d, ok := to.(*pyobj.Dict)
 			if !ok {
-				name := pyobj.Str(to)
-				for _, chunk := range chunks {
-					if chunk.id == name || chunk.name == name {
-						d = pyobj.NewDict(chunk.state, chunk.id)
-						break
-					}
-				}
-				if d == nil {
+				found := r.findTargets(&pattern{key: "id", val: pyobj.Str(to)}, chunks)
+				if found == nil {
 					continue
 				}
+				d = pyobj.NewDict(found[0].state, found[0].id)
 			}
 			for k, v := range d.All() {
 				state, id := pyobj.Str(k), pyobj.Str(v)
-				if !anyLow(chunks, state, id) {
+				sources := r.findNamed(chunks, state, id)
+				if sources == nil {
 					lost(state, id)
 					continue
 				}
-				for _, source := range chunks {
-					rec := running.get(source.Tag())
-					if !source.isNamed(state, id) || rec == nil || !hasChanges(rec) {
+				for _, source := range sources {
+					if rec := running.get(source.Tag()); rec == nil || !hasChanges(rec) {
 						continue
 					}
-					if !anyLow(chunks, l.state, l.id) {
+					listening := r.findNamed(chunks, l.state, l.id)
+					if listening == nil {
 						lost(l.state, l.id)
 						continue
 					}
-					watchers = append(watchers, watchersOf(chunks, l)...)
+					watchers = append(watchers, watchersOf(listening)...)
 				}
 			}
 		}
@@ -108,14 +104,11 @@ func (r *Run) callListen(ctx context.Context, chunks []*Low, running *results) e
 	return nil
 }
 
-// watchersOf returns the mod_watch chunks of a listener. Their requisites are removed, since those were met when
-// the state itself ran.
-func watchersOf(chunks []*Low, l listener) []*Low {
+// watchersOf returns the mod_watch chunks of states that listen. Their requisites are removed, since those were met
+// when the state itself ran.
+func watchersOf(listening []*Low) []*Low {
 	var list []*Low
-	for _, chunk := range chunks {
-		if !chunk.isNamed(l.state, l.id) {
-			continue
-		}
+	for _, chunk := range listening {
 		low := chunk.shallowCopy()
 		low.Set("sfun", chunk.fun)
 		low.Set("fun", "mod_watch")

@@ -34,6 +34,19 @@ type extension struct {
 	high *pyobj.Dict
 	ext  *pyobj.Dict
 	errs []string
+	by   *highIndex // see index
+}
+
+// maxRepeated is how many members a requisite may have for each to be repeated as Salt repeats it. The repetitions
+// change nothing but what state.show_lowstate prints, and of 10,000 members they would be 50 million.
+const maxRepeated = 100
+
+// index returns the index of the high data, which do not change before all is collected.
+func (x *extension) index() *highIndex {
+	if x.by == nil {
+		x.by = newHighIndex(x.high)
+	}
+	return x.by
 }
 
 // requisiteIn turns the *_in requisites, prereq and use into entries of the states that they name
@@ -150,9 +163,12 @@ func (x *extension) addList(id any, state string, body *pyobj.Dict, key string, 
 	// repeated in the low state.
 	var hinges []idState
 	for _, ind := range list.Items {
+		if len(list.Items) > maxRepeated {
+			hinges = nil
+		}
 		d, ok := ind.(*pyobj.Dict)
 		if !ok {
-			if d = x.findNamed(ind); d == nil {
+			if d = x.index().findNamed(ind); d == nil {
 				continue
 			}
 		}
@@ -161,7 +177,7 @@ func (x *extension) addList(id any, state string, body *pyobj.Dict, key string, 
 		}
 		pstate, pname := pyobj.Str(firstKey(d)), d.Value(firstKey(d))
 		if pstate == "sls" {
-			hinges = idsOfSLS(pyobj.Str(pname), x.high)
+			hinges = slices.Clone(x.index().states[slsKey+pyobj.Str(pname)])
 		} else {
 			hinges = append(hinges, idState{pname, pstate})
 		}
@@ -172,52 +188,6 @@ func (x *extension) addList(id any, state string, body *pyobj.Dict, key string, 
 	}
 }
 
-// findNamed returns the state that a bare name in a requisite stands for: the first state of that id, or the first
-// with that name.
-func (x *extension) findNamed(ind any) *pyobj.Dict {
-	if body, ok := x.high.Value(ind).(*pyobj.Dict); ok {
-		for k := range body.All() {
-			if !isHidden(k) {
-				return pyobj.NewDict(k, ind)
-			}
-		}
-	}
-	for id, body := range x.high.All() {
-		b, ok := body.(*pyobj.Dict)
-		if !ok {
-			continue
-		}
-		for state, run := range b.All() {
-			if isHidden(state) {
-				continue
-			}
-			for _, arg := range listItems(run) {
-				if d, ok := arg.(*pyobj.Dict); ok && d.Has("name") && pyobj.Equal(d.Value("name"), ind) {
-					return pyobj.NewDict(state, id)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// idsOfSLS returns all states of an SLS file.
-func idsOfSLS(sls string, high *pyobj.Dict) []idState {
-	var list []idState
-	for id, body := range high.All() {
-		b, ok := body.(*pyobj.Dict)
-		if !ok || bodyText(b, "__sls__") != sls {
-			continue
-		}
-		for state := range b.All() {
-			if !isHidden(state) {
-				list = append(list, idState{id, pyobj.Str(state)})
-			}
-		}
-	}
-	return list
-}
-
 // addTarget adds one requisite for one target. prereq needs an entry at both ends: the target must run before the
 // state that looks ahead.
 func (x *extension) addTarget(id any, state string, body *pyobj.Dict, key, rkey string, h idState) {
@@ -226,20 +196,20 @@ func (x *extension) addTarget(id any, state string, body *pyobj.Dict, key, rkey 
 		list := x.entryList(id, state)
 		list.Items = append(list.Items, pyobj.NewDict("prerequired", pyobj.NewList(pyobj.NewDict(h.state, h.id))))
 	case "prereq":
-		for _, found := range findName(h.id, h.state, x.high, true) {
+		for _, found := range x.index().findName(h.id, h.state, true) {
 			list := x.entryList(found.id, found.state)
 			list.Items = append(list.Items, pyobj.NewDict("prerequired", pyobj.NewList(pyobj.NewDict(state, id))))
 		}
 		return
 	case "use_in":
-		for _, found := range findName(h.id, h.state, x.high, true) {
+		for _, found := range x.index().findName(h.id, h.state, true) {
 			if pyobj.Truth(found.id) {
 				x.copyArguments(idState{id, state}, found, stateArgs(found.id, h.state, x.high))
 			}
 		}
 		return
 	case "use":
-		for _, found := range findName(h.id, h.state, x.high, true) {
+		for _, found := range x.index().findName(h.id, h.state, true) {
 			if pyobj.Truth(found.id) {
 				x.copyArguments(found, idState{id, state}, stateArgs(id, state, x.high))
 			}

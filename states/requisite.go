@@ -101,25 +101,19 @@ func (p *pattern) matchesChunk(l *Low) bool {
 	return (p.key == "id" || p.key == l.state) && (p.matchesName(l.name) || p.matchesName(l.id))
 }
 
-// A chunkIndex finds chunks by id or name. Without it every requisite would be compared with every chunk.
+// A chunkIndex finds chunks by id or name. Without it every requisite would be compared with every chunk. What was
+// found for a glob or an SLS file is kept beside them, under the pattern with zero bytes.
 type chunkIndex struct {
 	chunks []*Low
 	by     map[string][]*Low
 }
 
-// findTargets returns the chunks that a requisite stands for, in their order. Globs and SLS files need a walk
-// through all chunks; anything else is found by the index, which is built again when the run has other chunks.
+// findTargets returns the chunks that a requisite stands for, in their order; the caller must not change the slice.
+// Globs and SLS files need a walk through all chunks, once for each; anything else is found by the index, which is
+// built again when the run has other chunks.
 func (r *Run) findTargets(p *pattern, chunks []*Low) []*Low {
-	var found []*Low
-	if p.glob || p.key == "sls" {
-		for _, chunk := range chunks {
-			if p.matchesChunk(chunk) {
-				found = append(found, chunk)
-			}
-		}
-		return found
-	}
-	if x := &r.index; len(x.chunks) != len(chunks) || len(chunks) > 0 && &x.chunks[0] != &chunks[0] {
+	x := &r.index
+	if len(x.chunks) != len(chunks) || len(chunks) > 0 && &x.chunks[0] != &chunks[0] {
 		x.chunks, x.by = chunks, make(map[string][]*Low, len(chunks))
 		for _, chunk := range chunks {
 			x.by[chunk.id] = append(x.by[chunk.id], chunk)
@@ -128,7 +122,21 @@ func (r *Run) findTargets(p *pattern, chunks []*Low) []*Low {
 			}
 		}
 	}
-	for _, chunk := range r.index.by[p.val] {
+	var found []*Low
+	if p.glob || p.key == "sls" {
+		at := "\x00" + p.key + "\x00" + p.val
+		found, ok := x.by[at]
+		if !ok {
+			for _, chunk := range chunks {
+				if p.matchesChunk(chunk) {
+					found = append(found, chunk)
+				}
+			}
+			x.by[at] = found
+		}
+		return found
+	}
+	for _, chunk := range x.by[p.val] {
 		if p.matchesChunk(chunk) {
 			found = append(found, chunk)
 		}

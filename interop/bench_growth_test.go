@@ -1,0 +1,356 @@
+//go:build bench && linux
+
+package interop
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/internal/testkit/growth"
+)
+
+const (
+	// curveTime is what a command of a curve may take. What takes longer with stock is left out.
+	curveTime = 5 * time.Minute
+	// curveNoise is what cannot be told from the start of the program: a cost below it has no part in the fit.
+	curveNoise = 20 * time.Millisecond
+)
+
+// A curve is a command whose work has a size. prepare writes the work into a directory, and returns the program and
+// its arguments without the configuration. names is what the command prints if it did all of the work.
+type curve struct {
+	name         string
+	sizes, stock []int // stock's sizes are smaller where it takes minutes
+	prepare      func(t *testing.T, dir string, n int) (program string, args []string)
+	names        func(n int) string
+}
+
+// spent is what a command took by the kernel's counters: processor time of all its processes, and the memory of the
+// largest at its peak.
+type spent struct {
+	cpu  time.Duration
+	peak int64
+}
+
+var (
+	toTenThousand = []int{100, 1000, 10_000}
+	toThousand    = []int{100, 1000}
+)
+
+var curves = []curve{
+	{"states", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		return "test.nop: []"
+	}), lastState("nop")},
+	{"require, a chain", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		return "test.nop: [{x: y}" + before(i, "require: [{test: s%d}]") + "]"
+	}), lastState("nop")},
+	{"require of a name without a state", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		return fmt.Sprintf("test.nop: [{name: n%d}%s]", i, before(i, "require: [n%d]"))
+	}), func(n int) string { return fmt.Sprintf("test_|-s%d_|-n%d_|-nop", n-1, n-1) }},
+	{"require_in, a chain by names", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		if i == n-1 {
+			return fmt.Sprintf("test.nop: [{name: n%d}]", i)
+		}
+		return fmt.Sprintf("test.nop: [{name: n%d}, {require_in: [n%d]}]", i, i+1)
+	}), func(n int) string { return fmt.Sprintf("test_|-s%d_|-n%d_|-nop", n-1, n-1) }},
+	{"require_in, all of one", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		if i == 0 {
+			return "test.nop: []"
+		}
+		return "test.nop: [{require_in: [{test: s0}]}]"
+	}), lastState("nop")},
+	{"require, one of all", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		if i < n-1 {
+			return "test.nop: []"
+		}
+		return "test.nop: [{require: [" + listOf(n-1, "{test: s%d}") + "]}]"
+	}), lastState("nop")},
+	{"require_in, one of all", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		if i < n-1 {
+			return "test.nop: []"
+		}
+		return "test.nop: [{require_in: [" + listOf(n-1, "{test: s%d}") + "]}]"
+	}), lastState("nop")},
+	{"require_any of ten", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		if i < 10 {
+			return "test.nop: []"
+		}
+		var ten []string
+		for j := range 10 {
+			ten = append(ten, fmt.Sprintf("{test: s%d}", i-1-j))
+		}
+		return "test.nop: [{require_any: [" + strings.Join(ten, ", ") + "]}]"
+	}), lastState("nop")},
+	{"require of a file of states", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		return "test.nop: [{require: [{sls: other}]}]"
+	}), lastState("nop")},
+	{"require with a glob", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		return "test.nop: [{require: [{test: 'oth*'}]}]"
+	}), lastState("nop")},
+	{"watch, a chain", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		return "test.succeed_with_changes: [{x: y}" + before(i, "watch: [{test: s%d}]") + "]"
+	}), lastState("succeed_with_changes")},
+	{"listen", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		return "test.succeed_with_changes: [{x: y}" + before(i, "listen: [{test: s%d}]") + "]"
+	}), lastState("succeed_with_changes")},
+	{"listen_in", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		return "test.succeed_with_changes: [{x: y}" + before(i, "listen_in: [{test: s%d}]") + "]"
+	}), lastState("succeed_with_changes")},
+	{"prereq", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		if i%2 == 0 {
+			return "test.nop: []"
+		}
+		return "test.nop: [{x: y}" + before(i, "prereq: [{test: s%d}]") + "]"
+	}), lastState("nop")},
+	{"onchanges", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		return "test.succeed_with_changes: [{x: y}" + before(i, "onchanges: [{test: s%d}]") + "]"
+	}), lastState("succeed_with_changes")},
+	{"use", toTenThousand, toThousand, stateFile(func(i, n int) string {
+		return "test.nop: [{x: y}" + before(i, "use: [{test: s%d}]") + "]"
+	}), lastState("nop")},
+	{"names", toTenThousand, toThousand, func(t *testing.T, dir string, n int) (string, []string) {
+		write(t, dir+"/srv/curve.sls", "all: {test.nop: [{names: ["+listOf(n, "s%d")+"]}]}\n")
+		return applyCurve()
+	}, func(n int) string { return fmt.Sprintf("test_|-all_|-s%d_|-nop", n-1) }},
+	{"extend", toTenThousand, toThousand, func(t *testing.T, dir string, n int) (string, []string) {
+		var b strings.Builder
+		b.WriteString("include: [other]\nextend:\n")
+		for i := range n {
+			fmt.Fprintf(&b, "  o%d: {test: [{x: y}]}\n", i)
+		}
+		var o strings.Builder
+		for i := range n {
+			fmt.Fprintf(&o, "o%d: {test.nop: []}\n", i)
+		}
+		write(t, dir+"/srv/curve.sls", b.String())
+		write(t, dir+"/srv/other.sls", o.String())
+		return applyCurve()
+	}, func(n int) string { return fmt.Sprintf("test_|-o%d_|-o%d_|-nop", n-1, n-1) }},
+	{"include, all in one file", toTenThousand, toThousand, func(t *testing.T, dir string, n int) (string, []string) {
+		write(t, dir+"/srv/curve.sls", "include: ["+listOf(n, "part.p%d")+"]\n")
+		for i := range n {
+			write(t, fmt.Sprintf("%s/srv/part/p%d.sls", dir, i), fmt.Sprintf("s%d: {test.nop: []}\n", i))
+		}
+		return applyCurve()
+	}, lastState("nop")},
+	{"include, a chain", toThousand, []int{10, 100}, func(t *testing.T, dir string, n int) (string, []string) {
+		write(t, dir+"/srv/curve.sls", "include: [part.p0]\n")
+		for i := range n {
+			next := ""
+			if i < n-1 {
+				next = fmt.Sprintf("include: [part.p%d]\n", i+1)
+			}
+			write(t, fmt.Sprintf("%s/srv/part/p%d.sls", dir, i), fmt.Sprintf("%ss%d: {test.nop: []}\n", next, i))
+		}
+		return applyCurve()
+	}, lastState("nop")},
+	{"top file, entries for minions", toTenThousand, toThousand, func(t *testing.T, dir string, n int) (string, []string) {
+		var b strings.Builder
+		b.WriteString("base:\n  curve: [mine]\n")
+		for i := range n {
+			fmt.Fprintf(&b, "  minion%d: [part%d]\n", i, i)
+		}
+		write(t, dir+"/srv/top.sls", b.String())
+		write(t, dir+"/srv/mine.sls", "s: {test.nop: []}\n")
+		return "salt-call", []string{"--local", "--out=json", "state.apply"}
+	}, func(int) string { return "test_|-s_|-s_|-nop" }},
+	{"pillar, KB", []int{10, 100, 1000, 10_000}, []int{10, 100, 1000}, func(t *testing.T, dir string, n int) (string, []string) {
+		var b strings.Builder
+		for i := range n * 10 { // a hundred bytes each
+			fmt.Fprintf(&b, "key%06d:\n  name: %-50d\n  list: [1, 2, a, b]\n  on: true\n", i, i)
+		}
+		write(t, dir+"/pillar/top.sls", "base: {'*': [data]}\n")
+		write(t, dir+"/pillar/data.sls", b.String())
+		return "salt-call", []string{"--local", "--out=json", "pillar.items"}
+	}, func(n int) string { return fmt.Sprintf("key%06d", n*10-1) }},
+	{"file.recurse, files", []int{10, 100, 1000, 10_000}, toThousand, func(t *testing.T, dir string, n int) (string, []string) {
+		for i := range n {
+			write(t, fmt.Sprintf("%s/srv/tree/d%d/f%d", dir, i%100, i), fmt.Sprint(i))
+		}
+		write(t, dir+"/srv/curve.sls", "tree: {file.recurse: [{name: "+dir+"/copy}, {source: 'salt://tree'}]}\n")
+		return applyCurve()
+	}, func(n int) string { return fmt.Sprintf("f%d", n-1) }},
+	{"file.managed, files from a source", toTenThousand, toThousand, func(t *testing.T, dir string, n int) (string, []string) {
+		var b strings.Builder
+		for i := range n {
+			write(t, fmt.Sprintf("%s/srv/tree/f%d", dir, i), fmt.Sprint(i))
+			fmt.Fprintf(&b, "%s/copy/f%d: {file.managed: [{source: 'salt://tree/f%d'}, {makedirs: true}]}\n", dir, i, i)
+		}
+		write(t, dir+"/srv/curve.sls", b.String())
+		return applyCurve()
+	}, func(n int) string { return fmt.Sprintf("f%d", n-1) }},
+	{"file server, one directory", []int{1000, 10_000, 100_000}, []int{1000, 10_000}, func(t *testing.T, dir string, n int) (string, []string) {
+		emptyFiles(t, dir+"/srv/large", n, "f%06d")
+		return "salt-call", []string{"--local", "--out=json", "cp.list_master"}
+	}, func(n int) string { return fmt.Sprintf("large/f%06d", n-1) }},
+	{"salt-key -L, keys", []int{1000, 10_000, 100_000}, []int{1000, 10_000}, func(t *testing.T, dir string, n int) (string, []string) {
+		emptyFiles(t, dir+"/pki/minions", n, "minion-%06d")
+		return "salt-key", []string{"-L", "--out=json"}
+	}, func(n int) string { return fmt.Sprintf("minion-%06d", n-1) }},
+}
+
+// stateFile writes a file of n states s0, s1 and so on by their bodies, and applies it.
+func stateFile(body func(i, n int) string) func(t *testing.T, dir string, n int) (string, []string) {
+	return func(t *testing.T, dir string, n int) (string, []string) {
+		var b strings.Builder
+		b.WriteString("include: [other]\n")
+		for i := range n {
+			fmt.Fprintf(&b, "s%d: {%s}\n", i, body(i, n))
+		}
+		write(t, dir+"/srv/curve.sls", b.String())
+		write(t, dir+"/srv/other.sls", "other: {test.nop: []}\n")
+		return applyCurve()
+	}
+}
+
+func applyCurve() (program string, args []string) {
+	return "salt-call", []string{"--local", "--out=json", "state.sls", "curve"}
+}
+
+// before is an argument that names the state before the i-th one, and nothing for the first.
+func before(i int, format string) string {
+	if i == 0 {
+		return ""
+	}
+	return ", {" + fmt.Sprintf(format, i-1) + "}"
+}
+
+func listOf(n int, format string) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(format, i)
+	}
+	return strings.Join(list, ", ")
+}
+
+func lastState(fun string) func(n int) string {
+	return func(n int) string { return fmt.Sprintf("test_|-s%d_|-s%d_|-%s", n-1, n-1, fun) }
+}
+
+func emptyFiles(t *testing.T, dir string, n int, format string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf(format, i)), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestGrowth runs commands with more and more work, and fits how their processor time grows: ours may grow as n log n
+// does. It prints the curves, and the memory at the peak beside stock's. BRINE_CURVES takes those whose names contain it.
+func TestGrowth(t *testing.T) {
+	fmt.Printf("\n%-36s %8s %34s %34s\n", "processor time and memory at the peak", "size", "brine", "stock 3007")
+	for _, c := range curves {
+		if !strings.Contains(c.name, os.Getenv("BRINE_CURVES")) {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			mine := measureCurve(t, c, c.sizes, ours)
+			var theirs map[int]spent
+			if os.Getenv("BRINE_CURVES_STOCK") != "no" {
+				theirs = measureCurve(t, c, c.stock, func(program string) string { return stock(t, "3007", program) })
+			}
+			for _, n := range c.sizes {
+				fmt.Printf("%-36s %8d %34s %34s\n", c.name, n, spentText(mine, n), spentText(theirs, n))
+			}
+			k, ok := exponentOf(c.sizes, mine)
+			theirK, theirOK := exponentOf(c.stock, theirs)
+			fmt.Printf("%-36s %8s %34s %34s\n", "", "exponent", exponentText(k, ok), exponentText(theirK, theirOK))
+			if k > growth.Linear {
+				t.Errorf("%s: processor time grows with exponent %.2f, want at most %.2f", c.name, k, growth.Linear)
+			}
+		})
+	}
+}
+
+func spentText(all map[int]spent, n int) string {
+	s, ok := all[n]
+	if !ok {
+		return "-"
+	}
+	return fmt.Sprintf("%9.3f s %9s", s.cpu.Seconds(), mega(s.peak))
+}
+
+func exponentText(k float64, ok bool) string {
+	if !ok {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", k)
+}
+
+// exponentOf fits what is above the cost of the program's start, which is that of size 1. It reports false if less
+// than two sizes cost enough to be told from noise.
+func exponentOf(sizes []int, all map[int]spent) (float64, bool) {
+	var points []growth.Point
+	for _, n := range sizes {
+		if cost := all[n].cpu - all[1].cpu; cost > curveNoise {
+			points = append(points, growth.Point{Size: n, Cost: cost.Seconds()})
+		}
+	}
+	if len(points) < 2 {
+		return 0, false
+	}
+	return growth.Exponent(points[len(points)-2:]), true
+}
+
+// measureCurve runs the command of a curve with each size, and with size 1.
+func measureCurve(t *testing.T, c curve, sizes []int, program func(string) string) map[int]spent {
+	t.Helper()
+	all := make(map[int]spent)
+	for _, n := range slices.Concat([]int{1}, sizes) {
+		dir := tempDir(t)
+		conf := fmt.Sprintf("id: curve\nuser: root\nroot_dir: %[1]s/root\npki_dir: %[1]s/pki\nsock_dir: %[1]s/run\nfile_client: local\n"+
+			"file_roots: {base: [%[1]s/srv]}\npillar_roots: {base: [%[1]s/pillar]}\nlog_level: quiet\nenable_fqdns_grains: false\n"+
+			"log_file: log\nkey_logfile: key\n", dir)
+		write(t, dir+"/etc/minion", conf)
+		write(t, dir+"/etc/master", conf)
+		name, args := c.prepare(t, dir, n)
+		s, out, err := spend(t, program(name), append([]string{"-c", dir + "/etc"}, args...)...)
+		os.RemoveAll(dir)
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Logf("%s with %d takes more than %v", program(name), n, curveTime)
+			break
+		}
+		if err != nil || !strings.Contains(out, c.names(n)) {
+			t.Fatalf("%s %q: %v, and no %q in %s", program(name), args, err, c.names(n), tailText(out))
+		}
+		all[n] = s
+	}
+	return all
+}
+
+// spend runs a command, and returns what it took and printed.
+func spend(t *testing.T, name string, args ...string) (spent, string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), curveTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return spent{}, "", ctx.Err()
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, tailText(errs.String()))
+	}
+	u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		t.Fatal("no resource usage on " + strconv.Quote(name))
+	}
+	return spent{cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), u.Maxrss << 10}, out.String(), err
+}
