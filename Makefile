@@ -146,7 +146,7 @@ test-openstack:
 		$(GO) vet -tags openstack,trove ./interop/trove
 	cd openstack && CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -vet=off -timeout 10m ./...
 	@if ls openstack/python/tests/test_*.py >/dev/null 2>&1; then \
-		cd openstack/python && $(PYTHON) -m unittest discover -b -s tests -t . && $(PYTHON) -m unittest discover -b -s trove_tests -t .; \
+		cd openstack/python && for s in tests trove_tests sahara_tests; do $(PYTHON) -m unittest discover -b -s $$s -t . || exit 1; done; \
 	fi
 
 # Real OpenStack services of Debian 12 against ours, on loopback, as root. The first run installs the packages.
@@ -162,13 +162,17 @@ openstack:
 	test -n "$$due"; $(OPENSTACK) -run "^($$due)\$$" ./interop
 	@$(MAKE) --no-print-directory openstack-python
 
-# The plugin for Heat with the classes of Debian's Heat and of the newest one, the parts for Trove with Debian's, and the sidecar with the
-# real programs.
+# The plugin for Heat and the driver for Sahara with the classes of Debian's and of the newest ones, the parts for Trove with Debian's, and
+# the sidecar with the real programs.
 openstack-python: build
+	$(GO) build -o $(BIN)/ ./cmd/brine-swarm
 	@set -e; cd openstack/python; export BRINE_OPENSTACK=1 BRINE_MASTER_PROGRAM=$(abspath $(BIN))/brine-master \
-		BRINE_MINION_PROGRAM=$(abspath $(BIN))/brine-minion; for s in tests trove_tests; do $(PYTHON) -m unittest discover -b -s $$s -t .; done
+		BRINE_MINION_PROGRAM=$(abspath $(BIN))/brine-minion BRINE_SWARM_PROGRAM=$(abspath $(BIN))/brine-swarm; \
+		for s in tests trove_tests sahara_tests; do $(PYTHON) -m unittest discover -b -s $$s -t .; done
 	@set -e; newest=$$(sh openstack/python/tests/fetch-heat.sh); cd openstack/python; \
 	"$$newest" -m unittest discover -b -s tests -t .
+	@set -e; newest=$$(sh openstack/python/sahara_tests/fetch-sahara.sh); cd openstack/python; \
+	"$$newest" -m unittest discover -b -s sahara_tests -t .
 
 # The table of costs over five minutes of idling, 500 servers through one engine, the plugin in the newest Heat, all templates beside the
 # original agents, and a machine with cloud-init.

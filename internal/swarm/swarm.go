@@ -218,8 +218,8 @@ func (s *Swarm) known(key *crypt.PublicKey) *crypt.PublicKey {
 	return key
 }
 
-// Answer is what minions without a Do answer: to test.ping, test.echo and test.version as Salt does, to "swarm.text" with so many
-// bytes, and true to everything else.
+// Answer is what minions without a Do answer: to test.ping, test.echo and test.version as Salt does, to cmd.run_all as if the command
+// had printed itself, to "swarm.text" with so many bytes, and true to everything else.
 func Answer(_ context.Context, _ string, j protocol.Job) any {
 	arg := func() any {
 		if len(j.Args) > 0 && len(j.Args[0]) > 0 {
@@ -232,6 +232,8 @@ func Answer(_ context.Context, _ string, j protocol.Job) any {
 		return arg()
 	case "test.version":
 		return "3007.10"
+	case "cmd.run_all":
+		return map[string]any{"pid": int64(1), "retcode": int64(0), "stdout": arg(), "stderr": ""}
 	case "swarm.text":
 		n, _ := payload.Int(arg())
 		return text(int(max(0, min(n, 64<<20))))

@@ -382,6 +382,13 @@ func generatePackages(work, host, release string, epoch int64) error {
 			return err
 		}
 	}
+	entryPoints, err := pythonEntryPoints()
+	if err == nil {
+		err = writeText(entryPoints, work, "python", "entry_points.txt")
+	}
+	if err != nil {
+		return err
+	}
 	if err := writeText(pythonMetadata(release), work, "python", "METADATA"); err != nil {
 		return err
 	}

@@ -154,6 +154,10 @@ func TestWheel(t *testing.T) {
 				t.Errorf("the program is %q with mode %v", content, f.Mode())
 			}
 		}
+		points, err := fs.ReadFile(z, "brine_openstack-1.2.3rc1.dist-info/entry_points.txt")
+		if err != nil || string(points) != "[sahara.remote]\nbrine = brine_openstack.sahara_remote:Driver\n" {
+			t.Errorf("entry_points.txt is %q %v", points, err)
+		}
 		for _, name := range []string{"brine_openstack/sidecar.py", "brine_openstack/heat/server.py", "brine_openstack/bin/brine-master"} {
 			if _, err := fs.Stat(z, name); err != nil {
 				t.Error(err)

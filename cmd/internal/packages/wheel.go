@@ -38,8 +38,35 @@ func pythonVersion(release string) string {
 // pythonMetadata is the file METADATA of the package brine-openstack.
 func pythonMetadata(release string) string {
 	return "Metadata-Version: 2.1\nName: brine-openstack\nVersion: " + pythonVersion(release) +
-		"\nSummary: OpenStack services as Salt masters: the sidecar, its client, and the plugin for Heat\n" +
+		"\nSummary: OpenStack services as Salt masters: the sidecar, its client, and plugins for Heat, Trove and Sahara\n" +
 		"Home-page: https://github.com/brine-salt/brine\nLicense: Apache-2.0\nRequires-Python: >=3.9\n"
+}
+
+// pythonEntryPoints is the file entry_points.txt of that package: how Sahara finds its driver. They are those of
+// pyproject.toml.
+func pythonEntryPoints() (string, error) {
+	const project = "openstack/python/pyproject.toml"
+	b, err := os.ReadFile(project)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	inside := false
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			group, ok := strings.CutPrefix(line, `[project.entry-points."`)
+			if inside = ok; ok {
+				fmt.Fprintf(&out, "[%s]\n", strings.TrimSuffix(group, `"]`))
+			}
+		} else if name, place, ok := strings.Cut(line, " = "); inside && ok {
+			fmt.Fprintf(&out, "%s = %s\n", name, strings.Trim(place, `"`))
+		}
+	}
+	if out.Len() == 0 {
+		return "", fmt.Errorf("%s names no entry points", project)
+	}
+	return out.String(), nil
 }
 
 // writeWheel writes the Python package brine-openstack with the sidecar's program (PEP 427). The same files make the
@@ -56,10 +83,14 @@ func writeWheel(out, program, work string, a arch, release string, epoch int64) 
 	for _, t := range tags {
 		text += "Tag: py3-none-" + t + "\n"
 	}
+	entryPoints, err := pythonEntryPoints()
+	if err != nil {
+		return err
+	}
 	type file struct{ name, from, text string }
 	files := []file{}
 	const source = "openstack/python/"
-	err := filepath.WalkDir(source+"brine_openstack", func(name string, d os.DirEntry, err error) error {
+	err = filepath.WalkDir(source+"brine_openstack", func(name string, d os.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() && strings.HasSuffix(name, ".py") {
 			files = append(files, file{name: strings.TrimPrefix(filepath.ToSlash(name), source), from: name})
 		}
@@ -70,6 +101,7 @@ func writeWheel(out, program, work string, a arch, release string, epoch int64) 
 	}
 	files = append(files, file{name: "brine_openstack/bin/brine-master", from: program},
 		file{name: info + "METADATA", text: pythonMetadata(release)},
+		file{name: info + "entry_points.txt", text: entryPoints},
 		file{name: info + "NOTICES", from: filepath.Join(work, "master", "NOTICES")},
 		file{name: info + "WHEEL", text: text})
 	f, err := os.Create(filepath.Join(out, fmt.Sprintf("brine_openstack-%s-py3-none-%s.whl", version, strings.Join(tags, "."))))

@@ -8,6 +8,7 @@ credentials of the socket's peer (external_auth: peer), so there is no login.
 import http.client
 import json
 import random
+import re
 import socket
 import time
 import urllib.parse
@@ -170,7 +171,10 @@ class Master:
     def _send(self, method, path, body, timeout):
         headers = {"Accept": "application/json"}
         data = None
-        if body is not None:
+        if isinstance(body, _Parts):
+            data = body.pieces
+            headers.update({"Content-Type": body.type, "Content-Length": str(sum(map(len, data)))})
+        elif body is not None:
             headers["Content-Type"] = "application/json"
             data = json.dumps(body).encode()
         if self._token:
@@ -244,10 +248,11 @@ class Master:
 
     # retry is that of request.
 
-    def place(self, order, tgt, fun, retry=None, **more):
+    def place(self, order, tgt, fun, retry=None, uploads=None, **more):
         """Place the order with the id order and return its state. The same order again is the same order.
 
-        tgt is a minion, a list of minions, or an expression of the kind tgt_type.
+        tgt is a minion, a list of minions, or an expression of the kind tgt_type. uploads has files by name, as bytes: unlike those of
+        files, they are not bound by the size of a request.
 
         more has arg, kwarg, ttl, deadline, tenant, files, pillar, secret, metadata and the other fields of POST /v1/jobs; those
         that are None are left out. Raises Conflict if another order has this id.
@@ -257,7 +262,7 @@ class Master:
         else:
             tgt = list(tgt)
         body = dict({k: v for k, v in more.items() if v is not None}, id=order, tgt=tgt, fun=fun)
-        return self.request("POST", "/v1/jobs", body, retry=retry)
+        return self.request("POST", "/v1/jobs", _Parts(body, uploads) if uploads else body, retry=retry)
 
     def order(self, order, wait=0, retry=None):
         """Return the state of an order, at once, or when it is done or wait seconds are over."""
@@ -338,6 +343,21 @@ class Master:
             raise Unavailable("the stream of events from %s broke: %s" % (self.path, _cause(e, timeout))) from e
         finally:
             connection.close()
+
+
+class _Parts:
+    """The body of a request that has files beside an order: a form of several parts."""
+
+    def __init__(self, order, files):
+        boundary = uuid.uuid4().hex
+        self.type = "multipart/form-data; boundary=" + boundary
+        head = '--%s\r\nContent-Disposition: form-data; name="%s"%s\r\nContent-Type: %s\r\n\r\n'
+        self.pieces = [(head % (boundary, "order", "", "application/json")).encode(), json.dumps(order).encode()]
+        for name, content in files.items():
+            if not re.fullmatch(r"[A-Za-z0-9._+@=,-]+", name):
+                raise Error("%r is no name for a file of an order" % name)
+            self.pieces += [("\r\n" + head % (boundary, "file", '; filename="%s"' % name, "application/octet-stream")).encode(), content]
+        self.pieces.append(("\r\n--%s--\r\n" % boundary).encode())
 
 
 def _server_sent(lines):
