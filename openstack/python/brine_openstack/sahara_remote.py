@@ -40,7 +40,7 @@ CONF.register_group(service.GROUP)
 CONF.register_opts(OPTIONS, group=service.GROUP)
 
 # Files travel in parts, so that none is whole in memory: to a guest as files of orders, from it as base64 in results.
-SEND, FETCH = 16 << 20, 4 << 20
+SEND, FETCH = 16 << 20, 8 << 20
 
 _lock = threading.Lock()
 _master = None

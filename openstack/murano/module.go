@@ -1,0 +1,94 @@
+package murano
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/brine-salt/brine/modules"
+)
+
+func init() { modules.Register(Module) }
+
+// Module is the execution module "execplan".
+var Module = &modules.Module{
+	Name: "execplan",
+	Doc:  "Run execution plans of OpenStack Murano.",
+	Funcs: []modules.Def{
+		{Name: "run", Doc: runDoc, Params: []modules.Param{{Name: "plan", Type: modules.String, Secret: true},
+			{Name: "signature", Type: modules.String}}, Run: run},
+	},
+}
+
+const runDoc = `Run the scripts of an execution plan of the format 2.0.0 to 2.2.0, and return what Murano's agent sends as its result. ErrorCode
+is 0 if the plan succeeded; otherwise the return code is 1.
+
+plan
+    the plan as JSON text, character for character as it was signed
+signature
+    Base64 of the signature of the name of the queue (this minion's id, unless the option murano names another) and the plan: RSA with
+    PKCS #1 v1.5 and SHA-256
+
+CLI Example:
+
+    salt db-7 execplan.run "$(cat plan.json)" "$(cat plan.sig)"`
+
+func run(ctx context.Context, c *modules.Call) (any, error) {
+	s, err := readSettings(c)
+	if err != nil {
+		return nil, err
+	}
+	text := []byte(c.Str("plan"))
+	if err := s.verify(text, c.Str("signature")); err != nil {
+		return nil, err
+	}
+	p, err := parsePlan(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.stamp(p.Stamp); err != nil {
+		return nil, err
+	}
+	var results []any
+	if err = p.validate(); err == nil {
+		results, err = execute(ctx, c, s, p)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return report(c, p, results, err)
+}
+
+// planError is an error with Murano's code: 2 for a plan that means nothing, 9 for a format that is not known, 100 for a script that failed.
+type planError struct {
+	code int64
+	text string
+	info any
+}
+
+func (e *planError) Error() string { return e.text }
+
+// report makes the result of a plan as the agent sends it (muranoagent/execution_result.py).
+func report(c *modules.Call, p *plan, results []any, err error) (any, error) {
+	id := make([]byte, 16)
+	if _, err := rand.Read(id); err != nil {
+		return nil, err
+	}
+	code, body := int64(0), any(results)
+	if err != nil {
+		code = 1
+		var info any
+		if e := (*planError)(nil); errors.As(err, &e) {
+			code, info = e.code, e.info
+		}
+		body = map[string]any{"Message": err.Error(), "AdditionalInfo": info}
+		c.SetRetcode(1)
+	}
+	return map[string]any{"FormatVersion": "2.0.0", "ID": hex.EncodeToString(id), "SourceID": p.ID, "Action": "Execution:Result",
+		"ErrorCode": code, "Body": body, "Time": c.Now().UTC().Format("2006-01-02 15:04:05.000000")}, nil
+}
+
+// killAfter is how long a script that is to end has after SIGTERM.
+const killAfter = 5 * time.Second
