@@ -19,7 +19,7 @@ FUZZTIME    ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
 
-.PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale openstack-trove interop saltgui answers packages packages-test release release-test bench soak chaos guards seal-proof budgets sizes compat shims new-module prose fuzz-short clean
+.PHONY: all agent demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale openstack-trove interop saltgui answers packages packages-test release release-test bench soak chaos guards seal-proof budgets sizes compat shims new-module prose fuzz-short clean
 
 all: build
 
@@ -262,6 +262,11 @@ compat: build
 # The imports of modules/all, states/all and modules/returners/all, from the packages that are there.
 shims:
 	$(GO) run ./cmd/internal/shims
+
+# An agent from a list of modules, and what it weighs: make agent NAME=web-minion MODULES="sys test cmd openstack/trove". ARGS=-each prints what
+# each module adds, ARGS=-print its main.go.
+agent:
+	@$(GO) run ./cmd/internal/agent -name "$(NAME)" -dir $(BIN) $(if $(TAGS),-tags $(TAGS)) $(ARGS) $(MODULES)
 
 # Begins a module that stock has and ours does not, with the functions that it declares: make new-module NAME=modules/rvm, or NAME=states/rvm.
 new-module:

@@ -98,8 +98,9 @@ func TestGoSnippets(t *testing.T) {
 		}
 		examples += words(string(b))
 	}
-	built := map[string][]string{ // by TestPrograms and TestOwnAgent here, TestEqualMastersProgram of package master
-		"modules.md": {"greet/greet.go", "greet/greet_test.go"}, "build-your-own.md": {"main.go"}, "ha.md": {"ha/main.go"},
+	// By TestPrograms and TestOwnAgent here, TestEqualMastersProgram of package master, TestTroveMinion of cmd/internal/agent.
+	built := map[string][]string{
+		"modules.md": {"greet/greet.go", "greet/greet_test.go"}, "build-your-own.md": {"main.go", "trove-minion"}, "ha.md": {"ha/main.go"},
 	}
 	parts := 0
 	for _, page := range append(pages, "../README.md") {

@@ -3,8 +3,11 @@ package murano
 import (
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/brine-salt/brine/modules"
@@ -26,21 +29,24 @@ const runDoc = `Run the scripts of an execution plan of the format 2.0.0 to 2.2.
 is 0 if the plan succeeded; otherwise the return code is 1.
 
 plan
-    the plan as JSON text, character for character as it was signed
+    the plan as JSON text, character for character as it was signed, or Base64 of it: on a command line JSON would be taken for a map
 signature
     Base64 of the signature of the name of the queue (this minion's id, unless the option murano names another) and the plan: RSA with
     PKCS #1 v1.5 and SHA-256
 
 CLI Example:
 
-    salt db-7 execplan.run "$(cat plan.json)" "$(cat plan.sig)"`
+    salt db-7 execplan.run plan="$(base64 -w 0 plan.json)" signature="$(cat plan.sig)"`
 
 func run(ctx context.Context, c *modules.Call) (any, error) {
 	s, err := readSettings(c)
 	if err != nil {
 		return nil, err
 	}
-	text := []byte(c.Str("plan"))
+	text, err := planText(c.Str("plan"))
+	if err != nil {
+		return nil, err
+	}
 	if err := s.verify(text, c.Str("signature")); err != nil {
 		return nil, err
 	}
@@ -59,6 +65,18 @@ func run(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, ctx.Err()
 	}
 	return report(c, p, results, err)
+}
+
+// planText returns a plan as it was signed.
+func planText(given string) ([]byte, error) {
+	if strings.HasPrefix(strings.TrimSpace(given), "{") {
+		return []byte(given), nil
+	}
+	text, err := base64.StdEncoding.DecodeString(strings.TrimSpace(given))
+	if err != nil {
+		return nil, fmt.Errorf("cannot take the plan: it is neither a JSON object nor Base64 of one: %w", err)
+	}
+	return text, nil
 }
 
 // planError is an error with Murano's code: 2 for a plan that means nothing, 9 for a format that is not known, 100 for a script that failed.

@@ -242,8 +242,9 @@ func TestRefusals(t *testing.T) {
 		{"signed without a minion", good, g.sign("", good), "it is not signed for minion"},
 		{"signed by another key", good, (&guest{t: t, key: other}).sign("minion", good), "it is not signed for minion"},
 		{"changed", strings.Replace(good, "ran", "run", 1), g.sign("minion", good), "it is not signed for minion"},
-		{"no JSON", "[]", g.sign("minion", "[]"), "it is not a JSON object"},
-		{"null", "null", g.sign("minion", "null"), "it is not a JSON object"},
+		{"no JSON", "[]", "", "it is neither a JSON object nor Base64 of one"},
+		{"no object", "bnVsbA==", g.sign("minion", "null"), "it is not a JSON object"},
+		{"half an object", "{", g.sign("minion", "{"), "it is not a JSON object"},
 		{"no stamp", plan(nil), g.sign("minion", plan(nil)), "it has no Stamp"},
 		{"a stamp below zero", plan(-1), g.sign("minion", plan(-1)), "it has no Stamp"},
 	} {

@@ -5,8 +5,6 @@ package main
 import (
 	"context"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/brine-salt/brine/minion/program"
 	_ "github.com/brine-salt/brine/modules/beacons"
@@ -24,23 +22,9 @@ import (
 	_ "github.com/brine-salt/brine/modules/sysmod"
 	_ "github.com/brine-salt/brine/modules/systemdservice"
 	_ "github.com/brine-salt/brine/modules/test"
-	"github.com/brine-salt/brine/openstack/trove"
+	_ "github.com/brine-salt/brine/openstack/trove"
 )
 
 func main() {
-	name, args := filepath.Base(os.Args[0]), os.Args[1:]
-	if name != "salt-minion" && name != "salt-call" {
-		name = "minion"
-		if len(args) > 0 && (args[0] == "minion" || args[0] == "call") {
-			name, args = args[0], args[1:]
-		}
-	}
-	run := program.Minion
-	if strings.TrimPrefix(name, "salt-") == "call" {
-		run = program.Call
-	}
-	os.Exit(run(context.Background(), args, program.Options{NoDefaultMaster: true}))
+	os.Exit(program.Main(context.Background(), os.Args, program.Options{NoDefaultMaster: true}))
 }
-
-// The package registers its module and its beacon.
-var _ = trove.Module

@@ -1,0 +1,23 @@
+package program
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+)
+
+// Main runs the program of an assembled agent and returns its exit code: salt-minion or salt-call, by the name in
+// args[0]. Under another name the first word chooses, "minion" or "call", and without one it is salt-minion.
+func Main(ctx context.Context, args []string, o Options) int {
+	name, args := strings.TrimSuffix(filepath.Base(args[0]), ".exe"), args[1:]
+	if name != "salt-minion" && name != "salt-call" {
+		name = "salt-minion"
+		if len(args) > 0 && (args[0] == "minion" || args[0] == "call") {
+			name, args = "salt-"+args[0], args[1:]
+		}
+	}
+	if name == "salt-call" {
+		return Call(ctx, args, o)
+	}
+	return Minion(ctx, args, o)
+}
