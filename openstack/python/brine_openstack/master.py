@@ -153,6 +153,8 @@ class Master:
             pause = min(pause * 2, 2.0)
 
     def _once(self, method, path, body, timeout):
+        if self._login and not self._token:
+            self._token = self._new_token(timeout)
         code, headers, text = self._send(method, path, body, timeout)
         if code == 401 and self._login:
             self._token = self._new_token(timeout)

@@ -21,6 +21,7 @@ def options(name, title, process, key):
     """
     return [
         cfg.StrOpt("socket", help="The unix socket of a master that runs already. With it the %s starts none." % process),
+        cfg.StrOpt("tenant", help="The tenant that the %s is of at a master that several services share, which needs socket." % title),
         cfg.StrOpt("program", help="The path of brine-master, if it is not in PATH."),
         cfg.StrOpt("directory", help="Where the master keeps its configuration, keys and cache: .brine/%s in the home of the %s's user."
                    % (name, process)),
@@ -43,14 +44,38 @@ def options(name, title, process, key):
     ]
 
 
+class Shared(master.Master):
+    """A master of which the service is one tenant, so that its projects cannot be tenants.
+
+    A minion has the project as a grain in its configuration, and an order is placed only for minions that report the order's project. A
+    minion that has not reported its grains yet has those that it was announced with.
+    """
+
+    PROJECT = "brine_project"
+
+    def announce(self, minion, tenant=None, grains=None, **spec):
+        return super().announce(minion, grains=dict(grains or {}, **{self.PROJECT: tenant or ""}), **spec)
+
+    def place(self, order, tgt, fun, tenant=None, **more):
+        if tenant:
+            if more.get("tgt_type") not in (None, "list"):
+                raise master.Error("at a master that several services share an order names its minions")
+            for minion in [tgt] if isinstance(tgt, str) else tgt:
+                if (self.minion(minion, retry=more.get("retry")).get("grains") or {}).get(self.PROJECT) != tenant:
+                    raise master.Error("the minion %s is not of the project %s" % (minion, tenant))
+        return super().place(order, tgt, fun, **more)
+
+
 def open_master(o, name, database, key):
     """Return the master that the options o describe. The first request starts it, if it is not a running one's socket.
 
     name names the default directory. database is the URL of the service's database; key is called, without an argument, for the
     sealing key if the master has a database but no sealing_key_file.
     """
+    if o.tenant and not o.socket:
+        raise master.Error("the option tenant of [brine] is for a master that several services share: set socket")
     if o.socket:
-        return master.Master(o.socket)
+        return Shared(o.socket) if o.tenant else master.Master(o.socket)
     db = {"service": database, "local": None}.get(o.database, o.database)
     return sidecar.Sidecar(
         db=db, key=key() if db and not o.sealing_key_file else None, key_file=o.sealing_key_file if db else None,

@@ -106,9 +106,10 @@ class Requests(MasterCase):
 
     def test_login_once_more(self):
         m = brine_openstack.Master(self.path, login=("heat", "secret"))
-        self.answers((401, {}), (200, {"return": [{"token": "t1"}]}), (200, {"minions": []}))
-        self.assertEqual(m.minions(), [])
-        self.assertEqual([s[1] for s in self.server.seen], ["/v1/minions", "/login", "/v1/minions"])
+        # First of all, because a master may know the caller by the socket as somebody else; and when the token has expired.
+        self.answers((200, {"return": [{"token": "t1"}]}), (200, {"minions": []}), (401, {}), (200, {"return": [{"token": "t2"}]}), (200, {"minions": []}))
+        self.assertEqual([m.minions(), m.minions()], [[], []])
+        self.assertEqual([s[1] for s in self.server.seen], ["/login", "/v1/minions", "/v1/minions", "/login", "/v1/minions"])
 
     def test_revoke_of_nobody(self):
         self.answers((404, {"return": "none"}))
