@@ -109,16 +109,22 @@ func newFleet(t *testing.T) *fleet {
 	t.Setenv("PATH", dir+"/bin:"+os.Getenv("PATH"))
 	f.startMaster()
 	f.makeRepository()
-	f.must(os.WriteFile(dir+"/bin/brine-minion", f.build, 0o755))
-	f.must(os.WriteFile(dir+"/restart", fmt.Appendf(nil, restartScript, dir), 0o755))
-	f.must(os.WriteFile(dir+"/minion", fmt.Appendf(nil, "id: host\nroot_dir: %s\npki_dir: %[1]s/pki\ncachedir: %[1]s/cache\nsock_dir: %[1]s/sock\n"+
-		"pidfile: %[1]s/minion.pid\nmaster: 127.0.0.1\nmaster_port: %[2]d\nlog_file: %[1]s/log\n", dir, f.master.RequestAddr().(*net.TCPAddr).Port), 0o644))
-	t.Cleanup(func() {
-		if pid, err := os.ReadFile(dir + "/minion.pid"); err == nil {
+	f.prepare("host")
+	return f
+}
+
+// prepare puts the program and the configuration of a minion below the directory, and a script that restarts it.
+func (f *fleet) prepare(id string) {
+	f.t.Helper()
+	f.must(os.WriteFile(f.dir+"/bin/brine-minion", f.build, 0o755))
+	f.must(os.WriteFile(f.dir+"/restart", fmt.Appendf(nil, restartScript, f.dir), 0o755))
+	f.must(os.WriteFile(f.dir+"/minion", fmt.Appendf(nil, "id: %s\nroot_dir: %[2]s\npki_dir: %[2]s/pki\ncachedir: %[2]s/cache\nsock_dir: %[2]s/sock\n"+
+		"pidfile: %[2]s/minion.pid\nmaster: 127.0.0.1\nmaster_port: %[3]d\nlog_file: %[2]s/log\n", id, f.dir, f.master.RequestAddr().(*net.TCPAddr).Port), 0o644))
+	f.t.Cleanup(func() {
+		if pid, err := os.ReadFile(f.dir + "/minion.pid"); err == nil {
 			_ = exec.Command("kill", "-9", strings.TrimSpace(string(pid))).Run()
 		}
 	})
-	return f
 }
 
 func (f *fleet) startMaster() {
@@ -155,6 +161,17 @@ func (f *fleet) add(version string, program []byte) {
 	f.must(f.repo.Add("stable", version, map[string]string{"linux-" + runtime.GOARCH: f.dir + "/tiny/new"}))
 }
 
+// addBroken adds the version that does not sign in.
+func (f *fleet) addBroken() {
+	f.t.Helper()
+	f.must(os.WriteFile(f.dir+"/tiny/main.go", []byte(brokenMinion), 0o600))
+	f.must(os.WriteFile(f.dir+"/tiny/go.mod", []byte("module tiny\n"), 0o600))
+	goBuild(f.t, f.dir+"/tiny", f.dir+"/tiny/broken", ".")
+	program, err := os.ReadFile(f.dir + "/tiny/broken")
+	f.must(err)
+	f.add(broken, program)
+}
+
 // good is the build as another version.
 func (f *fleet) good(version string) []byte {
 	return bytes.ReplaceAll(f.build, []byte(first), []byte(version))
@@ -179,8 +196,8 @@ func (f *fleet) starts(sub *events.Subscription) {
 	}
 }
 
-func (f *fleet) watch() *events.Subscription {
-	return f.master.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/minion/host/start"})
+func (f *fleet) watch(prefix string) *events.Subscription {
+	return f.master.Events().Subscribe(events.SubscribeOptions{Prefix: prefix})
 }
 
 func (f *fleet) call(fun string, args ...any) master.Result {
@@ -220,7 +237,7 @@ func TestUpgrade(t *testing.T) {
 	defer web.Close()
 	f.add(second, f.good(second))
 	f.configure(web.URL, true)
-	sub := f.watch()
+	sub := f.watch("salt/minion/host/start")
 	defer sub.Close()
 	f.must(exec.Command(f.dir + "/restart").Run())
 	f.starts(sub)
@@ -245,12 +262,7 @@ func TestUpgrade(t *testing.T) {
 	}
 
 	// A version that does not sign in: the old one comes back by itself.
-	f.must(os.WriteFile(f.dir+"/tiny/main.go", []byte(brokenMinion), 0o600))
-	f.must(os.WriteFile(f.dir+"/tiny/go.mod", []byte("module tiny\n"), 0o600))
-	goBuild(t, f.dir+"/tiny", f.dir+"/tiny/broken", ".")
-	program, err := os.ReadFile(f.dir + "/tiny/broken")
-	f.must(err)
-	f.add(broken, program)
+	f.addBroken()
 	if r := f.call("saltutil.update", broken); !r.Success || !strings.Contains(fmt.Sprint(r.Return), "version "+broken+" is in place") {
 		t.Fatalf("saltutil.update: %+v", r)
 	}
