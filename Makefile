@@ -19,7 +19,7 @@ FUZZTIME    ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
 
-.PHONY: all agent demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale openstack-trove interop saltgui answers packages packages-test release release-test bench soak chaos guards seal-proof budgets sizes compat shims new-module prose fuzz-short clean
+.PHONY: all agent demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale openstack-trove interop saltgui answers packages packages-test container release release-test bench soak chaos guards seal-proof budgets sizes compat shims new-module prose fuzz-short clean
 
 all: build
 
@@ -66,6 +66,23 @@ packages-test:
 	$(MAKE) --no-print-directory packages VERSION=0.2.0 PACKAGES=$(PACKAGES)/second PACKAGE_ARCHES=amd64 ARGS='-arch amd64 -formats deb,rpm'
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	cd openstack && $(GO) test -count=1 -vet=off -timeout 40m -tags packages -run '$(PACKAGE_TESTS)' -v ./interop/packages
+
+# The image localhost/brine, in containers' own format: bin/container/brine.tar. buildah needs no daemon, and no registry is asked, for it begins
+# with nothing. docs/install.md says how it is run.
+CONTAINER := $(BIN)/container
+container:
+	rm -rf $(CONTAINER)
+	mkdir -p $(CONTAINER)
+	cp pkg/container/Containerfile $(CONTAINER)
+	@set -e; cd $(CONTAINER); umask 022; mkdir -p root/usr/bin root/etc/salt/master.d root/etc/salt/minion.d root/srv/salt root/srv/pillar \
+		state/cache state/run state/log state/tmp; mkdir -m 700 state/pki; \
+		printf 'root:x:0:0:root:/:/usr/bin/brine-minion\nsalt:x:10001:10001:salt:/var/cache/salt:/usr/bin/brine-master\n' >root/etc/passwd; \
+		printf 'root:x:0:\nsalt:x:10001:\n' >root/etc/group
+	cp pkg/container/master $(CONTAINER)/root/etc/salt/master
+	GOOS=linux $(GO) build $(BUILDFLAGS) -o $(CONTAINER)/root/usr/bin/ ./cmd/brine-master ./cmd/brine-minion
+	buildah --storage-driver vfs bud --isolation chroot --quiet -t localhost/brine:$(or $(RELEASE),latest) $(CONTAINER)
+	buildah --storage-driver vfs push --quiet localhost/brine:$(or $(RELEASE),latest) oci-archive:$(CONTAINER)/brine.tar:localhost/brine:$(or $(RELEASE),latest)
+	@ls -l $(CONTAINER)/brine.tar
 
 # Everything of a release in bin/release/VERSION, signed: make release KEY=~/release.key on a commit with a tag, with PASSWORD_FILE= if that key
 # has a password, or AGENT_KEY=~/.ssh/id_ed25519.pub in place of KEY. Without a tag, VERSION= makes a release for trying out. docs/release.md has the rest.

@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -16,10 +15,6 @@ import (
 	_ "github.com/brine-salt/brine/modules/returners/all"
 	_ "github.com/brine-salt/brine/states/all"
 )
-
-func main() {
-	os.Exit(run(context.Background(), program.OSConsole(), os.Args))
-}
 
 const usage = `usage: brine-minion minion [options]                          the minion
        brine-minion call   [options] <function> [arguments]   run a function on this host

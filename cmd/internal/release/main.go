@@ -160,6 +160,13 @@ func sectionOf(text, version string, unreleased bool) (string, error) {
 	return "", fmt.Errorf("cannot find the changes of %s in CHANGELOG.md: there is no section \"## %s\"", version, version)
 }
 
+// services are what makes the minion a service of a platform that has no packages.
+var services = map[string][]member{
+	"windows": {{from: "pkg/windows/install.ps1", mode: 0o644}, {from: "pkg/windows/uninstall.ps1", mode: 0o644}},
+	"freebsd": {{from: "pkg/freebsd/salt_minion", mode: 0o755}},
+	"darwin":  {{from: "pkg/macos/io.github.brine-salt.minion.plist", mode: 0o644}},
+}
+
 // archives packs the programs of each platform: tar.gz, and zip for Windows.
 func (r *release) archives() error {
 	dirs, err := filepath.Glob(filepath.Join(r.programs, "*-*"))
@@ -184,6 +191,9 @@ func (r *release) archives() error {
 			files = append(files, member{name, name, 0o644})
 		}
 		files = append(files, member{"NOTICES", filepath.Join(r.out, "NOTICES"), 0o644})
+		for _, s := range services[strings.SplitN(platform, "-", 2)[0]] {
+			files = append(files, member{filepath.Base(s.from), s.from, s.mode})
+		}
 		write, suffix := r.writeTar, ".tar.gz"
 		if strings.HasPrefix(platform, "windows") {
 			write, suffix = r.writeZip, ".zip"

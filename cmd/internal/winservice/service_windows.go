@@ -1,0 +1,88 @@
+package winservice
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/windows/svc"
+	"golang.org/x/sys/windows/svc/eventlog"
+)
+
+// Events of the service in the event log. pkg/windows/install.ps1 registers its source.
+const (
+	eventStarted = 1
+	eventStopped = 2
+	eventFailed  = 3
+)
+
+// exitFailed is the exit code of a service that the service manager cannot start.
+const exitFailed = 1
+
+// A journal takes what an administrator should find in the event log.
+type journal interface {
+	Info(id uint32, text string) error
+	Error(id uint32, text string) error
+}
+
+// noJournal is in place of an event log that cannot be opened.
+type noJournal struct{}
+
+func (noJournal) Info(uint32, string) error  { return nil }
+func (noJournal) Error(uint32, string) error { return nil }
+
+// handler is a program as the service manager sees it.
+type handler struct {
+	work func(ctx context.Context) int
+	log  journal
+}
+
+// Serve runs a program as a service until the service manager stops it, or it ends. It returns the exit code.
+func Serve(name string, work func(ctx context.Context) int) int {
+	h := &handler{work, noJournal{}}
+	if log, err := eventlog.Open(name); err == nil {
+		defer log.Close()
+		h.log = log
+	}
+	if err := svc.Run(name, h); err != nil {
+		_ = h.log.Error(eventFailed, fmt.Sprintf("Cannot run as a service: %v", err))
+		return exitFailed
+	}
+	return 0
+}
+
+// stopHint is how long the service manager is told that a stop may take.
+const stopHint = 30 * time.Second
+
+// Execute implements svc.Handler. An exit code other than 0 is the service's own, so that the service manager applies its
+// recovery.
+func (h *handler) Execute(_ []string, requests <-chan svc.ChangeRequest, status chan<- svc.Status) (specific bool, code uint32) {
+	const accepted = svc.AcceptStop | svc.AcceptShutdown
+	status <- svc.Status{State: svc.StartPending}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan int, 1)
+	go func() { ended <- h.work(ctx) }()
+	status <- svc.Status{State: svc.Running, Accepts: accepted}
+	_ = h.log.Info(eventStarted, "The minion has started.")
+	for {
+		select {
+		case n := <-ended:
+			status <- svc.Status{State: svc.StopPending}
+			if n == 0 {
+				_ = h.log.Info(eventStopped, "The minion has stopped.")
+				return false, 0
+			}
+			_ = h.log.Error(eventFailed, fmt.Sprintf("The minion ended with the exit code %d. Its log file says why.", n))
+			return true, uint32(n)
+		case r := <-requests:
+			switch r.Cmd {
+			case svc.Interrogate:
+				status <- r.CurrentStatus
+			case svc.Stop, svc.Shutdown:
+				status <- svc.Status{State: svc.StopPending, WaitHint: uint32(stopHint.Milliseconds())}
+				cancel()
+			}
+		}
+	}
+}
