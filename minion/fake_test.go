@@ -517,7 +517,7 @@ func (r *rig) until(want State) {
 // testModule has functions for tests.
 var testModule = &modules.Module{Name: "test", Funcs: []modules.Def{
 	{Name: "ping", Run: func(context.Context, *modules.Call) (any, error) { return true, nil }},
-	{Name: "echo", Params: []modules.Param{{Name: "text"}}, Run: func(_ context.Context, c *modules.Call) (any, error) {
+	{Name: "echo", Ordered: true, Params: []modules.Param{{Name: "text"}}, Run: func(_ context.Context, c *modules.Call) (any, error) {
 		return c.Value("text"), nil
 	}},
 	{Name: "sleep", Params: []modules.Param{{Name: "length"}}, Run: func(ctx context.Context, c *modules.Call) (any, error) {

@@ -8,14 +8,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport/mem"
 )
+
+// pairs is a map whose keys have an order.
+func pairs(kv ...any) payload.OrderedMap {
+	m := payload.OrderedMap{}
+	for i := 0; i < len(kv); i += 2 {
+		m = append(m, payload.Pair{Key: kv[i], Value: kv[i+1]})
+	}
+	return m
+}
 
 // TestAnnouncedJobs: a job that is only announced is fetched and then is as any other: it runs once, the minion's own policy counts, and
 // what cannot be fetched has not been.
 func TestAnnouncedJobs(t *testing.T) {
 	bubble(t, func(t *testing.T, n *mem.Network) {
 		f := newFake(t, n, "one:4506")
+		inOrder := pairs("z", int64(1), "a", []any{pairs("y", nil, "b", int64(2))})
+		returned := make(chan any, 4)
 		jobs := map[string]any{
 			jidAt(1): jobMap(jidAt(1), "test.echo", map[string]any{"arg": []any{"hunter2"}, "metadata": map[string]any{"k": "v"}}),
 			jidAt(2): jobMap(jidAt(2), "test.fail", nil),
@@ -24,9 +36,13 @@ func TestAnnouncedJobs(t *testing.T) {
 			jidAt(5): jobMap(jidAt(5), protocol.FetchFun, nil),
 			jidAt(6): "rubbish",
 			jidAt(7): jobMap(jidAt(7), "test.ping", nil),
+			jidAt(9): jobMap(jidAt(9), "test.echo", map[string]any{"arg": []any{inOrder}}),
 		}
 		f.identity.PromptReturns = true
 		f.answer = func(v protocol.Verified) (any, bool) {
+			if v.Load()["jid"] == jidAt(9) && v.Cmd() == "_return" {
+				returned <- v.Load()["return"]
+			}
 			if v.Cmd() != protocol.FetchCmd {
 				return nil, false
 			}
@@ -40,6 +56,10 @@ func TestAnnouncedJobs(t *testing.T) {
 		ret := f.await("return", isReturn(jidAt(1)))
 		if d := cmp.Diff([]any{"hunter2", "test.echo", map[string]any{"k": "v"}}, []any{ret["return"], ret["fun"], ret["metadata"]}); d != "" {
 			t.Error(d)
+		}
+		announce(jidAt(9), "*")
+		if d := cmp.Diff(any(inOrder), <-returned); d != "" {
+			t.Error("dictionaries of a fetched job lost their order:", d)
 		}
 		announce(jidAt(2), "alpha")
 		if ret := f.await("return", isReturn(jidAt(2))); ret["return"] != "ERROR executing 'test.fail': the policy of this minion does not allow test.fail (minion_deny_functions)" || ret["retcode"] != int64(1) {

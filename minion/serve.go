@@ -400,11 +400,19 @@ func (l *link) takeAnnounced(ctx context.Context, s *session, job protocol.Job) 
 // fetchJob asks for a job that was announced only. One that cannot be had counts as never heard of: the master will ask
 // what became of it.
 func (l *link) fetchJob(ctx context.Context, s *session, jid protocol.JID) {
+	c := l.plainCall()
+	c.unsealed = func(v any, s *session, nonce string) (any, error) {
+		return s.requester.OpenReplyOrdered(v, nonce)
+	}
 	v, err := l.requestReply(ctx,
-		map[string]any{"cmd": protocol.FetchCmd, "id": l.m.ID(), "jid": string(jid)}, l.plainCall())
+		map[string]any{"cmd": protocol.FetchCmd, "id": l.m.ID(), "jid": string(jid)}, c)
 	var job protocol.Job
 	if err == nil {
-		load, _ := payload.Map(v)
+		m, _ := payload.Map(v)
+		load := payload.PlainMap(m)
+		if arg, ok := m["arg"]; ok {
+			load["arg"] = arg // the only field that keeps its order, as in a published job
+		}
 		if len(load) == 0 {
 			err = errors.New("the master has none for this minion")
 		} else if job, err = protocol.ParseJob(load); err == nil &&
