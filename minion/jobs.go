@@ -272,8 +272,7 @@ func (t *jobTable) waitInLine(j *job, places int, warn func(string, ...any)) {
 	j.queued.Store(true)
 	t.queue = append(t.queue, j)
 	warn(fmt.Sprintf("Maximum number of processes reached while executing jid %s, queuing... "+
-		"(Running: %d, Max: %d)", j.JID, t.active, places),
-		"jid", string(j.JID))
+		"(Running: %d, Max: %d)", j.JID, t.active, places))
 }
 
 // admit waits for the job's place. It is false when the job was signalled or the minion stops before; then it has none.
@@ -381,7 +380,7 @@ func (m *Minion) returnInterrupted(j *job) {
 // runJob runs an admitted job and sends its return.
 func (m *Minion) runJob(j *job) {
 	jid := string(j.JID)
-	m.log.Info(fmt.Sprintf("Starting a new job %s with PID %d", jid, os.Getpid()), "jid", jid)
+	m.log.Info(fmt.Sprintf("Starting a new job %s with PID %d", jid, os.Getpid()))
 	proc := ""
 	if hasEffects(&j.Job) {
 		proc = m.writeProc(j)

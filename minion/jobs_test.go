@@ -559,6 +559,30 @@ func TestUnwritableCacheStillAnswers(t *testing.T) {
 	})
 }
 
+// TestLogNamesAJobOnce: no line has the job id both in its text and beside it.
+func TestLogNamesAJobOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, n *mem.Network) {
+		f := newFake(t, n, "one:4506")
+		r := connectedRig(t, n, f, nil)
+		ask(f, 1, "test.ping")
+		r.log.mu.Lock()
+		defer r.log.mu.Unlock()
+		lines := 0
+		for _, line := range r.log.lines {
+			switch strings.Count(line, jidAt(1)) {
+			case 0:
+			case 1:
+				lines++
+			default:
+				t.Error(line)
+			}
+		}
+		if lines < 3 {
+			t.Errorf("%d lines name the job", lines)
+		}
+	})
+}
+
 // runner answers every command alike and remembers the last one.
 type runner struct {
 	last modules.Command

@@ -27,7 +27,7 @@ func (m *Minion) deliverReturn(j *job, ret protocol.Return) {
 	if j.degraded != nil {
 		load["degraded"] = errorName(j.degraded)
 	}
-	m.log.Info("Returning information for job: "+jid, "jid", jid)
+	m.log.Info("Returning information for job: " + jid)
 	m.cacheJob(jid, load)
 	if !m.settings().truth("pub_ret") {
 		m.endJob(jid)
@@ -174,7 +174,7 @@ func (q *sender) sendItem(ctx context.Context, it *spool.Item, load map[string]a
 	if err != nil && ctx.Err() == nil {
 		q.m.log.Warn("The minion failed to return the job information for job "+it.JID+
 			"; it will be tried again until the master "+
-			"has it", "jid", it.JID, "err", err)
+			"has it", "err", err)
 		q.retryLater()
 	}
 }
