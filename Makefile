@@ -19,7 +19,7 @@ FUZZTIME    ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
 
-.PHONY: all agent demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale openstack-trove interop saltgui answers packages packages-test container release release-test bench soak chaos guards seal-proof budgets sizes coverage compat shims new-module prose fuzz-short clean
+.PHONY: all agent demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale openstack-trove interop saltgui answers packages packages-test container release release-test bench scale soak chaos guards seal-proof budgets sizes coverage compat shims new-module prose fuzz-short clean
 
 all: build
 
@@ -222,6 +222,12 @@ bench:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	$(GO) test -count=1 -timeout 90m -tags bench -run 'TestMeasure|TestSwarm|TestCommands|TestGrowth' -v ./interop
 	$(GO) test -count=1 -timeout 60m -tags bench -run 'TestCapacity|TestTenThousandSubscribers' -v ./master
+
+# N minions over 2 to 12 masters with one database, with a table of what they cost and its bars. An hour and a quarter at most.
+# make scale N=30000 DB=mariadb takes MariaDB in place of PostgreSQL.
+N ?= 10000
+scale:
+	BRINE_SCALE=$(N) BRINE_SCALE_DB=$(DB) $(GO) test -count=1 -timeout 75m -tags bench -run TestScale -v ./interop
 
 # Five masters over one database, 500 minions, whole ones of ours and stock's beside them, and 10,000 jobs while masters are killed and
 # replaced and the database restarts; with PostgreSQL and with MariaDB. And 9,000 minions under three masters, none of which may be missing from

@@ -25,6 +25,9 @@ const (
 	curveTime = 5 * time.Minute
 	// curveNoise is what cannot be told from the start of the program: a cost below it has no part in the fit.
 	curveNoise = 20 * time.Millisecond
+	// curveBound is for processor time, between the two largest sizes: n log n is 1.13 there, and the largest does not fit
+	// into the processor's caches. What is quadratic has 2.
+	curveBound = 1.4
 )
 
 // A curve is a command whose work has a size. prepare writes the work into a directory, and returns the program and
@@ -144,6 +147,7 @@ var curves = []curve{
 		}
 		return applyCurve()
 	}, lastState("nop")},
+	// Each state notes all files that include it, as with Salt: of a chain that is the square of its length.
 	{"include, a chain", toThousand, []int{10, 100}, func(t *testing.T, dir string, n int) (string, []string) {
 		write(t, dir+"/srv/curve.sls", "include: [part.p0]\n")
 		for i := range n {
@@ -270,8 +274,8 @@ func TestGrowth(t *testing.T) {
 			k, ok := exponentOf(c.sizes, mine)
 			theirK, theirOK := exponentOf(c.stock, theirs)
 			fmt.Printf("%-36s %8s %34s %34s\n", "", "exponent", exponentText(k, ok), exponentText(theirK, theirOK))
-			if k > growth.Linear {
-				t.Errorf("%s: processor time grows with exponent %.2f, want at most %.2f", c.name, k, growth.Linear)
+			if k > curveBound {
+				t.Errorf("%s: processor time grows with exponent %.2f, want at most %.2f", c.name, k, curveBound)
 			}
 		})
 	}

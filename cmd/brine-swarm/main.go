@@ -49,6 +49,18 @@ func run(args []string) error {
 		"how many of the others may have a request connection at the same time, where "+
 			"descriptors are short; 0 is all")
 	f.BoolVar(&o.Pillar, "pillar", false, "ask for the pillar at the start")
+	setGrain := func(text string) error {
+		name, value, ok := strings.Cut(text, ":")
+		if !ok {
+			return fmt.Errorf("grain %q has no colon", text)
+		}
+		if o.Grains == nil {
+			o.Grains = make(map[string]any)
+		}
+		o.Grains[name] = value
+		return nil
+	}
+	f.Func("grain", "name:value that the pillar is asked with; may be repeated", setGrain)
 	f.BoolVar(&o.StartEvent, "start", false, "fire the start event")
 	if err := f.Parse(args); err != nil {
 		return err
