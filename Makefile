@@ -190,7 +190,7 @@ openstack-python: build
 	@set -e; newest=$$(sh openstack/python/tests/fetch-heat.sh); cd openstack/python; \
 	"$$newest" -m unittest discover -b -s tests -t .
 	@set -e; newest=$$(sh openstack/python/sahara_tests/fetch-sahara.sh); cd openstack/python; \
-	"$$newest" -m unittest discover -b -s sahara_tests -t .
+	BRINE_SAHARA_MIB=64 "$$newest" -m unittest discover -b -s sahara_tests -t .
 
 # The table of costs over five minutes of idling, 500 servers through one engine, the plugin in the newest Heat, all templates beside the
 # original agents, and a machine with cloud-init.

@@ -216,9 +216,9 @@ class Clusters(Real):
         self.addCleanup(p.stdin.close)
         self.processes.append(p)
         key = json.loads(p.stdout.readline())
-        names = ["node-%d" % i for i in range(200)]
-        for name in names:
-            self.salt.announce(name, public_key=key)
+        names = ["node-%05d" % i for i in range(200)]  # as the swarm has them
+        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+            list(pool.map(lambda name: self.salt.announce(name, public_key=key), names))
         nodes = [sahara_case.instance(n) for n in names]
         # One order for all, and one for each from as many threads, as Sahara does.
         # A minion of the swarm returns the command.
