@@ -199,7 +199,7 @@ var curves = []curve{
 		return "salt-call", []string{"--local", "--out=json", "cp.list_master"}
 	}, func(n int) string { return fmt.Sprintf("large/f%06d", n-1) }},
 	{"salt-key -L, keys", []int{1000, 10_000, 100_000}, []int{1000, 10_000}, func(t *testing.T, dir string, n int) (string, []string) {
-		emptyFiles(t, dir+"/pki/minions", n, "minion-%06d")
+		emptyFiles(t, dir+"/root/pki/minions", n, "minion-%06d")
 		return "salt-key", []string{"-L", "--out=json"}
 	}, func(n int) string { return fmt.Sprintf("minion-%06d", n-1) }},
 }
@@ -317,7 +317,7 @@ func measureCurve(t *testing.T, c curve, sizes []int, program func(string) strin
 	all := make(map[int]spent)
 	for _, n := range slices.Concat([]int{1}, sizes) {
 		dir := tempDir(t)
-		conf := fmt.Sprintf("id: curve\nuser: root\nroot_dir: %[1]s/root\npki_dir: %[1]s/pki\nsock_dir: %[1]s/run\nfile_client: local\n"+
+		conf := fmt.Sprintf("id: curve\nuser: root\nroot_dir: %[1]s/root\npki_dir: pki\nsock_dir: run\nfile_client: local\n"+
 			"file_roots: {base: [%[1]s/srv]}\npillar_roots: {base: [%[1]s/pillar]}\nlog_level: quiet\nenable_fqdns_grains: false\n"+
 			"log_file: log\nkey_logfile: key\n", dir)
 		write(t, dir+"/etc/minion", conf)
