@@ -351,6 +351,9 @@ func TestTroveT7Secrets(t *testing.T) {
 			if os.IsNotExist(err) {
 				return nil
 			}
+			if path == g.Path("/root/.cache") {
+				return fs.SkipDir // the host's: it has this test as a program
+			}
 			if err != nil || !d.Type().IsRegular() {
 				return err
 			}

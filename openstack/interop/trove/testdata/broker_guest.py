@@ -14,14 +14,12 @@ import subprocess  # noqa: E402
 import time  # noqa: E402
 
 import oslo_messaging as messaging  # noqa: E402
-from oslo_config import cfg as oslo_cfg  # noqa: E402
 from trove import rpc  # noqa: E402
 from trove.common import cfg  # noqa: E402
 from trove.common import context  # noqa: E402
 from trove.conductor import api  # noqa: E402
 
 CONF = cfg.CONF
-CONF.register_opts([oslo_cfg.StrOpt(n) for n in ("guest_id", "instance_rpc_encr_key")])
 CONF([], project="trove", default_config_files=sys.argv[1:3])
 rpc.init(CONF)
 
