@@ -40,7 +40,8 @@ CONF = cfg.CONF
 OPTIONS = service.options("trove", "Trove", "Trove service", "it is derived from taskmanager_rpc_encr_key, which must not be Trove's default") + [
     oslo_cfg.ListOpt("guests", default=["*"],
                      help="Which instances are built with a guest that is a minion: names of datastores, datastore/version, or ids of "
-                          "instances, as shell patterns. One with ! before it excludes. The other instances go on over the broker."),
+                          "instances, as shell patterns. One with ! before it excludes, and the last one that fits decides. The "
+                          "other instances go on over the broker."),
     oslo_cfg.StrOpt("nova_client", default="trove.common.clients_admin.nova_client_trove_admin",
                     help="The client of Nova that is used, as remote_nova_client without this package."),
 ]
@@ -291,10 +292,11 @@ def wanted(id):
     except exception.NotFound:
         pass  # deleted in the meantime: patterns of ids count
 
-    def named(patterns):
-        return any(fnmatch.fnmatchcase(n, p) for n in names for p in patterns)
-    patterns = [p.strip() for p in CONF.brine.guests]
-    return named([p for p in patterns if not p.startswith("!")]) and not named([p[1:] for p in patterns if p.startswith("!")])
+    ours = False
+    for pattern in (p.strip() for p in CONF.brine.guests):
+        if any(fnmatch.fnmatchcase(n, pattern.lstrip("!")) for n in names):
+            ours = not pattern.startswith("!")
+    return ours
 
 
 def prepare_userdata(id, project, userdata=None):

@@ -180,6 +180,7 @@ class Fleet(trove_case.TroveCase):
         for guests, want in {
             ("*",): [True, True], (): [False, False], ("mysql",): [True, False], ("postgresql/15", "mysql/5.*"): [False, True],
             ("*", "!mysql/8.0"): [False, True], (mysql,): [True, False], ("mysql", "!" + mysql): [False, False],
+            ("*", "!mysql/8.0", mysql): [True, True], ("!mysql", "*"): [True, True],
         }.items():
             trove_case.CONF.set_override("guests", list(guests), "brine")
             self.assertEqual([trove_client.wanted(mysql), trove_client.wanted(postgres)], want, guests)
@@ -261,7 +262,7 @@ class Machines(trove_case.TroveCase):
         self.servers.rebuild(self.server, "newer", userdata="#cloud-config\n{}\n")
         self.assertEqual(self.master.revoked, [self.id, self.id])
         self.assertIn("join_token", self.servers.done[-1][2]["userdata"])
-        trove_case.CONF.set_override("guests", ["!" + self.id, "*"], "brine")
+        trove_case.CONF.set_override("guests", ["*", "!" + self.id], "brine")
         self.servers.rebuild(self.server, "old", files={})
         self.assertEqual(self.servers.done[-1], ("rebuild", "old", {"files": {}}))
         self.assertFalse(trove_client.is_minion(self.id))
