@@ -84,12 +84,10 @@ def _sealing_key():
 def guest_client(context, id, manager=None):
     """Return the client of an instance's guest, for Trove's option remote_guest_client.
 
-    It is Trove's own class, the one of the cluster strategy manager if that is given. If the guest is a minion of the master, its calls
-    and casts are orders; otherwise they go over the broker.
+    It is Trove's own class, the one of the cluster strategy manager if that is given. While the guest is a minion of the master, its calls
+    and casts are orders; otherwise they go over the broker. Trove keeps the client during a rebuild, which may move the guest.
     """
-    theirs = clients.guest_client
-    if not is_minion(id):
-        return theirs(context, id, manager)
+    is_minion(id)  # GuestError now, if nobody knows
     kind = api.API
     if manager:
         kind = clients.strategy.load_guestagent_strategy(manager).guest_client_class
@@ -132,13 +130,32 @@ def _version(text):
 class OrderMixin:
     """Sends calls and casts as orders. It goes before a class of Trove's in the bases: trove.guestagent.api.API or a relative."""
 
+    _broker = None
+
+    @property
+    def client(self):
+        """Trove's client of the guest, for the agent that it has now."""
+        return _Client(self.id) if is_minion(self.id) else self._over_broker()
+
+    @client.setter
+    def client(self, value):
+        pass  # Trove's constructor sets what get_client gave it
+
+    def _over_broker(self):
+        if self._broker is None:
+            self._broker = super().get_client(*self._wanted)
+        return self._broker
+
     def get_client(self, target, version_cap, serializer=None):
-        return _Client(self.id)
+        self._wanted = (target, version_cap, serializer)
 
     def _create_guest_queue(self):
-        pass  # an order waits for a minion that has not come yet
+        if not is_minion(self.id):  # an order waits for a minion that has not come yet
+            super()._create_guest_queue()
 
     def _call(self, method_name, timeout_sec, version, **kwargs):
+        if not is_minion(self.id):
+            return super()._call(method_name, timeout_sec, version, **kwargs)
         end = time.monotonic() + timeout_sec
         try:
             order = self._place(method_name, kwargs, timeout_sec, deadline=time.time() + timeout_sec, parallel=True, retry=timeout_sec)
@@ -168,6 +185,8 @@ class OrderMixin:
             return {"status": master.UNDERWAY, "reason": str(e)}
 
     def _cast(self, method_name, version, **kwargs):
+        if not is_minion(self.id):
+            return super()._cast(method_name, version, **kwargs)
         told = _notification(self.context)
         try:
             with notification.NotificationCastWrapper(self.context, "guest"):

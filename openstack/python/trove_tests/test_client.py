@@ -146,14 +146,20 @@ class Fleet(trove_case.TroveCase):
     def test_each_instance(self):
         old, new = self.instance(), self.instance()
         self.master.announce(new)
-        self.assertEqual(trove_client.guest_client(self.context, old).client, "broker")
-        self.assertIsInstance(trove_client.guest_client(self.context, new), trove_client.API)
-        self.assertIs(type(trove_client.guest_client(self.context, old)), api.API)
-        # A rebuild with the other agent moves it, both ways.
+        guests = [trove_client.guest_client(self.context, id) for id in (old, new)]
+        self.assertEqual([g.client == "broker" for g in guests], [True, False])
+        cast, call, queue = (self.patch(api.API, name) for name in ("_cast", "_call", "_create_guest_queue"))
+        for g in guests:
+            g.rebuild("10.11")
+        guests[0]._call("stop_db", 1, "1.0")
+        self.assertEqual((cast.call_count, call.call_count, queue.call_count, len(self.master.placed)), (1, 1, 1, 1))
+        # A rebuild with the other agent moves it, both ways, and the client that Trove has of it.
         self.master.announce(old)
         self.master.revoke(new)
-        self.assertIsInstance(trove_client.guest_client(self.context, old), trove_client.API)
-        self.assertIs(type(trove_client.guest_client(self.context, new)), api.API)
+        self.assertEqual([g.client == "broker" for g in guests], [False, True])
+        for g in guests:
+            g.rebuild("10.11")
+        self.assertEqual((cast.call_count, queue.call_count, len(self.master.placed)), (2, 2, 2))
 
     def test_an_absent_master_does_not_stop_the_broker(self):
         old, new, unknown = (self.instance() for _ in range(3))
@@ -161,8 +167,7 @@ class Fleet(trove_case.TroveCase):
         for id in (old, new):
             trove_client.guest_client(self.context, id)
         self.master.down = "cannot reach the master"
-        self.assertIs(type(trove_client.guest_client(self.context, old)), api.API)
-        self.assertIsInstance(trove_client.guest_client(self.context, new), trove_client.API)
+        self.assertEqual([trove_client.guest_client(self.context, id).client == "broker" for id in (old, new)], [True, False])
         with self.assertRaisesRegex(exception.GuestError, "cannot tell which agent the guest %s has: cannot reach" % unknown):
             trove_client.guest_client(self.context, unknown)
 

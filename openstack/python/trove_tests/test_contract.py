@@ -14,7 +14,7 @@ from brine_openstack import trove_client
 from brine_openstack import trove_conductor
 
 # What our classes have of their own. Trove must have none of these names.
-OURS = {"_place", "_await"}
+OURS = {"_over_broker", "_place", "_await"}
 
 
 class Wire:
