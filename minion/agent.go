@@ -10,6 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -45,7 +46,7 @@ func (a agent) Running() []map[string]any {
 
 // describe is the job as its proc file has it.
 func (j *job) describe() map[string]any {
-	d := maps.Clone(j.Raw)
+	d := maps.Clone(payload.PlainMap(j.Raw))
 	if j.Secret() {
 		d["arg"] = maskedArgs(j.Job, nil)
 	}
@@ -198,12 +199,14 @@ func (d masterDoor) Request(ctx context.Context, load map[string]any) (any, erro
 // RequestOrdered implements modules.OrderedMaster.
 func (d masterDoor) RequestOrdered(ctx context.Context, load map[string]any) (any, error) {
 	c := d.l.plainCall()
-	c.unsealed = func(v any, s *session, nonce string) (any,
-		error) {
-		return s.requester.OpenReplyOrdered(v, nonce)
-	}
+	c.unsealed = openOrdered
 	v, err := d.l.requestReply(ctx, onWire(load), c)
-	return ordered.FromWire(v), err
+	return pyobj.From(v), err
+}
+
+// openOrdered opens an answer whose dictionaries keep their order.
+func openOrdered(v any, s *session, nonce string) (any, error) {
+	return s.requester.OpenReplyOrdered(v, nonce)
 }
 
 // onWire is a map of a function, in which values may be ordered, as it travels.

@@ -74,10 +74,8 @@ func (m *Minion) callFunction(ctx context.Context, env *modules.Env, q CallOptio
 			return failedResult(q.Fun, err)
 		}
 	}
-	args, _ := ordered.Objects(q.Args).([]any)
-	kwargs, _ := ordered.Objects(q.Kwargs).(map[string]any)
 	return m.o.Registry.Run(ctx, env,
-		modules.Request{Fun: q.Fun, JID: string(jid), Args: args, Kwargs: kwargs,
+		modules.Request{Fun: q.Fun, JID: string(jid), Args: q.Args, Kwargs: q.Kwargs,
 			Pub: pub, Progress: q.Progress})
 }
 
@@ -139,7 +137,7 @@ func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid prot
 		args = []any{}
 	}
 	ret := protocol.Return{JID: protocol.JIDRequest, ID: m.ID(), Fun: q.Fun, FunArgs: args,
-		Return: ordered.Result(res.Return, res.Ordered, res.Out), Retcode: int64(res.Retcode),
+		Return: ordered.States(res.AsGiven(), res.Out), Retcode: int64(res.Retcode),
 		Success: res.Success, Out: res.Out}
 	if q.Metadata != nil {
 		ret.Metadata = q.Metadata

@@ -96,7 +96,7 @@ func (g *grains) inWire(ctx context.Context) any {
 func splitOrder(data map[string]any) (map[string]any, *pyobj.Dict) {
 	plain, order := make(map[string]any, len(data)), &pyobj.Dict{}
 	for k, v := range data {
-		v = ordered.FromWire(v)
+		v = pyobj.From(v)
 		if inside := pyobj.Order(v); inside != nil {
 			_ = order.Set(k, inside) // it is a text
 		}
@@ -145,7 +145,7 @@ func (o *Options) optsOrder() *pyobj.Dict {
 	if o.OptsOrder == nil {
 		return nil
 	}
-	d, _ := ordered.FromWire(o.OptsOrder()).(*pyobj.Dict)
+	d, _ := pyobj.From(o.OptsOrder()).(*pyobj.Dict)
 	return d
 }
 
@@ -333,7 +333,7 @@ func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override
 	if err != nil {
 		return nil, fmt.Errorf("cannot fetch pillar: %w", err)
 	}
-	d, ok := ordered.FromWire(v).(*pyobj.Dict)
+	d, ok := pyobj.From(v).(*pyobj.Dict)
 	if !ok {
 		return nil, errors.New("cannot fetch pillar: the answer is not a map")
 	}

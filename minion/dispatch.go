@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
@@ -31,19 +30,13 @@ func (d *dispatcher) runFunction(ctx context.Context, e *modules.Env, j *job,
 	if i < len(j.Args) {
 		arg = j.Args[i]
 	}
-	args, kwargs := protocol.ParseArgs(arg, yaml.ParseValue)
+	args, kwargs := protocol.ParseArgs(arg, yaml.ParseValueObject)
 	if sudo {
 		return viaSudo(ctx, e, s, fun, args, kwargs)
 	}
-	if i < len(j.Ordered) {
-		arg = j.Ordered[i]
-	}
-	args, kwargs = protocol.ParseArgs(arg, yaml.ParseValueObject)
-	args, _ = ordered.Objects(args).([]any)
-	kwargs, _ = ordered.Objects(kwargs).(map[string]any)
 	return d.m.o.Registry.Run(ctx, e,
 		modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
-			Progress: func(item any) { j.progress.send(j, item) }})
+			AsGiven: true, Progress: func(item any) { j.progress.send(j, item) }})
 }
 
 // refuseFunction says why a function may not be called from outside, or nothing. Only the minion's own configuration

@@ -198,7 +198,7 @@ func (t *jobTable) addAnnounced(pj protocol.Job) (done func()) {
 	}
 	c := t.coming[jid]
 	if c == nil {
-		c = &coming{raw: pj.Raw}
+		c = &coming{raw: payload.PlainMap(pj.Raw)}
 		if t.coming == nil {
 			t.coming = map[string]*coming{}
 		}
@@ -454,12 +454,9 @@ func (m *Minion) executeJob(j *job) (ret protocol.Return, silent bool) {
 	if !j.Compound {
 		res := m.dispatch.runFunction(j.ctx, env, j, 0)
 		ret.Return, ret.Retcode, ret.Success,
-			ret.Out = ordered.Result(res.Return, res.Ordered, res.Out), int64(res.Retcode),
-			res.Success, res.Out
-		if rm, ok := res.Return.(map[string]any); ok {
-			no, _ := rm["__no_return__"].(bool)
-			silent = no
-		}
+			ret.Out = ordered.States(res.Return, res.Out), int64(res.Retcode), res.Success, res.Out
+		no, _ := modules.Field(res.Return, "__no_return__")
+		silent = no == true
 		m.logResult(j, j.Fun[0], res)
 		return ret, silent
 	}
@@ -469,7 +466,7 @@ func (m *Minion) executeJob(j *job) (ret protocol.Return, silent bool) {
 	for i, fun := range j.Fun {
 		res := m.dispatch.runFunction(j.ctx, env, j, i)
 		m.logResult(j, fun, res)
-		returns[i], success[i] = ordered.Result(res.Return, res.Ordered, res.Out), res.Success
+		returns[i], success[i] = ordered.States(res.Return, res.Out), res.Success
 		byName[0][fun], byName[2][fun] = returns[i], res.Success
 		if res.Err == nil {
 			// Salt leaves the return code of a function that raised unset.

@@ -603,10 +603,11 @@ func TestSudoUser(t *testing.T) {
 		r.start()
 		r.until(Connected)
 		f.subscribed(1)
-		got := ask(f, 1, "test.echo", "a b;$(c)", map[string]any{"__kwarg__": true, "k": []any{int64(1), "x"}})
+		got := ask(f, 1, "test.echo", "a b;$(c)", map[string]any{"__kwarg__": true, "k": []any{int64(1), "x"}},
+			pairs("z", []any{pairs("y", "b c", "b", nil)}, "a", true))
 		equal(t, map[string]any{"return": map[string]any{"n": int64(1), "f": 1.5}, "retcode": int64(3), "success": false, "out": "nested"}, got)
 		equal(t, []string{"sudo", "-n", "-u", "dev", "--", "salt-call", "--out", "json", "--metadata", "--no-return-event", "-c", "/etc/salt", "--",
-			"test.echo", "a b;$(c)", `k=[1,"x"]`}, run.last.Args)
+			"test.echo", "a b;$(c)", `{"z":[{"y":"b c","b":null}],"a":true}`, `k=[1,"x"]`}, run.last.Args)
 		run.out = modules.CommandResult{ExitCode: 1, Stderr: []byte("sudo: no\n")}
 		equal(t, map[string]any{"return": "sudo: no", "retcode": int64(1), "success": false}, ask(f, 2, "test.ping"))
 	})

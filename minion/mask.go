@@ -2,11 +2,12 @@ package minion
 
 import (
 	"fmt"
-	"maps"
+	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // mask stands for the value of a secret parameter in what is kept on disk and sent back about a job.
@@ -41,16 +42,10 @@ func cutTexts(v any) any {
 			list[i] = cutTexts(x)
 		}
 		return list
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for k, x := range v {
-			m[cutText(k)] = cutTexts(x)
-		}
-		return m
-	case map[any]any:
-		m := make(map[any]any, len(v))
-		for k, x := range v {
-			m[cutTexts(k)] = cutTexts(x)
+	case payload.OrderedMap:
+		m := slices.Clone(v)
+		for i, p := range m {
+			m[i] = payload.Pair{Key: cutTexts(p.Key), Value: cutTexts(p.Value)}
 		}
 		return m
 	}
@@ -123,27 +118,18 @@ func textOf(v any) string {
 }
 
 // kwargsOf reports whether an argument is a map of keyword arguments.
-func kwargsOf(v any) (map[string]any, bool) {
-	m := map[string]any{}
-	switch v := v.(type) {
-	case map[string]any:
-		m = v
-	case map[any]any:
-		for k, x := range v {
-			if name, ok := k.(string); ok {
-				m[name] = x
-			}
-		}
-	}
-	on, _ := m["__kwarg__"].(bool)
-	return m, on
+func kwargsOf(v any) (payload.OrderedMap, bool) {
+	m, _ := v.(payload.OrderedMap)
+	on, _ := m.Get("__kwarg__")
+	return m, on == true
 }
 
-func maskKwargs(defs []*modules.Def, m map[string]any, secret secrecy) map[string]any {
-	m = maps.Clone(m)
-	for name := range m {
-		if name != "__kwarg__" && secretName(defs, name, secret) {
-			m[name] = mask
+func maskKwargs(defs []*modules.Def, m payload.OrderedMap, secret secrecy) payload.OrderedMap {
+	m = slices.Clone(m)
+	for i, p := range m {
+		if name, ok := p.Key.(string); !ok ||
+			name != "__kwarg__" && secretName(defs, name, secret) {
+			m[i].Value = mask
 		}
 	}
 	return m

@@ -26,17 +26,17 @@ func TestMaskedArgs(t *testing.T) {
 		}
 		return nil
 	}
-	kw := map[string]any{"__kwarg__": true, "token": "s3", "name": "ada"}
+	kw := pairs("__kwarg__", true, "token", "s3", "name", "ada")
 	cases := []struct {
 		job  protocol.Job
 		want []any
 	}{
 		{protocol.Job{Fun: []string{"m.f"}, Args: [][]any{{"ada", "s3", "x"}}}, []any{"ada", mask, "x"}},
 		{protocol.Job{Fun: []string{"m.f"}, Args: [][]any{{"pw=s3", "ada", "name=x"}}}, []any{"pw=" + mask, "ada", "name=x"}},
-		{protocol.Job{Fun: []string{"m.f"}, Args: [][]any{{"ada", kw}}}, []any{"ada", map[string]any{"__kwarg__": true, "token": mask, "name": "ada"}}},
-		{protocol.Job{Fun: []string{"m.f"}, Args: [][]any{{map[any]any{"__kwarg__": true, "pw": "s3"}}}}, []any{map[string]any{"__kwarg__": true, "pw": mask}}},
-		{protocol.Job{Fun: []string{"m.f"}, Args: [][]any{{map[string]any{"pw": "a value"}}}}, []any{map[string]any{"pw": "a value"}}},
-		{protocol.Job{Fun: []string{"x.y"}, Args: [][]any{{"a", kw}}}, []any{mask, map[string]any{"__kwarg__": true, "token": mask, "name": mask}}},
+		{protocol.Job{Fun: []string{"m.f"}, Args: [][]any{{"ada", kw}}}, []any{"ada", pairs("__kwarg__", true, "token", mask, "name", "ada")}},
+		{protocol.Job{Fun: []string{"m.f"}, Args: [][]any{{pairs(int64(1), "s3", "__kwarg__", true, "pw", "s3")}}}, []any{pairs(int64(1), mask, "__kwarg__", true, "pw", mask)}},
+		{protocol.Job{Fun: []string{"m.f"}, Args: [][]any{{pairs("pw", "a value")}}}, []any{pairs("pw", "a value")}},
+		{protocol.Job{Fun: []string{"x.y"}, Args: [][]any{{"a", kw}}}, []any{mask, pairs("__kwarg__", true, "token", mask, "name", mask)}},
 		{protocol.Job{Fun: []string{"m.f"}}, []any{}},
 		{protocol.Job{Compound: true, Fun: []string{"m.f", "m.f"}, Args: [][]any{{"a", "s3"}, {"b"}}}, []any{[]any{"a", mask}, []any{"b"}}},
 	}
@@ -45,7 +45,7 @@ func TestMaskedArgs(t *testing.T) {
 			t.Errorf("%v\n%s", c.job.Args, diff)
 		}
 	}
-	if kw["token"] != "s3" {
+	if token, _ := kw.Get("token"); token != "s3" {
 		t.Error("the job's own arguments were changed")
 	}
 }
@@ -104,12 +104,13 @@ func TestJournalHasNoEnvironmentAndNoLongTexts(t *testing.T) {
 	declared := func(string) []*modules.Def { return []*modules.Def{def} }
 	long := strings.Repeat("x", maxJournalText) + "canary"
 	cut := strings.Repeat("x", maxJournalText) + fmt.Sprintf("… (%d bytes)", len(long))
-	env := map[string]any{"TOKEN": "canary"}
+	env := pairs("TOKEN", "canary")
 	for _, c := range []struct{ args, want []any }{
 		{[]any{"true", env}, []any{"true", mask}},
 		{[]any{"true", "env={TOKEN: canary}", "environ=canary"}, []any{"true", "env=" + mask, "environ=" + mask}},
-		{[]any{"true", map[string]any{"__kwarg__": true, "env": env, "cwd": "/"}}, []any{"true", map[string]any{"__kwarg__": true, "env": mask, "cwd": "/"}}},
-		{[]any{long, []any{map[string]any{"k": long}}, []byte(long)}, []any{cut, mask, cut}},
+		{[]any{"true", pairs("__kwarg__", true, "env", env, "cwd", "/")}, []any{"true", pairs("__kwarg__", true, "env", mask, "cwd", "/")}},
+		{[]any{long, []any{pairs("k", long)}, []byte(long)}, []any{cut, mask, cut}},
+		{[]any{pairs("z", []any{long}, long, pairs("a", long))}, []any{pairs("z", []any{cut}, cut, pairs("a", cut))}},
 		{[]any{"true", "contents=" + long}, []any{"true", "contents=" + strings.Repeat("x", maxJournalText-9) + fmt.Sprintf("… (%d bytes)", len(long)+9)}},
 	} {
 		job := protocol.Job{Fun: []string{"cmd.run"}, Args: [][]any{c.args}}

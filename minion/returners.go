@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/minion/policy"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -23,7 +24,7 @@ func (m *Minion) sendToReturners(ctx context.Context, l *link, p *policy.Policy,
 	if len(names) == 0 {
 		return
 	}
-	ret = payload.PlainMap(ret)
+	ret = payload.PlainMap(ordered.ToWire(ret).(map[string]any))
 	var all []*modules.Module
 	if m.o.Others != nil {
 		all = m.o.Others("returners")

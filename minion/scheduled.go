@@ -164,7 +164,7 @@ func (m *Minion) runScheduled(j *job, r schedule.Run, args []any) {
 	ret := maps.Clone(j.Raw) // others read the job's own
 	res, code := m.callScheduled(j, args, r.Job["kwargs"])
 	ret["return"], ret["retcode"],
-		ret["success"] = ordered.Result(res.Return, res.Ordered, res.Out), int64(code), true
+		ret["success"] = ordered.States(res.Return, res.Out), int64(code), true
 	if res.Err != nil {
 		text := "Unhandled exception running " + pytext.Str(j.Raw["fun"])
 		m.log.Error(text, "err", res.Err)
@@ -215,7 +215,7 @@ func (m *Minion) callScheduled(j *job, args []any, keywords any) (modules.Result
 	own := &modules.Context{}
 	res := m.o.Registry.Run(j.ctx, env,
 		modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
-			Context: own, Progress: func(item any) { j.progress.send(j, item) }})
+			AsGiven: true, Context: own, Progress: func(item any) { j.progress.send(j, item) }})
 	return res, own.Retcode()
 }
 

@@ -155,10 +155,18 @@ func bypasses() map[string]func(way string) (fun any, arg []any) {
 	call("inner.call\x00", "id")
 	for _, path := range []any{"/etc/shadow", "/var/log/../../etc/shadow", "/var/log/app/../../../etc/shadow", "//var/log/app/x", "/var/log/app", "/var/log/app/./x",
 		"/var/log/app/x\n", "var/log/app/x", "/VAR/log/app/x", nil, "", int64(5), true, []any{"/var/log/app/x", "/etc/shadow"}, []any{},
-		map[string]any{"/var/log/app/x": "/etc/shadow"}} {
-		call("inner.read", path)
-		call("inner.read", kw("path", path))
+		map[string]any{"/var/log/app/x": "/etc/shadow"},
+		pairs("z", "/var/log/app/x", "a", pairs("z", []any{"/etc/shadow"}, "a", "/var/log/app/x")),
+		[]any{"/var/log/app/x", pairs("/var/log/app/x", pairs("z", int64(1), "a", "/etc/shadow"))},
+		[]any{[]any{pairs(int64(2), "/etc/shadow", int64(1), "/var/log/app/x")}}, pairs()} {
+		for _, fun := range []string{"inner.read", "inner.see"} {
+			call(fun, path)
+			call(fun, kw("path", path))
+			call(fun, pairs("path", "/var/log/app/x", "__kwarg__", true, "path", path))
+		}
 	}
+	call("inner.see", "/var/log/app/x", pairs("z", pairs("y", int64(1)), "a", int64(2)))
+	call("inner.see", pairs("path", "/var/log/app/x", "z", pairs("y", int64(1), "b", int64(2)), "__kwarg__", true))
 	call("inner.read", "/var/log/app/x", "more")
 	call("inner.read", "/var/log/app/x", kw("other", "more"))
 	return all
@@ -178,6 +186,11 @@ func TestSealBypasses(t *testing.T) {
 				Run: func(_ context.Context, call *modules.Call) (any, error) {
 					c.note("read " + call.Str("path"))
 					return "read", nil
+				}},
+			{Name: "see", Params: []modules.Param{{Name: "path"}}, Args: "more", Kwargs: "kwargs", Ordered: true,
+				Run: func(_ context.Context, call *modules.Call) (any, error) {
+					c.note("see " + call.Str("path"))
+					return "read", nil
 				}}}}
 		r.mods = []*modules.Module{c.module(), state.Module, sysmod.Module, configmod.Module, minemod.Module, read}
 		roots := t.TempDir()
@@ -189,7 +202,8 @@ func TestSealBypasses(t *testing.T) {
 		}
 		r.opts["grains"] = map[string]any{"os": "Debian", "shell": "/bin/sh"}
 		r.o.Templates = render.Render
-		r.o.Seal = testSeal(t, "functions: [state.*, test.*, inner.call, mine.*, config.*, sys.*, {inner.read: {path: '/var/log/app/*', '*': []}}]\nstates: ['*']\n")
+		r.o.Seal = testSeal(t, "functions: [state.*, test.*, inner.call, mine.*, config.*, sys.*, "+
+			"{inner.see: {path: '/var/log/app/*', '*': []}}, {inner.read: {path: '/var/log/app/*', '*': []}}]\nstates: ['*']\n")
 		r.start()
 		r.until(Connected)
 		f.subscribed(1)

@@ -401,9 +401,7 @@ func (l *link) takeAnnounced(ctx context.Context, s *session, job protocol.Job) 
 // what became of it.
 func (l *link) fetchJob(ctx context.Context, s *session, jid protocol.JID) {
 	c := l.plainCall()
-	c.unsealed = func(v any, s *session, nonce string) (any, error) {
-		return s.requester.OpenReplyOrdered(v, nonce)
-	}
+	c.unsealed = openOrdered
 	v, err := l.requestReply(ctx,
 		map[string]any{"cmd": protocol.FetchCmd, "id": l.m.ID(), "jid": string(jid)}, c)
 	var job protocol.Job

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/python/pyjson"
-	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // viaSudo runs a function as another user: through sudo and salt-call, as option sudo_user asks
@@ -63,13 +63,12 @@ func viaSudo(ctx context.Context, e *modules.Env, s *settings, fun string, args 
 
 // argumentText is a value as salt-call reads it back from its command line.
 func argumentText(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case []any, map[string]any:
-		if b, err := json.Marshal(v); err == nil {
-			return string(b)
+	switch v := pyobj.From(v).(type) {
+	case *pyobj.Dict, *pyobj.List:
+		if s, err := pyjson.Format(v,
+			pyjson.Options{Indent: -1, Comma: ",", Colon: ":"}); err == nil {
+			return s
 		}
 	}
-	return pytext.Str(v)
+	return pyobj.Str(v)
 }

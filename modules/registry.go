@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
@@ -333,11 +332,13 @@ type Request struct {
 	Progress func(item any)
 	// Context is shared by several calls of one job; nil makes one for this call. The return code starts at 0 in any case.
 	Context *Context
+	// AsGiven leaves the answer as the function gave it, for callers that pack it: Return is then no plain data.
+	AsGiven bool
 }
 
 // Result is what a call sends back to the master.
 type Result struct {
-	// Return is the answer as plain data.
+	// Return is the answer as plain data, unless the request is AsGiven.
 	Return any
 	// Ordered is the answer as the function gave it, with dictionaries in their order and tuples (package modules/pyobj); nil if
 	// the function gave plain data.
@@ -366,12 +367,15 @@ func (r *Registry) Run(ctx context.Context, e *Env, q Request) Result {
 	if err != nil {
 		return r.failed(e, q.Fun, def, err)
 	}
-	res := Result{Return: pyobj.Plain(v), Retcode: job.Retcode(), Out: def.Out}
+	res := Result{Return: v, Retcode: job.Retcode(), Out: def.Out}
 	switch v.(type) {
 	case *pyobj.Dict, *pyobj.List, pyobj.Tuple:
 		res.Ordered = v
 	}
-	if res.Retcode == 0 && falseResult(res.Return) {
+	if !q.AsGiven {
+		res.Return = pyobj.Plain(v)
+	}
+	if res.Retcode == 0 && falseResult(v) {
 		res.Retcode = 1
 	}
 	res.Success = res.Retcode == 0
@@ -399,22 +403,35 @@ func (r *Registry) failed(e *Env, fun string, def *Def, err error) Result {
 	return res
 }
 
+// AsGiven is the answer as the function gave it.
+func (r Result) AsGiven() any {
+	if r.Ordered != nil {
+		return r.Ordered
+	}
+	return r.Return
+}
+
 // falseResult is Salt's look at a returned map: a false "result" or "success" makes the return code 1.
 func falseResult(v any) bool {
 	for _, key := range [...]string{"result", "success"} {
-		var x any
-		ok := false
-		switch m := v.(type) {
-		case map[string]any:
-			x, ok = m[key]
-		case map[any]any:
-			x, ok = m[key]
-		}
-		if ok && !pytext.Truth(x) {
+		if x, ok := Field(v, key); ok && !pyobj.Truth(x) {
 			return true
 		}
 	}
 	return false
+}
+
+// Field is an entry of a dictionary that a function returned, plain or in order, and whether there is one.
+func Field(v any, key string) (x any, ok bool) {
+	switch m := v.(type) {
+	case map[string]any:
+		x, ok = m[key]
+	case map[any]any:
+		x, ok = m[key]
+	case *pyobj.Dict:
+		x, ok = m.Text(key)
+	}
+	return x, ok
 }
 
 func (r *Registry) run(ctx context.Context, c *Call, args []any, kwargs, pub map[string]any) (any, error) {
@@ -436,7 +453,7 @@ func (d *Def) run(ctx context.Context, c *Call, args []any, kwargs, pub map[stri
 	}
 	if d.Kwargs != "" {
 		for k, x := range pub {
-			c.Keywords["__pub_"+k] = x
+			c.Keywords["__pub_"+k] = d.border(x)
 		}
 	}
 	defer func() {

@@ -19,41 +19,19 @@ func ParseArgs(arg []any, yaml func(string) any) (args []any, kwargs map[string]
 	args, kwargs = make([]any, 0, len(arg)), map[string]any{}
 	for _, a := range arg {
 		switch a := a.(type) {
-		case map[string]any:
-			if on, _ := a[kwargMark].(bool); !on {
+		case map[string]any, map[any]any, payload.OrderedMap:
+			m := pairsOf(a)
+			if on, _ := m.Get(kwargMark); on != any(true) {
 				args = append(args, a)
 				continue
 			}
-			for k, v := range a {
-				if k != kwargMark {
-					kwargs[k] = v
-				}
-			}
-		case payload.OrderedMap:
-			on, _ := a.Get(kwargMark)
-			if on != any(true) {
-				args = append(args, a)
-				continue
-			}
-			for _, p := range a {
+			for _, p := range m {
+				// Python refuses names that are not strings. No function has a parameter named "", so ours leads to
+				// the same refusal.
 				if name, ok := p.Key.(string); !ok {
 					kwargs[""] = p.Value
 				} else if name != kwargMark {
 					kwargs[name] = p.Value
-				}
-			}
-		case map[any]any:
-			if on, _ := a[kwargMark].(bool); !on {
-				args = append(args, a)
-				continue
-			}
-			for k, v := range a {
-				// Python refuses names that are not strings. No function has a parameter named "", so ours leads to
-				// the same refusal.
-				if name, ok := k.(string); !ok {
-					kwargs[""] = v
-				} else if name != kwargMark {
-					kwargs[name] = v
 				}
 			}
 		case string:
@@ -71,6 +49,22 @@ func ParseArgs(arg []any, yaml func(string) any) (args []any, kwargs map[string]
 		}
 	}
 	return args, kwargs
+}
+
+// pairsOf are the entries of a map of any kind.
+func pairsOf(v any) payload.OrderedMap {
+	m, _ := v.(payload.OrderedMap)
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			m = append(m, payload.Pair{Key: k, Value: x})
+		}
+	case map[any]any:
+		for k, x := range v {
+			m = append(m, payload.Pair{Key: k, Value: x})
+		}
+	}
+	return m
 }
 
 // SplitKwarg splits "name=value" (salt/utils/args.py:KWARG_REGEX). name begins with a letter or underscore and

@@ -15,8 +15,7 @@ import (
 type Job struct {
 	Fun       []string // function names; several, or Compound, make a compound command
 	Compound  bool     // fun is an array on the wire, args an array of arrays, and return fields are maps
-	Args      [][]any  // arguments of each function; keyword arguments are __kwarg__ maps in it, see [ParseArgs]
-	Ordered   [][]any  // Args with payload.OrderedMap for its maps; nil if there is no map
+	Args      [][]any  // arguments of each function, maps as they came; keyword arguments are __kwarg__ maps in it, see [ParseArgs]
 	Tgt       any      // string, or []any for list targets
 	TgtType   string   // "glob" if absent
 	JID       JID
@@ -32,8 +31,7 @@ type Job struct {
 }
 
 // ParseJob reads a job map. Errors match [ErrMalformed]. An invalid job id is an error, because it becomes a file
-// name (CVE-2025-22242). Unknown fields stay in Raw, which is load itself, or a copy in which arg
-// is plain.
+// name (CVE-2025-22242). Unknown fields stay in Raw, which is load itself.
 func ParseJob(load map[string]any) (Job, error) {
 	j := Job{Raw: load, Tgt: load["tgt"], Metadata: load["metadata"]}
 	jid, _ := payload.Text(load["jid"])
@@ -55,12 +53,6 @@ func ParseJob(load map[string]any) (Job, error) {
 	}
 	if j.Args, err = parseArguments(load["arg"], len(j.Fun), j.Compound); err != nil {
 		return Job{}, malformed("job %s: %v", jid, err)
-	}
-	if hasMap(load["arg"]) {
-		j.Ordered = j.Args
-		j.Raw = maps.Clone(load)
-		j.Raw["arg"] = payload.Plain(load["arg"])
-		j.Args, _ = parseArguments(j.Raw["arg"], len(j.Fun), j.Compound)
 	}
 	j.TgtType = textOr(load["tgt_type"], "glob")
 	j.Ret = textOr(load["ret"], "")
@@ -213,7 +205,7 @@ func SealPublish(job map[string]any, aes *crypt.Key, key *crypt.PrivateKey, sigA
 // one. The caller drops the message after [ErrBadSignature] or [ErrUnsigned]. An error that matches [ErrReauth]
 // means that the shared key has changed. A message that is not encrypted is [ErrBadLoad] (CVE-2016-1866).
 //
-// Maps among the arguments are payload.OrderedMap; [ParseJob] converts them to plain maps.
+// Maps among the arguments are payload.OrderedMap.
 func OpenPublish(e Envelope, aes *crypt.Key, master *crypt.PublicKey, requireSig bool) (map[string]any, error) {
 	sealed, ok := e.Load.([]byte)
 	// guard: CVE-2016-1866 TestCVE_2016_1866_ClearPublish

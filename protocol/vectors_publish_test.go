@@ -123,7 +123,7 @@ func TestVectorsPublish(t *testing.T) {
 		if !j.HasSerial || j.Serial != 17 || j.Fun[0] != "test.arg" || j.TgtType != "grain" || j.User != "root" {
 			t.Errorf("%+v", j)
 		}
-		if d := cmp.Diff(payload.PlainMap(job), j.Map()); d != "" {
+		if d := cmp.Diff(job, j.Map()); d != "" {
 			t.Errorf("job map does not come back\n%s", d)
 		}
 		var s Serials

@@ -91,15 +91,15 @@ func (r *Roots) Compile(ctx context.Context, q Request) (*pyobj.Dict, error) {
 	if q.GrainsOrder != nil {
 		in.GrainsOrder = &pyobj.Dict{}
 		for _, p := range q.GrainsOrder {
-			if inside := pyobj.Order(ordered.FromWire(p.Value)); inside != nil {
+			if inside := pyobj.Order(pyobj.From(p.Value)); inside != nil {
 				_ = in.GrainsOrder.Set(p.Key, inside) // it is a key already
 			}
 		}
 	}
 	if len(q.Override) > 0 {
-		in.Override, _ = ordered.FromWire(q.Override).(*pyobj.Dict)
+		in.Override, _ = pyobj.From(q.Override).(*pyobj.Dict)
 		if q.OverrideOrder != nil {
-			in.Override, _ = ordered.FromWire(q.OverrideOrder).(*pyobj.Dict)
+			in.Override, _ = pyobj.From(q.OverrideOrder).(*pyobj.Dict)
 		}
 	}
 	return r.compiler.Compile(ctx, in)
@@ -118,7 +118,7 @@ func (r *Roots) Top(ctx context.Context, q Request) (map[string]any, []string, e
 
 // MergeOrdered puts a pillar, plain or as payload.OrderedMap, over one in order, as [Merge] does.
 func MergeOrdered(base payload.OrderedMap, over any) payload.OrderedMap {
-	m, ok := ordered.FromWire(over).(*pyobj.Dict)
+	m, ok := pyobj.From(over).(*pyobj.Dict)
 	if !ok {
 		return base
 	}

@@ -35,7 +35,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/python/fnmatch"
 	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/master"
@@ -390,7 +389,7 @@ func (r *Reactor) renderFile(ctx context.Context, src source, e events.Event) (*
 		return nil, errors.New("this master renders no files")
 	}
 	v, err := r.o.Template(ctx, modules.Template{Text: src.text, Pipe: r.o.Renderer, Shebang: true, Path: src.path,
-		Vars: map[string]any{"tag": e.Tag, "data": ordered.FromWire(e.Ordered())}})
+		Vars: map[string]any{"tag": e.Tag, "data": pyobj.From(e.Ordered())}})
 	if err != nil {
 		return nil, err
 	}

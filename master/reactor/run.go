@@ -40,15 +40,13 @@ func (r *Reactor) runHere(ctx context.Context, low *states.Low) error {
 	var args []any
 	var kwargs map[string]any
 	if list, ok := low.Ordered("args").(*pyobj.List); ok && !isDictList(list) {
-		args, _ = ordered.ToWire(list).([]any)
+		args = list.Items
 	} else {
 		var err error
 		if args, kwargs, err = r.callArguments(low, nil); err != nil {
 			return err
 		}
 	}
-	args, _ = ordered.Objects(args).([]any)
-	kwargs, _ = ordered.Objects(kwargs).(map[string]any)
 	_, err := r.o.Caller(ctx, modules.Request{Fun: low.Fun(), Args: args, Kwargs: kwargs})
 	return err
 }

@@ -131,10 +131,8 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	data := map[string]any{"fun": c.kind + "." + q.Fun, "jid": q.JID, "user": q.User,
 		"fun_args": funArgs}
 	c.fireEvent(ctx, q.JID, "new", data)
-	args, _ := ordered.Objects(q.Args).([]any)
-	kwargs, _ := ordered.Objects(q.Kwargs).(map[string]any)
 	out := c.registry.Run(ctx, c.env,
-		modules.Request{Fun: q.Fun, JID: q.JID, Args: args, Kwargs: kwargs,
+		modules.Request{Fun: q.Fun, JID: q.JID, Args: q.Args, Kwargs: q.Kwargs,
 			Progress: func(item any) {
 				if m, ok := item.(map[string]any); ok {
 					if c.host.Progress != nil {

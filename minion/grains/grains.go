@@ -258,7 +258,7 @@ func (m *merger) add(found map[string]any) {
 		if m.blocked != nil && m.blocked(key) {
 			continue
 		}
-		v := ordered.FromWire(found[key])
+		v := pyobj.From(found[key])
 		if m.deep {
 			v = deepMerge(m.grains.Value(key), v)
 		}

@@ -147,7 +147,7 @@ func loadCache(o Options) (*pyobj.Dict, bool) {
 	if err != nil {
 		return nil, false
 	}
-	d, ok := ordered.FromWire(v).(*pyobj.Dict)
+	d, ok := pyobj.From(v).(*pyobj.Dict)
 	return d, ok && d.Len() > 0
 }
 

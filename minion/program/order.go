@@ -12,12 +12,9 @@ import (
 func inOrder(res modules.Result, outputter string) any {
 	switch outputter {
 	case "json":
-		return ordered.Result(res.Return, res.Ordered, res.Out)
+		return ordered.ToWire(ordered.States(res.AsGiven(), res.Out))
 	case "raw", "txt":
-		if res.Ordered != nil {
-			return res.Ordered
-		}
-		return ordered.Result(res.Return, nil, res.Out)
+		return ordered.States(res.AsGiven(), res.Out)
 	case "nested", "yaml":
 		if _, dict := res.Ordered.(*pyobj.Dict); dict {
 			return ordered.ToWire(res.Ordered)

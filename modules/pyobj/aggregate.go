@@ -78,7 +78,7 @@ func marked(v any) any {
 	case Tuple:
 		return &List{Items: v, Aggregate: true}
 	case *Set:
-		return &List{Items: v.Items(), Aggregate: true}
+		return &List{Items: v.Members(), Aggregate: true}
 	}
 	return &List{Items: []any{v}, Aggregate: true}
 }

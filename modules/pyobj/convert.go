@@ -13,7 +13,7 @@ const maxDepth = 500
 
 // Plain turns a value into what modules and the wire use: map[string]any (map[any]any if a key is not text), []any for lists,
 // tuples and sets, string for Markup, decimal text for integers beyond 64 bits. Plain values inside stay as they are, not
-// copied. Objects of the template engine that cannot be data become their repr. What nests deeper than 500 is cut off.
+// copied, but for lists with [Entries]. Objects of the template engine that cannot be data become their repr. What nests deeper than 500 is cut off.
 func Plain(v any) any { return plain(v, 0) }
 
 func plain(v any, depth int) any {
@@ -26,12 +26,14 @@ func plain(v any, depth int) any {
 			return nil
 		}
 		return plainDict(v, depth)
-	case *List:
-		return plainList(v.Items, depth)
-	case Tuple:
-		return plainList(v, depth)
-	case *Set:
-		return plainList(v.Items(), depth)
+	case Entries: // that is none of its own
+		return plainDict(v, depth)
+	case []any:
+		if slices.ContainsFunc(v, hasEntries) {
+			return plainList(v, depth)
+		}
+	case interface{ Members() []any }:
+		return plainList(v.Members(), depth)
 	case Markup:
 		return string(v)
 	case *big.Int:
@@ -55,30 +57,50 @@ func plainList(items []any, depth int) []any {
 	return out
 }
 
-func plainDict(d *Dict, depth int) any {
-	text := true
-	for k := range d.All() {
-		switch k.(type) {
-		case string, Markup:
-		default:
-			text = false
+// Entries is a dictionary of another package that keeps the order of its keys, as messages have it
+// (payload.OrderedMap). [From] and [Plain] take it; its keys are scalars.
+type Entries interface {
+	// Len is the number of entries.
+	Len() int
+	// Entry is the first entry at or behind a place, with the place behind it.
+	Entry(at int) (key, value any, next int)
+}
+
+// hasEntries reports whether there are Entries in a value of a message.
+func hasEntries(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, hasEntries)
+	case *Dict:
+		return false
+	case Entries:
+		return true
+	}
+	return false
+}
+
+// plainDict makes the map: map[any]any from the first key on that is no text.
+func plainDict(d Entries, depth int) any {
+	out, mixed := make(map[string]any, d.Len()), map[any]any(nil)
+	var k, x any
+	for n, at := d.Len(), 0; n > 0; n-- {
+		k, x, at = d.Entry(at)
+		x = plain(x, depth+1)
+		text, ok := k.(string)
+		if !ok && mixed == nil {
+			mixed = make(map[any]any, d.Len())
+			for k, x := range out {
+				mixed[k] = x
+			}
+		}
+		if mixed != nil {
+			mixed[k] = x
+		} else {
+			out[text] = x
 		}
 	}
-	if text {
-		out := make(map[string]any, d.Len())
-		for k, x := range d.All() {
-			out[plain(k, 0).(string)] = plain(x, depth+1)
-		}
-		return out
-	}
-	out := make(map[any]any, d.Len())
-	for k, x := range d.All() {
-		switch p := plain(k, depth+1).(type) {
-		case []any, []byte:
-			out[pytext.Str(p)] = plain(x, depth+1)
-		default:
-			out[p] = plain(x, depth+1)
-		}
+	if mixed != nil {
+		return mixed
 	}
 	return out
 }
@@ -142,6 +164,14 @@ func From(v any) any {
 		return Int(new(big.Int).SetUint64(uint64(v)))
 	case float32:
 		return float64(v)
+	case Entries:
+		d := &Dict{entries: make([]entry, 0, v.Len())}
+		var k, x any
+		for n, at := v.Len(), 0; n > 0; n-- {
+			k, x, at = v.Entry(at)
+			_ = d.Set(From(k), From(x))
+		}
+		return d
 	}
 	return v
 }
@@ -205,7 +235,7 @@ func (c copier) copy(v any) any {
 		return out
 	case *Set:
 		out := &Set{Frozen: v.Frozen}
-		for _, x := range v.Items() {
+		for _, x := range v.Members() {
 			_ = out.Add(x)
 		}
 		return out

@@ -105,12 +105,7 @@ func mapInOrder(m map[string]any, order *Dict) *Dict {
 func mixedInOrder(m map[any]any, order *Dict) *Dict {
 	d := &Dict{entries: make([]entry, 0, len(m))}
 	for k, inside := range order.All() {
-		p := Plain(k)
-		switch p.(type) {
-		case []any, []byte:
-			p = pytext.Str(p) // as Plain has made it
-		}
-		if x, ok := m[p]; ok {
+		if x, ok := m[plainKey(k)]; ok {
 			_ = d.Set(k, InOrder(x, inside))
 		}
 	}

@@ -33,8 +33,14 @@ type List struct {
 // NewList makes a list of the items.
 func NewList(items ...any) *List { return &List{Items: items} }
 
+// Members are the items.
+func (l *List) Members() []any { return l.Items }
+
 // Tuple is Python's tuple. Do not change the items.
 type Tuple []any
+
+// Members are the items.
+func (t Tuple) Members() []any { return t }
 
 // Object is a value of another kind, as the template engine has them.
 type Object interface {
@@ -94,6 +100,28 @@ func (d *Dict) Grow(n int) { d.entries = slices.Grow(d.entries, n) }
 
 // Len is the number of entries.
 func (d *Dict) Len() int { return d.live }
+
+// Entry is the first entry at or behind a place, with the place behind it, as it is packed: a key that is no scalar is
+// its text. The first place is 0; there are Len entries.
+func (d *Dict) Entry(at int) (key, value any, next int) {
+	for d.entries[at].dead() {
+		at++
+	}
+	e := &d.entries[at]
+	return plainKey(e.key), e.value, at + 1
+}
+
+// plainKey is a key as plain maps have it.
+func plainKey(k any) any {
+	switch k := k.(type) {
+	case string, int64:
+		return k
+	case Tuple, []byte:
+		return Str(k)
+	default:
+		return Plain(k)
+	}
+}
 
 func (d *Dict) find(id any) int {
 	if d.index != nil {
@@ -387,8 +415,8 @@ func (s *Set) Remove(v any) bool {
 // Len is the number of members.
 func (s *Set) Len() int { return s.d.Len() }
 
-// Items are the members.
-func (s *Set) Items() []any { return s.d.Keys() }
+// Members are the members.
+func (s *Set) Members() []any { return s.d.Keys() }
 
 // Iterate is Python's iteration of a value: its members, keys or letters; false if it has none to give.
 func Iterate(v any) ([]any, bool) {

@@ -157,11 +157,11 @@ func (w *writer) set(v *Set) {
 		w.WriteString(name + "()")
 	case v.Frozen:
 		w.WriteString("frozenset({")
-		w.items(v.Items())
+		w.items(v.Members())
 		w.WriteString("})")
 	default:
 		w.WriteByte('{')
-		w.items(v.Items())
+		w.items(v.Members())
 		w.WriteByte('}')
 	}
 }
@@ -255,7 +255,7 @@ func equal(a, b any, depth int) bool {
 		if !ok || x.Len() != y.Len() {
 			return false
 		}
-		for _, v := range x.Items() {
+		for _, v := range x.Members() {
 			if !y.Has(v) {
 				return false
 			}

@@ -18,8 +18,8 @@ const packDepth = 511
 
 // Marshal packs v in the dialect of the network, in which text and bytes are one type. Map keys are sorted, so equal
 // values give equal bytes. It takes every value that decoders return, all integer types, *big.Int (as decimal text when
-// it does not fit, as Salt does), named and typed scalars, slices and maps, pointers to these, [OrderedMap] and
-// [Constant]. A nil slice or map is an empty one, a nil pointer is nil. Structs, functions and channels are an error.
+// it does not fit, as Salt does), named and typed scalars, slices and maps, pointers to these, every [Dict],
+// [Constant], and the values of package modules/pyobj. A nil slice or map is an empty one, a nil pointer is nil. Structs, functions and channels are an error.
 func Marshal(v any) ([]byte, error) { return appendTo(nil, v, false) }
 
 // MarshalBin packs v in the dialect of files, IPC sockets and events: as [Marshal], but bytes keep a type of their own.
@@ -73,7 +73,7 @@ func (e *encoder) value(v any, depth int) error {
 		return e.mapping(v, depth)
 	case []string:
 		return e.strings(v, depth)
-	case OrderedMap:
+	case Dict:
 		return e.ordered(v, depth)
 	case time.Time:
 		return e.time(v)
@@ -81,6 +81,12 @@ func (e *encoder) value(v any, depth int) error {
 		return e.constant(v, depth)
 	case *big.Int:
 		return e.big(v)
+	case interface{ Members() []any }:
+		return e.list(v.Members(), depth)
+	case interface{ Plain() any }:
+		return e.value(v.Plain(), depth)
+	case interface{ Repr() string }:
+		return e.string(v.Repr())
 	default:
 		return e.reflected(reflect.ValueOf(v), depth)
 	}
@@ -275,18 +281,20 @@ func (e *encoder) mapping(m map[string]any, depth int) error {
 	return nil
 }
 
-func (e *encoder) ordered(m OrderedMap, depth int) error {
+func (e *encoder) ordered(m Dict, depth int) error {
 	if depth == 0 {
 		return errDeep
 	}
-	if err := e.head(len(m), 0x80, 0xde, 0xdf); err != nil {
+	if err := e.head(m.Len(), 0x80, 0xde, 0xdf); err != nil {
 		return err
 	}
-	for _, p := range m {
-		if err := e.value(p.Key, depth-1); err != nil {
+	var key, value any
+	for n, at := m.Len(), 0; n > 0; n-- {
+		key, value, at = m.Entry(at)
+		if err := e.value(key, depth-1); err != nil {
 			return err
 		}
-		if err := e.value(p.Value, depth-1); err != nil {
+		if err := e.value(value, depth-1); err != nil {
 			return err
 		}
 	}

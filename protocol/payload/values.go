@@ -43,6 +43,24 @@ type Pair struct{ Key, Value any }
 // An OrderedMap is packed as a map whose entries keep this order. Only decoders that say so return one.
 type OrderedMap []Pair
 
+// A Dict is a dictionary in an order of its own: an [OrderedMap], or one of the functions' (modules/pyobj). It is
+// packed in this order.
+type Dict interface {
+	// Len is the number of entries.
+	Len() int
+	// Entry is the first entry at or behind a place, with the place behind it. The first place is 0; it is called Len
+	// times at most.
+	Entry(at int) (key, value any, next int)
+}
+
+// Len implements [Dict].
+func (m OrderedMap) Len() int { return len(m) }
+
+// Entry implements [Dict].
+func (m OrderedMap) Entry(at int) (key, value any, next int) {
+	return m[at].Key, m[at].Value, at + 1
+}
+
 // Map returns the entries whose keys are text as an ordinary map; of equal keys the last wins.
 func (m OrderedMap) Map() map[string]any {
 	out := make(map[string]any, len(m))

@@ -70,13 +70,13 @@ func combineSets(name string, x, y any) (any, error) {
 			return nil, err
 		}
 		out := &pyobj.Set{}
-		for _, v := range a.Items() {
+		for _, v := range a.Members() {
 			if name == "union" || b.Has(v) == (name == "intersect") {
 				_ = out.Add(v)
 			}
 		}
 		if name == "union" || name == "symmetric_difference" {
-			for _, v := range b.Items() {
+			for _, v := range b.Members() {
 				if !a.Has(v) {
 					_ = out.Add(v)
 				}

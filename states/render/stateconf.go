@@ -374,7 +374,7 @@ func iterMembers(v any) []any {
 	case *pyobj.Dict:
 		return v.Keys()
 	case *pyobj.Set:
-		return v.Items()
+		return v.Members()
 	case pyobj.Tuple:
 		return v
 	}

@@ -223,7 +223,7 @@ func (r *representer) representObject(v any, depth int) (*node, error) {
 	case *pyobj.Set:
 		m := make(payload.OrderedMap, 0, v.Len())
 		text := true
-		for _, k := range v.Items() {
+		for _, k := range v.Members() {
 			_, ok := k.(string)
 			text = text && ok
 			m = append(m, payload.Pair{Key: k, Value: nil})

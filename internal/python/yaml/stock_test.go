@@ -63,7 +63,7 @@ func wanted(v any) any {
 	case pyobj.Tuple:
 		return wantedList(v)
 	case *pyobj.Set:
-		return wantedList(v.Items())
+		return wantedList(v.Members())
 	case *pyobj.Dict:
 		items := payload.OrderedMap{}
 		for k, x := range v.All() {

@@ -9,7 +9,6 @@ import (
 	"github.com/brine-salt/brine/master/runner/host"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/python/difflib"
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -84,7 +83,7 @@ func (f funcs) groupResults(ctx context.Context, c *modules.Call) ([]pool, error
 	for id, a := range answers {
 		text := pytext.Str(a.Value)
 		if a.Ordered != nil {
-			text = pyobj.Str(ordered.FromWire(a.Ordered))
+			text = pyobj.Str(pyobj.From(a.Ordered))
 		}
 		byResult[text] = append(byResult[text], id)
 	}

@@ -174,7 +174,7 @@ func (f funcs) orchestrate(ctx context.Context, c *modules.Call) (any, error) {
 	if stateresult.Succeeded(map[string]any{f.ID: v}, nil, true) {
 		code = 0
 	}
-	data := map[string]any{f.ID: ordered.Result(v, nil, "highstate")}
+	data := map[string]any{f.ID: ordered.States(v, "highstate")}
 	return map[string]any{"data": data, "outputter": "highstate", "retcode": code}, nil
 }
 
@@ -214,7 +214,7 @@ func (f funcs) runOne(ctx context.Context, c *modules.Call, fun string, args ...
 	if err != nil {
 		return nil, err
 	}
-	ret := map[string]any{f.ID: ordered.Result(v, nil, "highstate")}
+	ret := map[string]any{f.ID: ordered.States(v, "highstate")}
 	c.Progress(map[string]any{"data": ret, "outputter": "highstate"})
 	return ret, nil
 }

@@ -62,7 +62,7 @@ func Iterate(v any) (func() (any, bool, error), error) {
 	case *pyobj.Dict:
 		return overDict(v, v.Keys()), nil
 	case *pyobj.Set:
-		items := v.Items()
+		items := v.Members()
 		return overItems(func() []any { return items }), nil
 	case string:
 		return overText(v), nil

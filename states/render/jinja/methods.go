@@ -503,14 +503,14 @@ func setMethod(s *pyobj.Set, name string, a Args) (any, error) {
 	if len(a.Pos) == 0 {
 		switch name {
 		case "pop":
-			items := s.Items()
+			items := s.Members()
 			if len(items) == 0 {
 				return nil, keyError("pop from an empty set")
 			}
 			s.Remove(items[0])
 			return items[0], nil
 		case "clear":
-			for _, x := range s.Items() {
+			for _, x := range s.Members() {
 				s.Remove(x)
 			}
 			return nil, nil
@@ -541,7 +541,7 @@ func setMethod(s *pyobj.Set, name string, a Args) (any, error) {
 	out := &pyobj.Set{}
 	switch name {
 	case "update":
-		for _, x := range o.Items() {
+		for _, x := range o.Members() {
 			_ = s.Add(x)
 		}
 		return nil, nil
@@ -549,27 +549,27 @@ func setMethod(s *pyobj.Set, name string, a Args) (any, error) {
 		if name == "issuperset" {
 			s, o = o, s
 		}
-		for _, x := range s.Items() {
+		for _, x := range s.Members() {
 			if !o.Has(x) {
 				return false, nil
 			}
 		}
 		return true, nil
 	case "isdisjoint":
-		for _, x := range s.Items() {
+		for _, x := range s.Members() {
 			if o.Has(x) {
 				return false, nil
 			}
 		}
 		return true, nil
 	}
-	for _, x := range s.Items() {
+	for _, x := range s.Members() {
 		if name == "union" || o.Has(x) == (name == "intersection") {
 			_ = out.Add(x)
 		}
 	}
 	if name == "union" || name == "symmetric_difference" {
-		for _, x := range o.Items() {
+		for _, x := range o.Members() {
 			if !s.Has(x) {
 				_ = out.Add(x)
 			}

@@ -114,7 +114,7 @@ func (r *Run) binaryOp(op kind, a, b any) (any, error) {
 		if s, ok := a.(*pyobj.Set); ok {
 			if t, ok := b.(*pyobj.Set); ok {
 				out := &pyobj.Set{}
-				for _, x := range s.Items() {
+				for _, x := range s.Members() {
 					if !t.Has(x) {
 						_ = out.Add(x)
 					}

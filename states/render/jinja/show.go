@@ -160,7 +160,7 @@ func (p *printer) format(v any, indent, allowance, level int) {
 		p.items(v, indent, allowance+len(end), level+1)
 		p.b.WriteString(end)
 	case *pyobj.Set:
-		items := safeSort(v.Items())
+		items := safeSort(v.Members())
 		open, end := "{", "}"
 		if v.Frozen {
 			open, end = "frozenset({", "})"
