@@ -190,14 +190,19 @@ openstack-python: build
 	@set -e; newest=$$(sh openstack/python/tests/fetch-heat.sh); cd openstack/python; \
 	"$$newest" -m unittest discover -b -s tests -t .
 	@set -e; newest=$$(sh openstack/python/sahara_tests/fetch-sahara.sh); cd openstack/python; \
-	BRINE_SAHARA_MIB=64 "$$newest" -m unittest discover -b -s sahara_tests -t .
+	"$$newest" -m unittest discover -b -s sahara_tests -t .
 
 # The table of costs over five minutes of idling, 500 servers through one engine, the plugin in the newest Heat, all templates beside the
-# original agents, and a machine with cloud-init.
+# original agents, a machine with cloud-init, and a file of 1 GiB to and from an instance of Sahara.
 openstack-scale:
 	sh interop/install-tools.sh openstack/lab/debian-packages.txt
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	cd openstack && BRINE_OPENSTACK=full $(GO) test -count=1 -timeout 90m -v -tags openstack -run 'TestCost|TestHeatH9|TestHeatNewest|TestModeABeside|TestHeatTenant' ./interop
+	$(MAKE) --no-print-directory build
+	$(GO) build -o $(BIN)/ ./cmd/brine-swarm
+	cd openstack/python; BRINE_SAHARA_MIB=1024 BRINE_OPENSTACK=1 BRINE_MASTER_PROGRAM=$(abspath $(BIN))/brine-master \
+		BRINE_MINION_PROGRAM=$(abspath $(BIN))/brine-minion BRINE_SWARM_PROGRAM=$(abspath $(BIN))/brine-swarm \
+		$(PYTHON) -m unittest -b sahara_tests.test_real.Large
 
 # A real Trove whose guests are minions, and its parts with the classes of the newest Trove.
 openstack-trove:
