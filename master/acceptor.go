@@ -63,7 +63,8 @@ func (m *Master) openSignIns(hourly *ratelimit.HourlyLog) *signin.Desk {
 	o := m.opts
 	s := signin.Options{Identity: m.identity, Keys: m.keys, Policy: o.Keys.Policy,
 		Sessions: m.peers.Secrets(),
-		Network:  signInHost{m}, Records: m.announced, Presence: m.network.Presence, Clones: m.clones, Contacts: m.orders,
+		Network:  signInHost{m}, Records: m.announced, Presence: m.network.Presence,
+		Clones: m.clones, Contacts: m.orders,
 		Counts: m.counts, Events: m.events, Hourly: hourly, Log: m.log, Rate: o.Security.AuthRate,
 		Burst:      o.Security.AuthBurst,
 		MaxMinions: o.Keys.MaxMinions, FIPS: o.Security.FIPS, NoEvents: o.Events.NoAuth}

@@ -22,18 +22,19 @@ var ErrNoMinionRecords = store.ErrNoMinions
 // announces and the operator accepted before.
 var ErrOtherTenant = announced.ErrOtherTenant
 
-// MinionSpec announces a minion that does not exist yet; see [announced.Spec]. Its Masters are those of NetworkOptions.Advertise
-// if they are empty, and its Events are granted as by Master.GrantEvents.
+// MinionSpec announces a minion that does not exist yet; see [announced.Spec]. Its Masters are those of
+// NetworkOptions.Advertise if they are empty, and its Events are granted as by Master.GrantEvents.
 type MinionSpec = announced.Spec
 
-// EnsureMinion announces a minion and says what its machine must be told. It may be called again with the same spec, by any
-// master of the same store: until the minion came, the same token or keys are given again, the token with a new term;
-// afterwards, none.
+// EnsureMinion announces a minion and says what its machine must be told. It may be called again with the same spec,
+// by any master of the same store: until the minion came, the same token or keys are given again, the token with a
+// new term; afterwards, none.
 func (m *Master) EnsureMinion(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap, error) {
 	return m.ensureMinion(ctx, s, false)
 }
 
-func (m *Master) ensureMinion(ctx context.Context, s MinionSpec, byTenant bool) (bootstrap.Bootstrap, error) {
+func (m *Master) ensureMinion(ctx context.Context, s MinionSpec,
+	byTenant bool) (bootstrap.Bootstrap, error) {
 	b := bootstrap.Bootstrap{ID: s.ID, Masters: s.Masters,
 		Transport: m.opts.Network.AdvertiseTransport, MasterKey: m.PublicKey(),
 		Tenant: s.Tenant, Grains: s.Grains, Config: s.Config, RetPort: m.opts.Network.RetPort,
@@ -41,7 +42,7 @@ func (m *Master) ensureMinion(ctx context.Context, s MinionSpec, byTenant bool) 
 	if len(b.Masters) == 0 {
 		b.Masters = m.opts.Network.Advertise
 	}
-	if m.life.serving.Load() {
+	if m.life.Serving() {
 		b.RetPort, b.PublishPort = network.PortOf(m.RequestAddr()), network.PortOf(m.PublishAddr())
 	}
 	var err error

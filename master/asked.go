@@ -34,7 +34,8 @@ func (h requestHost) MakePillar(ctx context.Context, r pillar.Request) (map[stri
 }
 
 // MakeTops implements requests.TopsProgram. MinionOptions.Tops is set.
-func (h requestHost) MakeTops(ctx context.Context, id string, opts map[string]any) (map[string]any, error) {
+func (h requestHost) MakeTops(ctx context.Context, id string,
+	opts map[string]any) (map[string]any, error) {
 	return h.m.opts.Minions.Tops(ctx, id, opts)
 }
 

@@ -9,10 +9,10 @@ const (
 	AuditFailed  = audit.Failed
 )
 
-// AuditEntry is a line of the audit log (Options.Audit): who asked for what, from where, and what became of it. Arguments
-// are never in it.
+// AuditEntry is a line of the audit log (Options.Audit): who asked for what, from where, and what became of it.
+// Arguments are never in it.
 type AuditEntry = audit.Entry
 
-// Audit writes a line of the audit log, if there is one. The time is set. Of many denied calls some are only counted, in
-// the field Omitted of the next line.
+// Audit writes a line of the audit log, if there is one. The time is set. Of many denied calls some are only counted,
+// in the field Omitted of the next line.
 func (m *Master) Audit(e AuditEntry) { m.account.Record(e) }

@@ -62,9 +62,10 @@ func (m *Master) checkContent(o Order) error {
 	return cargo.CheckID(id)
 }
 
-// storeContent stores what an order carries and returns its key, empty if there is nothing. spec becomes what is shown. wanted is false
-// if no minion will run the order. drop removes it all, if no order owns it in the end.
-func (m *Master) storeContent(ctx context.Context, o Order, spec map[string]any, wanted bool) (key string, drop func(), err error) {
+// storeContent stores what an order carries and returns its key, empty if there is nothing. spec becomes what is
+// shown. wanted is false if no minion will run the order. drop removes it all, if no order owns it in the end.
+func (m *Master) storeContent(ctx context.Context, o Order, spec map[string]any,
+	wanted bool) (key string, drop func(), err error) {
 	drop = func() {}
 	cargo := o.cargo()
 	switch {

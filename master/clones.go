@@ -35,12 +35,14 @@ func (a cloneAsker) Grains(id string) (map[string]any, bool) {
 }
 
 // AskHosts implements clones.Asker.
-func (a cloneAsker) AskHosts(ctx context.Context, ids, grains []string, each func(id string, answer any)) {
+func (a cloneAsker) AskHosts(ctx context.Context, ids, grains []string,
+	each func(id string, answer any)) {
 	m := a.m
 	run := m.newRun(0, 0)
 	run.internal = true
 	run.each = func(res Result) { each(res.ID, res.Return) }
-	_, err := m.publish(ctx, publication{fun: "grains.item", arg: nested.Anys(grains), tgt: ids, tgtType: target.TypeList, internal: true,
+	_, err := m.publish(ctx, publication{fun: "grains.item", arg: nested.Anys(grains), tgt: ids,
+		tgtType: target.TypeList, internal: true,
 		wait: run, extra: probe.Metadata(probe.Status, false)})
 	if err != nil {
 		if !targets.IsNoMinions(err) && !errors.Is(err, ErrNotServing) && ctx.Err() == nil {
@@ -52,7 +54,7 @@ func (a cloneAsker) AskHosts(ctx context.Context, ids, grains []string, each fun
 	<-ctx.Done()
 }
 
-// Clones lists the ids that several hosts use at once with one key, sorted, as they are found when such a host comes: of all
-// masters that share a database. Such an id leaves the list when its key is deleted, or one host alone has answered for some
-// time.
+// Clones lists the ids that several hosts use at once with one key, sorted, as they are found when such a host comes:
+// of all masters that share a database. Such an id leaves the list when its key is deleted, or one host alone has
+// answered for some time.
 func (m *Master) Clones(ctx context.Context) ([]Clone, error) { return m.clones.List(ctx) }

@@ -8,7 +8,8 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// ErrNotStored is behind errors of jobs that were not published because the store did not take them: a full disk, a lost database.
+// ErrNotStored is behind errors of jobs that were not published because the store did not take them: a full disk, a
+// lost database.
 var ErrNotStored = errors.New("the job could not be stored, and was not sent")
 
 // notStored adds to the error of a store what it means for the job, and what an operator can do where that is known.

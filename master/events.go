@@ -21,10 +21,11 @@ func EventRules(rules map[string][]string) (func(EventRequest) bool, error) {
 }
 
 // GrantEvents grants tags to an announced minion and takes others back: shell patterns, in which "*" also matches
-// slashes, and which begin with two parts without wildcards. Nobody else may fire what is granted to a minion, unless it
-// is granted to that one as well, and the minion may whatever EventOptions.Access says. It returns all tags that are
-// granted now, sorted. store.ErrNotFound if no such minion was announced.
-func (m *Master) GrantEvents(ctx context.Context, id string, add, remove []string) ([]string, error) {
+// slashes, and which begin with two parts without wildcards. Nobody else may fire what is granted to a minion, unless
+// it is granted to that one as well, and the minion may whatever EventOptions.Access says. It returns all tags that
+// are granted now, sorted. store.ErrNotFound if no such minion was announced.
+func (m *Master) GrantEvents(ctx context.Context, id string,
+	add, remove []string) ([]string, error) {
 	return m.requests.Events.Grant(ctx, id, false, add, remove)
 }
 
@@ -41,7 +42,8 @@ func (m *Master) ForgetEvents(ctx context.Context, id, tag string) (int, error) 
 }
 
 // GrantEvents is Master.GrantEvents for the tenant's minions. It keeps only the tenant's other minions out.
-func (t *Tenant) GrantEvents(ctx context.Context, id string, add, remove []string) ([]string, error) {
+func (t *Tenant) GrantEvents(ctx context.Context, id string,
+	add, remove []string) ([]string, error) {
 	if err := t.mustOwn(ctx, id); err != nil {
 		return nil, err
 	}

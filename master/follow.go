@@ -11,13 +11,13 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Hook is a function of the program that hears of events. It has a queue and a goroutine of its own: it may be as slow as it likes, the
-// master and other hooks do not wait for it.
+// Hook is a function of the program that hears of events. It has a queue and a goroutine of its own: it may be as
+// slow as it likes, the master and other hooks do not wait for it.
 type Hook struct {
 	// Tags are shell patterns; an event that one of them matches is told. None means every event.
 	Tags []string
-	// Func is called with one event after the other. A panic in it is logged. ctx ends when the master does. An event with Missed set
-	// says that so many were lost because the queue was full.
+	// Func is called with one event after the other. A panic in it is logged. ctx ends when the master does. An event
+	// with Missed set says that so many were lost because the queue was full.
 	Func func(ctx context.Context, e events.Event)
 	// Buffer is how many events may wait; 0 means events.DefaultBuffer.
 	Buffer int
@@ -37,7 +37,8 @@ func matches(patterns []string, tag string) bool {
 func (m *Master) startHooks(ctx context.Context) (wait func()) {
 	var wg sync.WaitGroup
 	for _, h := range m.opts.Events.Hooks {
-		sub := m.events.Subscribe(events.SubscribeOptions{Buffer: h.Buffer, Match: func(tag string) bool { return matches(h.Tags, tag) }})
+		sub := m.events.Subscribe(events.SubscribeOptions{Buffer: h.Buffer,
+			Match: func(tag string) bool { return matches(h.Tags, tag) }})
 		wg.Go(func() {
 			defer sub.Close()
 			for e := range sub.All(ctx) {
@@ -51,24 +52,28 @@ func (m *Master) startHooks(ctx context.Context) (wait func()) {
 func (m *Master) callHook(ctx context.Context, h Hook, e events.Event) {
 	defer func() {
 		if r := recover(); r != nil {
-			m.log.Error("hook ended in a panic", "tag", e.Tag, "err", r, "stack", string(debug.Stack()))
+			m.log.Error("hook ended in a panic", "tag", e.Tag, "err", r,
+				"stack", string(debug.Stack()))
 		}
 	}()
 	h.Func(ctx, e)
 }
 
-// Follow ranges over events whose tags one of some shell patterns matches (all, without patterns), from a cursor on: that of an event that
-// was seen before, or "" for what comes. It ends with ctx or the master. Events are kept from the first call of Follow or FollowCursor on, the last
-// EventOptions.History; an event with Missed set says that some are gone, and also that the cursor is of a master that ended. Then
-// Result tells what became of orders.
-func (m *Master) Follow(ctx context.Context, cursor string, tags ...string) iter.Seq[events.Logged] {
+// Follow ranges over events whose tags one of some shell patterns matches (all, without patterns), from a cursor on:
+// that of an event that was seen before, or "" for what comes. It ends with ctx or the master. Events are kept from
+// the first call of Follow or FollowCursor on, the last EventOptions.History; an event with Missed set says that some
+// are gone, and also that the cursor is of a master that ended. Then Result tells what became of orders.
+func (m *Master) Follow(ctx context.Context, cursor string,
+	tags ...string) iter.Seq[events.Logged] {
 	return m.FollowMarked(ctx, 0, cursor, tags...)
 }
 
-// FollowMarked is Follow with a mark, an event without a tag and nothing missed, each time so long has passed. Its Cursor is past all events that
-// were looked at: keep it, as those of events, where few of many events are wanted.
-func (m *Master) FollowMarked(ctx context.Context, every time.Duration, cursor string, tags ...string) iter.Seq[events.Logged] {
-	return m.kept.log().FollowMarked(ctx, every, cursor, func(tag string) bool { return matches(tags, tag) })
+// FollowMarked is Follow with a mark, an event without a tag and nothing missed, each time so long has passed. Its
+// Cursor is past all events that were looked at: keep it, as those of events, where few of many events are wanted.
+func (m *Master) FollowMarked(ctx context.Context, every time.Duration, cursor string,
+	tags ...string) iter.Seq[events.Logged] {
+	return m.kept.log().FollowMarked(ctx, every, cursor,
+		func(tag string) bool { return matches(tags, tag) })
 }
 
 // FollowCursor is the place behind the newest event, for a Follow that begins later.

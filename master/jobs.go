@@ -42,7 +42,8 @@ type Job struct {
 	// Steps, when set, are run in their place one after the other: a compound command.
 	Steps []Step
 
-	// Tgt selects the minions: text, or []string or []any for lists. TgtType is Salt's tgt_type; empty means list for a list, else glob.
+	// Tgt selects the minions: text, or []string or []any for lists. TgtType is Salt's tgt_type; empty means list for
+	// a list, else glob.
 	Tgt       any
 	TgtType   string
 	Delimiter string
@@ -154,7 +155,8 @@ func (j Job) publication() (publication, error) {
 	if j.Tgt == nil {
 		return publication{}, errors.New("job has no target")
 	}
-	p := publication{fun: fun, arg: arg, tgt: j.Tgt, tgtType: j.TgtType, delimiter: j.Delimiter, ret: j.Ret, user: j.User,
+	p := publication{fun: fun, arg: arg, tgt: j.Tgt, tgtType: j.TgtType, delimiter: j.Delimiter,
+		ret: j.Ret, user: j.User,
 		jid: j.JID, extra: maps.Clone(j.Extra), noCache: j.NoCache, border: j.border}
 	if p.extra == nil {
 		p.extra = make(map[string]any)
@@ -171,8 +173,8 @@ func (j Job) publication() (publication, error) {
 // publish matches, stores, announces and sends: in this order, so that no return can arrive for a job that is not known
 // (salt/master.py, ClearFuncs.publish).
 func (m *Master) publish(ctx context.Context, p publication) (Published, error) {
-	if !m.life.serving.Load() {
-		return Published{}, m.life.notServing()
+	if !m.life.Serving() {
+		return Published{}, m.life.NotServing(ErrNotServing)
 	}
 	if !p.internal && m.Denied(p.user, fields.Functions(p.fun)...) {
 		m.log.Warn("job refused", "user", fields.Brief(p.user), "fun", p.fun, "err", ErrDenied)
@@ -187,7 +189,8 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 		return Published{}, fmt.Errorf("cannot publish to %v: %w", p.tgt, err)
 	}
 	if p.border != nil {
-		if tgtType, tgt, ids, missing, err = m.bounded(ctx, p, tgtType, tgt, ids, missing); err != nil {
+		tgtType, tgt, ids, missing, err = m.bounded(ctx, p, tgtType, tgt, ids, missing)
+		if err != nil {
 			return Published{}, fmt.Errorf("cannot publish to %v: %w", p.tgt, err)
 		}
 	}
@@ -213,15 +216,16 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 	if _, err := protocol.ParseJob(job); err != nil {
 		return Published{}, fmt.Errorf("cannot publish: %w", err)
 	}
-	m.counts.add(&m.counts.jobs)
+	m.counts.CountJob()
 	out := Published{JID: jid, Minions: ids, Missing: missing}
 	if p.wait != nil {
 		p.wait.begin(out)
 		m.runs.add(p.wait)
 	}
 	if !p.internal {
-		m.events.Publish("salt/job/"+jid+"/new", map[string]any{"jid": jid, "tgt_type": tgtType, "tgt": tgt, "user": p.user,
-			"fun": p.fun, "arg": p.arg, "minions": nested.Anys(ids), "missing": nested.Anys(missing)})
+		m.events.Publish("salt/job/"+jid+"/new", map[string]any{"jid": jid, "tgt_type": tgtType,
+			"tgt": tgt, "user": p.user, "fun": p.fun, "arg": p.arg, "minions": nested.Anys(ids),
+			"missing": nested.Anys(missing)})
 		m.events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
 		m.log.Debug("job published", "jid", jid, "fun", p.fun, "minions", len(ids))
 	}
@@ -246,7 +250,8 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 }
 
 // reserve fixes the job id and stores the job under it.
-func (m *Master) reserve(ctx context.Context, p publication, job map[string]any, ids, missing []string) (string, error) {
+func (m *Master) reserve(ctx context.Context, p publication, job map[string]any,
+	ids, missing []string) (string, error) {
 	now := time.Now()
 	if p.jid != "" && !protocol.ValidJID(p.jid) {
 		return "", fmt.Errorf("cannot publish: job id %.40q is none", p.jid)
@@ -270,8 +275,9 @@ func (m *Master) reserve(ctx context.Context, p publication, job map[string]any,
 		if p.noCache {
 			load["nocache"] = true
 		}
-		err := m.store.SaveJob(ctx, store.Job{JID: jid, Fun: p.fun, Arg: p.arg, Tgt: job["tgt"], TgtType: fields.Text(job, "tgt_type"),
-			User: p.user, Minions: ids, Missing: missing, Load: load, Created: now})
+		err := m.store.SaveJob(ctx, store.Job{JID: jid, Fun: p.fun, Arg: p.arg, Tgt: job["tgt"],
+			TgtType: fields.Text(job, "tgt_type"), User: p.user, Minions: ids, Missing: missing,
+			Load: load, Created: now})
 		switch {
 		case err == nil:
 			return jid, nil
@@ -357,12 +363,14 @@ type Result struct {
 	Reason string
 }
 
-// States returns the results of a run of states in the order in which they ran, or nil if the return is of another kind.
+// States returns the results of a run of states in the order in which they ran, or nil if the return is of another
+// kind.
 func (r Result) States() []protocol.StateResult { return protocol.StateResults(r.Return) }
 
 func resultOf(id string, load map[string]any) Result {
 	plain := payload.PlainMap(load)
-	r := Result{ID: id, Return: plain["return"], Ordered: load["return"], Out: fields.Text(load, "out"), Load: plain}
+	r := Result{ID: id, Return: plain["return"], Ordered: load["return"],
+		Out: fields.Text(load, "out"), Load: plain}
 	r.Retcode = fields.FirstCode(load["retcode"])
 	switch s := load["success"].(type) {
 	case bool:

@@ -16,8 +16,8 @@ func (m *Master) openUpkeep() {
 	keeper := store.NewKeeper(store.KeeperOptions{Store: m.store, KeepJobs: o.Jobs.Keep,
 		MaxJobs:  o.Jobs.Max,
 		MaxBytes: o.Jobs.MaxBytes, Log: m.log})
-	m.upkeep = upkeep.New(upkeep.Options{Interval: o.LoopInterval, Duties: m.peers, Rotator: m, DropDir: o.CacheDir,
-		Chores: []upkeep.Chore{keeper, chores{m}}, Log: m.log})
+	m.upkeep = upkeep.New(upkeep.Options{Interval: o.LoopInterval, Duties: m.peers, Rotator: m,
+		DropDir: o.CacheDir, Chores: []upkeep.Chore{keeper, chores{m}}, Log: m.log})
 }
 
 // maintain is what goes on in the background, until ctx ends.

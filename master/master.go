@@ -1,7 +1,7 @@
 // Package master is a Salt master as a part of another program: it accepts minions, sends them jobs and takes their
-// results, and serves them files, pillar and mine; for stock minions of Salt 3006 and later as for brine's. A program makes one
-// with New, lets it run with Serve, and orders jobs with Run, Submit or Publish. Nothing listens but the two ports of the
-// transport, and Salt's local sockets when Options.Local asks for them.
+// results, and serves them files, pillar and mine; for stock minions of Salt 3006 and later as for brine's. A program
+// makes one with New, lets it run with Serve, and orders jobs with Run, Submit or Publish. Nothing listens but the
+// two ports of the transport, and Salt's local sockets when Options.Local asks for them.
 //
 // What arrives from the network is limited before it is decoded and verified before it is believed: functions that act
 // for a minion take a protocol.Verified, which only the complete check makes. Ids, job ids and paths of peers become
@@ -29,6 +29,8 @@ import (
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/internal/confined"
+	"github.com/brine-salt/brine/master/internal/counts"
+	"github.com/brine-salt/brine/master/internal/lifecycle"
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/network"
@@ -67,7 +69,7 @@ type Master struct {
 	tenants   *tenants.Registry
 	announced *announced.Book
 	targets   *targets.Finder
-	counts    *counters
+	counts    *counts.Counters
 	peers     cluster.Peers
 	local     *tools.Server // nil without Options.Local
 	clock     protocol.JIDClock
@@ -77,7 +79,7 @@ type Master struct {
 	account  *audit.Account
 	runs     *runs
 	upkeep   *upkeep.Round
-	life     *lifecycle
+	life     *lifecycle.Lifecycle
 	kept     *keptEvents
 }
 
@@ -88,8 +90,9 @@ func New(o Options) (*Master, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
-	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, network: network.New(), counts: newCounters(),
-		account: audit.NewAccount(o.Audit, o.Log), runs: newRuns(), life: newLifecycle()}
+	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store,
+		network: network.New(), counts: counts.New(),
+		account: audit.NewAccount(o.Audit, o.Log), runs: newRuns(), life: lifecycle.New()}
 	m.kept = &keptEvents{bus: m.events, limits: o.Events.History}
 	if m.store == nil {
 		m.store = store.NewMemory()
@@ -160,18 +163,19 @@ func (m *Master) openRequests(minions store.Minions) (err error) {
 	o := m.opts
 	hourly := ratelimit.NewHourlyLog()
 	m.requests.Pillar.Tenants = m.tenants
-	e := requests.EventOptions{Bus: m.events, Cache: m.cache, Minions: minions, Shared: o.Shared != nil,
+	e := requests.EventOptions{Bus: m.events, Cache: m.cache, Minions: minions,
+		Shared:  o.Shared != nil,
 		Tenants: m.tenants, Contacts: m.orders, Keep: o.Events.Keep, Forget: o.Minions.NoDataCache,
 		Log: m.log}
 	if o.Events.Access != nil {
 		e.Access = requestHost{m}
 	}
 	m.requests.Events = requests.NewEvents(e)
-	m.announced = announced.New(announced.Options{Minions: minions, Keys: m.keys, Tenants: m.tenants,
-		Grants: m.requests.Events, Key: m.identity.Key, Log: m.log})
+	m.announced = announced.New(announced.Options{Minions: minions, Keys: m.keys,
+		Tenants: m.tenants, Grants: m.requests.Events, Key: m.identity.Key, Log: m.log})
 	signIns := m.openSignIns(hourly)
-	m.network.Prepare(network.Options{Tenants: m.tenants, Minions: minions, Keys: m.keys, SignIns: signIns,
-		Counts: m.counts, Paths: m.orders, Key: m.identity.Key,
+	m.network.Prepare(network.Options{Tenants: m.tenants, Minions: minions, Keys: m.keys,
+		SignIns: signIns, Counts: m.counts, Paths: m.orders, Key: m.identity.Key,
 		Algorithm: o.Security.SigningAlgorithm, Name: m.peers.Name(),
 		Isolate: o.Network.Isolate, MaxMessage: o.Network.MaxMessage, Clock: &m.clock,
 		Events: m.events, Log: m.log})
@@ -189,14 +193,17 @@ func (m *Master) openRequests(minions store.Minions) (err error) {
 	if m.orders != nil {
 		queue = m.orders.Queue()
 	}
-	m.requests.Jobs = requests.Jobs{Store: m.store, Queue: queue, Orders: m.requests.Files.Orders, Log: m.log}
+	m.requests.Jobs = requests.Jobs{Store: m.store, Queue: queue, Orders: m.requests.Files.Orders,
+		Log: m.log}
 	m.requests.Returns = returns.New(returns.Options{Store: m.store, Queue: queue, Cluster: m.peers,
-		Runs: m.runs, Orders: m.orders, Probes: m.network.Names, Subjects: m.targets, Events: m.events, Clock: &m.clock,
-		Hourly: hourly, Log: m.log, Started: m.counts.started, KeepJobs: o.Jobs.Keep,
+		Runs: m.runs, Orders: m.orders, Probes: m.network.Names, Subjects: m.targets,
+		Events: m.events, Clock: &m.clock,
+		Hourly: hourly, Log: m.log, Started: m.counts.Started, KeepJobs: o.Jobs.Keep,
 		MaxUnordered: o.Jobs.MaxUnordered})
-	d := door.Options{Answers: &m.requests, Keys: m.keys, Sessions: m.peers.Secrets(), SharedKey: requestHost{m},
-		Peers: m.peers, SignIns: signIns, Presence: m.network.Presence, Counts: m.counts, Log: m.log,
-		MinimumVersion: o.Security.MinimumVersion, RequestTTL: o.Security.RequestTTL,
+	d := door.Options{Answers: &m.requests, Keys: m.keys, Sessions: m.peers.Secrets(),
+		SharedKey: requestHost{m},
+		Peers:     m.peers, SignIns: signIns, Presence: m.network.Presence, Counts: m.counts,
+		Log: m.log, MinimumVersion: o.Security.MinimumVersion, RequestTTL: o.Security.RequestTTL,
 		ReplayWindow: o.Security.ReplayWindow}
 	if m.local != nil {
 		d.Tools = m.local
@@ -259,11 +266,13 @@ func (m *Master) openFiles() error {
 	return err
 }
 
-// warnMissingRoots warns of directories that are not there. They may come later, so they are no error; but most are typing errors.
+// warnMissingRoots warns of directories that are not there. They may come later, so they are no error; but most are
+// typing errors.
 func warnMissingRoots(log *slog.Logger, roots map[string][]string) {
 	for env, dirs := range roots {
 		for _, dir := range dirs {
-			if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && !strings.Contains(dir, "__env__") {
+			if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) &&
+				!strings.Contains(dir, "__env__") {
 				log.Warn("a directory of file_roots is missing", "env", env, "dir", dir)
 			}
 		}
@@ -273,26 +282,25 @@ func warnMissingRoots(log *slog.Logger, roots map[string][]string) {
 // Serve listens and works until ctx ends, then closes everything and returns when all of its goroutines are gone: nil
 // after an orderly end. It may be called once.
 func (m *Master) Serve(ctx context.Context) error {
-	if !m.life.started.CompareAndSwap(false, true) {
+	if !m.life.Start() {
 		return errors.New("cannot serve: master was started or closed before")
 	}
 	defer m.closeRooms()
-	defer close(m.life.ended)
+	defer m.life.End()
 	if err := m.begin(ctx); err != nil {
-		m.life.failed = err
-		close(m.life.ready)
+		m.life.Fail(err)
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	hooked := m.startHooks(ctx)
-	m.life.serving.Store(true)
-	close(m.life.ready)
-	m.log.Info("master is ready", "id", m.opts.ID, "publish", m.PublishAddr().String(), "request", m.RequestAddr().String())
+	m.life.Listening()
+	m.log.Info("master is ready", "id", m.opts.ID, "publish", m.PublishAddr().String(),
+		"request", m.RequestAddr().String())
 	delivered := make(chan struct{})
 	go func() {
 		select {
-		case <-m.life.quit:
+		case <-m.life.Quitting():
 			stop()
 		case <-ctx.Done():
 		}
@@ -304,7 +312,7 @@ func (m *Master) Serve(ctx context.Context) error {
 		}
 	}()
 	m.maintain(ctx)
-	m.life.serving.Store(false)
+	m.life.Stop()
 	<-delivered
 	stop()
 	hooked()
@@ -337,7 +345,8 @@ func (m *Master) listen() error {
 	list := make([]network.Transport, len(all))
 	for i, l := range all {
 		list[i] = network.Transport{Listen: l.Listen, Options: transport.ServerOptions{
-			PublishListener: l.PublishListener, RequestListener: l.RequestListener, Wrap: l.WrapListener,
+			PublishListener: l.PublishListener, RequestListener: l.RequestListener,
+			Wrap:        l.WrapListener,
 			PublishAddr: address(l.Interface, l.PublishPort, DefaultPublishPort),
 			RequestAddr: address(l.Interface, l.RetPort, DefaultRetPort), Filter: l.Filter}}
 	}
@@ -393,24 +402,23 @@ func (m *Master) closeRooms() {
 
 // Close gives back what New opened, when Serve was not called. After Serve it does nothing.
 func (m *Master) Close() {
-	if m.life.started.CompareAndSwap(false, true) {
-		m.life.failed = errClosed
-		close(m.life.ready)
-		close(m.life.ended)
+	if m.life.Start() {
+		m.life.Fail(errClosed)
+		m.life.End()
 		m.closeRooms()
 	}
 }
 
-// Ready is closed when the master listens, and when it never will: Serve has failed, or Close was called. AwaitReady tells the two apart;
-// what needs the network then fails with ErrNotServing and the cause.
-func (m *Master) Ready() <-chan struct{} { return m.life.ready }
+// Ready is closed when the master listens, and when it never will: Serve has failed, or Close was called. AwaitReady
+// tells the two apart; what needs the network then fails with ErrNotServing and the cause.
+func (m *Master) Ready() <-chan struct{} { return m.life.Ready() }
 
-// AwaitReady waits until the master listens, which Serve makes it do. It returns Serve's error if that failed before, and that of ctx if it
-// ends first.
+// AwaitReady waits until the master listens, which Serve makes it do. It returns Serve's error if that failed before,
+// and that of ctx if it ends first.
 func (m *Master) AwaitReady(ctx context.Context) error {
 	select {
-	case <-m.life.ready:
-		return m.life.failed
+	case <-m.life.Ready():
+		return m.life.Failure()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -464,8 +472,8 @@ func (m *Master) Fingerprint() (string, error) {
 // PublicKey is the master's public key as PEM text, which minions can be given in advance as minion_master.pub.
 func (m *Master) PublicKey() string { return m.identity.Key.Public().Text() }
 
-// Named is how many minions the master knows the publish connections of: what is for them by id reaches no others. Connections become
-// known within a second.
+// Named is how many minions the master knows the publish connections of: what is for them by id reaches no others.
+// Connections become known within a second.
 func (m *Master) Named() int { return m.network.Named() }
 
 // Subscribers is how many publish connections are open.
@@ -474,7 +482,8 @@ func (m *Master) Subscribers() int {
 	return n
 }
 
-// Present lists the accepted minions that are connected, to this master or to one that shares its database; sorted. A minion whose
-// path is dead is missing after half a minute at the latest, one that left in order after some seconds. With tenants, or NetworkOptions.Isolate, jobs reach
-// whoever is listed; else one that has just signed in may be listed before it listens.
+// Present lists the accepted minions that are connected, to this master or to one that shares its database; sorted. A
+// minion whose path is dead is missing after half a minute at the latest, one that left in order after some seconds.
+// With tenants, or NetworkOptions.Isolate, jobs reach whoever is listed; else one that has just signed in may be
+// listed before it listens.
 func (m *Master) Present() []string { return m.network.Present() }

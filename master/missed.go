@@ -11,7 +11,8 @@ func (m *Master) catchUp(ctx context.Context, r *Run) error {
 	if m.runs.NoCache(r.JID) {
 		return nil
 	}
-	return store.EachReturn(ctx, m.store, r.JID, r.awaits, func(x store.Return) { r.deliver(resultOf(x.ID, x.Load)) })
+	return store.EachReturn(ctx, m.store, r.JID, r.awaits,
+		func(x store.Return) { r.deliver(resultOf(x.ID, x.Load)) })
 }
 
 // catchUpAll is catchUp for all runs, after messages of other masters were missed.

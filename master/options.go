@@ -60,8 +60,9 @@ type Options struct {
 	Orders   OrderOptions    // jobs that are kept until they are delivered
 	Files    FileOptions     // what minions read, and may push
 	Pillar   PillarOptions   // what each minion alone is told
-	Minions  MinionOptions   // what minions are told of the master, and may ask of it and of each other
-	Events   EventOptions    // who hears of events, who fires them, which are kept
+	// what minions are told of the master, and may ask of it and of each other
+	Minions MinionOptions
+	Events  EventOptions // who hears of events, who fires them, which are kept
 
 	// Local serves Salt's own command line tools on this host; nil opens nothing but the two ports.
 	Local *Local
@@ -88,15 +89,15 @@ type NetworkOptions struct {
 	Filter bool
 	// More are further transports of the same master.
 	More []Listener
-	// Isolate delivers each job only to the minions that it targets, whatever the kind of target. A connection receives
-	// nothing until its minion is identified, which takes about a second. Without it connections that are not identified
-	// receive everything, also from a minion that keeps silent on purpose, and targets other than by id go to every
-	// minion, as with Salt.
+	// Isolate delivers each job only to the minions that it targets, whatever the kind of target. A connection
+	// receives nothing until its minion is identified, which takes about a second. Without it connections that are
+	// not identified receive everything, also from a minion that keeps silent on purpose, and targets other than by
+	// id go to every minion, as with Salt.
 	Isolate bool
 	// MaxMessage is the largest request in bytes; 0 means the transport's default.
 	MaxMessage int64
-	// Advertise are the addresses that minions are told to use (EnsureMinion), and AdvertiseTransport Salt's name of the
-	// transport there; empty is zeromq.
+	// Advertise are the addresses that minions are told to use (EnsureMinion), and AdvertiseTransport Salt's name of
+	// the transport there; empty is zeromq.
 	Advertise          []string
 	AdvertiseTransport string
 }
@@ -135,8 +136,8 @@ type KeyOptions struct {
 	Size int
 	// SignPubkey is Salt's master_sign_pubkey: minions that verify it find a changed master key trustworthy.
 	SignPubkey bool
-	// UsePubkeySignature is Salt's master_use_pubkey_signature: a signature made elsewhere, so that the signing key need
-	// not be here.
+	// UsePubkeySignature is Salt's master_use_pubkey_signature: a signature made elsewhere, so that the signing key
+	// need not be here.
 	UsePubkeySignature bool
 	// SignKeyName and PubkeySignature are Salt's master_sign_key_name and master_pubkey_signature.
 	SignKeyName, PubkeySignature string
@@ -154,8 +155,9 @@ type KeyOptions struct {
 // SecurityOptions are what a sign-in and a request must be like. The zero value is Salt's newest dialect, with SHA-1
 // where every line of Salt uses it.
 type SecurityOptions struct {
-	// MinimumVersion is Salt's minimum_auth_version: the oldest dialect that a minion may speak. 0 means 3, and the only
-	// other is 2, of minions before 3006.12 and 3007.4: their requests are sealed with the key that all minions share.
+	// MinimumVersion is Salt's minimum_auth_version: the oldest dialect that a minion may speak. 0 means 3, and the
+	// only other is 2, of minions before 3006.12 and 3007.4: their requests are sealed with the key that all minions
+	// share.
 	MinimumVersion int
 	// FIPS is Salt's fips_mode: SHA-1 is not used, and minions that want it are refused.
 	FIPS bool
@@ -163,7 +165,8 @@ type SecurityOptions struct {
 	SigningAlgorithm string
 	// AuthRate and AuthBurst bound sign-ins per second and source address; 0 means 200 and 2000, below 0 no bound.
 	AuthRate, AuthBurst float64
-	// ReplayWindow is how far apart in the minion's own time two of its requests may arrive out of order; 0 means 300 s.
+	// ReplayWindow is how far apart in the minion's own time two of its requests may arrive out of order; 0 means 300
+	// s.
 	ReplayWindow time.Duration
 	// RequestTTL is Salt's request_server_ttl: how old by this host's clock a request may be; 0 does not look.
 	RequestTTL time.Duration
@@ -184,14 +187,15 @@ type JobOptions struct {
 	// Max is how many jobs are kept, the newest, looked after every LoopInterval; 0 means as many as Keep leaves. A
 	// store in memory has its own bound. Jobs of orders that are open stay.
 	Max int
-	// MaxBytes is about how large the store may be, looked after as often: the oldest jobs go. 0 is an eighth of the disk
-	// that has the file of store/sqlite, below 0 no bound. It is for store/sqlite, whose file does not grow beyond it for
-	// long but does not shrink either, and stores in memory; what a database server takes is not measured.
+	// MaxBytes is about how large the store may be, looked after as often: the oldest jobs go. 0 is an eighth of the
+	// disk that has the file of store/sqlite, below 0 no bound. It is for store/sqlite, whose file does not grow
+	// beyond it for long but does not shrink either, and stores in memory; what a database server takes is not
+	// measured.
 	MaxBytes int64
-	// MaxUnordered is how many bytes of returns that no job asked for one minion may have stored within an hour: those of
-	// salt-call, schedules and start-up states, of job ids that this master does not know, and of jobs that do not name
-	// the minion. Each counts at least 4 KiB. What is more is not acknowledged, so that minions keep it until there is
-	// room. 0 means DefaultMaxUnordered, below 0 no bound.
+	// MaxUnordered is how many bytes of returns that no job asked for one minion may have stored within an hour:
+	// those of salt-call, schedules and start-up states, of job ids that this master does not know, and of jobs that
+	// do not name the minion. Each counts at least 4 KiB. What is more is not acknowledged, so that minions keep it
+	// until there is room. 0 means DefaultMaxUnordered, below 0 no bound.
 	MaxUnordered int64
 }
 
@@ -200,14 +204,14 @@ type OrderOptions struct {
 	// TTL is how long an order waits for its minions where it does not say so itself; 0 means DefaultTTL, below 0 for
 	// ever.
 	TTL time.Duration
-	// LostAfter is how long a minion may be silent after a job was sent to it, before the job counts as lost; 0 means an
-	// hour.
+	// LostAfter is how long a minion may be silent after a job was sent to it, before the job counts as lost; 0 means
+	// an hour.
 	LostAfter time.Duration
 	// MaxUnfinished is how many deliveries, each an order to one minion, may be open in the store before PlaceOrder
 	// answers ErrBusy; 0 means DefaultMaxUnfinished, below 0 no bound. Those that wait for absent minions count.
 	MaxUnfinished int
-	// MaxUnfinishedTenant is the same for the orders of one tenant, so that none keeps the others out: as many as may be
-	// open to its minions; 0 means half of MaxUnfinished, below 0 no bound of its own.
+	// MaxUnfinishedTenant is the same for the orders of one tenant, so that none keeps the others out: as many as may
+	// be open to its minions; 0 means half of MaxUnfinished, below 0 no bound of its own.
 	MaxUnfinishedTenant int
 	// Limits bound what orders carry. Zero fields are 100 files of 256 MiB together, a pillar and sealed arguments of
 	// 1 MiB each, and 4 GiB for all open orders (256 MiB in a store in memory).
@@ -261,8 +265,8 @@ type PillarOptions struct {
 	Roots map[string][]string
 	Files *pillar.Roots
 	// CacheTTL is how long a minion's pillar is given again instead of being made anew (Salt's pillar_cache and
-	// pillar_cache_ttl), 0 not at all. They are kept in CacheDir/pillar_cache in Salt's layout, CacheInMemory or without a
-	// CacheDir in memory.
+	// pillar_cache_ttl), 0 not at all. They are kept in CacheDir/pillar_cache in Salt's layout, CacheInMemory or
+	// without a CacheDir in memory.
 	CacheTTL      time.Duration
 	CacheInMemory bool
 	// NoDataCache keeps pillars out of the cache of minion data. Pillar targets then match no minion here.
@@ -277,8 +281,8 @@ type MinionOptions struct {
 	// Tops answers _master_tops: environments and lists of states for a minion.
 	Tops func(ctx context.Context, id string, opts map[string]any) (map[string]any, error)
 	// Peer is Salt's peer: which minions (regular expression) may publish what. A rule is a regular expression of
-	// functions, on all minions, or a map of one compound target to functions, and conditions for their arguments, as in
-	// publisher_acl. Expressions must match in full. No minion may by default.
+	// functions, on all minions, or a map of one compound target to functions, and conditions for their arguments, as
+	// in publisher_acl. Expressions must match in full. No minion may by default.
 	Peer map[string][]any
 	// PeerRun is Salt's peer_run for Runner.
 	PeerRun map[string][]string
@@ -292,14 +296,14 @@ type MinionOptions struct {
 	NoDataCache bool
 }
 
-// EventOptions are who hears of events, who fires them, and which are kept. The zero value has no hooks, and lets minions
-// fire what stock's do.
+// EventOptions are who hears of events, who fires them, and which are kept. The zero value has no hooks, and lets
+// minions fire what stock's do.
 type EventOptions struct {
 	// Hooks hear of events.
 	Hooks []Hook
-	// Access, when set, reports whether a minion may fire a tag. It is not asked about tags that no minion may fire, such
-	// as salt/auth, nor about those by which minions report about themselves, such as salt/minion/<id>/start, nor about
-	// those that EnsureMinion or GrantEvents grants to one. See EventRules.
+	// Access, when set, reports whether a minion may fire a tag. It is not asked about tags that no minion may fire,
+	// such as salt/auth, nor about those by which minions report about themselves, such as salt/minion/<id>/start,
+	// nor about those that EnsureMinion or GrantEvents grants to one. See EventRules.
 	Access func(e EventRequest) bool
 	// History bounds the events that Follow can go back to.
 	History events.LogLimits

@@ -30,8 +30,8 @@ const DefaultTTL = 24 * time.Hour
 const DefaultMaxUnfinished = 100_000
 
 var (
-	// ErrBusy is returned by PlaceOrder and RunOrder when OrderOptions.MaxUnfinished deliveries are open, or MaxUnfinishedTenant of
-	// the order's tenant: place the order again a little later.
+	// ErrBusy is returned by PlaceOrder and RunOrder when OrderOptions.MaxUnfinished deliveries are open, or
+	// MaxUnfinishedTenant of the order's tenant: place the order again a little later.
 	ErrBusy = orders.ErrBusy
 	// ErrNoOrders is returned by everything about orders when Options.Store cannot keep any.
 	ErrNoOrders = errors.New("the store keeps no orders")
@@ -41,47 +41,52 @@ var (
 	ErrDraining = errors.New("master is being drained")
 )
 
-// Order is a job that does not need its minions to be there: it waits for each of them, in the store, and is sent when the
-// minion is known to listen. Each minion runs it once or, when its time to live or deadline ends before that, never. The zero
-// value of every field but Job is usable.
+// Order is a job that does not need its minions to be there: it waits for each of them, in the store, and is sent
+// when the minion is known to listen. Each minion runs it once or, when its time to live or deadline ends before
+// that, never. The zero value of every field but Job is usable.
 type Order struct {
-	// ID is the caller's own name for the order, at most store.MaxOrderID bytes. Placing an order again under the same id gives the
-	// first one, which makes a retry after a crash safe; its TTL and Deadline stay, whatever the second says of them, for less time is
-	// left then. Empty means the job id.
+	// ID is the caller's own name for the order, at most store.MaxOrderID bytes. Placing an order again under the
+	// same id gives the first one, which makes a retry after a crash safe; its TTL and Deadline stay, whatever the
+	// second says of them, for less time is left then. Empty means the job id.
 	ID string
-	// Job is what to run and where. A list target may name minions that nobody has heard of yet; other targets mean the minions
-	// that are accepted, or announced with EnsureMinion, at this moment. NoCache, Timeout and GatherTimeout have no meaning here.
+	// Job is what to run and where. A list target may name minions that nobody has heard of yet; other targets mean
+	// the minions that are accepted, or announced with EnsureMinion, at this moment. NoCache, Timeout and
+	// GatherTimeout have no meaning here.
 	Job
 	// Tenant, when set, bounds the order to minions that were announced for this tenant.
 	Tenant string
-	// Owner is who placed the order, in words of the program that shows orders only to some. Nobody else can place it again.
+	// Owner is who placed the order, in words of the program that shows orders only to some. Nobody else can place it
+	// again.
 	Owner string
 	// TTL is how long it may wait for a minion; 0 means OrderOptions.TTL, below 0 for ever.
 	TTL time.Duration
-	// Deadline is when the minions must have returned; a job that still runs then is told to end. The zero time is never.
+	// Deadline is when the minions must have returned; a job that still runs then is told to end. The zero time is
+	// never.
 	Deadline time.Time
-	// Priority orders what waits for one minion: the larger goes first, equal ones in the order in which they were placed.
+	// Priority orders what waits for one minion: the larger goes first, equal ones in the order in which they were
+	// placed.
 	Priority int
 	// Parallel lets the order run beside others on a minion. Without it a minion gets one at a time.
 	Parallel bool
-	// Files are what the order brings along, by name: its minions, and no others, read them as salt://_order/<ID>/<name> in the
-	// environment "base" until the order has ended. A file <name>.sls is the state _order.<ID>.<name>. An order with files needs an ID
-	// of 1 to 128 letters, digits, "_" and "-"; names have no directories (see content.CheckName).
+	// Files are what the order brings along, by name: its minions, and no others, read them as
+	// salt://_order/<ID>/<name> in the environment "base" until the order has ended. A file <name>.sls is the state
+	// _order.<ID>.<name>. An order with files needs an ID of 1 to 128 letters, digits, "_" and "-"; names have no
+	// directories (see content.CheckName).
 	Files map[string]string
-	// FileStream, when set, is called once and adds further files, which may be larger than memory: add reads content to its end. It is
-	// called after everything else about the order was checked. Its error is that of PlaceOrder.
+	// FileStream, when set, is called once and adds further files, which may be larger than memory: add reads content
+	// to its end. It is called after everything else about the order was checked. Its error is that of PlaceOrder.
 	FileStream func(add func(name string, content io.Reader) error) error `json:"-"`
-	// Pillar is merged over the pillar that the master answers to the order's minions, while the order runs on them. Targets do not
-	// see it, and other minions do not.
+	// Pillar is merged over the pillar that the master answers to the order's minions, while the order runs on them.
+	// Targets do not see it, and other minions do not.
 	Pillar map[string]any
-	// Secret seals the arguments wherever the master stores them, and shows content.Sealed in their place in events, in the job cache
-	// and to users. Files and pillar are always sealed. All of it is dropped when the order has ended. Metadata, target and function
-	// are not secret, nor is what the minions return.
+	// Secret seals the arguments wherever the master stores them, and shows content.Sealed in their place in events,
+	// in the job cache and to users. Files and pillar are always sealed. All of it is dropped when the order has
+	// ended. Metadata, target and function are not secret, nor is what the minions return.
 	Secret bool
 	// FileNames are set by Master.Order and Master.Orders: the names of the files.
 	FileNames []string
-	// Idempotent says that running it twice does no harm. It is then sent again where nobody can tell whether a minion got it;
-	// otherwise it counts as Lost.
+	// Idempotent says that running it twice does no harm. It is then sent again where nobody can tell whether a
+	// minion got it; otherwise it counts as Lost.
 	Idempotent bool
 }
 
@@ -105,9 +110,9 @@ func (o Outcome) Success() bool {
 	return o.Done
 }
 
-// PlaceOrder places an order and does not wait. When an order with its id was placed before, that one is reported, or ErrOrderDiffers
-// when it asks for something else. The error is a *NoMinionsError when the target means nobody, and ErrBusy when the master takes no new
-// orders for the moment.
+// PlaceOrder places an order and does not wait. When an order with its id was placed before, that one is reported, or
+// ErrOrderDiffers when it asks for something else. The error is a *NoMinionsError when the target means nobody, and
+// ErrBusy when the master takes no new orders for the moment.
 func (m *Master) PlaceOrder(ctx context.Context, o Order) (Outcome, error) {
 	if m.orders == nil {
 		return Outcome{}, ErrNoOrders
@@ -133,7 +138,8 @@ func (m *Master) RunOrder(ctx context.Context, o Order) (Outcome, error) {
 
 func (m *Master) placeOrder(ctx context.Context, o Order) (Outcome, error) {
 	if len(o.ID) > store.MaxOrderID {
-		return Outcome{}, fmt.Errorf("its id has %d bytes, more than %d", len(o.ID), store.MaxOrderID)
+		return Outcome{}, fmt.Errorf("its id has %d bytes, more than %d",
+			len(o.ID), store.MaxOrderID)
 	}
 	if o.JID != "" && !protocol.ValidJID(o.JID) {
 		return Outcome{}, fmt.Errorf("job id %.40q is none", o.JID)
@@ -185,15 +191,18 @@ func (m *Master) placeOrder(ctx context.Context, o Order) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	out, owned, err := m.saveNew(ctx, o, store.Order{Tenant: o.Tenant, Spec: spec, Created: now, Content: content, Labels: labels}, list, ids)
+	out, owned, err := m.saveNew(ctx, o, store.Order{Tenant: o.Tenant, Spec: spec, Created: now,
+		Content: content, Labels: labels}, list, ids)
 	if !owned {
 		drop()
 	}
 	return out, err
 }
 
-// saveNew stores an order with its deliveries, to some minions, and announces it. owned says that the store has it, and what it carries.
-func (m *Master) saveNew(ctx context.Context, o Order, rec store.Order, list []store.Delivery, ids []string) (out Outcome, owned bool, err error) {
+// saveNew stores an order with its deliveries, to some minions, and announces it. owned says that the store has it,
+// and what it carries.
+func (m *Master) saveNew(ctx context.Context, o Order, rec store.Order, list []store.Delivery,
+	ids []string) (out Outcome, owned bool, err error) {
 	spec := rec.Spec
 	rec.Spec = maps.Clone(spec)
 	delete(rec.Spec, "digests") // for comparing only
@@ -228,8 +237,10 @@ func (m *Master) saveNew(ctx context.Context, o Order, rec store.Order, list []s
 }
 
 // castAgain answers for an order that is there already.
-func (m *Master) castAgain(ctx context.Context, old store.Order, o Order, spec map[string]any) (Outcome, error) {
-	if !content.SameDigest(old.Spec, spec) || old.Tenant != o.Tenant || o.JID != "" && o.JID != old.JID {
+func (m *Master) castAgain(ctx context.Context, old store.Order, o Order,
+	spec map[string]any) (Outcome, error) {
+	if !content.SameDigest(old.Spec, spec) || old.Tenant != o.Tenant ||
+		o.JID != "" && o.JID != old.JID {
 		return Outcome{}, fmt.Errorf("%q: %w", o.ID, ErrOrderDiffers)
 	}
 	out, err := m.outcome(ctx, old)
@@ -243,11 +254,14 @@ func (m *Master) castAgain(ctx context.Context, old store.Order, o Order, spec m
 // placed announces an order that is in the store.
 func (m *Master) placed(ctx context.Context, rec store.Order, ids []string) (Outcome, error) {
 	load := m.orders.JobMap(rec, ids)
-	err := m.store.SaveJob(ctx, store.Job{JID: rec.JID, Fun: load["fun"], Arg: fields.List(load["arg"]), Tgt: rec.Spec["tgt"], TgtType: fields.Text(rec.Spec, "tgt_type"),
-		User: fields.Text(load, "user"), Minions: ids, Load: load, Created: rec.Created})
+	tgt, tgtType, user := rec.Spec["tgt"], rec.Spec["tgt_type"], fields.Text(load, "user")
+	err := m.store.SaveJob(ctx, store.Job{JID: rec.JID, Fun: load["fun"],
+		Arg: fields.List(load["arg"]), Tgt: tgt, TgtType: fields.Text(rec.Spec, "tgt_type"),
+		User: user, Minions: ids, Load: load, Created: rec.Created})
 	if err == nil {
-		m.events.Publish("salt/job/"+rec.JID+"/new", map[string]any{"jid": rec.JID, "tgt_type": rec.Spec["tgt_type"], "tgt": rec.Spec["tgt"],
-			"user": fields.Text(load, "user"), "fun": load["fun"], "arg": load["arg"], "minions": nested.Anys(ids), "missing": []any{}})
+		m.events.Publish("salt/job/"+rec.JID+"/new", map[string]any{"jid": rec.JID,
+			"tgt_type": tgtType, "tgt": tgt, "user": user, "fun": load["fun"], "arg": load["arg"],
+			"minions": nested.Anys(ids), "missing": []any{}})
 	} else if !errors.Is(err, store.ErrExists) {
 		return Outcome{}, err
 	}
@@ -255,8 +269,8 @@ func (m *Master) placed(ctx context.Context, rec store.Order, ids []string) (Out
 	return m.outcome(ctx, rec)
 }
 
-// spec is what the store keeps of an order: the fields of the published job, and a digest to know it again, of what is to be done but not of
-// how long that may take.
+// spec is what the store keeps of an order: the fields of the published job, and a digest to know it again, of what
+// is to be done but not of how long that may take.
 func (o Order) spec() (map[string]any, error) {
 	p, err := o.publication()
 	if err != nil {
@@ -270,8 +284,10 @@ func (o Order) spec() (map[string]any, error) {
 	if arg == nil {
 		arg = []any{}
 	}
-	spec := map[string]any{"fun": p.fun, "arg": arg, "tgt": tgt, "tgt_type": targets.KindOf(o.TgtType, tgt), "delimiter": p.delimiter, "ret": p.ret, "user": p.user,
-		"extra": p.extra, "idempotent": o.Idempotent, "parallel": o.Parallel, "priority": o.Priority}
+	spec := map[string]any{"fun": p.fun, "arg": arg, "tgt": tgt,
+		"tgt_type": targets.KindOf(o.TgtType, tgt), "delimiter": p.delimiter, "ret": p.ret,
+		"user": p.user, "extra": p.extra, "idempotent": o.Idempotent, "parallel": o.Parallel,
+		"priority": o.Priority}
 	if o.Owner != "" {
 		spec["owner"] = o.Owner
 	}
@@ -295,12 +311,14 @@ func (o Order) spec() (map[string]any, error) {
 }
 
 // deliveries makes the deliveries of a new order. Those that a policy refuses are final from the beginning.
-func (m *Master) deliveries(ctx context.Context, o Order, ids []string, now time.Time) []store.Delivery {
+func (m *Master) deliveries(ctx context.Context, o Order, ids []string,
+	now time.Time) []store.Delivery {
 	ttl := o.TTL
 	setDefault(&ttl, m.opts.Orders.TTL)
 	var out []store.Delivery
 	for _, id := range ids {
-		d := store.Delivery{Minion: id, State: store.Waiting, Priority: o.Priority, Parallel: o.Parallel, Deadline: o.Deadline.UTC().Truncate(time.Microsecond), Version: 1}
+		d := store.Delivery{Minion: id, State: store.Waiting, Priority: o.Priority,
+			Parallel: o.Parallel, Deadline: o.Deadline.UTC().Truncate(time.Microsecond), Version: 1}
 		if o.Deadline.IsZero() {
 			d.Deadline = time.Time{}
 		}
@@ -388,9 +406,9 @@ func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
 	return ids, nil
 }
 
-// Order reports what an order asks for: its id, owner and job, the functions with their arguments and the target as they were placed. In
-// place of the arguments of a secret one there is content.Sealed.
-// store.ErrNotFound when there is none of this id.
+// Order reports what an order asks for: its id, owner and job, the functions with their arguments and the target as
+// they were placed. In place of the arguments of a secret one there is content.Sealed. store.ErrNotFound when there
+// is none of this id.
 func (m *Master) Order(ctx context.Context, id string) (Order, error) {
 	if m.orders == nil {
 		return Order{}, ErrNoOrders
@@ -404,11 +422,13 @@ func (m *Master) Order(ctx context.Context, id string) (Order, error) {
 
 // orderOf is an order as it is shown.
 func orderOf(rec store.Order) Order {
-	o := Order{ID: rec.ID, Tenant: rec.Tenant, Owner: fields.Text(rec.Spec, "owner"), Secret: rec.Spec["secret"] == true, FileNames: fields.Texts(rec.Spec["files"])}
+	o := Order{ID: rec.ID, Tenant: rec.Tenant, Owner: fields.Text(rec.Spec, "owner"),
+		Secret: rec.Spec["secret"] == true, FileNames: fields.Texts(rec.Spec["files"])}
 	if extra, ok := payload.Map(rec.Spec["extra"]); ok {
 		o.Metadata = extra["metadata"]
 	}
-	o.JID, o.User, o.Tgt, o.TgtType = rec.JID, fields.Text(rec.Spec, "user"), rec.Spec["tgt"], fields.Text(rec.Spec, "tgt_type")
+	o.JID, o.User, o.Tgt, o.TgtType = rec.JID, fields.Text(rec.Spec, "user"), rec.Spec["tgt"],
+		fields.Text(rec.Spec, "tgt_type")
 	args := fields.List(rec.Spec["arg"])
 	funs, compound := payload.List(rec.Spec["fun"])
 	if !compound {
@@ -459,7 +479,7 @@ func (m *Master) AwaitOrder(ctx context.Context, id string) (Outcome, error) {
 		select {
 		case <-changed:
 		case <-poll.C:
-		case <-m.life.ended:
+		case <-m.life.Ended():
 			return out, ErrNotServing
 		case <-ctx.Done():
 			return out, ctx.Err()
@@ -469,12 +489,16 @@ func (m *Master) AwaitOrder(ctx context.Context, id string) (Outcome, error) {
 
 func (m *Master) outcome(ctx context.Context, rec store.Order) (Outcome, error) {
 	out := Outcome{ID: rec.ID, JID: rec.JID, Created: rec.Created, Results: make(map[string]Result)}
-	ds, err := m.orders.Queue().Deliveries(ctx, store.DeliveryFilter{JID: rec.JID, Limit: orders.MaxDeliveries})
+	ds, err := m.orders.Queue().Deliveries(ctx,
+		store.DeliveryFilter{JID: rec.JID, Limit: orders.MaxDeliveries})
 	if err != nil {
 		return out, err
 	}
 	loads := make(map[string]map[string]any)
-	if slices.ContainsFunc(ds, func(d store.Delivery) bool { return d.State == store.Returned || d.State == store.Refused }) {
+	answered := func(d store.Delivery) bool {
+		return d.State == store.Returned || d.State == store.Refused
+	}
+	if slices.ContainsFunc(ds, answered) {
 		rets, err := m.store.Returns(ctx, rec.JID)
 		if err != nil {
 			return out, err
@@ -486,7 +510,7 @@ func (m *Master) outcome(ctx context.Context, rec store.Order) (Outcome, error) 
 	out.Done = true
 	for _, d := range ds {
 		r := Result{ID: d.Minion}
-		if load := loads[d.Minion]; load != nil && (d.State == store.Returned || d.State == store.Refused) {
+		if load := loads[d.Minion]; load != nil && answered(d) {
 			r = resultOf(d.Minion, load)
 		}
 		r.Status, r.StillRunning, r.Reason = statusOf(d.State), d.Running, d.Reason
@@ -517,8 +541,8 @@ func statusOf(s store.State) Status {
 	return Lost
 }
 
-// CancelOrder ends an order: what waits is never sent, and minions that run it are told to end it. It returns when they have answered,
-// or have not in GatherTimeout. What has ended already stays as it is.
+// CancelOrder ends an order: what waits is never sent, and minions that run it are told to end it. It returns when
+// they have answered, or have not in GatherTimeout. What has ended already stays as it is.
 func (m *Master) CancelOrder(ctx context.Context, id string) (Outcome, error) {
 	if m.orders == nil {
 		return Outcome{}, ErrNoOrders

@@ -27,7 +27,8 @@ func (m *Master) Orders(ctx context.Context, f OrderFilter) ([]Order, error) {
 		return nil, ErrNoOrders
 	}
 	setDefault(&f.Limit, 100)
-	list, err := labels.Orders(ctx, store.OrderFilter{Labels: f.Metadata, Tenant: f.tenant, After: f.After, Limit: f.Limit})
+	list, err := labels.Orders(ctx,
+		store.OrderFilter{Labels: f.Metadata, Tenant: f.tenant, After: f.After, Limit: f.Limit})
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,8 @@ func (m *Master) Orders(ctx context.Context, f OrderFilter) ([]Order, error) {
 func (t *Tenant) Orders(ctx context.Context, f OrderFilter) ([]Order, error) {
 	f.tenant = t.name
 	list, err := t.m.Orders(ctx, f)
-	list = slices.DeleteFunc(list, func(o Order) bool { return !strings.HasPrefix(o.ID, t.name+"/") })
+	foreign := func(o Order) bool { return !strings.HasPrefix(o.ID, t.name+"/") }
+	list = slices.DeleteFunc(list, foreign)
 	for i := range list {
 		list[i].ID = strings.TrimPrefix(list[i].ID, t.name+"/")
 	}

@@ -29,7 +29,8 @@ func (m *Master) openOrders() error {
 		return err
 	}
 	o := m.opts
-	m.orders = orders.New(orders.Options{Wire: orderWire{m}, Queue: q, Store: m.store, Events: m.events, Log: m.log, Content: m.requests.Files.Orders,
+	m.orders = orders.New(orders.Options{Wire: orderWire{m}, Queue: q, Store: m.store,
+		Events: m.events, Log: m.log, Content: m.requests.Files.Orders,
 		ID: o.ID, Name: m.peers.Name(), Timeout: o.Jobs.Timeout,
 		GatherTimeout: o.Jobs.GatherTimeout, LostAfter: o.Orders.LostAfter,
 		MaxUnfinished: o.Orders.MaxUnfinished, MaxUnfinishedTenant: o.Orders.MaxUnfinishedTenant})
@@ -55,7 +56,8 @@ func (w orderWire) Send(ctx context.Context, list ...orders.Parcel) error {
 }
 
 // Probe implements orders.Wire.
-func (w orderWire) Probe(ctx context.Context, ids []string, local bool) (unaccepted []string, err error) {
+func (w orderWire) Probe(ctx context.Context, ids []string,
+	local bool) (unaccepted []string, err error) {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		if w.m.accepted(id) {
 			return false
@@ -66,8 +68,8 @@ func (w orderWire) Probe(ctx context.Context, ids []string, local bool) (unaccep
 	if len(ids) == 0 {
 		return unaccepted, nil
 	}
-	_, err = w.m.publish(ctx, publication{fun: "test.ping", tgt: ids, tgtType: target.TypeList, internal: true, here: local,
-		extra: probe.Metadata(probe.Listening, local)})
+	_, err = w.m.publish(ctx, publication{fun: "test.ping", tgt: ids, tgtType: target.TypeList,
+		internal: true, here: local, extra: probe.Metadata(probe.Listening, local)})
 	if targets.IsNoMinions(err) || errors.Is(err, ErrNotServing) {
 		err = nil
 	}
@@ -84,7 +86,8 @@ func (w orderWire) Ask(ctx context.Context, q orders.Question) map[string]orders
 		ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 		run := w.m.newRun(w.m.opts.Jobs.GatherTimeout, w.m.opts.Jobs.GatherTimeout)
 		run.internal = true
-		_, err := w.m.publish(ctx, publication{fun: q.Fun, arg: q.Arg, tgt: ids, tgtType: target.TypeList, internal: true, here: i == 0,
+		_, err := w.m.publish(ctx, publication{fun: q.Fun, arg: q.Arg, tgt: ids,
+			tgtType: target.TypeList, internal: true, here: i == 0,
 			wait: run, extra: probe.Metadata(probe.Status, i == 0)})
 		if err != nil {
 			if !targets.IsNoMinions(err) && ctx.Err() == nil {

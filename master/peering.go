@@ -22,8 +22,8 @@ func (h peerHost) job(ctx context.Context, p requests.PeerJob) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	j := Job{Tgt: p.Tgt, TgtType: p.TgtType, Ret: p.Ret, Asker: p.Asker, User: peerUser, Timeout: p.Timeout,
-		border: &border{tenant: own}}
+	j := Job{Tgt: p.Tgt, TgtType: p.TgtType, Ret: p.Ret, Asker: p.Asker, User: peerUser,
+		Timeout: p.Timeout, border: &border{tenant: own}}
 	if len(p.Calls) == 1 {
 		j.Fun, j.Args, j.Kwargs = p.Calls[0].Fun, p.Calls[0].Args, p.Calls[0].Kwargs
 		return j, nil
@@ -38,7 +38,8 @@ func (h peerHost) job(ctx context.Context, p requests.PeerJob) (Job, error) {
 const peerUser = "root"
 
 // PublishFor implements requests.Publisher.
-func (h peerHost) PublishFor(ctx context.Context, p requests.PeerJob) (jid string, minions []string, err error) {
+func (h peerHost) PublishFor(ctx context.Context,
+	p requests.PeerJob) (jid string, minions []string, err error) {
 	j, err := h.job(ctx, p)
 	if err != nil {
 		return "", nil, err
@@ -73,7 +74,8 @@ func (h peerHost) GatherFor(ctx context.Context, p requests.PeerJob,
 			return r.JID, returns, nil // the end, or the time for it
 		}
 		if res.Status == Returned {
-			returns = append(returns, requests.PeerReturn{ID: res.ID, Value: res.Ordered, Out: res.Out})
+			r := requests.PeerReturn{ID: res.ID, Value: res.Ordered, Out: res.Out}
+			returns = append(returns, r)
 		}
 	}
 }
@@ -88,8 +90,8 @@ func (h peerHost) Forbids(funs ...string) error {
 
 // Account implements requests.Publisher.
 func (h peerHost) Account(a requests.PeerAttempt) {
-	e := AuditEntry{Via: "peer", User: a.Minion, Kind: a.Kind, Fun: a.Funs, TgtType: a.TgtType, Tgt: a.Tgt,
-		Outcome: AuditDenied}
+	e := AuditEntry{Via: "peer", User: a.Minion, Kind: a.Kind, Fun: a.Funs, TgtType: a.TgtType,
+		Tgt: a.Tgt, Outcome: AuditDenied}
 	if a.Allowed {
 		e.Outcome = AuditAllowed
 	}
@@ -97,6 +99,7 @@ func (h peerHost) Account(a requests.PeerAttempt) {
 }
 
 // RunFor implements requests.RunnerProgram. MinionOptions.Runner is set.
-func (h peerHost) RunFor(ctx context.Context, id, fun string, args []any, kwargs map[string]any) (any, error) {
+func (h peerHost) RunFor(ctx context.Context, id, fun string, args []any,
+	kwargs map[string]any) (any, error) {
 	return h.m.opts.Minions.Runner(ctx, id, fun, args, kwargs)
 }

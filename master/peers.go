@@ -21,9 +21,9 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// Shared makes a master one of several equal ones over the database of Options.Store. They have one identity, one set of
-// keys and one set of jobs: any of them serves any minion's request, a job that one publishes reaches the minions of all,
-// and any of them may die. Nothing but the database connects them.
+// Shared makes a master one of several equal ones over the database of Options.Store. They have one identity, one set
+// of keys and one set of jobs: any of them serves any minion's request, a job that one publishes reaches the minions
+// of all, and any of them may die. Nothing but the database connects them.
 type Shared struct {
 	// Key seals the private parts that the masters keep in the database; all must have the same, of at least 16 bytes.
 	// KeyFile names a file with it instead; white space around it does not count.
@@ -104,17 +104,18 @@ func (m *Master) openDatabase(at keys.IdentityOptions) (*cluster.Vault, error) {
 	return vault, err
 }
 
-// openPeers makes the master one of those that share a vault, or one alone if it is nil, and loads or creates the key of
-// publishes. A master alone saves in its store as Options.Local has left it, with a job cache behind; several masters save
-// in their database.
+// openPeers makes the master one of those that share a vault, or one alone if it is nil, and loads or creates the key
+// of publishes. A master alone saves in its store as Options.Local has left it, with a job cache behind; several
+// masters save in their database.
 func (m *Master) openPeers(vault *cluster.Vault) (err error) {
 	o := m.opts
 	if vault == nil {
-		m.peers = cluster.NewAlone(cluster.AloneOptions{Store: m.store, Sessions: m.sessions, Keys: clusterHost{m},
-			SealDir: o.PKIDir, Session: o.Keys.PublishSession})
+		m.peers = cluster.NewAlone(cluster.AloneOptions{Store: m.store, Sessions: m.sessions,
+			Keys: clusterHost{m}, SealDir: o.PKIDir, Session: o.Keys.PublishSession})
 		return m.peers.Secrets().Rotate(context.Background())
 	}
-	m.peers, err = cluster.NewSeveral(cluster.Options{Vault: vault, Host: clusterHost{m}, Keys: m.keys,
+	m.peers, err = cluster.NewSeveral(cluster.Options{Vault: vault, Host: clusterHost{m},
+		Keys:     m.keys,
 		Sessions: m.sessions, Presence: m.network.Presence, Events: m.events, Log: o.Log,
 		Session: o.Keys.PublishSession,
 		Loop:    o.LoopInterval})
@@ -122,8 +123,8 @@ func (m *Master) openPeers(vault *cluster.Vault) (err error) {
 }
 
 func (m *Master) setIdentity(id keys.Identity) {
-	m.identity = protocol.AuthIdentity{Key: id.Key, SignKey: id.Sign, PubkeySignature: id.PubkeySignature,
-		PromptReturns: true, Now: time.Now}
+	m.identity = protocol.AuthIdentity{Key: id.Key, SignKey: id.Sign,
+		PubkeySignature: id.PubkeySignature, PromptReturns: true, Now: time.Now}
 }
 
 // Masters lists the names of the masters that share the database and are there, sorted; of a master alone, none.
@@ -162,7 +163,8 @@ func (h clusterHost) OrderedElsewhere(ids, connected []string) {
 func (h clusterHost) HeardElsewhere(id string, load map[string]any) bool {
 	m := h.m
 	m.orders.HeardElsewhere(id)
-	if !probe.IsProbe(load) || !m.network.Names.Answered(id, load) && probe.Sender(load) != m.peers.Name() {
+	if !probe.IsProbe(load) || !m.network.Names.Answered(id, load) &&
+		probe.Sender(load) != m.peers.Name() {
 		return false
 	}
 	m.orders.Heard(id, load)
@@ -182,14 +184,14 @@ func (h clusterHost) CatchUp(ctx context.Context) { h.m.catchUpAll(ctx) }
 
 // Dismiss implements cluster.Host.
 func (h clusterHost) Dismiss() {
-	if h.m.life.serving.Load() {
+	if h.m.life.Serving() {
 		h.m.network.Sender.Dismiss()
 	}
 }
 
 // Here implements cluster.Host.
 func (h clusterHost) Here(id string) bool {
-	return h.m.life.serving.Load() && h.m.network.Sender.Here(id)
+	return h.m.life.Serving() && h.m.network.Sender.Here(id)
 }
 
 // Connected implements cluster.Host.

@@ -11,7 +11,8 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Rolling says how Batch goes through its orders. The zero value takes one after the other and stops at the first that fails.
+// Rolling says how Batch goes through its orders. The zero value takes one after the other and stops at the first
+// that fails.
 type Rolling struct {
 	// Size is how many orders are under way at once; 0 means 1.
 	Size int
@@ -24,9 +25,9 @@ type Rolling struct {
 // ErrStopped says that Batch was stopped by what came out of earlier orders.
 var ErrStopped = errors.New("stopped after a batch that failed")
 
-// Batch calls orders in batches: the next begins when the last has ended. It gives the outcomes of those that were placed, in
-// order, and ErrStopped when the rest was left out. Orders with ids make it safe to call again after a crash: what is done already
-// is not done again.
+// Batch calls orders in batches: the next begins when the last has ended. It gives the outcomes of those that were
+// placed, in order, and ErrStopped when the rest was left out. Orders with ids make it safe to call again after a
+// crash: what is done already is not done again.
 func (m *Master) Batch(ctx context.Context, orders []Order, r Rolling) ([]Outcome, error) {
 	setDefault(&r.Size, 1)
 	if r.Size < 0 {
@@ -80,12 +81,13 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Split makes an order into one for each minion that it means now, sorted by id; with an id of its own, which is the order's, a slash
-// and the minion's. So a rolling change goes through the minions of any target. An order with files cannot be split: their paths have the id of
-// one order.
+// Split makes an order into one for each minion that it means now, sorted by id; with an id of its own, which is the
+// order's, a slash and the minion's. So a rolling change goes through the minions of any target. An order with files
+// cannot be split: their paths have the id of one order.
 func (m *Master) Split(ctx context.Context, o Order) ([]Order, error) {
 	if len(o.Files) > 0 || o.FileStream != nil {
-		return nil, errors.New("cannot split order: it has files; give each part files and an id of its own")
+		return nil, errors.New("cannot split order: it has files; " +
+			"give each part files and an id of its own")
 	}
 	ids, err := m.meant(ctx, o)
 	if err != nil {

@@ -35,8 +35,9 @@ type Run struct {
 	tail     []Result
 	closed   bool
 
-	internal bool         // a question after orders, which nobody but this program awaits
-	each     func(Result) // gets every result, also those of minions that have returned already; nil is nobody
+	internal bool // a question after orders, which nobody but this program awaits
+	// gets every result, also those of minions that have returned already; nil is nobody
+	each func(Result)
 }
 
 // maxStrangers bounds results of minions that the master did not expect: those that match by grains it does not know.
@@ -80,7 +81,8 @@ func (m *Master) Run(ctx context.Context, j Job) (map[string]Result, error) {
 func (m *Master) newRun(timeout, gather time.Duration) *Run {
 	setDefault(&timeout, m.opts.Jobs.Timeout)
 	setDefault(&gather, m.opts.Jobs.GatherTimeout)
-	return &Run{m: m, timeout: timeout, patience: gather, news: make(chan struct{}, 1), returned: make(map[string]struct{})}
+	return &Run{m: m, timeout: timeout, patience: gather, news: make(chan struct{}, 1),
+		returned: make(map[string]struct{})}
 }
 
 // begin is called before the job is sent.
@@ -103,7 +105,8 @@ func (r *Run) deliver(res Result) {
 	if _, dup := r.returned[res.ID]; dup || r.closed {
 		return
 	}
-	if _, expected := r.pending[res.ID]; !expected && len(r.returned) >= len(r.Minions)+maxStrangers {
+	if _, expected := r.pending[res.ID]; !expected &&
+		len(r.returned) >= len(r.Minions)+maxStrangers {
 		return
 	}
 	r.returned[res.ID] = struct{}{}
@@ -120,10 +123,10 @@ func (r *Run) signal() {
 	}
 }
 
-// Next waits for the next result. When no news came for Timeout, the minions that are awaited are asked whether the job
-// still runs (saltutil.find_job); as long as one of them says so, it is waited for. Then follow, with their Status, those
-// that did not return, and io.EOF. Other errors are of ctx, of publishing the question, or ErrNotServing when the master ends.
-// One goroutine at a time may call it.
+// Next waits for the next result. When no news came for Timeout, the minions that are awaited are asked whether the
+// job still runs (saltutil.find_job); as long as one of them says so, it is waited for. Then follow, with their
+// Status, those that did not return, and io.EOF. Other errors are of ctx, of publishing the question, or
+// ErrNotServing when the master ends. One goroutine at a time may call it.
 func (r *Run) Next(ctx context.Context) (Result, error) {
 	for {
 		res, wait, err := r.step(time.Now())
@@ -155,7 +158,7 @@ func (r *Run) Next(ctx context.Context) (Result, error) {
 		case <-r.pollNews():
 			r.heard()
 		case <-timer.C:
-		case <-r.m.life.ended:
+		case <-r.m.life.Ended():
 			err = ErrNotServing
 		case <-ctx.Done():
 			err = ctx.Err()
@@ -178,7 +181,7 @@ func (r *Run) gather(ctx context.Context) []Result {
 		}
 		select {
 		case <-r.news:
-		case <-r.m.life.ended:
+		case <-r.m.life.Ended():
 			return queue
 		case <-ctx.Done():
 		}
@@ -224,7 +227,8 @@ func (r *Run) finish() {
 		if _, ok := r.pending[id]; ok {
 			res := Result{ID: id, Status: NoReturn}
 			if r.unread != nil {
-				res.Reason = fmt.Sprintf("no return arrived, and whether the store has one is not known: %v", r.unread)
+				res.Reason = "no return arrived, and whether the store has one is not known: " +
+					r.unread.Error()
 			}
 			r.tail = append(r.tail, res)
 		}
@@ -254,8 +258,8 @@ func (r *Run) ask(ctx context.Context) error {
 		return nil
 	}
 	poll := r.m.newRun(r.patience, r.patience)
-	_, err := r.m.publish(ctx, publication{fun: "saltutil.find_job", arg: []any{r.JID}, tgt: ids, tgtType: "list",
-		internal: true, wait: poll})
+	_, err := r.m.publish(ctx, publication{fun: "saltutil.find_job", arg: []any{r.JID}, tgt: ids,
+		tgtType: "list", internal: true, wait: poll})
 	if err != nil && !targets.IsNoMinions(err) {
 		return err
 	}

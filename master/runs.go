@@ -41,7 +41,8 @@ func (r *runs) NoCache(jid string) bool {
 func (r *runs) sweep(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.uncached, func(_ string, at time.Time) bool { return now.Sub(at) > 24*time.Hour })
+	old := func(_ string, at time.Time) bool { return now.Sub(at) > 24*time.Hour }
+	maps.DeleteFunc(r.uncached, old)
 }
 
 func (r *runs) add(run *Run) {

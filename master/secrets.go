@@ -20,15 +20,16 @@ func (m *Master) Rotate(ctx context.Context) error {
 	clusterHost{m}.Dismiss()
 	m.events.Publish("key", map[string]any{"rotate_aes_key": true})
 	if m.opts.Keys.PingOnRotate {
-		if _, err := m.Publish(ctx, Job{Fun: "test.ping", Tgt: "*"}); err != nil && !targets.IsNoMinions(err) && !errors.Is(err, ErrDenied) {
+		if _, err := m.Publish(ctx, Job{Fun: "test.ping", Tgt: "*"}); err != nil &&
+			!targets.IsNoMinions(err) && !errors.Is(err, ErrDenied) {
 			return err
 		}
 	}
 	return nil
 }
 
-// broadcast hands a job map to the minions of this master, and of the others if there are any: these are told first, so that a job that
-// left here is on its way to all.
+// broadcast hands a job map to the minions of this master, and of the others if there are any: these are told first,
+// so that a job that left here is on its way to all.
 func (m *Master) broadcast(job map[string]any, to subscribers.Audience) error {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
@@ -39,6 +40,8 @@ func (m *Master) broadcast(job map[string]any, to subscribers.Audience) error {
 }
 
 // publicationFor is what hands a job to the minions of another master, or of all others if it has no name.
-func (m *Master) publicationFor(name string, job map[string]any, to subscribers.Audience) cluster.Publication {
-	return cluster.Publication{Job: job, To: name, IDs: to.IDs, Topics: to.Topics, NoCache: m.runs.NoCache(fields.Text(job, "jid"))}
+func (m *Master) publicationFor(name string, job map[string]any,
+	to subscribers.Audience) cluster.Publication {
+	return cluster.Publication{Job: job, To: name, IDs: to.IDs, Topics: to.Topics,
+		NoCache: m.runs.NoCache(fields.Text(job, "jid"))}
 }

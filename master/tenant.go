@@ -25,8 +25,8 @@ type border struct {
 	listed bool // the target is a list of ids
 }
 
-// Tenant is a master as one of its tenants sees it: there are no minions, jobs and events but this tenant's. A minion is a tenant's when it was
-// announced for it (EnsureMinion).
+// Tenant is a master as one of its tenants sees it: there are no minions, jobs and events but this tenant's. A minion
+// is a tenant's when it was announced for it (EnsureMinion).
 type Tenant struct {
 	m    *Master
 	name string
@@ -53,7 +53,8 @@ func (t *Tenant) EnsureMinion(ctx context.Context, s MinionSpec) (bootstrap.Boot
 		return bootstrap.Bootstrap{}, fmt.Errorf("cannot announce minion: %w", err)
 	}
 	if !announced && protocol.ValidID(s.ID) == nil && t.m.accepted(s.ID) {
-		return bootstrap.Bootstrap{}, fmt.Errorf("cannot announce minion %q: it is here already, as nobody's: %w", s.ID, ErrOtherTenant)
+		return bootstrap.Bootstrap{}, fmt.Errorf(
+			"cannot announce minion %q: it is here already, as nobody's: %w", s.ID, ErrOtherTenant)
 	}
 	s.Tenant = t.name
 	return t.m.ensureMinion(ctx, s, true)
@@ -162,7 +163,8 @@ func (t *Tenant) CancelOrder(ctx context.Context, id string) (Outcome, error) {
 }
 
 // own does something with an order if it is the tenant's: the program may have given an order of nobody's the same id.
-func own[T any](ctx context.Context, t *Tenant, id string, f func(context.Context, string) (T, error)) (out T, err error) {
+func own[T any](ctx context.Context, t *Tenant, id string,
+	f func(context.Context, string) (T, error)) (out T, err error) {
 	id = t.name + "/" + id
 	if o, err := t.m.Order(ctx, id); err != nil {
 		return out, err
@@ -178,15 +180,18 @@ func (t *Tenant) outcome(out Outcome, err error) (Outcome, error) {
 }
 
 // Follow is Master.Follow over the events that are of one of the tenant's minions, or of several and of nobody else's.
-func (t *Tenant) Follow(ctx context.Context, cursor string, tags ...string) iter.Seq[events.Logged] {
+func (t *Tenant) Follow(ctx context.Context, cursor string,
+	tags ...string) iter.Seq[events.Logged] {
 	return t.FollowMarked(ctx, 0, cursor, tags...)
 }
 
 // FollowMarked is Follow with marks, as Master.FollowMarked.
-func (t *Tenant) FollowMarked(ctx context.Context, every time.Duration, cursor string, tags ...string) iter.Seq[events.Logged] {
+func (t *Tenant) FollowMarked(ctx context.Context, every time.Duration, cursor string,
+	tags ...string) iter.Seq[events.Logged] {
 	return func(yield func(events.Logged) bool) {
 		for e := range t.m.FollowMarked(ctx, every, cursor, tags...) {
-			if (e.Tag == "" || t.concerns(ctx, e.Data)) && !yield(e) { // without a tag: a gap, or a mark
+			// without a tag: a gap, or a mark
+			if (e.Tag == "" || t.concerns(ctx, e.Data)) && !yield(e) {
 				return
 			}
 		}
@@ -210,7 +215,8 @@ func (t *Tenant) concerns(ctx context.Context, data map[string]any) bool {
 }
 
 // bounded applies the border of a publication: the target becomes the list of those inside.
-func (m *Master) bounded(ctx context.Context, p publication, tgtType string, tgt any, ids, missing []string) (string, any, []string, []string, error) {
+func (m *Master) bounded(ctx context.Context, p publication, tgtType string, tgt any,
+	ids, missing []string) (string, any, []string, []string, error) {
 	b := *p.border
 	b.listed = tgtType == target.TypeList
 	ids, missing, bounded, err := m.tenants.Within(ctx, b.tenant, b.listed, ids, missing)

@@ -62,14 +62,15 @@ type Memory struct {
 	unwatch func()
 
 	mu      sync.Mutex
-	jobs    int    // guarded by mu
-	busy    bool   // guarded by mu; what the garbage collector was told
-	quiet   bool   // guarded by mu; what the garbage collector was told
-	asked   uint64 // guarded by mu; what had been asked for after the last trim
-	resting bool   // guarded by mu; the timer is that of Rest
-	read    bool   // guarded by mu; a job or the garbage collector may have read the program's tables
-	timer   *time.Timer
-	late    *time.Timer // runs tables
+	jobs    int           // guarded by mu
+	busy    bool          // guarded by mu; what the garbage collector was told
+	quiet   bool          // guarded by mu; what the garbage collector was told
+	asked   uint64        // guarded by mu; what had been asked for after the last trim
+	resting bool          // guarded by mu; the timer is that of Rest
+	read    bool          // guarded by mu; a job or the garbage collector may have read the program's tables
+	timer   *time.Timer   // of turn
+	late    *time.Timer   // of tables
+	ended   chan struct{} // closed by Stop
 }
 
 // NewMemory makes the keeper of a daemon that counts as idle a pause after its last job, or after it was last touched.
@@ -112,10 +113,26 @@ func (m *Memory) start() {
 	memlimit.Keep(m.most)
 	m.percent(percentIdle)
 	m.procs(false)
-	m.timer = time.AfterFunc(time.Hour, m.turn)
-	m.late = time.AfterFunc(time.Hour, m.tables)
+	m.timer, m.late = time.NewTimer(time.Hour), time.NewTimer(time.Hour)
 	m.timer.Stop() // until there is something to wait for
 	m.late.Stop()
+	m.ended = make(chan struct{})
+	go m.keep()
+}
+
+// keep follows the timers until Stop. It is one goroutine for all of the daemon's life: where a goroutine begins or ends, Go looks its
+// function up in tables of the program, and these would be back in memory right after unmap.
+func (m *Memory) keep() {
+	for {
+		select {
+		case <-m.timer.C:
+			m.turn()
+		case <-m.late.C:
+			m.tables()
+		case <-m.ended:
+			return
+		}
+	}
 }
 
 // Touch tells that the daemon did something other than a job, such as connecting.
@@ -157,6 +174,7 @@ func (m *Memory) Jobs(n int) {
 
 // Stop ends the keeping.
 func (m *Memory) Stop() {
+	close(m.ended)
 	m.timer.Stop()
 	m.late.Stop()
 	m.unwatch()

@@ -238,9 +238,17 @@ class Deployments(heat_case.HeatCase):
         other.store()
         other.resource_id_set("m1")
         other.data_set("salt_minion", "minion-of-m1")
-        self.master.minions["minion-of-m1"] = {}
+        self.master.minions = {"minion-of-m1": {}}
         self.run_action(stack["run"], "create")
         self.assertEqual(self.master.placed[0]["tgt"], "minion-of-m1")
+
+    def test_a_server_is_found_without_its_stack(self):
+        # A deployment must not cost what all resources of its stack cost.
+        stack = self.stack()
+        self.patch(type(stack), "resource_by_refid", side_effect=AssertionError("all resources of the stack are made"))
+        scan = self.patch(resource_objects.Resource, "get_all_by_physical_resource_id")
+        self.run_action(stack["run"], "create")
+        self.assertEqual((self.master.placed[0]["tgt"], scan.call_count), ("m1", 0))
 
 
 class Minions(heat_case.HeatCase):
