@@ -19,7 +19,8 @@ func (m *Minion) connections() map[string]any {
 		st, at := l.state, l.stateAt
 		l.mu.Unlock()
 		c := map[string]any{"master": st.Master, "state": string(st.State), "since": at.Unix(),
-			"answered": l.answered.Load() / int64(time.Second), "pinged": l.pinged.Load(), "error": ""}
+			"answered": l.answered.Load() / int64(time.Second), "pinged": l.pinged.Load(),
+			"error": ""}
 		if st.Err != nil {
 			c["error"] = rootCause(st.Err)
 		}
@@ -30,7 +31,8 @@ func (m *Minion) connections() map[string]any {
 
 // Connections asks the minion's daemon on this host, through its event sockets, how it is connected. The error says
 // that there is no daemon, or none that knows the question, within ctx.
-func (m *Minion) Connections(ctx context.Context) (pid int, list []connections.Connection, err error) {
+func (m *Minion) Connections(ctx context.Context) (pid int,
+	list []connections.Connection, err error) {
 	sockets, err := m.settings().busSockets()
 	if err != nil {
 		return 0, nil, err

@@ -18,5 +18,6 @@ func main() {
 	if managed, err := svc.IsWindowsService(); err != nil || !managed {
 		os.Exit(run(context.Background(), c, os.Args))
 	}
-	os.Exit(winservice.Serve(service, func(ctx context.Context) int { return run(ctx, c, os.Args) }))
+	serve := func(ctx context.Context) int { return run(ctx, c, os.Args) }
+	os.Exit(winservice.Serve(service, serve))
 }

@@ -97,7 +97,8 @@ func (e *Events) Fire(ctx context.Context, v protocol.Verified) (any, error) {
 		switch tag {
 		case "salt/minion/" + v.ID() + "/start":
 			e.noteStart(ctx, v.ID(), load)
-		case "brine/minion/" + v.ID() + "/ping": // brine-update wants to know whether a new program takes jobs
+		case "brine/minion/" + v.ID() + "/ping":
+			// brine-update wants to know whether a new program takes jobs.
 			if e.pings.AllowName(v.ID(), time.Now()) {
 				e.Contacts.Ping(ctx, v.ID())
 			}
