@@ -326,7 +326,8 @@ func (b *Book) Keep(t testing.TB, file string, k Kept) {
 		b.Put(file, k)
 	case !known:
 		t.Errorf("no answer is kept: run `make answers`")
-	case old.Needs != NeedsHost && !sameJSON(old.Stock, k.Stock):
+	case old.Needs == NeedsHost || k.Needs == NeedsHost: // on a busy machine what programs say can be too much to be kept
+	case !sameJSON(old.Stock, k.Stock):
 		t.Errorf("stock's answer is no longer the one that is kept: run `make answers`. Now it is\n%v\nand was\n%v", k.Stock, old.Stock)
 	}
 }
