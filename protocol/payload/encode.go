@@ -19,7 +19,8 @@ const packDepth = 511
 // Marshal packs v in the dialect of the network, in which text and bytes are one type. Map keys are sorted, so equal
 // values give equal bytes. It takes every value that decoders return, all integer types, *big.Int (as decimal text when
 // it does not fit, as Salt does), named and typed scalars, slices and maps, pointers to these, every [Dict],
-// [Constant], and the values of package modules/pyobj. A nil slice or map is an empty one, a nil pointer is nil. Structs, functions and channels are an error.
+// [Constant], and the values of package modules/pyobj. A nil slice or map is an empty one, a nil pointer is nil.
+// Structs, functions and channels are an error.
 func Marshal(v any) ([]byte, error) { return appendTo(nil, v, false) }
 
 // MarshalBin packs v in the dialect of files, IPC sockets and events: as [Marshal], but bytes keep a type of their own.

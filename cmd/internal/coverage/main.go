@@ -5,7 +5,7 @@
 // (TestReplay in modules and in states):
 //
 //	go test -coverpkg=./modules/...,./states/... ./modules ./states ──┐
-//	                                                                   ├─▶ a statement counts once, whoever covers it
+//	                                                                   ├─▶ a statement counts once
 //	go test -cover ./modules/... ./states/... (the others) ───────────┘
 //
 // The tests find no Python in PATH, and no stock Salt.
