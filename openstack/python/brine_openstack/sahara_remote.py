@@ -43,8 +43,7 @@ CONF.register_opts(OPTIONS, group=service.GROUP)
 SEND, FETCH = 16 << 20, 8 << 20
 
 _lock = threading.Lock()
-_master = None
-_sessions = {}  # by instance and port
+_sessions = {}  # by instance and port; _lock is held for changes
 
 
 def list_opts():
@@ -52,13 +51,10 @@ def list_opts():
     return [(service.GROUP, OPTIONS)]
 
 
+@service.once
 def client():
     """Return the master beside this process. It is started with the first request."""
-    global _master
-    with _lock:
-        if _master is None:
-            _master = service.open_master(CONF.brine, "sahara", CONF.database.connection, _sealing_key)
-        return _master
+    return service.open_master(CONF.brine, "sahara", CONF.database.connection, _sealing_key)
 
 
 def _sealing_key():

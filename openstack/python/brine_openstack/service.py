@@ -1,7 +1,9 @@
-"""What the plugins for Heat and Trove share: the options that place a master beside a service, and the master that they describe."""
+"""What the plugins for services share: the options that place a master beside a service, and the master that they describe."""
 
+import functools
 import logging
 import socket
+import threading
 
 from oslo_config import cfg
 
@@ -64,6 +66,19 @@ class Shared(master.Master):
                 if (self.minion(minion, retry=more.get("retry")).get("grains") or {}).get(self.PROJECT) != tenant:
                     raise master.Error("the minion %s is not of the project %s" % (minion, tenant))
         return super().place(order, tgt, fun, **more)
+
+
+def once(open_client):
+    """Decorate a function that opens a master: the first call opens it, and all calls return that one. What it raises is not kept."""
+    lock, opened = threading.Lock(), []
+
+    @functools.wraps(open_client)
+    def client():
+        with lock:
+            if not opened:
+                opened.append(open_client())
+            return opened[0]
+    return client
 
 
 def open_master(o, name, database, key):

@@ -14,7 +14,6 @@ import hashlib
 import hmac
 import json
 import logging
-import threading
 import time
 import uuid
 
@@ -51,9 +50,7 @@ CONF.register_opts(OPTIONS, group=service.GROUP)
 # What may take hours. A guest works on other casts in the order in which they came, and on these and all calls beside them.
 LONG = ("create_backup", "upgrade")
 
-_lock = threading.Lock()
-_master = None
-_known = {}  # what the master said last of an instance: whether it is a minion
+_known = {}  # what the master said last of an instance: minion_api's answer
 
 
 def list_opts():
@@ -61,13 +58,10 @@ def list_opts():
     return [(service.GROUP, OPTIONS)]
 
 
+@service.once
 def client():
     """Return the master beside this process. It is started with the first request."""
-    global _master
-    with _lock:
-        if _master is None:
-            _master = service.open_master(CONF.brine, "trove", CONF.database.connection, _sealing_key)
-        return _master
+    return service.open_master(CONF.brine, "trove", CONF.database.connection, _sealing_key)
 
 
 def _sealing_key():
@@ -95,15 +89,21 @@ def guest_client(context, id, manager=None):
 
 
 def is_minion(id):
-    """Report whether the guest of an instance is a minion.
+    """Report whether the guest of an instance is a minion. Raises as minion_api."""
+    return minion_api(id) is not None
 
-    When the master cannot be reached, the answer is the last one; raises GuestError if there was none.
+
+def minion_api(id):
+    """Return the newest version of Trove's API that the guest of an instance knows, or None if the guest is not a minion.
+
+    A guest that has not come yet is expected to know all versions. When the master cannot be reached, the answer is the last one; raises
+    GuestError if there was none.
     """
     try:
-        client().minion(id, retry=10)
-        _known[id] = True
+        grains = client().minion(id, retry=10).get("grains") or {}
+        _known[id] = grains.get("trove_api") or api.API.API_LATEST_VERSION
     except master.NotFound:
-        _known[id] = False
+        _known[id] = None
     except master.Error as e:
         if id not in _known:
             raise exception.GuestError(original_message="cannot tell which agent the guest %s has: %s" % (id, e)) from e
@@ -112,15 +112,21 @@ def is_minion(id):
 
 
 class _Client:
-    """What Trove's class wants of its RPC client beside calls and casts."""
+    """What Trove's class wants of its RPC client, for the agent that the guest has when it is asked.
 
-    def __init__(self, id):
-        self._id = id
+    OrderMixin has decided already when Trove prepares a call or a cast: both are for the broker.
+    """
+
+    def __init__(self, id, broker):
+        self._id, self._broker = id, broker
+
+    def prepare(self, *args, **kwargs):
+        return self._broker().prepare(*args, **kwargs)
 
     def can_send_version(self, version):
-        """Report whether the guest knows a version of the API. One that has not come yet is expected to know all."""
-        known = ((client().minion(self._id).get("grains") or {}).get("trove_api") or api.API.API_LATEST_VERSION)
-        return _version(version) <= _version(known)
+        """Report whether the guest knows a version of the API."""
+        known = minion_api(self._id)
+        return self._broker().can_send_version(version) if known is None else _version(version) <= _version(known)
 
 
 def _version(text):
@@ -132,22 +138,16 @@ class OrderMixin:
 
     _broker = None
 
-    @property
-    def client(self):
-        """Trove's client of the guest, for the agent that it has now."""
-        return _Client(self.id) if is_minion(self.id) else self._over_broker()
-
-    @client.setter
-    def client(self, value):
-        pass  # Trove's constructor sets what get_client gave it
-
     def _over_broker(self):
+        """Return Trove's client of the guest over the broker. The first call opens it."""
         if self._broker is None:
-            self._broker = super().get_client(*self._wanted)
+            self._broker = super().get_client(*self._client_args)
         return self._broker
 
     def get_client(self, target, version_cap, serializer=None):
-        self._wanted = (target, version_cap, serializer)
+        # Trove's constructor asks for it, and post_upgrade does again, for the key that an upgraded guest may have.
+        self._client_args, self._broker = (target, version_cap, serializer), None
+        return _Client(self.id, self._over_broker)
 
     def _create_guest_queue(self):
         if not is_minion(self.id):  # an order waits for a minion that has not come yet
@@ -333,7 +333,7 @@ def prepare_userdata(id, project, userdata=None):
 
 def _announce(id, project):
     boot = service.announce(CONF.brine, client(), id, tenant=project or "", grains={"trove_instance": id})
-    _known[id] = True
+    _known[id] = api.API.API_LATEST_VERSION
     return boot
 
 

@@ -137,6 +137,21 @@ class Projects(unittest.TestCase):
         self.addCleanup(patcher.stop)
         patcher.start()
 
+    def test_a_master_is_opened_once(self):
+        opened = []
+
+        @self.service.once
+        def client():
+            """Return the master."""
+            opened.append(len(opened))
+            if len(opened) == 1:
+                raise master.Error("not yet")
+            return object()
+        with self.assertRaisesRegex(master.Error, "not yet"):
+            client()
+        self.assertIs(client(), client())
+        self.assertEqual((opened, client.__doc__), ([0, 1], "Return the master."))
+
     def test_page_has_the_options(self):
         from oslo_config import cfg
         conf = configparser.ConfigParser()

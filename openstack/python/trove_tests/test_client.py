@@ -141,25 +141,63 @@ class Fleet(trove_case.TroveCase):
 
     def setUp(self):
         super().setUp()
-        self.patch(api.API, "get_client", return_value="broker")
+        self.broker = mock.Mock()
+        self.get_client = self.patch(api.API, "get_client", return_value=self.broker)
+        self.queues = self.patch(api.API, "_create_guest_queue")
+
+    def sent(self):
+        """Return how many calls and casts went over the broker, and how many over the master."""
+        prepared = self.broker.prepare.return_value
+        return prepared.call.call_count + prepared.cast.call_count, len(self.master.placed)
+
+    def over_broker(self, guest):
+        before = self.sent()
+        guest.stop_db()
+        after = self.sent()
+        self.assertEqual(sum(after), sum(before) + 1)
+        return after[0] > before[0]
 
     def test_each_instance(self):
         old, new = self.instance(), self.instance()
         self.master.announce(new)
         guests = [trove_client.guest_client(self.context, id) for id in (old, new)]
-        self.assertEqual([g.client == "broker" for g in guests], [True, False])
-        cast, call, queue = (self.patch(api.API, name) for name in ("_cast", "_call", "_create_guest_queue"))
+        self.assertEqual([self.over_broker(g) for g in guests], [True, False])
         for g in guests:
             g.rebuild("10.11")
-        guests[0]._call("stop_db", 1, "1.0")
-        self.assertEqual((cast.call_count, call.call_count, queue.call_count, len(self.master.placed)), (1, 1, 1, 1))
+        self.assertEqual((self.sent(), self.queues.call_count), ((2, 2), 1))
         # A rebuild with the other agent moves it, both ways, and the client that Trove has of it.
         self.master.announce(old)
         self.master.revoke(new)
-        self.assertEqual([g.client == "broker" for g in guests], [False, True])
+        self.assertEqual([self.over_broker(g) for g in guests], [False, True])
         for g in guests:
             g.rebuild("10.11")
-        self.assertEqual((cast.call_count, queue.call_count, len(self.master.placed)), (2, 2, 2))
+        self.assertEqual((self.sent(), self.queues.call_count), ((4, 4), 2))
+
+    def test_a_call_asks_the_master_once(self):
+        old, new = self.instance(), self.instance()
+        self.master.announce(new)
+        for id in (old, new):
+            guest = trove_client.guest_client(self.context, id)
+            for send in (lambda: guest._call("stop_db", 1, "1.0"), lambda: guest._cast("restart", "1.0"),
+                         lambda: guest.client.can_send_version("1.1")):
+                del self.master.asked[:]
+                send()
+                self.assertEqual(self.master.asked, [id])
+
+    def test_versions_of_a_guest_on_the_broker(self):
+        guest = trove_client.guest_client(self.context, self.instance())
+        self.broker.can_send_version.return_value = False
+        guest.prepare(512, "p", [], [], ds_version="1")
+        self.assertNotIn("ds_version", self.broker.prepare.return_value.cast.call_args.kwargs)
+        self.assertEqual(self.broker.prepare.call_args.kwargs["version"], "1.0")
+
+    def test_an_upgraded_guest_has_another_key(self):
+        guest = trove_client.guest_client(self.context, self.instance())
+        guest.pre_upgrade()
+        guest.pre_upgrade()
+        self.assertEqual(self.get_client.call_count, 1)
+        guest.post_upgrade({})
+        self.assertEqual(self.get_client.call_count, 2)
 
     def test_an_absent_master_does_not_stop_the_broker(self):
         old, new, unknown = (self.instance() for _ in range(3))
@@ -167,7 +205,12 @@ class Fleet(trove_case.TroveCase):
         for id in (old, new):
             trove_client.guest_client(self.context, id)
         self.master.down = "cannot reach the master"
-        self.assertEqual([trove_client.guest_client(self.context, id).client == "broker" for id in (old, new)], [True, False])
+        guests = [trove_client.guest_client(self.context, id) for id in (old, new)]
+        self.assertTrue(self.over_broker(guests[0]))
+        self.assertTrue(guests[1].client.can_send_version("1.1"))
+        with self.assertRaisesRegex(exception.GuestError, "cannot reach the master"):
+            guests[1].stop_db()
+        self.assertEqual(self.sent(), (1, 0))
         with self.assertRaisesRegex(exception.GuestError, "cannot tell which agent the guest %s has: cannot reach" % unknown):
             trove_client.guest_client(self.context, unknown)
 

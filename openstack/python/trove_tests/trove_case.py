@@ -32,7 +32,7 @@ class FakeMaster:
     """Keeps what is placed; answer, called with an order, returns its result on the minion."""
 
     def __init__(self):
-        self.placed, self.announced, self.cancelled, self.revoked, self.kept, self.queue = [], {}, [], [], {}, []
+        self.placed, self.announced, self.cancelled, self.revoked, self.kept, self.queue, self.asked = [], {}, [], [], {}, [], []
         self.answer = lambda order: returned(None)
         self.down = None
 
@@ -68,6 +68,7 @@ class FakeMaster:
 
     def minion(self, minion, retry=None):
         self._up()
+        self.asked.append(minion)
         if minion not in self.announced:
             raise brine.NotFound("GET /v1/minions", 404, "There is none of this name")
         return {"id": minion, "present": True, "grains": self.announced[minion].get("grains")}

@@ -26,17 +26,10 @@ def list_opts():
 cfg.CONF.register_group(service.GROUP)
 cfg.CONF.register_opts(OPTIONS, group=service.GROUP)
 
-_lock = threading.Lock()
-_master = None
-
-
+@service.once
 def client():
     """Return the master of this engine. It is started with the first request."""
-    global _master
-    with _lock:
-        if _master is None:
-            _master = _open(cfg.CONF)
-        return _master
+    return service.open_master(cfg.CONF.brine, "heat", _service_database(cfg.CONF), _sealing_key)
 
 
 def start():
@@ -55,10 +48,8 @@ def _start():
         LOG.error("The Salt master cannot be started, so OS::Salt resources will fail: %s", e)
 
 
-def _open(conf):
-    def key():
-        return hmac.new(conf.auth_encryption_key.encode(), b"brine sealing key", hashlib.sha256).hexdigest()
-    return service.open_master(conf.brine, "heat", _service_database(conf), key)
+def _sealing_key():
+    return hmac.new(cfg.CONF.auth_encryption_key.encode(), b"brine sealing key", hashlib.sha256).hexdigest()
 
 
 def announce(stack, resource, minion, **spec):
