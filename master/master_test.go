@@ -78,7 +78,7 @@ func TestSignInDecisions(t *testing.T) {
 	if st := a.signIn(); st != protocol.Accepted {
 		t.Fatal(st)
 	}
-	if st := r.newMinion("a", 2).signIn(); st != protocol.Rejected {
+	if st := r.newMinion("a", 2).signIn(); st != protocol.Denied {
 		t.Fatal("denied:", st)
 	}
 	if k, err := r.Keys().Get("a", keys.Denied); err != nil || k.Text != testKey(t, 2).Public().Text() {

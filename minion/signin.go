@@ -28,6 +28,7 @@ var signinLimits = payload.Limits{Depth: 16, Elements: 4096, Bytes: 512 << 10}
 // verdicts counts what the masters of one round said.
 type verdicts struct {
 	pending, rejected, full, failed int
+	denied                          bool // a master said that another key holds the id
 	permanent                       bool // a failure that time alone will not mend
 	unresolved                      int
 }
@@ -54,7 +55,7 @@ func (l *link) establishSession(ctx context.Context, once bool) (*session, error
 		}
 		if v.rejected > 0 && v.pending+v.full+v.failed == 0 &&
 			!set.truth("rejected_retry") && l.lastHope() {
-			return nil, l.keyRejected(ctx)
+			return nil, l.keyRejected(ctx, v)
 		}
 		if v.unresolved > 0 && v.unresolved == v.failed {
 			lookups++
@@ -196,11 +197,12 @@ func (l *link) countVerdict(v *verdicts, status protocol.SigninStatus) {
 		l.setState(Full, nil)
 	default:
 		v.rejected++
+		v.denied = v.denied || status == protocol.Denied
 		if set.truth("rejected_retry") {
-			l.log.Error("The Salt Master has rejected this minion's public key.\nTo repair this " +
-				"issue, delete the public key " +
-				"for this minion on the Salt Master.\nThe Salt Minion will attempt to " +
-				"re-authenicate.")
+			l.log.Error("The Salt Master has rejected this minion's public key.\nTo repair this "+
+				"issue, delete the public key "+
+				"for this minion on the Salt Master.\nThe Salt Minion will attempt to "+
+				"re-authenicate.", l.refusal(*v)...)
 		}
 		l.setState(Rejected, nil)
 	}
@@ -213,9 +215,19 @@ const rejectedText = "The Salt Master has rejected this minion's public key!\nTo
 	"open mode to clean out the " +
 	"keys. The Salt Minion will now exit."
 
+// refusal returns the attributes of rejectedText: why the key was refused, and the way out. A stock master does not say
+// whether it has rejected the key or accepted another one for the id.
+func (l *link) refusal(v verdicts) []any {
+	why := "the key was rejected, or another key is accepted for this id"
+	if v.denied {
+		why = "another key is accepted for this id; two hosts with one id need ids of their own"
+	}
+	return []any{"cause", why, "delete", "salt-key -d " + l.m.ID(), "fingerprint", l.ownFinger()}
+}
+
 // keyRejected ends the minion, after a pause that keeps a service manager from starting it all over at once.
-func (l *link) keyRejected(ctx context.Context) error {
-	l.m.critical(rejectedText, "delete", "salt-key -d "+l.m.ID(), "fingerprint", l.ownFinger())
+func (l *link) keyRejected(ctx context.Context, v verdicts) error {
+	l.m.critical(rejectedText, l.refusal(v)...)
 	if !backoff.Sleep(ctx, backoff.Random(rejectedPauseMin, rejectedPauseMax)) {
 		return ctx.Err()
 	}
@@ -234,7 +246,7 @@ func (l *link) callFailed(v verdicts) error {
 	case v.pending > 0:
 		return &ExitError{Code: ExitNotAccepted, Err: ErrNotAccepted}
 	case v.rejected > 0:
-		l.m.critical(rejectedText, "delete", "salt-key -d "+l.m.ID(), "fingerprint", l.ownFinger())
+		l.m.critical(rejectedText, l.refusal(v)...)
 		return &ExitError{Code: ExitRejected, Err: ErrRejected}
 	}
 	return &ExitError{Code: 1,

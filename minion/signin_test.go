@@ -148,6 +148,26 @@ func TestRejectedEndsWith77AfterAPause(t *testing.T) {
 	})
 }
 
+// TestDeniedKey: brine's master says that another key has the id, a stock master does not know the difference.
+func TestDeniedKey(t *testing.T) {
+	for cause, verdict := range map[string]any{
+		"another key is accepted for this id; two hosts":               protocol.Denied,
+		"the key was rejected, or another key is accepted for this id": false,
+	} {
+		bubble(t, func(t *testing.T, n *mem.Network) {
+			f := newFake(t, n, "one:4506")
+			f.verdict = verdict
+			r := newRig(t, n, nil)
+			r.start()
+			wantExit(t, r.wait(), ExitRejected, ErrRejected)
+			if !r.log.has("The Salt Master has rejected this minion's public key!") || !r.log.has(cause) {
+				r.log.dump(t, 20)
+				t.Errorf("the log does not have %q", cause)
+			}
+		})
+	}
+}
+
 func TestRejectedRetry(t *testing.T) {
 	bubble(t, func(t *testing.T, n *mem.Network) {
 		f := newFake(t, n, "one:4506")

@@ -20,6 +20,7 @@ type Registry struct {
 	mu      sync.Mutex
 	modules []*Module          // guarded by mu
 	sources []Source           // guarded by mu
+	options []string           // guarded by mu; see AddOptions
 	chosen  map[string]*choice // guarded by mu; by called name, decided at first use
 	version int                // guarded by mu; counts what makes choices void
 }
@@ -52,6 +53,9 @@ func Register(m *Module) { global.Add(m) }
 // RegisterSource adds a source to the default registry. Call it from init and nowhere else.
 func RegisterSource(s Source) { global.AddSource(s) }
 
+// RegisterOptions declares options in the default registry. Call it from init and nowhere else.
+func RegisterOptions(names ...string) { global.AddOptions(names...) }
+
 // NewRegistry makes a registry of its own.
 func NewRegistry(list ...*Module) *Registry {
 	r := &Registry{}
@@ -83,6 +87,21 @@ func (r *Registry) Add(m *Module) {
 	at := sort.Search(len(r.modules), func(i int) bool { return r.modules[i].Name > m.Name })
 	r.modules = slices.Insert(slices.Clone(r.modules), at, m) // pick reads the old list without the lock
 	r.forget()
+}
+
+// AddOptions declares options of the minion's configuration that modules of the program read, of whatever kind, or the
+// program itself. An option that neither Salt, brine nor such a declaration knows is named in the log as unknown.
+func (r *Registry) AddOptions(names ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.options = append(r.options, names...)
+}
+
+// Options lists what was declared with [Registry.AddOptions].
+func (r *Registry) Options() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.options)
 }
 
 // AddSource adds a source of further modules.

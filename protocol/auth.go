@@ -205,12 +205,21 @@ func (id AuthIdentity) vouchKey(sigAlgo string) (string, error) {
 }
 
 // Refuse builds the reply to a minion that is not accepted. ret is true while the key is pending, false if the key
-// is rejected or denied or the id or key is invalid, and "full" if the master takes no more minions.
+// is rejected or the id or key is invalid, "full" if the master takes no more minions, and [Denied] if another key holds
+// the id: false with a field that Salt's minions ignore.
 func (r AuthRequest) Refuse(id AuthIdentity, ret any) (map[string]any, error) {
+	denied := ret == any(Denied)
+	if denied {
+		ret = false
+	}
 	if r.Version < 2 {
 		return map[string]any{"enc": EncClear, "load": map[string]any{"ret": ret}}, nil
 	}
-	return r.signReply(id, payload.OrderedMap{{Key: "ret", Value: ret}, {Key: "nonce", Value: r.Nonce}})
+	inner := payload.OrderedMap{{Key: "ret", Value: ret}, {Key: "nonce", Value: r.Nonce}}
+	if denied {
+		inner = append(inner, payload.Pair{Key: "denied", Value: true})
+	}
+	return r.signReply(id, inner)
 }
 
 // signReply packs and signs a reply. The master signs the bytes, so the minion can check them before it reads

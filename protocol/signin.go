@@ -68,6 +68,7 @@ const (
 	Pending               // the key must still be accepted: ask again later
 	Rejected              // the key is rejected, or another key holds this id, or the id is invalid
 	Full                  // the master takes no more minions
+	Denied                // another key holds this id; a stock master says Rejected then
 )
 
 func (s SigninStatus) String() string {
@@ -80,6 +81,8 @@ func (s SigninStatus) String() string {
 		return "rejected"
 	case Full:
 		return "full"
+	case Denied:
+		return "denied"
 	}
 	return "undecided"
 }
@@ -205,7 +208,9 @@ func (s *Signin) Reply(v any) (SigninResult, error) {
 		if !has {
 			return SigninResult{}, badReply("it neither accepts nor refuses")
 		}
-		res.Status = statusOf(ret)
+		if res.Status = statusOf(ret); res.Status == Rejected && m["denied"] == true {
+			res.Status = Denied
+		}
 	} else if _, has := m["ret"]; has {
 		return SigninResult{}, badReply("it both accepts and refuses")
 	}

@@ -41,9 +41,9 @@ func at(file string, line int) string {
 	return fmt.Sprintf(" (%s, line %d)", file, line)
 }
 
-// Unknown returns the options of the files that neither Salt nor brine reads, by name. Names with a dot or colon are left out: each
-// of Salt's modules has its own (mysql.host). So are names that begin with two underscores.
-func (c *Config) Unknown() []Doubt {
+// Unknown returns the options of the files that neither Salt, brine nor the program reads, by name. own are those of the program.
+// Names with a dot or colon are left out: each of Salt's modules has its own (mysql.host). So are names that begin with two underscores.
+func (c *Config) Unknown(own ...string) []Doubt {
 	var list []Doubt
 	var known map[string]bool
 	for _, name := range slices.Sorted(maps.Keys(c.Given)) {
@@ -52,6 +52,9 @@ func (c *Config) Unknown() []Doubt {
 		}
 		if known == nil {
 			known = c.names()
+			for _, name := range own {
+				known[name] = true
+			}
 		}
 		if known[name] {
 			continue

@@ -48,6 +48,19 @@ func TestUnknownOptions(t *testing.T) {
 	}
 }
 
+// TestOwnOptions: what the program has declared is known, and is what a name that is almost the same may mean.
+func TestOwnOptions(t *testing.T) {
+	dir := written(t, map[string]string{"minion": "id: m\nour_own_key: [1]\nour_own_ky: [1]\n"})
+	c, err := LoadMinion(filepath.Join(dir, "minion"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Doubt{{Option: "our_own_ky", File: filepath.Join(dir, "minion"), Line: 3, Near: "our_own_key"}}
+	if diff := cmp.Diff(want, c.Unknown("our_own_key")); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestEveryOptionOfStockIsKnown: no option that has a default or a type in stock is named, whatever the role.
 func TestEveryOptionOfStockIsKnown(t *testing.T) {
 	for role, defaults := range map[string]map[string]any{"minion": MinionDefaults(), "master": MasterDefaults()} {

@@ -10,7 +10,7 @@ import (
 // LogUnknown names the options that are unknown in the log: as a warning where a known option has almost the same name, else as
 // information, since a site may keep data of its own there for config.get.
 func (p *Program) LogUnknown(c *conf.Config) {
-	for _, d := range c.Unknown() {
+	for _, d := range c.Unknown(p.Own...) {
 		if d.Near != "" {
 			p.Log.Warn(d.Error())
 		} else {

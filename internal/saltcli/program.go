@@ -79,6 +79,8 @@ type Program struct {
 	Conf   *conf.Config
 	Took   time.Duration // reading it
 	Log    *slog.Logger
+	// Own are options of this program, beside Salt's and brine's.
+	Own []string
 	// Load reads the configuration again, with the command line over it.
 	Load func() (*conf.Config, error)
 	// Close closes the log file.

@@ -287,3 +287,29 @@ not fine: some of it will not work (1 file, 8 failures, 2 warnings; 0 state file
 		t.Error(diff)
 	}
 }
+
+// TestDeclaredOptions: an option that a module has declared is no finding.
+func TestDeclaredOptions(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "minion")
+	if err := os.WriteFile(file, []byte("id: host\nfile_client: local\nshop: {place: here}\nship: 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, err := conf.LoadMinion(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := modules.NewRegistry()
+	registry.AddOptions("shop", "storehouse")
+	r, err := check.Run(t.Context(), check.Options{Registry: registry, States: states.Default(), Config: c,
+		Configuration: true, Env: &modules.Env{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range r.Findings {
+		got = append(got, f.Text)
+	}
+	if diff := cmp.Diff([]string{"the option ship is unknown; did you mean shop?"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -14,10 +14,10 @@ import (
 )
 
 // ofConfig returns the findings of any configuration: options that are unknown, of a wrong type, or without effect. Of
-// the options in named, other findings say that they have none.
-func ofConfig(c *conf.Config, named ...string) []Finding {
+// the options in named, other findings say that they have none. own are options of the program.
+func ofConfig(c *conf.Config, own []string, named ...string) []Finding {
 	var list []Finding
-	for _, d := range c.Unknown() {
+	for _, d := range c.Unknown(own...) {
 		f := Finding{Level: Note, Kind: "option", Name: d.Option, File: d.File, Line: d.Line,
 			Text: "the option " + d.Option + " is unknown"}
 		if d.Near != "" {
@@ -84,7 +84,7 @@ func lineOfText(n *yaml.Node, text string) int {
 func (r *run) checkOptions() {
 	c := r.Config
 	r.report.Files += len(c.Files)
-	for _, f := range ofConfig(c, "engines", "id_function") {
+	for _, f := range ofConfig(c, r.Registry.Options(), "engines", "id_function") {
 		r.add(f)
 	}
 	add := func(level Level, kind, option, name, text, cure string) {
@@ -220,7 +220,7 @@ func Master(c *conf.Config, unsupported []string, roster string) *Report {
 		}
 		r.add(configuredModule(c, Failure, kind, option, entry, text, ""))
 	}
-	for _, f := range ofConfig(c) {
+	for _, f := range ofConfig(c, nil) {
 		if !slices.ContainsFunc(r.report.Findings,
 			func(have Finding) bool { return have.Name == f.Name }) {
 			r.add(f)

@@ -44,6 +44,8 @@ type Line struct {
 // Options say what is examined. Functions that are nil are the host's own, where a comment says nothing else.
 type Options struct {
 	Config *conf.Config
+	// Own are options of the program, beside Salt's and brine's.
+	Own []string
 	// Lookup and Dial reach the network.
 	Lookup func(ctx context.Context, host string) ([]string, error)
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
@@ -85,7 +87,7 @@ const (
 // Examine returns a line for each thing, in the order in which they depend on each other.
 func Examine(ctx context.Context, o Options) []Line {
 	o.complete()
-	list := configuration(o.Config)
+	list := configuration(o.Config, o.Own)
 	list = append(list, directories(o)...)
 	list = append(list, disk(o)...)
 	if o.Config.String("file_client") == "local" || o.Config.String("master_type") == "disable" {
@@ -134,12 +136,12 @@ func (o *Options) complete() {
 	}
 }
 
-func configuration(c *conf.Config) []Line {
+func configuration(c *conf.Config, own []string) []Line {
 	if len(c.Files) == 0 {
 		return []Line{{Warning, "configuration", "no file was read; all options have their defaults", "write " + c.Path}}
 	}
 	list := []Line{{OK, "configuration", fmt.Sprintf("%d files read, id %s", len(c.Files), c.String("id")), ""}}
-	for _, d := range c.Unknown() {
+	for _, d := range c.Unknown(own...) {
 		if d.Near != "" {
 			list = append(list, Line{Warning, "option", d.Error(), "correct the name"})
 		}
@@ -423,6 +425,9 @@ func keyState(o Options, own string, r minion.SignInReport) Line {
 	case r.Status == protocol.Rejected:
 		return Line{Failure, name, fmt.Sprintf("%s refuses the key with the fingerprint %s: it was rejected, or another key has this id", r.Master, own),
 			"on the master: salt-key -d " + id + ", then accept the key that comes"}
+	case r.Status == protocol.Denied:
+		return Line{Failure, name, fmt.Sprintf("%s has accepted another key for this id; this minion's has the fingerprint %s", r.Master, own),
+			"give this host an id of its own, or on the master: salt-key -d " + id + ", then accept the key that comes"}
 	case r.Status == protocol.Full:
 		return Line{Failure, name, r.Master + " takes no more minions", "raise max_minions on the master"}
 	case !r.Known:

@@ -15,6 +15,7 @@ import (
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/doctor"
 	"github.com/brine-salt/brine/minion/standard"
+	"github.com/brine-salt/brine/modules"
 )
 
 // Doctor is the program "brine-minion doctor": 0 if nothing keeps the minion from working, 1 otherwise.
@@ -75,7 +76,7 @@ func examineHost(ctx context.Context, c *saltcli.Console, file string) []doctor.
 	if err != nil {
 		return broken(err)
 	}
-	o := doctor.Options{Config: config, Python: func() string {
+	o := doctor.Options{Config: config, Own: modules.Default().Options(), Python: func() string {
 		name := config.String("brine_python")
 		if name == "" {
 			name = "python3"

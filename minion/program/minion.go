@@ -15,6 +15,7 @@ import (
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/standard"
+	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -61,6 +62,7 @@ func Minion(ctx context.Context, args []string, o Options) int {
 	defer p.Close()
 	id, _ := p.Conf.Opts["id"].(string)
 	p.Log.Info(fmt.Sprintf("Setting up the Salt Minion %q", id))
+	p.Own = modules.Default().Options()
 	p.LogUnknown(p.Conf)
 	if err := becomeUser(p); err != nil {
 		fmt.Fprintln(c.Err, err) // whatever the log's level, as stock's verify_env

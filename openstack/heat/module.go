@@ -12,7 +12,10 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-func init() { modules.Register(Module) }
+func init() {
+	modules.Register(Module)
+	modules.RegisterOptions("heat")
+}
 
 // Module is the execution module "heat".
 var Module = &modules.Module{Name: "heat", Doc: "Run software deployments of OpenStack Heat, and signal it.", Funcs: []modules.Def{

@@ -13,7 +13,10 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-func init() { modules.Register(Module) }
+func init() {
+	modules.Register(Module)
+	modules.RegisterOptions("murano")
+}
 
 // Module is the execution module "execplan".
 var Module = &modules.Module{

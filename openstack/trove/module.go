@@ -2,7 +2,10 @@ package trove
 
 import "github.com/brine-salt/brine/modules"
 
-func init() { modules.Register(Module) }
+func init() {
+	modules.Register(Module)
+	modules.RegisterOptions("trove")
+}
 
 // Module is the execution module "trove". Its functions have the names and arguments that Trove sends to a guest; results are what
 // Trove's own manager returns. Each also takes context: Trove's request context as a dictionary, of which is_admin counts.

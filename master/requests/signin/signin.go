@@ -279,7 +279,7 @@ func (d *Desk) decideKey(ctx context.Context, peer string, r protocol.AuthReques
 		log.Log(ctx, d.Hourly.Level(r.ID, "denied", slog.LevelWarn),
 			"sign-in with another key than the one that is known", "stored", v.Stored)
 		d.tellSignIn(r, "denied", false)
-		return r.Refuse(d.Identity, false)
+		return r.Refuse(d.Identity, protocol.Denied)
 	default:
 		log.Log(ctx, d.Hourly.Level(r.ID, "rejected", slog.LevelInfo),
 			"sign-in refused: key is rejected")

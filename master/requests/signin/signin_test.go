@@ -148,7 +148,7 @@ func TestSignIn(t *testing.T) {
 		"odd id waits":  {nil, nil, "m$x", protocol.Pending, []string{"pend"}, "quote it in commands"},
 		"accepts all":   {func(o *Options) { o.Policy.AutoAccept = true }, nil, "m", protocol.Accepted, accepted, ""},
 		"accepted key":  {nil, func(h *house) { h.preseed(t, "m", requesttest.Key()) }, "m", protocol.Accepted, accepted, ""},
-		"another key":   {nil, func(h *house) { h.preseed(t, "m", other) }, "m", protocol.Rejected, []string{"denied"}, "another key"},
+		"another key":   {nil, func(h *house) { h.preseed(t, "m", other) }, "m", protocol.Denied, []string{"denied"}, "another key"},
 		"full":          {func(o *Options) { o.MaxMinions = 1 }, func(h *house) { h.connected = []string{"a", "b"} }, "m", protocol.Full, []string{"full"}, "too many minions"},
 		"full, but in":  {func(o *Options) { o.MaxMinions, o.Policy.AutoAccept = 1, true }, func(h *house) { h.connected = []string{"a", "m"} }, "m", protocol.Accepted, accepted, ""},
 		"confusing id":  {nil, nil, "m*", protocol.Rejected, nil, "may not have this id"},
