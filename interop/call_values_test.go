@@ -5,6 +5,7 @@ package interop
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,14 +27,14 @@ func TestCallValues(t *testing.T) {
 		write(t, dir+"/srv/"+name+".sls", text)
 	}
 	write(t, dir+"/srv/in.jinja", "{% set v = 'in' %}")
-	config := func(id string) string {
+	config := func(id, more string) string {
 		root := dir + "/" + id
 		write(t, root+"/etc/minion", "id: values\nfile_client: local\nroot_dir: "+root+"\npki_dir: pki\ncachedir: cache\nsock_dir: run\nlog_file: log\n"+
 			"log_level_logfile: quiet\nenable_fqdns_grains: false\nenable_gpu_grains: false\ngrains_cache: true\nuser: root\n"+
-			"file_roots: {base: ["+dir+"/srv]}\npillar_roots: {base: ["+dir+"/pillar]}\n")
+			"file_roots: {base: ["+dir+"/srv]}\npillar_roots: {base: ["+dir+"/pillar]}\n"+more)
 		return root + "/etc"
 	}
-	mine := config("ours")
+	mine := config("ours", "")
 	cases := [][]string{
 		{"state.apply", "order"},
 		{"--state-verbose=False", "state.apply", "order"},
@@ -55,7 +56,7 @@ func TestCallValues(t *testing.T) {
 	}
 	got := map[string]*called{}
 	for _, line := range []string{"3007", "3008"} {
-		d := pythonDriver(t, line, "calls", config(line)+"/master")
+		d := pythonDriver(t, line, "calls", config(line, "")+"/master")
 		for _, args := range cases {
 			key := strings.Join(args, " ")
 			if got[key] == nil {
@@ -79,6 +80,43 @@ func TestCallValues(t *testing.T) {
 		}
 		d.close()
 	}
+}
+
+// TestOutputOptions gives options of the output in the minion's file to salt-call, stock's and ours.
+func TestOutputOptions(t *testing.T) {
+	inTurn(t)
+	t.Parallel()
+	dir := tempDir(t)
+	write(t, dir+"/srv/some.sls", "a: {test.nop: []}\nb: {test.succeed_with_changes: [{require: [{test: a}]}]}\n"+
+		"c: {test.fail_without_changes: [{require: [{test: b}]}]}\n")
+	options := []string{
+		"strip_colors: false\n", "strip_colors: true\n",
+		"state_tabular: true\nstate_output: terse\n", "state_tabular: true\nstate_output: mixed\nstate_output_profile: false\n",
+		"state_output: filter\nstate_output_exclude: ['True']\n", "state_output: filter\nstate_output_exclude: 'False,None'\nstate_output_terse: ['True']\n",
+		"state_output: filter\nstate_output_terse: 'True,False'\nstate_tabular: true\n",
+	}
+	d := pythonDriver(t, "3007", "calls", dir+"/etc/master")
+	for i, option := range options {
+		root := dir + "/" + strconv.Itoa(i)
+		write(t, root+"/etc/minion", "id: values\nfile_client: local\nroot_dir: "+root+"\npki_dir: pki\ncachedir: cache\nsock_dir: run\nlog_file: log\n"+
+			"log_level_logfile: quiet\nenable_fqdns_grains: false\nenable_gpu_grains: false\ngrains_cache: true\nuser: root\n"+
+			"file_roots: {base: ["+dir+"/srv]}\n"+option)
+		for _, args := range [][]string{{"test.echo", "a\x1b[31mred\x1b[0m"}, {"state.apply", "some"}} {
+			got := ourCallRaw(t, append([]string{"-c", root + "/etc"}, args...)...)
+			want := stockCallRaw(t, d, append([]string{"-c", root + "/etc"}, args...)...)
+			if diff := cmp.Diff(plainTerse(want.Out), plainTerse(got.Out)); diff != "" || want.Code != got.Code {
+				t.Errorf("%q: salt-call %q ended with %d, ours with %d (-stock +ours):\n%s", option, args, want.Code, got.Code, diff)
+			}
+		}
+	}
+	d.close()
+}
+
+// plainTerse takes the times out of states in one line and of the others.
+func plainTerse(s string) string {
+	s = plainValues(s)
+	s = regexp.MustCompile(`\d\d:\d\d:\d?0\.1`).ReplaceAllString(s, "TIME")
+	return regexp.MustCompile(`\[ *0\.1 ms\]`).ReplaceAllString(s, "[0.1 ms]")
 }
 
 // plainValues takes times, process and job ids out of an output, and brings the fields of each state's result, which have no order of their

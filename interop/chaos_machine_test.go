@@ -328,7 +328,7 @@ rest_cherrypy: {port: %d, host: 0.0.0.0, disable_ssl: true}
 				t.Fatal(err)
 			case reason != nil:
 				said = reason[1]
-			case strings.Contains(out, "minion joins"):
+			case strings.Contains(out, "Minion joins"):
 				said = joined
 			}
 			return said != ""

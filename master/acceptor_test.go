@@ -413,7 +413,7 @@ func TestAcceptorsOrder(t *testing.T) {
 			}
 		})
 	}
-	if !strings.Contains(log.String(), "minion joins") {
+	if !strings.Contains(log.String(), "Minion joins") {
 		t.Error("there is no log")
 	}
 }

@@ -586,7 +586,7 @@ func TestT7NoSecretsInLogs(t *testing.T) {
 			t.Errorf("the log shows %.16q… in %q", secret, text[max(0, i-200):min(len(text), i+50)])
 		}
 	}
-	if !strings.Contains(text, "job published") {
+	if !strings.Contains(text, "Job published") {
 		t.Fatal("the log is not talkative")
 	}
 }

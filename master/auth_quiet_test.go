@@ -29,7 +29,7 @@ func TestRefusedMinionsAreLoggedOnce(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	if n := strings.Count(log.String(), "minion may not join"); n != 1 {
+	if n := strings.Count(log.String(), "Minion may not join"); n != 1 {
 		t.Errorf("%d lines about the token\n%s", n, log.String())
 	}
 	other := r.newMinion("m", 2)
@@ -38,7 +38,7 @@ func TestRefusedMinionsAreLoggedOnce(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	if n := strings.Count(log.String(), "sign-in with another key"); n != 1 {
+	if n := strings.Count(log.String(), "Sign-in with another key"); n != 1 {
 		t.Errorf("%d lines about another key\n%s", n, log.String())
 	}
 }

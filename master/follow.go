@@ -52,7 +52,7 @@ func (m *Master) startHooks(ctx context.Context) (wait func()) {
 func (m *Master) callHook(ctx context.Context, h Hook, e events.Event) {
 	defer func() {
 		if r := recover(); r != nil {
-			m.log.Error("hook ended in a panic", "tag", e.Tag, "err", r,
+			m.log.Error("Hook ended in a panic", "tag", e.Tag, "err", r,
 				"stack", string(debug.Stack()))
 		}
 	}()

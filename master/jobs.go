@@ -177,7 +177,7 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 		return Published{}, m.life.NotServing(ErrNotServing)
 	}
 	if !p.internal && m.Denied(p.user, fields.Functions(p.fun)...) {
-		m.log.Warn("job refused", "user", fields.Brief(p.user), "fun", p.fun, "err", ErrDenied)
+		m.log.Warn("Job refused", "user", fields.Brief(p.user), "fun", p.fun, "err", ErrDenied)
 		return Published{}, fmt.Errorf("cannot publish: %w", ErrDenied)
 	}
 	tgtType, tgt, err := m.targets.OnWire(p.tgtType, p.tgt)
@@ -227,7 +227,7 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 			"tgt": tgt, "user": p.user, "fun": p.fun, "arg": p.arg, "minions": nested.Anys(ids),
 			"missing": nested.Anys(missing)})
 		m.events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
-		m.log.Debug("job published", "jid", jid, "fun", p.fun, "minions", len(ids))
+		m.log.Debug("Job published", "jid", jid, "fun", p.fun, "minions", len(ids))
 	}
 	to := subscribers.Audience{IDs: ids, Topics: m.network.Sender.Topics(tgtType, ids, missing)}
 	if p.border != nil && to.Topics != nil {

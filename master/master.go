@@ -273,7 +273,7 @@ func warnMissingRoots(log *slog.Logger, roots map[string][]string) {
 		for _, dir := range dirs {
 			if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) &&
 				!strings.Contains(dir, "__env__") {
-				log.Warn("a directory of file_roots is missing", "env", env, "dir", dir)
+				log.Warn("A directory of file_roots is missing", "env", env, "dir", dir)
 			}
 		}
 	}
@@ -295,7 +295,7 @@ func (m *Master) Serve(ctx context.Context) error {
 	defer stop()
 	hooked := m.startHooks(ctx)
 	m.life.Listening()
-	m.log.Info("master is ready", "id", m.opts.ID, "publish", m.PublishAddr().String(),
+	m.log.Info("Master is ready", "id", m.opts.ID, "publish", m.PublishAddr().String(),
 		"request", m.RequestAddr().String())
 	delivered := make(chan struct{})
 	go func() {
@@ -316,7 +316,7 @@ func (m *Master) Serve(ctx context.Context) error {
 	<-delivered
 	stop()
 	hooked()
-	m.log.Info("master ends")
+	m.log.Info("Master ends")
 	return m.stop()
 }
 
@@ -380,7 +380,7 @@ func (m *Master) closeRooms() {
 	m.kept.close()
 	if m.sessions != nil {
 		if err := m.sessions.Close(); err != nil {
-			m.log.Error("cannot close", "err", err)
+			m.log.Error("Cannot close", "err", err)
 		}
 	}
 	if m.local != nil {

@@ -19,7 +19,7 @@ func (m *Master) catchUp(ctx context.Context, r *Run) error {
 func (m *Master) catchUpAll(ctx context.Context) {
 	for _, r := range m.runs.list() {
 		if err := m.catchUp(ctx, r); err != nil {
-			m.log.Warn("returns cannot be read", "jid", r.JID, "err", err)
+			m.log.Warn("Returns cannot be read", "jid", r.JID, "err", err)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func TestMissingRoots(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Close()
-	if text := log.String(); strings.Count(text, "a directory of file_roots is missing") != 1 || !strings.Contains(text, "env=base dir="+dir+"/absent") {
+	if text := log.String(); strings.Count(text, "A directory of file_roots is missing") != 1 || !strings.Contains(text, "env=base dir="+dir+"/absent") {
 		t.Error(text)
 	}
 }

@@ -332,7 +332,7 @@ func (r *Run) isEnding() bool {
 // end gives up the minions that are still awaited. err is why the store could not be read before.
 func (r *Run) end(err error) {
 	if err != nil {
-		r.m.log.Error("cannot read the returns of a job that is given up", "jid", r.JID, "err", err)
+		r.m.log.Error("Cannot read the returns of a job that is given up", "jid", r.JID, "err", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,7 +16,7 @@ func (m *Master) Rotate(ctx context.Context) error {
 	if err := m.peers.Secrets().Rotate(ctx); err != nil {
 		return err
 	}
-	m.log.Info("shared key was replaced")
+	m.log.Info("Shared key was replaced")
 	clusterHost{m}.Dismiss()
 	m.events.Publish("key", map[string]any{"rotate_aes_key": true})
 	if m.opts.Keys.PingOnRotate {

@@ -43,7 +43,7 @@ func (l *link) startupStates(ctx context.Context) {
 		failure["comment"])
 	if err := (masterDoor{l}).Fire(ctx, protocol.Tagify("startup", "failed", set.id),
 		failure); err != nil && ctx.Err() == nil {
-		l.log.Warn("cannot tell the master that the startup states failed", "err", err)
+		l.log.Warn("Cannot tell the master that the startup states failed", "err", err)
 	}
 }
 
@@ -62,7 +62,7 @@ func (l *link) tellShipped(ctx context.Context) {
 	list, err := owncode.List(ctx, e, files, l.m.settings().textOr("saltenv", "base"), kinds)
 	if err != nil {
 		if ctx.Err() == nil {
-			l.log.Debug("cannot ask the master for the code that it distributes", "err", err)
+			l.log.Debug("Cannot ask the master for the code that it distributes", "err", err)
 		}
 		return
 	}

@@ -143,7 +143,7 @@ func (c *Call) Uncache(path string) {
 		return
 	}
 	if err := os.Remove(c.Path(path)); err != nil {
-		c.Logger().Warn("cannot take a file out of the cache", "path", path, "error", err)
+		c.Logger().Warn("Cannot take a file out of the cache", "path", path, "error", err)
 	}
 }
 

@@ -66,7 +66,7 @@ func (s *saltCmd) resolve() error {
 		return nil
 	}
 	unavailable := func(err error) error {
-		s.Log.Debug("cannot resolve node group", "err", err)
+		s.Log.Debug("Cannot resolve node group", "err", err)
 		file := s.Conf.String("conf_file")
 		if file == "" {
 			file = "the master config file"

@@ -39,10 +39,15 @@ func withoutOwn(t *testing.T, p *optparse.Parser) {
 	if !strings.Contains(p.Help(), "  Options of brine:\n") || last.Title != "Options of brine" {
 		t.Errorf("the last group of the help is %q", last.Title)
 	}
+	var names []string
 	for _, o := range last.Options {
 		if !o.Own || o.Help == "" {
 			t.Errorf("%v is not marked as brine's own, or has no help", o.Names)
 		}
+		names = append(names, o.Names[len(o.Names)-1])
+	}
+	if diff := cmp.Diff([]string{"--no-progress", "--recap", "--plan", "--gather-job-timeout"}, names); diff != "" {
+		t.Error(diff)
 	}
 	p.Groups = p.Groups[:len(p.Groups)-1]
 }

@@ -198,7 +198,7 @@ func (a *masterAgent) FireLocal(tag string, data any) bool {
 		return false
 	}
 	if err := a.host.Fire(context.Background(), tag, m); err != nil {
-		a.host.Log.Debug("cannot fire event", "tag", tag, "err", err)
+		a.host.Log.Debug("Cannot fire event", "tag", tag, "err", err)
 		return false
 	}
 	return true

@@ -63,7 +63,7 @@ func takeLock(p *saltcli.Program) (release func(), err error) {
 	if p.Values.Bool("with_parent") {
 		return nil, fmt.Errorf("the master of this directory is %w", err)
 	}
-	msg := "cannot find out whether another master uses this cachedir"
+	msg := "Cannot find out whether another master uses this cachedir"
 	if held := (*runlock.HeldError)(nil); errors.As(err, &held) {
 		msg = "A master seems to run with this cachedir"
 	}

@@ -175,7 +175,7 @@ func (s *saltCmd) explainError(err error) (string, bool) {
 	case errors.Is(err, client.ErrNotRunning):
 		s.Log.Error("Unable to connect to the salt master publisher at " +
 			s.Conf.String("sock_dir"))
-		s.Log.Debug("the reason", "err", err)
+		s.Log.Debug("The reason", "err", err)
 		return "The salt master could not be contacted. Is master running?", true
 	case errors.Is(err, client.ErrTimeout):
 		s.Log.Error("Message timed out")

@@ -450,7 +450,7 @@ func (k *saltKey) fireEvent(ctx context.Context, act, id string) {
 	err := ipc.Fire(ctx, localmaster.EventSockets(k.Conf, ""), "salt/key",
 		map[string]any{"result": true, "act": act, "id": id})
 	if err != nil {
-		k.Log.Debug("cannot tell the master", "err", err)
+		k.Log.Debug("Cannot tell the master", "err", err)
 	}
 }
 

@@ -207,7 +207,7 @@ func (s *saltRun) progress(item map[string]any) {
 	out, _ := item["outputter"].(string)
 	if err := s.print.Print(payload.OrderedMap{{Key: "suffix", Value: "progress"},
 		{Key: "event", Value: item}}, out, 0); err != nil {
-		s.Log.Error("cannot print progress", "err", err)
+		s.Log.Error("Cannot print progress", "err", err)
 	}
 }
 

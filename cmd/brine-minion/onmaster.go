@@ -121,7 +121,7 @@ func (h masterHere) explainFailure(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, client.ErrNotRunning):
-		h.log.Debug("there is no master on this host", "err", err)
+		h.log.Debug("There is no master on this host", "err", err)
 		return modules.ErrNoMasterHere
 	}
 	return modules.Errorf("%v", err)

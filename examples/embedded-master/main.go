@@ -164,7 +164,7 @@ func prepare(ctx context.Context, m *master.Master, id string) {
 		Job: master.Job{Fun: "grains.item", Args: []any{"osfinger"}, Tgt: []string{id}}})
 	if err != nil {
 		if ctx.Err() == nil {
-			slog.Error("cannot prepare a host", "id", id, "err", err)
+			slog.Error("Cannot prepare a host", "id", id, "err", err)
 		}
 		return
 	}

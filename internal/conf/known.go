@@ -703,6 +703,8 @@ var unsetDefaults = [...]fixed{
 	{"skip_grains", false},
 	{"state_compress_ids", false},
 	{"state_output_pct", false},
+	{"state_tabular", false},
+	{"strip_colors", true},
 	{"verify_ssl", true},
 }
 

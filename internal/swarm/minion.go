@@ -73,7 +73,7 @@ func (m *minion) live(ctx context.Context) {
 			err = m.listen(ctx, &jobs)
 		}
 		if err != nil && ctx.Err() == nil {
-			m.s.o.Log.Debug("connection ended", "minion", m.id, "err", err)
+			m.s.o.Log.Debug("Connection ended", "minion", m.id, "err", err)
 		}
 	}
 }
@@ -306,7 +306,7 @@ func (m *minion) start(ctx context.Context) {
 		err = errors.Join(err, e)
 	}
 	if err != nil && ctx.Err() == nil {
-		m.s.o.Log.Debug("request at the start failed", "minion", m.id, "err", err)
+		m.s.o.Log.Debug("Request at the start failed", "minion", m.id, "err", err)
 	}
 }
 
@@ -353,7 +353,7 @@ func (m *minion) published(ctx context.Context, msg []byte, jobs *sync.WaitGroup
 		j, err = protocol.ParseJob(job)
 	}
 	if err != nil {
-		m.s.o.Log.Warn("published message is dropped", "minion", m.id, "err", err)
+		m.s.o.Log.Warn("Published message is dropped", "minion", m.id, "err", err)
 		return
 	}
 	if !m.meant(j) {
@@ -441,7 +441,7 @@ func (m *minion) do(ctx context.Context, j protocol.Job) {
 			return
 		}
 		m.s.retries.Add(1)
-		m.s.o.Log.Debug("return failed", "minion", m.id, "jid", j.JID, "err", err)
+		m.s.o.Log.Debug("Return failed", "minion", m.id, "jid", j.JID, "err", err)
 		if internal {
 			return // whoever asked asks again
 		}

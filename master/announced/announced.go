@@ -284,7 +284,7 @@ func (b *Book) Joined(ctx context.Context, id string) {
 		return true
 	})
 	if err != nil && ctx.Err() == nil {
-		b.Log.Error("cannot remember that minion joined", "minion", id, "err", err)
+		b.Log.Error("Cannot remember that minion joined", "minion", id, "err", err)
 	}
 }
 

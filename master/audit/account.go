@@ -101,7 +101,7 @@ func (a *Account) Record(e Entry) {
 	}
 	if err != nil {
 		a.omitted += e.Omitted
-		a.log.Error("cannot write the audit log", "err", err)
+		a.log.Error("Cannot write the audit log", "err", err)
 	}
 }
 

@@ -69,7 +69,7 @@ func (b *bus) readEvents(conn *ipc.Client) {
 				if b.ctx.Err() != nil {
 					return
 				}
-				b.log.Warn("lost the master's event socket", "err", err)
+				b.log.Warn("Lost the master's event socket", "err", err)
 				break
 			}
 			pause = 50 * time.Millisecond
@@ -85,7 +85,7 @@ func (b *bus) readEvents(conn *ipc.Client) {
 		pause = min(2*pause, time.Second)
 		var err error
 		if conn, err = ipc.Dial(b.ctx, b.at); err != nil {
-			b.log.Debug("cannot connect to the master's event socket", "err", err)
+			b.log.Debug("Cannot connect to the master's event socket", "err", err)
 			conn = nil
 			continue
 		}

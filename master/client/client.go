@@ -122,7 +122,7 @@ func (c *Client) Close() error {
 func (c *Client) readKey() bool {
 	b, err := os.ReadFile(c.o.KeyFile)
 	if err != nil {
-		c.log.Debug("cannot read local key", "err", err)
+		c.log.Debug("Cannot read local key", "err", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -51,7 +51,7 @@ func (c *Client) Present(ctx context.Context) map[string]string {
 	here := c.Connected()
 	ids, err := c.askPresent(ctx)
 	if err != nil {
-		c.log.Debug("the master does not say who is connected", "err", err)
+		c.log.Debug("The master does not say who is connected", "err", err)
 		return here
 	}
 	out := make(map[string]string, len(ids))

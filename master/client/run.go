@@ -479,7 +479,7 @@ func (r *Run) prolongWait(ctx context.Context, p *probe, now time.Time) (out []R
 	}
 	there, err := r.c.askPresent(ctx)
 	if err != nil {
-		r.c.log.Debug("the master does not say who is connected", "err", err)
+		r.c.log.Debug("The master does not say who is connected", "err", err)
 		there = r.Outstanding()
 	}
 	keep := make(map[string]bool, len(there))
@@ -524,7 +524,7 @@ func (r *Run) fromStore(ctx context.Context) []Return {
 			}
 		})
 	if err != nil && !errors.Is(err, errNoReturns) && ctx.Err() == nil {
-		r.c.log.Warn("cannot ask the master for returns that were missed", "jid", r.JID, "err", err)
+		r.c.log.Warn("Cannot ask the master for returns that were missed", "jid", r.JID, "err", err)
 	}
 	return append(out, r.fromCache()...)
 }
@@ -561,7 +561,7 @@ func (r *Run) askRunning(ctx context.Context, now time.Time) {
 		pub, err := r.c.Publish(ctx,
 			Command{Fun: "saltutil.find_job", Arg: []any{r.JID}, Tgt: ids, TgtType: "list"})
 		if err != nil {
-			r.c.log.Debug("cannot ask for a running job", "jid", r.JID, "err", err)
+			r.c.log.Debug("Cannot ask for a running job", "jid", r.JID, "err", err)
 			pub = Published{}
 		}
 		p.result <- pub

@@ -364,14 +364,14 @@ func (g *Guard) several(ctx context.Context, c Clone) {
 		first, err = g.notes.Add(ctx, c.ID, b)
 	}
 	if err != nil {
-		g.log.Error("cannot note that hosts share an id", "minion", c.ID, "err", err)
+		g.log.Error("Cannot note that hosts share an id", "minion", c.ID, "err", err)
 	}
 	known := err == nil && !first
 	if known {
 		return
 	}
 	body := c.Map()
-	g.log.Warn("several hosts use one id and key: copies of one machine? "+
+	g.log.Warn("Several hosts use one id and key: copies of one machine? "+
 		"Give each an id and a key of its own", "minion", c.ID, "hosts", body["hosts"])
 	body["cloned"] = true
 	g.events.Publish("brine/clone/"+c.ID, body)
@@ -387,7 +387,7 @@ func (g *Guard) one(ctx context.Context, id string) {
 		return
 	}
 	g.Forget(ctx, id)
-	g.log.Info("one host alone uses the id again", "minion", id)
+	g.log.Info("One host alone uses the id again", "minion", id)
 	g.events.Publish("brine/clone/"+id, map[string]any{"id": id, "cloned": false})
 }
 
@@ -399,7 +399,7 @@ func (g *Guard) Forget(ctx context.Context, id string) {
 	delete(g.known, id)
 	g.mu.Unlock()
 	if err := g.notes.Drop(ctx, id); err != nil && ctx.Err() == nil {
-		g.log.Warn("cannot forget that hosts shared an id", "minion", id, "err", err)
+		g.log.Warn("Cannot forget that hosts shared an id", "minion", id, "err", err)
 	}
 }
 
@@ -408,7 +408,7 @@ func (g *Guard) Recheck(ctx context.Context, now time.Time) {
 	list, err := g.notes.IDs(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			g.log.Warn("cannot list ids that hosts share", "err", err)
+			g.log.Warn("Cannot list ids that hosts share", "err", err)
 		}
 		return
 	}

@@ -68,7 +68,7 @@ func (s *Several) publishHere(body map[string]any) {
 	}
 	if sealed, ok := payload.Bytes(body["sealed"]); ok {
 		if err := content.OpenJob(s.opts.Vault.seal, p.Job, sealed); err != nil {
-			s.opts.Log.Error("job of another master cannot be sent", "jid", p.Job["jid"],
+			s.opts.Log.Error("Job of another master cannot be sent", "jid", p.Job["jid"],
 				"err", err)
 			return
 		}
@@ -82,7 +82,7 @@ func (s *Several) publishHere(body map[string]any) {
 		p.IDs = p.Topics
 	}
 	if err := s.opts.Host.PublishHere(p); err != nil {
-		s.opts.Log.Error("job of another master cannot be sent", "jid", p.Job["jid"], "err", err)
+		s.opts.Log.Error("Job of another master cannot be sent", "jid", p.Job["jid"], "err", err)
 	}
 }
 
@@ -142,7 +142,7 @@ func (s *Several) returnedElsewhere(ctx context.Context, body map[string]any) {
 		}
 		r, err := s.db.Return(ctx, jid, id)
 		if err != nil {
-			s.opts.Log.Warn("return of another master's minion cannot be read", "minion", id,
+			s.opts.Log.Warn("Return of another master's minion cannot be read", "minion", id,
 				"jid", jid, "err", err)
 			s.opts.Events.RelayGap(1)
 			return

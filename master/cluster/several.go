@@ -124,7 +124,7 @@ func (s *Several) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := s.db.Follow(ctx, s.name, func(list []store.Message) { s.told(ctx, list) })
 		if err != nil && ctx.Err() == nil {
-			s.opts.Log.Error("cannot hear other masters", "err", err)
+			s.opts.Log.Error("Cannot hear other masters", "err", err)
 		}
 		select {
 		case <-time.After(followPause):
@@ -147,7 +147,7 @@ func (s *Several) beat(ctx context.Context) {
 		if s.listens() != s.listening || time.Since(last) >= heartbeat {
 			last = time.Now()
 			if err := s.beatOnce(ctx); err != nil && ctx.Err() == nil {
-				s.opts.Log.Warn("cannot tell other masters of this one", "err", err)
+				s.opts.Log.Warn("Cannot tell other masters of this one", "err", err)
 			}
 		}
 		select {
@@ -157,7 +157,7 @@ func (s *Several) beat(ctx context.Context) {
 			defer cancel()
 			for _, prefix := range []string{leaseMaster, leaseListens} {
 				if err := s.db.Release(ctx, prefix+s.name, s.name); err != nil {
-					s.opts.Log.Warn("cannot take leave of other masters", "err", err)
+					s.opts.Log.Warn("Cannot take leave of other masters", "err", err)
 				}
 			}
 			return
@@ -209,7 +209,7 @@ func (s *Several) Masters(ctx context.Context) ([]string, error) {
 // told takes messages of other masters; nil means that some were missed.
 func (s *Several) told(ctx context.Context, list []store.Message) {
 	if list == nil {
-		s.opts.Log.Warn("messages of other masters were missed")
+		s.opts.Log.Warn("Messages of other masters were missed")
 		s.opts.Keys.Told(nil)
 		s.opts.Presence.ForgetOthers()
 		s.opts.Events.RelayGap(1)
@@ -227,7 +227,7 @@ func (s *Several) told(ctx context.Context, list []store.Message) {
 		v, err := payload.UnmarshalDiskOrdered(msg.Body, payload.Limits{})
 		body, ok := payload.Map(v)
 		if err != nil || !ok {
-			s.opts.Log.Error("message of another master cannot be read", "from", msg.From,
+			s.opts.Log.Error("Message of another master cannot be read", "from", msg.From,
 				"kind", msg.Kind, "err", err)
 			continue
 		}
@@ -254,7 +254,7 @@ func (s *Several) told(ctx context.Context, list []store.Message) {
 
 func (s *Several) reload(ctx context.Context) {
 	if err := s.opts.Vault.Load(ctx); err != nil && ctx.Err() == nil {
-		s.opts.Log.Error("cannot read secrets of the masters", "err", err)
+		s.opts.Log.Error("Cannot read secrets of the masters", "err", err)
 	}
 	s.opts.Host.Dismiss()
 }
@@ -303,7 +303,7 @@ func (s *Several) Maintain(ctx context.Context, now time.Time) (mine bool) {
 		err = s.opts.Vault.RenewSessions(ctx, now, s.opts.Session)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.opts.Log.Warn("cannot look after what masters share", "err", err)
+		s.opts.Log.Warn("Cannot look after what masters share", "err", err)
 	}
 	return mine
 }

@@ -71,6 +71,6 @@ func (s *sharedSecrets) IssueSession(id string, pub *crypt.PublicKey) (*crypt.Ke
 // OutdateSession implements Secrets.
 func (s *sharedSecrets) OutdateSession(id string, session *sessions.Session) {
 	if err := s.keys.Renew(id, session.Generation()); err != nil {
-		s.log.Warn("cannot renew session of minion", "minion", id, "err", err)
+		s.log.Warn("Cannot renew session of minion", "minion", id, "err", err)
 	}
 }

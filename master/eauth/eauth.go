@@ -182,17 +182,17 @@ func (a *Auth) Check(ctx context.Context, eauth, username, password string) (Tok
 		if !enabled || sys == nil {
 			why = "external_auth does not have this system"
 		}
-		a.o.Log.Warn("authentication failed", "eauth", brief(eauth), "user", brief(username),
+		a.o.Log.Warn("Authentication failed", "eauth", brief(eauth), "user", brief(username),
 			"err", why)
 		return Token{}, ErrDenied
 	}
 	ok, groups, err := sys.Authenticate(ctx, config, username, password)
 	if err != nil {
-		a.o.Log.Error("cannot authenticate", "eauth", eauth, "user", brief(username), "err", err)
+		a.o.Log.Error("Cannot authenticate", "eauth", eauth, "user", brief(username), "err", err)
 		return Token{}, ErrDenied
 	}
 	if !ok {
-		a.o.Log.Warn("authentication failed", "eauth", eauth, "user", brief(username))
+		a.o.Log.Warn("Authentication failed", "eauth", eauth, "user", brief(username))
 		return Token{}, ErrDenied
 	}
 	if eauth == PeerSystem {
@@ -202,7 +202,7 @@ func (a *Auth) Check(ctx context.Context, eauth, username, password string) (Tok
 	t := Token{Name: username, EAuth: eauth, Groups: groups, Start: now,
 		Expire: now.Add(a.o.TokenLife)}
 	if _, err := a.Tenant(t); err != nil {
-		a.o.Log.Warn("log-in refused", "eauth", eauth, "user", brief(username), "err", err)
+		a.o.Log.Warn("Log-in refused", "eauth", eauth, "user", brief(username), "err", err)
 		return Token{}, ErrDenied
 	}
 	return t, nil
@@ -310,7 +310,7 @@ func (a *Auth) Rules(t Token) []any {
 		if err == nil {
 			return expanded
 		}
-		a.o.Log.Error("rules cannot be expanded; they allow nothing on the minions "+
+		a.o.Log.Error("Rules cannot be expanded; they allow nothing on the minions "+
 			"that they name so",
 			"eauth", t.EAuth, "err", err)
 	}

@@ -107,7 +107,7 @@ func (a *Auth) Peer(ctx context.Context) (Token, error) {
 // refusePeer logs why a caller is refused, once a minute for each user, and returns ErrDenied.
 func (a *Auth) refusePeer(p peer, why error) error {
 	if a.refusals.AllowName(p.uid, a.o.Now()) {
-		a.o.Log.Warn("the caller on the unix socket is refused", "user", p.name, "uid", p.uid,
+		a.o.Log.Warn("The caller on the unix socket is refused", "user", p.name, "uid", p.uid,
 			"err", why)
 	}
 	return ErrDenied

@@ -133,7 +133,7 @@ func writePub(dir *confined.Dir, name string, key *crypt.PrivateKey, log *slog.L
 		if _, err := crypt.ParsePublicKey(b); err == nil && !nearlyEqual(have, want) {
 			return fmt.Errorf("cannot use key %q: %s belongs to another key; if the private key is the right one, remove the public one", dir.Path()+"/"+name+".pem", path)
 		}
-		log.Warn("a damaged public key was written again from its private key", "file", path)
+		log.Warn("A damaged public key was written again from its private key", "file", path)
 	}
 	if err := dir.Write(name+".pub", key.Public().PEM(), 0o644, true); err != nil {
 		return fmt.Errorf("cannot write key %q: %w", path, err)

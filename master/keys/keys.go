@@ -213,7 +213,7 @@ func Open(o Options) (*Store, error) {
 		return nil, err
 	}
 	if err := back.removeUnfinished(); err != nil {
-		o.Log.Warn("cannot remove unfinished keys", "dir", o.Dir, "err", err)
+		o.Log.Warn("Cannot remove unfinished keys", "dir", o.Dir, "err", err)
 	}
 	s.back = back
 	return s, nil

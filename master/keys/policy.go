@@ -184,7 +184,7 @@ func (s *Store) useStub(id string, timeout time.Duration) bool {
 	}
 	entries, err := d.dir.List(autosignFolder)
 	if err != nil {
-		s.log.Warn("cannot list stub files", "err", err)
+		s.log.Warn("Cannot list stub files", "err", err)
 		return false
 	}
 	found := false
@@ -195,13 +195,13 @@ func (s *Store) useStub(id string, timeout time.Duration) bool {
 		}
 		expired := timeout > 0 && time.Since(info.ModTime()) > timeout
 		if expired {
-			s.log.Warn("stub file expired", "minion", e.Name())
+			s.log.Warn("Stub file expired", "minion", e.Name())
 		}
 		if !expired && e.Name() != id {
 			continue
 		}
 		if err := d.dir.Remove(autosignFolder + "/" + e.Name()); err != nil {
-			s.log.Warn("cannot remove stub file", "minion", e.Name(), "err", err)
+			s.log.Warn("Cannot remove stub file", "minion", e.Name(), "err", err)
 			continue // one that cannot be removed must not accept for ever
 		}
 		found = found || !expired

@@ -37,7 +37,7 @@ func (n *Network) judgePresence(peer string, load []byte) (string, bool) {
 			return id, err
 		})
 	if err != nil {
-		n.o.Log.Debug("presence refused", "err", err)
+		n.o.Log.Debug("Presence refused", "err", err)
 		return "", false
 	}
 	n.Presence.Saw(id, time.Now())
@@ -53,7 +53,7 @@ func (n *Network) Present() []string {
 	ids := n.Presence.Present(n.servers, time.Now(), !n.Sender.Isolated())
 	accepted, err := n.o.Keys.List(keys.Accepted)
 	if err != nil {
-		n.o.Log.Warn("cannot list accepted minions", "err", err)
+		n.o.Log.Warn("Cannot list accepted minions", "err", err)
 		return ids
 	}
 	return slices.DeleteFunc(ids, func(id string) bool {

@@ -122,7 +122,7 @@ func (d *Deliverer) LookBy(at time.Time) {
 // Run delivers until ctx ends.
 func (d *Deliverer) Run(ctx context.Context) {
 	defer d.jobs.Wait()
-	d.logFailure(ctx, "cannot read orders", d.resumeWaiting(ctx))
+	d.logFailure(ctx, "Cannot read orders", d.resumeWaiting(ctx))
 	again := time.NewTicker(orderResume)
 	defer again.Stop()
 	for {
@@ -135,7 +135,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 			d.mu.Lock()
 			d.peers.sweep(d.now(), false)
 			d.mu.Unlock()
-			d.logFailure(ctx, "cannot read orders", d.resumeWaiting(ctx))
+			d.logFailure(ctx, "Cannot read orders", d.resumeWaiting(ctx))
 		case <-ctx.Done():
 			timer.Stop()
 			return
@@ -199,7 +199,7 @@ func (d *Deliverer) runTurn(ctx context.Context, now time.Time) time.Duration {
 // before it signed in, and what nothing is known of since it fell silent.
 func (d *Deliverer) lookUpMarked(ctx context.Context, m marked, now time.Time) {
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: m.id, Open: true})
-	d.logFailure(ctx, "cannot look for orders", err)
+	d.logFailure(ctx, "Cannot look for orders", err)
 	d.mu.Lock()
 	p := d.peers.of(m.id)
 	if slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Waiting }) {
@@ -258,10 +258,10 @@ func (d *Deliverer) sendReady(ctx context.Context, ids []string) {
 			more, errs[i] = d.publishJob(ctx, recs[i], byJob[jid], nil)
 		}
 		others = append(others, more...)
-		d.logFailure(ctx, "cannot send order", errs[i])
+		d.logFailure(ctx, "Cannot send order", errs[i])
 		d.notifyWatchers(jid)
 	}
-	d.logFailure(ctx, "cannot send orders", d.sendAll(ctx, others))
+	d.logFailure(ctx, "Cannot send orders", d.sendAll(ctx, others))
 }
 
 // sendAll sends what publishJob left, which is often nothing.
@@ -280,7 +280,7 @@ func (d *Deliverer) claimWaiting(ctx context.Context, id string) []store.Deliver
 again:
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true})
 	if err != nil {
-		d.logFailure(ctx, "cannot look for orders", err)
+		d.logFailure(ctx, "Cannot look for orders", err)
 		return out
 	}
 	busy := slices.ContainsFunc(list, func(x store.Delivery) bool {
@@ -302,7 +302,7 @@ again:
 			goto again
 		}
 		if err != nil {
-			d.logFailure(ctx, "cannot take order", err)
+			d.logFailure(ctx, "Cannot take order", err)
 			d.retryLater(id)
 			return out
 		}
@@ -363,7 +363,7 @@ func (d *Deliverer) publishJob(ctx context.Context, rec store.Order, ds []store.
 	slices.Sort(ids)
 	job := d.JobMap(rec, ids)
 	d.opts.Events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
-	d.opts.Log.Debug("order sent", "jid", jid, "minions", len(ids))
+	d.opts.Log.Debug("Order sent", "jid", jid, "minions", len(ids))
 	arg, err := d.secretArgs(rec)
 	if err != nil {
 		return nil, d.lostContent(ds, err)
@@ -417,7 +417,7 @@ func (d *Deliverer) lostContent(ds []store.Delivery, err error) error {
 	if !errors.Is(err, content.ErrUnreadable) && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	d.opts.Log.Error("cannot send order", "jid", ds[0].JID, "err", err)
+	d.opts.Log.Error("Cannot send order", "jid", ds[0].JID, "err", err)
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
 	for _, x := range ds {
@@ -476,12 +476,12 @@ func (d *Deliverer) finishDelivery(ctx context.Context, x store.Delivery,
 			break
 		}
 		if !errors.Is(err, store.ErrChanged) {
-			d.logFailure(ctx, "cannot change order", err)
+			d.logFailure(ctx, "Cannot change order", err)
 			return
 		}
 		list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: x.JID, Minion: x.Minion})
 		if err != nil || len(list) == 0 {
-			d.logFailure(ctx, "cannot change order", err)
+			d.logFailure(ctx, "Cannot change order", err)
 			return
 		}
 		x = list[0]
@@ -510,7 +510,7 @@ func (d *Deliverer) lookForNext(id string) {
 // Returned ends the delivery that a return belongs to, if there is one.
 func (d *Deliverer) Returned(ctx context.Context, jid, id string, load map[string]any) {
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: jid, Minion: id})
-	d.logFailure(ctx, "cannot end order", err)
+	d.logFailure(ctx, "Cannot end order", err)
 	for _, x := range list {
 		d.finishReturned(ctx, x, load)
 	}

@@ -37,7 +37,7 @@ func (d *Deliverer) scanDue(ctx context.Context) {
 	for {
 		now := time.Now().UTC()
 		list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Due: now, Limit: scanBatch})
-		d.logFailure(ctx, "cannot look for orders", err)
+		d.logFailure(ctx, "Cannot look for orders", err)
 		ended := d.reviewDue(ctx, list)
 		if len(list) < scanBatch || ended == 0 || err != nil || ctx.Err() != nil || d.IsDraining() {
 			return
@@ -101,7 +101,7 @@ func (d *Deliverer) claimDeliveries(ctx context.Context, ds []store.Delivery,
 		if err == nil {
 			mine = append(mine, ds[i])
 		} else if !errors.Is(err, store.ErrChanged) {
-			d.logFailure(ctx, "cannot take order", err)
+			d.logFailure(ctx, "Cannot take order", err)
 		}
 	}
 	return mine
@@ -306,7 +306,7 @@ func (d *Deliverer) recoverJob(ctx context.Context, jid string,
 	ds []store.Delivery) (silent map[string]struct{}) {
 	rec, err := d.q.OrderOf(ctx, jid)
 	if err != nil {
-		d.logFailure(ctx, "cannot look after order", err)
+		d.logFailure(ctx, "Cannot look after order", err)
 		return nil
 	}
 	begun := time.Now()
@@ -330,9 +330,9 @@ func (d *Deliverer) recoverJob(ctx context.Context, jid string,
 		}
 	}
 	if len(again) > 0 {
-		d.opts.Log.Info("order is sent again", "jid", jid, "minions", len(again))
+		d.opts.Log.Info("Order is sent again", "jid", jid, "minions", len(again))
 		others, err := d.publishJob(ctx, rec, again, via)
-		d.logFailure(ctx, "cannot send order again", errors.Join(err, d.sendAll(ctx, others)))
+		d.logFailure(ctx, "Cannot send order again", errors.Join(err, d.sendAll(ctx, others)))
 	}
 	return silent
 }
@@ -361,7 +361,7 @@ func (d *Deliverer) ReturnedLate(ctx context.Context, id string, load map[string
 		return
 	}
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: fields.Text(ret, "jid"), Minion: id})
-	d.logFailure(ctx, "cannot look after order", err)
+	d.logFailure(ctx, "Cannot look after order", err)
 	for _, x := range list {
 		if x.State == store.Sent {
 			d.adoptReturn(ctx, x, ret)
@@ -400,7 +400,7 @@ func (d *Deliverer) unreturned(ctx context.Context, jid string,
 	ds []store.Delivery) []store.Delivery {
 	rets, err := d.opts.Store.Returns(ctx, jid)
 	if err != nil {
-		d.logFailure(ctx, "cannot look after order", err)
+		d.logFailure(ctx, "Cannot look after order", err)
 		return nil
 	}
 	return slices.DeleteFunc(ds, func(x store.Delivery) bool {

@@ -89,7 +89,7 @@ func (c *Cache) Fetch(id, pillarenv string,
 		envs = nil
 	}
 	if err := c.writeMinion(id, putPillar(envs, pillarenv, made)); err != nil {
-		c.log.Warn("cannot keep a pillar", "minion", id, "err", err)
+		c.log.Warn("Cannot keep a pillar", "minion", id, "err", err)
 	}
 	return made, nil
 }
@@ -180,7 +180,7 @@ func (c *Cache) readMinion(id string) (payload.OrderedMap, time.Time) {
 	} else {
 		var err error
 		if b, _, err = c.dir.Read(id, maxCached); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			c.log.Warn("cannot read kept pillars", "minion", id, "err", err)
+			c.log.Warn("Cannot read kept pillars", "minion", id, "err", err)
 		}
 	}
 	if len(b) == 0 {
@@ -188,7 +188,7 @@ func (c *Cache) readMinion(id string) (payload.OrderedMap, time.Time) {
 	}
 	v, err := payload.UnmarshalOrdered(b, payload.Limits{Bytes: maxCached})
 	if err != nil {
-		c.log.Debug("kept pillars are unreadable", "minion", id, "err", err)
+		c.log.Debug("Kept pillars are unreadable", "minion", id, "err", err)
 		return nil, time.Time{}
 	}
 	m, _ := v.(payload.OrderedMap)

@@ -18,7 +18,7 @@ func (r *Reactor) manageRules(e events.Event) {
 		return // an answer
 	}
 	if r.o.Key == "" || subtle.ConstantTimeCompare([]byte(key), []byte(r.o.Key)) != 1 {
-		r.log.Error("received " + manage + ask + " without the master's key: discarding it")
+		r.log.Error("Received " + manage + ask + " without the master's key: discarding it")
 		return
 	}
 	answer := func(tag string, data map[string]any) { r.o.Master.Events().Publish(manage+tag, data) }
@@ -63,7 +63,7 @@ func statusOf(ok bool, comment string) map[string]any {
 func (r *Reactor) shownRules() []any {
 	rules, err := r.List()
 	if err != nil {
-		r.log.Error("no reactions", "err", err)
+		r.log.Error("No reactions", "err", err)
 	}
 	out := []any{}
 	for _, rule := range rules {

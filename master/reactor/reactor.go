@@ -182,7 +182,7 @@ func (r *Reactor) List() ([]Rule, error) {
 	}
 	rules, err := ParseRules(v)
 	if err != nil {
-		r.log.Warn("a part of the reactor map counts for nothing", "file", r.o.RuleFile, "err", err)
+		r.log.Warn("A part of the reactor map counts for nothing", "file", r.o.RuleFile, "err", err)
 	}
 	return rules, nil
 }
@@ -240,7 +240,7 @@ func (r *Reactor) Run(ctx context.Context) {
 	for e := range r.sub.All(ctx) {
 		switch {
 		case e.Missed > 0:
-			r.log.Error("the reactor is behind and missed events", "events", e.Missed)
+			r.log.Error("The reactor is behind and missed events", "events", e.Missed)
 		case e.Data["user"] == User:
 		case strings.HasPrefix(e.Tag, manage):
 			r.manageRules(e)
@@ -254,7 +254,7 @@ func (r *Reactor) Run(ctx context.Context) {
 func (r *Reactor) runGuarded(ctx context.Context, f func(context.Context)) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.log.Error("a reaction ended in a panic", "err", p)
+			r.log.Error("A reaction ended in a panic", "err", p)
 		}
 	}()
 	f(ctx)
@@ -264,14 +264,14 @@ func (r *Reactor) runGuarded(ctx context.Context, f func(context.Context)) {
 func (r *Reactor) queueReactions(ctx context.Context, e events.Event, work chan<- func(context.Context)) {
 	rules, err := r.List()
 	if err != nil {
-		r.log.Error("no reactions", "err", err)
+		r.log.Error("No reactions", "err", err)
 		return
 	}
 	enqueue := func(what string, f func(context.Context)) {
 		select {
 		case work <- f:
 		default:
-			r.log.Error("a reaction was dropped: the queue is full (reactor_worker_threads, reactor_worker_hwm)", "tag", e.Tag, "reaction", what)
+			r.log.Error("A reaction was dropped: the queue is full (reactor_worker_threads, reactor_worker_hwm)", "tag", e.Tag, "reaction", what)
 		}
 	}
 	var files []string
@@ -283,7 +283,7 @@ func (r *Reactor) queueReactions(ctx context.Context, e events.Event, work chan<
 		if do := rule.Do; do != nil {
 			enqueue(rule.Tag, func(ctx context.Context) {
 				if err := do(ctx, e); err != nil {
-					r.log.Error("a reaction failed", "tag", e.Tag, "err", err)
+					r.log.Error("A reaction failed", "tag", e.Tag, "err", err)
 				}
 			})
 		}

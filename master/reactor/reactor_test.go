@@ -382,7 +382,7 @@ func TestFullQueue(t *testing.T) {
 	})
 	r.fire("go", nil)
 	<-begun
-	for !strings.Contains(r.log.String(), "a reaction was dropped") && !strings.Contains(r.log.String(), "missed events") {
+	for !strings.Contains(r.log.String(), "A reaction was dropped") && !strings.Contains(r.log.String(), "missed events") {
 		r.fire("go", nil)
 	}
 	close(release)
@@ -436,7 +436,7 @@ func TestManagedByEvents(t *testing.T) {
 	for _, key := range []any{nil, "", "another key", 7} {
 		r.fire(manage+"delete", map[string]any{"event": "b", "key": key})
 	}
-	r.logs("received salt/reactors/manage/delete without the master's key")
+	r.logs("Received salt/reactors/manage/delete without the master's key")
 	ask("list", "list-results", map[string]any{})
 	rules, err := r.r.List()
 	if err != nil || len(rules) != 1 || rules[0].Tag != "b" {

@@ -249,7 +249,7 @@ func (e *Events) refusalOf(ctx context.Context, id, tag string) string {
 	}
 	switch {
 	case err != nil:
-		e.Log.Error("cannot read which minion may fire an event", "minion", id, "err", err)
+		e.Log.Error("Cannot read which minion may fire an event", "minion", id, "err", err)
 		return "the store cannot be read"
 	case own:
 		return ""

@@ -106,7 +106,7 @@ func (e *Events) Fire(ctx context.Context, v protocol.Verified) (any, error) {
 		return nil, nil
 	}
 	if len(list) > maxEvents {
-		e.Log.Warn("too many events at once", "minion", v.ID(), "events", len(list))
+		e.Log.Warn("Too many events at once", "minion", v.ID(), "events", len(list))
 		list = list[:maxEvents]
 	}
 	pretag, hasPretag := payload.Text(load["pretag"])
@@ -143,7 +143,7 @@ func (e *Events) publishFired(ctx context.Context, id, tag string, data map[stri
 		if !e.refused.AllowName(id, time.Now()) {
 			level = slog.LevelDebug
 		}
-		e.Log.Log(ctx, level, "event of minion refused", "minion", id, "tag", fields.Brief(tag),
+		e.Log.Log(ctx, level, "Event of minion refused", "minion", id, "tag", fields.Brief(tag),
 			"err", why)
 		return
 	}
@@ -225,6 +225,6 @@ func (e *Events) takeGrains(v protocol.Verified) {
 	maps.Copy(d.Grains, grains)
 	d.Grains["id"] = v.ID()
 	if err := e.Cache.Store(v.ID(), d); err != nil {
-		e.Log.Warn("cannot remember grains", "minion", v.ID(), "err", err)
+		e.Log.Warn("Cannot remember grains", "minion", v.ID(), "err", err)
 	}
 }

@@ -231,7 +231,7 @@ func TestEventAccess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := strings.Count(log.String(), "event of minion refused"); n != refusedEventsBurst {
+	if n := strings.Count(log.String(), "Event of minion refused"); n != refusedEventsBurst {
 		t.Errorf("%d lines in the log", n)
 	}
 }
@@ -294,7 +294,7 @@ func TestKeptEventsAreBounded(t *testing.T) {
 	if _, err := e.Kept(t.Context(), "stray", ""); !errors.Is(err, store.ErrNotFound) {
 		t.Error(err)
 	}
-	if n := strings.Count(log.String(), "event of minion is not kept"); n != 3 {
+	if n := strings.Count(log.String(), "Event of minion is not kept"); n != 3 {
 		t.Errorf("%d lines in the log", n)
 	}
 	if n, err := e.ForgetKept(t.Context(), "a", "keep"); n != maxKept || err != nil {

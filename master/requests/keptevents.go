@@ -70,7 +70,7 @@ func (e *Events) keepEvent(ctx context.Context, id, tag string, data any) error 
 		return fmt.Errorf("%w: cannot keep event: %w", acks.ErrDropped, err)
 	}
 	if why != nil {
-		e.Log.Warn("event of minion is not kept", "minion", id, "tag", fields.Brief(tag),
+		e.Log.Warn("Event of minion is not kept", "minion", id, "tag", fields.Brief(tag),
 			"err", why)
 	}
 	return nil
@@ -143,7 +143,7 @@ func (e *Events) noteStart(ctx context.Context, id string, load map[string]any) 
 		return true
 	})
 	if err != nil && ctx.Err() == nil {
-		e.Log.Error("cannot remember start of minion", "minion", id, "err", err)
+		e.Log.Error("Cannot remember start of minion", "minion", id, "err", err)
 	}
 	e.Contacts.Contact(id)
 }

@@ -114,7 +114,7 @@ func (m *Mine) Get(ctx context.Context, v protocol.Verified) (any, error) {
 	}
 	ids, err := m.Minions.Match(tgtType, tgt)
 	if err != nil {
-		m.Log.Debug("mine target refused", "minion", v.ID(), "err", err)
+		m.Log.Debug("Mine target refused", "minion", v.ID(), "err", err)
 		return map[string]any{}, nil
 	}
 	if ids, err = m.Minions.Neighbours(ctx, v.ID(), ids); err != nil {

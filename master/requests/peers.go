@@ -244,14 +244,14 @@ func (p *Peers) readJob(v protocol.Verified) (PeerJob, bool) {
 	}
 	names := strings.Split(fun, ",")
 	if err := p.Publisher.Forbids(names...); err != nil {
-		p.Log.Warn("minion may not publish this", "minion", v.ID(), "fun", fields.Brief(fun),
+		p.Log.Warn("Minion may not publish this", "minion", v.ID(), "fun", fields.Brief(fun),
 			"err", err)
 		return PeerJob{}, false
 	}
 	for _, f := range names {
 		// guard: CVE-2013-4435 master:TestT3CompoundAndWrappedCalls
 		if f == "" || strings.HasPrefix(f, "publish.") {
-			p.Log.Warn("minion may not publish this", "minion", v.ID(), "fun", fields.Brief(f))
+			p.Log.Warn("Minion may not publish this", "minion", v.ID(), "fun", fields.Brief(f))
 			return PeerJob{}, false
 		}
 	}
@@ -285,7 +285,7 @@ func (p *Peers) mayPublish(j *PeerJob) bool {
 	for i, c := range j.Calls {
 		funs[i] = c.Fun
 	}
-	p.Log.Warn("minion may not publish this", "minion", j.Asker,
+	p.Log.Warn("Minion may not publish this", "minion", j.Asker,
 		"fun", fields.Brief(strings.Join(funs, " ")))
 	return false
 }

@@ -68,7 +68,7 @@ func (p *Pillar) Reply(ctx context.Context, v protocol.Verified, e protocol.Enve
 	}
 	reply, err := protocol.SealPillar(v, e, p.fetchPillar(ctx, v), minion, p.Key)
 	if err != nil {
-		p.Log.Error("cannot send pillar", "minion", v.ID(), "err", err)
+		p.Log.Error("Cannot send pillar", "minion", v.ID(), "err", err)
 		return map[string]any{"error": "bad load"}
 	}
 	return reply
@@ -93,7 +93,7 @@ func (p *Pillar) fetchPillar(ctx context.Context, v protocol.Verified) payload.O
 	r.Extra, _ = payload.Map(load["extra_minion_data"])
 	data, err := p.keptPillar(ctx, r, pytext.Truth(load["clean_cache"]))
 	if err != nil {
-		p.Log.Error("cannot make pillar", "minion", v.ID(), "err", err)
+		p.Log.Error("Cannot make pillar", "minion", v.ID(), "err", err)
 		data = payload.OrderedMap{{Key: "_errors", Value: []any{pillarFailed}}}
 	}
 	// What is remembered is the minion's own pillar. What a request or an order adds makes the minion a member of no
@@ -133,7 +133,7 @@ func (p *Pillar) Drop(id string) {
 		return
 	}
 	if err := p.Kept.Clear(id); err != nil {
-		p.Log.Warn("cannot forget a kept pillar", "minion", id, "err", err)
+		p.Log.Warn("Cannot forget a kept pillar", "minion", id, "err", err)
 	}
 }
 
@@ -142,7 +142,7 @@ func (p *Pillar) compilePillar(ctx context.Context,
 	r pillar.Request) (data payload.OrderedMap, err error) {
 	defer func() {
 		if x := recover(); x != nil {
-			p.Log.Error("pillar function ended in a panic", "minion", r.ID, "err", x, "stack",
+			p.Log.Error("Pillar function ended in a panic", "minion", r.ID, "err", x, "stack",
 				string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", x)
 		}
@@ -194,7 +194,7 @@ func (p *Pillar) rememberMinion(id string, grains map[string]any, data payload.O
 		d.Pillar = plainPillar(data)
 	}
 	if err := p.Cache.Store(id, d); err != nil {
-		p.Log.Warn("cannot remember grains and pillar", "minion", id, "err", err)
+		p.Log.Warn("Cannot remember grains and pillar", "minion", id, "err", err)
 		return
 	}
 	p.Events.Publish("minion/refresh/"+id, map[string]any{"Minion data cache refresh": id})
@@ -208,7 +208,7 @@ func (p *Pillar) withOrders(ctx context.Context, id string,
 	}
 	all, err := p.Orders.Pillars(ctx, id)
 	if err != nil {
-		p.Log.Error("cannot read pillar of an order", "minion", id, "err", err)
+		p.Log.Error("Cannot read pillar of an order", "minion", id, "err", err)
 		return pillar.MergeOrdered(data, map[string]any{"_errors": []any{pillarFailed}})
 	}
 	for _, more := range all {

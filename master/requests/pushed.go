@@ -40,17 +40,17 @@ func (p *Pushed) Receive(_ context.Context, v protocol.Verified) (any, error) {
 	}
 	name, err := pushName(parts)
 	if err != nil {
-		p.Log.Warn("pushed file refused", "minion", v.ID(), "err", err)
+		p.Log.Warn("Pushed file refused", "minion", v.ID(), "err", err)
 		return false, nil
 	}
 	// guard: CVE-2024-38824 master:TestCVE_2024_38824_PushTraversal
 	if int64(len(data)) > p.MaxSize || offset > p.MaxSize-int64(len(data)) {
-		p.Log.Warn("pushed file refused: too large", "minion", v.ID(), "file", name,
+		p.Log.Warn("Pushed file refused: too large", "minion", v.ID(), "file", name,
 			"limit", p.MaxSize)
 		return false, nil
 	}
 	if err := p.push(v.ID(), name, data, offset); err != nil {
-		p.Log.Warn("pushed file refused", "minion", v.ID(), "file", name, "err", err)
+		p.Log.Warn("Pushed file refused", "minion", v.ID(), "file", name, "err", err)
 		return false, nil
 	}
 	return true, nil

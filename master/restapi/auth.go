@@ -159,7 +159,7 @@ func (s *Server) tryLogin(r *http.Request, name string,
 	if err == nil {
 		proven()
 	} else {
-		s.o.Log.Warn("log-in refused", "peer", r.RemoteAddr, "err", err)
+		s.o.Log.Warn("Log-in refused", "peer", r.RemoteAddr, "err", err)
 	}
 	return t, err
 }

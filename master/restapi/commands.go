@@ -194,7 +194,7 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string,
 		}
 	}
 	if !s.o.Auth.MayRun(s.o.Auth.Rules(t), kind, fun, q.Args, q.Kwargs) {
-		s.o.Log.Warn("function refused", "user", t.Name, "eauth", t.EAuth, "fun", kind+"."+fun)
+		s.o.Log.Warn("Function refused", "user", t.Name, "eauth", t.EAuth, "fun", kind+"."+fun)
 		shown := "eauth"
 		if t.ID != "" {
 			shown = "token"
@@ -257,7 +257,7 @@ func (s *Server) runLocal(ctx context.Context, t eauth.Token, name string, c map
 	}
 	if s.o.Master.Denied(t.Name, funs...) ||
 		!s.o.Auth.MayPublish(rules, funs, args, j.TgtType, j.Tgt) {
-		s.o.Log.Warn("job refused", "user", t.Name, "eauth", t.EAuth, "fun", funs)
+		s.o.Log.Warn("Job refused", "user", t.Name, "eauth", t.EAuth, "fun", funs)
 		return nil, exchange.ErrRefused
 	}
 	switch name {

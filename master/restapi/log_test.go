@@ -23,7 +23,7 @@ func TestRefusedLogInsAreLogged(t *testing.T) {
 		}
 	}
 	text := log.String()
-	if strings.Count(text, `msg="log-in refused" peer=127.0.0.1:`) != 2 || strings.Contains(text, "wrong-one") {
+	if strings.Count(text, `msg="Log-in refused" peer=127.0.0.1:`) != 2 || strings.Contains(text, "wrong-one") {
 		t.Errorf("the log is %s", text)
 	}
 }
@@ -43,7 +43,7 @@ func TestClientThatLeavesIsNoError(t *testing.T) {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Auth-Token", s.token)
 	s.rest.ServeHTTP(httptest.NewRecorder(), r)
-	if text := log.String(); strings.Contains(text, "level=ERROR") || !strings.Contains(text, "the client has left") {
+	if text := log.String(); strings.Contains(text, "level=ERROR") || !strings.Contains(text, "The client has left") {
 		t.Errorf("the log is %s", text)
 	}
 }

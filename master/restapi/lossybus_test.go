@@ -401,7 +401,7 @@ func TestLossyBus(t *testing.T) {
 		for name, r := range map[string]*reader{"a hook": hook, "the reactor": reactions, "/events": streamed,
 			"a subscription": subscribed, "Follow": logged} {
 			logging.Lock()
-			said := strings.Contains(log.String(), "the reactor is behind and missed events")
+			said := strings.Contains(log.String(), "The reactor is behind and missed events")
 			logging.Unlock()
 			for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 				r.mu.Lock()

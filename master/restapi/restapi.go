@@ -220,7 +220,7 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 		if errors.Is(err, master.ErrNotServing) {
 			level = slog.LevelDebug // it starts or ends, and clients poll for that
 		}
-		s.o.Log.Log(r.Context(), level, "the master is not well", "err", err)
+		s.o.Log.Log(r.Context(), level, "The master is not well", "err", err)
 		http.Error(w, "not well", http.StatusServiceUnavailable)
 		return
 	}
@@ -234,7 +234,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if p == http.ErrAbortHandler {
 				panic(p)
 			}
-			s.o.Log.Error("request ended in a panic", "peer", r.RemoteAddr, "path", r.URL.Path,
+			s.o.Log.Error("Request ended in a panic", "peer", r.RemoteAddr, "path", r.URL.Path,
 				"err", p, "stack", string(debug.Stack()))
 			exchange.Fail(w, r, exchange.NewError(http.StatusInternalServerError,
 				"An unexpected error occurred"))
@@ -371,7 +371,7 @@ func (s *Server) answerWith(f func(*exchange.Request) (any, error)) http.Handler
 			out = []byte(text)
 		}
 		if err != nil {
-			s.o.Log.Error("cannot write answer", "path", r.URL.Path, "err", err)
+			s.o.Log.Error("Cannot write answer", "path", r.URL.Path, "err", err)
 			exchange.Fail(w, r, exchange.NewError(http.StatusInternalServerError,
 				"Could not serialize the return data from Salt."))
 			return
@@ -399,10 +399,10 @@ func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) 
 		status = exchange.NewError(http.StatusServiceUnavailable, "Salt Master is not available.")
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		// A request that came too slowly has another error, and an answer.
-		s.o.Log.Debug("the client has left", "peer", r.RemoteAddr, "path", r.URL.Path, "err", err)
+		s.o.Log.Debug("The client has left", "peer", r.RemoteAddr, "path", r.URL.Path, "err", err)
 		return // no one reads an answer
 	default:
-		s.o.Log.Error("request failed", "peer", r.RemoteAddr, "path", r.URL.Path, "err", err)
+		s.o.Log.Error("Request failed", "peer", r.RemoteAddr, "path", r.URL.Path, "err", err)
 		status = exchange.NewError(http.StatusInternalServerError, "An unexpected error occurred")
 	}
 	exchange.Fail(w, r, status)

@@ -174,12 +174,12 @@ func (s *Server) serverSentEvents(w http.ResponseWriter, r *http.Request, f feed
 		}
 		text, err := eventText(e.Event)
 		if err != nil {
-			s.o.Log.Error("cannot write event", "tag", e.Tag, "err", err)
+			s.o.Log.Error("Cannot write event", "tag", e.Tag, "err", err)
 			return nil
 		}
 		return send("id: %s\ntag: %s\ndata: %s\n\n", e.Cursor, oneLine(e.Tag), text)
 	}, func(cursor string) error { return send("id: %s\n: still here\n\n", cursor) })
-	s.o.Log.Debug("event stream ended", "peer", r.RemoteAddr, "err", err)
+	s.o.Log.Debug("Event stream ended", "peer", r.RemoteAddr, "err", err)
 }
 
 // oneLine replaces line breaks in a tag: they would end its field in the stream and let an event's sender forge
@@ -198,7 +198,7 @@ func (s *Server) formatEvents(r *http.Request, t eauth.Token,
 				map[string]any{"client": "local_async", "tgt": nested.Anys(wanted),
 					"fun": "grains.items"})
 			if err != nil {
-				s.o.Log.Debug("grains are not asked for", "user", t.Name, "err", err)
+				s.o.Log.Debug("Grains are not asked for", "user", t.Name, "err", err)
 			}
 		}
 		for _, x := range out {
@@ -318,5 +318,5 @@ func (s *Server) streamWebSocket(w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		return c.Ping(ctx)
 	})
-	s.o.Log.Debug("event stream ended", "peer", r.RemoteAddr, "err", err)
+	s.o.Log.Debug("Event stream ended", "peer", r.RemoteAddr, "err", err)
 }

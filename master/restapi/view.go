@@ -18,7 +18,7 @@ import (
 func (s *Server) tenantOf(t eauth.Token) (string, error) {
 	name, err := s.o.Auth.Tenant(t)
 	if err != nil {
-		s.o.Log.Warn("request refused", "user", t.Name, "eauth", t.EAuth, "err", err)
+		s.o.Log.Warn("Request refused", "user", t.Name, "eauth", t.EAuth, "err", err)
 		return "", exchange.ErrRefused
 	}
 	return name, nil

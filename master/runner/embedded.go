@@ -84,7 +84,7 @@ func (s stream) Next(ctx context.Context) (string, map[string]any, error) {
 		if err != nil || e.Missed == 0 {
 			return e.Tag, e.Data, err
 		}
-		s.log.Warn("a function that follows the event bus is behind and missed events", "events",
+		s.log.Warn("A function that follows the event bus is behind and missed events", "events",
 			e.Missed)
 	}
 }

@@ -193,7 +193,7 @@ func (c *Client) storeRun(ctx context.Context, jid string, data map[string]any) 
 			Load: map[string]any{"id": id, "jid": jid, "fun": data["fun"], "return": data}})
 	}
 	if err != nil {
-		c.host.Log.Warn("cannot store the run of a runner", "jid", jid, "err", err)
+		c.host.Log.Warn("Cannot store the run of a runner", "jid", jid, "err", err)
 	}
 }
 
@@ -203,7 +203,7 @@ func (c *Client) fireEvent(ctx context.Context, jid, suffix string, data map[str
 		return
 	}
 	if err := c.host.Fire(ctx, c.tag+jid+"/"+suffix, data); err != nil {
-		c.host.Log.Debug("cannot fire event of a run", "jid", jid, "err", err)
+		c.host.Log.Debug("Cannot fire event of a run", "jid", jid, "err", err)
 	}
 }
 

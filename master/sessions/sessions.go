@@ -109,7 +109,7 @@ func (s *Store) load() error {
 			}
 		}
 		if err := s.dir.RemoveAll(id); err != nil {
-			s.log.Warn("cannot remove old session key", "minion", id, "err", err)
+			s.log.Warn("Cannot remove old session key", "minion", id, "err", err)
 		}
 	}
 	return nil
@@ -226,7 +226,7 @@ func (s *Store) Issue(id string, pub *crypt.PublicKey) (*crypt.Key, error) {
 		err := s.dir.Write(id, []byte(key.Text()), 0o600, false)
 		if confined.IsDiskFull(err) {
 			// The key is for this process then: after a restart the minion signs in again.
-			s.log.Error("session key of a minion is only in memory: the disk is full", "minion", id,
+			s.log.Error("Session key of a minion is only in memory: the disk is full", "minion", id,
 				"err", err)
 			err = s.dir.Remove(id)
 		}
@@ -251,7 +251,7 @@ func (s *Store) Forget(id string) {
 		return
 	}
 	if err := s.dir.Remove(id); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.log.Warn("cannot remove session key", "minion", id, "err", err)
+		s.log.Warn("Cannot remove session key", "minion", id, "err", err)
 	}
 }
 

@@ -59,11 +59,11 @@ func (k *Keeper) keepWithin(ctx context.Context, b Bounded) {
 	jobs, bytes, err := b.Size(ctx)
 	for keep := jobs; err == nil && bytes > limit; _, bytes, err = b.Size(ctx) {
 		if keep <= 1 { // what is left is not finished, or one job
-			k.opts.Log.Warn("jobs take more room than they may", "bytes", bytes, "limit", limit)
+			k.opts.Log.Warn("Jobs take more room than they may", "bytes", bytes, "limit", limit)
 			return
 		}
 		if keep == jobs {
-			k.opts.Log.Warn("the oldest jobs are forgotten: they take more than max_jobs_size",
+			k.opts.Log.Warn("The oldest jobs are forgotten: they take more than max_jobs_size",
 				"bytes", bytes, "limit", limit)
 		}
 		keep -= max(1, keep/10)
@@ -72,7 +72,7 @@ func (k *Keeper) keepWithin(ctx context.Context, b Bounded) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		k.opts.Log.Warn("cannot measure jobs", "err", err)
+		k.opts.Log.Warn("Cannot measure jobs", "err", err)
 	}
 }
 
@@ -90,8 +90,8 @@ func (k *Keeper) keepNewest(ctx context.Context, b Bounded, keep int) error {
 // logForgotten logs how many jobs were forgotten, or why none could be.
 func (k *Keeper) logForgotten(ctx context.Context, what string, n int, err error) {
 	if err != nil && ctx.Err() == nil {
-		k.opts.Log.Warn("cannot forget "+what, "err", err)
+		k.opts.Log.Warn("Cannot forget "+what, "err", err)
 	} else if n > 0 {
-		k.opts.Log.Debug(what+" forgotten", "jobs", n)
+		k.opts.Log.Debug("Forgot "+what, "jobs", n)
 	}
 }

@@ -166,7 +166,7 @@ func (n *Identifier) Answered(id string, load map[string]any) bool {
 	}
 	l.asks.Refund(l.peer)
 	if l.server.Name(l.peer, id) {
-		n.log.Debug("subscriber is known", "minion", id, "peer", l.peer)
+		n.log.Debug("Subscriber is known", "minion", id, "peer", l.peer)
 		n.presence.Saw(id, time.Now())
 		n.presence.Changed()
 	}
@@ -278,7 +278,7 @@ func (n *Identifier) ask(l *link, tenants []string) bool {
 	sent, err := n.prober.SealProbe(tenant, l.mark,
 		func(msg []byte) bool { return l.server.PublishTo(l.peer, msg) })
 	if err != nil {
-		n.log.Error("cannot ask subscriber who it is", "peer", l.peer, "err", err)
+		n.log.Error("Cannot ask subscriber who it is", "peer", l.peer, "err", err)
 		return true
 	}
 	return sent

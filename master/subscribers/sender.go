@@ -98,7 +98,7 @@ func (s *Sender) announces(job map[string]any, to Audience) []string {
 	defer cancel()
 	ids, err := s.fetchers(ctx, to.IDs)
 	if err != nil {
-		s.Log.Error("cannot find out which minions fetch their jobs", "jid", job["jid"], "err", err)
+		s.Log.Error("Cannot find out which minions fetch their jobs", "jid", job["jid"], "err", err)
 		return nil
 	}
 	return ids
@@ -288,7 +288,7 @@ func (s *Sender) parts(ctx context.Context, job map[string]any, topics []string)
 func (s *Sender) Dismiss() {
 	accepted, err := s.Keys.List(keys.Accepted)
 	if err != nil {
-		s.Log.Error("cannot tell minions that their keys are gone", "err", err)
+		s.Log.Error("Cannot tell minions that their keys are gone", "err", err)
 		return
 	}
 	var gone []string
@@ -305,7 +305,7 @@ func (s *Sender) Dismiss() {
 	job := map[string]any{"fun": "test.ping", "arg": []any{}, "tgt": []any{},
 		"tgt_type": target.TypeList, "ret": "", "jid": string(s.Clock.Next(time.Now()))}
 	if err := s.transmit(job, gone); err != nil {
-		s.Log.Debug("cannot tell minions that their keys are gone", "err", err)
+		s.Log.Debug("Cannot tell minions that their keys are gone", "err", err)
 	}
 }
 

@@ -208,7 +208,7 @@ func (t *Registry) Guesses(ctx context.Context) []string {
 		return nil
 	}
 	if _, err := t.All(ctx); err != nil {
-		t.log.Error("cannot read whose minions are", "err", err)
+		t.log.Error("Cannot read whose minions are", "err", err)
 		return nil
 	}
 	t.mu.Lock()

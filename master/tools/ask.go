@@ -225,7 +225,7 @@ func (s *Server) call(ctx context.Context, peer, kind string, load map[string]an
 		err = errors.New("not allowed")
 	}
 	if err != nil {
-		s.Log.Warn(kind+" function refused", "user", fields.Brief(who.name), "fun",
+		s.Log.Warn("Refused a "+kind+" function", "user", fields.Brief(who.name), "fun",
 			fields.Brief(q.Fun), "peer", peer, "err", err)
 		return refused(name, `Authentication failure of type "`+kindOf+`" occurred for user `+
 			fields.Brief(who.name)+".")
@@ -255,7 +255,7 @@ func (s *Server) call(ctx context.Context, peer, kind string, load map[string]an
 		return refused("SaltInvocationError", err.Error())
 	}
 	entry.Outcome, entry.JID = audit.Allowed, res.JID
-	s.Log.Info("user called a function of the master", "user", who.name, "fun", kind+"."+q.Fun,
+	s.Log.Info("User called a function of the master", "user", who.name, "fun", kind+"."+q.Fun,
 		"jid", res.JID)
 	if kind == "wheel" {
 		return map[string]any{"tag": res.Tag, "data": res.Data}

@@ -63,20 +63,20 @@ func (s *Server) publish(ctx context.Context, peer string, load map[string]any,
 	switch {
 	case targets.IsNoMinions(err), target.Unusable(err):
 		// As stock answers: a target that cannot be understood matches no minion.
-		s.Log.Info("no minion matches", "user", name, "err", err)
+		s.Log.Info("No minion matches", "user", name, "err", err)
 		return map[string]any{"enc": "clear",
 			"load": map[string]any{"jid": nil, "minions": []any{},
 				"error": (&targets.NoMinionsError{Tgt: tgt}).Error()}}
 	// guard: disk-full-in-words master:TestPublishWithoutRoom
 	case err != nil:
 		entry.Outcome = audit.Failed
-		s.Log.Error("cannot publish", "user", name, "err", err)
+		s.Log.Error("Cannot publish", "user", name, "err", err)
 		// Not a load without minions: clients print that as a target that matches none.
 		return map[string]any{"error": map[string]any{"name": "SaltMasterError",
 			"message": err.Error()}}
 	}
 	// guard: CVE-2015-6918,CVE-2015-6941,CVE-2021-25284 master:TestT7NoSecretsInLogs instead: s.Log.Info("user published job", "load", load)
-	s.Log.Info("user published job", "user", name, "fun", load["fun"], "jid", jid)
+	s.Log.Info("User published job", "user", name, "fun", load["fun"], "jid", jid)
 	return map[string]any{"enc": "clear",
 		"load": map[string]any{"jid": jid, "minions": nested.Anys(minions),
 			"missing": nested.Anys(missing)}}

@@ -80,7 +80,7 @@ func (s *Server) returnsOf(ctx context.Context, jid string, ids []string,
 }
 
 func (s *Server) cannotRead(who asker, jid string, err error) any {
-	s.Log.Error("cannot read returns for a user", "user", fields.Brief(who.name), "jid",
+	s.Log.Error("Cannot read returns for a user", "user", fields.Brief(who.name), "jid",
 		fields.Brief(jid), "err", err)
 	return map[string]any{"error": map[string]any{"name": "SaltMasterError",
 		"message": err.Error()}}

@@ -217,7 +217,7 @@ func (s *Server) admit() {
 func (s *Server) Close() {
 	if s.behind != nil {
 		if err := s.behind.Close(); err != nil {
-			s.Log.Error("cannot close", "err", err)
+			s.Log.Error("Cannot close", "err", err)
 		}
 	}
 	if s.cache != nil {

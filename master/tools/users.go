@@ -68,7 +68,7 @@ func (s *Server) userKey(dir *confined.Dir, name string) error {
 		return fmt.Errorf("cannot read key of user %q: %w", name, err)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		s.Log.Warn("a damaged key file of a user is made again", "file", dir.Path()+"/"+file, "err",
+		s.Log.Warn("A damaged key file of a user is made again", "file", dir.Path()+"/"+file, "err",
 			err)
 	}
 	key, err := crypt.NewKey()
@@ -84,7 +84,7 @@ func (s *Server) userKey(dir *confined.Dir, name string) error {
 	}
 	u, err := user.Lookup(name)
 	if err != nil {
-		s.Log.Warn("user of publisher_acl is unknown", "user", name)
+		s.Log.Warn("User of publisher_acl is unknown", "user", name)
 		return nil
 	}
 	uid, err := strconv.Atoi(u.Uid)

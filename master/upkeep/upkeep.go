@@ -97,7 +97,7 @@ func (r *Round) Run(ctx context.Context) {
 
 func (r *Round) replaceKey(ctx context.Context) {
 	if err := r.Rotator.Rotate(ctx); err != nil && ctx.Err() == nil {
-		r.Log.Error("cannot replace shared key", "err", err)
+		r.Log.Error("Cannot replace shared key", "err", err)
 	}
 }
 
@@ -114,14 +114,14 @@ func (r *Round) takeDropFile() bool {
 	}
 	if err != nil || !info.Mode().IsRegular() || runtime.GOOS != "windows" &&
 		info.Mode().Perm() != 0o400 {
-		r.Log.Warn("ignoring drop file that is not a plain file of mode 0400", "file", path)
+		r.Log.Warn("Ignoring drop file that is not a plain file of mode 0400", "file", path)
 		return false
 	}
 	if runtime.GOOS == "windows" {
 		os.Chmod(path, 0o600) // a read-only file cannot be removed there
 	}
 	if err := os.Remove(path); err != nil {
-		r.Log.Error("cannot remove drop file", "file", path, "err", err)
+		r.Log.Error("Cannot remove drop file", "file", path, "err", err)
 		return false
 	}
 	return true

@@ -141,7 +141,7 @@ func TestDropFile(t *testing.T) {
 				if _, err := os.Lstat(path); (err == nil) != (c.want == 0) {
 					t.Errorf("the file: %v", err)
 				}
-				if strings.Contains(log.String(), "ignoring drop file") != (c.want == 0) {
+				if strings.Contains(log.String(), "Ignoring drop file") != (c.want == 0) {
 					t.Errorf("log: %s", log)
 				}
 			})

@@ -119,7 +119,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/healthz" && r.Method == http.MethodGet:
 		if err := s.o.Master.Health(r.Context()); err != nil {
-			s.o.Log.Error("the master is not well", "err", err)
+			s.o.Log.Error("The master is not well", "err", err)
 			http.Error(w, "not well", http.StatusServiceUnavailable)
 			return
 		}
@@ -155,7 +155,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var status *statusError
 	if !errors.As(err, &status) {
-		s.o.Log.Error("vendordata request failed", "peer", r.RemoteAddr, "err", err)
+		s.o.Log.Error("Vendordata request failed", "peer", r.RemoteAddr, "err", err)
 		status = &statusError{http.StatusInternalServerError, "An unexpected error occurred"}
 	}
 	if status.code == http.StatusServiceUnavailable || status.code == http.StatusTooManyRequests {
@@ -219,10 +219,10 @@ func (s *Server) authenticate(r *http.Request) error {
 		s.failures.Refund(r.RemoteAddr)
 		return nil
 	case errors.Is(err, ErrDenied):
-		s.o.Log.Warn("vendordata request refused: the token is not good", "peer", r.RemoteAddr)
+		s.o.Log.Warn("Vendordata request refused: the token is not good", "peer", r.RemoteAddr)
 		return denied
 	}
-	s.o.Log.Error("cannot check the token of a vendordata request", "peer", r.RemoteAddr, "err", err)
+	s.o.Log.Error("Cannot check the token of a vendordata request", "peer", r.RemoteAddr, "err", err)
 	return &statusError{http.StatusServiceUnavailable, "The token cannot be checked"}
 }
 
@@ -317,7 +317,7 @@ func (s *Server) announce(ctx context.Context, q query) (bootstrap.Bootstrap, er
 	case err == nil:
 		return b, nil
 	case errors.Is(err, master.ErrOtherTenant):
-		s.o.Log.Warn("vendordata request refused", "minion", q.Instance, "tenant", q.Project, "err", err)
+		s.o.Log.Warn("Vendordata request refused", "minion", q.Instance, "tenant", q.Project, "err", err)
 		return b, &statusError{http.StatusConflict, "The instance is of another project"}
 	}
 	return b, err

@@ -139,7 +139,7 @@ func startTrace(ctx context.Context, h *Host, pid string, user any) *trace {
 		// The grace period lets strace detach from the shell before it ends.
 		res, err := h.Cmd(ctx, modules.Command{Args: []string{"strace", "-f", "-e", "execve", "-p", pid}, Stderr: t, Grace: 5 * time.Second})
 		if ctx.Err() == nil && (err != nil || res.ExitCode != 0) {
-			log.Warn("cannot trace a shell", "err", err, "exit", res.ExitCode)
+			log.Warn("Cannot trace a shell", "err", err, "exit", res.ExitCode)
 		}
 	}()
 	return t

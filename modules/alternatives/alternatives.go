@@ -87,7 +87,7 @@ func showCurrent(_ context.Context, c *modules.Call) (any, error) {
 	if target, ok := current(c); ok {
 		return target, nil
 	}
-	c.Logger().Error("alternative does not exist", "name", c.Str("name"))
+	c.Logger().Error("Alternative does not exist", "name", c.Str("name"))
 	return false, nil
 }
 

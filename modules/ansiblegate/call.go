@@ -83,7 +83,7 @@ func invoke(ctx context.Context, c *modules.Call, module string) (any, error) {
 	defer inventory.Close()
 	limit, shown := timeout(c)
 	cmd := command(limit, c.Which("ansible"), "localhost", "--limit", "127.0.0.1", "-m", module, "-a", args, "-i", inventory.Name())
-	c.Logger().Debug("calling a module of ansible", "module", module)
+	c.Logger().Debug("Calling a module of ansible", "module", module)
 	res, err := c.Cmd(ctx, cmd)
 	if err != nil {
 		return nil, err

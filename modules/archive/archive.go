@@ -215,7 +215,7 @@ func (c *call) clean(path string) {
 		return
 	}
 	if err := os.Remove(c.Path(path)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		c.Logger().Warn("cannot remove the cached archive", "file", path, "err", err)
+		c.Logger().Warn("Cannot remove the cached archive", "file", path, "err", err)
 	}
 }
 

@@ -148,7 +148,7 @@ func runChroot(ctx context.Context, c *modules.Call) (v any, err error) {
 		after := context.WithoutCancel(ctx) // mounts must go also when the job was killed
 		for _, p := range slices.Backward(mounted) {
 			if _, err := c.Exec(after, "mount.umount", p); err != nil {
-				c.Logger().Error("cannot unmount", "path", p, "err", err)
+				c.Logger().Error("Cannot unmount", "path", p, "err", err)
 			}
 		}
 	}()

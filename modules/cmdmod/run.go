@@ -250,7 +250,7 @@ func (o *options) finish(got modules.CommandResult, good success, timedOut strin
 func (o *options) report(res *result) {
 	log := o.c.Logger()
 	if res.truncated {
-		log.Warn("output beyond the limit was dropped", "fun", o.c.Fun)
+		log.Warn("Output beyond the limit was dropped", "fun", o.c.Fun)
 	}
 	ctx, level := context.Background(), o.level.level
 	code, _ := res.retcode.(int64)

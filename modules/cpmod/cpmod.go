@@ -73,7 +73,7 @@ func (f *files) cacheOnce(ctx context.Context, path, sourceHash string, web modu
 		return nil, err
 	}
 	if v == any(missing) || v == "" {
-		f.c.Logger().Error("cannot cache file", "file", redact(path), "saltenv", f.env)
+		f.c.Logger().Error("Cannot cache file", "file", redact(path), "saltenv", f.env)
 	}
 	if remote {
 		f.c.Context().Set(key, v)

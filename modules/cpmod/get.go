@@ -169,7 +169,7 @@ func getURL(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	if !pytext.Truth(v) {
-		c.Logger().Error("cannot fetch file", "file", redact(c.Str("path")), "saltenv", f.env)
+		c.Logger().Error("Cannot fetch file", "file", redact(c.Str("path")), "saltenv", f.env)
 	}
 	return v, nil
 }
@@ -267,7 +267,7 @@ func getTemplate(ctx context.Context, c *modules.Call) (any, error) {
 		return "", nil
 	}
 	if !knownEngine(engine) {
-		c.Logger().Error("unknown template engine", "engine", engine)
+		c.Logger().Error("Unknown template engine", "engine", engine)
 		return "", nil
 	}
 	text, err := f.content(name)
@@ -279,7 +279,7 @@ func getTemplate(ctx context.Context, c *modules.Call) (any, error) {
 		if errors.Is(err, modules.ErrEngine) || ctx.Err() != nil {
 			return nil, err
 		}
-		c.Logger().Error("cannot render template", "file", redact(url), "err", err)
+		c.Logger().Error("Cannot render template", "file", redact(url), "err", err)
 		return "", nil
 	}
 	makedirs := c.Bool("makedirs")

@@ -56,7 +56,7 @@ func pushOne(ctx context.Context, c *modules.Call, source, upload string, keep, 
 	}
 	if remove {
 		if err := os.Remove(local); err != nil {
-			c.Logger().Error("cannot remove file", "file", source, "err", err)
+			c.Logger().Error("Cannot remove file", "file", source, "err", err)
 			return false, nil
 		}
 	}

@@ -27,7 +27,7 @@ func ask(ctx context.Context, c *modules.Call, words ...any) (string, bool, erro
 	}
 	r, err := saltcmd.All(ctx, c, cmd...)
 	if err == nil && r.Retcode != 0 {
-		c.Logger().Warn("dig failed", "retcode", r.Retcode)
+		c.Logger().Warn("Dig failed", "retcode", r.Retcode)
 	}
 	return r.Stdout, err == nil && r.Retcode == 0, err
 }

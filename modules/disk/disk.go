@@ -296,7 +296,7 @@ func tune(ctx context.Context, c *modules.Call) (any, error) {
 func wipe(ctx context.Context, c *modules.Call) (any, error) {
 	r, err := saltcmd.All(ctx, c, "wipefs", "-a", c.Value("device"))
 	if err == nil && r.Retcode != 0 {
-		c.Logger().Error("cannot wipe the device", "device", c.Str("device"), "err", r.Stderr)
+		c.Logger().Error("Cannot wipe the device", "device", c.Str("device"), "err", r.Stderr)
 	}
 	return err == nil && r.Retcode == 0, err
 }

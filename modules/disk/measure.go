@@ -58,7 +58,7 @@ func hdparm(ctx context.Context, c *modules.Call, must bool, args ...any) (strin
 		if must {
 			return "", modules.Errorf("%s", text)
 		}
-		c.Logger().Warn("hdparm failed", "err", text)
+		c.Logger().Warn("Hdparm failed", "err", text)
 	}
 	return r.Stdout, nil
 }

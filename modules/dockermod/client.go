@@ -527,7 +527,7 @@ func (d *client) readConfig() {
 		v, err = pyjson.Parse(b)
 	}
 	if err != nil {
-		d.Logger().Warn("cannot read Docker's configuration", "path", d.file, "error", err)
+		d.Logger().Warn("Cannot read Docker's configuration", "path", d.file, "error", err)
 	}
 	d.config, _ = v.(map[string]any)
 }

@@ -153,7 +153,7 @@ func (d *client) compareContainerNetworks() (any, error) {
 		for name := range nets {
 			network, err := d.inspectNetwork(name)
 			if err != nil {
-				d.Logger().Warn("cannot inspect a network of a container", "network", name, "error", err)
+				d.Logger().Warn("Cannot inspect a network of a container", "network", name, "error", err)
 				continue
 			}
 			// What the daemon says of a container has networks, too, that it failed to connect it to.

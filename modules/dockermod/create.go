@@ -71,7 +71,7 @@ func (d *client) createBody(kw dict) (dict, error) {
 	}
 	body, unused, err := dockerargs.Config(d.Str("image"), args, env)
 	if len(unused) > 0 {
-		d.Logger().Warn("arguments are ignored because Docker does not know them", "fun", d.Fun, "arguments", unused)
+		d.Logger().Warn("Arguments are ignored because Docker does not know them", "fun", d.Fun, "arguments", unused)
 	}
 	return body, err
 }

@@ -215,7 +215,7 @@ func (d *client) refreshMine() {
 		return
 	}
 	if _, err := d.ExecKw(d.ctx, "mine.send", []any{"docker.ps"}, dict{"verbose": true, "all": true, "host": true}); err != nil {
-		d.Logger().Warn("cannot send the containers to the mine", "error", err)
+		d.Logger().Warn("Cannot send the containers to the mine", "error", err)
 	}
 }
 

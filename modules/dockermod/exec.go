@@ -84,7 +84,7 @@ func (d *client) readLogs(name any, query dict) (string, error) {
 // text is what was kept of a stream.
 func (d *client) text(o *output) string {
 	if o.dropped {
-		d.Logger().Warn("output beyond the limit was dropped", "fun", d.Fun, "limit", maxOutput)
+		d.Logger().Warn("Output beyond the limit was dropped", "fun", d.Fun, "limit", maxOutput)
 	}
 	return strings.ToValidUTF8(string(o.text), "\ufffd")
 }
@@ -136,7 +136,7 @@ func (d *client) exec(name any, cmd command) (code, pid int64, err error) {
 	case err != nil:
 		return 0, 0, unable("exec_start", fmt.Sprintf("cannot read the output from Docker at %s: %s", d.where, err))
 	case wrong != nil:
-		d.Logger().Debug("a command in a container did not read all of its input", "error", wrong)
+		d.Logger().Debug("A command in a container did not read all of its input", "error", wrong)
 	}
 	info, err := d.dict("exec_inspect", request{id: made["Id"]})
 	if err != nil {

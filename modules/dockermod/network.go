@@ -164,7 +164,7 @@ func (d *client) connected(name any, verbose bool) (any, error) {
 		m, _ := containers[id].(dict)
 		name, ok := pop(m, "Name", nil).(string)
 		if !ok {
-			d.Logger().Warn("a container in a network has no name", "network", network["Name"], "container", id)
+			d.Logger().Warn("A container in a network has no name", "network", network["Name"], "container", id)
 			continue
 		}
 		m["Id"] = id

@@ -32,7 +32,7 @@ func given(c *modules.Call) any {
 func toMaster(ctx context.Context, c *modules.Call, tag string, data, preload any) bool {
 	local := pytext.Truth(c.Opt("local")) || c.Opt("file_client") == "local"
 	if local && !pytext.Truth(c.Opt("use_master_when_local")) {
-		c.Logger().Warn("the minion works without master; the event is not sent", "tag", tag)
+		c.Logger().Warn("The minion works without master; the event is not sent", "tag", tag)
 		return false
 	}
 	if c.Master == nil {
@@ -47,7 +47,7 @@ func toMaster(ctx context.Context, c *modules.Call, tag string, data, preload an
 		err = c.Master.Fire(ctx, tag, data)
 	}
 	if err != nil {
-		c.Logger().Error("cannot send event", "tag", tag, "err", err)
+		c.Logger().Error("Cannot send event", "tag", tag, "err", err)
 	}
 	return err == nil
 }

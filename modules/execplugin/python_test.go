@@ -9,7 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -439,5 +441,35 @@ esac
 	}
 	if _, err := os.Stat(filepath.Join(dir, "returned")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPythonEndsWhenIdle: there is no Python process before the first call that needs one, and none some seconds after the last.
+func TestPythonEndsWhenIdle(t *testing.T) {
+	t.Parallel()
+	h := pythonHost(t, map[string]string{"a.py": "import os\n\nopen(os.path.join(os.path.dirname(__file__), 'loaded'), 'a').write('x')\n\n" +
+		"def pid():\n    return os.getpid()\n"})
+	if res := h.call("native.echo", "x"); res.Return != "x" {
+		t.Fatalf("native.echo: %v", res.Return)
+	}
+	if _, err := os.Stat(filepath.Join(h.dir, "loaded")); err == nil {
+		t.Error("a call that needs no Python has loaded the modules")
+	}
+	job := &modules.Context{}
+	pid := func() int64 {
+		n, _ := h.reg.Run(t.Context(), h.env, modules.Request{Fun: "a.pid", Context: job}).Return.(int64)
+		return n
+	}
+	first := pid()
+	if second := pid(); first == 0 || first != second {
+		t.Errorf("the calls of one job run in the processes %d and %d", first, second)
+	}
+	for end := time.Now().Add(10 * idleTime); syscall.Kill(int(first), 0) == nil; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("Python still runs %s after the last call", 10*idleTime)
+		}
+	}
+	if again := pid(); again == 0 || again == first {
+		t.Errorf("a call after that runs in the process %d", again)
 	}
 }

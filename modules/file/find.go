@@ -427,7 +427,7 @@ func (f *finder) delete(value string) error {
 			err = os.RemoveAll(f.Path(full))
 		}
 		if err != nil {
-			f.Logger().Error("cannot remove what was found", "path", full, "err", err)
+			f.Logger().Error("Cannot remove what was found", "path", full, "err", err)
 			return nil, nil
 		}
 		return full, nil
@@ -447,7 +447,7 @@ func (f *finder) exec(value string) {
 			return nil, f.ctx.Err()
 		}
 		if err != nil {
-			f.Logger().Error("cannot run the command on what was found", "command", command, "err", err)
+			f.Logger().Error("Cannot run the command on what was found", "command", command, "err", err)
 			return full + ": Failed", nil
 		}
 		return command + ":\n" + string(res.Stdout) + "\n", nil

@@ -171,7 +171,7 @@ func (m *manage) inPlace() bool {
 func (m *manage) keepMode() {
 	v, err := m.ExecKw(m.ctx, "cp.stat_file", []any{m.source}, map[string]any{"saltenv": m.Value("saltenv"), "octal": true})
 	if err != nil {
-		m.Logger().Warn("cannot find out the mode of the source", "file", m.sfn, "err", err)
+		m.Logger().Warn("Cannot find out the mode of the source", "file", m.sfn, "err", err)
 		return
 	}
 	m.perms.mode = v

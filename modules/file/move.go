@@ -228,7 +228,7 @@ func copyPath(h *host) (any, error) {
 		return nil, cause
 	}
 	if err != nil {
-		h.Logger().Debug("cannot copy", "from", src, "to", dst, "err", err)
+		h.Logger().Debug("Cannot copy", "from", src, "to", dst, "err", err)
 		return nil, modules.Errorf("Could not copy '%s' to '%s'", src, dst)
 	}
 	_, _, err = h.checkPerms(dst, nil, perms{user: was["user"], group: was["group"], mode: was["mode"]})

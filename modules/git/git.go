@@ -188,7 +188,7 @@ func (cmd command) asIdentity(ctx context.Context, c *modules.Call, identity any
 			if !strings.Contains(key, "salt://") {
 				missing = append(missing, key)
 			}
-			c.Logger().Error("the identity does not exist", "path", key)
+			c.Logger().Error("The identity does not exist", "path", key)
 			continue
 		}
 		text, err := os.ReadFile(c.Path(path))

@@ -71,7 +71,7 @@ func listWorktrees(ctx context.Context, c *modules.Call) (any, error) {
 			}
 		}
 		if data["worktree"] == "" || data["HEAD"] == "" || data["branch"] == "" {
-			c.Logger().Error("incomplete worktree data", "text", part)
+			c.Logger().Error("Incomplete worktree data", "text", part)
 			continue
 		}
 		info, err := os.Stat(c.Path(data["worktree"]))

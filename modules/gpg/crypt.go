@@ -233,7 +233,7 @@ func (g *ring) crypt(r request, done string, written bool) (any, error) {
 	}
 	v := verdictOf(a, true)
 	if !v.ok {
-		g.c.Logger().Error("gpg failed", "stderr", a.stderr)
+		g.c.Logger().Error("Gpg failed", "stderr", a.stderr)
 	}
 	switch {
 	case !v.ok && g.c.Bool("bare"):

@@ -206,7 +206,7 @@ func updateBundle(ctx context.Context, c *modules.Call) (any, error) {
 	for _, file := range c.Strings("merge_files") {
 		more, err := os.ReadFile(c.Path(file))
 		if err != nil {
-			c.Logger().Error("cannot add certificates", "file", file, "err", err)
+			c.Logger().Error("Cannot add certificates", "file", file, "err", err)
 			continue
 		}
 		b.WriteByte('\n')

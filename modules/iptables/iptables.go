@@ -344,7 +344,7 @@ func filtered(ctx context.Context, c *modules.Call, text string) (string, error)
 	for _, p := range list {
 		re, err := pyre.Compile(pytext.Str(p), 0)
 		if err != nil {
-			c.Logger().Warn("an expression of iptables.save_filters is wrong", "expression", pytext.Str(p), "err", err)
+			c.Logger().Warn("An expression of iptables.save_filters is wrong", "expression", pytext.Str(p), "err", err)
 			continue
 		}
 		filters = append(filters, re)

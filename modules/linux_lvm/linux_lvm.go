@@ -380,7 +380,7 @@ func lvextend(ctx context.Context, c *modules.Call) (any, error) {
 func resize(ctx context.Context, c *modules.Call, program, force, done string) (any, error) {
 	size, extents := c.Bool("size"), c.Bool("extents")
 	if size == extents {
-		c.Logger().Error("either size or extents must be given, and not both")
+		c.Logger().Error("Either size or extents must be given, and not both")
 		return map[string]any{}, nil
 	}
 	cmd := []any{program, "-qq"}

@@ -48,7 +48,7 @@ func show(ctx context.Context, c *modules.Call) (any, error) {
 			return []any{}, nil
 		}
 		if err != nil {
-			c.Logger().Error("cannot read the file of parameters", "err", err)
+			c.Logger().Error("Cannot read the file of parameters", "err", err)
 			return nil, nil
 		}
 		for _, line := range strings.Split(string(text), "\n") {

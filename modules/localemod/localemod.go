@@ -107,7 +107,7 @@ func getLocale(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	parts := strings.Split(out, "=")
 	if len(parts) < 2 {
-		c.Logger().Error("there is no locale in the file", "file", file)
+		c.Logger().Error("There is no locale in the file", "file", file)
 		return "", nil
 	}
 	return strings.ReplaceAll(parts[1], `"`, ""), nil

@@ -35,13 +35,13 @@ func one(c *modules.Call, kind string, tgt any, delimiter, id string) bool {
 			dir, _ := c.Opt("cachedir").(string)
 			store, err := datastore.Load(c.Path(datastore.Path(dir)))
 			if err != nil {
-				c.Logger().Error("cannot match data", "err", err)
+				c.Logger().Error("Cannot match data", "err", err)
 			}
 			return store
 		},
 	})
 	if err != nil {
-		c.Logger().Error("cannot match target", "err", err)
+		c.Logger().Error("Cannot match target", "err", err)
 	}
 	return ok
 }

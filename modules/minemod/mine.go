@@ -146,7 +146,7 @@ func entries(c *modules.Call, defs map[string]any) []entry {
 		e := parse(alias, defs[alias])
 		if _, err := c.Registry().Lookup(e.name(), c.Env); err != nil {
 			_ = c.NoteRefusal(e.name(), err)
-			c.Logger().Error("a function in mine_functions is not available", "fun", e.name())
+			c.Logger().Error("Function " + e.name() + " in mine_functions not available")
 			continue
 		}
 		list = append(list, e)
@@ -181,7 +181,7 @@ func update(ctx context.Context, c *modules.Call) (any, error) {
 	for _, e := range list {
 		v, err := call(ctx, c, e.name(), e.args, e.kwargs)
 		if err != nil {
-			c.Logger().Error("a function of the mine failed", "fun", e.name(), "err", err)
+			c.Logger().Error("Function "+e.name()+" in mine.update failed to execute", "err", err)
 			continue
 		}
 		data[e.alias] = wrap(v, e.allow, e.atype)
@@ -226,7 +226,7 @@ func send(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	v, err := call(ctx, c, fun, c.Extra, kwargs)
 	if err != nil {
-		c.Logger().Error("a function for the mine failed", "fun", fun, "err", err)
+		c.Logger().Error("Function "+fun+" in mine.send failed to execute", "err", err)
 		return false, nil
 	}
 	return store(ctx, c, map[string]any{name: wrap(v, allow, kind)}, false)

@@ -3,6 +3,8 @@ package minemod
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,5 +136,26 @@ func TestDocker(t *testing.T) {
 	m.say.(map[string]any)["h1"].(map[string]any)["host"] = host
 	if diff := cmp.Diff(want, m.call(t, "mine.get_docker", map[string]any{"interfaces": []any{"lo", "nosuch"}, "with_container_id": true})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestFailuresAreLogged: in stock's words, with the cause beside.
+func TestFailuresAreLogged(t *testing.T) {
+	m := newMinion(t)
+	var log strings.Builder
+	m.env.Log = slog.New(slog.NewTextHandler(&log, nil))
+	m.conf = map[string]any{"x.echo": []any{}, "x.nosuch": []any{}}
+	m.call(t, "mine.update", nil)
+	if got := m.call(t, "mine.send", map[string]any{"mine_function": "x.echo"}, "short"); got != false {
+		t.Errorf("mine.send returns %v", got)
+	}
+	for _, want := range []string{
+		`msg="Function x.nosuch in mine_functions not available"`,
+		`msg="Function x.echo in mine.update failed to execute" err="echo() missing 1`,
+		`msg="Function x.echo in mine.send failed to execute" err="echo() missing 1`,
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log does not have %s:\n%s", want, &log)
+		}
 	}
 }

@@ -34,7 +34,7 @@ func remember(c *modules.Call, path string, data, mounts map[string]any) error {
 		err = atomicfile.Replace(c.Path(path), []byte(text), 0o600)
 	}
 	if err != nil {
-		c.Logger().Error("cannot remember the mounts", "err", err)
+		c.Logger().Error("Cannot remember the mounts", "err", err)
 		return modules.Errorf("Unable to write mount cache.")
 	}
 	return nil

@@ -247,7 +247,7 @@ func ofOne(ctx context.Context, c *modules.Call, get func(m map[string]any) any)
 	}
 	m, text := l.one(c.Str("iface"))
 	if text != "" {
-		c.Logger().Error("there is no such interface", "iface", c.Str("iface"))
+		c.Logger().Error("There is no such interface", "iface", c.Str("iface"))
 		return text, nil
 	}
 	return get(m), nil
@@ -363,7 +363,7 @@ func ipAddrs6(ctx context.Context, c *modules.Call) (any, error) {
 func inCIDR(c *modules.Call, addrs []netip.Addr) []any {
 	p, err := pyip.Network(c.Str("cidr"), true)
 	if err != nil {
-		c.Logger().Error("no network", "err", err)
+		c.Logger().Error("No network", "err", err)
 		return []any{}
 	}
 	return texts(slices.DeleteFunc(addrs, func(a netip.Addr) bool { return !pyip.Contains(p, a) }))

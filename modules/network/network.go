@@ -162,7 +162,7 @@ func convertCIDR(_ context.Context, c *modules.Call) (any, error) {
 func inSubnet(ctx context.Context, c *modules.Call) (any, error) {
 	p, err := pyip.Network(pytext.Str(c.Value("cidr")), true)
 	if err != nil {
-		c.Logger().Error("no network", "err", err)
+		c.Logger().Error("No network", "err", err)
 		return false, nil
 	}
 	for _, kind := range [...]string{"inet", "inet6"} {
@@ -182,7 +182,7 @@ func inSubnet(ctx context.Context, c *modules.Call) (any, error) {
 func ipInSubnet(_ context.Context, c *modules.Call) (any, error) {
 	p, err := pyip.Network(pytext.Str(c.Value("cidr")), true)
 	if err != nil {
-		c.Logger().Error("no network", "err", err)
+		c.Logger().Error("No network", "err", err)
 		return false, nil
 	}
 	list, ok := c.Value("ip_addr").([]any)

@@ -108,7 +108,7 @@ func uninstall(ctx context.Context, c *modules.Call) (any, error) {
 
 func success(c *modules.Call, out saltcmd.Result) bool {
 	if out.Retcode != 0 {
-		c.Logger().Error("npm failed", "stderr", out.Stderr)
+		c.Logger().Error("Npm failed", "stderr", out.Stderr)
 	}
 	return out.Retcode == 0
 }

@@ -36,7 +36,7 @@ func groupList(ctx context.Context, c *modules.Call) (any, error) {
 		all, ok := known[group]
 		switch {
 		case !ok:
-			c.Logger().Error("an installed group is not among the available ones", "group", group)
+			c.Logger().Error("An installed group is not among the available ones", "group", group)
 			continue
 		case len(all) == len(have[group]):
 			whole = append(whole, group)

@@ -90,7 +90,7 @@ func parseTargets(ctx context.Context, c *modules.Call) (any, error) {
 
 func addPkg(_ context.Context, c *modules.Call) (any, error) {
 	if _, ok := c.Value("pkgs").(map[string]any); !ok {
-		c.Logger().Error("a list of packages must be a dictionary", "type", modules.TypeName(c.Value("pkgs")))
+		c.Logger().Error("A list of packages must be a dictionary", "type", modules.TypeName(c.Value("pkgs")))
 	}
 	return nil, nil
 }

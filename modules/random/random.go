@@ -169,7 +169,7 @@ func shadowHash(_ context.Context, c *modules.Call) (any, error) {
 	}
 	out, err := unixcrypt.Crypt(password, prefix+salt)
 	if err != nil {
-		c.Logger().Error("cannot hash the password", "err", err)
+		c.Logger().Error("Cannot hash the password", "err", err)
 		return "*0", nil // as crypt(3) has it
 	}
 	return out, nil

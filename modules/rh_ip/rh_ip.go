@@ -186,7 +186,7 @@ func buildInterface(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	if !known {
-		c.Logger().Error("there is no template for interfaces of this release", "osrelease", c.Grain("osrelease"))
+		c.Logger().Error("There is no template for interfaces of this release", "osrelease", c.Grain("osrelease"))
 		return "", nil
 	}
 	text, err := interfaceText(o.out)

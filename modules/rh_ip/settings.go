@@ -316,7 +316,7 @@ func (o *options) link(ctx context.Context, kind string) error {
 		for _, table := range [...]string{"ip6tables", "iptables", "arptables"} {
 			key := "net.bridge.bridge-nf-call-" + table
 			if _, err := o.c.Exec(ctx, "sysctl.persist", key, filter); modules.IsExecError(err) {
-				o.c.Logger().Warn("cannot set a parameter of the kernel", "name", key, "err", err)
+				o.c.Logger().Warn("Cannot set a parameter of the kernel", "name", key, "err", err)
 			} else if err != nil {
 				return err
 			}

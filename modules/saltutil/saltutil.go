@@ -185,7 +185,7 @@ func done(ctx context.Context, c *modules.Call, err error) (any, error) {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		c.Logger().Error("cannot clear cache", "err", err)
+		c.Logger().Error("Cannot clear cache", "err", err)
 		return false, nil
 	}
 	return true, nil
@@ -248,7 +248,7 @@ func revokeAuth(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	load := map[string]any{"cmd": "revoke_auth", "id": c.ID, "preserve_minion_cache": c.Value("preserve_minion_cache")}
 	if _, err := c.Master.Request(ctx, load); err != nil {
-		c.Logger().Error("cannot revoke the minion's key", "err", err)
+		c.Logger().Error("Cannot revoke the minion's key", "err", err)
 		return false, nil
 	}
 	return true, nil
@@ -270,7 +270,7 @@ func regenKeys(_ context.Context, c *modules.Call) (any, error) {
 	for _, d := range list {
 		if !d.IsDir() {
 			if err := os.Remove(filepath.Join(c.Path(dir), d.Name())); err != nil {
-				c.Logger().Error("cannot remove key", "err", err)
+				c.Logger().Error("Cannot remove key", "err", err)
 			}
 		}
 	}

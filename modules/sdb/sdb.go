@@ -195,7 +195,7 @@ func (a *address) fromFiles(ctx context.Context, c *modules.Call) (any, error) {
 		name := pytext.Str(f)
 		text, err := os.ReadFile(c.Path(name))
 		if err != nil {
-			c.Logger().Error("cannot read a file of sdb", slog.String("file", name), slog.Any("error", err))
+			c.Logger().Error("Cannot read a file of sdb", slog.String("file", name), slog.Any("error", err))
 			continue
 		}
 		v, err := yaml.ParseObject(text, name, false)
@@ -203,7 +203,7 @@ func (a *address) fromFiles(ctx context.Context, c *modules.Call) (any, error) {
 			return nil, modules.Errorf("cannot read sdb file %s: %s", name, err)
 		}
 		if _, ok := v.(*pyobj.Dict); !ok {
-			c.Logger().Error("cannot use a file of sdb: it holds no map", slog.String("file", name))
+			c.Logger().Error("Cannot use a file of sdb: it holds no map", slog.String("file", name))
 			continue
 		}
 		if all, err = c.ExecOrdered(ctx, "slsutil.merge", []any{all, v}, options); err != nil {

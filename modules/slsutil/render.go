@@ -68,7 +68,7 @@ func source(ctx context.Context, c *modules.Call, file string, env any) (text, n
 	}
 	info, err := os.Stat(name)
 	if name == "" || err != nil || !info.Mode().IsRegular() {
-		c.Logger().Error("a template does not exist", "file", file)
+		c.Logger().Error("A template does not exist", "file", file)
 		return "", "", false, nil
 	}
 	if info.Size() > maxFile {

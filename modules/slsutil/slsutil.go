@@ -93,7 +93,7 @@ func merge(c *modules.Call, a, b any) (any, error) {
 	case "recurse":
 	default:
 		if strategy != "none" {
-			c.Logger().Warn("unknown merging strategy; recurse is used", "strategy", strategy)
+			c.Logger().Warn("Unknown merging strategy; recurse is used", "strategy", strategy)
 		}
 		lists = false
 	}

@@ -291,7 +291,7 @@ func (c *call) source(strict bool) ([]authKey, error) {
 	keys, err := c.validKeys(path, c.Value("fingerprint_hash_type"))
 	if err == nil && len(keys) == 0 {
 		complaint := "No keys detected in " + source + ". Is file properly formatted?"
-		c.Logger().Error("no keys detected", "file", source)
+		c.Logger().Error("No keys detected", "file", source)
 		c.Context().Set("ssh_auth.error", complaint)
 	}
 	return keys, err
@@ -359,7 +359,7 @@ func (c *call) removeKey(x change) (string, error) {
 		kept.WriteString(l + "\n")
 	}
 	if err := atomicfile.Replace(c.Path(path), []byte(kept.String()), 0o600); err != nil {
-		c.Logger().Warn("cannot write the key file", "file", path, "err", err)
+		c.Logger().Warn("Cannot write the key file", "file", path, "err", err)
 		return "Key not removed", nil
 	}
 	return "Key removed", nil

@@ -356,7 +356,7 @@ func (c *call) putEntries(path, host string, port any, fresh []any) error {
 	}
 	if dir := posixpath.Dir(path); !c.isDir(dir) {
 		if err := os.MkdirAll(c.Path(dir), 0o777); err != nil {
-			c.Logger().Error("cannot make the directory", "path", dir, "err", err)
+			c.Logger().Error("Cannot make the directory", "path", dir, "err", err)
 		} else if info != nil {
 			if err := errors.Join(c.own(dir, info), os.Chmod(c.Path(dir), 0o700)); err != nil {
 				return modules.OSError(err)

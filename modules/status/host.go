@@ -106,7 +106,7 @@ func diskusage(ctx context.Context, c *modules.Call) (any, error) {
 			return nil, context.Cause(ctx)
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			c.Logger().Warn("cannot tell the usage of a file system", "path", p, "err", err)
+			c.Logger().Warn("Cannot tell the usage of a file system", "path", p, "err", err)
 			ret[p] = map[string]any{"available": nil, "total": nil}
 		default:
 			ret[p] = map[string]any{"available": available, "total": total}

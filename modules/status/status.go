@@ -142,7 +142,7 @@ func custom(ctx context.Context, c *modules.Call) (any, error) {
 			continue
 		}
 		if _, err := c.Registry().Lookup(key[:i], c.Env); err != nil {
-			c.Logger().Warn("a custom status is not available", "fun", key[:i])
+			c.Logger().Warn("A custom status is not available", "fun", key[:i])
 			continue
 		}
 		v, err := c.Exec(ctx, key[:i])
@@ -159,7 +159,7 @@ func custom(ctx context.Context, c *modules.Call) (any, error) {
 			if val, ok := vals[name]; ok {
 				ret[name] = val
 			} else {
-				c.Logger().Warn("a custom status is not in the function's answer", "fun", key[:i], "key", name)
+				c.Logger().Warn("A custom status is not in the function's answer", "fun", key[:i], "key", name)
 				ret[name] = "UNKNOWN"
 			}
 		}

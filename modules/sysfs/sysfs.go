@@ -177,7 +177,7 @@ func interfaces(_ context.Context, c *modules.Call) (any, error) {
 	t := tree{c}
 	at := t.place(root)
 	if at == "" || !t.isDir(at) {
-		c.Logger().Error("cannot list attributes: no such directory below /sys", "path", root)
+		c.Logger().Error("Cannot list attributes: no such directory below /sys", "path", root)
 		return false, nil
 	}
 	out := map[string]any{}

@@ -239,7 +239,7 @@ func set(ctx context.Context, c *modules.Call, k clock) (any, error) {
 		return err == nil, err
 	}
 	if r, err = saltcmd.All(ctx, c, "hwclock", "--systohc"); err == nil && r.Retcode != 0 {
-		c.Logger().Warn("cannot set the hardware clock", "err", r.Stderr)
+		c.Logger().Warn("Cannot set the hardware clock", "err", r.Stderr)
 	}
 	return err == nil, err
 }

@@ -297,7 +297,7 @@ func masked(ctx context.Context, c *modules.Call, name string, runtime bool, roo
 	}
 	target, err := os.Readlink(c.Path(filepath.Join(below(root, dir), "systemd/system", unit(name))))
 	if err != nil && !os.IsNotExist(err) {
-		c.Logger().Error("cannot find out whether the service is masked", "service", name, "err", err)
+		c.Logger().Error("Cannot find out whether the service is masked", "service", name, "err", err)
 	}
 	return target == "/dev/null", nil
 }

@@ -22,7 +22,7 @@ func unreadable(v any) error {
 func (r *room) given(v any) *x509.Certificate {
 	path, ok := v.(string)
 	if !ok {
-		r.Logger().Error("not a valid cert path/object", "cert", pytext.Str(v))
+		r.Logger().Error("Not a valid cert path/object", "cert", pytext.Str(v))
 		return nil
 	}
 	cert, err := r.cert(path)

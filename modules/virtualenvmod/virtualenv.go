@@ -225,7 +225,7 @@ func create(ctx context.Context, c *modules.Call) (any, error) {
 	ret, _ := v.(map[string]any)
 	if pytext.Truth(ret["retcode"]) && !existed && path != "" {
 		if err := os.RemoveAll(c.Path(path)); err != nil {
-			c.Logger().Error("cannot remove what there is of the environment", "path", path, "err", err)
+			c.Logger().Error("Cannot remove what there is of the environment", "path", path, "err", err)
 		}
 	}
 	return ret, nil

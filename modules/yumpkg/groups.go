@@ -308,7 +308,7 @@ func downloadAll(ctx context.Context, c *modules.Call, names []string) (map[stri
 	for _, f := range old {
 		if owner(f) != "" {
 			if err := os.Remove(c.Path(filepath.Join(dir, f))); err != nil {
-				c.Logger().Error("cannot remove a cached package", "path", f, "err", err)
+				c.Logger().Error("Cannot remove a cached package", "path", f, "err", err)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func readRepos(c *modules.Call, root string) ([]*configparser.Section, error) {
 	dir := c.Path(filepath.Join("/", root, "/etc/zypp/repos.d"))
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		c.Logger().Warn("cannot find repositories", "path", dir)
+		c.Logger().Warn("Cannot find repositories", "path", dir)
 		return nil, nil
 	}
 	var all []*configparser.Section

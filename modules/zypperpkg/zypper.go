@@ -116,7 +116,7 @@ func (z zypper) call(ctx context.Context, c *modules.Call, args ...string) (answ
 // tell sends an event to the master; it need not arrive.
 func tell(ctx context.Context, c *modules.Call, info map[string]any, tag string) {
 	if _, err := c.Exec(ctx, "event.fire_master", info, tag); err != nil {
-		c.Logger().Debug("cannot tell the master about a lock", "err", err)
+		c.Logger().Debug("Cannot tell the master about a lock", "err", err)
 	}
 }
 

@@ -101,7 +101,7 @@ func (r *hupRun) service(ctx context.Context, resource, name string) {
 	if up, err := r.c.Exec(ctx, "service.status", name); err == nil && pytext.Truth(up) {
 		return
 	}
-	r.h.log.Warn("the service does not run and is started", "service", name)
+	r.h.log.Warn("The service does not run and is started", "service", name)
 	started, err := r.c.Exec(ctx, "service.start", name)
 	good := err == nil && pytext.Truth(started)
 	act := map[string]any{"service": name, "event": "service.restarted", "result": good}
@@ -138,7 +138,7 @@ func (r *hupRun) run(ctx context.Context, k hook, event string) {
 	}
 	if act["result"] == false {
 		r.failed = true
-		r.h.log.Error("the hook failed", "hook", k.name, "event", event, "err", act["comment"])
+		r.h.log.Error("The hook failed", "hook", k.name, "event", event, "err", act["comment"])
 	}
 	r.done = append(r.done, act)
 }

@@ -94,7 +94,7 @@ func (h *host) retrieve(ctx context.Context, q query) (*answer, error) {
 	a.last = h.lastOf(q.resource)
 	a.changed = a.last == nil || !pyobj.Equal(a.metadata, a.last)
 	if err := h.keep(q.resource, a.metadata); err != nil {
-		h.log.Warn("cannot keep a copy of the metadata", "err", err)
+		h.log.Warn("Cannot keep a copy of the metadata", "err", err)
 	}
 	return a, nil
 }
@@ -114,9 +114,9 @@ func (h *host) find(ctx context.Context, q query) (*answer, error) {
 		if !errors.As(err, &away) {
 			return a, err
 		}
-		h.log.Warn("cannot fetch metadata; the copy on this host is used", "err", err)
+		h.log.Warn("Cannot fetch metadata; the copy on this host is used", "err", err)
 	} else {
-		h.log.Warn("no credentials for the CFN API; the metadata on this host is used")
+		h.log.Warn("No credentials for the CFN API; the metadata on this host is used")
 	}
 	return h.local(q.resource)
 }

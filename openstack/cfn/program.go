@@ -177,7 +177,7 @@ func (p *program) init(v parsed) int {
 	if res["result"] != true {
 		return p.fail(1, pytext.Str(res["failed"]))
 	}
-	p.log.Info(fmt.Sprintf("all %d steps succeeded", len(steps)))
+	p.log.Info(fmt.Sprintf("All %d steps succeeded", len(steps)))
 	return 0
 }
 
@@ -256,7 +256,7 @@ func (p *program) signal(v parsed) int {
 	var failed *signalError
 	switch {
 	case err == nil:
-		p.log.Info("the signal was sent")
+		p.log.Info("The signal was sent")
 		return 0
 	case errors.As(err, &failed):
 		return p.fail(failed.code, err.Error())

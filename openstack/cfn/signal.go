@@ -91,7 +91,7 @@ func (h *host) send(ctx context.Context, s Signal) error {
 		if err == nil || !again || try == signalTries || ctx.Err() != nil {
 			return err
 		}
-		h.log.Warn("the signal did not arrive and is sent again", "err", err, "try", try)
+		h.log.Warn("The signal did not arrive and is sent again", "err", err, "try", try)
 		select {
 		case <-ctx.Done():
 			return err
@@ -171,7 +171,7 @@ func (h *host) uniqueID(ctx context.Context) string {
 	if id := h.novaID(ctx); id != "" {
 		return id
 	}
-	h.log.Warn("cannot get the server's id from the metadata service; the signal has the host's name")
+	h.log.Warn("Cannot get the server's id from the metadata service; the signal has the host's name")
 	name, err := os.Hostname()
 	if err != nil {
 		return "localhost"
@@ -186,13 +186,13 @@ func (h *host) novaID(ctx context.Context) string {
 	b, err := readBounded(h.path(novaFile))
 	if err != nil {
 		if b, err = h.askNova(ctx); err != nil {
-			h.log.Debug("cannot reach the metadata service", "err", err)
+			h.log.Debug("Cannot reach the metadata service", "err", err)
 			return ""
 		}
 		if err := os.MkdirAll(filepath.Dir(h.path(novaFile)), 0o755); err == nil {
 			err = atomicfile.WriteFile(h.path(novaFile), b, 0o644)
 			if err != nil {
-				h.log.Warn("cannot keep Nova's metadata", "err", err)
+				h.log.Warn("Cannot keep Nova's metadata", "err", err)
 			}
 		}
 	}

@@ -179,7 +179,7 @@ func (j *job) note() error {
 		return modules.OSError(err)
 	}
 	if err := atomicfile.WriteFile(file, []byte(text.String()), 0o644); err != nil {
-		j.Logger().Warn("cannot note the hash of an archive", "archive", j.cached, "err", err)
+		j.Logger().Warn("Cannot note the hash of an archive", "archive", j.cached, "err", err)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (a *action) current(recurse bool) (v any, over *states.Result) {
 	}
 	v, err := a.call("get", nil, kw)
 	if err != nil {
-		a.Logger().Debug("cannot read a key of etcd", "key", a.Name(), "error", err)
+		a.Logger().Debug("Cannot read a key of etcd", "key", a.Name(), "error", err)
 		v = nil
 	}
 	if v == nil && a.profile == nil {
@@ -76,7 +76,7 @@ func (a *action) current(recurse bool) (v any, over *states.Result) {
 
 // unset tells the log that a key was not set: in stock, and so here, the state does not fail.
 func (a *action) unset(err error) {
-	a.Logger().Error("cannot set a key of etcd", "key", a.Name(), "error", err)
+	a.Logger().Error("Cannot set a key of etcd", "key", a.Name(), "error", err)
 }
 
 func set(ctx context.Context, c *states.Call) (*states.Result, error) { return begin(ctx, c).set() }

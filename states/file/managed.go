@@ -544,7 +544,7 @@ func (m *management) forget(sfn any) {
 	}
 	if path, ok := sfn.(string); ok && path != "" {
 		if err := os.Remove(m.Path(path)); err != nil && !os.IsNotExist(err) {
-			m.Logger().Warn("cannot remove the cached source", "file", path, "err", err)
+			m.Logger().Warn("Cannot remove the cached source", "file", path, "err", err)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func latest(ctx context.Context, c *states.Call) (*states.Result, error) {
 		case pytext.Truth(avail[name]):
 			targets.set(name, avail[name])
 		case !pytext.Truth(current[name]):
-			t.Logger().Error("no information found", "package", name)
+			t.Logger().Error("No information found", "package", name)
 			problems = append(problems, "No information found for '"+name+"'.")
 		}
 	}

@@ -60,7 +60,7 @@ func (t *task) meets(have string, want condition, epoch any) (bool, error) {
 	switch want.oper {
 	case "<", "<=", "==", ">=", ">", "!=":
 	default:
-		t.Logger().Error("invalid operator for the comparison of versions", "operator", want.oper)
+		t.Logger().Error("Invalid operator for the comparison of versions", "operator", want.oper)
 		return false, nil
 	}
 	if epoch == nil {

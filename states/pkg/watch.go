@@ -25,7 +25,7 @@ func modInit(ctx context.Context, c *states.Call) (bool, error) {
 	}
 	f, err := os.OpenFile(markFile(c), os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
-		c.Logger().Warn("cannot write the mark for a refresh", "err", err)
+		c.Logger().Warn("Cannot write the mark for a refresh", "err", err)
 		return done, nil
 	}
 	return done, f.Close()

@@ -216,7 +216,7 @@ func (s *site) serve() {
 		_ = s.master.Process.Signal(syscall.SIGTERM)
 		_ = s.master.Wait()
 	})
-	s.await(s.log, "master is ready")
+	s.await(s.log, "Master is ready")
 }
 
 func (s *site) await(o *output, text string) {

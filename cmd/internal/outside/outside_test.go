@@ -166,7 +166,7 @@ func rows() (all []row) {
 	add("cachedir is a file", func(s *site) { s.file("cache/master"); s.file("cache/minion") },
 		run("salt m test.ping", 0, away), run("salt-run jobs.list_jobs", 1, "cache/master|not a directory"), run("salt-call --local test.ping", 0, "it is a file|True").unlike(17),
 		run("salt-master", 17, "cache/master|it is a file"), run("salt-minion", 17, "cache/minion|it is a file"))
-	const serves, tries = "master is ready", "Is master at 127.0.0.1 responding?"
+	const serves, tries = "Master is ready", "Is master at 127.0.0.1 responding?"
 	const noLog = "Failed to open the log file, logging to the console alone|not a directory"
 	add("log file cannot be written", func(s *site) { s.file("log") },
 		stays("salt-master", noLog+"|"+serves), stays("salt-minion", noLog+"|"+tries), run("salt-call --local test.ping", 0, noLog+"|True").unlike(1))

@@ -109,7 +109,7 @@ func ClearMark(c *modules.Call) {
 		return
 	}
 	if err := os.Remove(c.Path(filepath.Join(dir, "pkg_refresh"))); err != nil && !os.IsNotExist(err) {
-		c.Logger().Warn("cannot remove the mark for a refresh", "err", err)
+		c.Logger().Warn("Cannot remove the mark for a refresh", "err", err)
 	}
 }
 

@@ -137,7 +137,7 @@ func Repack(c *modules.Call, v any) []Target {
 	if text, ok := v.(string); ok {
 		parsed, err := yaml.Parse([]byte(text), "pkgs")
 		if err != nil {
-			c.Logger().Error("cannot read the list", "err", err)
+			c.Logger().Error("Cannot read the list", "err", err)
 			return nil
 		}
 		v = parsed
@@ -228,7 +228,7 @@ func Sources(ctx context.Context, c *modules.Call, v any, normalize bool) ([]Tar
 	if text, ok := v.(string); ok {
 		parsed, err := yaml.Parse([]byte(text), "sources")
 		if err != nil {
-			c.Logger().Error("cannot read the sources", "err", err)
+			c.Logger().Error("Cannot read the sources", "err", err)
 			return nil, nil
 		}
 		v = parsed

@@ -34,7 +34,7 @@ func Version(ctx context.Context, c *modules.Call) int {
 				return n
 			}
 		}
-		c.Logger().Error("cannot find out the version of systemd")
+		c.Logger().Error("Cannot find out the version of systemd")
 		return 0
 	})
 }

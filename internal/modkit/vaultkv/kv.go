@@ -48,7 +48,7 @@ func (c *Client) find(ctx context.Context, call *modules.Call, path string) moun
 	if info == nil {
 		answer, err := c.Request(ctx, http.MethodGet, "sys/internal/ui/mounts/"+path, nil)
 		if err != nil {
-			call.Logger().Error("cannot get the metadata of a secret", slog.String("path", path), slog.Any("error", err))
+			call.Logger().Error("Cannot get the metadata of a secret", slog.String("path", path), slog.Any("error", err))
 			return mount{path: path}
 		}
 		if info = field(answer, "data"); info == nil {

@@ -278,7 +278,7 @@ func (g *FS) Run(ctx context.Context) {
 			for {
 				changed, err := r.fetchRefs(ctx)
 				if err != nil && ctx.Err() == nil {
-					g.opts.Log.Error("cannot fetch", "remote", redacted(r.o.URL), "err", err)
+					g.opts.Log.Error("Cannot fetch", "remote", redacted(r.o.URL), "err", err)
 				}
 				if changed && g.opts.Changed != nil {
 					g.opts.Changed()

@@ -270,7 +270,7 @@ func (r *repo) knownRefs() map[string]string {
 	defer cancel()
 	now, err := r.readRefs(ctx)
 	if err != nil {
-		r.global.Log.Error("cannot read repository", "remote", redacted(r.o.URL), "err", err)
+		r.global.Log.Error("Cannot read repository", "remote", redacted(r.o.URL), "err", err)
 		return refs
 	}
 	r.mu.Lock()

@@ -94,7 +94,7 @@ func (c *Carrier) Store(ctx context.Context, cargo Cargo, spec map[string]any) (
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTime)
 		defer cancel()
 		if err := w.Drop(ctx); err != nil {
-			c.Log.Warn("cannot forget what a refused order carries; that is tried again later", "err", err)
+			c.Log.Warn("Cannot forget what a refused order carries; that is tried again later", "err", err)
 		}
 	}
 	if err = w.fill(ctx, cargo, spec); err == nil {
@@ -258,9 +258,9 @@ func (c *Carrier) Purge(ctx context.Context, now time.Time) {
 	c.purged = now
 	n, err := c.Contents.PurgeContents(ctx, now.Add(-2*UploadTime))
 	if err != nil && ctx.Err() == nil {
-		c.Log.Warn("cannot forget what ended orders carried", "err", err)
+		c.Log.Warn("Cannot forget what ended orders carried", "err", err)
 	} else if n > 0 {
-		c.Log.Debug("content without an order forgotten", "pieces", n)
+		c.Log.Debug("Content without an order forgotten", "pieces", n)
 	}
 }
 

@@ -146,7 +146,7 @@ func (d *Door) Handle(ctx context.Context, peer string, body []byte,
 	defer func() {
 		// guard: CVE-2017-14696,CVE-2023-20897 master:TestCVE_2023_20897_PanicEndsNoConnection
 		if r := recover(); r != nil {
-			d.Log.Error("request ended in a panic", "peer", peer, "err", r,
+			d.Log.Error("Request ended in a panic", "peer", peer, "err", r,
 				"stack", string(debug.Stack()))
 			packed = packText("Some exception handling minion payload")
 		}
@@ -157,7 +157,7 @@ func (d *Door) Handle(ctx context.Context, peer string, body []byte,
 	}
 	packed, err := payload.Marshal(reply)
 	if err != nil {
-		d.Log.Error("cannot pack reply", "peer", peer, "err", err)
+		d.Log.Error("Cannot pack reply", "peer", peer, "err", err)
 		return packText("Some exception handling minion payload")
 	}
 	return packed
@@ -180,24 +180,24 @@ func (d *Door) judgeEnvelope(ctx context.Context, peer string, body []byte, publ
 	}
 	v, err := payload.UnmarshalShared(body, limits)
 	if err != nil {
-		d.Log.Debug("request does not unpack", "peer", peer, "err", err)
+		d.Log.Debug("Request does not unpack", "peer", peer, "err", err)
 		return map[string]any{"msg": protocol.BadLoad}
 	}
 	e, err := protocol.EnvelopeOf(v)
 	if err != nil {
-		d.Log.Debug("request refused", "peer", peer, "err", err)
+		d.Log.Debug("Request refused", "peer", peer, "err", err)
 		return protocol.ReplyText(err)
 	}
 	// guard: CVE-2025-62349 master:TestCVE_2025_62349_OldDialects
 	if e.Version < d.MinimumVersion {
-		d.Log.Debug("request refused: old protocol version", "peer", peer, "version", e.Version)
+		d.Log.Debug("Request refused: old protocol version", "peer", peer, "version", e.Version)
 		return protocol.BadLoad
 	}
 	if e.Enc == protocol.EncAES {
 		return d.minionRequest(ctx, peer, e)
 	}
 	if len(body) > clearBytes && (!local || len(body) > localBytes) {
-		d.Log.Debug("request refused: too large in clear", "peer", peer, "bytes", len(body))
+		d.Log.Debug("Request refused: too large in clear", "peer", peer, "bytes", len(body))
 		return protocol.BadLoad
 	}
 	load, ok := payload.Map(e.Load)

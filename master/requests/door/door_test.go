@@ -187,7 +187,7 @@ func TestClearRequests(t *testing.T) {
 		{"an id that is a number", h, "far:1", clear(object{"cmd": "ping", "id": 7}), "bad load: id 7 is not a string"},
 		{"an id with a null", h, "far:1", clear(object{"cmd": "ping", "id": "a\x00"}), "bad load: id contains a null byte"},
 		{"sign-in", h, "far:1", clear(object{"cmd": "_auth"}), "far:1 4505"},
-		{"sign-in refused", h, "flood:1", clear(object{"cmd": "_auth"}), nil},
+		{"Sign-in refused", h, "flood:1", clear(object{"cmd": "_auth"}), nil},
 		{"a tool", h, "far:1", clear(object{"cmd": "publish", "arg": "x"}), []any{"far:1", "publish", "x", "x"}},
 		{"a tool where there are none", deaf, "here:1", clear(object{"cmd": "publish"}), object{}},
 		{"a function of minions", h, "here:1", clear(object{"cmd": "good"}), object{}},
@@ -318,7 +318,7 @@ func TestClocks(t *testing.T) {
 		if got := at(9 * time.Minute); got != protocol.BadLoad {
 			t.Errorf("9 minutes old: %v", got)
 		}
-		lines := func() int { return strings.Count(h.log.String(), "clock of minion differs") }
+		lines := func() int { return strings.Count(h.log.String(), "Clock of minion differs") }
 		if n := lines(); n != 1 {
 			t.Errorf("%d lines about one clock", n)
 		}

@@ -22,17 +22,17 @@ func (d *Door) minionRequest(ctx context.Context, peer string, e protocol.Envelo
 		return d.oldRequest(ctx, peer, e)
 	}
 	if err := protocol.ValidID(e.ID); err != nil {
-		d.Log.Debug("request refused", "peer", peer, "err", err)
+		d.Log.Debug("Request refused", "peer", peer, "err", err)
 		return protocol.BadLoad
 	}
 	pub, err := d.Keys.Accepted(e.ID)
 	if err != nil {
-		d.Log.Debug("request refused", "minion", e.ID, "peer", peer, "err", err)
+		d.Log.Debug("Request refused", "minion", e.ID, "peer", peer, "err", err)
 		return protocol.BadLoad
 	}
 	s := d.Sessions.Session(e.ID)
 	if s == nil {
-		d.Log.Debug("request refused: no session", "minion", e.ID, "peer", peer)
+		d.Log.Debug("Request refused: no session", "minion", e.ID, "peer", peer)
 		return protocol.BadLoad
 	}
 	sealed, _ := e.Load.([]byte)
@@ -47,7 +47,7 @@ func (d *Door) minionRequest(ctx context.Context, peer string, e protocol.Envelo
 		done()
 	}
 	if err != nil {
-		d.Log.Debug("request refused", "minion", e.ID, "peer", peer, "err", err)
+		d.Log.Debug("Request refused", "minion", e.ID, "peer", peer, "err", err)
 		return protocol.ReplyText(err)
 	}
 	return d.verifiedRequest(ctx, peer, e, v, s, pub)
@@ -68,12 +68,12 @@ func (d *Door) oldRequest(ctx context.Context, peer string, e protocol.Envelope)
 			return v.ID(), err
 		})
 	if err != nil {
-		d.Log.Debug("request refused", "peer", peer, "version", e.Version, "err", err)
+		d.Log.Debug("Request refused", "peer", peer, "version", e.Version, "err", err)
 		return protocol.ReplyText(err)
 	}
 	s := d.Sessions.Session(v.ID()) // what was seen of the minion is kept there
 	if s == nil {
-		d.Log.Debug("request refused: the minion did not sign in", "minion", v.ID(), "peer", peer)
+		d.Log.Debug("Request refused: the minion did not sign in", "minion", v.ID(), "peer", peer)
 		return protocol.BadLoad
 	}
 	return d.verifiedRequest(ctx, peer, e, v, s, pub)
@@ -84,24 +84,24 @@ func (d *Door) verifiedRequest(ctx context.Context, peer string, e protocol.Enve
 	v protocol.Verified, s *sessions.Session, pub *crypt.PublicKey) any {
 	transport.Approve(ctx)
 	if err := d.checkFresh(s, v, time.Now()); err != nil {
-		d.Log.Warn("request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", err)
+		d.Log.Warn("Request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", err)
 		return protocol.BadLoad
 	}
 	first, err := d.Peers.FirstTime(ctx, v)
 	if err != nil {
-		d.Log.Error("request was not acknowledged", "minion", v.ID(), "fun", v.Cmd(), "peer", peer,
+		d.Log.Error("Request was not acknowledged", "minion", v.ID(), "fun", v.Cmd(), "peer", peer,
 			"err", err)
 		return silence{}
 	}
 	if !first {
-		d.Log.Warn("request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer,
+		d.Log.Warn("Request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer,
 			"err", sessions.ErrReplayed)
 		return protocol.BadLoad
 	}
 	d.Presence.Saw(v.ID(), time.Now())
 	defer d.Counts.CountRequest(v.Cmd(), time.Now())
 	if d.Log.Enabled(ctx, slog.LevelDebug) {
-		d.Log.Debug("request", "minion", v.ID(), "fun", v.Cmd(), "peer", peer)
+		d.Log.Debug("Request", "minion", v.ID(), "fun", v.Cmd(), "peer", peer)
 	}
 	if v.Cmd() == "" {
 		return "Some exception handling minion payload"
@@ -148,7 +148,7 @@ func (d *Door) tellSkew(id string, age time.Duration) {
 	}
 	d.mu.Unlock()
 	if !told {
-		d.Log.Warn("clock of minion differs from ours", "minion", id,
+		d.Log.Warn("Clock of minion differs from ours", "minion", id,
 			"behind", age.Round(time.Second))
 	}
 }
@@ -160,19 +160,19 @@ func (d *Door) runRequest(ctx context.Context, v protocol.Verified) any {
 	case errors.Is(err, acks.ErrLater):
 		return silence{}
 	case errors.Is(err, acks.ErrDropped):
-		d.Log.Error("request was not acknowledged", "minion", v.ID(), "fun", v.Cmd(), "err", err)
+		d.Log.Error("Request was not acknowledged", "minion", v.ID(), "fun", v.Cmd(), "err", err)
 		return silence{}
 	case err != nil:
-		d.Log.Error("request failed", "minion", v.ID(), "fun", v.Cmd(), "err", err)
+		d.Log.Error("Request failed", "minion", v.ID(), "fun", v.Cmd(), "err", err)
 		result = ""
 	case !known:
-		d.Log.Warn("minion asks for a function that is not there", "minion", v.ID(),
+		d.Log.Warn("Minion asks for a function that is not there", "minion", v.ID(),
 			"fun", fmt.Sprintf("%.80q", v.Cmd()))
 		result = map[string]any{}
 	}
 	sealed, err := v.Reply(result)
 	if err != nil {
-		d.Log.Error("cannot seal reply", "minion", v.ID(), "fun", v.Cmd(), "err", err)
+		d.Log.Error("Cannot seal reply", "minion", v.ID(), "fun", v.Cmd(), "err", err)
 		if sealed, err = v.Reply(""); err != nil {
 			return silence{}
 		}
@@ -185,7 +185,7 @@ func (d *Door) callAnswer(ctx context.Context,
 	v protocol.Verified) (result any, known bool, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			d.Log.Error("request ended in a panic", "minion", v.ID(), "fun", v.Cmd(), "err", r,
+			d.Log.Error("Request ended in a panic", "minion", v.ID(), "fun", v.Cmd(), "err", r,
 				"stack", string(debug.Stack()))
 			result, known, err = "", true, nil
 		}

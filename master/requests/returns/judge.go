@@ -34,7 +34,7 @@ func (t *Taker) charge(id string, load map[string]any) error {
 		return nil
 	}
 	t.Log.Log(context.Background(), t.Hourly.Level(id, "unordered", slog.LevelWarn),
-		"returns that no job asked for are not taken now: the minion sends more than "+
+		"Returns that no job asked for are not taken now: the minion sends more than "+
 			"max_unordered_size an hour",
 		"minion", id, "bytes", size, "limit", t.MaxUnordered)
 	return acks.ErrLater

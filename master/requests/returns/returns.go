@@ -136,7 +136,7 @@ func (t *Taker) Take(ctx context.Context, v protocol.Verified) (any, error) {
 	load := v.Load()
 	ret, err := protocol.ParseReturn(load)
 	if err != nil {
-		t.Log.Warn("return refused", "minion", v.ID(), "err", err)
+		t.Log.Warn("Return refused", "minion", v.ID(), "err", err)
 		return nil, nil // as Salt: an error would only make the minion send it again
 	}
 	if probe.IsProbe(load) && t.Probes.Answered(v.ID(), load) {
@@ -169,7 +169,7 @@ func (t *Taker) Take(ctx context.Context, v protocol.Verified) (any, error) {
 			if errors.Is(err, acks.ErrLater) {
 				return nil, err
 			}
-			t.Log.Log(ctx, t.Hourly.Level(v.ID(), "return", slog.LevelWarn), "return refused",
+			t.Log.Log(ctx, t.Hourly.Level(v.ID(), "return", slog.LevelWarn), "Return refused",
 				"minion", v.ID(), "jid", jid, "err", err)
 			return nil, nil
 		}
@@ -186,7 +186,7 @@ func (t *Taker) Take(ctx context.Context, v protocol.Verified) (any, error) {
 			return nil, errors.Join(acks.ErrDropped, err)
 		}
 		if err != nil {
-			t.Log.Error("return is stored, but not everywhere", "minion", v.ID(), "jid", jid,
+			t.Log.Error("Return is stored, but not everywhere", "minion", v.ID(), "jid", jid,
 				"err", err)
 		}
 	} else if !t.isAwaited(jid) && !(question && probe.IsOwn(load, t.Cluster.Name())) {
@@ -195,12 +195,12 @@ func (t *Taker) Take(ctx context.Context, v protocol.Verified) (any, error) {
 		}
 	}
 	if !first && !t.toldBefore(ctx, jid, v.ID()) {
-		t.Log.Info("return was stored before this master started, and is told now",
+		t.Log.Info("Return was stored before this master started, and is told now",
 			"minion", v.ID(), "jid", jid)
 		first = true
 	}
 	if !first {
-		t.Log.Debug("return came again", "minion", v.ID(), "jid", jid)
+		t.Log.Debug("Return came again", "minion", v.ID(), "jid", jid)
 		return nil, nil
 	}
 	t.tellReturn(ctx, jid, v.ID(), load, job.order)
@@ -220,7 +220,7 @@ func (t *Taker) toldBefore(ctx context.Context, jid, id string) bool {
 	}
 	list, err := db.ReturnsOf(ctx, jid, []string{id})
 	if err != nil {
-		t.Log.Warn("return that came again cannot be found", "minion", id, "jid", jid, "err", err)
+		t.Log.Warn("Return that came again cannot be found", "minion", id, "jid", jid, "err", err)
 	}
 	if len(list) == 0 || !list[0].Received.Before(t.Started) {
 		return true
@@ -321,7 +321,7 @@ func (t *Taker) Adopt(ctx context.Context, jid, id string, load map[string]any) 
 	first, err := t.Cluster.SaveReturn(ctx,
 		store.Return{JID: jid, ID: id, Load: load, Received: time.Now()})
 	if err != nil && !first {
-		t.Log.Error("cannot store return", "err", err)
+		t.Log.Error("Cannot store return", "err", err)
 		return false
 	}
 	if first || !t.toldBefore(ctx, jid, id) {

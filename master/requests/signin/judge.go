@@ -98,7 +98,7 @@ func (d *Desk) askAcceptors(ctx context.Context, r protocol.AuthRequest, a Appli
 		}
 		v, err := x.Judge(ctx, a)
 		if err != nil {
-			d.Log.Warn("cannot judge minion that wants to join", "minion", r.ID, "peer", a.Peer,
+			d.Log.Warn("Cannot judge minion that wants to join", "minion", r.ID, "peer", a.Peer,
 				"acceptor", x.Name(), "err", err)
 			return hold
 		}
@@ -119,11 +119,11 @@ func (d *Desk) describeApplicant(ctx context.Context, peer string,
 		return a, err
 	}
 	if a.Certificates, err = r.Certificates(); err != nil {
-		d.Log.Warn("proof of a minion that wants to join is refused", "minion", r.ID, "peer", peer,
+		d.Log.Warn("Proof of a minion that wants to join is refused", "minion", r.ID, "peer", peer,
 			"err", err)
 	}
 	if a.Document, err = r.Document(d.Identity.Key); err != nil {
-		d.Log.Warn("proof of a minion that wants to join is refused", "minion", r.ID, "peer", peer,
+		d.Log.Warn("Proof of a minion that wants to join is refused", "minion", r.ID, "peer", peer,
 			"err", err)
 	}
 	a.Tenant, a.Announced, err = d.Records.Announced(ctx, r.ID)
@@ -137,10 +137,10 @@ func (d *Desk) tellVerdict(r protocol.AuthRequest, peer, by string, v Verdict) {
 	log := d.Log.With("minion", r.ID, "peer", peer, "acceptor", by, "reason", v.Reason,
 		"fingerprint", fingerprint)
 	if accepted {
-		log.Info("minion joins")
+		log.Info("Minion joins")
 	} else {
 		level := d.Hourly.Level(r.ID, v.Reason, slog.LevelWarn)
-		log.Log(context.Background(), level, "minion may not join")
+		log.Log(context.Background(), level, "Minion may not join")
 	}
 	d.Events.Publish("brine/join/"+r.ID, map[string]any{"id": r.ID, "result": accepted,
 		"acceptor": by, "reason": v.Reason, "peer": peer, "fingerprint": fingerprint})

@@ -138,23 +138,23 @@ func (d *Desk) SignIn(ctx context.Context, peer string, e protocol.Envelope,
 	known := id != ""
 	// guard: known-keys-beside-a-flood master:TestKnownKeysHaveTheirOwnBucket instead: !within
 	if !within && !(known && d.byKnown.AllowName(id, time.Now())) {
-		d.Log.Debug("sign-in refused: too many from this source", "peer", peer)
+		d.Log.Debug("Sign-in refused: too many from this source", "peer", peer)
 		return nil, false
 	}
 	r, err := protocol.ParseAuthRequest(e)
 	var alg *protocol.AlgorithmError
 	switch {
 	case errors.As(err, &alg):
-		d.Log.Info("sign-in with unknown algorithm", "peer", peer, "err", err)
+		d.Log.Info("Sign-in with unknown algorithm", "peer", peer, "err", err)
 		return protocol.BadAlgorithm(alg.Which), true
 	case err != nil:
-		d.Log.Info("bad sign-in request", "peer", peer, "err", err)
+		d.Log.Info("Bad sign-in request", "peer", peer, "err", err)
 		return protocol.ReplyText(err), true
 	}
 	if d.FIPS {
 		for _, a := range [][2]string{{"enc", r.EncAlgo}, {"sig", r.SigAlgo}} {
 			if !crypt.FIPS(a[1]) {
-				d.Log.Info("sign-in with an algorithm that FIPS mode does not allow",
+				d.Log.Info("Sign-in with an algorithm that FIPS mode does not allow",
 					"minion", r.ID, "peer", peer, "algorithm", a[1])
 				return protocol.BadAlgorithm(a[0]), true
 			}
@@ -167,7 +167,7 @@ func (d *Desk) SignIn(ctx context.Context, peer string, e protocol.Envelope,
 	if !known {
 		leave, err := d.newcomers.Enter(ctx, peer)
 		if err != nil {
-			d.Log.Debug("sign-in refused", "peer", peer, "err", err)
+			d.Log.Debug("Sign-in refused", "peer", peer, "err", err)
 			return nil, false
 		}
 		defer leave()
@@ -182,7 +182,7 @@ func (d *Desk) SignIn(ctx context.Context, peer string, e protocol.Envelope,
 	defer func() { <-d.turns }()
 	reply, err := d.decideKey(ctx, peer, r, publishPort)
 	if err != nil {
-		d.Log.Error("cannot answer sign-in", "minion", r.ID, "peer", peer, "err", err)
+		d.Log.Error("Cannot answer sign-in", "minion", r.ID, "peer", peer, "err", err)
 		return nil, false
 	}
 	return reply, true
@@ -217,21 +217,21 @@ func (d *Desk) decideKey(ctx context.Context, peer string, r protocol.AuthReques
 	publishPort int) (map[string]any, error) {
 	log := d.Log.With("minion", r.ID, "peer", peer)
 	if err := protocol.ValidID(r.ID); err != nil {
-		d.Log.Info("sign-in refused", "peer", peer, "err", err)
+		d.Log.Info("Sign-in refused", "peer", peer, "err", err)
 		return r.Refuse(d.Identity, false)
 	}
 	// guard: confusing-ids master:TestConfusingIDs
 	if err := protocol.ConfusingID(r.ID); err != nil && !d.isAccepted(r.ID) {
 		log.Log(ctx, d.Hourly.Level(r.ID, "id", slog.LevelWarn),
-			"sign-in refused: a new minion may not have this id", "err", err)
+			"Sign-in refused: a new minion may not have this id", "err", err)
 		return r.Refuse(d.Identity, false)
 	}
 	if r.PubErr != nil {
-		log.Info("sign-in refused: unusable key", "err", r.PubErr)
+		log.Info("Sign-in refused: unusable key", "err", r.PubErr)
 		return r.Refuse(d.Identity, false)
 	}
 	if d.isFull(r.ID) {
-		log.Warn("sign-in refused: too many minions", "max_minions", d.MaxMinions)
+		log.Warn("Sign-in refused: too many minions", "max_minions", d.MaxMinions)
 		d.tellSignIn(r, "full", false)
 		return r.Refuse(d.Identity, "full")
 	}
@@ -259,7 +259,7 @@ func (d *Desk) decideKey(ctx context.Context, peer string, r protocol.AuthReques
 		return err
 	})
 	if errors.Is(err, keys.ErrPendingFull) {
-		log.Warn("key was not stored: too many keys wait for acceptance")
+		log.Warn("Key was not stored: too many keys wait for acceptance")
 	} else if err != nil {
 		return nil, err
 	}
@@ -267,9 +267,9 @@ func (d *Desk) decideKey(ctx context.Context, peer string, r protocol.AuthReques
 	case keys.Accepted:
 	case keys.Pending:
 		if v.Stored {
-			log.Info("new key waits for acceptance")
+			log.Info("New key waits for acceptance")
 			if !protocol.PlainID(r.ID) {
-				log.Warn("the id of a new minion has characters that a shell interprets " +
+				log.Warn("The id of a new minion has characters that a shell interprets " +
 					"or that look like others: quote it in commands")
 			}
 		}
@@ -277,12 +277,12 @@ func (d *Desk) decideKey(ctx context.Context, peer string, r protocol.AuthReques
 		return r.Refuse(d.Identity, true)
 	case keys.Denied:
 		log.Log(ctx, d.Hourly.Level(r.ID, "denied", slog.LevelWarn),
-			"sign-in with another key than the one that is known", "stored", v.Stored)
+			"Sign-in with another key than the one that is known", "stored", v.Stored)
 		d.tellSignIn(r, "denied", false)
 		return r.Refuse(d.Identity, protocol.Denied)
 	default:
 		log.Log(ctx, d.Hourly.Level(r.ID, "rejected", slog.LevelInfo),
-			"sign-in refused: key is rejected")
+			"Sign-in refused: key is rejected")
 		d.tellSignIn(r, "reject", false)
 		return r.Refuse(d.Identity, false)
 	}
@@ -294,7 +294,7 @@ func (d *Desk) decideKey(ctx context.Context, peer string, r protocol.AuthReques
 	if err != nil {
 		return nil, err
 	}
-	log.Debug("minion signed in", "auto", v.Auto)
+	log.Debug("Minion signed in", "auto", v.Auto)
 	d.Presence.Saw(r.ID, time.Now())
 	d.tellSignIn(r, "accept", true)
 	d.Clones.SignedIn(r.ID, peer)

@@ -144,7 +144,7 @@ func TestSignIn(t *testing.T) {
 		told    []string
 		log     string
 	}{
-		"waits":         {nil, nil, "m", protocol.Pending, []string{"pend"}, "new key waits"},
+		"waits":         {nil, nil, "m", protocol.Pending, []string{"pend"}, "New key waits"},
 		"odd id waits":  {nil, nil, "m$x", protocol.Pending, []string{"pend"}, "quote it in commands"},
 		"accepts all":   {func(o *Options) { o.Policy.AutoAccept = true }, nil, "m", protocol.Accepted, accepted, ""},
 		"accepted key":  {nil, func(h *house) { h.preseed(t, "m", requesttest.Key()) }, "m", protocol.Accepted, accepted, ""},
@@ -152,7 +152,7 @@ func TestSignIn(t *testing.T) {
 		"full":          {func(o *Options) { o.MaxMinions = 1 }, func(h *house) { h.connected = []string{"a", "b"} }, "m", protocol.Full, []string{"full"}, "too many minions"},
 		"full, but in":  {func(o *Options) { o.MaxMinions, o.Policy.AutoAccept = 1, true }, func(h *house) { h.connected = []string{"a", "m"} }, "m", protocol.Accepted, accepted, ""},
 		"confusing id":  {nil, nil, "m*", protocol.Rejected, nil, "may not have this id"},
-		"a path as id":  {nil, nil, "../m", protocol.Rejected, nil, "sign-in refused"},
+		"a path as id":  {nil, nil, "../m", protocol.Rejected, nil, "Sign-in refused"},
 		"without words": {func(o *Options) { o.NoEvents = true }, nil, "m", protocol.Pending, []string{"pend"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -172,7 +172,7 @@ func (f funcs) updateFiles(ctx context.Context, c *modules.Call) (any, error) {
 	for _, s := range f.sources(c) {
 		if _, err := s.Update(ctx, remotes...); err != nil {
 			// and the answer is stock's
-			f.Log.Error("cannot update files", "backend", s.Name(), "err", err)
+			f.Log.Error("Cannot update files", "backend", s.Name(), "err", err)
 		}
 	}
 	if f.Files != nil {

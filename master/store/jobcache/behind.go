@@ -96,7 +96,7 @@ func (s *Store) Behind(first store.Paged, log *slog.Logger) (*Behind, error) {
 	// Found before the first job of this run comes: that one is between the two stores for a moment and needs no mending.
 	earlier, err := b.newestJobs()
 	if err != nil {
-		log.Error("cannot mend the job cache", "err", err)
+		log.Error("Cannot mend the job cache", "err", err)
 	}
 	go b.run(earlier)
 	return b, nil
@@ -140,7 +140,7 @@ func (b *Behind) SaveReturn(ctx context.Context, r store.Return) (bool, error) {
 	j, later := b.enterReturn(r.JID)
 	if later {
 		if err := b.markJob(j); err != nil {
-			b.log.Error("returns of a job cannot be copied later, and are copied at once", "jid", r.JID, "err", err)
+			b.log.Error("Returns of a job cannot be copied later, and are copied at once", "jid", r.JID, "err", err)
 			later = false
 		}
 	}
@@ -315,7 +315,7 @@ func (b *Behind) mendJob(ctx context.Context, jid string) error {
 func (b *Behind) run(earlier []store.Job) {
 	defer close(b.done)
 	if err := b.mendCache(earlier); err != nil {
-		b.log.Error("cannot mend the job cache", "err", err)
+		b.log.Error("Cannot mend the job cache", "err", err)
 	}
 	look := time.NewTicker(lookEvery)
 	look.Stop()
@@ -405,7 +405,7 @@ func (b *Behind) failJob(j *copied, err error) {
 	if again {
 		b.delayRetry()
 	}
-	b.log.Error("returns are stored, but not in the job cache; this is tried again", "jid", j.jid, "err", err)
+	b.log.Error("Returns are stored, but not in the job cache; this is tried again", "jid", j.jid, "err", err)
 	b.signal()
 }
 
@@ -465,7 +465,7 @@ func (b *Behind) unmarkDone() bool {
 	b.mu.Unlock()
 	for _, j := range unmarked {
 		if _, err := b.marks.Create(j.jid, nil, 0o640); err != nil {
-			b.log.Error("returns of a job are not copied at the next start", "jid", j.jid, "err", err)
+			b.log.Error("Returns of a job are not copied at the next start", "jid", j.jid, "err", err)
 			continue // perhaps next time
 		}
 		b.mu.Lock()
@@ -474,7 +474,7 @@ func (b *Behind) unmarkDone() bool {
 	}
 	for _, jid := range over {
 		if err := b.marks.Remove(jid); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			b.log.Error("mark of a copied job stays", "jid", jid, "err", err)
+			b.log.Error("Mark of a copied job stays", "jid", jid, "err", err)
 		}
 	}
 	return failed

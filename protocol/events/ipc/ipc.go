@@ -195,7 +195,7 @@ func (s *Server) acceptLoop(l net.Listener, begin func(net.Conn) (serve func()))
 			return
 		}
 		if err != nil {
-			s.log.Warn("cannot accept on event socket", "err", err)
+			s.log.Warn("Cannot accept on event socket", "err", err)
 			select {
 			case <-time.After(pause):
 			case <-s.ctx.Done():
@@ -214,7 +214,7 @@ func (s *Server) acceptLoop(l net.Listener, begin func(net.Conn) (serve func()))
 			defer s.drop(c)
 			defer func() {
 				if r := recover(); r != nil {
-					s.log.Error("event client ended in a panic", "err", r)
+					s.log.Error("Event client ended in a panic", "err", r)
 				}
 			}()
 			serve()
@@ -274,12 +274,12 @@ func (s *Server) publishTo(c net.Conn, sub *events.Subscription) {
 	news := pacer{on: overlooks(c)}
 	for e := range sub.All(ctx) {
 		if e.Missed > 0 {
-			s.log.Warn("event client is too slow and was cut off", "missed", e.Missed)
+			s.log.Warn("Event client is too slow and was cut off", "missed", e.Missed)
 			return
 		}
 		body, err := frameEvent(e.Tag, e.Ordered(), prefixed)
 		if err != nil {
-			s.log.Warn("cannot pack event", "tag", e.Tag, "err", err)
+			s.log.Warn("Cannot pack event", "tag", e.Tag, "err", err)
 			continue
 		}
 		news.delayReturn(ctx, e.Tag, sub)
@@ -317,7 +317,7 @@ func (s *Server) receiveFrom(c net.Conn) {
 		tag, data, err := r.next()
 		if err != nil {
 			if s.ctx.Err() == nil && !isEOF(err) {
-				s.log.Warn("bad event on pull socket", "err", err)
+				s.log.Warn("Bad event on pull socket", "err", err)
 			}
 			return
 		}

@@ -294,7 +294,7 @@ func (a *API) castOrder(q *exchange.Request) (v any, err error) {
 		return nil, r.err
 	}
 	if !a.mayCast(t, j) {
-		a.o.Log.Warn("order refused", "user", t.Name, "eauth", t.EAuth, "fun", j.Fun)
+		a.o.Log.Warn("Order refused", "user", t.Name, "eauth", t.EAuth, "fun", j.Fun)
 		return nil, exchange.ErrRefused
 	}
 	part, err := a.o.Callers.View(t)
@@ -382,7 +382,7 @@ func (a *API) ordersOf(q *exchange.Request) (scope.View, string, error) {
 		return nil, "", answerRefusal(err)
 	}
 	if !a.mayLook(t, o) {
-		a.o.Log.Warn("order of others is not shown", "user", t.Name, "eauth", t.EAuth, "order", id)
+		a.o.Log.Warn("Order of others is not shown", "user", t.Name, "eauth", t.EAuth, "order", id)
 		return nil, "", answerRefusal(store.ErrNotFound)
 	}
 	return v, id, nil
