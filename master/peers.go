@@ -179,6 +179,10 @@ func (h clusterHost) ReturnedElsewhere(jid, id string, load map[string]any) {
 	h.m.runs.Deliver(jid, id, load)
 }
 
+// DeletedElsewhere implements cluster.Host. The next minion of this name may be somebody else's, so it does not get the
+// pillar that is kept here.
+func (h clusterHost) DeletedElsewhere(id string) { h.m.requests.Pillar.Drop(id) }
+
 // CatchUp implements cluster.Host.
 func (h clusterHost) CatchUp(ctx context.Context) { h.m.catchUpAll(ctx) }
 

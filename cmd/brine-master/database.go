@@ -6,9 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/mysql"
@@ -82,4 +85,73 @@ func openKeys(c *conf.Config, program string) (k *keys.Store, db store.Shared, c
 		return nil, nil, nil, err
 	}
 	return k, db, func() error { return errors.Join(k.Close(), db.Close()) }, nil
+}
+
+// sharedMinions is what masters that share a database know of their minions, for a program that is not one of them. It
+// opens the database at the first question.
+type sharedMinions struct {
+	open func() (*sharedKnown, error)
+	// opened is what Close closes; nil if nobody asked, or if the database is closed by its owner.
+	opened *sharedKnown
+}
+
+var _ client.Minions = (*sharedMinions)(nil)
+
+// sharedKnown is an open database.
+type sharedKnown struct {
+	keys  *keys.Store
+	cache *cache.Cache
+	close func() error
+}
+
+func newSharedMinions(c *conf.Config) *sharedMinions {
+	s := &sharedMinions{}
+	s.open = sync.OnceValues(func() (*sharedKnown, error) {
+		k, db, closer, err := openKeys(c, "salt")
+		if err != nil {
+			return nil, err
+		}
+		s.opened = &sharedKnown{k, cache.OpenShared(db), closer}
+		return s.opened, nil
+	})
+	return s
+}
+
+// openedMinions are those of a database that is open, and that its owner closes.
+func openedMinions(k *keys.Store, c *cache.Cache) *sharedMinions {
+	return &sharedMinions{open: func() (*sharedKnown, error) {
+		return &sharedKnown{keys: k, cache: c}, nil
+	}}
+}
+
+// Accepted implements client.Minions.
+func (s *sharedMinions) Accepted() ([]string, error) {
+	k, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	return k.keys.List(keys.Accepted)
+}
+
+// Known implements client.Minions.
+func (s *sharedMinions) Known(ids []string) (cached func(string) (grains, pillar map[string]any),
+	failed func() error) {
+	k, err := s.open()
+	if err != nil {
+		return func(string) (grains, pillar map[string]any) { return nil, nil },
+			func() error { return err }
+	}
+	r := k.cache.Reader(ids)
+	return func(id string) (grains, pillar map[string]any) {
+		d, _ := r.Data(id)
+		return d.Grains, d.Pillar
+	}, r.Err
+}
+
+// Close implements client.Minions.
+func (s *sharedMinions) Close() error {
+	if s.opened == nil {
+		return nil
+	}
+	return s.opened.close()
 }

@@ -18,12 +18,21 @@ import (
 
 // newClient connects to the master that the configuration describes.
 func newClient(p *saltcli.Program) (*client.Client, error) {
+	var minions client.Minions
+	if p.Conf.String("shared_database") != "" {
+		minions = newSharedMinions(p.Conf)
+	}
+	return newClientOf(p, minions)
+}
+
+// newClientOf is newClient with what is known of minions; nil means what is in the master's directories.
+func newClientOf(p *saltcli.Program, minions client.Minions) (*client.Client, error) {
 	dialer, options, err := dialerFor(p.Conf)
 	if err != nil {
 		return nil, err
 	}
-	return localmaster.Connect(p.Conf, localmaster.Way{Dialer: dialer, Options: options}, p.Env,
-		p.Log)
+	return localmaster.Connect(p.Conf,
+		localmaster.Way{Dialer: dialer, Options: options, Minions: minions}, p.Env, p.Log)
 }
 
 // dialerFor is the transport of a master's configuration.

@@ -15,8 +15,11 @@ import (
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/saltcli"
+	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/client"
+	"github.com/brine-salt/brine/master/clones"
 	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -28,8 +31,9 @@ import (
 type saltKey struct {
 	*saltcli.Program
 	store  keyStore
-	dir    string // pki_dir
-	remote bool   // the store is a running master's, which does what belongs to a change by itself
+	dir    string       // pki_dir
+	remote bool         // the store is a running master's, which does what belongs to a change by itself
+	db     store.Shared // of masters that share it, else nil
 }
 
 // keyStore is where keys are: the files, or the master, for a user who logs in.
@@ -125,9 +129,9 @@ func (k *saltKey) run(ctx context.Context) error {
 // open opens the keys' store: with --eauth the master's wheel functions.
 func (k *saltKey) open(ctx context.Context) (closer func() error, err error) {
 	if k.Values.String("eauth") == "" {
-		store, _, closer, err := openKeys(k.Conf, "salt-key")
+		list, db, closer, err := openKeys(k.Conf, "salt-key")
 		if err == nil {
-			k.store = store
+			k.store, k.db = list, db
 		}
 		return closer, err
 	}
@@ -369,7 +373,7 @@ func (k *saltKey) changeKeys(ctx context.Context, cmd, match string) error {
 		if cmd == "delete" && conf.Truth(k.Values.Get("preserve_minions")) {
 			spared = found[keys.Accepted]
 		}
-		if err := k.cleanCache(spared); err != nil {
+		if err := k.cleanCache(ctx, spared); err != nil {
 			return err
 		}
 		if err := k.rotate(); err != nil {
@@ -455,7 +459,7 @@ func (k *saltKey) fireEvent(ctx context.Context, act, id string) {
 }
 
 // cleanCache forgets what the master knows about minions that have no key any more, but for the spared ones.
-func (k *saltKey) cleanCache(spared []string) error {
+func (k *saltKey) cleanCache(ctx context.Context, spared []string) error {
 	if k.Conf.Bool("preserve_minion_cache") {
 		return nil
 	}
@@ -472,7 +476,38 @@ func (k *saltKey) cleanCache(spared []string) error {
 			keep[id] = true
 		}
 	}
+	if k.db != nil {
+		return k.cleanDatabase(ctx, keep)
+	}
 	return client.CleanMinionCache(k.Conf.String("cachedir"), keep)
+}
+
+// cleanDatabase is cleanCache for masters that share a database.
+func (k *saltKey) cleanDatabase(ctx context.Context, keep map[string]bool) error {
+	known := cache.OpenShared(k.db)
+	ids, err := known.IDs()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if !keep[id] {
+			if err := known.Delete(id); err != nil {
+				return err
+			}
+		}
+	}
+	notes := clones.Shared{DB: k.db}
+	if ids, err = notes.IDs(ctx); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if !keep[id] {
+			if err := notes.Drop(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // rotate asks the master for a new shared key, unless told not to.

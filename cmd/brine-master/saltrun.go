@@ -259,12 +259,18 @@ func (h *runnerHost) close() {
 // host opens the directories of the master that the configuration describes.
 func (s *saltRun) host() (*runnerHost, error) {
 	c := s.Conf
-	cl, err := newClient(s.Program)
+	h := &runnerHost{out: s.Out}
+	minions, err := s.openMinions(h)
 	if err != nil {
 		return nil, err
 	}
-	h := &runnerHost{client: cl, out: s.Out, closers: []func() error{cl.Close}}
-	h.ID, h.Opts, h.Log, h.CacheDir = c.String("id"), c.Opts, s.Log, c.String("cachedir")
+	cl, err := newClientOf(s.Program, minions)
+	if err != nil {
+		h.close()
+		return nil, err
+	}
+	h.client, h.closers = cl, append(h.closers, cl.Close)
+	h.ID, h.Opts, h.Log = c.String("id"), c.Opts, s.Log
 	h.Timeout, h.Gather = c.Duration("timeout", time.Second),
 		c.Duration("gather_job_timeout", time.Second)
 	h.Run = h.run
@@ -275,10 +281,7 @@ func (s *saltRun) host() (*runnerHost, error) {
 	h.Match = func(tgtType string, tgt any) ([]string, error) {
 		return cl.Preview(tgtType, tgt, ":", c.Map("nodegroups"))
 	}
-	h.Connected = func(ctx context.Context) (map[string]string, error) {
-		return cl.Present(ctx),
-			nil
-	}
+	h.Connected, h.Addresses = cl.Present, cl.Addresses
 	h.Clones = cl.Clones
 	h.Fire = func(ctx context.Context, tag string, data map[string]any) error {
 		return ipc.Fire(ctx, localmaster.EventSockets(c, ""), tag, data)
@@ -290,20 +293,29 @@ func (s *saltRun) host() (*runnerHost, error) {
 	return h, nil
 }
 
-// open opens the parts of the host that are directories.
-func (s *saltRun) open(h *runnerHost) error {
-	c := s.Conf
-	k, db, closer, err := openKeys(c, "salt-run")
+// openMinions opens the keys and what is known of minions and jobs, in directories or in the database of several
+// masters. It returns what a client is to ask then, nil with directories.
+func (s *saltRun) openMinions(h *runnerHost) (client.Minions, error) {
+	h.CacheDir = s.Conf.String("cachedir")
+	k, db, closer, err := openKeys(s.Conf, "salt-run")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h.Keys = k
-	h.closers = append(h.closers, closer)
+	h.Keys, h.closers = k, append(h.closers, closer)
 	if db != nil {
 		h.Cache, h.Jobs = cache.OpenShared(db), db
-	} else if err := s.openDirs(h); err != nil {
-		return err
+		return openedMinions(h.Keys, h.Cache), nil
 	}
+	if err := s.openDirs(h); err != nil {
+		h.close()
+		return nil, err
+	}
+	return nil, nil
+}
+
+// open opens the other parts of the host.
+func (s *saltRun) open(h *runnerHost) (err error) {
+	c := s.Conf
 	o := fileserver.Options{HashType: c.String("hash_type"), ListCache: listCache(c)}
 	if o.Ignore, err = fileserver.NewIgnore(c.Strings("file_ignore_regex"),
 		c.Strings("file_ignore_glob")); err != nil {

@@ -51,7 +51,8 @@ func testMinion() {
 	}
 }
 
-// TestScripts runs the programs as programs. A script's directory is its root_dir; $PUB, $RET, $PUB2 and $RET2 are free ports.
+// TestScripts runs the programs as programs. A script's directory is its root_dir; $PUB, $RET, $PUB2, $RET2 and $API are free
+// ports.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -62,7 +63,7 @@ func TestScripts(t *testing.T) {
 			}
 			e.Defer(func() { os.RemoveAll(dir) })
 			e.Setenv("D", dir)
-			for _, name := range []string{"PUB", "RET", "PUB2", "RET2"} {
+			for _, name := range []string{"PUB", "RET", "PUB2", "RET2", "API"} {
 				port, err := freeport.Find()
 				if err != nil {
 					return err

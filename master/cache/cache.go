@@ -212,9 +212,14 @@ func (c *Cache) Data(id string) (d Data, ok bool) {
 	if err != nil || m == nil {
 		return Data{}, false
 	}
+	return dataOf(m), true
+}
+
+// dataOf is the data of an entry.
+func dataOf(m map[string]any) (d Data) {
 	d.Grains, _ = payload.Map(payload.Plain(m["grains"]))
 	d.Pillar, _ = payload.Map(payload.Plain(m["pillar"]))
-	return d, true
+	return d
 }
 
 // Mine returns what a minion put into its mine, by function, with maps as payload.OrderedMap. It is never nil and the
@@ -317,6 +322,9 @@ func (c *Cache) Delete(id string) error {
 	c.dir.Remove("minions/" + id)
 	return nil
 }
+
+// Shared reports whether several masters have this cache in their database.
+func (c *Cache) Shared() bool { return c.db != nil }
 
 // IDs lists the minions that something is known about, sorted.
 func (c *Cache) IDs() ([]string, error) {

@@ -11,6 +11,27 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
+// Minions is what masters know of their minions. Clients use it in place of the files below pki_dir and cachedir, which
+// are those of a master alone.
+type Minions interface {
+	// Accepted lists the ids with an accepted key, sorted.
+	Accepted() ([]string, error)
+	// Known returns what is known of some minions: a function that returns the grains and the pillar of one, to be
+	// called in the order of ids, and one that returns the error that kept it from knowing.
+	Known(ids []string) (cached func(id string) (grains, pillar map[string]any), failed func() error)
+	// Close is called when the client is closed.
+	Close() error
+}
+
+// known is Minions.Known of where this client looks.
+func (c *Client) known(ids []string) (cached func(id string) (grains, pillar map[string]any),
+	failed func() error) {
+	if c.o.Minions != nil {
+		return c.o.Minions.Known(ids)
+	}
+	return c.Cached, func() error { return nil }
+}
+
 // maxCacheFile bounds what is read from the master's cache in one piece.
 const maxCacheFile = 128 << 20
 
@@ -78,7 +99,7 @@ func (c *Client) cachedReturn(jid, id string) (map[string]any, bool) {
 	return data, true
 }
 
-// Cached is what the master remembers of a minion: its grains, and its pillar when the master keeps it. Both are nil
+// Cached is what a master alone remembers of a minion: its grains, and its pillar when the master keeps it. Both are nil
 // when nothing is known. Stock Salt 3006 and 3007 keep minions/<id>/data.p, 3008 one bank for each.
 func (c *Client) Cached(id string) (grains, pillar map[string]any) {
 	if c.o.CacheDir == "" || protocol.ValidID(id) != nil {
@@ -118,6 +139,9 @@ func (c *Client) cachedMinions() []string {
 
 // Accepted lists the ids with an accepted key, sorted.
 func (c *Client) Accepted() ([]string, error) {
+	if c.o.Minions != nil {
+		return c.o.Minions.Accepted()
+	}
 	entries, err := os.ReadDir(filepath.Join(c.o.PKIDir, "minions"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot list accepted keys: %w", err)

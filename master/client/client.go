@@ -54,6 +54,8 @@ type Options struct {
 	Events ipc.Sockets
 	// SockDir is the master's sock_dir, CacheDir its cachedir, PKIDir its pki_dir.
 	SockDir, CacheDir, PKIDir string
+	// Minions is what masters that share a database know of their minions; nil means what CacheDir and PKIDir have.
+	Minions Minions
 	// User is the name under which commands are recorded ("root", "sudo_alice"); KeyFile holds the key that proves it.
 	User, KeyFile string
 	// HashType names the directories of the job cache; empty means sha256.
@@ -77,7 +79,7 @@ type Client struct {
 
 	mu          sync.Mutex // guards the fields below
 	key         string
-	connected   map[string]string
+	connected   map[string]bool
 	connectedAt time.Time
 }
 
@@ -115,7 +117,11 @@ func New(o Options) (*Client, error) {
 // Close ends all connections.
 func (c *Client) Close() error {
 	c.bus.close()
-	return c.req.Close()
+	err := c.req.Close()
+	if c.o.Minions != nil {
+		err = errors.Join(err, c.o.Minions.Close())
+	}
+	return err
 }
 
 // readKey reads the local key and reports whether it changed. Without one the master will refuse.

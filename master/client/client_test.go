@@ -3,6 +3,7 @@ package client_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -321,5 +322,82 @@ func TestKeySideEffectsOnDisk(t *testing.T) {
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, ".dfn")); err != nil || string(b) != "host_master" {
 		t.Errorf("%q %v", b, err)
+	}
+}
+
+// database is what masters that share one know of their minions.
+type database struct {
+	known  map[string]map[string]any // grains by id, nil for a minion that told none
+	err    error
+	asked  []string
+	closed bool
+}
+
+func (d *database) Accepted() ([]string, error) {
+	return slices.Sorted(maps.Keys(d.known)), d.err
+}
+
+func (d *database) Known(ids []string) (func(string) (grains, pillar map[string]any), func() error) {
+	return func(id string) (grains, pillar map[string]any) {
+		d.asked = append(d.asked, id)
+		return d.known[id], nil
+	}, func() error { return d.err }
+}
+
+func (d *database) Close() error {
+	d.closed = true
+	return nil
+}
+
+// TestMinionsOfADatabase: a client of masters that share a database looks into no directory. Who is connected only the
+// masters know, since it may be to another of them.
+func TestMinionsOfADatabase(t *testing.T) {
+	f := newFake(t, map[string]minion{"web1": {value: "a"}, "db1": {dead: true}, "db2": {value: "b", think: time.Hour}})
+	grains := func(role string) map[string]any {
+		return map[string]any{"role": role, "ipv4": []any{"127.0.0.1", "192.0.2.7"}}
+	}
+	db := &database{known: map[string]map[string]any{"web1": grains("web"), "db1": grains("db"), "db2": nil}}
+	o := f.options()
+	o.Minions, o.PublishPort = db, 4505
+	for _, file := range []string{"minions/old", "grains/old.p"} { // of a master that was alone
+		path := filepath.Join(f.dir, file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []struct {
+		kind, tgt string
+		want      []string
+	}{{"glob", "*", []string{"db1", "db2", "web1"}}, {"grain", "role:web", []string{"db2", "web1"}}, {"list", "web1,old", []string{"web1"}}} {
+		got, err := c.Preview(q.kind, q.tgt, ":", nil)
+		if d := cmp.Diff(q.want, got); d != "" || err != nil {
+			t.Errorf("%s %s: %v %s", q.kind, q.tgt, err, d)
+		}
+	}
+	there, err := c.Present(t.Context())
+	if d := cmp.Diff([]string{"db2"}, there); d != "" || err != nil {
+		t.Error(err, d)
+	}
+	at, err := c.Addresses([]string{"db2", "web1"})
+	if d := cmp.Diff(map[string]string{"web1": "192.0.2.7"}, at); d != "" || err != nil {
+		t.Error(err, d)
+	}
+	got := run(t, c, all, client.RunOptions{Timeout: 300 * time.Millisecond})
+	if d := cmp.Diff([]string{"db1=not connected", "db2=b", "web1=a"}, got); d != "" {
+		t.Error(d)
+	}
+	db.err = errors.New("the database is away")
+	if got, err := c.Preview("grain", "role:web", ":", nil); err == nil {
+		t.Error("no error, but", got)
+	}
+	if err := c.Close(); err != nil || !db.closed {
+		t.Error(err, db.closed)
 	}
 }

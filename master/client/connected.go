@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -24,50 +25,75 @@ const connectedFor = 10 * time.Second
 // disconnected says that a minion has surely no connection to the master: the master remembers its addresses, another
 // remembered minion is connected, and this one is not (salt/utils/minions.py: connected_ids). It is used for the words
 // about a minion that did not return, and is only as good as addresses are: behind address translation it knows
-// nothing.
-func (c *Client) disconnected(id string) bool {
+// nothing. Masters that share a database are asked, since a minion may be connected to any of them.
+func (c *Client) disconnected(ctx context.Context, id string) bool {
 	if c.o.PublishPort == 0 {
 		return false
 	}
-	if grains, _ := c.Cached(id); grains == nil {
-		return false
+	if c.o.Minions == nil {
+		if grains, _ := c.Cached(id); grains == nil {
+			return false
+		}
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if time.Since(c.connectedAt) > connectedFor {
-		c.connected = c.Connected()
-		c.connectedAt = time.Now()
+	connected, at := c.connected, c.connectedAt
+	c.mu.Unlock()
+	if time.Since(at) > connectedFor {
+		connected = make(map[string]bool)
+		if c.o.Minions == nil {
+			for id := range c.Connected() {
+				connected[id] = true
+			}
+		} else if ids, err := c.askPresent(ctx); err != nil {
+			c.log.Debug("The masters do not say who is connected", "err", err)
+		} else {
+			for _, id := range ids {
+				connected[id] = true
+			}
+		}
+		c.mu.Lock()
+		c.connected, c.connectedAt = connected, time.Now()
+		c.mu.Unlock()
 	}
-	_, there := c.connected[id]
-	return len(c.connected) > 0 && !there
+	return len(connected) > 0 && !connected[id]
 }
 
 // presentTime is how long the master may take to say who is there.
 const presentTime = 10 * time.Second
 
-// Present asks the master who is connected, and gives an address of each where one is known. A master of ours knows it
-// to the connection; a stock one looks where Connected does, and so does this where no master answers.
-func (c *Client) Present(ctx context.Context) map[string]string {
-	here := c.Connected()
+// Present asks the master who is connected. A master of ours knows it to the connection; a stock one looks where
+// Connected does, and so does this where no master answers. Masters that share a database must answer.
+func (c *Client) Present(ctx context.Context) ([]string, error) {
 	ids, err := c.askPresent(ctx)
-	if err != nil {
-		c.log.Debug("The master does not say who is connected", "err", err)
-		return here
+	if err == nil {
+		return ids, nil
 	}
+	if c.o.Minions != nil {
+		return nil, fmt.Errorf("cannot list connected minions: %w", err)
+	}
+	c.log.Debug("The master does not say who is connected", "err", err)
+	return slices.Collect(maps.Keys(c.Connected())), nil
+}
+
+// Addresses returns an address of each of these minions, where one is known: the one that it is connected with to this
+// host, or else one of its grains that is not of the loopback interface.
+func (c *Client) Addresses(ids []string) (map[string]string, error) {
+	remote := remoteAddresses(c.o.PublishPort)
+	cached, failed := c.known(ids)
 	out := make(map[string]string, len(ids))
 	for _, id := range ids {
-		out[id] = here[id]
-		if out[id] != "" {
-			continue
-		}
-		for _, a := range c.minionAddresses(id) {
-			if !a.IsLoopback() {
+		grains, _ := cached(id)
+		for _, a := range addressesIn(grains) {
+			if remote[a] {
 				out[id] = a.String()
 				break
 			}
+			if out[id] == "" && !a.IsLoopback() {
+				out[id] = a.String()
+			}
 		}
 	}
-	return out
+	return out, failed()
 }
 
 // Clones shows the ids that several hosts use at once, as the master has found them.
@@ -110,7 +136,7 @@ func (c *Client) askMinions(ctx context.Context, fun string) (any, error) {
 	return data["return"], nil
 }
 
-// Connected lists the minions that the master remembers and that have a connection to its publish port on this host,
+// Connected lists the minions that a master alone remembers and that have a connection to its publish port on this host,
 // with the address of each. It is as good as the addresses in their grains are.
 func (c *Client) Connected() map[string]string {
 	remote := remoteAddresses(c.o.PublishPort)
@@ -119,7 +145,8 @@ func (c *Client) Connected() map[string]string {
 		return ids
 	}
 	for _, id := range c.cachedMinions() {
-		addrs := c.minionAddresses(id)
+		grains, _ := c.Cached(id)
+		addrs := addressesIn(grains)
 		if i := slices.IndexFunc(addrs, func(a netip.Addr) bool { return remote[a] }); i >= 0 {
 			ids[id] = addrs[i].String()
 		}
@@ -127,9 +154,8 @@ func (c *Client) Connected() map[string]string {
 	return ids
 }
 
-// minionAddresses are those that a minion's cached grains have.
-func (c *Client) minionAddresses(id string) []netip.Addr {
-	grains, _ := c.Cached(id)
+// addressesIn are the addresses that a minion's grains have.
+func addressesIn(grains map[string]any) []netip.Addr {
 	var out []netip.Addr
 	for _, key := range []string{"ipv4", "ipv6"} {
 		list, _ := payload.List(grains[key])

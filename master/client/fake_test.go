@@ -73,10 +73,14 @@ func (f *fake) writeKey(key string) {
 	}
 }
 
+func (f *fake) options() client.Options {
+	return client.Options{Dialer: f, Addr: "127.0.0.1:4506", SockDir: f.dir, CacheDir: f.dir, PKIDir: f.dir,
+		User: "root", KeyFile: filepath.Join(f.dir, ".root_key"), PublishTimeout: 5 * time.Second}
+}
+
 func (f *fake) client() *client.Client {
 	f.t.Helper()
-	c, err := client.New(client.Options{Dialer: f, Addr: "127.0.0.1:4506", SockDir: f.dir, CacheDir: f.dir, PKIDir: f.dir,
-		User: "root", KeyFile: filepath.Join(f.dir, ".root_key"), PublishTimeout: 5 * time.Second})
+	c, err := client.New(f.options())
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -6,8 +6,9 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Preview lists the minions that the master would expect to answer, without publishing anything, from the key files and
-// the minion cache on disk (salt/utils/minions.py: CkMinions). Minions of which a grain or pillar is not known count.
+// Preview lists the minions that the master would expect to answer, without publishing anything, from the keys and the
+// minion cache on disk or in the masters' database (salt/utils/minions.py: CkMinions). Minions of which a grain or pillar
+// is not known count.
 func (c *Client) Preview(tgtType string, tgt any, delimiter string,
 	nodegroups map[string]any) ([]string, error) {
 	ids, err := c.Accepted()
@@ -21,11 +22,15 @@ func (c *Client) Preview(tgtType string, tgt any, delimiter string,
 		}
 		tgt = anys
 	}
+	cached, failed := c.known(ids)
 	sel, err := target.Select(tgtType, tgt, delimiter, nodegroups, ids,
 		func(id string) target.Cached {
-			grains, pillar := c.Cached(id)
+			grains, pillar := cached(id)
 			return target.Cached{Grains: grains, Pillar: pillar}
 		})
+	if err == nil {
+		err = failed()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -247,7 +247,7 @@ func (r *Run) Returns(ctx context.Context) iter.Seq[Return] {
 			}
 		}
 		for _, id := range sortedKeys(r.missing) {
-			if !r.seen[id] && !yield(r.lostReturn(id)) {
+			if !r.seen[id] && !yield(r.lostReturn(ctx, id)) {
 				return
 			}
 		}
@@ -360,11 +360,11 @@ func (r *Run) returnOf(id string, data map[string]any) Return {
 }
 
 // lostReturn gives a minion up.
-func (r *Run) lostReturn(id string) Return {
+func (r *Run) lostReturn(ctx context.Context, id string) Return {
 	r.seen[id] = true
 	delete(r.expected, id)
 	ret := Return{ID: id, JID: r.JID, Status: NoResponse, Unknown: r.missing[id]}
-	if r.c.disconnected(id) {
+	if !ret.Unknown && r.c.disconnected(ctx, id) {
 		ret.Status = NotConnected
 	}
 	return ret
@@ -509,7 +509,7 @@ func (r *Run) giveUp(ctx context.Context, now time.Time, keep map[string]bool) [
 			x.silent++ // it worked a moment ago, and is slow
 			continue
 		}
-		out = append(out, r.lostReturn(id))
+		out = append(out, r.lostReturn(ctx, id))
 	}
 	return out
 }

@@ -268,6 +268,7 @@ type fakeHost struct {
 	ordered   [][2][]string
 	heard     []string
 	returned  []string
+	deleted   []string
 	caughtUp  int
 	dismissed int
 }
@@ -309,6 +310,12 @@ func (h *fakeHost) ReturnedElsewhere(jid, id string, load map[string]any) {
 	defer h.mu.Unlock()
 	value, _ := load["return"].(string)
 	h.returned = append(h.returned, jid+"/"+id+": "+value[:min(len(value), 10)])
+}
+
+func (h *fakeHost) DeletedElsewhere(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.deleted = append(h.deleted, id)
 }
 
 func (h *fakeHost) CatchUp(context.Context) {

@@ -266,6 +266,9 @@ func (s *Several) keyChanged(c keys.Change) {
 		s.opts.Sessions.Forget(c.ID)
 		s.opts.Presence.Forget(c.ID)
 	}
+	if c.Act == "delete" {
+		s.opts.Host.DeletedElsewhere(c.ID)
+	}
 }
 
 // onceMark returns what the masters remember of a request that must not be taken twice.

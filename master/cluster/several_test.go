@@ -412,6 +412,9 @@ func TestKeysAreFollowed(t *testing.T) {
 		if b.Secrets().Session("m") == session {
 			t.Error("the session of a deleted key is known")
 		}
+		if d := cmp.Diff([]string{"m"}, b.host.deleted) + cmp.Diff([]string(nil), a.host.deleted); d != "" {
+			t.Error("who hears of a deleted key: ", d)
+		}
 	})
 }
 

@@ -121,8 +121,9 @@ func (m *Mine) Get(ctx context.Context, v protocol.Verified) (any, error) {
 		return map[string]any{}, err
 	}
 	out := make(map[string]any)
+	mines := m.Cache.MineReader(ids)
 	for _, id := range ids {
-		mine := m.Cache.Mine(id)
+		mine := mines.Mine(id)
 		for _, fun := range funs {
 			value, ok := mine[fun]
 			if !ok {
@@ -143,7 +144,7 @@ func (m *Mine) Get(ctx context.Context, v protocol.Verified) (any, error) {
 			of[id] = value
 		}
 	}
-	return out, nil
+	return out, mines.Err()
 }
 
 // mineFunctions reads fun: one name, a comma list or an array. Only one plain name is answered without the level of

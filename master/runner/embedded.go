@@ -19,12 +19,15 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 	return &host.Host{ID: id, Opts: opts, Log: log, CacheDir: cacheDir, PublicKey: m.PublicKey(),
 		Keys: m.Keys(), Cache: m.Cache(), Jobs: m.Store(), Files: m.Files(), Pillar: m.Pillar,
 		KeptPillars: m.KeptPillars(), Match: m.Match,
-		Connected: func(context.Context) (map[string]string, error) {
-			out := map[string]string{}
-			for _, id := range m.Present() {
-				out[id] = minionAddress(m, id)
+		Connected: func(context.Context) ([]string, error) { return m.Present(), nil },
+		Addresses: func(ids []string) (map[string]string, error) {
+			out := make(map[string]string, len(ids))
+			known := m.Cache().Reader(ids)
+			for _, id := range ids {
+				d, _ := known.Data(id)
+				out[id] = minionAddress(d.Grains)
 			}
-			return out, nil
+			return out, known.Err()
 		},
 		Clones: func(ctx context.Context) (map[string]any, error) {
 			list, err := m.Clones(ctx)
@@ -95,11 +98,10 @@ func (s stream) Close() error {
 	return nil
 }
 
-// minionAddress is one that a minion's grains have, "" when nothing is known.
-func minionAddress(m *master.Master, id string) string {
-	d, _ := m.Minion(id)
+// minionAddress is an address of a minion that its grains have, "" when there is none.
+func minionAddress(grains map[string]any) string {
 	for _, key := range [...]string{"ipv4", "ipv6"} {
-		list, _ := d.Grains[key].([]any)
+		list, _ := grains[key].([]any)
 		for _, v := range list {
 			if s, ok := v.(string); ok && s != "127.0.0.1" && s != "::1" {
 				return s

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 
 	"github.com/brine-salt/brine/master/runner/host"
@@ -11,6 +12,7 @@ import (
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/store/sqlite"
 )
 
 // fired is an event.
@@ -190,5 +192,62 @@ func TestRunIsRecorded(t *testing.T) {
 	}
 	if res := c.Call(t.Context(), Request{Fun: "no.such"}); !res.Missing || res.Return != "'no.such' is not available." {
 		t.Errorf("an unknown function gave %+v", res)
+	}
+}
+
+// TestBanksOfADatabase: where masters share a database, the banks that a master alone has in directories are in it.
+func TestBanksOfADatabase(t *testing.T) {
+	h, _ := newHost(t)
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	h.Cache = cache.OpenShared(db)
+	for _, id := range []string{"web1", "web2"} {
+		if err := h.Cache.Store(id, cache.Data{Grains: map[string]any{"id": id}, Pillar: map[string]any{"p": id}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.Cache.ChangeMine("web1", func(m map[string]any) bool { m["f"] = "x"; return true }); err != nil {
+		t.Fatal(err)
+	}
+	c := NewClient(h)
+	none := map[string]any{}
+	for _, q := range []struct {
+		fun  string
+		args []any
+		want any
+	}{
+		{"cache.list", []any{"minions"}, []any{"web1", "web2"}},
+		{"cache.list", []any{"/mine/"}, []any{"web1", "web2"}},
+		{"cache.list", []any{"minions/web1"}, []any{"data", "mine"}},
+		{"cache.list", []any{"minions/web2"}, []any{"data"}},
+		{"cache.list", []any{"minions/web3"}, []any{}},
+		{"cache.fetch", []any{"minions/web1", "data"}, map[string]any{"grains": map[string]any{"id": "web1"}, "pillar": map[string]any{"p": "web1"}}},
+		{"cache.fetch", []any{"minions/web1", "mine"}, map[string]any{"f": "x"}},
+		{"cache.fetch", []any{"pillar", "web2"}, map[string]any{"p": "web2"}},
+		{"cache.fetch", []any{"mine", "web2"}, none},
+		{"cache.fetch", []any{"minions", "web1"}, none},
+		{"cache.fetch", []any{"grains", "../web1"}, none},
+		{"cache.flush", []any{"pillar", "web2"}, true},
+		{"cache.fetch", []any{"pillar", "web2"}, none},
+		{"cache.flush", []any{"mine"}, true},
+		{"cache.flush", []any{"mine"}, false},
+		{"cache.flush", []any{"minions/web1"}, true},
+		{"cache.flush", []any{"minions/web1", "data"}, false},
+		{"cache.grains", []any{"*"}, map[string]any{"web2": map[string]any{"id": "web2"}}},
+		{"cache.flush", []any{"minions"}, true},
+		{"cache.list", []any{"minions"}, []any{}},
+		{"cache.store", []any{"own", "k", "v"}, nil},
+		{"cache.fetch", []any{"own", "k"}, "v"},
+	} {
+		res := c.Call(t.Context(), Request{Fun: q.fun, Args: q.args})
+		if d := cmp.Diff(q.want, res.Return); d != "" || !res.Success {
+			t.Errorf("%s %v: success %v %s", q.fun, q.args, res.Success, d)
+		}
+	}
+	if res := c.Call(t.Context(), Request{Fun: "cache.store", Args: []any{"minions/web1", "data", none}}); res.Success {
+		t.Error("a bank of the masters' was written:", res.Return)
 	}
 }

@@ -354,8 +354,9 @@ func (f funcs) wakeMinions(c *modules.Call, wake func(mac string) error) (any, e
 		return nil, err
 	}
 	woken := []any{}
+	known := f.Cache.Reader(ids)
 	for _, id := range ids {
-		d, ok := f.Cache.Data(id)
+		d, ok := known.Data(id)
 		if !ok {
 			continue
 		}
@@ -375,5 +376,5 @@ func (f funcs) wakeMinions(c *modules.Call, wake func(mac string) error) (any, e
 			woken = append(woken, mac)
 		}
 	}
-	return woken, nil
+	return woken, known.Err()
 }

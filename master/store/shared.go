@@ -57,6 +57,9 @@ type Shared interface {
 
 	// Datum returns what is stored under a kind and an id, with its epoch; nil and 0 if nothing is.
 	Datum(ctx context.Context, kind, id string) (body []byte, epoch int64, err error)
+	// Data returns what is stored under a kind and some ids, by id, in few questions. Ids of which nothing is stored
+	// are missing.
+	Data(ctx context.Context, kind string, ids []string) (map[string][]byte, error)
 	// SetDatum replaces it if the epoch is the one that was read, or in any case if epoch is below 0. A nil body
 	// removes it.
 	SetDatum(ctx context.Context, kind, id string, body []byte, epoch int64) (bool, error)

@@ -40,16 +40,22 @@ func (t *Finder) Expected(tgtType string, tgt any,
 	if err != nil {
 		return nil, nil, err
 	}
+	known := t.Cache.Reader(accepted)
 	for _, id := range accepted {
-		ok, err := e.Match(t.Subject(id))
+		ok, err := e.Match(t.subjectOf(id, known.Data))
 		if err != nil {
 			return nil, nil, err
 		}
-		if ok || tgtType == target.TypeIPCIDR && !t.hasData(id) {
+		if !ok && tgtType == target.TypeIPCIDR {
+			_, has := known.Data(id)
+			ok = !has
+		}
+		if ok {
 			ids = append(ids, id)
 		}
 	}
-	return ids, nil, nil
+	// Without its database a master does not know whom a target means: an error, not "nobody".
+	return ids, nil, known.Err()
 }
 
 // ByID is the target of somebody who may reach some minions only. Minions judge grains, pillars and addresses by
@@ -67,18 +73,15 @@ func (t *Finder) ByID(tgtType string, tgt any, delimiter string) (string, any, e
 	return target.TypeList, nested.Anys(ids), err
 }
 
-func (t *Finder) hasData(id string) bool {
-	_, ok := t.Cache.Data(id)
-	return ok
-}
-
 // Subject is what the master knows of a minion. Its cached data is read once, and only if the expression asks for it.
-func (t *Finder) Subject(id string) target.Subject {
+func (t *Finder) Subject(id string) target.Subject { return t.subjectOf(id, t.Cache.Data) }
+
+func (t *Finder) subjectOf(id string, data func(id string) (cache.Data, bool)) target.Subject {
 	var grains, pillar map[string]any
 	read := false
 	load := func() {
 		if !read {
-			d, _ := t.Cache.Data(id)
+			d, _ := data(id)
 			grains, pillar, read = d.Grains, d.Pillar, true
 		}
 	}
@@ -111,11 +114,12 @@ func Listed(tgt any, accepted []string) (ids, missing []string, err error) {
 	default:
 		return nil, nil, fmt.Errorf("list target is %T", tgt)
 	}
+	seen := make(map[string]bool, len(names))
 	for _, n := range names {
-		if n = strings.TrimSpace(n); n == "" || slices.Contains(ids, n) ||
-			slices.Contains(missing, n) {
+		if n = strings.TrimSpace(n); n == "" || seen[n] {
 			continue
 		}
+		seen[n] = true
 		if _, ok := slices.BinarySearch(accepted, n); ok {
 			ids = append(ids, n)
 		} else {

@@ -17,11 +17,12 @@ import (
 )
 
 // Way is how connections are made: the transport of the master's configuration, and how long an answer may take, 0 for
-// the usual time.
+// the usual time. Minions is where masters that share a database have what they know, nil for a master alone.
 type Way struct {
 	Dialer  transport.Dialer
 	Options transport.ClientOptions
 	Timeout time.Duration
+	Minions client.Minions
 }
 
 // Connect makes a client of the master whose configuration is c.
@@ -32,8 +33,8 @@ func Connect(c *conf.Config, w Way, env func(string) string, log *slog.Logger) (
 		Dialer: w.Dialer, Client: w.Options,
 		Addr:    transport.JoinHostPort(reachable(c.String("interface")), c.Int("ret_port")),
 		SockDir: c.String("sock_dir"), Events: EventSockets(c, ""), CacheDir: c.String("cachedir"),
-		PKIDir: c.String("pki_dir"),
-		User:   name, KeyFile: filepath.Join(c.String("cachedir"), "."+keyUser+"_key"),
+		PKIDir: c.String("pki_dir"), Minions: w.Minions,
+		User: name, KeyFile: filepath.Join(c.String("cachedir"), "."+keyUser+"_key"),
 		HashType: c.String("hash_type"), PublishPort: publishPort(c),
 		PublishTimeout: w.Timeout, OrderMasters: c.Bool("order_masters"), Log: log,
 	})

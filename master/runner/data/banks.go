@@ -5,10 +5,14 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/runner/host"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -48,6 +52,10 @@ func (f funcs) bankKey(c *modules.Call) (string, error) {
 // bankStore is cache.store, which writes one value of a bank in the format of salt/cache/localfs.py, msgpack. The
 // directories are for the master's user alone, since pillar data may be in them.
 func (f funcs) bankStore(_ context.Context, c *modules.Call) (any, error) {
+	if b, ok := f.minionBank(c); ok {
+		return nil, modules.Errorf("cannot store in the bank %q: the masters' database has it, and only they write to it",
+			b.name)
+	}
 	file, err := f.bankKey(c)
 	if err != nil {
 		return nil, err
@@ -67,6 +75,9 @@ func (f funcs) bankStore(_ context.Context, c *modules.Call) (any, error) {
 
 // bankList is cache.list, which returns the keys of a bank, an empty list for a bank that does not exist.
 func (f funcs) bankList(_ context.Context, c *modules.Call) (any, error) {
+	if b, ok := f.minionBank(c); ok {
+		return b.list()
+	}
 	dir, err := f.bank(c)
 	if err != nil {
 		return nil, err
@@ -90,6 +101,9 @@ const maxBank = 64 << 20
 
 // bankFetch is cache.fetch, which returns one value of a bank, and as in Salt an empty dictionary if it is missing.
 func (f funcs) bankFetch(_ context.Context, c *modules.Call) (any, error) {
+	if b, ok := f.minionBank(c); ok {
+		return b.fetch(c.Str("key"))
+	}
 	file, err := f.bankKey(c)
 	if err != nil {
 		return nil, err
@@ -116,6 +130,9 @@ func (f funcs) bankFetch(_ context.Context, c *modules.Call) (any, error) {
 // bankFlush is cache.flush, which deletes one key, or without a key the whole bank. It reports whether there was
 // anything to delete.
 func (f funcs) bankFlush(_ context.Context, c *modules.Call) (any, error) {
+	if b, ok := f.minionBank(c); ok {
+		return b.flush(host.Text(c, "key"))
+	}
 	if c.Value("key") == nil {
 		dir, err := f.bank(c)
 		if err != nil {
@@ -141,4 +158,130 @@ func (f funcs) bankFlush(_ context.Context, c *modules.Call) (any, error) {
 		return nil, modules.OSError(err)
 	}
 	return true, nil
+}
+
+// minionBank is a bank with what masters that share a database know of minions, under the names of the directories in
+// which a master alone has it: minions and minions/<id> of Salt 3006 and 3007; grains, pillar and mine of 3008.
+type minionBank struct {
+	cache *cache.Cache
+	name  string
+	id    string // of minions/<id>
+}
+
+// minionBank returns the bank of a call if the masters' database has it. Other banks are directories of this host.
+func (f funcs) minionBank(c *modules.Call) (b minionBank, ok bool) {
+	if f.Cache == nil || !f.Cache.Shared() || host.Text(c, "cachedir") != "" {
+		return b, false
+	}
+	b.cache, b.name = f.Cache, strings.Trim(path.Clean(c.Str("bank")), "/")
+	if id, ok := strings.CutPrefix(b.name, "minions/"); ok {
+		b.id = id
+		return b, true
+	}
+	return b, slices.Contains([]string{"minions", "grains", "pillar", "mine"}, b.name)
+}
+
+// entry is what the cache has of one minion under a name; nil if it has nothing.
+func (b minionBank) entry(name, id string) any {
+	if name == "mine" {
+		if m := b.cache.Mine(id); len(m) > 0 {
+			return m
+		}
+		return nil
+	}
+	d, ok := b.cache.Data(id)
+	switch {
+	case !ok:
+		return nil
+	case name == "grains":
+		return orEmpty(d.Grains)
+	case name == "pillar":
+		return orEmpty(d.Pillar)
+	}
+	return map[string]any{"grains": orEmpty(d.Grains), "pillar": orEmpty(d.Pillar)}
+}
+
+// list returns the ids of minions, or for minions/<id> what is known of the minion.
+func (b minionBank) list() (any, error) {
+	if b.id != "" {
+		out := []any{}
+		for _, name := range []string{"data", "mine"} {
+			if b.entry(name, b.id) != nil {
+				out = append(out, name)
+			}
+		}
+		return out, nil
+	}
+	ids, err := b.cache.IDs()
+	if err != nil {
+		return nil, err
+	}
+	return nested.Anys(ids), nil
+}
+
+// fetch returns one value, and as in Salt an empty dictionary if it is missing.
+func (b minionBank) fetch(key string) (any, error) {
+	name, id := b.name, key
+	if b.id != "" {
+		name, id = key, b.id
+	}
+	if name != "minions" {
+		if v := b.entry(name, id); v != nil {
+			return v, nil
+		}
+	}
+	return map[string]any{}, nil
+}
+
+// flush forgets a minion, all of them, or a part of what is known of one. It reports whether there was anything.
+func (b minionBank) flush(key string) (any, error) {
+	ids := []string{key}
+	part := b.name
+	switch {
+	case b.id != "":
+		ids, part = []string{b.id}, key
+	case key == "":
+		var err error
+		if ids, err = b.cache.IDs(); err != nil {
+			return nil, err
+		}
+	}
+	had := false
+	for _, id := range ids {
+		ok, err := b.forget(part, id)
+		if err != nil {
+			return nil, err
+		}
+		had = had || ok
+	}
+	return had, nil
+}
+
+// forget forgets a part of what is known of a minion: grains, pillar, data (both), mine; "minions" and "" are all.
+func (b minionBank) forget(part, id string) (had bool, err error) {
+	d, known := b.cache.Data(id)
+	switch part {
+	case "", "minions":
+		had = known || len(b.cache.Mine(id)) > 0
+		return had, b.cache.Delete(id)
+	case "mine":
+		err = b.cache.ChangeMine(id, func(m map[string]any) bool {
+			had = len(m) > 0
+			clear(m)
+			return had
+		})
+		return had, err
+	case "data":
+		d = cache.Data{}
+	case "grains":
+		d.Grains = nil
+	case "pillar":
+		d.Pillar = nil
+	default:
+		return false, nil
+	}
+	if !known {
+		return false, nil
+	}
+	return true, b.cache.Store(id, d)
 }

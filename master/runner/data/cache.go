@@ -117,12 +117,13 @@ func (f funcs) cached(part func(cache.Data) any) modules.Func {
 			return nil, err
 		}
 		out := make(map[string]any, len(ids))
+		known := f.Cache.Reader(ids)
 		for _, id := range ids {
-			if d, ok := f.Cache.Data(id); ok {
+			if d, ok := known.Data(id); ok {
 				out[id] = part(d)
 			}
 		}
-		return out, nil
+		return out, known.Err()
 	}
 }
 
@@ -133,14 +134,11 @@ func (f funcs) cachedMine(_ context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	out := make(map[string]any, len(ids))
+	mines := f.Cache.MineReader(ids)
 	for _, id := range ids {
-		m := f.Cache.Mine(id)
-		if m == nil {
-			m = map[string]any{}
-		}
-		out[id] = m
+		out[id] = mines.Mine(id)
 	}
-	return out, nil
+	return out, mines.Err()
 }
 
 // clear creates one of the functions that forget cached data. Without a target it does nothing and returns false:

@@ -43,10 +43,14 @@ func (f funcs) mineGet(_ context.Context, c *modules.Call) (any, error) {
 	byFun := map[string]any{}
 	for _, fun := range names {
 		of := map[string]any{}
+		mines := f.Cache.MineReader(ids)
 		for _, id := range ids {
-			if v, ok := f.Cache.Mine(id)[fun]; ok {
+			if v, ok := mines.Mine(id)[fun]; ok {
 				of[id] = mineValue(v)
 			}
+		}
+		if err := mines.Err(); err != nil {
+			return nil, err
 		}
 		if len(of) > 0 {
 			byFun[fun] = of

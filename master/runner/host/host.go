@@ -26,8 +26,10 @@ type Host struct {
 	Run func(ctx context.Context, j Job) (map[string]Answer, error)
 	// Match lists the accepted minions that a target means, as far as the master knows them.
 	Match func(tgtType string, tgt any) ([]string, error)
-	// Connected lists the minions that are connected, with an address for each where it is known.
-	Connected func(ctx context.Context) (map[string]string, error)
+	// Connected lists the minions that are connected, in no order.
+	Connected func(ctx context.Context) ([]string, error)
+	// Addresses returns an address of each of these minions, where one is known. nil knows none.
+	Addresses func(ids []string) (map[string]string, error)
 	// Clones shows the ids that several hosts use at once, with what they say of themselves.
 	Clones func(ctx context.Context) (map[string]any, error)
 	// Exec runs an execution function on the master's host, as stock's MasterMinion does: what orchestration is made

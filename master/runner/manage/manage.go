@@ -165,8 +165,11 @@ func inSubset(c *modules.Call) func(string) bool {
 	if c.Value("subset") == nil {
 		return func(string) bool { return true }
 	}
-	ids := c.Strings("subset")
-	return func(id string) bool { return slices.Contains(ids, id) }
+	ids := map[string]bool{}
+	for _, id := range c.Strings("subset") {
+		ids[id] = true
+	}
+	return func(id string) bool { return ids[id] }
 }
 
 // listConnected returns the minions that are connected now. It asks none of them: the master knows its connections.
@@ -179,13 +182,20 @@ func (f funcs) listConnected(ctx context.Context, c *modules.Call) (any, error) 
 		return nil, err
 	}
 	keep := inSubset(c)
-	maps.DeleteFunc(all, func(id, _ string) bool { return !keep(id) })
+	all = slices.DeleteFunc(all, func(id string) bool { return !keep(id) })
+	slices.Sort(all)
 	if !c.Bool("show_ip") {
-		return nested.Anys(slices.Sorted(maps.Keys(all))), nil
+		return nested.Anys(all), nil
+	}
+	var at map[string]string
+	if f.Addresses != nil {
+		if at, err = f.Addresses(all); err != nil {
+			return nil, err
+		}
 	}
 	out := make(map[string]any, len(all))
-	for id, addr := range all {
-		out[id] = addr
+	for _, id := range all {
+		out[id] = at[id]
 	}
 	return out, nil
 }
@@ -204,9 +214,13 @@ func (f funcs) notConnected(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	keep := inSubset(c)
+	here := make(map[string]struct{}, len(there))
+	for _, id := range there {
+		here[id] = struct{}{}
+	}
 	out := []any{}
 	for _, id := range ids {
-		if _, ok := there[id]; !ok && keep(id) {
+		if _, ok := here[id]; !ok && keep(id) {
 			out = append(out, id)
 		}
 	}

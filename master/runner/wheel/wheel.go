@@ -166,8 +166,10 @@ func (f funcs) idsIn(st keys.State, match any) ([]string, error) {
 		var out []string
 		ids, err := f.Keys.List(st)
 		for _, n := range names {
-			if s, ok := n.(string); ok && slices.Contains(ids, s) {
-				out = append(out, s)
+			if s, ok := n.(string); ok {
+				if _, ok := slices.BinarySearch(ids, s); ok {
+					out = append(out, s)
+				}
 			}
 		}
 		return out, err
@@ -318,13 +320,9 @@ func (f funcs) minionsModule() *modules.Module {
 					if f.Connected == nil {
 						return nil, host.Needs("list of connections")
 					}
-					there, err := f.Connected(ctx)
+					ids, err := f.Connected(ctx)
 					if err != nil {
 						return nil, err
-					}
-					var ids []string
-					for id := range there {
-						ids = append(ids, id)
 					}
 					slices.Sort(ids)
 					return nested.Anys(ids), nil

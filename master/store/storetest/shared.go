@@ -617,6 +617,21 @@ func dataEpochs(t *testing.T, a, b store.Shared) {
 		!slices.Equal(ids, []string{"web1", "web2"}) {
 		t.Fatal(ids, err)
 	}
+	// Many are read at once, more than a statement asks for.
+	many := []string{"web2", "nobody"}
+	for i := range 300 {
+		id := fmt.Sprintf("many%03d", i)
+		set(a, id, id, 0, true)
+		many = append(many, id)
+	}
+	all, err := b.Data(ctx, "mine", append(many, "web1", "web1"))
+	if err != nil || len(all) != 302 || string(all["web2"]) != "five" ||
+		string(all["many299"]) != "many299" {
+		t.Fatal(len(all), err)
+	}
+	if all, err := b.Data(ctx, "mine", nil); err != nil || len(all) != 0 {
+		t.Fatal(all, err)
+	}
 	// A nil body deletes.
 	set(b, "web1", "", -1, true)
 	get(a, "web1", "")
