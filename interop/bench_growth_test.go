@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/testkit/growth"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/store/jobcache"
 )
 
 const (
@@ -202,6 +204,48 @@ var curves = []curve{
 		emptyFiles(t, dir+"/root/pki/minions", n, "minion-%06d")
 		return "salt-key", []string{"-L", "--out=json"}
 	}, func(n int) string { return fmt.Sprintf("minion-%06d", n-1) }},
+	{"jobs.list_jobs, returns kept", []int{1000, 10_000, 100_000, 1_000_000}, []int{1000, 10_000}, func(t *testing.T, dir string, n int) (string, []string) {
+		fillJobCache(t, dir, n)
+		return "salt-run", []string{"jobs.list_jobs", "--out=json"}
+	}, func(n int) string { return jobOf(0) }},
+	{"jobs.lookup_jid, returns kept", []int{1000, 10_000, 100_000, 1_000_000}, []int{1000, 10_000}, func(t *testing.T, dir string, n int) (string, []string) {
+		fillJobCache(t, dir, n)
+		return "salt-run", []string{"jobs.lookup_jid", jobOf(0), "--out=json"}
+	}, func(n int) string { return fmt.Sprintf("minion-%04d", min(n, returnsOfJob)-1) }},
+}
+
+// returnsOfJob is how many minions returned to each job of fillJobCache.
+const returnsOfJob = 1000
+
+// jobOf is the id of the i-th job.
+func jobOf(i int) string { return fmt.Sprintf("20260102%02d%02d%02d%06d", 10+i/3600%10, i/60%60, i%60, i) }
+
+// fillJobCache writes so many returns in Salt's layout, those of returnsOfJob minions for each job.
+func fillJobCache(t *testing.T, dir string, n int) {
+	t.Helper()
+	root := dir + "/root/var/cache/salt/master/jobs"
+	cache, err := jobcache.Open(root, "sha256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cache.Close()
+	ids := make([]string, min(n, returnsOfJob))
+	for i := range ids {
+		ids[i] = fmt.Sprintf("minion-%04d", i)
+	}
+	for i := range (n + returnsOfJob - 1) / returnsOfJob {
+		jid := jobOf(i)
+		j := store.Job{JID: jid, Fun: "test.ping", Tgt: "*", TgtType: "glob", Arg: []any{}, User: "root", Minions: ids}
+		if err := cache.SaveJob(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			r := store.Return{JID: jid, ID: id, Load: map[string]any{"return": true, "retcode": int64(0), "success": true}}
+			if _, err := cache.SaveReturn(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 // stateFile writes a file of n states s0, s1 and so on by their bodies, and applies it.
