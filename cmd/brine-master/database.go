@@ -17,6 +17,7 @@ import (
 	"github.com/brine-salt/brine/master/store/mysql"
 	"github.com/brine-salt/brine/master/store/postgres"
 	"github.com/brine-salt/brine/master/store/sqlite"
+	"github.com/brine-salt/brine/protocol/target"
 )
 
 // openDatabase opens the database that several masters share (shared_database), nil where there is none.
@@ -134,14 +135,14 @@ func (s *sharedMinions) Accepted() ([]string, error) {
 }
 
 // Known implements client.Minions.
-func (s *sharedMinions) Known(ids []string) (cached func(string) (grains, pillar map[string]any),
-	failed func() error) {
+func (s *sharedMinions) Known(ids []string, needs target.Needs) (
+	cached func(string) (grains, pillar map[string]any), failed func() error) {
 	k, err := s.open()
 	if err != nil {
 		return func(string) (grains, pillar map[string]any) { return nil, nil },
 			func() error { return err }
 	}
-	r := k.cache.Reader(ids)
+	r := k.cache.Parts(ids, needs)
 	return func(id string) (grains, pillar map[string]any) {
 		d, _ := r.Data(id)
 		return d.Grains, d.Pillar

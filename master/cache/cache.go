@@ -44,6 +44,8 @@ type Cache struct {
 	seed maphash.Seed
 	mine [64]sync.Mutex // by hash of id: one change of a mine at a time
 
+	index index // of what targets ask for
+
 	mu     sync.Mutex // guards memory
 	memory map[string][]byte
 }
@@ -143,28 +145,29 @@ func (c *Cache) read(id, file string) (map[string]any, error) {
 	if protocol.ValidID(id) != nil {
 		return nil, nil
 	}
-	var b []byte
 	if c.db != nil {
 		m, _, err := c.shared(id, file)
 		return m, err
-	} else if c.dir == nil {
-		c.mu.Lock()
-		b = c.memory[id+"/"+file]
-		c.mu.Unlock()
-		if b == nil {
-			return nil, nil
-		}
-	} else {
-		var err error
-		b, _, err = c.dir.Read("minions/"+id+"/"+file, MaxEntry)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	}
+	b, err := c.packed(id, file)
+	if err != nil || b == nil {
+		return nil, err
 	}
 	return unpack(b)
+}
+
+// packed returns an entry of a master alone, nil when there is none.
+func (c *Cache) packed(id, file string) ([]byte, error) {
+	if c.dir == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.memory[id+"/"+file], nil
+	}
+	b, _, err := c.dir.Read("minions/"+id+"/"+file, MaxEntry)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
 }
 
 func unpack(b []byte) (map[string]any, error) {

@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
 )
 
 // readAhead is how many minions' entries of a database a Reader reads at once.
@@ -17,10 +21,62 @@ type Reader struct {
 	ids  []string          // those that were not read yet
 	read map[string][]byte // nil for ids without an entry
 	err  error
+
+	parts *parts // nil for all that is known
+}
+
+// parts are the keys that a Reader is to return.
+type parts struct {
+	grains, pillar []string
+	columns        []*column // of the grains, then of the pillar
+	epochs         map[string]int64
+	found          []cell
+	data           Data // what Data returned last
 }
 
 // Reader returns a Reader of the data of minions. Ask it in the order of ids; ids may be left out.
 func (c *Cache) Reader(ids []string) *Reader { return &Reader{c: c, file: dataFile, ids: ids} }
+
+// Parts returns a Reader of those keys of grains and pillar that a target needs, among the accepted minions. It is much
+// quicker than one of all keys. What Data returns is valid until the next call.
+func (c *Cache) Parts(accepted []string, n target.Needs) *Reader {
+	r := c.Reader(accepted)
+	if n.AllGrains || n.AllPillar || n.Nothing() {
+		return r
+	}
+	p := &parts{grains: n.Grains, pillar: n.Pillar}
+	r.parts = p
+	p.found = make([]cell, len(p.grains)+len(p.pillar))
+	p.data = Data{Grains: make(map[string]any, len(p.grains)), Pillar: make(map[string]any, len(p.pillar))}
+	if c.memory != nil {
+		return r
+	}
+	keys := make([]columnKey, 0, len(p.found))
+	for _, k := range p.grains {
+		keys = append(keys, columnKey{false, k})
+	}
+	for _, k := range p.pillar {
+		keys = append(keys, columnKey{true, k})
+	}
+	p.columns = c.index.open(keys, len(accepted))
+	if c.db == nil {
+		return r
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
+	defer cancel()
+	if p.epochs, r.err = c.db.DataEpochs(ctx, dataFile); r.err != nil {
+		return r
+	}
+	// What is read ahead is only what is not known.
+	var unknown []string
+	for _, id := range accepted {
+		if e, ok := p.epochs[id]; ok && !c.index.get(p.columns, id, stamp{a: e}, p.found) {
+			unknown = append(unknown, id)
+		}
+	}
+	r.ids = unknown
+	return r
+}
 
 // MineReader returns a Reader of mines. Ask it in the order of ids; ids may be left out.
 func (c *Cache) MineReader(ids []string) *Reader { return &Reader{c: c, file: mineFile, ids: ids} }
@@ -30,6 +86,9 @@ func (r *Reader) Err() error { return r.err }
 
 // Data is Cache.Data.
 func (r *Reader) Data(id string) (Data, bool) {
+	if r.parts != nil {
+		return r.partsOf(id)
+	}
 	if r.c.db == nil {
 		return r.c.Data(id)
 	}
@@ -52,15 +111,124 @@ func (r *Reader) Mine(id string) map[string]any {
 	return m
 }
 
+// partsOf is Data for some keys.
+func (r *Reader) partsOf(id string) (Data, bool) {
+	p := r.parts
+	var at stamp
+	switch {
+	case r.err != nil || protocol.ValidID(id) != nil:
+		return Data{}, false
+	case p.epochs != nil:
+		e, ok := p.epochs[id]
+		if !ok {
+			return Data{}, false
+		}
+		at.a = e
+	case p.columns != nil:
+		var ok bool
+		if at, ok = fileStamp(r.c.dir.Path() + "/minions/" + id + "/" + dataFile); !ok {
+			return Data{}, false
+		}
+	}
+	if p.columns == nil || !r.c.index.get(p.columns, id, at, p.found) {
+		b := r.packed(id)
+		if b == nil {
+			return Data{}, false
+		}
+		if err := r.findParts(id, at, b); err != nil {
+			return Data{}, false // as of an entry that cannot be read
+		}
+	}
+	n := len(p.grains)
+	d := Data{Grains: fill(p.data.Grains, p.grains, p.found[:n]), Pillar: fill(p.data.Pillar, p.pillar, p.found[n:])}
+	return d, true
+}
+
+// fill puts the values of some keys into a map, and returns nil if nothing is known.
+func fill(m map[string]any, keys []string, cells []cell) map[string]any {
+	clear(m)
+	for i, k := range keys {
+		if !cells[i].known {
+			return nil
+		}
+		if cells[i].has {
+			m[k] = cells[i].value
+		}
+	}
+	return m
+}
+
+// findParts unpacks the keys of an entry into p.found, and remembers them.
+func (r *Reader) findParts(id string, at stamp, b []byte) error {
+	p := r.parts
+	top, err := payload.Fields(b, "grains", "pillar")
+	if err != nil {
+		return err
+	}
+	for i := range p.found {
+		name, key := "grains", ""
+		if i < len(p.grains) {
+			key = p.grains[i]
+		} else {
+			name, key = "pillar", p.pillar[i-len(p.grains)]
+		}
+		all := top[name]
+		c := cell{stamp: at, known: len(all) > 0 && all[0] != packedNil}
+		var of map[string][]byte
+		if c.known {
+			if of, err = payload.Fields(all, key); err != nil {
+				return err
+			}
+		}
+		value := of[key]
+		if p.columns != nil {
+			c, err = r.c.index.put(p.columns[i], id, c, value)
+		} else if value != nil {
+			c.has = true
+			c.value, err = payload.UnmarshalDisk(value, payload.Limits{Bytes: MaxEntry})
+		}
+		if err != nil {
+			return err
+		}
+		p.found[i] = c
+	}
+	return nil
+}
+
+// packedNil is nil, packed.
+const packedNil = 0xc0
+
 // entry returns an entry of the database, nil when there is none, or none that can be read.
 func (r *Reader) entry(id string) map[string]any {
+	b := r.packed(id)
+	if b == nil {
+		return nil
+	}
+	m, err := unpack(b)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// packed returns an entry, nil when there is none. It sets err if that is not known.
+func (r *Reader) packed(id string) []byte {
+	if r.c.db == nil {
+		b, err := r.c.packed(id, r.file)
+		if err != nil {
+			return nil // as one that cannot be unpacked
+		}
+		return b
+	}
 	b, ok := r.read[id]
 	if !ok {
 		i := slices.Index(r.ids, id)
 		if i < 0 { // asked out of order
-			m, err := r.c.read(id, r.file)
+			ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
+			defer cancel()
+			b, _, err := r.c.db.Datum(ctx, r.file, id)
 			r.err = cmp.Or(r.err, err)
-			return m
+			return b
 		}
 		n := min(i+readAhead, len(r.ids))
 		ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
@@ -78,12 +246,5 @@ func (r *Reader) entry(id string) map[string]any {
 		r.read, r.ids = read, r.ids[n:]
 		b = read[id]
 	}
-	if b == nil {
-		return nil
-	}
-	m, err := unpack(b)
-	if err != nil {
-		return nil
-	}
-	return m
+	return b
 }

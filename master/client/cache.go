@@ -9,6 +9,7 @@ import (
 
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
 )
 
 // Minions is what masters know of their minions. Clients use it in place of the files below pki_dir and cachedir, which
@@ -16,18 +17,20 @@ import (
 type Minions interface {
 	// Accepted lists the ids with an accepted key, sorted.
 	Accepted() ([]string, error)
-	// Known returns what is known of some minions: a function that returns the grains and the pillar of one, to be
-	// called in the order of ids, and one that returns the error that kept it from knowing.
-	Known(ids []string) (cached func(id string) (grains, pillar map[string]any), failed func() error)
+	// Known returns what is known of some minions: a function that returns the grains and the pillar of one, with those
+	// keys at least that are needed, to be called in the order of ids, and one that returns the error that kept it from
+	// knowing. What the first returns is valid until its next call.
+	Known(ids []string, needs target.Needs) (cached func(id string) (grains, pillar map[string]any),
+		failed func() error)
 	// Close is called when the client is closed.
 	Close() error
 }
 
 // known is Minions.Known of where this client looks.
-func (c *Client) known(ids []string) (cached func(id string) (grains, pillar map[string]any),
-	failed func() error) {
+func (c *Client) known(ids []string, needs target.Needs) (
+	cached func(id string) (grains, pillar map[string]any), failed func() error) {
 	if c.o.Minions != nil {
-		return c.o.Minions.Known(ids)
+		return c.o.Minions.Known(ids, needs)
 	}
 	return c.Cached, func() error { return nil }
 }

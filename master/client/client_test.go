@@ -16,6 +16,7 @@ import (
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -337,7 +338,7 @@ func (d *database) Accepted() ([]string, error) {
 	return slices.Sorted(maps.Keys(d.known)), d.err
 }
 
-func (d *database) Known(ids []string) (func(string) (grains, pillar map[string]any), func() error) {
+func (d *database) Known(ids []string, _ target.Needs) (func(string) (grains, pillar map[string]any), func() error) {
 	return func(id string) (grains, pillar map[string]any) {
 		d.asked = append(d.asked, id)
 		return d.known[id], nil

@@ -17,6 +17,7 @@ import (
 
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
 )
 
 // connectedFor is how long an answer of the system about its connections is used.
@@ -79,7 +80,7 @@ func (c *Client) Present(ctx context.Context) ([]string, error) {
 // host, or else one of its grains that is not of the loopback interface.
 func (c *Client) Addresses(ids []string) (map[string]string, error) {
 	remote := remoteAddresses(c.o.PublishPort)
-	cached, failed := c.known(ids)
+	cached, failed := c.known(ids, target.Needs{Grains: []string{"ipv4", "ipv6"}})
 	out := make(map[string]string, len(ids))
 	for _, id := range ids {
 		grains, _ := cached(id)

@@ -22,12 +22,15 @@ func (c *Client) Preview(tgtType string, tgt any, delimiter string,
 		}
 		tgt = anys
 	}
-	cached, failed := c.known(ids)
-	sel, err := target.Select(tgtType, tgt, delimiter, nodegroups, ids,
-		func(id string) target.Cached {
-			grains, pillar := cached(id)
-			return target.Cached{Grains: grains, Pillar: pillar}
-		})
+	e, err := target.Compile(tgtType, tgt, delimiter, nodegroups)
+	if err != nil {
+		return nil, err
+	}
+	cached, failed := c.known(ids, e.Needs())
+	sel, err := e.Select(ids, func(id string) target.Cached {
+		grains, pillar := cached(id)
+		return target.Cached{Grains: grains, Pillar: pillar}
+	})
 	if err == nil {
 		err = failed()
 	}

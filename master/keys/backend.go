@@ -136,7 +136,7 @@ func (d *disk) stat(folder, id string) (stamp, error) {
 }
 
 func stampOf(info fs.FileInfo) stamp {
-	return stamp{info.ModTime(), info.Size(), inode(info)}
+	return stamp{info.ModTime(), info.Size(), confined.Inode(info)}
 }
 
 func (d *disk) write(folder, id string, text []byte) error {

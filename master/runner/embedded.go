@@ -10,6 +10,7 @@ import (
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/target"
 )
 
 // Embedded is the host of a master that runs in this program. opts are its options under Salt's names, for functions
@@ -22,7 +23,7 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 		Connected: func(context.Context) ([]string, error) { return m.Present(), nil },
 		Addresses: func(ids []string) (map[string]string, error) {
 			out := make(map[string]string, len(ids))
-			known := m.Cache().Reader(ids)
+			known := m.Cache().Parts(ids, target.Needs{Grains: []string{"ipv4", "ipv6"}})
 			for _, id := range ids {
 				d, _ := known.Data(id)
 				out[id] = minionAddress(d.Grains)

@@ -60,6 +60,9 @@ type Shared interface {
 	// Data returns what is stored under a kind and some ids, by id, in few questions. Ids of which nothing is stored
 	// are missing.
 	Data(ctx context.Context, kind string, ids []string) (map[string][]byte, error)
+	// DataEpochs returns the epochs of all of a kind, by id. An epoch is of one content: another one, even of an id
+	// that was removed and came again, has another epoch.
+	DataEpochs(ctx context.Context, kind string) (map[string]int64, error)
 	// SetDatum replaces it if the epoch is the one that was read, or in any case if epoch is below 0. A nil body
 	// removes it.
 	SetDatum(ctx context.Context, kind, id string, body []byte, epoch int64) (bool, error)

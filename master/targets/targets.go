@@ -40,7 +40,7 @@ func (t *Finder) Expected(tgtType string, tgt any,
 	if err != nil {
 		return nil, nil, err
 	}
-	known := t.Cache.Reader(accepted)
+	known := t.Cache.Parts(accepted, e.Needs())
 	for _, id := range accepted {
 		ok, err := e.Match(t.subjectOf(id, known.Data))
 		if err != nil {

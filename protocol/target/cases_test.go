@@ -237,3 +237,44 @@ func TestRegexLikePython(t *testing.T) {
 	}
 	t.Logf("%d patterns, %d comparisons", len(c.Regex), n)
 }
+
+// TestNeedsAreEnough: of each subject, what an expression needs gives the answer that all of it gives.
+func TestNeedsAreEnough(t *testing.T) {
+	c := loadCases(t)
+	parts, whole := 0, 0
+	for _, row := range c.Match {
+		e, err := Compile(row[0].(string), row[1], row[2].(string), c.Nodegroups)
+		if err != nil {
+			continue
+		}
+		s := c.subject(int(row[3].(int64)))
+		needs := e.Needs()
+		cut := func(all func() map[string]any, keys []string, wanted bool) func() map[string]any {
+			if wanted {
+				whole++
+				return all
+			}
+			parts++
+			return func() map[string]any {
+				out := map[string]any{}
+				for _, k := range keys {
+					if v, ok := all()[k]; ok {
+						out[k] = v
+					}
+				}
+				return out
+			}
+		}
+		less := s
+		less.Grains = cut(s.Grains, needs.Grains, needs.AllGrains)
+		less.Pillar = cut(s.Pillar, needs.Pillar, needs.AllPillar)
+		want, wantErr := e.Match(s)
+		got, gotErr := e.Match(less)
+		if got != want || (gotErr == nil) != (wantErr == nil) {
+			t.Errorf("%s %q on subject %v: %v, %v with %+v, %v, %v with all", row[0], row[1], row[3], got, gotErr, needs, want, wantErr)
+		}
+	}
+	if parts < 1000 || whole == 0 {
+		t.Error("cases with parts:", parts, "and with all:", whole)
+	}
+}

@@ -272,7 +272,23 @@ func (s *Store) Data(ctx context.Context, kind string, ids []string) (map[string
 	return out, nil
 }
 
-// SetDatum implements store.Shared.
+// DataEpochs implements store.Shared.
+func (s *Store) DataEpochs(ctx context.Context, kind string) (map[string]int64, error) {
+	var out map[string]int64
+	err := s.queryRows(ctx, func() { out = make(map[string]int64) }, func(rows *sql.Rows) error {
+		var id string
+		var epoch int64
+		err := rows.Scan(&id, &epoch)
+		out[id] = epoch
+		return err
+	}, "SELECT id, epoch FROM brine_data WHERE kind = ?", s.d.idParam(kind))
+	if err != nil {
+		return nil, fmt.Errorf("cannot list %s: %w", kind, err)
+	}
+	return out, nil
+}
+
+// SetDatum implements store.Shared. A new row's epoch is the time, so that it is none that an earlier row of the id had.
 func (s *Store) SetDatum(ctx context.Context, kind, id string, body []byte,
 	epoch int64) (set bool, err error) {
 	key := []any{s.d.idParam(kind), s.d.idParam(id)}
@@ -298,7 +314,8 @@ func (s *Store) SetDatum(ctx context.Context, kind, id string, body []byte,
 		n, err := exec(update+cond, append([]any{body}, args...)...)
 		if err == nil && n == 0 && epoch <= 0 {
 			n, err = exec(s.d.Insert+" INTO brine_data (kind, id, epoch, body) "+
-				"VALUES (?, ?, 1, ?) "+s.d.Ignore, append(slices.Clone(key), body)...)
+				"VALUES (?, ?, ?, ?) "+s.d.Ignore,
+				append(slices.Clone(key), time.Now().UnixMicro(), body)...)
 			if err == nil && n == 0 && epoch < 0 { // another master's row came in between
 				n, err = exec(update, append([]any{body}, key...)...)
 			}

@@ -632,9 +632,18 @@ func dataEpochs(t *testing.T, a, b store.Shared) {
 	if all, err := b.Data(ctx, "mine", nil); err != nil || len(all) != 0 {
 		t.Fatal(all, err)
 	}
+	// Each content has an epoch of its own, also after a deletion.
+	epochs, err := a.DataEpochs(ctx, "mine")
+	if err != nil || len(epochs) != 302 || epochs["web1"] != get(b, "web1", "four") {
+		t.Fatal(len(epochs), err)
+	}
 	// A nil body deletes.
 	set(b, "web1", "", -1, true)
 	get(a, "web1", "")
+	set(b, "web1", "five", 0, true)
+	if e := get(a, "web1", "five"); e == epochs["web1"] || e == first {
+		t.Error("an epoch came again:", e)
+	}
 }
 
 // BenchKeys lists the accepted keys among 100,000.

@@ -1,0 +1,16 @@
+//go:build unix
+
+package confined
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// Inode tells a replaced file from the one before, even within one tick of the clock.
+func Inode(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Ino)
+	}
+	return 0
+}
