@@ -218,7 +218,9 @@ var curves = []curve{
 const returnsOfJob = 1000
 
 // jobOf is the id of the i-th job.
-func jobOf(i int) string { return fmt.Sprintf("20260102%02d%02d%02d%06d", 10+i/3600%10, i/60%60, i%60, i) }
+func jobOf(i int) string {
+	return fmt.Sprintf("20260102%02d%02d%02d%06d", 10+i/3600%10, i/60%60, i%60, i)
+}
 
 // fillJobCache writes so many returns in Salt's layout, those of returnsOfJob minions for each job.
 func fillJobCache(t *testing.T, dir string, n int) {

@@ -110,7 +110,15 @@ type scaleCluster struct {
 	swarms  []*swarmProcess
 	minions int // of all swarms
 	rows    [][3]string
-	count   func() int64 // the database's transactions so far
+	db      *scaleDatabase
+}
+
+// scaleDatabase is the database that the masters share.
+type scaleDatabase struct {
+	name         string // for masters
+	open         func() (store.Store, error)
+	transactions func() int64 // so far
+	bytes        func() int64 // that its tables and indexes have
 }
 
 func (c *scaleCluster) row(what, got, bar string) {
@@ -144,6 +152,20 @@ func (c *scaleCluster) swarmCPU() (sum time.Duration) {
 func (c *scaleCluster) memory() (sum int64) {
 	for _, p := range c.masters {
 		sum += memoryOf(c.t, p).pss
+	}
+	return sum
+}
+
+// traffic is how many bytes the masters have read and written so far: of minions, of the database, and of files.
+func (c *scaleCluster) traffic() (sum int64) {
+	for _, p := range c.masters {
+		for line := range strings.Lines(readText(c.t, fmt.Sprintf("/proc/%d/io", p.cmd.Process.Pid))) {
+			var name string
+			var n int64
+			if _, err := fmt.Sscan(line, &name, &n); err == nil && (name == "rchar:" || name == "wchar:") {
+				sum += n
+			}
+		}
 	}
 	return sum
 }
@@ -205,35 +227,44 @@ func (c *scaleCluster) salt(args ...string) (time.Duration, int) {
 	return took, 0
 }
 
-// scaleStore starts the database, and returns its name for masters, how it is opened, and its count of transactions.
-func scaleStore(t *testing.T, kind string) (name string, open func() (store.Store, error), count func() int64) {
+// startScaleDatabase starts a database of a kind, postgres or mariadb.
+func startScaleDatabase(t *testing.T, kind string) *scaleDatabase {
 	t.Helper()
-	driver, dsn, query := "postgres", "", "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = 'brine'"
+	d := &scaleDatabase{}
+	driver, dsn := "postgres", ""
+	count := "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = 'brine'"
+	size := "SELECT pg_database_size('brine')"
 	switch kind {
 	case "mariadb":
-		driver, query = "mysql", "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'QUESTIONS'"
+		driver = "mysql"
+		count = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'QUESTIONS'"
+		size = "SELECT CAST(SUM(data_length + index_length) AS SIGNED) FROM information_schema.tables WHERE table_schema = 'brine'"
 		s := testserver.MariaDBServer(t, "--max-connections=1000", "--innodb-flush-log-at-trx-commit=2")
 		root := "root@unix(" + s.Socket + ")/"
 		createScaleDatabase(t, driver, root)
 		dsn = root + "brine"
-		name, open = "mysql:"+dsn, func() (store.Store, error) { return mysql.Open(dsn) }
+		d.name, d.open = "mysql:"+dsn, func() (store.Store, error) { return mysql.Open(dsn) }
 	default:
 		s := testserver.PostgresServer(t)
 		createScaleDatabase(t, driver, "postgres://postgres@127.0.0.1:"+s.Port+"/postgres?sslmode=disable")
 		dsn = "postgres://postgres@127.0.0.1:" + s.Port + "/brine?sslmode=disable"
-		name, open = dsn, func() (store.Store, error) { return postgres.Open(dsn) }
+		d.name, d.open = dsn, func() (store.Store, error) { return postgres.Open(dsn) }
 	}
 	db, err := sql.Open(driver, dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	return name, open, func() (n int64) {
-		if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
-			t.Fatal(err)
+	number := func(query string) func() int64 {
+		return func() (n int64) {
+			if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
 		}
-		return n
 	}
+	d.transactions, d.bytes = number(count), number(size)
+	return d
 }
 
 func createScaleDatabase(t *testing.T, driver, dsn string) {
@@ -266,20 +297,20 @@ func TestScale(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, "../cmd/brine-swarm").CombinedOutput(); err != nil {
 		t.Fatalf("cannot build brine-swarm: %v\n%s", err, out)
 	}
-	name, open, count := scaleStore(t, os.Getenv("BRINE_SCALE_DB"))
+	db := startScaleDatabase(t, os.Getenv("BRINE_SCALE_DB"))
 	key := filepath.Join(t.TempDir(), "sealing.key")
 	write(t, key, "a sealing key for tests")
-	c := &scaleCluster{t: t, count: count}
+	c := &scaleCluster{t: t, db: db}
 	fmt.Printf("\n%-64s %26s %26s\n", fmt.Sprintf("%d minions, %d of them whole, %d masters", n, whole, masters), "measured", "bar")
 	var addrs []string
 	for range masters {
-		s := newSite(t, "zeromq", fmt.Sprintf("auto_accept: True\nshared_database: %q\nshared_key_file: %s\nauth_events: False\n", name, key))
+		s := newSite(t, "zeromq", fmt.Sprintf("auto_accept: True\nshared_database: %q\nshared_key_file: %s\nauth_events: False\n", db.name, key))
 		c.masters = append(c.masters, start(t, ours("salt-master"), "-c", filepath.Dir(s.config())))
 		await(t, "a master serves", func() bool { return listening(s.ret) && listening(s.pub) })
 		c.sites, addrs = append(c.sites, s), append(addrs, fmt.Sprintf("127.0.0.1:%d", s.ret))
 	}
 	time.Sleep(settle)
-	empty, used := c.memory(), c.cpu()
+	empty, used, rows := c.memory(), c.cpu(), db.bytes()
 
 	// One of a hundred has another grain.
 	one := max(n/100, 1)
@@ -311,18 +342,24 @@ func TestScale(t *testing.T) {
 	most := int64(max(share, 0.1) * barMemory)
 	c.holds(memory <= most, "memory of all masters together", mega(memory), "<= "+mega(most))
 	c.row("  for a minion", fmt.Sprintf("%.1f KB", float64(memory-empty)/float64(n)/1024), "")
-	transactions, idle := c.count(), c.cpu()
+	c.row("  database, bytes for a minion", fmt.Sprint((db.bytes()-rows)/int64(n)), "")
+	transactions, idle := db.transactions(), c.cpu()
 	time.Sleep(scaleIdle)
-	rate := float64(c.count()-transactions) / scaleIdle.Seconds()
+	rate := float64(db.transactions()-transactions) / scaleIdle.Seconds()
 	load := (c.cpu() - idle).Seconds() / scaleIdle.Seconds()
 	c.holds(rate <= barStatements, "idle: transactions of the database a second", fmt.Sprintf("%.1f", rate), fmt.Sprintf("<= %.0f", barStatements))
 	c.holds(load <= barIdle, "idle: processor time of all masters", fmt.Sprintf("%.1f %%", 100*load), fmt.Sprintf("<= %.0f %%", 100*barIdle))
 
-	used = c.cpu()
+	used, rows = c.cpu(), db.bytes()
+	moved, transactions := c.traffic(), db.transactions()
 	took, answered := c.salt("*", "test.ping")
 	c.holds(answered == c.minions+whole, "salt '*' test.ping, answered", fmt.Sprint(answered), fmt.Sprint(c.minions+whole))
 	c.row("  whole command", took.Round(10*time.Millisecond).String(), "")
 	c.row("  processor time of the masters for a return", ((c.cpu() - used) / time.Duration(max(answered, 1))).Round(time.Microsecond).String(), "")
+	c.row("  read and written by the masters for a return, bytes", fmt.Sprint((c.traffic()-moved)/int64(max(answered, 1))), "")
+	c.row("  transactions of the database for all", fmt.Sprint(db.transactions()-transactions), "")
+	c.row("  database, bytes for a return", fmt.Sprint((db.bytes()-rows)/int64(max(answered, 1))), "")
+	c.memoryAfter("  memory of all masters then", memory)
 	ids := make([]string, one)
 	for i := range ids {
 		ids[i] = fmt.Sprintf("one-%05d", i)
@@ -336,9 +373,15 @@ func TestScale(t *testing.T) {
 		c.holds(resolve <= barResolve && chosen == one, "  target resolved, whole command",
 			fmt.Sprintf("%d in %v", chosen, resolve.Round(time.Millisecond)), fmt.Sprintf("%d in %v", one, barResolve))
 	}
-	c.order(open, share)
-	c.kill(open)
+	c.order(db.open, share)
+	c.kill(db.open)
 	fmt.Println("Minions of a swarm share one key pair and decrypt a publish once. Processor time is the kernel's.")
+}
+
+// memoryAfter adds a row with the memory of all masters now, and how much that is more than before.
+func (c *scaleCluster) memoryAfter(what string, before int64) {
+	now := c.memory()
+	c.row(what, fmt.Sprintf("%s, %+d MB", mega(now), (now-before)>>20), "")
 }
 
 // startWhole starts a minion that is a program of its own.
