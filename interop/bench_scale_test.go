@@ -119,6 +119,36 @@ type scaleDatabase struct {
 	open         func() (store.Store, error)
 	transactions func() int64 // so far
 	bytes        func() int64 // that its tables and indexes have
+	server       *testserver.Server
+}
+
+// cpu is the processor time of the server and its children, those that have ended among them.
+func (d *scaleDatabase) cpu(t *testing.T) (sum time.Duration) {
+	t.Helper()
+	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux
+	pid := strconv.Itoa(d.server.PID())
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		// After the name: state, parent, …; user and system time are the 12th and the 13th, those of ended children follow.
+		f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+		own := filepath.Base(filepath.Dir(file)) == pid
+		if len(f) < 15 || !own && f[1] != pid {
+			continue
+		}
+		counted := f[11:13]
+		if own {
+			counted = f[11:15]
+		}
+		for _, x := range counted {
+			n, _ := strconv.ParseInt(x, 10, 64)
+			sum += time.Duration(n) * tick
+		}
+	}
+	return sum
 }
 
 func (c *scaleCluster) row(what, got, bar string) {
@@ -240,12 +270,14 @@ func startScaleDatabase(t *testing.T, kind string) *scaleDatabase {
 		count = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'QUESTIONS'"
 		size = "SELECT CAST(SUM(data_length + index_length) AS SIGNED) FROM information_schema.tables WHERE table_schema = 'brine'"
 		s := testserver.MariaDBServer(t, "--max-connections=1000", "--innodb-flush-log-at-trx-commit=2")
+		d.server = s
 		root := "root@unix(" + s.Socket + ")/"
 		createScaleDatabase(t, driver, root)
 		dsn = root + "brine"
 		d.name, d.open = "mysql:"+dsn, func() (store.Store, error) { return mysql.Open(dsn) }
 	default:
 		s := testserver.PostgresServer(t)
+		d.server = s
 		createScaleDatabase(t, driver, "postgres://postgres@127.0.0.1:"+s.Port+"/postgres?sslmode=disable")
 		dsn = "postgres://postgres@127.0.0.1:" + s.Port + "/brine?sslmode=disable"
 		d.name, d.open = dsn, func() (store.Store, error) { return postgres.Open(dsn) }
@@ -310,7 +342,7 @@ func TestScale(t *testing.T) {
 		c.sites, addrs = append(c.sites, s), append(addrs, fmt.Sprintf("127.0.0.1:%d", s.ret))
 	}
 	time.Sleep(settle)
-	empty, used, rows := c.memory(), c.cpu(), db.bytes()
+	empty, used, rows, theirs := c.memory(), c.cpu(), db.bytes(), db.cpu(t)
 
 	// One of a hundred has another grain.
 	one := max(n/100, 1)
@@ -328,11 +360,13 @@ func TestScale(t *testing.T) {
 	c.await("sign-ins", func(st swarm.Stats) bool { return st.Ready == int64(c.minions) })
 	signIn, st := time.Since(begin), c.stats()
 	perSignIn := (c.cpu() - used) / time.Duration(c.minions)
+	inDatabase := (db.cpu(t) - theirs) / time.Duration(c.minions)
 	share := float64(n) / barMinions
 	bar := max(time.Duration(share*float64(barSignIn)), 30*time.Second)
 	c.holds(signIn <= bar, "all signed in and subscribed", signIn.Round(time.Second/10).String(), "<= "+bar.String())
 	c.holds(st.Refused == 0, "  refused, failed at first", fmt.Sprint(st.Refused, ", ", st.Failed), "0 refused")
 	c.row("  processor time of the masters for a sign-in", perSignIn.Round(time.Microsecond).String(), "")
+	c.row("  and of the database", inDatabase.Round(time.Microsecond).String(), "")
 	for i := range whole {
 		startWhole(t, c.sites[i%masters], i)
 	}
@@ -351,11 +385,12 @@ func TestScale(t *testing.T) {
 	c.holds(load <= barIdle, "idle: processor time of all masters", fmt.Sprintf("%.1f %%", 100*load), fmt.Sprintf("<= %.0f %%", 100*barIdle))
 
 	used, rows = c.cpu(), db.bytes()
-	moved, transactions := c.traffic(), db.transactions()
+	moved, transactions, theirs := c.traffic(), db.transactions(), db.cpu(t)
 	took, answered := c.salt("*", "test.ping")
 	c.holds(answered == c.minions+whole, "salt '*' test.ping, answered", fmt.Sprint(answered), fmt.Sprint(c.minions+whole))
 	c.row("  whole command", took.Round(10*time.Millisecond).String(), "")
 	c.row("  processor time of the masters for a return", ((c.cpu() - used) / time.Duration(max(answered, 1))).Round(time.Microsecond).String(), "")
+	c.row("  and of the database", ((db.cpu(t) - theirs) / time.Duration(max(answered, 1))).Round(time.Microsecond).String(), "")
 	c.row("  read and written by the masters for a return, bytes", fmt.Sprint((c.traffic()-moved)/int64(max(answered, 1))), "")
 	c.row("  transactions of the database for all", fmt.Sprint(db.transactions()-transactions), "")
 	c.row("  database, bytes for a return", fmt.Sprint((db.bytes()-rows)/int64(max(answered, 1))), "")
@@ -446,7 +481,7 @@ func (c *scaleCluster) order(open func() (store.Store, error), share float64) {
 	c.t.Helper()
 	c.rest()
 	m := c.placer(open)
-	used, before := c.cpu(), c.stats()
+	used, theirs, before := c.cpu(), c.db.cpu(c.t), c.stats()
 	begin := time.Now()
 	c.place(m, "all")
 	returned := c.outcome(m, "all")
@@ -456,6 +491,7 @@ func (c *scaleCluster) order(open func() (store.Store, error), share float64) {
 		fmt.Sprintf("%d in %v", c.minions, bar))
 	c.holds(st.Jobs-before.Jobs == int64(c.minions), "  jobs that ran", fmt.Sprint(st.Jobs-before.Jobs), fmt.Sprint(c.minions))
 	c.row("  processor time of the masters for a delivery", ((c.cpu() - used) / time.Duration(c.minions)).Round(time.Microsecond).String(), "")
+	c.row("  and of the database", ((c.db.cpu(c.t) - theirs) / time.Duration(c.minions)).Round(time.Microsecond).String(), "")
 }
 
 // kill kills a master while an order to all is delivered. Its minions go to the others, and each runs the order once.

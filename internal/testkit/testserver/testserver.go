@@ -94,6 +94,9 @@ type Server struct {
 	log  *bytes.Buffer
 }
 
+// PID is the process of the server. Those that it started are its children.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
 // Start starts a server and ends it with the test by a signal.
 func Start(t testing.TB, cred *syscall.Credential, sig os.Signal, args ...string) *Server {
 	t.Helper()
