@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -72,7 +73,7 @@ func TestScripts(t *testing.T) {
 			}
 			return expandConfigs(e)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCodeCmd, "await": awaitCmd, "mode": modeCmd, "http": httpCmd,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCodeCmd, "await": awaitCmd, "awaitout": awaitOutCmd, "mode": modeCmd, "http": httpCmd,
 			"terminal": terminalCmd, "chown": chownCmd, "owned": ownedCmd},
 		Condition: func(cond string) (bool, error) {
 			if cond != "root" {
@@ -150,6 +151,20 @@ func terminalCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// awaitOutCmd runs a program until it prints what is wanted: awaitout REGEXP program args...
+func awaitOutCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: awaitout REGEXP program args...")
+	}
+	want, err := regexp.Compile(args[0])
+	ts.Check(err)
+	for end := time.Now().Add(2 * time.Minute); ts.Exec(args[1], args[2:]...) != nil || !want.MatchString(ts.ReadFile("stdout")); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			ts.Fatalf("waited too long for %v", args)
+		}
+	}
+}
+
 // awaitCmd waits until a file exists, or with "!" until it does not; or until a program succeeds: await [!] FILE, await -- program
 // args...
 func awaitCmd(ts *testscript.TestScript, neg bool, args []string) {
@@ -179,6 +194,7 @@ func httpCmd(ts *testscript.TestScript, neg bool, args []string) {
 	r, err := http.NewRequest(http.MethodPost, args[1], strings.NewReader(body))
 	ts.Check(err)
 	r.Header.Set("X-Auth-Token", args[2])
+	r.Header.Set("Content-Type", "application/json")
 	resp, err := (&http.Client{Timeout: time.Minute}).Do(r)
 	ts.Check(err)
 	defer resp.Body.Close()
