@@ -117,8 +117,8 @@ func (m *Master) openPeers(vault *cluster.Vault) (err error) {
 	m.peers, err = cluster.NewSeveral(cluster.Options{Vault: vault, Host: clusterHost{m},
 		Keys:     m.keys,
 		Sessions: m.sessions, Presence: m.network.Presence, Events: m.events, Log: o.Log,
-		Session: o.Keys.PublishSession,
-		Loop:    o.LoopInterval})
+		Session: o.Keys.PublishSession, Loop: o.LoopInterval,
+		Deleted: func(id string) { m.requests.Pillar.Drop(id) }})
 	return err
 }
 
@@ -178,10 +178,6 @@ func (h clusterHost) Awaits(jid string) bool { return h.m.runs.of(jid) != nil }
 func (h clusterHost) ReturnedElsewhere(jid, id string, load map[string]any) {
 	h.m.runs.Deliver(jid, id, load)
 }
-
-// DeletedElsewhere implements cluster.Host. The next minion of this name may be somebody else's, so it does not get the
-// pillar that is kept here.
-func (h clusterHost) DeletedElsewhere(id string) { h.m.requests.Pillar.Drop(id) }
 
 // CatchUp implements cluster.Host.
 func (h clusterHost) CatchUp(ctx context.Context) { h.m.catchUpAll(ctx) }

@@ -83,8 +83,6 @@ type Host interface {
 	Awaits(jid string) bool
 	// ReturnedElsewhere takes a return that another master got.
 	ReturnedElsewhere(jid, id string, load map[string]any)
-	// DeletedElsewhere takes notice that another master, or a program, deleted the key of a minion.
-	DeletedElsewhere(id string)
 	// CatchUp reads what is awaited here from the store: messages were missed.
 	CatchUp(ctx context.Context)
 	// Dismiss lets minions that are connected, but whose keys are gone, notice that the key of publishes is another

@@ -81,6 +81,9 @@ type Options struct {
 	Log      *slog.Logger
 	// Session is how long a session lives, Loop how often Maintain is called.
 	Session, Loop time.Duration
+	// Deleted is called when another master, or a program, deleted the key of a minion: the next one of this name may be
+	// somebody else's.
+	Deleted func(id string)
 }
 
 // NewSeveral returns the peers of a master with this vault, whose secrets it loads.
@@ -267,7 +270,7 @@ func (s *Several) keyChanged(c keys.Change) {
 		s.opts.Presence.Forget(c.ID)
 	}
 	if c.Act == "delete" {
-		s.opts.Host.DeletedElsewhere(c.ID)
+		s.opts.Deleted(c.ID)
 	}
 }
 

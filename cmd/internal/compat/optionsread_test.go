@@ -51,7 +51,7 @@ var noOptions = map[string]string{
 	"os":      "a grain", "os_family": "a grain", "osfullname": "a grain", "osrelease": "a grain",
 	"parallels": "a grain", "vmware": "a grain",
 	"port": "a key of rest_cherrypy", "tenants": "a key of rest_cherrypy",
-	"minion_id": "set for sources of pillar", "salt-key": "a program", "salt-run": "a program",
+	"minion_id": "set for sources of pillar", "salt": "a program", "salt-key": "a program", "salt-run": "a program",
 }
 
 // optionReads finds the names of options that sources read, with the places of each.
