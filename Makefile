@@ -48,6 +48,7 @@ PACKAGE_ARCHES := amd64 arm64 armv7
 PACKAGES       := $(BIN)/packages
 packages: RELEASE = $(or $(patsubst v%,%,$(VERSION)),0.0.0-dev)
 packages:
+	@{ command -v libdeflate-gzip && command -v xz; } >/dev/null || sh interop/install-tools.sh pkg/build-packages.txt
 	@set -e; for a in $(PACKAGE_ARCHES); do \
 		mkdir -p $(PACKAGES)/linux-$$a; \
 		export GOOS=linux GOARCH=$$(echo $$a | sed s/armv7/arm/) GOARM=7; \

@@ -256,8 +256,8 @@ func writePackage(tool string, p pack, out, format string, vars map[string]strin
 	if err != nil || len(names) != 1 {
 		return fmt.Errorf("nfpm made %v, not one package: %w", names, err)
 	}
-	if format == "deb" {
-		if err := compressDeb(names[0]); err != nil {
+	if compress := map[string]func(string) error{"deb": compressDeb, "apk": compressAPK}[format]; compress != nil {
+		if err := compress(names[0]); err != nil {
 			return fmt.Errorf("cannot compress %s: %w", names[0], err)
 		}
 	}

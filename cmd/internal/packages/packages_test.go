@@ -3,6 +3,7 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -235,6 +237,59 @@ func TestCompressDeb(t *testing.T) {
 		}
 		if err := compressDeb(name); err == nil {
 			t.Errorf("%q is a package", text)
+		}
+	}
+}
+
+// TestCompressAPK reads what apk reads of a package, before and after: the files, and their sum in the control data.
+func TestCompressAPK(t *testing.T) {
+	if _, err := exec.LookPath("libdeflate-gzip"); err != nil {
+		prereq.Missing(t, "libdeflate-gzip")
+	}
+	stream := func(text string) []byte {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	files := ""
+	for i := range 20_000 {
+		files += fmt.Sprint("line ", i*i, "\n")
+	}
+	data := stream(files)
+	control := "pkgname = x\ndatahash = %s\nsize = 1\n"
+	name := filepath.Join(t.TempDir(), "x.apk")
+	write := func(streams ...[]byte) {
+		t.Helper()
+		if err := os.WriteFile(name, slices.Concat(streams...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(stream(fmt.Sprintf(control, hexSum(data))), data)
+	if err := compressAPK(name); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, size, err := gunzip(b)
+	if want := fmt.Sprintf(control, hexSum(b[size:])); err != nil || string(got) != want {
+		t.Errorf("the control data is %q %v, want %q", got, err, want)
+	}
+	if got, end, err := gunzip(b[size:]); err != nil || string(got) != files || size+end != len(b) || end >= len(data) {
+		t.Errorf("%d bytes of %d, with %d of %d unpacked: %v", end, len(data), len(got), len(files), err)
+	}
+	for what, streams := range map[string][][]byte{"one stream": {data}, "three": {data, data, data}, "no sum": {stream("pkgname = x\n"), data},
+		"another sum": {stream(fmt.Sprintf(control, hexSum(nil))), data}, "a half": {data[:len(data)/2]}, "nothing": nil} {
+		write(streams...)
+		if err := compressAPK(name); err == nil {
+			t.Errorf("%s is a package", what)
 		}
 	}
 }
