@@ -114,8 +114,11 @@ func (t *Trove) Configure(settings map[string]map[string]string, services ...str
 	if err := t.lab.write(t.conf.String(), "trove", "trove.conf"); err != nil {
 		return err
 	}
+	// None of them may start the master again with the settings of before.
 	for _, name := range services {
 		t.lab.end(name)
+	}
+	for _, name := range services {
 		if err := t.Start(name); err != nil {
 			return err
 		}

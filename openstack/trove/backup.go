@@ -158,15 +158,29 @@ func (g *guest) stream(ctx context.Context, w, sum io.Writer, args []string) err
 	return out.Flush()
 }
 
-// pipe runs a program whose output or input is a stream. Its error has the last lines of what it said.
+// pipe runs one of the datastore's programs, or tar, whose output or input may be a stream.
 func (g *guest) pipe(ctx context.Context, cmd modules.Command) error {
+	return g.pipeAs(ctx, cmd, rootInside)
+}
+
+// pipeAs is pipe with the user that the program has in a container. Its error has the last lines of what the program said.
+func (g *guest) pipeAs(ctx context.Context, cmd modules.Command, user string) error {
+	name := cmd.Args[0]
+	if name != "tar" {
+		inside, done, err := g.inside(ctx, cmd, user)
+		if err != nil {
+			return modules.Errorf("cannot run %s: %v", name, err)
+		}
+		defer done()
+		cmd = inside
+	}
 	r, err := g.c.Cmd(ctx, cmd)
 	if err != nil {
-		return modules.Errorf("cannot run %s: %v", cmd.Args[0], err)
+		return modules.Errorf("cannot run %s: %v", name, err)
 	}
 	if r.ExitCode != 0 {
 		lines := strings.Split(strings.TrimSpace(string(r.Stderr)), "\n")
-		return modules.Errorf("%s failed with %d: %s", cmd.Args[0], r.ExitCode, strings.Join(lines[max(0, len(lines)-3):], "\n"))
+		return modules.Errorf("%s failed with %d: %s", name, r.ExitCode, strings.Join(lines[max(0, len(lines)-3):], "\n"))
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func (g *guest) call(ctx context.Context, name string) (any, error) {
 	case "make_read_only":
 		return nil, g.db.makeReadOnly(ctx)
 	case "upgrade":
-		return nil, g.upgrade()
+		return nil, g.upgrade(ctx)
 
 	case "backup_required_for_replication":
 		return true, nil

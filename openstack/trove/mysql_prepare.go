@@ -78,6 +78,18 @@ func (m *mysqlServer) rebuild(ctx context.Context) error {
 	return m.start(ctx, false)
 }
 
+// mysqlConfig is where the server looks for its configuration.
+const mysqlConfig = "/etc/mysql/my.cnf"
+
+func (m *mysqlServer) serverArgs() []string {
+	if file := m.c.Path(m.configFile); file != mysqlConfig {
+		return []string{"--defaults-file=" + file}
+	}
+	return nil
+}
+
+func (m *mysqlServer) serverEnv() []string { return nil }
+
 // installData makes the system tables in an empty data directory.
 func (m *mysqlServer) installData(ctx context.Context) error {
 	if _, err := os.Stat(m.c.Path(path.Join(m.dataDir, "mysql"))); err == nil {
@@ -88,10 +100,13 @@ func (m *mysqlServer) installData(ctx context.Context) error {
 		args = []string{"mysqld", "--no-defaults", "--initialize-insecure"}
 	}
 	args = append(args, "--datadir="+m.c.Path(m.dataDir))
-	if os.Geteuid() == 0 {
+	switch {
+	case m.inContainer() && m.isMaria():
+		args = append(args, "--auth-root-socket-user=mysql") // the default is who runs it, and that user has no such name
+	case !m.inContainer() && os.Geteuid() == 0:
 		args = append(args, "--user="+m.owner)
 	}
-	if err := m.pipe(ctx, modules.Command{Args: args, Dir: "/"}); err != nil {
+	if err := m.pipeAs(ctx, modules.Command{Args: args, Dir: "/"}, m.ownerInside()); err != nil {
 		return err
 	}
 	if m.isMaria() {

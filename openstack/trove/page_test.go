@@ -40,6 +40,13 @@ func TestPage(t *testing.T) {
 	if _, ok := conf["beacons"].(map[string]any)["trove"].([]any); !ok {
 		t.Errorf("the beacons are %v", conf["beacons"])
 	}
+	_, block = docPage(t, "container")
+	if v, err = yaml.Parse([]byte(block), "trove-guest.md"); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := readSettings(v.(map[string]any)["trove"]); err != nil || !s.inContainer() || s.owner != "1001" || s.dockerSocket != "/var/run/docker.sock" {
+		t.Errorf("%+v, %v", s, err)
+	}
 	for _, o := range options() {
 		if !strings.Contains(text, "`"+o.name+"`") {
 			t.Errorf("the page does not name the option %s", o.name)

@@ -113,6 +113,9 @@ func pgTexts(list []string) string {
 // program is the path of one of PostgreSQL's programs: of the directory in the configuration, else of Debian's
 // directory for the version, else of the newest one that is there, else of the path.
 func (p *postgresServer) program(name string) (string, error) {
+	if p.inContainer() {
+		return name, nil // its image has it in PATH
+	}
 	if p.postgresBin != "" {
 		return path.Join(p.postgresBin, name), nil
 	}
@@ -150,5 +153,5 @@ func (p *postgresServer) asOwner(ctx context.Context, env []string, name string,
 	if os.Geteuid() == 0 {
 		cmd.RunAs = p.owner
 	}
-	return p.pipe(ctx, cmd)
+	return p.pipeAs(ctx, cmd, p.ownerInside())
 }

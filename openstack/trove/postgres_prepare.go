@@ -62,6 +62,12 @@ func (p *postgresServer) setUp(ctx context.Context) error {
 	return err
 }
 
+func (p *postgresServer) serverArgs() []string {
+	return []string{"-c", "config_file=" + p.c.Path(p.configFile)}
+}
+
+func (p *postgresServer) serverEnv() []string { return []string{"--env=PGDATA=" + p.c.Path(p.dataDir)} }
+
 // ensureDirs makes the directories of data and archived log. PostgreSQL refuses data that others may read.
 func (p *postgresServer) ensureDirs() error {
 	if err := p.ensureDir(path.Dir(p.dataDir), 0o755); err != nil {

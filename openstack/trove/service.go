@@ -58,8 +58,11 @@ func (g *guest) awaitStatus(ctx context.Context, want string, report bool) error
 	}
 }
 
-// control calls a function of the module service for the datastore's service.
+// control starts, stops or restarts the server: fun is the function of the module service.
 func (g *guest) control(ctx context.Context, fun string) error {
+	if g.inContainer() {
+		return g.controlContainer(ctx, fun)
+	}
 	v, err := g.c.Exec(ctx, "service."+fun, g.service)
 	if err != nil {
 		return modules.Errorf("cannot %s the service %s: %v", fun, g.service, err)
@@ -120,16 +123,23 @@ func (g *guest) startWithConfiguration(ctx context.Context) error {
 	return g.start(ctx, true)
 }
 
-// checkVersion refuses another version of the datastore than the instance's: packages are the image's.
+// checkVersion takes the version of the datastore that a call is about. In the way packages it refuses another one than the instance's: packages
+// are the image's.
 func (g *guest) checkVersion(v any) error {
+	if g.inContainer() {
+		if pytext.Truth(v) {
+			g.version = pytext.Str(v)
+		}
+		return nil
+	}
 	if want := pytext.Str(v); pytext.Truth(v) && g.version != "" && want != g.version {
 		return modules.Errorf("cannot run version %s of %s: the instance has %s", want, g.manager, g.version)
 	}
 	return nil
 }
 
-// upgrade is to the same version only, which is nothing to do in Trove too.
-func (g *guest) upgrade() error {
+// upgrade replaces the server by one of another version, in the way container. To the same version there is nothing to do, as in Trove.
+func (g *guest) upgrade(ctx context.Context) error {
 	m, err := g.c.Map("upgrade_info")
 	if err != nil {
 		return err
@@ -137,6 +147,9 @@ func (g *guest) upgrade() error {
 	version := textOf(m, "datastore_version")
 	if version == "" || version == g.version {
 		return nil
+	}
+	if g.inContainer() {
+		return g.upgradeContainer(ctx, version)
 	}
 	return modules.Errorf("cannot upgrade %s from %q to %s: in the way packages the version is that of the instance's image", g.manager,
 		g.version, version)

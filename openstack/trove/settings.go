@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 // settings are the option trove of the minion's configuration, with Trove's own defaults.
 type settings struct {
 	manager, version, way string
+	dockerSocket          string // the container way's: where the daemon listens
+	dockerImage           string // of the datastore, without a tag
 	service               string // the service manager's name of the datastore
 	socket                string
 	configFile            string
@@ -124,6 +127,8 @@ func options() []option {
 		{"database_service_uid", text(func(s *settings) *string { return &s.owner })},
 		{"datastore_manager", text(func(s *settings) *string { return &s.manager })},
 		{"datastore_version", text(func(s *settings) *string { return &s.version })},
+		{"docker_image", text(func(s *settings) *string { return &s.dockerImage })},
+		{"docker_socket", text(func(s *settings) *string { return &s.dockerSocket })},
 		{"error_log", text(func(s *settings) *string { return &s.errorLog })},
 		{"guest_log_container_name", text(func(s *settings) *string { return &s.logContainer })},
 		{"guest_log_exposed_logs", list(func(s *settings) *[]string { return &s.exposedLogs })},
@@ -183,7 +188,7 @@ func options() []option {
 
 // readSettings reads the option trove.
 func readSettings(v any) (*settings, error) {
-	s := &settings{way: "packages", stateDir: "/opt/trove-guestagent", modulesDir: "/root/modules",
+	s := &settings{way: wayPackages, dockerSocket: "/var/run/docker.sock", stateDir: "/opt/trove-guestagent", modulesDir: "/root/modules",
 		fsType: "ext3", mountOptions: "defaults,noatime", rootGrant: []string{"ALL"}, rootGrantOption: true,
 		wait: 180 * time.Second, poll: 3 * time.Second, longQueryTime: unset,
 		postgresPort: 5432, locale: "C.UTF-8", logLimit: 1000000, logContainer: "database_logs", backupContainer: "database_backups"}
@@ -232,16 +237,23 @@ func (s *settings) fill() error {
 			s.longQueryTime = v
 		}
 	}
+	orOwner := func(v string) {
+		if s.inContainer() {
+			v = "1001" // Trove's; the host has no name for it
+		}
+		orElse(&s.owner, v)
+	}
 	switch s.manager {
 	case managerMySQL, managerMaria:
 		orElse(&s.service, s.manager)
 		orElse(&s.socket, "/var/run/mysqld/mysqld.sock")
-		orElse(&s.configFile, "/etc/mysql/my.cnf")
+		orElse(&s.configFile, mysqlConfig)
 		orElse(&s.includeDir, "/etc/mysql/conf.d")
 		orElse(&s.mountPoint, "/var/lib/mysql")
 		orElse(&s.dataDir, path.Join(s.mountPoint, "data"))
 		orElse(&s.errorLog, "/var/log/mysqld.log")
-		orElse(&s.owner, "mysql")
+		orOwner("mysql")
+		orElse(&s.dockerImage, s.manager)
 		orElse(&s.strategy, map[string]string{managerMySQL: "MysqlGTIDReplication", managerMaria: "MariaDBGTIDReplication"}[s.manager])
 		orList(&s.ignoreUsers, "os_admin", "root")
 		orList(&s.ignoreDB, "mysql", "information_schema", "performance_schema", "sys")
@@ -257,7 +269,8 @@ func (s *settings) fill() error {
 		orElse(&s.mountPoint, "/var/lib/postgresql")
 		orElse(&s.dataDir, path.Join(s.mountPoint, "data/pgdata"))
 		orElse(&s.archiveDir, path.Join(s.mountPoint, "data/wal_archive"))
-		orElse(&s.owner, "postgres")
+		orOwner("postgres")
+		orElse(&s.dockerImage, "postgres")
 		orElse(&s.strategy, "PostgresqlReplicationStreaming")
 		orList(&s.ignoreUsers, "os_admin", "postgres")
 		orList(&s.ignoreDB, "os_admin", "postgres")
@@ -271,8 +284,11 @@ func (s *settings) fill() error {
 	default:
 		return modules.Errorf("cannot work on the datastore %s: this agent knows mysql, mariadb and postgresql", s.manager)
 	}
-	if s.way != "packages" {
-		return modules.Errorf("cannot work in the way %s: this agent knows packages", s.way)
+	switch _, err := strconv.ParseUint(s.owner, 10, 31); {
+	case s.way != wayPackages && s.way != wayContainer:
+		return modules.Errorf("cannot work in the way %s: this agent knows packages and container", s.way)
+	case s.inContainer() && err != nil:
+		return modules.Errorf("cannot work in the way container: database_service_uid must be a number, not %s", s.owner)
 	}
 	return nil
 }

@@ -1,0 +1,198 @@
+package trove
+
+import (
+	"context"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/brine-salt/brine/modules"
+)
+
+// What follows is the container way of Trove's agent (trove.guestagent.utils.docker): the server is a container of Docker, of an image whose tag
+// is the datastore's version, and its own programs run in containers of the same image while they work.
+//
+//	guest ─ start, stop, restart ─▶ docker run, start, stop, restart ─▶ the container "database"
+//	      ─ pipe, asOwner ────────▶ docker run --rm ──────────────────▶ initdb, mariabackup, pg_rewind …
+//	      ─ SQL ──────────────────▶ the server's socket on the host
+//
+// All containers have the host's network, and its directories under the same paths.
+
+// The ways in which a datastore runs.
+const (
+	wayPackages  = "packages"
+	wayContainer = "container"
+)
+
+// databaseContainer is the name of the server's container, as in Trove.
+const databaseContainer = "database"
+
+// rootInside is the user of programs that read every file of the host's directories that they are given.
+const rootInside = "0:0"
+
+func (s *settings) inContainer() bool { return s.way == wayContainer }
+
+// docker runs the program docker and returns what it printed.
+func (g *guest) docker(ctx context.Context, args ...string) (string, error) {
+	r, err := g.c.Cmd(ctx, modules.Command{Args: g.dockerArgs(args...), Dir: "/"})
+	if err != nil {
+		return "", modules.Errorf("cannot run docker: %v", err)
+	}
+	if r.ExitCode != 0 {
+		return "", modules.Errorf("docker %s failed with %d: %s", args[0], r.ExitCode, strings.TrimSpace(string(r.Stderr)))
+	}
+	return strings.TrimSpace(string(r.Stdout)), nil
+}
+
+func (g *guest) dockerArgs(args ...string) []string {
+	return append([]string{"docker", "--host=unix://" + g.c.Path(g.dockerSocket)}, args...)
+}
+
+// containerImage returns the image of the server's container, "" if there is no such container.
+func (g *guest) containerImage(ctx context.Context) (string, error) {
+	return g.docker(ctx, "container", "ls", "--all", "--filter=name=^/"+databaseContainer+"$", "--format={{.Image}}")
+}
+
+// image returns the image of the datastore: that of the server's container, or without one that of the version.
+func (g *guest) image(ctx context.Context) (string, error) {
+	image, err := g.containerImage(ctx)
+	if err != nil || image != "" {
+		return image, err
+	}
+	if g.version == "" {
+		return g.dockerImage + ":latest", nil
+	}
+	return g.dockerImage + ":" + g.version, nil
+}
+
+// mounts are the directories of the host that every container has.
+func (g *guest) mounts() []string {
+	var args []string
+	for _, dir := range []string{g.mountPoint, path.Dir(g.configFile), g.socketDir()} {
+		dir = g.c.Path(dir)
+		if arg := "--volume=" + dir + ":" + dir; !slices.Contains(args, arg) {
+			args = append(args, arg)
+		}
+	}
+	return args
+}
+
+// socketDir is the directory of the server's socket.
+func (s *settings) socketDir() string {
+	if s.manager == managerPostgres {
+		return s.socket
+	}
+	return path.Dir(s.socket)
+}
+
+// ownerInside is the user that the server and the programs of its data run as.
+func (g *guest) ownerInside() string { return g.owner + ":" + g.owner }
+
+// controlContainer starts, stops or restarts the server's container. The first start makes it.
+func (g *guest) controlContainer(ctx context.Context, fun string) error {
+	image, err := g.containerImage(ctx)
+	if err != nil {
+		return err
+	}
+	seconds := strconv.Itoa(max(1, int(g.wait.Seconds())))
+	switch {
+	case fun == "stop" && image == "":
+		return nil
+	case fun != "start" && image != "":
+		_, err = g.docker(ctx, fun, "--time="+seconds, databaseContainer)
+		return err
+	case image != "":
+		_, err = g.docker(ctx, "start", databaseContainer)
+		return err
+	}
+	if image, err = g.image(ctx); err != nil {
+		return err
+	}
+	for _, dir := range []string{path.Dir(g.configFile), g.socketDir()} {
+		if err := g.ensureDir(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	args := slices.Concat([]string{"run", "--detach", "--name=" + databaseContainer, "--restart=unless-stopped", "--network=host",
+		"--user=" + g.ownerInside()}, g.mounts(), g.db.serverEnv(), []string{image}, g.db.serverArgs())
+	if _, err = g.docker(ctx, args...); err != nil {
+		// One that was made and did not start would be taken for the server the next time.
+		_, _ = g.docker(context.WithoutCancel(ctx), "rm", "--force", databaseContainer)
+	}
+	return err
+}
+
+// inside returns the command that runs one of the datastore's programs: in a container of its own, or as it is. user is who runs it in the container.
+// done ends a container that outlives its command, as it does when the command is killed.
+func (g *guest) inside(ctx context.Context, cmd modules.Command, user string) (inside modules.Command, done func(), err error) {
+	if !g.inContainer() {
+		return cmd, func() {}, nil
+	}
+	image, err := g.image(ctx)
+	if err != nil {
+		return cmd, nil, err
+	}
+	users, err := g.writeUsers()
+	if err != nil {
+		return cmd, nil, err
+	}
+	name := databaseContainer + "-" + path.Base(cmd.Args[0]) + "-" + strconv.FormatInt(g.c.Now().UnixNano(), 36)
+	temp := os.TempDir()
+	args := slices.Concat(g.dockerArgs("run", "--rm", "--name="+name, "--network=host", "--user="+user, "--volume="+temp+":"+temp,
+		"--volume="+users+":/etc/passwd:ro", "--entrypoint="+cmd.Args[0]), g.mounts())
+	if cmd.Stdin != nil {
+		args = append(args, "--interactive")
+	}
+	for _, setting := range cmd.Env {
+		variable, _, _ := strings.Cut(setting, "=")
+		args = append(args, "--env="+variable) // the value comes from the environment: a command line is for all to see
+	}
+	arguments := cmd.Args[1:]
+	cmd.Args = slices.Concat(args, []string{image}, arguments)
+	cmd.RunAs = ""
+	return cmd, func() {
+		if ctx.Err() != nil {
+			_, _ = g.docker(context.WithoutCancel(ctx), "rm", "--force", name)
+		}
+	}, nil
+}
+
+// writeUsers writes the file of users that the containers of programs have, and returns where the host has it: PostgreSQL's programs ask for the name
+// of the user that they run as, and an image does not know the one of this guest.
+func (g *guest) writeUsers() (string, error) {
+	file := path.Join(g.stateDir, "container.passwd")
+	if err := os.MkdirAll(g.c.Path(g.stateDir), 0o755); err != nil {
+		return "", modules.Errorf("cannot make the directory %s: %v", g.stateDir, err)
+	}
+	text := "root:x:0:0:root:/root:/bin/sh\ndatabase:x:" + g.owner + ":" + g.owner + ":database:" + g.mountPoint + ":/bin/sh\n"
+	if b, err := os.ReadFile(g.c.Path(file)); err == nil && string(b) == text {
+		return g.c.Path(file), nil // containers that run now have it
+	}
+	return g.c.Path(file), g.markWith(path.Base(file), text)
+}
+
+// upgradeContainer replaces the server's container by one of another version, on the same data. The old image goes once the new server answers.
+func (g *guest) upgradeContainer(ctx context.Context, version string) error {
+	old, err := g.containerImage(ctx)
+	if err != nil {
+		return err
+	}
+	if err := g.stopIfRunning(ctx); err != nil {
+		return err
+	}
+	if _, err := g.docker(ctx, "rm", "--force", databaseContainer); err != nil {
+		return err
+	}
+	g.version = version
+	if err := g.start(ctx, true); err != nil {
+		return err
+	}
+	if old != "" && old != g.dockerImage+":"+version {
+		if _, err := g.docker(ctx, "image", "rm", old); err != nil {
+			g.c.Logger().Warn("The image of before the upgrade stays", "image", old, "err", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+//go:build openstack
+
+package trove
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/internal/testkit/testserver"
+	"github.com/brine-salt/brine/modules"
+)
+
+// imageScript imports an image of this host's database with the tag $3 into the daemon at $2: what it is started with are arguments of the server, as
+// in the images that Trove takes. $1 is a directory, $4 the server, $5 the directories with what the programs read, and the rest are the programs.
+const imageScript = `set -eu
+root=$1 socket=$2 tag=$3 server=$4 dirs=$5
+shift 5
+mkdir -p "$root/bin" "$root/etc" "$root/tmp" "$root/root" "$root/usr/bin"
+chmod 1777 "$root/tmp"
+cp "$(command -v busybox)" "$root/bin/busybox"
+for name in $("$root/bin/busybox" --list); do ln -sf busybox "$root/bin/$name"; done
+for dir in $dirs; do mkdir -p "$root$dir"; cp -a "$dir/." "$root$dir/"; done
+for program; do
+	cp -L --parents "$program" "$root"
+	[ "${program%/*}" = /usr/bin ] || ln -sf "$program" "$root/usr/bin/"
+done
+find "$root" -type f \( -perm -100 -o -name '*.so*' \) | while read -r file; do ldd "$file" 2>/dev/null || true; done |
+	sed -n 's|.*[[:space:]]\(/[^ ]*\) (0x.*|\1|p' | sort -u | while read -r file; do cp -L --parents "$file" "$root"; done
+printf '#!/bin/sh\ncase "${1:--}" in -*) exec %s "$@" ;; esac\nexec "$@"\n' "$server" >"$root/entrypoint"
+chmod 755 "$root/entrypoint"
+tar -C "$root" -c . | docker --host="unix://$socket" import --change 'ENTRYPOINT ["/entrypoint"]' --change "ENV PATH=/usr/bin:/bin" - "$tag" >&2
+`
+
+// newContainers is what an instance needs whose server runs in a container: a daemon that has the image of a database, with this version.
+func newContainers(t *testing.T, image, owner, dirs string, programs ...string) (options map[string]any, docker func(args ...string) string) {
+	t.Helper()
+	testserver.Program(t, "busybox")
+	socket := testserver.Docker(t)
+	dir, _ := testserver.Dir(t, "")
+	server := testserver.Program(t, programs[0])
+	argv := []string{"-c", imageScript, "sh", dir, socket, image, server, dirs}
+	for _, name := range programs {
+		argv = append(argv, testserver.Program(t, name))
+	}
+	if out, err := exec.CommandContext(t.Context(), "sh", argv...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	u, err := user.Lookup(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _, _ := strings.Cut(image, ":")
+	docker = func(args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(context.WithoutCancel(t.Context()), "docker", append([]string{"--host=unix://" + socket}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("docker %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("containers:\n%s", docker("ps", "--all"))
+			if docker("ps", "--all", "--quiet", "--filter=name=^/database$") != "" {
+				t.Logf("the server said\n%s", docker("logs", "--tail=30", "database"))
+			}
+		}
+	})
+	return map[string]any{"way": "container", "docker_socket": socket, "docker_image": name, "database_service_uid": u.Uid, "service": "none"}, docker
+}
+
+// A containerCase is a database whose server runs in containers.
+type containerCase struct {
+	image, newer string
+	owner, dirs  string
+	programs     []string
+	open         func(*testing.T, map[string]any) *instance
+	config       func(*instance) string
+	query        func(i *instance, statement string) string
+	as           func(i *instance, user, password string) string
+}
+
+// asMaria logs in over the socket, for containers have a network of their own here.
+func asMaria(i *instance, name, password string) string {
+	cmd := exec.CommandContext(i.t.Context(), testserver.Program(i.t, "mariadb"), "--no-defaults", "--socket="+i.dir+"/s", "-u", name, "-N", "-B", "-e", "SELECT CURRENT_USER()")
+	cmd.Env = append(os.Environ(), "MYSQL_PWD="+password)
+	out, _ := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out))
+}
+
+func asPostgres(i *instance, name, password string) string {
+	cmd := exec.CommandContext(i.t.Context(), testserver.Program(i.t, "psql"), "-h", i.dir, "-p", i.port, "-U", name, "-d", "web", "-w", "-q", "-A", "-t", "-c", "SELECT current_user")
+	cmd.Env = append(os.Environ(), "PGPASSWORD="+password)
+	out, _ := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out))
+}
+
+// TestTroveContainers runs instances in the container way against a real Docker: an instance's life, backups, a restore onto an empty instance, an
+// upgrade to another image, and a program that is stopped.
+func TestTroveContainers(t *testing.T) {
+	postgres := filepath.Dir(filepath.Dir(testserver.Program(t, "postgres")))
+	version := filepath.Base(postgres)
+	for name, c := range map[string]containerCase{
+		"mariadb": {image: "maria:10.11", newer: "maria:10.12", owner: "mysql", dirs: "/usr/share/mysql /usr/lib/mysql/plugin", open: newInstance,
+			programs: []string{"mariadbd", "mariadb-install-db", "my_print_defaults", "resolveip", "mariabackup", "mbstream"},
+			config:   (*instance).config, query: func(i *instance, s string) string { return i.query("USE web; " + s) }, as: asMaria},
+		"postgresql": {image: "pg:" + version, newer: "pg:newer", owner: "postgres",
+			dirs: postgres + "/lib /usr/share/postgresql/" + version + " /usr/share/zoneinfo/Etc", open: newPostgres,
+			programs: []string{"postgres", "initdb", "pg_ctl", "pg_basebackup", "pg_rewind"},
+			config:   (*instance).postgresConfig, query: func(i *instance, s string) string { return i.psql("web", s) }, as: asPostgres},
+	} {
+		t.Run(name, func(t *testing.T) { c.run(t) })
+	}
+}
+
+func (c containerCase) prepare(i *instance, more string) {
+	i.t.Helper()
+	_, version, _ := strings.Cut(c.image, ":")
+	i.must("prepare", `{"memory_mb": 512, "packages": [], "ds_version": "`+version+`", "config_contents": `+quoteJSON(c.config(i))+more+`}`)
+}
+
+func (c containerCase) run(t *testing.T) {
+	options, docker := newContainers(t, c.image, c.owner, c.dirs, c.programs...)
+	a := c.open(t, options)
+	c.prepare(a, `, "databases": [{"_name": "web"}], "users": [{"_name": "ada", "_password": "adasecret1", "_databases": [{"_name": "web"}]}]`)
+	if diff := cmp.Diff([]string{"salt/beacon/inst-1/trove/heartbeat building", "salt/beacon/inst-1/trove/heartbeat healthy"}, a.seen()); diff != "" {
+		t.Error(diff)
+	}
+	uid := options["database_service_uid"].(string)
+	inspect := func() string {
+		return docker("container", "inspect", "--format={{.Config.Image}} {{.Config.User}} {{.HostConfig.NetworkMode}} {{.HostConfig.RestartPolicy.Name}} {{.HostConfig.Privileged}} {{.State.Status}}", "database")
+	}
+	if got, want := inspect(), c.image+" "+uid+":"+uid+" host unless-stopped false running"; got != want {
+		t.Errorf("the server's container is %s, want %s", got, want)
+	}
+	if got := c.as(a, "ada", "adasecret1"); !strings.HasPrefix(got, "ada") {
+		t.Errorf("ada is %q", got)
+	}
+	if got := c.as(a, "ada", "wrong"); strings.HasPrefix(got, "ada") {
+		t.Errorf("ada with another password is %q", got)
+	}
+	only := func() {
+		t.Helper()
+		if got := docker("ps", "--all", "--format={{.Names}}"); got != "database" {
+			t.Errorf("containers: %q, want the server's alone", got)
+		}
+	}
+	only()
+
+	c.query(a, "CREATE TABLE t (i INT PRIMARY KEY)")
+	c.query(a, "INSERT INTO t VALUES (1)")
+	a.must("restart", "")
+	a.must("stop_db", "")
+	if got := inspect(); !strings.HasSuffix(got, " exited") {
+		t.Errorf("after stop_db the container is %s", got)
+	}
+	a.must("stop_db", "")
+	_, version, _ := strings.Cut(c.image, ":")
+	a.must("start_db_with_conf_changes", `{"config_contents": `+quoteJSON(c.config(a))+`, "ds_version": "`+version+`"}`)
+
+	// Backups, and an empty instance on another host.
+	a.seen()
+	parent, at := "", ""
+	for _, id := range []string{"full", "inc"} {
+		a.must("create_backup", fmt.Sprintf(`{"backup_info": {"id": "%s", "datastore": "x", "datastore_version": "1"%s}}`, id, parent))
+		updates := a.backups()
+		last := updates[len(updates)-1]
+		at = `"location": ` + quoteJSON(last["location"]) + `, "checksum": ` + quoteJSON(last["checksum"])
+		parent = `, "parent": {` + at + `}`
+		c.query(a, "INSERT INTO t SELECT MAX(i)+1 FROM t")
+	}
+	only()
+	elsewhere, _ := newContainers(t, c.image, c.owner, c.dirs, c.programs...)
+	maps.Copy(elsewhere, map[string]any{"store": a.opts["trove"].(map[string]any)["store"]})
+	b := c.open(t, elsewhere)
+	c.prepare(b, `, "databases": [], "users": [], "backup_info": {"id": "inc", `+at+`}`)
+	if got := c.query(b, "SELECT COUNT(*) FROM t"); got != "2" {
+		t.Errorf("%s rows are restored, want 2", got)
+	}
+	if got := c.as(b, "ada", "adasecret1"); !strings.HasPrefix(got, "ada") {
+		t.Errorf("ada is %q after the restore", got)
+	}
+
+	// Another version is another image, on the same data.
+	docker("tag", c.image, c.newer)
+	_, newer, _ := strings.Cut(c.newer, ":")
+	a.must("upgrade", `{"upgrade_info": {"datastore_version": "`+newer+`"}}`)
+	if got := inspect(); !strings.HasPrefix(got, c.newer+" ") {
+		t.Errorf("after the upgrade the container is %s", got)
+	}
+	if got := docker("image", "ls", "--quiet", c.image); got != "" {
+		t.Errorf("the old image is still there: %s", got)
+	}
+	if got := c.query(a, "SELECT COUNT(*) FROM t"); got != "3" {
+		t.Errorf("%s rows after the upgrade, want 3", got)
+	}
+	a.must("create_backup", `{"backup_info": {"id": "after", "datastore": "x", "datastore_version": "1"}}`)
+
+	// A program whose call is cancelled ends, in its container too.
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	g := a.guest()
+	if err := g.pipe(ctx, modules.Command{Args: []string{"sleep", "600"}, Dir: "/"}); err == nil {
+		t.Error("a program that was stopped has succeeded")
+	}
+	only()
+
+	// A version that no registry has: the error names it, and the next start does not take a half for a server.
+	if got := a.fails("upgrade", `{"upgrade_info": {"datastore_version": "0.0.0"}}`); !strings.Contains(got, ":0.0.0") {
+		t.Errorf("an unknown version: %s", got)
+	}
+	if got := docker("ps", "--all", "--quiet"); got != "" {
+		t.Errorf("containers: %s", got)
+	}
+}
