@@ -65,11 +65,12 @@ packages-test:
 	sh interop/install-tools.sh pkg/debian-packages.txt
 	$(MAKE) --no-print-directory packages VERSION=0.1.0
 	$(MAKE) --no-print-directory packages VERSION=0.2.0 PACKAGES=$(PACKAGES)/second PACKAGE_ARCHES=amd64 ARGS='-arch amd64 -formats deb,rpm'
+	$(MAKE) --no-print-directory container
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	cd openstack && $(GO) test -count=1 -vet=off -timeout 40m -tags packages -run '$(PACKAGE_TESTS)' -v ./interop/packages
 
-# The image localhost/brine, in containers' own format: bin/container/brine.tar. buildah needs no daemon, and no registry is asked, for it begins
-# with nothing. docs/install.md says how it is run.
+# The image localhost/brine, as docker load and podman load read it: bin/container/brine.tar. buildah needs no daemon, and no registry is asked, for it
+# begins with nothing. docs/install.md says how it is run.
 CONTAINER := $(BIN)/container
 container:
 	rm -rf $(CONTAINER)
@@ -83,7 +84,7 @@ container:
 	cp pkg/container/master $(CONTAINER)/root/etc/salt/master
 	GOOS=linux $(GO) build $(BUILDFLAGS) -o $(CONTAINER)/root/usr/bin/ ./cmd/brine-master ./cmd/brine-minion
 	buildah --storage-driver vfs bud --isolation chroot --quiet -t localhost/brine:$(or $(RELEASE),latest) $(CONTAINER)
-	buildah --storage-driver vfs push --quiet localhost/brine:$(or $(RELEASE),latest) oci-archive:$(CONTAINER)/brine.tar:localhost/brine:$(or $(RELEASE),latest)
+	buildah --storage-driver vfs push --quiet localhost/brine:$(or $(RELEASE),latest) docker-archive:$(CONTAINER)/brine.tar:localhost/brine:$(or $(RELEASE),latest)
 	@ls -l $(CONTAINER)/brine.tar
 
 # Everything of a release in bin/release/VERSION, signed: make release KEY=~/release.key on a commit with a tag, with PASSWORD_FILE= if that key

@@ -20,41 +20,13 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// imageScript imports an image of this host's database with the tag $3 into the daemon at $2: what it is started with are arguments of the server, as
-// in the images that Trove takes. $1 is a directory, $4 the server, $5 the directories with what the programs read, and the rest are the programs.
-const imageScript = `set -eu
-root=$1 socket=$2 tag=$3 server=$4 dirs=$5
-shift 5
-mkdir -p "$root/bin" "$root/etc" "$root/tmp" "$root/root" "$root/usr/bin"
-chmod 1777 "$root/tmp"
-cp "$(command -v busybox)" "$root/bin/busybox"
-for name in $("$root/bin/busybox" --list); do ln -sf busybox "$root/bin/$name"; done
-for dir in $dirs; do mkdir -p "$root$dir"; cp -a "$dir/." "$root$dir/"; done
-for program; do
-	cp -L --parents "$program" "$root"
-	[ "${program%/*}" = /usr/bin ] || ln -sf "$program" "$root/usr/bin/"
-done
-find "$root" -type f \( -perm -100 -o -name '*.so*' \) | while read -r file; do ldd "$file" 2>/dev/null || true; done |
-	sed -n 's|.*[[:space:]]\(/[^ ]*\) (0x.*|\1|p' | sort -u | while read -r file; do cp -L --parents "$file" "$root"; done
-printf '#!/bin/sh\ncase "${1:--}" in -*) exec %s "$@" ;; esac\nexec "$@"\n' "$server" >"$root/entrypoint"
-chmod 755 "$root/entrypoint"
-tar -C "$root" -c . | docker --host="unix://$socket" import --change 'ENTRYPOINT ["/entrypoint"]' --change "ENV PATH=/usr/bin:/bin" - "$tag" >&2
-`
-
-// newContainers is what an instance needs whose server runs in a container: a daemon that has the image of a database, with this version.
+// newContainers is what an instance needs whose server runs in a container: a daemon that has the image of a database. The first program is the server.
 func newContainers(t *testing.T, image, owner, dirs string, programs ...string) (options map[string]any, docker func(args ...string) string) {
 	t.Helper()
-	testserver.Program(t, "busybox")
 	socket := testserver.Docker(t)
-	dir, _ := testserver.Dir(t, "")
-	server := testserver.Program(t, programs[0])
-	argv := []string{"-c", imageScript, "sh", dir, socket, image, server, dirs}
-	for _, name := range programs {
-		argv = append(argv, testserver.Program(t, name))
-	}
-	if out, err := exec.CommandContext(t.Context(), "sh", argv...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	// As in the images that Trove takes, what it is started with are arguments of the server.
+	testserver.Image{Tag: image, Programs: programs, Reads: dirs, Entrypoint: "#!/bin/sh\ncase \"${1:--}\" in -*) exec " + programs[0] +
+		" \"$@\" ;; esac\nexec \"$@\"\n"}.Import(t, socket)
 	u, err := user.Lookup(owner)
 	if err != nil {
 		t.Fatal(err)
