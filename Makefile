@@ -43,7 +43,7 @@ cross:
 	done
 
 # deb, rpm and apk for three architectures, and the wheel: make packages VERSION=1.2.3; they are in bin/packages/out. Without a version it is
-# that of a development build, older than every release.
+# that of a development build, older than every release. make packages PACKAGE_ARCHES='arm64 riscv64' builds for these.
 PACKAGE_ARCHES := amd64 arm64 armv7
 PACKAGES       := $(BIN)/packages
 packages: RELEASE = $(or $(patsubst v%,%,$(VERSION)),0.0.0-dev)
@@ -55,7 +55,7 @@ packages:
 		$(GO) build $(BUILDFLAGS) -o $(PACKAGES)/linux-$$a/ $(PROGRAMS:%=./cmd/%); \
 		(cd openstack && $(GO) build $(BUILDFLAGS) -o $(abspath $(PACKAGES))/linux-$$a/ ./cmd/heat-minion ./cmd/trove-minion); \
 	done
-	$(GO) run ./cmd/internal/packages -version $(RELEASE) -programs $(PACKAGES) -out $(PACKAGES)/out $(ARGS)
+	$(GO) run ./cmd/internal/packages -version $(RELEASE) -arch '$(PACKAGE_ARCHES)' -programs $(PACKAGES) -out $(PACKAGES)/out $(ARGS)
 	@ls -l $(PACKAGES)/out
 
 # The packages under the tools of their formats and on booted Debian 12 machines, beside packages of stock Salt: installed, upgraded,
@@ -63,8 +63,8 @@ packages:
 PACKAGE_TESTS := .
 packages-test:
 	sh interop/install-tools.sh pkg/debian-packages.txt
-	$(MAKE) --no-print-directory packages VERSION=0.1.0
-	$(MAKE) --no-print-directory packages VERSION=0.2.0 PACKAGES=$(PACKAGES)/second PACKAGE_ARCHES=amd64 ARGS='-arch amd64 -formats deb,rpm'
+	$(MAKE) --no-print-directory packages VERSION=0.1.0 PACKAGE_ARCHES='$(PACKAGE_ARCHES) riscv64'
+	$(MAKE) --no-print-directory packages VERSION=0.2.0 PACKAGES=$(PACKAGES)/second PACKAGE_ARCHES=amd64 ARGS='-formats deb,rpm'
 	$(MAKE) --no-print-directory container
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	cd openstack && $(GO) test -count=1 -vet=off -timeout 40m -tags packages -run '$(PACKAGE_TESTS)' -v ./interop/packages

@@ -32,11 +32,27 @@ import (
 // nfpm is the tool that writes the packages. It is pinned here, and nowhere else.
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0"
 
-// An arch is an architecture under the names that Go, the Makefile and nfpm have for it.
+// An arch is an architecture under the names that nfpm, Go and the Makefile have for it.
 type arch struct{ name, goarch, dir string }
 
 var arches = []arch{{"amd64", "amd64", "linux-amd64"}, {"arm64", "arm64", "linux-arm64"},
-	{"arm7", "arm", "linux-armv7"}}
+	{"arm7", "arm", "linux-armv7"}, {"riscv64", "riscv64", "linux-riscv64"}}
+
+// chosenArches are those of a list with the Makefile's names.
+func chosenArches(list string) ([]arch, error) {
+	var chosen []arch
+	for name := range strings.FieldsSeq(list) {
+		i := slices.IndexFunc(arches, func(a arch) bool { return a.dir == "linux-"+name })
+		if i < 0 {
+			return nil, fmt.Errorf("cannot build packages for %s: it is unknown", name)
+		}
+		chosen = append(chosen, arches[i])
+	}
+	if len(chosen) == 0 {
+		return nil, errors.New("cannot build packages: -arch is needed")
+	}
+	return chosen, nil
+}
 
 // A pack is a package, or one for each architecture.
 type pack struct {
@@ -77,17 +93,20 @@ func main() {
 		"the directory with the programs: linux-amd64/brine-minion and so on")
 	out := flag.String("out", "", "the directory for the packages")
 	formats := flag.String("formats", "deb,rpm,apk", "the formats of the packages")
-	only := flag.String("arch", "", "the architecture, all by default")
+	list := flag.String("arch", "amd64", "the architectures, such as \"amd64 armv7\"")
 	flag.Parse()
-	if err := run(strings.TrimPrefix(*release, "v"), *programs, *out, *only,
+	if err := run(strings.TrimPrefix(*release, "v"), *programs, *out, *list,
 		strings.Split(*formats, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "packages:", err)
 		os.Exit(1)
 	}
 }
 
-func run(release, programs, out, only string, formats []string) error {
+func run(release, programs, out, list string, formats []string) error {
+	chosen, err := chosenArches(list)
 	switch {
+	case err != nil:
+		return err
 	case !semver.MatchString(release):
 		return fmt.Errorf("cannot build packages of version %q: it must be like 1.2.3 or 1.2.3-rc.1", release)
 	case programs == "" || out == "":
@@ -120,12 +139,9 @@ func run(release, programs, out, only string, formats []string) error {
 	}
 	var tasks errgroup.Group
 	tasks.SetLimit(2)
-	for _, a := range arches {
-		if only != "" && a.name != only {
-			continue
-		}
+	for _, a := range chosen {
 		for _, p := range packaged {
-			if p.common && a.name != arches[0].name {
+			if p.common && a != chosen[0] {
 				continue
 			}
 			for _, format := range formats {
@@ -148,7 +164,7 @@ func run(release, programs, out, only string, formats []string) error {
 				tasks.Go(func() error { return writePackage(tool, p, out, format, vars) })
 			}
 		}
-		if !slices.Contains(formats, "deb") { // the second version of a test
+		if !slices.Contains(formats, "deb") || wheelPlatforms[a.name] == "" { // no tag of a wheel stands for riscv64
 			continue
 		}
 		tasks.Go(func() error {

@@ -293,3 +293,15 @@ func TestCompressAPK(t *testing.T) {
 		}
 	}
 }
+
+func TestChosenArches(t *testing.T) {
+	got, err := chosenArches("riscv64 armv7")
+	if d := cmp.Diff([]arch{arches[3], arches[2]}, got, cmp.AllowUnexported(arch{})); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	for list, want := range map[string]string{"": "-arch is needed", "amd64 arm7": "for arm7: it is unknown"} {
+		if got, err := chosenArches(list); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v %v", list, got, err)
+		}
+	}
+}

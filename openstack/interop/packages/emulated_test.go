@@ -20,6 +20,7 @@ import (
 var foreign = []struct{ arch, debian, goarch, emulator, cpuarch string }{
 	{"arm64", "arm64", "arm64", "qemu-aarch64-static", "aarch64"},
 	{"armv7", "armhf", "arm", "qemu-arm-static", "armv7l"},
+	{"riscv64", "riscv64", "riscv64", "qemu-riscv64-static", "riscv64"},
 }
 
 // TestEmulatedMinion runs the minion of the other architectures' packages: by itself with states, and under a master over each transport.
