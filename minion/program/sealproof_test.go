@@ -9,12 +9,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/internal/confine"
+	"github.com/brine-salt/brine/internal/testkit/gobuild"
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 	"github.com/brine-salt/brine/internal/testkit/privatehost"
 	"github.com/brine-salt/brine/minion"
@@ -48,6 +49,8 @@ type proof struct {
 	Sealed   bool
 	// Only are the modules that are called, all if it is empty.
 	Only []string
+	// Listen has the minion listen to its master until standard input ends.
+	Listen bool
 }
 
 // tally is what came of it.
@@ -103,21 +106,15 @@ func proofChild(text string) error {
 	if _, err := m.Call(ctx, minion.CallOptions{Fun: "test.ping", Local: true, NoReturnEvent: true}); err != nil {
 		return err
 	}
-	var funs []string
-	defs := map[string]*modules.Def{}
-	for _, mod := range modules.Default().All() {
-		if len(p.Only) > 0 && !slices.Contains(p.Only, mod.Name) {
-			continue
-		}
-		for i := range mod.Funcs {
-			fun := mod.Called() + "." + mod.Funcs[i].Name
-			if defs[fun] == nil && !strings.HasPrefix(fun, "test.") { // test sleeps and holds the processor as it is told
-				funs = append(funs, fun)
-			}
-			defs[fun] = &mod.Funcs[i]
-		}
+	ended := make(chan error, 1)
+	if p.Listen {
+		listening, stop := context.WithCancel(ctx)
+		go func() { _, _ = io.Copy(io.Discard, os.Stdin); stop() }()
+		go func() { ended <- m.Run(listening) }()
+	} else {
+		ended <- nil
 	}
-	slices.Sort(funs)
+	funs, defs := proofFunctions(p.Only)
 	out.Functions, out.Fewest = len(funs), p.Requests/len(funs)
 	var bound, refused, returned, failed, late, next atomic.Int64
 	var wg sync.WaitGroup
@@ -164,6 +161,9 @@ func proofChild(text string) error {
 		})
 	}
 	wg.Wait()
+	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
 	out.Bound, out.Refused, out.Returned, out.Failed, out.Late = int(bound.Load()), int(refused.Load()), int(returned.Load()), int(failed.Load()), int(late.Load())
 	return json.NewEncoder(os.Stdout).Encode(out)
 }
@@ -202,8 +202,8 @@ func invent(r *rand.Rand, d *modules.Def, dir string) ([]any, map[string]any) {
 }
 
 // auditChild runs the child under strace, in namespaces of its own, and returns the programs that were started and the files that
-// were changed outside of the trees.
-func auditChild(t *testing.T, p proof) (out tally, programs, files []string) {
+// were changed outside of the trees. If the child listens, it does so while meanwhile runs.
+func auditChild(t *testing.T, p proof, meanwhile func()) (out tally, programs, files []string) {
 	t.Helper()
 	for _, tool := range []string{"strace", "unshare"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -222,7 +222,18 @@ func auditChild(t *testing.T, p proof) (out tally, programs, files []string) {
 	cmd.Dir = filepath.Join(p.Dir, "write")
 	var errs, stdout bytes.Buffer
 	cmd.Stderr, cmd.Stdout = &errs, &stdout
-	err = cmd.Run()
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if meanwhile != nil {
+		meanwhile()
+	}
+	_ = stdin.Close()
+	err = cmd.Wait()
 	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 3 {
 		t.Skip(errs.String())
 	}
@@ -338,7 +349,7 @@ var writers = []string{"aliases", "archive", "at", "cmdmod", "cpmod", "cron", "e
 
 // TestSealProof calls the functions of writers with made-up arguments, in a minion whose seal names all functions, so that the kernel
 // alone holds the trees and the programs; and every function of the program in one with the profile observe. strace shows what was
-// started and changed. The same calls without a seal start programs and change files. BRINE_SEAL_PROOF is the number of requests
+// started and changed. Of a hundred requests one more comes from a real master, signed and encrypted. The same calls without a seal start programs and change files. BRINE_SEAL_PROOF is the number of requests
 // (make seal-proof: 1,000,000).
 //
 // What is called changes the machine: without a seal, file.blockreplace writes to /bin/sh. So all of it runs on a private host.
@@ -350,6 +361,11 @@ func TestSealProof(t *testing.T) {
 		t.Skip("it takes some seconds")
 	}
 	if !privatehost.Inside() {
+		program := filepath.Join(t.TempDir(), "brine-master")
+		if err := gobuild.Build("", program, "../../cmd/brine-master"); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(proofMaster, program)
 		before := stateOf(t, hostFiles...)
 		privatehost.Enter(t, "-test.run=^TestSealProof$")
 		if diff := cmp.Diff(before, stateOf(t, hostFiles...)); diff != "" {
@@ -381,7 +397,16 @@ func TestSealProof(t *testing.T) {
 		{"observe", string(observe), nil},
 	} {
 		dir := proofHost(t, c.seal)
-		got, programs, files := auditChild(t, proof{Dir: dir, Requests: n / 2, Seed: seed, Sealed: true, Only: c.only})
+		m := startPublisher(t, dir)
+		funs, defs := proofFunctions(c.only)
+		published := n / 2 / 100
+		got, programs, files := auditChild(t, proof{Dir: dir, Requests: n / 2, Seed: seed, Sealed: true, Only: c.only, Listen: true}, func() {
+			answered, refused := m.publish(t, published, seed, funs, defs, dir)
+			t.Logf("%s: %d requests were published, %d answered, %d of them refused", c.name, published, answered, refused)
+			if answered != int64(published) || c.name == "observe" && refused == 0 {
+				t.Errorf("%s: %d of %d published requests were answered, %d refused", c.name, answered, published, refused)
+			}
+		})
 		t.Logf("%s: seed %d, %d requests: %+v", c.name, seed, n/2, got)
 		for _, line := range programs {
 			if !strings.HasPrefix(line, `execve("`+allowed+`"`) || c.name == "observe" {
@@ -404,7 +429,7 @@ func TestSealProof(t *testing.T) {
 		}
 	}
 	dir := proofHost(t, "functions: []\n")
-	got, programs, files := auditChild(t, proof{Dir: dir, Requests: 300, Seed: seed, Only: []string{"cmdmod", "file"}})
+	got, programs, files := auditChild(t, proof{Dir: dir, Requests: 300, Seed: seed, Only: []string{"cmdmod", "file"}}, nil)
 	if len(programs) == 0 || len(files) == 0 {
 		t.Errorf("without a seal nothing happens, so that the test shows nothing: %d programs, %d files, %+v", len(programs), len(files), got)
 	}
