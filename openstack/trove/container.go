@@ -116,7 +116,7 @@ func (g *guest) controlContainer(ctx context.Context, fun string) error {
 		}
 	}
 	args := slices.Concat([]string{"run", "--detach", "--name=" + databaseContainer, "--restart=unless-stopped", "--network=host",
-		"--user=" + g.ownerInside()}, g.mounts(), g.db.serverEnv(), []string{image}, g.db.serverArgs())
+		"--user=" + g.ownerInside()}, g.mounts(), g.db.serverOptions(), []string{image}, g.db.serverArgs())
 	if _, err = g.docker(ctx, args...); err != nil {
 		// One that was made and did not start would be taken for the server the next time.
 		_, _ = g.docker(context.WithoutCancel(ctx), "rm", "--force", databaseContainer)

@@ -87,7 +87,7 @@ func TestTroveContainers(t *testing.T) {
 			programs: []string{"mariadbd", "mariadb-install-db", "my_print_defaults", "resolveip", "mariabackup", "mbstream"},
 			config:   (*instance).config, query: func(i *instance, s string) string { return i.query("USE web; " + s) }, as: asMaria},
 		"postgresql": {image: "pg:" + version, newer: "pg:newer", owner: "postgres",
-			dirs: postgres + "/lib /usr/share/postgresql/" + version + " /usr/share/zoneinfo/Etc", open: newPostgres,
+			dirs: postgres + "/lib /usr/share/postgresql/" + version + " /usr/share/zoneinfo/Etc /usr/lib/locale/C.utf8", open: newPostgres,
 			programs: []string{"postgres", "initdb", "pg_ctl", "pg_basebackup", "pg_rewind"},
 			config:   (*instance).postgresConfig, query: func(i *instance, s string) string { return i.psql("web", s) }, as: asPostgres},
 	} {

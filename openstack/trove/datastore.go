@@ -32,9 +32,9 @@ type datastore interface {
 	// enableRoot gives root a password, a new one if none is given, and returns the user.
 	enableRoot(ctx context.Context, password any) (any, error)
 
-	// serverArgs are the arguments of the server in a container, serverEnv the options of docker that set its environment.
+	// serverArgs are the arguments of the server in a container, serverOptions what docker is told of it.
 	serverArgs() []string
-	serverEnv() []string
+	serverOptions() []string
 	// setUp makes a running server of an empty volume or of a backup.
 	setUp(ctx context.Context) error
 	// rebuild sets up the service on the data of an instance that was built again.

@@ -88,7 +88,7 @@ func (m *mysqlServer) serverArgs() []string {
 	return nil
 }
 
-func (m *mysqlServer) serverEnv() []string { return nil }
+func (m *mysqlServer) serverOptions() []string { return nil }
 
 // installData makes the system tables in an empty data directory.
 func (m *mysqlServer) installData(ctx context.Context) error {

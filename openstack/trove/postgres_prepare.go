@@ -66,7 +66,10 @@ func (p *postgresServer) serverArgs() []string {
 	return []string{"-c", "config_file=" + p.c.Path(p.configFile)}
 }
 
-func (p *postgresServer) serverEnv() []string { return []string{"--env=PGDATA=" + p.c.Path(p.dataDir)} }
+// serverOptions: SIGINT ends the server at once, SIGTERM when its clients have gone.
+func (p *postgresServer) serverOptions() []string {
+	return []string{"--env=PGDATA=" + p.c.Path(p.dataDir), "--stop-signal=SIGINT"}
+}
 
 // ensureDirs makes the directories of data and archived log. PostgreSQL refuses data that others may read.
 func (p *postgresServer) ensureDirs() error {

@@ -16,7 +16,7 @@ shift 7
 mkdir -p "$root/bin" "$root/etc" "$root/tmp" "$root/usr/bin"
 chmod 1777 "$root/tmp"
 cp "$(command -v busybox)" "$root/bin/busybox"
-for name in $("$root/bin/busybox" --list); do ln -sf busybox "$root/bin/$name"; done
+for name in $(busybox --list); do [ -e "$root/bin/$name" ] || ln -s busybox "$root/bin/$name"; done
 printf 'root:x:0:0:root:/:/bin/sh\nserver:x:%s:%s:server:/tmp:/bin/sh\n' "$user" "$user" >"$root/etc/passwd"
 for dir in $dirs; do mkdir -p "$root$dir"; cp -a "$dir/." "$root$dir/"; done
 for program; do

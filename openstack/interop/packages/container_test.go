@@ -130,7 +130,7 @@ func TestComposeStarted(t *testing.T) {
 	output(t, "docker", "load", "--input", builtBelow(t, "container/brine.tar"))
 	postgres := filepath.Dir(filepath.Dir(testserver.Program(t, "postgres")))
 	testserver.Image{Tag: "postgres:17", Programs: []string{"postgres", "initdb", "pg_isready"}, User: "70", Entrypoint: postgresEntrypoint,
-		Reads:  postgres + "/lib /usr/share/postgresql/" + filepath.Base(postgres) + " /usr/share/zoneinfo/Etc",
+		Reads:  postgres + "/lib /usr/share/postgresql/" + filepath.Base(postgres) + " /usr/share/zoneinfo/Etc /usr/lib/locale/C.utf8",
 		Writes: "/var/lib/postgresql/data /var/run/postgresql"}.Import(t, socket)
 
 	project := filepath.Join(t.TempDir(), "brine")
