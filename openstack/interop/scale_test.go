@@ -261,28 +261,33 @@ func (c *crowd) run(t *testing.T, ctx context.Context, name string, pause time.D
 // part of what it returns.
 func (c *crowd) attempt(t *testing.T, ctx context.Context, name string, pause, limit time.Duration) load {
 	t.Helper()
-	templates := c.deployments(name, pause)
 	b := c.open(t, ctx, name)
 	short, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	in, all := "''", len(c.servers)*steps
-	for len(templates) > 0 || b.load.complete < all {
-		if len(templates) > 0 {
-			id, err := c.lab.Heat.Create(short, fmt.Sprintf("%s-%d", name, len(templates)), templates[0], lab.StackArgs{})
+	stack, all := fmt.Sprintf("select id from heat.stack where name like '%s-deployments-%%'", name), len(c.servers)*steps
+	for i, template := range c.deployments(name, pause) {
+		for short.Err() == nil {
+			one := fmt.Sprintf("%s-deployments-%d", name, i)
+			_, err := c.lab.Heat.Create(short, one, template, lab.StackArgs{})
 			if err == nil {
-				templates, in = templates[1:], in+",'"+id+"'"
-				continue
+				break
 			}
-			t.Logf("%s: after %.0f s Heat refuses a stack: %v", name, time.Since(b.begin).Seconds(), err)
+			t.Logf("%s: after %.0f s Heat has no answer to the creation of a stack: %v", name, time.Since(b.begin).Seconds(), err)
+			// It may have created the stack nevertheless.
+			if n, err := c.count(short, "select count(*) from heat.stack where name = '"+one+"'"); err == nil && n > 0 {
+				break
+			}
 		}
+	}
+	for b.load.complete < all {
 		b.meter.look(t)
-		if n, err := c.count(short, fmt.Sprintf(completeOf, in)); err == nil {
+		if n, err := c.count(short, fmt.Sprintf(completeOf, stack)); err == nil {
 			b.load.complete = n
 		}
 		select {
 		case <-short.Done():
 			return b.close(t, ctx)
-		case <-time.After(time.Second):
+		case <-time.After(250 * time.Millisecond):
 		}
 	}
 	return b.close(t, ctx)
