@@ -32,7 +32,8 @@ type link struct {
 	lazy   func() // reads the local pillar at first use; nil with a master
 
 	welcome  atomic.Bool  // a master accepted this minion since its start
-	answered atomic.Int64 // when the master last answered an authentic request, in Unix nanoseconds
+	answers  atomic.Int64 // how many authentic requests the master answered
+	answered atomic.Int64 // when it last did, in Unix nanoseconds
 	pinged   atomic.Int64 // when it last took the return of a test.ping, in Unix seconds
 	moves    atomic.Int32 // how often in a row its name led elsewhere
 	contact  atomic.Pointer[contact]
@@ -47,6 +48,7 @@ type link struct {
 	state   Status               // guarded by mu
 	stateAt time.Time            // guarded by mu; when the state last changed
 	starts  int                  // guarded by mu; connections made
+	doubt   suspicion            // guarded by mu
 	authAt  time.Time            // guarded by mu; when the last sign-in began that changed nothing
 }
 
@@ -104,6 +106,9 @@ func (l *link) run(ctx context.Context) error {
 			return nil
 		}
 	}
+	set := l.m.settings()
+	pace := backoff.Backoff{Base: set.span("recon_default", time.Millisecond),
+		Max: set.span("recon_max", time.Millisecond)}
 	for l.ctx.Err() == nil {
 		s, err := l.establishSession(l.ctx, false)
 		if err != nil {
@@ -112,9 +117,19 @@ func (l *link) run(ctx context.Context) error {
 			}
 			return err
 		}
-		if err := l.serve(l.ctx, s); err != nil {
-			l.leaveMaster(s, err)
+		began := time.Now()
+		why := l.serve(l.ctx, s)
+		if why == nil {
+			continue
 		}
+		l.leaveMaster(s, why)
+		// A master that accepts the minion and is lost at once is not asked again without a pause.
+		if time.Since(began) >= failoverGrace || errors.Is(why, errFailback) ||
+			errors.Is(why, errReplaced) {
+			pace.Reset()
+			continue
+		}
+		backoff.Sleep(l.ctx, pace.Next())
 	}
 	return nil
 }

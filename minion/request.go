@@ -41,6 +41,7 @@ func (l *link) daemonCall() call {
 // requestReply asks the master, with the timeouts and repetitions of Salt (salt/channel/client.py:
 // AsyncReqChannel.send). The answer has passed every check.
 func (l *link) requestReply(ctx context.Context, load map[string]any, c call) (any, error) {
+	before := l.countSigns()
 	var last error
 	for range c.tries {
 		tctx, cancel := context.WithTimeout(ctx, c.timeout())
@@ -54,7 +55,7 @@ func (l *link) requestReply(ctx context.Context, load map[string]any, c call) (a
 			break
 		}
 	}
-	l.suspectMaster(last)
+	l.suspectMaster(last, before)
 	return nil, fmt.Errorf("cannot ask master for %v: %w", load["cmd"], last)
 }
 
@@ -66,6 +67,7 @@ func (l *link) requestOnce(ctx context.Context, load map[string]any, c call) (an
 	}
 	v, err := l.askMaster(ctx, s, load, c)
 	if err == nil {
+		l.answers.Add(1)
 		l.answered.Store(time.Now().UnixNano())
 	}
 	if !errors.Is(err, protocol.ErrReauth) {
@@ -113,19 +115,53 @@ func (l *link) askMaster(ctx context.Context, s *session, load map[string]any, c
 	return s.requester.OpenReply(v, nonce)
 }
 
-// suspectMaster makes the publish connection anew when requests fail for lack of an answer: both ways lead to the same
-// host, and a subscriber alone cannot see that its peer is gone.
-func (l *link) suspectMaster(err error) {
-	if err == nil || !errors.Is(err, context.DeadlineExceeded) {
+// signs are what happened on a link up to now.
+type signs struct {
+	answers     int64 // requests that the master answered
+	connections int   // publish connections that were made
+}
+
+func (l *link) countSigns() signs {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return signs{l.answers.Load(), l.starts}
+}
+
+// suspicion is the last time that a connection was given up because requests had no answer.
+type suspicion struct {
+	at      time.Time
+	answers int64         // there were by then
+	pause   time.Duration // until the next time
+}
+
+// The pauses between connections that are given up on suspicion, as long as no request has an answer.
+const (
+	suspicionMin = 30 * time.Second
+	suspicionMax = 10 * time.Minute
+)
+
+// suspectMaster makes the publish connection anew when a request failed for lack of an answer: both ways lead to the
+// same host, and a subscriber alone cannot see that its peer is gone. A master that answered since before, when the
+// request began, is slow, not gone, and a connection that was made since is not the one that failed. Without these
+// conditions the start event that follows each new connection to a slow master would end it again.
+func (l *link) suspectMaster(err error, before signs) {
+	if err == nil || !errors.Is(err, context.DeadlineExceeded) || l.countSigns() != before {
 		return
 	}
 	l.mu.Lock()
-	sub := l.sub
-	l.mu.Unlock()
-	if sub != nil && sub.State().Connected {
-		l.log.Warn("The master does not answer; connecting anew")
-		sub.Reset()
+	sub, last := l.sub, l.doubt
+	if last.answers != before.answers {
+		last.pause = 0
 	}
+	if sub == nil || !sub.State().Connected || time.Since(last.at) < last.pause {
+		l.mu.Unlock()
+		return
+	}
+	l.doubt = suspicion{time.Now(), before.answers,
+		min(max(2*last.pause, suspicionMin), suspicionMax)}
+	l.mu.Unlock()
+	l.log.Warn("The master does not answer; connecting anew")
+	sub.Reset()
 }
 
 // ping is a round trip through the request channel that leaves no trace on the master.

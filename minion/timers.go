@@ -208,7 +208,7 @@ func (l *link) checkAlive(ctx context.Context) {
 	l.mu.Lock()
 	sub := l.sub
 	l.mu.Unlock()
-	if sub != nil {
+	if sub != nil && sub.State().Connected { // else it waits for its next attempt
 		sub.Reset()
 	}
 }

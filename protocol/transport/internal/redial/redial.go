@@ -5,8 +5,8 @@
 //	 ▲                                               │
 //	 └───────────────────────────────────────────────┘
 //
-// The wait comes from [Backoff]. A session that received anything resets it. A session that can probe ([Prober]) is
-// also dropped when its peer stops answering, because TCP does not notice a dead path behind a proxy.
+// The wait comes from [Backoff]. A session that lasted resets it. A session that can probe ([Prober]) is also dropped
+// when its peer stops answering, because TCP does not notice a dead path behind a proxy.
 package redial
 
 import (
@@ -54,6 +54,17 @@ func (b *Backoff) After(took time.Duration) time.Duration {
 
 // Reset returns to the smallest window.
 func (b *Backoff) Reset() { b.window = 0 }
+
+// maxProving is the longest time that a session has to last to count as a success.
+const maxProving = time.Minute
+
+// NoteSession resets the backoff if a session that has ended lasted as long as the largest window, or for a minute. One
+// that was lost sooner counts as a failed attempt, whatever it received.
+func (b *Backoff) NoteSession(lasted time.Duration) {
+	if lasted >= min(b.max, maxProving) {
+		b.Reset()
+	}
+}
 
 // Dial makes one connection to addr. It resolves the name now and tries all its addresses. With tls it applies
 // o.Wrap.

@@ -113,6 +113,70 @@ func (s session) Receive() ([]byte, error) {
 func (s session) Close() error         { return nil }
 func (s session) RemoteAddr() net.Addr { return &net.TCPAddr{} }
 
+// talking is a connection with one message that ends after a while.
+type talking struct {
+	session
+	said bool
+}
+
+func (s *talking) Receive() ([]byte, error) {
+	if !s.said {
+		s.said = true
+		return []byte("a publish"), nil
+	}
+	return s.session.Receive()
+}
+
+// TestPaceOfShortSessions: connections that are lost soon after they were made, whatever came over them, are made again
+// in growing pauses; after one that lasted the pause is the shortest again.
+func TestPaceOfShortSessions(t *testing.T) {
+	const watched = 10 * time.Minute
+	for name, c := range map[string]struct {
+		lasts time.Duration
+		longs bool // the pauses stay at the longest
+	}{
+		"lost at once":       {0, true},
+		"lost after seconds": {4 * time.Second, true},
+		"lasted":             {transport.DefaultReconMax, false},
+		"lasted long":        {time.Minute, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var ended time.Time
+				var pauses []time.Duration
+				o := transport.ClientOptions{}.WithDefaults()
+				s := Subscribe(t.Context(), o, "master:4505", func(context.Context) (Session, error) {
+					if !ended.IsZero() {
+						pauses = append(pauses, time.Since(ended))
+					}
+					ended = time.Now().Add(c.lasts)
+					return &talking{session: session{c.lasts}}, nil
+				})
+				go func() {
+					for range s.Messages() {
+					}
+				}()
+				time.Sleep(watched)
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+				for i, d := range pauses {
+					low, high := o.ReconDefault/2, o.ReconDefault
+					if c.longs {
+						low, high = min(low<<min(i, 9), o.ReconMax/2), min(high<<min(i, 9), o.ReconMax)
+					}
+					if d < low || d > high {
+						t.Fatalf("pause %d is %v, want %v to %v", i, d, low, high)
+					}
+				}
+				if len(pauses) < 9 {
+					t.Errorf("%d pauses", len(pauses))
+				}
+			})
+		})
+	}
+}
+
 // TestDelayCountsFromTheAttempt has a path lose all packets: an attempt that ran into its limit is followed by another one at once, for the
 // path may be back. Attempts that fail at once, and connections that were lost, are followed by the whole delay.
 func TestDelayCountsFromTheAttempt(t *testing.T) {

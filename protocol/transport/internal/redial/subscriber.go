@@ -126,8 +126,8 @@ func (s *Subscriber) runLoop(ctx context.Context) {
 	}
 }
 
-// runSession makes a session and receives until it ends. The backoff is reset by the first message, or if the
-// session lasted for ReconMax; a server that accepts and closes at once must not be tried in a tight loop.
+// runSession makes a session and receives until it ends. The backoff is reset if the session lasted; a server that
+// accepts and closes soon, perhaps after a message, must not be tried in a tight loop.
 func (s *Subscriber) runSession(ctx context.Context, b *Backoff, connected *int) error {
 	sctx, drop := context.WithCancel(ctx)
 	defer drop()
@@ -161,12 +161,9 @@ func (s *Subscriber) runSession(ctx context.Context, b *Backoff, connected *int)
 			if deaf.Load() {
 				err = errDeaf
 			}
-			if time.Since(since) >= s.o.ReconMax {
-				b.Reset()
-			}
+			b.NoteSession(time.Since(since))
 			return err
 		}
-		b.Reset()
 		if msg == nil {
 			s.o.OnWork()
 			continue
