@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"io/fs"
 	"log/slog"
 	"math"
 	"math/rand/v2"
@@ -93,6 +94,21 @@ func TestCVE_2024_38822_TokenIsAlwaysChecked(t *testing.T) {
 			t.Fatalf("%v %v", v, err)
 		}
 	}
+	// The token of the key that a minion had before is none of the one that it has now, under neither session.
+	before := r.accepted("c", 1)
+	if err := r.Keys().Delete("c"); err != nil {
+		t.Fatal(err)
+	}
+	after := r.accepted("c", 2)
+	for _, cmd := range saltFuncs {
+		load := map[string]any{"cmd": cmd, "tok": before.requester.Token}
+		for what, e := range map[string]map[string]any{"new": forge(t, after, "c", "both", load), "old": forge(t, before, "c", "both", load)} {
+			if v, err := after.sendValue(e); err != nil || v != "bad load" {
+				t.Fatalf("%s with the former token under the %s session: %v %v", cmd, what, v, err)
+			}
+		}
+	}
+	after.must(map[string]any{"cmd": "_file_envs"})
 	// The shared key opens nothing: every minion knows it.
 	shared := r.newMinion("a", 1)
 	shared.requester = a.requester
@@ -276,12 +292,24 @@ func TestCVE_2025_22239_EventInjection(t *testing.T) {
 	}
 }
 
-// published is a tag like each that the packages of the master publish by themselves, found in their source.
+// published is a tag like each that the master and its program publish by themselves, found in their source.
 func published(t *testing.T) []any {
+	var dirs []string
+	for _, root := range []string{".", "../cmd/brine-master"} {
+		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.IsDir() && e.Name() != "testdata" {
+				dirs = append(dirs, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	var tags []any
-	for _, dir := range []string{".", "orders", "requests", "requests/returns", "requests/door", "requests/signin", "clones", "restapi", "runner", "reactor", "pillar", "fileserver", "../cmd/brine-master"} {
+	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		if err != nil || len(files) == 0 {
+		if err != nil {
 			t.Fatal(dir, err)
 		}
 		sources := map[string]*ast.File{}
@@ -301,11 +329,14 @@ func published(t *testing.T) []any {
 				}
 				ast.Inspect(fun, func(n ast.Node) bool {
 					call, ok := n.(*ast.CallExpr)
-					if !ok || len(call.Args) != 2 {
+					if !ok {
 						return true
 					}
 					sel, ok := call.Fun.(*ast.SelectorExpr)
-					if !ok || sel.Sel.Name != "Publish" {
+					if ok && sel.Sel.Name == "Fire" && len(call.Args) >= 3 { // an event of a runner or a tool, perhaps with a tag of its user
+						tags = append(tags, beginnings(fun, sources, call.Args[len(call.Args)-2])...)
+					}
+					if !ok || sel.Sel.Name != "Publish" || len(call.Args) != 2 {
 						return true
 					}
 					if from, ok := sel.X.(*ast.SelectorExpr); !ok || !strings.EqualFold(from.Sel.Name, "events") && from.Sel.Name != "Bus" {

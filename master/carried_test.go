@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/orders/content"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
@@ -218,27 +219,55 @@ func TestPillarOfAnOrder(t *testing.T) {
 	is(m, own)
 }
 
-// TestPillarOverrideIsNoMembership: a minion that asks for a pillar with entries of its own is not a member of
-// what targets these.
+// TestPillarOverrideIsNoMembership: a minion that asks for a pillar with entries of its own is not a member of what targets these, for
+// no one who decides by pillar: targets of jobs, the fetching of announced ones, values of the mine, and rules of users.
 func TestPillarOverrideIsNoMembership(t *testing.T) {
 	o := orderOptions()
-	o.Pillar.Func = func(context.Context, pillar.Request) (map[string]any, error) {
-		return map[string]any{"role": "web"}, nil
+	o.Pillar.Func = func(_ context.Context, r pillar.Request) (map[string]any, error) {
+		return map[string]any{"role": map[string]any{"m": "web", "own": "db"}[r.ID]}, nil
 	}
 	r := serve(t, o)
-	m := r.accepted("m", 1)
+	m, own := r.accepted("m", 1), r.accepted("own", 2).subscribe()
+	own.starts(true)
+	if _, err := own.pillar(nil); err != nil {
+		t.Fatal(err)
+	}
+	own.must(object{"cmd": "_mine", "data": object{"f": object{"__saltmine_acl__": 1, "__data__": "secret", "allow_tgt": "role:db", "allow_tgt_type": "pillar"}}})
+	auth, err := eauth.New(eauth.Options{Match: r.Match, Config: map[string]any{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := []any{map[string]any{"I@role:db": []any{".*"}}}
 	for _, override := range []object{nil, {"role": "db", "mysecret": "X"}} {
 		p, err := m.pillar(map[string]any{"pillar_override": map[string]any(override)})
 		if err != nil || override != nil && p["mysecret"] != "X" {
 			t.Fatal(p, err)
 		}
-		for tgt, want := range map[string]int{"role:web": 1, "role:db": 0, "mysecret:X": 0} {
-			if ids, err := r.Match("pillar", tgt); err != nil || len(ids) != want {
+		for tgt, want := range map[string]string{"role:web": "[m]", "role:db": "[own]", "mysecret:X": "[]"} {
+			if ids, err := r.Match("pillar", tgt); err != nil || fmt.Sprint(ids) != want {
 				t.Errorf("%v: %s: %v %v", override, tgt, ids, err)
 			}
 		}
 		if _, err := r.Publish(within(t), master.Job{Fun: "test.arg", Args: []any{"x"}, Tgt: "mysecret:X", TgtType: "pillar"}); err == nil {
 			t.Error("a job for nobody was published")
+		}
+		pub, err := r.Publish(within(t), master.Job{Fun: "test.arg", Args: []any{"x"}, Tgt: "role:db", TgtType: "pillar"})
+		if err != nil || fmt.Sprint(pub.Minions) != "[own]" {
+			t.Fatal(pub, err)
+		}
+		if got := m.must(object{"cmd": protocol.FetchCmd, "jid": pub.JID}); !cmp.Equal(got, any(object{})) {
+			t.Errorf("%v: it fetched %v", override, got)
+		}
+		if got := own.must(object{"cmd": protocol.FetchCmd, "jid": pub.JID}).(object); len(got) == 0 {
+			t.Errorf("%v: the minion that is meant fetched nothing", override)
+		}
+		if got := m.must(object{"cmd": "_mine_get", "tgt": "own", "fun": "f", "tgt_type": "glob"}); !cmp.Equal(got, any(object{})) {
+			t.Errorf("%v: the mine gave %v", override, got)
+		}
+		for id, want := range map[string]bool{"m": false, "own": true} {
+			if auth.Allows(rules, "test.ping", nil, "glob", id) != want {
+				t.Errorf("%v: the rule about %s is %v", override, id, !want)
+			}
 		}
 	}
 }

@@ -373,7 +373,7 @@ func (a *Auth) MayPublish(rules []any, funs []string, args [][]any, tgtType stri
 // from their conditions.
 func (a *Auth) Allows(rules []any, fun string, args []any, tgtType string, tgt any) bool {
 	args, _ = payload.Plain(args).([]any) // conditions are compared with the text of values
-	// guard: arguments-of-rules TestMayPublish instead: pos, kw := protocol.ParseArgs(nil, yaml.ParseValue); pos = args
+	// guard: arguments-of-rules TestMayPublish,TestRulesSeeWhatMinionsGet instead: pos, kw := protocol.ParseArgs(nil, yaml.ParseValue); pos = args
 	pos, kw := protocol.ParseArgs(args, yaml.ParseValue)
 	for _, rule := range rules {
 		switch r := rule.(type) {

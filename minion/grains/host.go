@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/brine-salt/brine/internal/modkit/runcmd"
@@ -81,12 +82,19 @@ func newHost(o Options) *host {
 
 func (h *host) close() { h.runner.Close() }
 
-// once is sync.OnceValue for a function of a context; the context of the first caller counts.
+// once is sync.OnceValue for a function of a context; the context of the first caller counts. The others wait on a
+// channel, which lets tests with a clock of their own wait as well.
 func once[T any](f func(context.Context) T) func(context.Context) T {
-	var o sync.Once
+	var begun atomic.Bool
 	var v T
+	done := make(chan struct{})
 	return func(ctx context.Context) T {
-		o.Do(func() { v = f(ctx) })
+		if begun.CompareAndSwap(false, true) {
+			defer close(done)
+			v = f(ctx)
+			return v
+		}
+		<-done
 		return v
 	}
 }
