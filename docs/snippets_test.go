@@ -263,15 +263,40 @@ func TestOwnAgent(t *testing.T) {
 	if got := ask(t, program, "greet.hello", "Ada"); got != "Hello Ada" {
 		t.Errorf("got %v", got)
 	}
+	wrongArguments(t, program)
+	// Until there is a release, go get alone finds no version.
+	page, err := os.ReadFile("build-your-own.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "    go mod edit -replace github.com/brine-salt/brine=") {
+		t.Error("the page does not say where the packages come from")
+	}
+}
+
+// wrongArguments starts an agent as a newcomer does: without its file, and with one that is not there. It says so and ends, and
+// does not become a minion with Salt's defaults.
+func wrongArguments(t *testing.T, program string) {
+	t.Helper()
+	for want, args := range map[string][]string{"usage: ": nil, "no such file": {"/no/such/file"}, "no such file or": {"--help"}} {
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+		stop()
+		if err == nil || !strings.Contains(string(out), want) || strings.Contains(string(out), "panic") {
+			t.Errorf("%v: %v, %s", args, err, out)
+		}
+	}
 }
 
 // TestTinyAgent builds the example and calls its module through a master.
 func TestTinyAgent(t *testing.T) {
 	dir := filepath.Join("..", "examples", "tiny-agent")
 	run(t, dir, "go", "vet", "./...")
-	if got := ask(t, buildProgram(t, dir, "."), "greet.hello", "Ada"); got != "Hello Ada from tiny" {
+	program := buildProgram(t, dir, ".")
+	if got := ask(t, program, "greet.hello", "Ada"); got != "Hello Ada from tiny" {
 		t.Errorf("got %v", got)
 	}
+	wrongArguments(t, program)
 	main, err := os.ReadFile(filepath.Join(dir, "main.go"))
 	if err != nil {
 		t.Fatal(err)

@@ -131,6 +131,7 @@ func showMinions(ctx context.Context, c *saltcli.Console, level string, stay boo
 		return err
 	}
 	if !stay {
+		d.whatNext()
 		return nil
 	}
 	d.inviteUser()
@@ -315,13 +316,23 @@ func (d *demo) awaitEvent(ctx context.Context, what string, id func(events.Event
 	return nil
 }
 
-// events lists what has happened, as salt-run state.event does.
+// events shows one event of each kind that has happened, as salt-run state.event does.
 func (d *demo) events(ctx context.Context) error {
-	fmt.Fprintln(d.Out, "\nAll of this was told to whoever listens to the master's event bus:")
-	one := -1
+	fmt.Fprintln(d.Out, "\nAll of this was told to whoever listens to the master's event bus. One event of each kind:")
+	one, shown := -1, map[string]bool{}
+	plain := []string{"0", "", "1", "", "2", "", "3", "", "4", "", "5", "", "6", "", "7", "", "8", "", "9", ""}
+	for _, id := range demoIDs() {
+		plain = append(plain, id, "")
+	}
+	kindOf := strings.NewReplacer(plain...)
 	soon, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
 	for e := range d.seen.All(soon) {
+		kind := kindOf.Replace(e.Tag)
+		if shown[kind] {
+			continue
+		}
+		shown[kind] = true
 		data := maps.Clone(e.Data)
 		delete(data, "_stamp") // on every event, and long
 		delete(data, "pub")
@@ -340,6 +351,16 @@ func shorten(s string, n int) string {
 		return string(r[:n-1]) + "…"
 	}
 	return s
+}
+
+// whatNext says where a newcomer goes from here.
+func (d *demo) whatNext() {
+	fmt.Fprint(d.Out, `
+What next:
+    brine-master demo --stay   the same, and it stays for commands of your own
+    docs/quickstart.md         your first own master and minion, a module, an embedded master
+    brine-minion check         on a host that runs Salt: what would not work there
+`)
 }
 
 // inviteUser says how to go on from another terminal.

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -29,6 +30,12 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
+	if len(args) != 1 {
+		return errors.New("usage: tiny-agent FILE, the configuration of the minion")
+	}
+	if _, err := os.Stat(args[0]); err != nil { // without it the minion would have Salt's defaults
+		return err
+	}
 	opts, err := config.Load(args[0], nil)
 	if err != nil {
 		return err

@@ -219,3 +219,21 @@ func TestSealIsRoots(t *testing.T) {
 	must(os.Mkdir(path, 0o755))
 	refused("it is not a file")
 }
+
+// TestSealedOptions: no seal lets code of the host's files or of a state tree run, whatever the configuration says.
+func TestSealedOptions(t *testing.T) {
+	opts := map[string]any{"renderer_python": "local", "sudo_user": "root", "id": "m"}
+	dirs := []string{"module_dirs", "states_dirs", "grains_dirs", "beacons_dirs", "returner_dirs", "render_dirs", "utils_dirs", "brine_modules_dirs"}
+	for _, name := range dirs {
+		opts[name] = []any{"/usr/local/lib/salt"}
+	}
+	got := parse(t, "functions: [test.ping]\nstates: [test.nop]\n").Options(opts)
+	for _, name := range dirs {
+		if list, ok := got[name].([]any); !ok || len(list) != 0 {
+			t.Errorf("%s is %v", name, got[name])
+		}
+	}
+	if got["renderer_python"] != "" || got["sudo_user"] != "" || got["id"] != "m" || opts["renderer_python"] != "local" {
+		t.Errorf("%v of %v", got, opts)
+	}
+}
