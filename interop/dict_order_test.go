@@ -97,6 +97,9 @@ var dictOrderTexts = []string{
 	"{{ salt['user.info']('root') }} {{ salt['file.stats']('/etc/passwd').keys() | list }} {{ salt['network.interfaces']() }}",
 	"{{ salt['disk.usage']().keys() | list }} {{ salt['disk.usage']()['/'].keys() | list }} {{ salt['disk.inodeusage']()['/'].keys() | list }}",
 	"{{ salt['grains.filter_by']({'Debian': {'z': 1, 'a': {'y': 2, 'b': 3}}}) }}",
+	"{% for v in salt['state.single']('module.run', name='slsutil.serialize', serializer='json', obj={'z': 1, 'a': {'y': 2, 'b': [{'d': 1, 'c': 2}]}}).values() %}{{ v['changes'] }}{% endfor %}",
+	"{% for v in salt['state.single']('module.run', 'x', **{'slsutil.serialize': ['json', {'obj': {'z': 1, 'a': {'y': 2, 'b': 3}}}]}).values() %}{{ v['changes'] }}{% endfor %}",
+	"{% for v in salt['state.single']('module.run', name='test.arg_clean', args=['x'], kwargs={'k': 1}).values() %}{{ v['changes']['ret']['kwargs'] }}{% endfor %}",
 }
 
 var dictOrderCommands = [][]string{

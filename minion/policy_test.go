@@ -147,6 +147,21 @@ func nestedCalls() map[string]func(way string) (fun any, arg []any) {
 		"mine.update": func(way string) (any, []any) {
 			return "mine.update", []any{map[string]any{"__kwarg__": true, "mine_functions": map[string]any{"cmd.run": []any{way}}}}
 		},
+
+		// The same with dictionaries whose keys come in an order of their own.
+		"called, in order": func(way string) (any, []any) { return "cmd.run", []any{pairs("cmd", way, "__kwarg__", true)} },
+		"state.low, in order": func(way string) (any, []any) {
+			return "state.low", []any{pairs("state", "cmd", "name", way, "fun", "run", "__id__", way)}
+		},
+		"state.high, in order": func(way string) (any, []any) {
+			return "state.high", []any{pairs(way, pairs("test", []any{"nop"}, "cmd", []any{"run", pairs("name", way)}))}
+		},
+		"module.run, in order": func(way string) (any, []any) {
+			return "state.high", []any{pairs(way, pairs("test", []any{"nop"}, "module", []any{"run", pairs("test.ping", []any{}, "cmd.run", []any{pairs("cmd", way)})}))}
+		},
+		"mine.update, in order": func(way string) (any, []any) {
+			return "mine.update", []any{pairs("mine_functions", pairs("test.ping", []any{}, "cmd.run", []any{way}), "__kwarg__", true)}
+		},
 	}
 }
 

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/states"
 )
 
@@ -56,6 +58,40 @@ func run(ctx context.Context, c *states.Call) (*states.Result, error) {
 		return runOne(ctx, c)
 	}
 	return runEach(ctx, c)
+}
+
+// argument is an argument of the state with its dictionaries in the order of the state file, which the called function may want.
+func argument(c *states.Call, name string) any {
+	if v := c.Low.Ordered(name); v != nil && reflect.DeepEqual(pyobj.Plain(v), c.Keywords[name]) {
+		return v
+	}
+	return c.Keywords[name] // a slot has made something else of it
+}
+
+// listOf and dictOf are a list and a dictionary whose values keep their order; ok is false if v is another value.
+func listOf(v any) (list []any, ok bool) {
+	if l, is := v.(*pyobj.List); is {
+		return l.Items, true
+	}
+	list, ok = v.([]any)
+	return list, ok
+}
+
+func dictOf(v any) (dict map[string]any, ok bool) {
+	d, is := v.(*pyobj.Dict)
+	if !is {
+		dict, ok = v.(map[string]any)
+		return dict, ok
+	}
+	dict = make(map[string]any, d.Len())
+	for k, x := range d.All() {
+		name, ok := k.(string)
+		if !ok {
+			return nil, false
+		}
+		dict[name] = x
+	}
+	return dict, true
 }
 
 func known(c *states.Call, fun string) *modules.Def {
@@ -114,7 +150,7 @@ func runEach(ctx context.Context, c *states.Call) (*states.Result, error) {
 	var failures, good []string
 	for _, k := range funs {
 		fun, _, _ := strings.Cut(k, ":")
-		v, err := callWith(ctx, c, fun, c.Keywords[k])
+		v, err := callWith(ctx, c, fun, argument(c, k))
 		var (
 			usage *modules.UsageError
 			typ   *modules.TypeError
@@ -163,10 +199,13 @@ func callWith(ctx context.Context, c *states.Call, fun string, argv any) (any, e
 			expected = append(expected, p.Name)
 		}
 	}
-	var list, args []any
+	var args []any
+	list, isList := listOf(argv)
+	if !isList {
+		argv = pyobj.Plain(argv)
+	}
 	switch v := argv.(type) {
-	case []any:
-		list = v
+	case []any, *pyobj.List:
 	case string:
 		for _, r := range v {
 			list = append(list, string(r))
@@ -181,7 +220,7 @@ func callWith(ctx context.Context, c *states.Call, fun string, argv any) (any, e
 	}
 	placed := map[string]any{}
 	for _, x := range slices.Backward(list) {
-		m, ok := x.(map[string]any)
+		m, ok := dictOf(x)
 		if !ok {
 			args = append(args, x)
 			continue
@@ -235,7 +274,10 @@ func renamed(name string, def bool) string {
 func runOne(ctx context.Context, c *states.Call) (*states.Result, error) {
 	ret := c.Result()
 	ret.Result = states.None
-	kwargs := maps.Clone(c.Keywords)
+	kwargs := make(map[string]any, len(c.Keywords))
+	for k := range c.Keywords {
+		kwargs[k] = argument(c, k)
+	}
 	fun := pytext.Str(kwargs["name"])
 	delete(kwargs, "name")
 	ret.Name = fun
@@ -279,7 +321,7 @@ func runOne(ctx context.Context, c *states.Call) (*states.Result, error) {
 	}
 	if d.Args != "" {
 		if v, ok := take(renamed(d.Args, false)); ok {
-			list, ok := v.([]any)
+			list, ok := listOf(v)
 			if !ok {
 				return ret.As(states.False, "'"+d.Args+"' must be a list.")
 			}
@@ -289,7 +331,7 @@ func runOne(ctx context.Context, c *states.Call) (*states.Result, error) {
 	more := map[string]any{}
 	if d.Kwargs != "" {
 		if v, ok := take(d.Kwargs); ok {
-			if more, ok = v.(map[string]any); !ok {
+			if more, ok = dictOf(v); !ok {
 				return ret.As(states.False, "'"+d.Kwargs+"' must be a dict.")
 			}
 		}
