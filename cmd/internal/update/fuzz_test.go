@@ -3,6 +3,7 @@ package update
 import (
 	"debug/elf"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,18 +35,18 @@ func FuzzMetadata(f *testing.F) {
 	must(os.WriteFile(program, fakeProgram(elf.EM_X86_64, "program"), 0o600))
 	must(repo.Add("stable", "1.2.3", map[string]string{testPlatform: program}))
 
-	const channel = "stable-" + testPlatform
+	const role, channel = "stable", "stable-" + testPlatform
 	// The newest version of each role's file.
 	files := map[string][]byte{}
-	for _, role := range []string{metadata.ROOT, metadata.TIMESTAMP, metadata.SNAPSHOT, metadata.TARGETS, channel} {
-		names, err := filepath.Glob(filepath.Join(repo.Dir, "metadata", "*"+role+".json"))
+	for _, name := range []string{metadata.ROOT, metadata.TIMESTAMP, metadata.SNAPSHOT, metadata.TARGETS, role, channel} {
+		names, err := filepath.Glob(filepath.Join(repo.Dir, "metadata", "*"+name+".json"))
 		must(err)
 		if len(names) == 0 {
-			f.Fatal("no file of the role ", role)
+			f.Fatal("no file of the role ", name)
 		}
 		version := int64(-1)
-		for _, name := range names {
-			text, err := os.ReadFile(name)
+		for _, path := range names {
+			text, err := os.ReadFile(path)
 			must(err)
 			var m struct {
 				Signed struct {
@@ -54,52 +55,58 @@ func FuzzMetadata(f *testing.F) {
 			}
 			must(json.Unmarshal(text, &m))
 			if m.Signed.Version > version {
-				version, files[role] = m.Signed.Version, text
+				version, files[name] = m.Signed.Version, text
 			}
 		}
-		for target := range byte(5) {
-			f.Add(target, files[role])
+		for target := range byte(6) {
+			f.Add(target, files[name])
 		}
 	}
-	f.Add(byte(4), []byte(`{"signed": {"_type": "targets", "version": 1e400, "targets": {"a": {"length": -1}}}, "signatures": [{"keyid": "", "sig": "00"}]}`))
+	f.Add(byte(5), []byte(`{"signed": {"_type": "targets", "version": 1e400, "targets": {"a": {"length": -1}}}, "signatures": [{"keyid": "", "sig": "00"}]}`))
+
+	type trust = trustedmetadata.TrustedMetadata
+	steps := []struct {
+		role string
+		take func(t *trust, data []byte) (any, error)
+	}{
+		{metadata.ROOT, func(t *trust, data []byte) (any, error) { return signed(t.UpdateRoot(data)) }},
+		{metadata.TIMESTAMP, func(t *trust, data []byte) (any, error) { return signed(t.UpdateTimestamp(data)) }},
+		{metadata.SNAPSHOT, func(t *trust, data []byte) (any, error) { return signed(t.UpdateSnapshot(data, false)) }},
+		{metadata.TARGETS, func(t *trust, data []byte) (any, error) { return signed(t.UpdateTargets(data)) }},
+		{role, func(t *trust, data []byte) (any, error) {
+			return signed(t.UpdateDelegatedTargets(data, role, metadata.TARGETS))
+		}},
+		{channel, func(t *trust, data []byte) (any, error) {
+			return signed(t.UpdateDelegatedTargets(data, channel, role))
+		}},
+	}
+	// What a client trusts before each step.
+	before := make([]trust, len(steps))
+	first, err := trustedmetadata.New(files[metadata.ROOT])
+	must(err)
+	first.RefTime = now
+	for i, step := range steps {
+		before[i] = *first
+		before[i].Targets = maps.Clone(first.Targets)
+		if i > 0 { // there is no second root
+			_, err := step.take(first, files[step.role])
+			must(err)
+		}
+	}
 
 	client := &Repository{}
 	f.Fuzz(func(t *testing.T, which byte, data []byte) {
-		trusted, err := trustedmetadata.New(files[metadata.ROOT])
-		if err != nil {
-			t.Fatal(err)
-		}
-		trusted.RefTime = now
-		steps := []struct {
-			role string
-			take func(data []byte) (any, error)
-		}{
-			{metadata.ROOT, func(data []byte) (any, error) { return signed(trusted.UpdateRoot(data)) }},
-			{metadata.TIMESTAMP, func(data []byte) (any, error) { return signed(trusted.UpdateTimestamp(data)) }},
-			{metadata.SNAPSHOT, func(data []byte) (any, error) { return signed(trusted.UpdateSnapshot(data, false)) }},
-			{metadata.TARGETS, func(data []byte) (any, error) { return signed(trusted.UpdateTargets(data)) }},
-			{channel, func(data []byte) (any, error) {
-				return signed(trusted.UpdateDelegatedTargets(data, channel, metadata.TARGETS))
-			}},
-		}
-		for i, step := range steps {
-			if i < int(which)%len(steps) {
-				if _, err := step.take(files[step.role]); i > 0 && err != nil {
-					t.Fatal(step.role, err)
-				}
-				continue
-			}
-			got, err := step.take(data)
-			if err != nil {
-				break
-			}
+		i := int(which) % len(steps)
+		trusted := before[i]
+		trusted.Targets = maps.Clone(trusted.Targets)
+		if got, err := steps[i].take(&trusted, data); err == nil {
+			role := steps[i].role
 			if i == 0 {
 				t.Fatalf("a new root without its keys was taken: %q", data)
 			}
-			if want := signedPart(t, files[step.role]); signedPart(t, mustJSON(t, map[string]any{"signed": got})) != want {
-				t.Fatalf("%s: nobody signed %q", step.role, data)
+			if want := signedPart(t, files[role]); signedPart(t, mustJSON(t, map[string]any{"signed": got})) != want {
+				t.Fatalf("%s: nobody signed %q", role, data)
 			}
-			break
 		}
 		for role, meta := range trusted.Targets {
 			for name, file := range meta.Signed.Targets {
