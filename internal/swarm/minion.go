@@ -38,6 +38,7 @@ type minion struct {
 	keep       bool // of the request connection
 
 	signing sync.Mutex // held while signing in
+	asking  sync.Mutex // held for a request on the kept connection: a stock minion has one, and a request waits for the one before
 
 	mu      sync.Mutex // guards the fields below
 	at      int        // index of the master in use
@@ -98,6 +99,10 @@ func (m *minion) request(ctx context.Context, body []byte) (any, error) {
 			return nil, ctx.Err()
 		}
 		defer func() { <-m.s.dials }()
+	}
+	if m.keep {
+		m.asking.Lock()
+		defer m.asking.Unlock()
 	}
 	m.mu.Lock()
 	conn := m.conn

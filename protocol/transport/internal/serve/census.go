@@ -51,6 +51,7 @@ type unapproved struct {
 	request bool      // on the request port
 	since   time.Time // its last message, or its accept
 	el      *list.Element
+	gone    chan struct{} // closed when it loses its place
 }
 
 // connPrefix returns the network that a connection counts for.
@@ -67,7 +68,7 @@ func prefixOf(peer string) netip.Prefix {
 
 // addConn counts a new connection.
 func (s *census) addConn(c net.Conn, request bool, now time.Time) *unapproved {
-	u := &unapproved{c: c, addr: connPrefix(c), request: request, since: now}
+	u := &unapproved{c: c, addr: connPrefix(c), request: request, since: now, gone: make(chan struct{})}
 	l := s.byAddr[u.addr]
 	if l == nil {
 		l = list.New()

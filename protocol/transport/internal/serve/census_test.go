@@ -162,6 +162,37 @@ func TestPlacesAreFreed(t *testing.T) {
 	})
 }
 
+// TestLostPlacesAreBounded: connections that lose their place while their request is answered are few beyond the limit,
+// however many come, and when the answers end there is room again.
+func TestLostPlacesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 20
+		g := group(t, func(o *transport.ServerOptions) { o.MaxConnections = most })
+		l := &arrivingConns{open: new(atomic.Int32), most: new(atomic.Int32)}
+		slow := make(chan struct{})
+		var at, served atomic.Int32
+		g.Accept(l, true, func(net.Conn) (Session, error) {
+			return &session{await: func() error { return nil }, answer: func() error {
+				at.Add(1)
+				served.Add(1)
+				<-slow
+				at.Add(-1)
+				return net.ErrClosed
+			}}, nil
+		})
+		time.Sleep(3 * time.Second)
+		if n := at.Load(); n < most || n > most+minLost {
+			t.Errorf("%d requests are answered at once, want %d to %d", n, most, most+minLost)
+		}
+		before := served.Load()
+		close(slow)
+		time.Sleep(3 * time.Second)
+		if served.Load() < before+100 {
+			t.Errorf("only %d more were served", served.Load()-before)
+		}
+	})
+}
+
 // TestCharge: messages of one address are apart by what those before them cost, up to a limit, and hold up no other address.
 func TestCharge(t *testing.T) {
 	s := &census{byAddr: make(map[netip.Prefix]*list.List)}

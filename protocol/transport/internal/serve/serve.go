@@ -44,6 +44,7 @@ type Group struct {
 	mu        sync.Mutex // guards the fields below
 	listeners []net.Listener
 	conns     map[net.Conn]*unapproved // nil for a connection whose peer is approved
+	lost      map[net.Conn]struct{}    // those that lost their place and whose goroutine has not ended
 	census    census
 	refusals  refusals
 	draining  bool
@@ -56,6 +57,7 @@ type Group struct {
 func NewGroup(o transport.ServerOptions) *Group {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Group{o: o, ctx: ctx, cancel: cancel, closing: make(chan struct{}, maxClosing), conns: make(map[net.Conn]*unapproved),
+		lost:   make(map[net.Conn]struct{}),
 		census: census{max: o.MaxConnections, byAddr: make(map[netip.Prefix]*list.List)}}
 	if g.census.max <= 0 {
 		n := descriptorLimit()
@@ -89,6 +91,8 @@ const (
 	maxDescriptors = 1 << 20
 	// One descriptor in reservePart is reserved for files, at least minReserve and at most maxReserve.
 	reservePart, minReserve, maxReserve = 16, 32, 512
+	// Connections that lost their place and have not ended may be one in lostPart of all, at least minLost.
+	lostPart, minLost = 8, 64
 	// maxClosing is how many connections without a place may still hold their descriptors.
 	maxClosing = minReserve / 2
 	// One descriptor in httpPart is reserved for the HTTP interface, at most maxHTTP.
@@ -161,7 +165,7 @@ func (g *Group) runHandshake(c net.Conn, hs Handshake, done func()) {
 	var s Session
 	err := net.ErrClosed
 	// Earlier messages from the same address may have to be paid for.
-	if wait := g.chargeConn(c, 0); wait == 0 || g.sleep(wait) {
+	if wait := g.chargeConn(c, 0); wait == 0 || g.awaitPaid(c, wait) {
 		if s, err = g.performHandshake(c, hs); err != nil {
 			g.chargeConn(c, failurePrice)
 		}
@@ -219,7 +223,7 @@ func (g *Group) awaitMessage(c net.Conn, s Session) {
 // serveMessage serves one message.
 func (g *Group) serveMessage(c net.Conn, s Session) {
 	g.noteMessage(c)
-	if wait := g.chargeConn(c, messagePrice); wait > 0 && !g.sleep(wait) {
+	if wait := g.chargeConn(c, messagePrice); wait > 0 && !g.awaitPaid(c, wait) {
 		g.awaitNext(c, s, net.ErrClosed)
 		return
 	}
@@ -360,6 +364,13 @@ func (g *Group) addConn(c net.Conn, request bool) (expelled net.Conn, as admissi
 	}
 	// guard: idle-connections protocol/transport/tcp:TestCrowd,protocol/transport/ws:TestCrowd,protocol/transport/zeromq:TestCrowd
 	if len(g.conns) >= g.census.max {
+		// Each lost connection keeps the memory of the request that it is at. Without a bound, peers that connect again
+		// as soon as they are closed would take all memory while a database is slow.
+		// guard: lost-connections TestLostPlacesAreBounded
+		if len(g.lost) >= max(g.census.max/lostPart, minLost) {
+			g.logRefusal(c, nil, now)
+			return nil, noPlace
+		}
 		u := g.census.findVictim(connPrefix(c), now)
 		g.logRefusal(c, u, now)
 		if u == nil {
@@ -388,6 +399,8 @@ func (g *Group) evictConn(addr netip.Prefix) net.Conn {
 func (g *Group) expelConn(u *unapproved) net.Conn {
 	g.census.removeConn(u)
 	g.conns[u.c] = nil
+	g.lost[u.c] = struct{}{}
+	close(u.gone)
 	return u.c
 }
 
@@ -490,6 +503,7 @@ func (g *Group) Drop(c net.Conn) {
 		g.census.removeConn(u)
 	}
 	delete(g.conns, c)
+	delete(g.lost, c)
 }
 
 // Conns returns how many connections there are, including those in their handshake.
@@ -497,6 +511,28 @@ func (g *Group) Conns() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.conns)
+}
+
+// awaitPaid waits until the messages of a connection's address are paid. It returns false if the connection lost its place
+// meanwhile, or the group stopped.
+func (g *Group) awaitPaid(c net.Conn, wait time.Duration) bool {
+	g.mu.Lock()
+	u := g.conns[c]
+	_, lost := g.lost[c]
+	g.mu.Unlock()
+	if lost || u == nil {
+		return !lost && g.sleep(wait)
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return !g.isStopped()
+	case <-u.gone:
+		return false
+	case <-g.ctx.Done():
+		return false
+	}
 }
 
 // sleep waits for d. It returns false if the group stopped.
