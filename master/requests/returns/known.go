@@ -61,6 +61,28 @@ func (t *Taker) storedJob(ctx context.Context, jid string,
 	if j, ok := t.known.get(jid, now); ok {
 		return j, true
 	}
+	// Thousands of minions return at once. If each return read the job, with the ids of all, a master would take
+	// hundreds of megabytes.
+	v, _, _ := t.reads.Do(jid, func() (any, error) {
+		if j, ok := t.known.get(jid, now); ok {
+			return jobRead{j, true}, nil
+		}
+		j, known := t.readJob(ctx, jid, now)
+		return jobRead{j, known}, nil
+	})
+	r := v.(jobRead)
+	return r.job, r.known
+}
+
+// jobRead is what readJob returns.
+type jobRead struct {
+	job   knownJob
+	known bool
+}
+
+// readJob is storedJob without what is remembered.
+func (t *Taker) readJob(ctx context.Context, jid string,
+	now time.Time) (j knownJob, known bool) {
 	job, err := t.Store.Job(ctx, jid)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return knownJob{order: t.Queue != nil, secret: true}, true

@@ -22,6 +22,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/brine-salt/brine/master/internal/acks"
 	"github.com/brine-salt/brine/master/internal/fields"
 	"github.com/brine-salt/brine/master/internal/probe"
@@ -108,6 +110,7 @@ type Options struct {
 type Taker struct {
 	Options
 	known     knownJobs
+	reads     singleflight.Group // of jobs that are not known, by job id
 	unordered *ratelimit.Limiter // of bytes, by minion
 	taken     atomic.Int64
 

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -432,4 +434,51 @@ func TestKnownJobsAreBounded(t *testing.T) {
 	if len(k.all) > maxKnown {
 		t.Error(len(k.all), "jobs are remembered")
 	}
+}
+
+// slowJobs is a store that takes a while to find a job, and counts how often it is asked.
+type slowJobs struct {
+	store.Store
+	asked atomic.Int32
+}
+
+func (s *slowJobs) Job(ctx context.Context, jid string) (store.Job, error) {
+	s.asked.Add(1)
+	time.Sleep(time.Second)
+	return s.Store.Job(ctx, jid)
+}
+
+// TestJobsAreReadOnce: a thousand minions return at the same moment, and the job with the ids of all is read once, again
+// when what is known of it is too old, and each time if it is unknown.
+func TestJobsAreReadOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowJobs{Store: store.NewMemory()}
+		h := newHouse(func(o *Options) { o.Store = s })
+		const jid = "20260101000000000001"
+		if err := s.SaveJob(t.Context(), store.Job{JID: jid, Fun: "test.ping", Minions: []string{"b", "a"}}); err != nil {
+			t.Fatal(err)
+		}
+		ask := func(jid string, known bool, asked int32) {
+			t.Helper()
+			var wg sync.WaitGroup
+			for range 1000 {
+				wg.Go(func() {
+					j, ok := h.storedJob(t.Context(), jid, time.Now())
+					if ok != known || known && !slices.Equal(j.minions, []string{"a", "b"}) {
+						t.Error(ok, j.minions)
+					}
+				})
+			}
+			wg.Wait()
+			if n := s.asked.Swap(0); n != asked {
+				t.Errorf("the store was asked %d times, want %d", n, asked)
+			}
+		}
+		ask(jid, true, 1)
+		ask(jid, true, 0)
+		time.Sleep(knownLife)
+		ask(jid, true, 1)
+		ask("20260101000000000002", false, 1)
+		ask("20260101000000000002", false, 1)
+	})
 }
