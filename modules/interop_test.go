@@ -113,13 +113,13 @@ func TestStock(t *testing.T) {
 		}
 		return chosen
 	}
-	hosts := func(dir string) []stockCase { return load("testdata/stock/host/*.yaml", dir) }
+	hosts := func(dir string) []stockCase { return keyed(load(hostCases, dir), dir) }
 	if privatehost.Inside() {
 		runInHost(t, hosts)
 		return
 	}
 	if len(hosts("")) > 0 {
-		t.Run("host", func(t *testing.T) { privatehost.Enter(t, append(oracle.Flags(), "-test.run=^TestStock$")...) })
+		oracle.InHost(t, hostAnswers)
 	}
 	r := modules.NewRegistry(stockModules()...)
 	var e *modules.Env
@@ -190,9 +190,14 @@ func discovered(r *modules.Registry) func(fun string) bool {
 func (s *stock) runCases(t *testing.T, r *modules.Registry, e *modules.Env, cases func(dir string) []stockCase) {
 	dir := filepath.Join(s.Scratch, "work")
 	v := &testserver.Servers{T: t}
+	last := ""
 	for _, c := range cases(dir) {
 		if !s.cases.Due(t, c.name) {
 			continue
+		}
+		if s.book != nil && c.file != last { // a run that is interrupted keeps what it has
+			s.book.Save(t)
+			last = c.file
 		}
 		c.fill(v)
 		s.cases.Run(t, c.name, s.Process, func(t *testing.T) { s.compare(t, r, e, c, dir) })
@@ -219,7 +224,9 @@ func (s *stock) compare(t *testing.T, r *modules.Registry, e *modules.Env, c sto
 		theirs.Then = append(theirs.Then, next)
 	}
 	theirs.Check = oracle.Shell(t, dir, c.check)
-	s.fresh(t, dir, c.setup)
+	s.freshHost(t)
+	s.recorder.Setup(t, c.setup)
+	modules.Default().Reset()
 	s.newJob()
 	ours := ourAnswer(t, r, e, c, dir)
 	c.without(&theirs)
@@ -248,21 +255,26 @@ func (s *stock) keep(t *testing.T, c stockCase, theirs outcome) {
 	if s.book == nil {
 		return
 	}
-	programs, whole := s.recorder.Take()
-	answer := oracle.Pack(theirs.asMap(), s.names)
-	if c.servers || !whole {
-		answer = nil
+	kept := oracle.Kept{Key: c.key, Case: c.fun}
+	if whole := s.recorder.Take(&kept); whole && !c.servers {
+		kept.Stock = oracle.Pack(theirs.asMap(), s.names)
 	}
-	s.book.Keep(t, c.file, oracle.Kept{Key: c.key, Case: c.fun, Stock: answer, Programs: programs})
+	s.book.Keep(t, c.file, kept)
 }
 
 func (s *stock) fresh(t *testing.T, dir, setup string) {
 	t.Helper()
+	s.freshHost(t)
+	freshDir(t, dir, setup)
+}
+
+// freshHost gives the next side of a case a host of its own, if it wants one.
+func (s *stock) freshHost(t *testing.T) {
+	t.Helper()
 	if s.host != nil {
 		s.host.Fresh(t)
+		oracle.PlainHost(t)
 	}
-	oracle.Fresh(t, dir, setup)
-	modules.Default().Reset() // as in stock, each job looks which modules suit the host
 }
 
 // mask hides what no two containers have in common.

@@ -3,18 +3,25 @@ package modules_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/brine-salt/brine/internal/modkit/runcmd"
+	"github.com/brine-salt/brine/internal/testkit/privatehost"
 	"github.com/brine-salt/brine/interop/oracle"
 	"github.com/brine-salt/brine/modules"
 )
 
 // answers is where stock's answers to the cases are kept: a line for each case, in a file named as that of the cases. `make answers`
-// asks stock again.
-const answers = "testdata/stock/answers"
+// asks stock again. Those of cases that change the host have a directory of their own.
+const (
+	answers     = "testdata/stock/answers"
+	hostAnswers = answers + "/host"
+	hostCases   = "testdata/stock/host/*.yaml"
+)
 
-// TestReplay compares ours with the answers that stock gave, without stock: what programs said then is said again.
+// TestReplay compares ours with the answers that stock gave, without stock: what programs said then is said again. Cases that
+// change the host run as root, in a host of their own.
 func TestReplay(t *testing.T) {
 	scratch := t.TempDir()
 	if err := os.CopyFS(scratch, os.DirFS("testdata/stock/root")); err != nil {
@@ -22,27 +29,61 @@ func TestReplay(t *testing.T) {
 	}
 	oracle.Configure(t, scratch, "testdata/stock/minion.conf")
 	dir := filepath.Join(scratch, "work")
-	names := oracle.ReplayNames(t, scratch)
-	runner := &oracle.Replayer{Real: &runcmd.Runner{}, Dir: dir, Names: names}
-	e, newJob := ourMinion(scratch, oracle.LoadMinion(t, answers+"/minion.json", scratch), runner)
+	p := &replay{dir: dir, names: oracle.ReplayNames(t, scratch)}
+	p.runner = &oracle.Replayer{Real: &runcmd.Runner{}, Dir: dir, Names: p.names}
+	p.env, p.newJob = ourMinion(scratch, oracle.LoadMinion(t, answers+"/minion.json", scratch), p.runner)
+	if privatehost.Inside() {
+		p.host = privatehost.New(t)
+		p.host.Fresh(t)
+		p.run(t, oracle.OpenBook(t, hostAnswers), keyed(loadCases(t, hostCases, dir), dir))
+		p.host.Undo(t)
+		return
+	}
+	p.run(t, oracle.OpenBook(t, answers), plainCases(t, dir))
+	if oracle.HasHost() {
+		oracle.InHost(t, hostAnswers)
+	}
+}
+
+// replay is our side of the cases, without stock's.
+type replay struct {
+	dir    string
+	names  *strings.Replacer
+	runner *oracle.Replayer
+	env    *modules.Env
+	newJob func()
+	host   *privatehost.Host // nil where cases leave the host alone
+}
+
+// run compares ours with the answers of a book.
+func (p *replay) run(t *testing.T, book *oracle.Book, cases []stockCase) {
+	t.Helper()
 	r := modules.NewRegistry(stockModules()...)
-	book := oracle.OpenBook(t, answers)
+	installed := book.Installed()
 	match := oracle.Chosen()
 	var tally oracle.Tally
-	for _, c := range plainCases(t, dir) {
+	for _, c := range cases {
 		book.Know(c.file, c.key)
 		kept, ok := book.Find(c.file, c.key)
 		if !match.MatchString(c.name) || !tally.Count(t, c.name, kept, ok) {
 			continue
 		}
 		passed := t.Run(c.name, func(t *testing.T) {
-			t.Setenv("PATH", oracle.Programs(t, kept.Programs))
-			runner.Give(kept.Programs)
-			freshDir(t, dir, c.setup)
-			newJob()
-			ours := ourAnswer(t, r, e, c, dir)
+			if p.host != nil {
+				p.host.Fresh(t)
+				oracle.PlainHost(t)
+				oracle.Install(t, installed, kept.Programs)
+				t.Setenv("PATH", oracle.Programs(t, nil))
+			} else {
+				t.Setenv("PATH", oracle.Programs(t, kept.Programs))
+			}
+			p.runner.Give(kept.Programs)
+			p.runner.Setup(t, c.setup, kept)
+			modules.Default().Reset()
+			p.newJob()
+			ours := ourAnswer(t, r, p.env, c, p.dir)
 			c.without(&ours)
-			theirs := outcomeOf(oracle.Unpack(kept.Stock, names).(map[string]any))
+			theirs := outcomeOf(oracle.Unpack(kept.Stock, p.names).(map[string]any))
 			if c.typeOnly && theirs.ErrorType == "" {
 				ours.Value = kind(ours.Value)
 			}

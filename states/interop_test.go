@@ -88,18 +88,21 @@ func TestStockStates(t *testing.T) {
 		}
 		return chosen
 	}
-	const plain, host, clients = "testdata/stock/*.yaml", "testdata/stock/host/*.yaml", "testdata/stock/clients/*.yaml"
+	const plain, clients = "testdata/stock/*.yaml", "testdata/stock/clients/*.yaml"
 	if privatehost.Inside() {
 		h := privatehost.New(t)
 		h.Fresh(t)
 		s := startStock(t)
 		h.Keep, s.host = s.PID, h
-		s.runCases(t, func(dir string) []stateCase { return load(host, dir) })
+		s.recorder.Layers = h.Layers()
+		s.openBook(t, hostAnswers, hostCases)
+		s.runCases(t, func(dir string) []stateCase { return load(hostCases, dir) })
+		s.book.Save(t)
 		h.Undo(t)
 		return
 	}
-	if len(load(host, "")) > 0 {
-		t.Run("host", func(t *testing.T) { privatehost.Enter(t, append(oracle.Flags(), "-test.run=^TestStockStates$")...) })
+	if len(load(hostCases, "")) > 0 {
+		oracle.InHost(t, hostAnswers)
 	}
 	var known map[string]any // the grains
 	for _, pattern := range []string{plain, clients} {
@@ -117,10 +120,7 @@ func TestStockStates(t *testing.T) {
 		known = s.Grains
 		if pattern == plain {
 			s.KeepMinion(t, answers+"/minion.json")
-			s.book = oracle.OpenBook(t, answers)
-			for _, c := range loadStateCases(t, plain, filepath.Join(s.Scratch, "work")) {
-				s.book.Know(c.file, c.key)
-			}
+			s.openBook(t, answers, plain)
 		}
 		s.runCases(t, func(dir string) []stateCase { return load(pattern, dir) })
 		if s.book != nil {
@@ -142,12 +142,26 @@ func TestStockStates(t *testing.T) {
 	}
 }
 
+// openBook opens the kept answers to the cases of some files.
+func (s *stock) openBook(t *testing.T, dir, pattern string) {
+	t.Helper()
+	s.book = oracle.OpenBook(t, dir)
+	for _, c := range loadStateCases(t, pattern, filepath.Join(s.Scratch, "work")) {
+		s.book.Know(c.file, c.key)
+	}
+}
+
 func (s *stock) runCases(t *testing.T, cases func(dir string) []stateCase) {
 	dir := filepath.Join(s.Scratch, "work")
 	v := &testserver.Servers{T: t}
+	last := ""
 	for _, c := range cases(dir) {
 		if !s.cases.Due(t, c.name) {
 			continue
+		}
+		if s.book != nil && c.file != last { // a run that is interrupted keeps what it has
+			s.book.Save(t)
+			last = c.file
 		}
 		c.id, c.setup, c.check, c.sls = v.Text(c.id), v.Text(c.setup), v.Text(c.check), v.Text(c.sls)
 		v.Value(c.args)
@@ -159,14 +173,17 @@ func (s *stock) runCases(t *testing.T, cases func(dir string) []stateCase) {
 }
 
 func (s *stock) compare(t *testing.T, c stateCase, dir string) {
-	fresh := func() {
+	fresh := func(setup func(testing.TB, string)) {
 		if s.host != nil {
 			s.host.Fresh(t)
+			oracle.PlainHost(t)
 		}
-		oracle.Fresh(t, dir, c.setup)
+		setup(t, c.setup)
 	}
-	theirs := s.passes(t, c, dir, s.host != nil, fresh, s.theirs)
-	ours := s.passes(t, c, dir, s.host != nil, fresh, s.ours)
+	theirs := s.passes(t, c, dir, s.host != nil, func() {
+		fresh(func(t testing.TB, setup string) { oracle.Fresh(t, dir, setup) })
+	}, s.theirs)
+	ours := s.passes(t, c, dir, s.host != nil, func() { fresh(s.recorder.Setup) }, s.ours)
 	if c.file == "docker" {
 		mask(theirs)
 		mask(ours)
@@ -180,9 +197,8 @@ func (s *stock) compare(t *testing.T, c stateCase, dir string) {
 	if s.book == nil {
 		return
 	}
-	programs, whole := s.recorder.Take()
-	kept := oracle.Kept{Key: c.key, Case: c.what(), Programs: programs}
-	if whole && !c.servers {
+	kept := oracle.Kept{Key: c.key, Case: c.what()}
+	if whole := s.recorder.Take(&kept); whole && !c.servers {
 		kept.Stock = oracle.Pack(keptAnswers(theirs), s.Names())
 	}
 	s.book.Keep(t, c.file, kept)

@@ -2,37 +2,81 @@ package states_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/brine-salt/brine/internal/modkit/runcmd"
+	"github.com/brine-salt/brine/internal/testkit/privatehost"
 	"github.com/brine-salt/brine/interop/oracle"
 )
 
 // answers is where stock's answers to the cases are kept: a line for each case, in a file named as that of the cases. `make answers`
-// asks stock again.
-const answers = "testdata/stock/answers"
+// asks stock again. Those of cases that change the host have a directory of their own.
+const (
+	answers     = "testdata/stock/answers"
+	hostAnswers = answers + "/host"
+	hostCases   = "testdata/stock/host/*.yaml"
+)
 
-// TestReplay compares ours with the answers that stock gave, without stock: what programs said then is said again.
+// TestReplay compares ours with the answers that stock gave, without stock: what programs said then is said again. Cases that
+// change the host run as root, in a host of their own.
 func TestReplay(t *testing.T) {
 	scratch := newScratch(t)
-	dir := filepath.Join(scratch, "work")
-	names := oracle.ReplayNames(t, scratch)
-	runner := &oracle.Replayer{Real: &runcmd.Runner{}, Dir: dir, Names: names}
-	m := &minion{scratch: scratch, known: oracle.LoadMinion(t, answers+"/minion.json", scratch), runner: runner}
+	p := &replay{dir: filepath.Join(scratch, "work"), names: oracle.ReplayNames(t, scratch)}
+	p.runner = &oracle.Replayer{Real: &runcmd.Runner{}, Dir: p.dir, Names: p.names}
+	p.minion = &minion{scratch: scratch, known: oracle.LoadMinion(t, answers+"/minion.json", scratch), runner: p.runner}
+	if privatehost.Inside() {
+		p.host = privatehost.New(t)
+		p.host.Fresh(t)
+		p.run(t, hostAnswers, hostCases)
+		p.host.Undo(t)
+		return
+	}
+	p.run(t, answers, "testdata/stock/*.yaml")
+	if oracle.HasHost() {
+		oracle.InHost(t, hostAnswers)
+	}
+}
+
+// replay is our side of the cases, without stock's.
+type replay struct {
+	*minion
+	dir    string
+	names  *strings.Replacer
+	runner *oracle.Replayer
+	host   *privatehost.Host // nil where cases leave the host alone
+}
+
+// run compares ours with the kept answers of a directory to the cases of some files.
+func (p *replay) run(t *testing.T, answers, pattern string) {
+	t.Helper()
 	book := oracle.OpenBook(t, answers)
+	installed := book.Installed()
 	match := oracle.Chosen()
 	var tally oracle.Tally
-	for _, c := range loadStateCases(t, "testdata/stock/*.yaml", dir) {
+	for _, c := range loadStateCases(t, pattern, p.dir) {
 		book.Know(c.file, c.key)
 		kept, ok := book.Find(c.file, c.key)
 		if !match.MatchString(c.name) || !tally.Count(t, c.name, kept, ok) {
 			continue
 		}
 		passed := t.Run(c.name, func(t *testing.T) {
-			t.Setenv("PATH", oracle.Programs(t, kept.Programs))
-			runner.Give(kept.Programs)
-			ours := m.passes(t, c, dir, false, func() { oracle.Fresh(t, dir, c.setup) }, m.ours)
-			c.judge(t, answersOf(oracle.Unpack(kept.Stock, names).(map[string]any)), ours)
+			path := oracle.Programs(t, kept.Programs)
+			if p.host != nil {
+				path = oracle.Programs(t, nil)
+			}
+			t.Setenv("PATH", path)
+			p.runner.Give(kept.Programs)
+			fresh := func() {
+				if p.host != nil {
+					p.host.Fresh(t)
+					oracle.PlainHost(t)
+					oracle.Install(t, installed, kept.Programs)
+				}
+				p.runner.Setup(t, c.setup, kept)
+			}
+			ours := p.passes(t, c, p.dir, p.host != nil, fresh, p.ours)
+			c.judge(t, answersOf(oracle.Unpack(kept.Stock, p.names).(map[string]any)), ours)
 		})
 		if !passed {
 			book.Suspect(c.file, kept)

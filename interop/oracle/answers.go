@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,6 +14,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +23,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/python/yaml"
+	"github.com/brine-salt/brine/internal/testkit/privatehost"
 )
 
 var (
@@ -47,13 +51,17 @@ type Kept struct {
 	Needs string `json:"needs,omitempty"`
 	// Stock is the answer, see [Pack].
 	Stock any `json:"stock,omitempty"`
+	// Setup is what the setup of the case left, if that takes programs that not every machine has.
+	Setup []File `json:"setup,omitempty"`
 	// Programs are what ours ran, in this order.
 	Programs []Program `json:"programs,omitempty"`
 }
 
 // Book is the kept answers of all files of cases in one directory. A line of its files is one answer.
 type Book struct {
-	dir     string
+	dir     string                     // where the answers are read
+	out     string                     // where they are written
+	mounted []string                   // the mount points of this machine, which are not published
 	answers map[string]map[string]Kept // by file and key
 	order   map[string][]string        // keys of the cases that there are, by file
 }
@@ -61,7 +69,7 @@ type Book struct {
 // OpenBook reads the answers in a directory; there may be none yet.
 func OpenBook(t testing.TB, dir string) *Book {
 	t.Helper()
-	b := &Book{dir: dir, answers: map[string]map[string]Kept{}, order: map[string][]string{}}
+	b := &Book{mounted: mountPoints(), dir: dir, out: cmp.Or(os.Getenv(written), dir), answers: map[string]map[string]Kept{}, order: map[string][]string{}}
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +96,41 @@ func OpenBook(t testing.TB, dir string) *Book {
 	}
 	return b
 }
+
+// written names the directory where the copy of a test that runs in a host of its own writes answers: there the tree is read only.
+const written = "BRINE_ANSWERS"
+
+// InHost runs this test once more in a host of its own (internal/testkit/privatehost), where it opens the book in this directory,
+// and takes the answers back that it writes there.
+func InHost(t *testing.T, dir string) {
+	t.Helper()
+	args := append(Flags(), "-test.run=^"+t.Name()+"$")
+	t.Run("host", func(t *testing.T) {
+		if !*update && *suspect == "" {
+			privatehost.Enter(t, args...)
+			return
+		}
+		out, err := os.MkdirTemp("/tmp", "answers")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(out) })
+		t.Setenv(written, out)
+		privatehost.Enter(t, args...)
+		files, err := os.ReadDir(out)
+		err = errors.Join(err, os.MkdirAll(dir, 0o755))
+		for _, f := range files {
+			text, err1 := os.ReadFile(filepath.Join(out, f.Name()))
+			err = errors.Join(err, err1, os.WriteFile(filepath.Join(dir, f.Name()), text, 0o644))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// HasHost reports whether this process may have a host of its own: on Linux, as root.
+func HasHost() bool { return runtime.GOOS == "linux" && os.Geteuid() == 0 }
 
 // Key is the key of a case, of which text says everything.
 func Key(text string) string {
@@ -118,7 +161,7 @@ func (b *Book) Suspect(file string, k Kept) {
 		return
 	}
 	if k.Needs = *suspect; k.Needs == NeedsHost {
-		k.Stock, k.Programs = nil, nil
+		k.Stock, k.Setup, k.Programs = nil, nil, nil
 	}
 	b.Put(file, k)
 }
@@ -129,7 +172,7 @@ func (b *Book) Save(t testing.TB) {
 	if !*update && *suspect == "" {
 		return
 	}
-	err := os.MkdirAll(b.dir, 0o755)
+	err := os.MkdirAll(b.out, 0o755)
 	for file, keys := range b.order {
 		var text bytes.Buffer
 		e := json.NewEncoder(&text)
@@ -139,7 +182,7 @@ func (b *Book) Save(t testing.TB) {
 				err = errors.Join(err, e.Encode(k))
 			}
 		}
-		err = errors.Join(err, os.WriteFile(filepath.Join(b.dir, file+".jsonl"), text.Bytes(), 0o644))
+		err = errors.Join(err, os.WriteFile(filepath.Join(b.out, file+".jsonl"), text.Bytes(), 0o644))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -317,8 +360,9 @@ func LoadMinion(t testing.TB, file, scratch string) Minion {
 // Keep stores an answer if this run updates the book. Otherwise the test fails if the stored answer is not what stock says now.
 func (b *Book) Keep(t testing.TB, file string, k Kept) {
 	t.Helper()
-	if k.Stock == nil || tellsEnvironment(k) || tellsDay(k, time.Now()) {
-		k.Needs, k.Stock, k.Programs = NeedsHost, nil, nil
+	b.hideMounts(k.Programs)
+	if k.Stock == nil || b.tellsMachine(k) || tellsDay(k, time.Now()) {
+		k.Needs, k.Stock, k.Setup, k.Programs = NeedsHost, nil, nil, nil
 	}
 	old, known := b.Find(file, k.Key)
 	switch {
@@ -326,16 +370,66 @@ func (b *Book) Keep(t testing.TB, file string, k Kept) {
 		b.Put(file, k)
 	case !known:
 		t.Errorf("no answer is kept: run `make answers`")
-	case old.Needs == NeedsHost || k.Needs == NeedsHost: // on a busy machine what programs say can be too much to be kept
-	case !sameJSON(old.Stock, k.Stock):
+	case old.Needs != NeedsHost && !sameJSON(old.Stock, k.Stock) && *suspect != "":
+		b.Suspect(file, old)
+	case old.Needs != NeedsHost && !sameJSON(old.Stock, k.Stock):
 		t.Errorf("stock's answer is no longer the one that is kept: run `make answers`. Now it is\n%v\nand was\n%v", k.Stock, old.Stock)
 	}
 }
 
-// tellsEnvironment reports whether an answer contains variables of this process's environment, which must not be published.
-func tellsEnvironment(k Kept) bool {
+// mountPoints are the mount points that this process sees, on Linux.
+func mountPoints() (points []string) {
+	text, _ := os.ReadFile("/proc/self/mountinfo") // missing elsewhere
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 4 {
+			points = append(points, fields[4])
+		}
+	}
+	return points
+}
+
+// hideMounts takes the mounts of this machine out of what mount says.
+func (b *Book) hideMounts(programs []Program) {
+	for i, p := range programs {
+		if filepath.Base(p.Args[0]) != "mount" {
+			continue
+		}
+		var left strings.Builder
+		for line := range strings.Lines(p.Stdout) {
+			_, rest, _ := strings.Cut(line, " on ")
+			point, _, ok := strings.Cut(rest, " type ")
+			if !ok || !slices.Contains(b.mounted, point) {
+				left.WriteString(line)
+			}
+		}
+		programs[i].Stdout = left.String()
+	}
+}
+
+// runDir is a directory of a run of tests.
+var runDir = regexp.MustCompile(`/Test\w+\d{4,}/`)
+
+// tellsMachine reports whether an answer contains variables of this process's environment, the name of this machine, its own
+// mounts, the directory of the tests or that of their run, which must not be published.
+func (b *Book) tellsMachine(k Kept) bool {
 	text, err := json.Marshal(k)
 	if err != nil {
+		return true
+	}
+	own := func(point string) bool {
+		switch first, _, _ := strings.Cut(strings.TrimPrefix(point, "/"), "/"); first {
+		case "", "proc", "sys", "dev", "run", "tmp":
+			return false
+		}
+		return strings.Count(point, "/") > 1 && bytes.Contains(text, []byte(point))
+	}
+	if slices.ContainsFunc(b.mounted, own) || runDir.Match(text) {
+		return true
+	}
+	name, err1 := os.Hostname()
+	dir, err2 := os.Getwd()
+	if err1 != nil || err2 != nil || len(name) > 4 && name != "localhost" && bytes.Contains(text, []byte(name)) ||
+		bytes.Contains(text, []byte(filepath.Dir(dir))) {
 		return true
 	}
 	return slices.ContainsFunc(os.Environ(), func(setting string) bool {
@@ -344,14 +438,16 @@ func tellsEnvironment(k Kept) bool {
 	})
 }
 
-// tellsDay reports whether stock's answer contains the day on which it was given, so that ours would differ on the next one.
+// tellsDay reports whether stock's answer contains the day on which it was given, so that ours would differ on the next one. Files
+// of users have it as a number.
 func tellsDay(k Kept, now time.Time) bool {
 	text, err := json.Marshal(k.Stock)
 	if err != nil {
 		return true
 	}
 	has := func(layout string) bool { return strings.Contains(string(text), now.Format(layout)) }
-	return has("2006-01-02") || has("Monday") && has("January")
+	number := regexp.MustCompile(`\b` + strconv.FormatInt(now.Unix()/86400, 10) + `\b`)
+	return number.Match(text) || has("2006-01-02") || has("Monday") && has("January")
 }
 
 func sameJSON(a, b any) bool {
@@ -378,6 +474,42 @@ func Programs(t testing.TB, programs []Program) string {
 		}
 	}
 	return ownPrograms(t) + ":" + dir + ":" + basic
+}
+
+// Installed are paths of the programs that ran when these answers were given: what looks for one of them finds it.
+func (b *Book) Installed() []string {
+	paths := map[string]bool{}
+	for _, answers := range b.answers {
+		for _, k := range answers {
+			for _, p := range k.Programs {
+				path := p.Args[0]
+				if !strings.Contains(path, "/") {
+					path = "/usr/bin/" + path
+				}
+				if !p.Missing && strings.Contains(path, "bin/") && !strings.Contains(path, "@") && filepath.IsAbs(path) {
+					paths[path] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(paths))
+}
+
+// Install makes these programs in a host of the test's own, where they are missing; they are never run.
+func Install(t testing.TB, paths []string, but []Program) {
+	t.Helper()
+	for _, path := range paths {
+		name := filepath.Base(path)
+		if slices.ContainsFunc(but, func(p Program) bool { return p.Missing && filepath.Base(p.Args[0]) == name }) {
+			continue
+		}
+		if _, err := os.Stat(path); err == nil {
+			continue
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("#!/bin/false\n"), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // ownPrograms is the directory of the programs that stand in for others.

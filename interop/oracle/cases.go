@@ -32,7 +32,9 @@ func Chosen() *regexp.Regexp { return regexp.MustCompile(*only) }
 func All() bool { return *only == "" }
 
 // Flags are the flags of this run, for a copy of the test.
-func Flags() []string { return []string{"-stock=" + *only, fmt.Sprintf("-slow=%d", *slow)} }
+func Flags() []string {
+	return []string{"-stock=" + *only, fmt.Sprintf("-slow=%d", *slow), fmt.Sprintf("-update=%t", *update), "-suspect=" + *suspect}
+}
 
 // Load reads files of cases, in which dir is put for @DIR@, and gives each case with the name <file>/<number>.
 func Load(t testing.TB, pattern, dir string, each func(name string, m map[string]any)) {

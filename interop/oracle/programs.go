@@ -9,11 +9,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/modules"
@@ -30,12 +33,14 @@ type Program struct {
 	Files   []File   `json:"files,omitempty"`
 }
 
-// File is a file that a program changed below the scratch directory of the case.
+// File is a file that a program changed: below the scratch directory of the case, or, with an absolute path, in a directory
+// of the host that has a layer.
 type File struct {
-	Path string      `json:"path"`
-	Mode fs.FileMode `json:"mode,omitempty"` // with the type
-	Text string      `json:"text,omitempty"` // a link's target, too
-	Gone bool        `json:"gone,omitempty"`
+	Path  string      `json:"path"`
+	Mode  fs.FileMode `json:"mode,omitempty"`  // with the type
+	Owner string      `json:"owner,omitempty"` // "uid:gid" in a directory of the host, unless it is root's
+	Text  string      `json:"text,omitempty"`  // a link's target, too
+	Gone  bool        `json:"gone,omitempty"`
 }
 
 // maxKept bounds what is kept of one program: a case with more is not replayed.
@@ -60,30 +65,90 @@ func untext(s string) []byte {
 	return []byte(s)
 }
 
-// Recorder runs programs and keeps what they said. Shells run as they are and are not kept: any machine has one.
+// Recorder runs programs and keeps what they said. A shell is kept if its script calls programs that not every machine has.
 type Recorder struct {
 	Real modules.Runner
 	// Dir is the scratch directory of the cases, Names puts names in place of directories of this run.
 	Dir   string
 	Names *strings.Replacer
+	// Layers are the directories of the host that have a layer, with the directories where the changed files are.
+	Layers map[string]string
 
 	mu       sync.Mutex
 	programs []Program
+	setup    []File
 	large    bool
 }
 
-// Take gives what was kept since the last call, and whether that is everything.
-func (r *Recorder) Take() (programs []Program, whole bool) {
+// Setup runs the setup of a case in a fresh scratch directory. What it leaves is kept if it calls programs that not every
+// machine has; if that is too much, or no file (a socket), the case is not replayed.
+func (r *Recorder) Setup(t testing.TB, script string) {
+	t.Helper()
+	if !callsPrograms(script) {
+		Fresh(t, r.Dir, script)
+		return
+	}
+	Fresh(t, r.Dir, "")
+	before := r.list()
+	Shell(t, r.Dir, script)
+	files, size := r.changed(before)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	programs, whole = r.programs, !r.large
-	r.programs, r.large = nil, false
-	return programs, whole
+	r.setup, r.large = files, r.large || size > maxKept
 }
+
+// Take moves what was kept since the last call into an answer, and reports whether that is everything.
+func (r *Recorder) Take(k *Kept) (whole bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k.Programs, k.Setup, whole = r.programs, r.setup, !r.large
+	r.programs, r.setup, r.large = nil, nil, false
+	return whole
+}
+
+// argv is a command as it is kept.
+func argv(c modules.Command) []string {
+	if c.Shell != "" {
+		return []string{c.Shell, "-c", c.Script}
+	}
+	return c.Args
+}
+
+// called finds what a script calls.
+var called = regexp.MustCompile(`(?:^|[;&|({\n!]|\$\(|` + "`" + `|\b(?:then|do|else|if|while|xargs|exec|sudo)\b)\s*(?:\w+=\S*\s+)*([\w./+-]+)`)
+
+// callsPrograms reports whether a script calls programs that not every machine has: those beside the packages of which
+// elsewhere.sh takes its programs.
+func callsPrograms(script string) bool {
+	for _, m := range called.FindAllStringSubmatch(script, -1) {
+		path, err := exec.LookPath(m[1])
+		own := strings.HasPrefix(path, os.TempDir()) || strings.Contains(filepath.ToSlash(path), "/oracle/"+programs+"/")
+		if err == nil && !own && !basic()[filepath.Base(path)] {
+			return true
+		}
+	}
+	return false
+}
+
+// basic are the programs that every Linux has.
+var basic = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{"sh": true, "awk": true}
+	args := append([]string{"-L"}, basicPackages...)
+	out, _ := exec.Command("dpkg", args...).Output() // recorded on Debian only
+	for line := range strings.Lines(string(out)) {
+		if path := strings.TrimSpace(line); strings.Contains(path, "/bin/") {
+			names[filepath.Base(path)] = true
+		}
+	}
+	return names
+})
+
+// basicPackages have these programs, in Debian.
+var basicPackages = []string{"libc-bin", "bash", "coreutils", "dash", "diffutils", "findutils", "grep", "gzip", "mawk", "sed", "tar"}
 
 // Run implements modules.Runner.
 func (r *Recorder) Run(ctx context.Context, c modules.Command) (modules.CommandResult, error) {
-	if c.Shell != "" || c.Detach || len(c.Args) == 0 {
+	if c.Detach || c.Shell == "" && len(c.Args) == 0 || c.Shell != "" && !callsPrograms(c.Script) {
 		return r.Real.Run(ctx, c)
 	}
 	in, err := readInput(c)
@@ -100,7 +165,7 @@ func (r *Recorder) Run(ctx context.Context, c modules.Command) (modules.CommandR
 	if c.Stderr != nil {
 		c.Stderr = io.MultiWriter(c.Stderr, &errOut)
 	}
-	before := listFiles(r.Dir)
+	before := r.list()
 	res, err := r.Real.Run(ctx, c)
 	if c.Stdout == nil {
 		out.Write(res.Stdout)
@@ -108,15 +173,16 @@ func (r *Recorder) Run(ctx context.Context, c modules.Command) (modules.CommandR
 	if c.Stderr == nil {
 		errOut.Write(res.Stderr)
 	}
-	p := Program{Args: make([]string, len(c.Args)), Stdin: r.Names.Replace(text(in)), Exit: res.ExitCode,
+	args := argv(c)
+	p := Program{Args: make([]string, len(args)), Stdin: r.Names.Replace(text(in)), Exit: res.ExitCode,
 		Stdout: r.Names.Replace(text(out.Bytes())), Stderr: r.Names.Replace(text(errOut.Bytes()))}
-	for i, a := range c.Args {
+	for i, a := range args {
 		p.Args[i] = tempName.ReplaceAllString(r.Names.Replace(a), "__salt.tmp.NAME")
 	}
 	var missing *modules.MissingCommandError
 	p.Missing = errors.As(err, &missing)
 	var size int
-	p.Files, size = changedFiles(r.Dir, before, r.Names)
+	p.Files, size = r.changed(before)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.programs = append(r.programs, p)
@@ -134,12 +200,27 @@ func readInput(c modules.Command) ([]byte, error) {
 
 // Replayer says what programs said when stock was asked, and leaves the files that they left.
 type Replayer struct {
-	Real  modules.Runner // for shells
+	Real  modules.Runner // for shells that are not kept
 	Dir   string
 	Names *strings.Replacer // puts directories of this run in place of names
 
 	mu       sync.Mutex
 	programs []Program
+}
+
+// Setup does what the setup of a case does, in a fresh scratch directory: from its script, or from what is kept of it.
+func (r *Replayer) Setup(t testing.TB, script string, k Kept) {
+	t.Helper()
+	if k.Setup == nil {
+		Fresh(t, r.Dir, script)
+		return
+	}
+	Fresh(t, r.Dir, "")
+	for _, f := range k.Setup {
+		if err := f.leave(r.Dir, r.Names); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Give sets what the programs of the next case say.
@@ -151,19 +232,25 @@ func (r *Replayer) Give(programs []Program) {
 
 // Run implements modules.Runner.
 func (r *Replayer) Run(ctx context.Context, c modules.Command) (modules.CommandResult, error) {
-	if c.Shell != "" || c.Detach || len(c.Args) == 0 {
+	if c.Detach || c.Shell == "" && len(c.Args) == 0 {
 		return r.Real.Run(ctx, c)
 	}
 	in, err := readInput(c)
 	if err != nil {
 		return modules.CommandResult{}, err
 	}
-	p, ok := r.take(c.Args, in)
-	if !ok {
-		return modules.CommandResult{}, fmt.Errorf("no answer is kept of program %q with standard input %q", c.Args, in)
-	}
-	if p.Missing {
-		return modules.CommandResult{}, &modules.MissingCommandError{Command: c.Args[0]}
+	args := argv(c)
+	p, ok := r.take(args, in)
+	switch {
+	case !ok && c.Shell != "":
+		if c.Stdin != nil {
+			c.Stdin = bytes.NewReader(in)
+		}
+		return r.Real.Run(ctx, c)
+	case !ok:
+		return modules.CommandResult{}, fmt.Errorf("no answer is kept of program %q with standard input %q", args, in)
+	case p.Missing:
+		return modules.CommandResult{}, &modules.MissingCommandError{Command: args[0]}
 	}
 	for _, f := range p.Files {
 		if err := f.leave(r.Dir, r.Names); err != nil {
@@ -208,51 +295,77 @@ func (r *Replayer) take(args []string, in []byte) (Program, bool) {
 
 // leave makes the file as the program left it.
 func (f File) leave(dir string, names *strings.Replacer) error {
-	path := filepath.Join(dir, f.Path)
+	path := f.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
 	if f.Gone {
 		return os.RemoveAll(path)
 	}
 	if f.Mode.IsDir() {
-		return errors.Join(os.MkdirAll(path, 0o755), os.Chmod(path, f.Mode.Perm()))
+		return errors.Join(os.MkdirAll(path, 0o755), f.own(path), os.Chmod(path, f.Mode.Perm()))
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	b := untext(names.Replace(f.Text))
 	if f.Mode&fs.ModeSymlink != 0 {
-		return os.Symlink(string(b), path)
+		return errors.Join(os.Symlink(string(b), path), f.own(path))
 	}
-	return errors.Join(os.WriteFile(path, b, 0o600), os.Chmod(path, f.Mode.Perm()))
+	return errors.Join(os.WriteFile(path, b, 0o600), f.own(path), os.Chmod(path, f.Mode.Perm()))
 }
 
-// listFiles describes the files below a directory.
-func listFiles(dir string) map[string]fs.FileInfo {
+// own gives the file to its owner.
+func (f File) own(path string) error {
+	uid, gid, ok := strings.Cut(f.Owner, ":")
+	if !ok {
+		return nil
+	}
+	u, err1 := strconv.Atoi(uid)
+	g, err2 := strconv.Atoi(gid)
+	return errors.Join(err1, err2, os.Lchown(path, u, g))
+}
+
+// list describes the files of the case: those in its scratch directory, and those in the layers of the host, by their paths.
+func (r *Recorder) list() map[string]fs.FileInfo {
 	found := map[string]fs.FileInfo{}
+	listFiles(found, r.Dir, r.Dir)
+	for dir, upper := range r.Layers {
+		listFiles(found, upper, dir)
+	}
+	return found
+}
+
+// listFiles describes the files below a directory, by the paths that they have if it is called otherwise.
+func listFiles(found map[string]fs.FileInfo, dir, called string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return nil
 		}
-		if info, err := d.Info(); err == nil {
-			found[path] = info
+		if info, err := d.Info(); err == nil && path != dir {
+			found[called+strings.TrimPrefix(path, dir)] = info
 		}
 		return nil
 	})
-	return found
 }
 
-// changedFiles describes what changed below a directory, and how much that is.
-func changedFiles(dir string, before map[string]fs.FileInfo, names *strings.Replacer) (files []File, size int) {
-	now := listFiles(dir)
+// changed describes the files that changed since they were listed, and how much text that is.
+func (r *Recorder) changed(before map[string]fs.FileInfo) (files []File, size int) {
+	now := r.list()
 	for path, info := range now {
 		old := before[path]
-		same := old != nil && old.Mode() == info.Mode() && os.SameFile(old, info) &&
+		same := old != nil && old.Mode() == info.Mode() && os.SameFile(old, info) && ownerOf(old) == ownerOf(info) &&
 			(info.IsDir() || old.Size() == info.Size() && old.ModTime().Equal(info.ModTime()))
-		if same || path == dir {
+		if same {
 			continue
 		}
-		rel, _ := filepath.Rel(dir, path)
-		f := File{Path: rel, Mode: info.Mode()}
+		f := File{Path: r.path(path), Mode: info.Mode()}
+		if f.Path == path {
+			f.Owner = ownerOf(info)
+		}
 		switch {
+		case isWhiteout(info):
+			f = File{Path: f.Path, Gone: true}
 		case info.Mode()&fs.ModeSymlink != 0:
 			f.Text, _ = os.Readlink(path)
 		case info.Mode().IsRegular():
@@ -263,15 +376,22 @@ func changedFiles(dir string, before map[string]fs.FileInfo, names *strings.Repl
 		case !info.IsDir():
 			size += maxKept + 1 // a socket, a device: nothing that can be kept
 		}
-		f.Text = names.Replace(f.Text)
+		f.Text = r.Names.Replace(f.Text)
 		files = append(files, f)
 	}
 	for path := range before {
 		if now[path] == nil {
-			rel, _ := filepath.Rel(dir, path)
-			files = append(files, File{Path: rel, Gone: true})
+			files = append(files, File{Path: r.path(path), Gone: true})
 		}
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return files, size
+}
+
+// path is the path of a file as it is kept: relative in the scratch directory.
+func (r *Recorder) path(path string) string {
+	if rel, ok := strings.CutPrefix(path, r.Dir+"/"); ok {
+		return rel
+	}
+	return path
 }

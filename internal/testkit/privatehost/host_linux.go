@@ -3,6 +3,7 @@ package privatehost
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
 // inside marks the copy of the test that runs in the namespaces.
@@ -27,11 +32,14 @@ var layered = []string{
 func Inside() bool { return os.Getenv(inside) != "" }
 
 // Enter starts the test program once more in namespaces of its own (mounts, network, processes, host name, message queues),
-// with these arguments, and waits for it.
+// with these arguments, and waits for it. What the copy covers counts with what this program covers.
 func Enter(t *testing.T, args ...string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Args = append(cmd.Args, "-test.v="+strconv.FormatBool(testing.Verbose()))
+	if f := flag.Lookup("test.gocoverdir"); f != nil && f.Value.String() != "" {
+		cmd.Args = append(cmd.Args, "-test.gocoverdir="+f.Value.String())
+	}
 	cmd.Env = append(os.Environ(), inside+"=1", "TMPDIR=/tmp")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -40,7 +48,7 @@ func Enter(t *testing.T, args ...string) {
 	}
 	err := cmd.Run()
 	if errors.Is(err, syscall.EPERM) {
-		t.Fatal("cases that change the host need root: they run in namespaces of their own")
+		prereq.Missing(t, "the rights to make namespaces, for cases that change the host")
 	}
 	if err != nil {
 		t.Errorf("the cases that change the host: %v", err)
@@ -73,8 +81,7 @@ func New(t *testing.T) *Host {
 	must("mount /sys", syscall.Mount("sysfs", "/sys", "sysfs", 0, ""))
 	must("keep /tmp", syscall.Mount("/tmp", "/tmp", "", syscall.MS_BIND, ""))
 	must("protect the tree", syscall.Mount("", "/", "", syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY, ""))
-	out, err := exec.Command("ip", "link", "set", "lo", "up").CombinedOutput()
-	must("bring lo up: "+string(out), err)
+	must("bring lo up", bringUp("lo"))
 	h.base = mounts(t)
 	return h
 }
@@ -134,6 +141,32 @@ func (h *Host) Undo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Layers are the directories that have a layer now, and where the files are that changed in each.
+func (h *Host) Layers() map[string]string {
+	layers := map[string]string{}
+	for _, dir := range layered {
+		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+			layers[dir] = filepath.Join(h.upper, dir, "up")
+		}
+	}
+	return layers
+}
+
+// bringUp brings a network interface up, on machines without the program ip as well.
+func bringUp(name string) error {
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(s)
+	r, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	r.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, r)
 }
 
 // mounts lists the mounts as "<id> <directory>", oldest first.

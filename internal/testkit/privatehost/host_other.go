@@ -29,5 +29,8 @@ func New(t *testing.T) *Host {
 // Fresh does nothing.
 func (*Host) Fresh(*testing.T) {}
 
+// Layers are none.
+func (*Host) Layers() map[string]string { return nil }
+
 // Undo does nothing.
 func (*Host) Undo(*testing.T) {}
