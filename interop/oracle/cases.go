@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"context"
 	"bytes"
 	"cmp"
 	"errors"
@@ -97,14 +98,19 @@ func Fresh(t testing.TB, dir, setup string) {
 	Shell(t, dir, setup)
 }
 
+// shellTime is how long a script of a case may take: some wait for what never comes on another host.
+const shellTime = time.Minute
+
 // Shell runs a script and gives what it prints.
 func Shell(t testing.TB, dir, script string) string {
 	t.Helper()
 	if script == "" {
 		return ""
 	}
-	cmd := exec.Command("/bin/sh", "-c", script)
-	cmd.Dir = dir
+	ctx, cancel := context.WithTimeout(t.Context(), shellTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", script)
+	cmd.Dir, cmd.WaitDelay = dir, time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v: %s", script, err, out)
