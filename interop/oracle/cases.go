@@ -1,9 +1,9 @@
 package oracle
 
 import (
-	"context"
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
