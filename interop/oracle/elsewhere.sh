@@ -49,7 +49,7 @@ if [ "${1-}" = inside ]; then
 	for dir in "$@"; do
 		for who in "host 0" "root 65534"; do
 			# Failures are what is looked for here.
-			chroot --userspec="${who#* }:${who#* }" "$root" /host/bin/setarch --uname-2.6 env -i PATH=/usr/bin TMPDIR=/tmp HOME=/root USER=root \
+			chroot --userspec="${who#* }:${who#* }" "$root" /host/bin/setarch --uname-2.6 env -i PATH=/usr/bin TMPDIR=/tmp HOME=/root USER=root BRINE_REPLAY_HOST=1 \
 				sh -c "cd /src/$dir && ./replay.test -test.run '^TestReplay\$' -suspect ${who% *} 2>&1" | tail -n 3
 			cp -r "$root/src/$dir/testdata/stock/answers" "$dir/testdata/stock/"
 		done
@@ -64,5 +64,5 @@ root=$(mktemp -d)
 trap 'rm -f modules/replay.test states/replay.test; rmdir "$root"' EXIT
 unshare --mount --uts --net --pid --ipc --fork sh "$0" inside "$root" "$@"
 for dir in "$@"; do
-	(cd "$dir" && ./replay.test -test.run '^TestReplay$' -suspect host 2>&1) | tail -n 3
+	(cd "$dir" && BRINE_REPLAY_HOST=1 ./replay.test -test.run '^TestReplay$' -suspect host 2>&1) | tail -n 3
 done
