@@ -295,7 +295,7 @@ compat: build
 # package.
 COVERED := 45
 coverage:
-	BRINE_REPLAY_HOST=1 $(GO) run ./cmd/internal/coverage -least $(COVERED) -floor 0 $(ARGS)
+	$(GO) run ./cmd/internal/coverage -least $(COVERED) -floor 0 $(ARGS)
 
 # The imports of modules/all, states/all and modules/returners/all, from the packages that are there.
 shims:

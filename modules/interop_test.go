@@ -256,7 +256,7 @@ func (s *stock) keep(t *testing.T, c stockCase, theirs outcome) {
 		return
 	}
 	kept := oracle.Kept{Key: c.key, Case: c.fun}
-	if whole := s.recorder.Take(&kept); whole && !c.servers {
+	if whole := s.recorder.Take(&kept, c.check); whole && !c.servers {
 		kept.Stock = oracle.Pack(theirs.asMap(), s.names)
 	}
 	s.book.Keep(t, c.file, kept)

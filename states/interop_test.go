@@ -198,7 +198,7 @@ func (s *stock) compare(t *testing.T, c stateCase, dir string) {
 		return
 	}
 	kept := oracle.Kept{Key: c.key, Case: c.what()}
-	if whole := s.recorder.Take(&kept); whole && !c.servers {
+	if whole := s.recorder.Take(&kept, c.check); whole && !c.servers {
 		kept.Stock = oracle.Pack(keptAnswers(theirs), s.Names())
 	}
 	s.book.Keep(t, c.file, kept)

@@ -27,10 +27,11 @@ if [ "${1-}" = inside ]; then
 		ln -s "usr/$dir" "$root/$dir"
 	done
 	# Libraries are outside of /usr: a layer over that would not have what is mounted in it.
-	ln -s host/lib "$root/lib"
+	for lib in /usr/lib/*-linux-*; do
+		ln -s "/host/lib/${lib##*/}" "$root/usr/lib/"
+	done
+	ln -s usr/lib "$root/lib"
 	[ ! -d /usr/lib64 ] || { mkdir -p "$root/host/lib64"; mount --rbind /usr/lib64 "$root/host/lib64"; ln -s host/lib64 "$root/lib64"; }
-	rmdir "$root/usr/lib"
-	ln -s /host/lib "$root/usr/lib"
 	# What every Linux has, whatever it is called there (basicPackages in programs.go).
 	dpkg -L libc-bin bash coreutils dash diffutils findutils grep gzip mawk sed tar | sed -n 's,^\(/usr\)*/bin/,,p' | while read -r name; do
 		ln -s "/host/bin/$name" "$root/usr/bin/$name"
@@ -49,7 +50,7 @@ if [ "${1-}" = inside ]; then
 	for dir in "$@"; do
 		for who in "host 0" "root 65534"; do
 			# Failures are what is looked for here.
-			chroot --userspec="${who#* }:${who#* }" "$root" /host/bin/setarch --uname-2.6 env -i PATH=/usr/bin TMPDIR=/tmp HOME=/root USER=root BRINE_REPLAY_HOST=1 \
+			chroot --userspec="${who#* }:${who#* }" "$root" /host/bin/setarch --uname-2.6 env -i PATH=/usr/bin TMPDIR=/tmp HOME=/root USER=root \
 				sh -c "cd /src/$dir && ./replay.test -test.run '^TestReplay\$' -suspect ${who% *} 2>&1" | tail -n 3
 			cp -r "$root/src/$dir/testdata/stock/answers" "$dir/testdata/stock/"
 		done
@@ -64,5 +65,5 @@ root=$(mktemp -d)
 trap 'rm -f modules/replay.test states/replay.test; rmdir "$root"' EXIT
 unshare --mount --uts --net --pid --ipc --fork sh "$0" inside "$root" "$@"
 for dir in "$@"; do
-	(cd "$dir" && BRINE_REPLAY_HOST=1 ./replay.test -test.run '^TestReplay$' -suspect host 2>&1) | tail -n 3
+	(cd "$dir" && ./replay.test -test.run '^TestReplay$' -suspect host 2>&1) | tail -n 3
 done

@@ -15,7 +15,13 @@ const users = "root:0 daemon:1 bin:2 sys:3 sync:4 games:5 man:6 mail:8 www-data:
 const groups = "adm:4 tty:5 disk:6 cdrom:24 sudo:27 audio:29 shadow:43 utmp:44 video:45 staff:50 games:60 users:100 crontab:110 " +
 	"nogroup:65534"
 
-// PlainHost gives a host of the test's own the users, groups and names that every such host has, so that answers do not depend
+// directories are those of a host that has just been installed, beside those of every Unix.
+const directories = "/etc/apt/apt.conf.d /etc/apt/sources.list.d /etc/cron.d /etc/default /etc/init.d /etc/modprobe.d " +
+	"/etc/modules-load.d /etc/network/if-down.d /etc/network/if-up.d /etc/network/interfaces.d /etc/systemd/system " +
+	"/lib/systemd/system /usr/local/bin /usr/local/sbin /usr/share/i18n /var/lib/apt/lists /var/lib/dpkg /var/log " +
+	"/var/spool/cron/atjobs /var/spool/cron/crontabs"
+
+// PlainHost gives a host of the test's own the users, groups, names and directories that every such host has, so that answers do not depend
 // on the machine, and tell nothing of it.
 func PlainHost(t testing.TB) {
 	t.Helper()
@@ -47,6 +53,9 @@ func PlainHost(t testing.TB) {
 		line(&shadow, name, "*", "19000", "0", "99999", "7", "", "", "")
 	}
 	var err error
+	for dir := range strings.FieldsSeq(directories) {
+		err = errors.Join(err, os.MkdirAll(dir, 0o755))
+	}
 	for _, f := range [...]struct {
 		path, text string
 		mode       os.FileMode

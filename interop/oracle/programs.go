@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -43,8 +44,12 @@ type File struct {
 	Gone  bool        `json:"gone,omitempty"`
 }
 
-// maxKept bounds what is kept of one program: a case with more is not replayed.
+// maxKept bounds what is kept of one program: a case with more is not replayed. Of files that are more together the largest
+// are left out, since most of them are read by programs only; the replay on another machine shows whether that is so.
 const maxKept = 16 << 10
+
+// maxFiles bounds how many files are kept of one program.
+const maxFiles = 500
 
 // tempName is how Salt names temporary files, which is another name each time.
 var tempName = regexp.MustCompile(`__salt\.tmp\.\w+`)
@@ -81,7 +86,7 @@ type Recorder struct {
 }
 
 // Setup runs the setup of a case in a fresh scratch directory. What it leaves is kept if it calls programs that not every
-// machine has; if that is too much, or no file (a socket), the case is not replayed.
+// machine has.
 func (r *Recorder) Setup(t testing.TB, script string) {
 	t.Helper()
 	if !callsPrograms(script) {
@@ -91,14 +96,16 @@ func (r *Recorder) Setup(t testing.TB, script string) {
 	Fresh(t, r.Dir, "")
 	before := r.list()
 	Shell(t, r.Dir, script)
-	files, size := r.changed(before)
+	files := r.changed(before)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.setup, r.large = files, r.large || size > maxKept
+	r.setup, r.large = files, r.large || len(files) > maxFiles
 }
 
-// Take moves what was kept since the last call into an answer, and reports whether that is everything.
-func (r *Recorder) Take(k *Kept) (whole bool) {
+// Take moves what was kept since the last call into the answer to a case with this check, and reports whether that is
+// everything.
+func (r *Recorder) Take(k *Kept, check string) (whole bool) {
+	k.Unchecked = callsPrograms(check)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k.Programs, k.Setup, whole = r.programs, r.setup, !r.large
@@ -181,12 +188,11 @@ func (r *Recorder) Run(ctx context.Context, c modules.Command) (modules.CommandR
 	}
 	var missing *modules.MissingCommandError
 	p.Missing = errors.As(err, &missing)
-	var size int
-	p.Files, size = r.changed(before)
+	p.Files = r.changed(before)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.programs = append(r.programs, p)
-	r.large = r.large || size+out.Len()+errOut.Len()+len(in) > maxKept || err != nil && !p.Missing || res.TimedOut
+	r.large = r.large || out.Len()+errOut.Len()+len(in) > maxKept || len(p.Files) > maxFiles || err != nil && !p.Missing || res.TimedOut
 	return res, err
 }
 
@@ -349,8 +355,8 @@ func listFiles(found map[string]fs.FileInfo, dir, called string) {
 	})
 }
 
-// changed describes the files that changed since they were listed, and how much text that is.
-func (r *Recorder) changed(before map[string]fs.FileInfo) (files []File, size int) {
+// changed describes the files that changed since they were listed. Sockets and devices are not among them.
+func (r *Recorder) changed(before map[string]fs.FileInfo) (files []File) {
 	now := r.list()
 	for path, info := range now {
 		old := before[path]
@@ -368,13 +374,11 @@ func (r *Recorder) changed(before map[string]fs.FileInfo) (files []File, size in
 			f = File{Path: f.Path, Gone: true}
 		case info.Mode()&fs.ModeSymlink != 0:
 			f.Text, _ = os.Readlink(path)
-		case info.Mode().IsRegular():
-			if size += int(info.Size()); size <= maxKept {
-				b, _ := os.ReadFile(path)
-				f.Text = text(b)
-			}
+		case info.Mode().IsRegular() && info.Size() <= maxKept:
+			b, _ := os.ReadFile(path)
+			f.Text = text(b)
 		case !info.IsDir():
-			size += maxKept + 1 // a socket, a device: nothing that can be kept
+			continue
 		}
 		f.Text = r.Names.Replace(f.Text)
 		files = append(files, f)
@@ -384,8 +388,23 @@ func (r *Recorder) changed(before map[string]fs.FileInfo) (files []File, size in
 			files = append(files, File{Path: r.path(path), Gone: true})
 		}
 	}
+	files = withoutLargest(files)
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	return files, size
+	return files
+}
+
+// withoutLargest leaves out the largest files, until the others have no more text than is kept.
+func withoutLargest(files []File) []File {
+	slices.SortFunc(files, func(a, b File) int {
+		return cmp.Or(cmp.Compare(len(a.Text), len(b.Text)), strings.Compare(a.Path, b.Path))
+	})
+	size := 0
+	for i, f := range files {
+		if size += len(f.Text); size > maxKept {
+			return files[:i]
+		}
+	}
+	return files
 }
 
 // path is the path of a file as it is kept: relative in the scratch directory.
