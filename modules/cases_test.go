@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/interop/oracle"
 	"github.com/brine-salt/brine/minion/fileclient"
 	"github.com/brine-salt/brine/minion/fileclient/web"
@@ -42,7 +43,7 @@ type stockCase struct {
 	then                             []stockCase
 
 	file, key string // where stock's answer is kept
-	servers   bool   // it asks for real servers
+	servers   bool   // it asks for servers that a replay lacks
 }
 
 func loadCases(t *testing.T, pattern, dir string) []stockCase {
@@ -136,13 +137,21 @@ func keyed(cases []stockCase, dir string) []stockCase {
 		}
 		text := strings.ReplaceAll(fmt.Sprintf("%+v", c), " opts:map[]", "") // answers are older than options
 		cases[i].key = oracle.Key(strings.ReplaceAll(text, dir, "@DIR@"))
-		cases[i].servers = servers.MatchString(text)
+		cases[i].servers = !testserver.Replayable(text)
 	}
 	return cases
 }
 
-// servers are the names of real servers in cases.
-var servers = regexp.MustCompile(`@(HTTPS?|ETCD3?|INFLUXDB|S3|VAULT|REDIS|MYSQL(SOCKET)?|POSTGRES)@`)
+// fill puts the servers that a case asks for into it.
+func (c *stockCase) fill(v *testserver.Servers) {
+	c.setup, c.check = v.Text(c.setup), v.Text(c.check)
+	v.Value(c.args)
+	v.Value(c.kwargs)
+	v.Value(c.opts)
+	for i := range c.then {
+		c.then[i].fill(v)
+	}
+}
 
 // job is what the case's function gets of a job.
 func (c stockCase) job() map[string]any {

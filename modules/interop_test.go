@@ -190,6 +190,7 @@ func discovered(r *modules.Registry) func(fun string) bool {
 func (s *stock) runCases(t *testing.T, r *modules.Registry, e *modules.Env, cases func(dir string) []stockCase) {
 	dir := filepath.Join(s.Scratch, "work")
 	v := &testserver.Servers{T: t}
+	s.recorder.Servers = v
 	last := ""
 	for _, c := range cases(dir) {
 		if !s.cases.Due(t, c.name) {
@@ -200,6 +201,8 @@ func (s *stock) runCases(t *testing.T, r *modules.Registry, e *modules.Env, case
 			last = c.file
 		}
 		c.fill(v)
+		s.names = s.Names(v.Names()...)
+		s.recorder.Names = s.names
 		s.cases.Run(t, c.name, s.Process, func(t *testing.T) { s.compare(t, r, e, c, dir) })
 	}
 	s.cases.Report(t)
@@ -399,15 +402,4 @@ func (c stockCase) calls() string {
 		text += then.calls()
 	}
 	return text
-}
-
-// fill puts the servers that a case asks for into it.
-func (c *stockCase) fill(v *testserver.Servers) {
-	c.setup, c.check = v.Text(c.setup), v.Text(c.check)
-	v.Value(c.args)
-	v.Value(c.kwargs)
-	v.Value(c.opts)
-	for i := range c.then {
-		c.then[i].fill(v)
-	}
 }

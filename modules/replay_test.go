@@ -3,11 +3,11 @@ package modules_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/internal/testkit/privatehost"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/interop/oracle"
 	"github.com/brine-salt/brine/modules"
 )
@@ -29,8 +29,8 @@ func TestReplay(t *testing.T) {
 	}
 	oracle.Configure(t, scratch, "testdata/stock/minion.conf")
 	dir := filepath.Join(scratch, "work")
-	p := &replay{dir: dir, names: oracle.ReplayNames(t, scratch)}
-	p.runner = &oracle.Replayer{Real: &runcmd.Runner{}, Dir: dir, Names: p.names}
+	p := &replay{scratch: scratch, dir: dir, servers: &testserver.Servers{T: t, Replay: true}}
+	p.runner = &oracle.Replayer{Real: &runcmd.Runner{}, Dir: dir, Servers: p.servers}
 	p.env, p.newJob = ourMinion(scratch, oracle.LoadMinion(t, answers+"/minion.json", scratch), p.runner)
 	if privatehost.Inside() {
 		p.host = privatehost.New(t)
@@ -45,12 +45,12 @@ func TestReplay(t *testing.T) {
 
 // replay is our side of the cases, without stock's.
 type replay struct {
-	dir    string
-	names  *strings.Replacer
-	runner *oracle.Replayer
-	env    *modules.Env
-	newJob func()
-	host   *privatehost.Host // nil where cases leave the host alone
+	scratch, dir string
+	servers      *testserver.Servers
+	runner       *oracle.Replayer
+	env          *modules.Env
+	newJob       func()
+	host         *privatehost.Host // nil where cases leave the host alone
 }
 
 // run compares ours with the answers of a book.
@@ -66,6 +66,9 @@ func (p *replay) run(t *testing.T, book *oracle.Book, cases []stockCase) {
 		if !match.MatchString(c.name) || !tally.Count(t, c.name, kept, ok) {
 			continue
 		}
+		c.fill(p.servers)
+		names := oracle.ReplayNames(t, p.scratch, p.servers.Texts()...)
+		p.runner.Names = names
 		passed := t.Run(c.name, func(t *testing.T) {
 			if p.host != nil {
 				p.host.Fresh(t)
@@ -75,11 +78,11 @@ func (p *replay) run(t *testing.T, book *oracle.Book, cases []stockCase) {
 			} else {
 				t.Setenv("PATH", oracle.Programs(t, kept.Programs))
 			}
-			p.runner.Give(kept.Programs)
+			p.runner.Give(t, kept)
 			p.runner.Setup(t, c.setup, kept)
 			modules.Default().Reset()
 			p.newJob()
-			theirs := outcomeOf(oracle.Unpack(kept.Stock, p.names).(map[string]any))
+			theirs := outcomeOf(oracle.Unpack(kept.Stock, names).(map[string]any))
 			if kept.Unchecked {
 				c.check, theirs.Check = "", ""
 			}

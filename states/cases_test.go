@@ -18,6 +18,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/python/yaml"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/interop/oracle"
 	"github.com/brine-salt/brine/minion/fileclient"
 	"github.com/brine-salt/brine/minion/fileclient/web"
@@ -40,6 +41,13 @@ func newScratch(t *testing.T) string {
 		if err := os.CopyFS(filepath.Join(scratch, dir), os.DirFS("../modules/testdata/stock/root/"+dir)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for _, name := range []string{"ask.sh", "vault.sh", "vault.py"} {
+		text, err := os.ReadFile("../modules/testdata/stock/root/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		oracle.Write(t, filepath.Join(scratch, name), string(text))
 	}
 	return scratch
 }
@@ -182,7 +190,7 @@ type stateCase struct {
 	want                        map[string]any
 
 	file, key string // where stock's answer is kept
-	servers   bool   // it asks for real servers
+	servers   bool   // it asks for servers that a replay lacks
 }
 
 func loadStateCases(t *testing.T, pattern, dir string) []stateCase {
@@ -210,7 +218,7 @@ func loadStateCases(t *testing.T, pattern, dir string) []stateCase {
 			}
 		}
 		c.key = oracle.Key(strings.ReplaceAll(fmt.Sprintf("%+v", c), dir, "@DIR@"))
-		c.servers = servers.MatchString(fmt.Sprintf("%+v", c))
+		c.servers = !testserver.Replayable(fmt.Sprintf("%+v", c))
 		c.file, _, _ = strings.Cut(where, "/")
 		c.name = where + "/" + c.what()
 		cases = append(cases, c)
@@ -261,8 +269,13 @@ func (m *minion) over(c stateCase) map[string]any {
 	return all
 }
 
-// servers are the names of real servers in cases.
-var servers = regexp.MustCompile(`@(HTTPS?|ETCD3?|INFLUXDB|S3|VAULT|REDIS|MYSQL(SOCKET)?|POSTGRES)@`)
+// fill puts servers into the case.
+func (c *stateCase) fill(v *testserver.Servers) {
+	c.id, c.setup, c.check, c.sls = v.Text(c.id), v.Text(c.setup), v.Text(c.check), v.Text(c.sls)
+	v.Value(c.args)
+	v.Value(c.before)
+	v.Value(c.opts)
+}
 
 // what is what the case calls, in few words.
 func (c stateCase) what() string {

@@ -154,6 +154,7 @@ func (s *stock) openBook(t *testing.T, dir, pattern string) {
 func (s *stock) runCases(t *testing.T, cases func(dir string) []stateCase) {
 	dir := filepath.Join(s.Scratch, "work")
 	v := &testserver.Servers{T: t}
+	s.recorder.Servers = v
 	last := ""
 	for _, c := range cases(dir) {
 		if !s.cases.Due(t, c.name) {
@@ -163,10 +164,8 @@ func (s *stock) runCases(t *testing.T, cases func(dir string) []stateCase) {
 			s.book.Save(t)
 			last = c.file
 		}
-		c.id, c.setup, c.check, c.sls = v.Text(c.id), v.Text(c.setup), v.Text(c.check), v.Text(c.sls)
-		v.Value(c.args)
-		v.Value(c.before)
-		v.Value(c.opts)
+		c.fill(v)
+		s.recorder.Names = s.Names(v.Names()...)
 		s.cases.Run(t, c.name, s.Process, func(t *testing.T) { s.compare(t, c, dir) })
 	}
 	s.cases.Report(t)
@@ -199,7 +198,7 @@ func (s *stock) compare(t *testing.T, c stateCase, dir string) {
 	}
 	kept := oracle.Kept{Key: c.key, Case: c.what()}
 	if whole := s.recorder.Take(&kept, c.check); whole && !c.servers {
-		kept.Stock = oracle.Pack(keptAnswers(theirs), s.Names())
+		kept.Stock = oracle.Pack(keptAnswers(theirs), s.recorder.Names)
 	}
 	s.book.Keep(t, c.file, kept)
 }

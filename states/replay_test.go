@@ -2,11 +2,11 @@ package states_test
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/internal/testkit/privatehost"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/interop/oracle"
 )
 
@@ -22,8 +22,8 @@ const (
 // change the host run as root, in a host of their own.
 func TestReplay(t *testing.T) {
 	scratch := newScratch(t)
-	p := &replay{dir: filepath.Join(scratch, "work"), names: oracle.ReplayNames(t, scratch)}
-	p.runner = &oracle.Replayer{Real: &runcmd.Runner{}, Dir: p.dir, Names: p.names}
+	p := &replay{dir: filepath.Join(scratch, "work"), servers: &testserver.Servers{T: t, Replay: true}}
+	p.runner = &oracle.Replayer{Real: &runcmd.Runner{}, Dir: p.dir, Servers: p.servers}
 	p.minion = &minion{scratch: scratch, known: oracle.LoadMinion(t, answers+"/minion.json", scratch), runner: p.runner}
 	if privatehost.Inside() {
 		p.host = privatehost.New(t)
@@ -39,10 +39,10 @@ func TestReplay(t *testing.T) {
 // replay is our side of the cases, without stock's.
 type replay struct {
 	*minion
-	dir    string
-	names  *strings.Replacer
-	runner *oracle.Replayer
-	host   *privatehost.Host // nil where cases leave the host alone
+	dir     string
+	servers *testserver.Servers
+	runner  *oracle.Replayer
+	host    *privatehost.Host // nil where cases leave the host alone
 }
 
 // run compares ours with the kept answers of a directory to the cases of some files.
@@ -58,13 +58,16 @@ func (p *replay) run(t *testing.T, answers, pattern string) {
 		if !match.MatchString(c.name) || !tally.Count(t, c.name, kept, ok) {
 			continue
 		}
+		c.fill(p.servers)
+		names := oracle.ReplayNames(t, p.scratch, p.servers.Texts()...)
+		p.runner.Names = names
 		passed := t.Run(c.name, func(t *testing.T) {
 			path := oracle.Programs(t, kept.Programs)
 			if p.host != nil {
 				path = oracle.Programs(t, nil)
 			}
 			t.Setenv("PATH", path)
-			p.runner.Give(kept.Programs)
+			p.runner.Give(t, kept)
 			fresh := func() {
 				if p.host != nil {
 					p.host.Fresh(t)
@@ -73,7 +76,7 @@ func (p *replay) run(t *testing.T, answers, pattern string) {
 				}
 				p.runner.Setup(t, c.setup, kept)
 			}
-			theirs := answersOf(oracle.Unpack(kept.Stock, p.names).(map[string]any))
+			theirs := answersOf(oracle.Unpack(kept.Stock, names).(map[string]any))
 			if kept.Unchecked {
 				c.check = ""
 				for pass, a := range theirs {

@@ -25,6 +25,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 	"github.com/brine-salt/brine/internal/testkit/privatehost"
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 )
 
 var (
@@ -52,10 +53,12 @@ type Kept struct {
 	Needs string `json:"needs,omitempty"`
 	// Stock is the answer, see [Pack].
 	Stock any `json:"stock,omitempty"`
-	// Setup is what the setup of the case left, if that takes programs that not every machine has.
-	Setup []File `json:"setup,omitempty"`
+	// Setup is what the setup of the case left, if that takes programs that not every machine has; nil if it takes none.
+	Setup []File `json:"setup,omitzero"`
 	// Programs are what ours ran, in this order.
 	Programs []Program `json:"programs,omitempty"`
+	// Conversations are what ours said to servers, and they to ours.
+	Conversations []testserver.Conversation `json:"conversations,omitempty"`
 	// Unchecked says that the check of the case takes programs that not every machine has. A replay does without it: what these
 	// programs find is what the programs above did, which are asked the same.
 	Unchecked bool `json:"unchecked,omitempty"`
@@ -551,15 +554,16 @@ func ownPrograms(t testing.TB) string {
 	return dir
 }
 
-// Names puts names in place of the directories of this process and of this machine.
-func (p *Process) Names() *strings.Replacer {
-	return strings.NewReplacer(p.Scratch, "@SCRATCH@", p.programs, "@PROGRAMS@", p.venv, "@VENV@")
+// Names puts names in place of the directories of this process and of this machine, and in place of further texts, each of
+// which is followed by its name.
+func (p *Process) Names(more ...string) *strings.Replacer {
+	return strings.NewReplacer(append([]string{p.Scratch, "@SCRATCH@", p.programs, "@PROGRAMS@", p.venv, "@VENV@"}, more...)...)
 }
 
-// ReplayNames puts the directories of a replay in place of names.
-func ReplayNames(t testing.TB, scratch string) *strings.Replacer {
+// ReplayNames puts the directories of a replay in place of names, and further texts, each of which follows its name.
+func ReplayNames(t testing.TB, scratch string, more ...string) *strings.Replacer {
 	t.Helper()
-	return strings.NewReplacer("@SCRATCH@", scratch, "@PROGRAMS@", ownPrograms(t))
+	return strings.NewReplacer(append([]string{"@SCRATCH@", scratch, "@PROGRAMS@", ownPrograms(t)}, more...)...)
 }
 
 // Tally counts cases of a replay.

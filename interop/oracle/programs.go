@@ -20,6 +20,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -48,6 +49,9 @@ type File struct {
 // are left out, since most of them are read by programs only; the replay on another machine shows whether that is so.
 const maxKept = 16 << 10
 
+// maxSaid bounds what is kept of conversations with servers.
+const maxSaid = 32 << 10
+
 // maxFiles bounds how many files are kept of one program.
 const maxFiles = 500
 
@@ -73,11 +77,13 @@ func untext(s string) []byte {
 // Recorder runs programs and keeps what they said. A shell is kept if its script calls programs that not every machine has.
 type Recorder struct {
 	Real modules.Runner
-	// Dir is the scratch directory of the cases, Names puts names in place of directories of this run.
+	// Dir is the scratch directory of the cases, Names puts names in place of directories and servers of this run.
 	Dir   string
 	Names *strings.Replacer
 	// Layers are the directories of the host that have a layer, with the directories where the changed files are.
 	Layers map[string]string
+	// Servers are those that cases ask for.
+	Servers *testserver.Servers
 
 	mu       sync.Mutex
 	programs []Program
@@ -89,6 +95,7 @@ type Recorder struct {
 // machine has.
 func (r *Recorder) Setup(t testing.TB, script string) {
 	t.Helper()
+	defer r.Servers.Rewind()
 	if !callsPrograms(script) {
 		Fresh(t, r.Dir, script)
 		return
@@ -96,7 +103,7 @@ func (r *Recorder) Setup(t testing.TB, script string) {
 	Fresh(t, r.Dir, "")
 	before := r.list()
 	Shell(t, r.Dir, script)
-	files := r.changed(before)
+	files := append([]File{}, r.changed(before)...) // not nil: they stand for the script
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.setup, r.large = files, r.large || len(files) > maxFiles
@@ -106,11 +113,25 @@ func (r *Recorder) Setup(t testing.TB, script string) {
 // everything.
 func (r *Recorder) Take(k *Kept, check string) (whole bool) {
 	k.Unchecked = callsPrograms(check)
+	var size int
+	k.Conversations, size = packed(r.Servers.Conversations(), r.Names)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k.Programs, k.Setup, whole = r.programs, r.setup, !r.large
+	k.Programs, k.Setup, whole = r.programs, r.setup, !r.large && size <= maxSaid
 	r.programs, r.setup, r.large = nil, nil, false
 	return whole
+}
+
+// packed are conversations as they are kept, and how much text that is.
+func packed(said []testserver.Conversation, names *strings.Replacer) (kept []testserver.Conversation, size int) {
+	for _, c := range said {
+		for i, p := range c.Parts {
+			c.Parts[i] = testserver.Part{Client: names.Replace(text([]byte(p.Client))), Server: names.Replace(text([]byte(p.Server)))}
+			size += len(p.Client) + len(p.Server)
+		}
+		kept = append(kept, c)
+	}
+	return kept, size
 }
 
 // argv is a command as it is kept.
@@ -208,7 +229,9 @@ func readInput(c modules.Command) ([]byte, error) {
 type Replayer struct {
 	Real  modules.Runner // for shells that are not kept
 	Dir   string
-	Names *strings.Replacer // puts directories of this run in place of names
+	Names *strings.Replacer // puts directories and servers of this run in place of names
+	// Servers are those that cases ask for.
+	Servers *testserver.Servers
 
 	mu       sync.Mutex
 	programs []Program
@@ -229,11 +252,20 @@ func (r *Replayer) Setup(t testing.TB, script string, k Kept) {
 	}
 }
 
-// Give sets what the programs of the next case say.
-func (r *Replayer) Give(programs []Program) {
+// Give sets what the programs and the servers of the next case say.
+func (r *Replayer) Give(t testing.TB, k Kept) {
+	said := make([]testserver.Conversation, 0, len(k.Conversations))
+	for _, c := range k.Conversations {
+		c.Parts = slices.Clone(c.Parts)
+		for i, p := range c.Parts {
+			c.Parts[i] = testserver.Part{Client: string(untext(r.Names.Replace(p.Client))), Server: string(untext(r.Names.Replace(p.Server)))}
+		}
+		said = append(said, c)
+	}
+	r.Servers.Give(t, said)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.programs = slices.Clone(programs)
+	r.programs = slices.Clone(k.Programs)
 }
 
 // Run implements modules.Runner.

@@ -1,26 +1,49 @@
-//go:build linux
-
 package testserver
 
 import (
-	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os/exec"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-// Servers are real servers that differential cases may ask for: in their texts, @HTTP@, @HTTPS@, @ETCD@ (version 2 of its interface), @ETCD3@, @INFLUXDB@, @S3@, @VAULT@ (recorded, see vault.go),
-// @REDIS@, @MYSQL@ and @POSTGRES@ stand for ports of 127.0.0.1, @MYSQLSOCKET@ for a socket. Each starts when the first case asks for it. Both sides of a case use the same server,
-// so its setup makes the fixture and leaves nothing of the case before.
+// Servers are servers that differential cases may ask for: in their texts, @HTTP@, @HTTPS@, @ETCD@ (version 2 of its interface),
+// @ETCD3@, @INFLUXDB@, @S3@, @VAULT@ (recorded, see vault.go), @REDIS@, @MYSQL@ and @POSTGRES@ stand for ports of 127.0.0.1,
+// @MYSQLSOCKET@ for a socket. Each starts when the first case asks for it. Both sides of a case use the same server, so its setup
+// makes the fixture and leaves nothing of the case before.
 type Servers struct {
 	// T is the test with which the servers end.
-	T      testing.TB
+	T testing.TB
+	// Replay says that stock's kept answers are compared, with the servers for which [Replayable] holds: those that are ours start,
+	// others have tapes (see tape.go), and PostgreSQL has a port where no server is.
+	Replay bool
+
 	values map[string]string
+	tapes  map[string]*tape
+}
+
+// taped are the servers in front of which is a tape, with their networks.
+var taped = map[string]string{"@ETCD3@": "tcp", "@REDIS@": "tcp", "@MYSQLSOCKET@": "unix"}
+
+// asked finds the servers that a text asks for.
+var asked = regexp.MustCompile(`@(HTTPS?|ETCD3?|INFLUXDB|S3|VAULT|REDIS|MYSQL(SOCKET)?|POSTGRES)@`)
+
+// Replayable reports whether a text asks for no server that a replay lacks. It has those that are ours and tapes of others, and
+// needs none of PostgreSQL, which functions ask through the program psql.
+func Replayable(text string) bool {
+	return !slices.ContainsFunc(asked.FindAllString(text, -1), func(name string) bool {
+		switch name {
+		case "@HTTP@", "@HTTPS@", "@ETCD@", "@VAULT@", "@POSTGRES@":
+			return false
+		}
+		return taped[name] == ""
+	})
 }
 
 func (v *Servers) get(name string) string {
@@ -28,36 +51,79 @@ func (v *Servers) get(name string) string {
 		v.values = map[string]string{}
 	}
 	if _, ok := v.values[name]; !ok {
-		switch name {
-		case "@HTTP@":
+		switch {
+		case name == "@HTTP@":
 			v.values[name] = web(v.T, httptest.NewServer)
-		case "@HTTPS@":
+		case name == "@HTTPS@":
 			v.values[name] = web(v.T, httptest.NewTLSServer) // its certificate is not trusted
-		case "@ETCD@":
+		case name == "@ETCD@":
 			v.values[name] = etcd(v.T)
-		case "@ETCD3@":
-			v.values[name] = Etcd(v.T)
-		case "@INFLUXDB@":
-			v.values[name] = Influxdb(v.T)
-		case "@S3@":
-			v.values[name] = S3(v.T)
-		case "@VAULT@":
+		case name == "@VAULT@":
 			v.values[name] = Vault(v.T)
-		case "@REDIS@":
-			v.values[name] = Redis(v.T)
-		case "@POSTGRES@":
-			v.values[name] = Postgres(v.T)
-			Until(v.T, "postgres", func(ctx context.Context) error {
-				return exec.CommandContext(ctx, Program(v.T, "psql"), "-h", "127.0.0.1", "-p", v.values[name], "-U", "postgres", "-c", "select 1").Run()
-			})
+		case v.Replay && taped[name] == "":
+			v.values[name] = "5432"
+		case v.Replay:
+			v.tape(name, "")
 		default:
-			v.values["@MYSQLSOCKET@"], v.values["@MYSQL@"] = MariaDB(v.T)
-			Until(v.T, "mariadb", func(ctx context.Context) error {
-				return exec.CommandContext(ctx, Program(v.T, "mariadb"), "--no-defaults", "-S", v.values["@MYSQLSOCKET@"], "-u", "root", "-e", "select 1").Run()
-			})
+			v.start(name)
+			if taped[name] != "" {
+				v.tape(name, v.values[name])
+			}
 		}
 	}
 	return v.values[name]
+}
+
+// tape puts a tape in front of a server, or in its place.
+func (v *Servers) tape(name, server string) {
+	if v.tapes == nil {
+		v.tapes = map[string]*tape{}
+	}
+	v.tapes[name] = newTape(v.T, taped[name], server)
+	v.values[name] = v.tapes[name].address
+}
+
+// Rewind forgets what was said to servers until now.
+func (v *Servers) Rewind() {
+	for _, p := range v.tapes {
+		p.mu.Lock()
+		p.said, p.lacks = nil, nil
+		p.mu.Unlock()
+	}
+}
+
+// Conversations are what this process said to servers that have tapes, and they to it.
+func (v *Servers) Conversations() (said []Conversation) {
+	for _, name := range slices.Sorted(maps.Keys(v.tapes)) {
+		p := v.tapes[name]
+		p.mu.Lock()
+		for _, c := range p.said {
+			said = append(said, Conversation{Server: name, Parts: slices.Clone(c.Parts), Ends: c.Ends})
+		}
+		p.mu.Unlock()
+	}
+	return said
+}
+
+// Give gives the tapes of a replay what they say, and fails the test if they were asked something else.
+func (v *Servers) Give(t testing.TB, said []Conversation) {
+	v.Rewind()
+	for _, c := range said {
+		if p := v.tapes[c.Server]; p != nil {
+			p.mu.Lock()
+			p.said = append(p.said, &c)
+			p.mu.Unlock()
+		}
+	}
+	t.Cleanup(func() {
+		for name, p := range v.tapes {
+			p.mu.Lock()
+			for _, lack := range p.lacks {
+				t.Errorf("%s: %q", name, lack)
+			}
+			p.mu.Unlock()
+		}
+	})
 }
 
 // web is a web server whose pages say which they are; /status/404 has that status, /reason/404/words the reason "words", too, and pages below
@@ -123,11 +189,21 @@ KgCNp0lgrClbMYGeses2XWIqTP17wcCDUkvyqUsK
 }
 
 // Text puts the servers into a text.
-func (v *Servers) Text(s string) string {
-	for _, name := range [...]string{"@HTTP@", "@HTTPS@", "@ETCD@", "@ETCD3@", "@INFLUXDB@", "@S3@", "@VAULT@", "@REDIS@", "@MYSQL@", "@MYSQLSOCKET@", "@POSTGRES@"} {
-		if strings.Contains(s, name) {
-			s = strings.ReplaceAll(s, name, v.get(name))
-		}
+func (v *Servers) Text(s string) string { return asked.ReplaceAllStringFunc(s, v.get) }
+
+// Names are the texts that stand for servers which were asked for, each followed by its name in cases.
+func (v *Servers) Names() []string {
+	return v.pairs(func(name, text string) []string { return []string{text, name} })
+}
+
+// Texts are the names of servers that were asked for, each followed by the text that stands for it.
+func (v *Servers) Texts() []string {
+	return v.pairs(func(name, text string) []string { return []string{name, text} })
+}
+
+func (v *Servers) pairs(pair func(name, text string) []string) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(v.values)) {
+		list = append(list, pair(name, v.values[name])...)
 	}
-	return s
+	return list
 }

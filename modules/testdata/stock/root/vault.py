@@ -1,6 +1,6 @@
 """
 Prepares a server of Vault for a case: vault.py PORT TAPE. There are secrets of version 1 below one/, of version 2 below two/, a token
-"weak" that may read two/first only, and a role.
+"weak" that may read two/first only, and a role; for the tape "states", there are policies.
 """
 
 import json
@@ -22,6 +22,11 @@ def ask(method, path, body=None):
 
 
 ask("POST", "tape/" + sys.argv[2])
+if sys.argv[2] == "states":
+    ask("DELETE", "v1/sys/policy/new")
+    for name, text in ("old", 'path "a" {\n}\n'), ("same", 'path "c" {\n}\n'), ("gone", 'path "d" {\n}\n'):
+        ask("POST", "v1/sys/policy/" + name, {"policy": text})
+    sys.exit()
 for mount, version in ("one", "1"), ("two", "2"):
     ask("DELETE", "v1/sys/mounts/" + mount)
     ask("POST", "v1/sys/mounts/" + mount, {"type": "kv", "options": {"version": version}})
