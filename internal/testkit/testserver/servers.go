@@ -14,7 +14,7 @@ import (
 )
 
 // Servers are servers that differential cases may ask for: in their texts, @HTTP@, @HTTPS@, @ETCD@ (version 2 of its interface),
-// @ETCD3@, @INFLUXDB@, @S3@, @VAULT@ (recorded, see vault.go), @REDIS@, @MYSQL@ and @POSTGRES@ stand for ports of 127.0.0.1,
+// @ETCD3@, @INFLUXDB@, @S3@, @ECHO@ (see echo.go), @VAULT@ (recorded, see vault.go), @REDIS@, @MYSQL@ and @POSTGRES@ stand for ports of 127.0.0.1,
 // @MYSQLSOCKET@ for a socket. Each starts when the first case asks for it. Both sides of a case use the same server, so its setup
 // makes the fixture and leaves nothing of the case before.
 type Servers struct {
@@ -32,14 +32,14 @@ type Servers struct {
 var taped = map[string]string{"@ETCD3@": "tcp", "@REDIS@": "tcp", "@MYSQLSOCKET@": "unix"}
 
 // asked finds the servers that a text asks for.
-var asked = regexp.MustCompile(`@(HTTPS?|ETCD3?|INFLUXDB|S3|VAULT|REDIS|MYSQL(SOCKET)?|POSTGRES)@`)
+var asked = regexp.MustCompile(`@(HTTPS?|ECHO|ETCD3?|INFLUXDB|S3|VAULT|REDIS|MYSQL(SOCKET)?|POSTGRES)@`)
 
 // Replayable reports whether a text asks for no server that a replay lacks. It has those that are ours and tapes of others, and
 // needs none of PostgreSQL, which functions ask through the program psql.
 func Replayable(text string) bool {
 	return !slices.ContainsFunc(asked.FindAllString(text, -1), func(name string) bool {
 		switch name {
-		case "@HTTP@", "@HTTPS@", "@ETCD@", "@VAULT@", "@POSTGRES@":
+		case "@HTTP@", "@HTTPS@", "@ECHO@", "@ETCD@", "@VAULT@", "@POSTGRES@":
 			return false
 		}
 		return taped[name] == ""
@@ -56,6 +56,8 @@ func (v *Servers) get(name string) string {
 			v.values[name] = web(v.T, httptest.NewServer)
 		case name == "@HTTPS@":
 			v.values[name] = web(v.T, httptest.NewTLSServer) // its certificate is not trusted
+		case name == "@ECHO@":
+			v.values[name] = echo(v.T)
 		case name == "@ETCD@":
 			v.values[name] = etcd(v.T)
 		case name == "@VAULT@":
