@@ -153,11 +153,12 @@ interop:
 	BRINE_SHARE=$(SHARE) $(GO) test -count=1 -vet=off -timeout 60m -p 3 -parallel 6 -tags interop $(INTEROP)
 
 # Stock's answers to the cases of modules and states, kept beside them, so that anybody replays them with Go alone: asks stock
-# again, and marks what cannot be replayed on another machine. As root; look at the difference before you commit it.
+# again, and marks what cannot be replayed on another machine. As root; look at the difference before you commit it. make answers ARGS=-missing
+# asks only for what is not kept, as ARGS='-stock ^git/' does for the cases of a file.
 answers:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
-	$(GO) test -count=1 -vet=off -timeout 60m -tags interop -run '^TestStock$$' ./modules -update; \
-	$(GO) test -count=1 -vet=off -timeout 60m -tags interop -run '^TestStockStates$$' ./states -update; \
+	$(GO) test -count=1 -vet=off -timeout 60m -tags interop -run '^TestStock$$' ./modules -update $(ARGS); \
+	$(GO) test -count=1 -vet=off -timeout 60m -tags interop -run '^TestStockStates$$' ./states -update $(ARGS); \
 	GO=$(GO) sh interop/oracle/elsewhere.sh modules states
 
 # What openstack/ has of tests that need neither root nor OpenStack: Go's and Python's. It is a Go module of its own.

@@ -165,6 +165,7 @@ func (c stockCase) job() map[string]any {
 // makes it forget what the last case left.
 func ourMinion(scratch string, m oracle.Minion, runner modules.Runner) (e *modules.Env, newJob func()) {
 	e = &modules.Env{
+		Clock:  oracle.Clock,
 		ID:     m.Opts["id"].(string),
 		Opts:   func() map[string]any { return m.Opts },
 		Grains: func() map[string]any { return m.Grains },

@@ -86,7 +86,8 @@ func (m *minion) ours(t *testing.T, fun string, args []any, kwargs, opts map[str
 		maps.Copy(grains, own)
 	}
 	e := &modules.Env{
-		ID: all["id"].(string), Opts: func() map[string]any { return all }, Grains: func() map[string]any { return grains },
+		Clock: oracle.Clock,
+		ID:    all["id"].(string), Opts: func() map[string]any { return all }, Grains: func() map[string]any { return grains },
 		Pillar: func() map[string]any { return m.known.Pillar }, Runner: m.runner, Templates: render.Render, Agent: &modulestest.Agent{},
 		Files:  fileclient.New(fileclient.Options{Roots: oracle.Roots(all), CacheDir: filepath.Join(m.scratch, "cache"), HashType: all["hash_type"].(string), Fetch: web.New(web.Options{})}),
 		Others: func(kind string) []*modules.Module { return states.Default().Declared() },

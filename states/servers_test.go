@@ -1,5 +1,3 @@
-//go:build interop
-
 package states_test
 
 // Modules that the default build lacks, which states need.

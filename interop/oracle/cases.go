@@ -34,7 +34,9 @@ func All() bool { return *only == "" }
 
 // Flags are the flags of this run, for a copy of the test.
 func Flags() []string {
-	return []string{"-stock=" + *only, fmt.Sprintf("-slow=%d", *slow), fmt.Sprintf("-update=%t", *update), "-suspect=" + *suspect}
+	return []string{"-stock=" + *only, fmt.Sprintf("-slow=%d", *slow), fmt.Sprintf("-update=%t", *update),
+		fmt.Sprintf("-missing=%t", *missing), "-suspect=" + *suspect,
+		"-later=" + later.String()}
 }
 
 // Load reads files of cases, in which dir is put for @DIR@, and gives each case with the name <file>/<number>.

@@ -12,7 +12,7 @@ const users = "root:0 daemon:1 bin:2 sys:3 sync:4 games:5 man:6 mail:8 www-data:
 	"rabbitmq:103 nobody:65534"
 
 // groups are those beside the groups of the users.
-const groups = "adm:4 tty:5 disk:6 cdrom:24 sudo:27 audio:29 shadow:43 utmp:44 video:45 staff:50 games:60 users:100 crontab:110 " +
+const groups = "adm:4 tty:5 disk:6 cdrom:24 floppy:25 sudo:27 audio:29 shadow:43 utmp:44 video:45 staff:50 games:60 users:100 crontab:110 " +
 	"nogroup:65534"
 
 // directories are those of a host that has just been installed, beside those of every Unix.

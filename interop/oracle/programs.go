@@ -318,9 +318,9 @@ func (r *Replayer) take(args []string, in []byte) (Program, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i := slices.IndexFunc(r.programs, func(p Program) bool {
-		same := slices.EqualFunc(p.Args, args, func(kept, now string) bool {
+		same := slices.EqualFunc(p.Args[1:], args[1:], func(kept, now string) bool {
 			return tempName.ReplaceAllString(r.Names.Replace(kept), "__salt.tmp.NAME") == tempName.ReplaceAllString(now, "__salt.tmp.NAME")
-		})
+		}) && sameProgram(r.Names.Replace(p.Args[0]), args[0])
 		return same && bytes.Equal(untext(r.Names.Replace(p.Stdin)), in)
 	})
 	if i < 0 {
@@ -329,6 +329,11 @@ func (r *Replayer) take(args []string, in []byte) (Program, bool) {
 	p := r.programs[i]
 	r.programs = slices.Delete(r.programs, i, i+1)
 	return p, true
+}
+
+// sameProgram reports whether two names are one program's. One that was looked for may be in another directory here.
+func sameProgram(kept, now string) bool {
+	return kept == now || filepath.IsAbs(kept) && filepath.IsAbs(now) && filepath.Base(kept) == filepath.Base(now)
 }
 
 // leave makes the file as the program left it.

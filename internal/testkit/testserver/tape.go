@@ -101,8 +101,9 @@ func (p *tape) serve(l net.Listener, network string) {
 // record passes on what both sides say, and notes it if the client is this process.
 func (p *tape) record(client, server net.Conn) {
 	c := &Conversation{}
+	ours := isOurs(client)
 	p.mu.Lock()
-	if isOurs(client) {
+	if ours {
 		p.said = append(p.said, c)
 	}
 	p.mu.Unlock()
@@ -115,7 +116,7 @@ func (p *tape) record(client, server net.Conn) {
 			n, err := from.Read(buf)
 			b := buf[:n]
 			p.mu.Lock()
-			if isServer && len(c.Parts) == 0 {
+			if ours && isServer && len(c.Parts) == 0 {
 				withoutAttributes(b)
 			}
 			c.add(isServer, string(b))
@@ -158,7 +159,7 @@ func closeWrite(c net.Conn) {
 }
 
 // withoutAttributes takes out of the greeting of a MySQL server that it wants attributes of its client, among which is the
-// number of the process: CLIENT_CONNECT_ATTRS, bit 20 of the capabilities.
+// number of the process: CLIENT_CONNECT_ATTRS, bit 20 of the capabilities. Ours sends none then; other clients send them even so.
 func withoutAttributes(greeting []byte) {
 	if len(greeting) < 5 || greeting[4] != 10 {
 		return
