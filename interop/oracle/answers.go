@@ -25,7 +25,6 @@ import (
 	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 	"github.com/brine-salt/brine/internal/testkit/privatehost"
-	"github.com/brine-salt/brine/internal/testkit/testserver"
 )
 
 var (
@@ -60,7 +59,7 @@ type Kept struct {
 	// Programs are what ours ran, in this order.
 	Programs []Program `json:"programs,omitempty"`
 	// Conversations are what ours said to servers, and they to ours.
-	Conversations []testserver.Conversation `json:"conversations,omitempty"`
+	Conversations []Conversation `json:"conversations,omitempty"`
 	// Unchecked says that the check of the case takes programs that not every machine has. A replay does without it: what these
 	// programs find is what the programs above did, which are asked the same.
 	Unchecked bool `json:"unchecked,omitempty"`

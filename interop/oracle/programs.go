@@ -83,7 +83,7 @@ type Recorder struct {
 	// Layers are the directories of the host that have a layer, with the directories where the changed files are.
 	Layers map[string]string
 	// Servers are those that cases ask for.
-	Servers *testserver.Servers
+	Servers *Servers
 
 	mu       sync.Mutex
 	programs []Program
@@ -123,7 +123,7 @@ func (r *Recorder) Take(k *Kept, check string) (whole bool) {
 }
 
 // packed are conversations as they are kept, and how much text that is.
-func packed(said []testserver.Conversation, names *strings.Replacer) (kept []testserver.Conversation, size int) {
+func packed(said []Conversation, names *strings.Replacer) (kept []Conversation, size int) {
 	for _, c := range said {
 		for i, p := range c.Parts {
 			c.Parts[i] = testserver.Part{Client: names.Replace(text([]byte(p.Client))), Server: names.Replace(text([]byte(p.Server)))}
@@ -133,6 +133,12 @@ func packed(said []testserver.Conversation, names *strings.Replacer) (kept []tes
 	}
 	return kept, size
 }
+
+// Servers are those that cases ask for, and a Conversation is what was said on a connection to one.
+type (
+	Servers      = testserver.Servers
+	Conversation = testserver.Conversation
+)
 
 // argv is a command as it is kept.
 func argv(c modules.Command) []string {
@@ -231,7 +237,7 @@ type Replayer struct {
 	Dir   string
 	Names *strings.Replacer // puts directories and servers of this run in place of names
 	// Servers are those that cases ask for.
-	Servers *testserver.Servers
+	Servers *Servers
 
 	mu       sync.Mutex
 	programs []Program
@@ -254,7 +260,7 @@ func (r *Replayer) Setup(t testing.TB, script string, k Kept) {
 
 // Give sets what the programs and the servers of the next case say.
 func (r *Replayer) Give(t testing.TB, k Kept) {
-	said := make([]testserver.Conversation, 0, len(k.Conversations))
+	said := make([]Conversation, 0, len(k.Conversations))
 	for _, c := range k.Conversations {
 		c.Parts = slices.Clone(c.Parts)
 		for i, p := range c.Parts {
