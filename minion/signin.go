@@ -28,7 +28,7 @@ var signinLimits = payload.Limits{Depth: 16, Elements: 4096, Bytes: 512 << 10}
 // verdicts counts what the masters of one round said.
 type verdicts struct {
 	pending, rejected, full, failed int
-	denied                          bool // a master said that another key holds the id
+	denied                          bool // the last master that refused said that another key holds the id
 	permanent                       bool // a failure that time alone will not mend
 	unresolved                      int
 }
@@ -197,7 +197,7 @@ func (l *link) countVerdict(v *verdicts, status protocol.SigninStatus) {
 		l.setState(Full, nil)
 	default:
 		v.rejected++
-		v.denied = v.denied || status == protocol.Denied
+		v.denied = status == protocol.Denied
 		if set.truth("rejected_retry") {
 			l.log.Error("The Salt Master has rejected this minion's public key.\nTo repair this "+
 				"issue, delete the public key "+
@@ -220,7 +220,7 @@ const rejectedText = "The Salt Master has rejected this minion's public key!\nTo
 func (l *link) refusal(v verdicts) []any {
 	why := "the key was rejected, or another key is accepted for this id"
 	if v.denied {
-		why = "another key is accepted for this id; two hosts with one id need ids of their own"
+		why = "another key is accepted for this id"
 	}
 	return []any{"cause", why, "delete", "salt-key -d " + l.m.ID(), "fingerprint", l.ownFinger()}
 }

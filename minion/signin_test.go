@@ -151,7 +151,7 @@ func TestRejectedEndsWith77AfterAPause(t *testing.T) {
 // TestDeniedKey: brine's master says that another key has the id, a stock master does not know the difference.
 func TestDeniedKey(t *testing.T) {
 	for cause, verdict := range map[string]any{
-		"another key is accepted for this id; two hosts":               protocol.Denied,
+		`="another key is accepted for this id"`:                       protocol.Denied,
 		"the key was rejected, or another key is accepted for this id": false,
 	} {
 		bubble(t, func(t *testing.T, n *mem.Network) {

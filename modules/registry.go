@@ -20,7 +20,7 @@ type Registry struct {
 	mu      sync.Mutex
 	modules []*Module          // guarded by mu
 	sources []Source           // guarded by mu
-	options []string           // guarded by mu; see AddOptions
+	options []string           // see AddOptions
 	chosen  map[string]*choice // guarded by mu; by called name, decided at first use
 	version int                // guarded by mu; counts what makes choices void
 }
@@ -90,19 +90,12 @@ func (r *Registry) Add(m *Module) {
 }
 
 // AddOptions declares options of the minion's configuration that modules of the program read, of whatever kind, or the
-// program itself. An option that neither Salt, brine nor such a declaration knows is named in the log as unknown.
-func (r *Registry) AddOptions(names ...string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.options = append(r.options, names...)
-}
+// program itself. An option that neither Salt, brine nor such a declaration knows is named in the log as unknown. Like
+// registering, this happens while a program starts.
+func (r *Registry) AddOptions(names ...string) { r.options = append(r.options, names...) }
 
-// Options lists what was declared with [Registry.AddOptions].
-func (r *Registry) Options() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.options)
-}
+// Options lists what was declared with [Registry.AddOptions]. Callers must not change the list.
+func (r *Registry) Options() []string { return r.options }
 
 // AddSource adds a source of further modules.
 func (r *Registry) AddSource(s Source) {

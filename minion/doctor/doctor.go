@@ -422,12 +422,13 @@ func keyState(o Options, own string, r minion.SignInReport) Line {
 		return Line{Failure, name, fmt.Sprintf("%s did not answer the sign-in: %v", r.Master, r.Err), "look whether a Salt master listens there, and at its log"}
 	case r.Status == protocol.Pending:
 		return Line{Failure, name, fmt.Sprintf("%s has not accepted the key yet; its fingerprint is %s", r.Master, own), "on the master: salt-key -f " + id + ", then salt-key -a " + id}
-	case r.Status == protocol.Rejected:
-		return Line{Failure, name, fmt.Sprintf("%s refuses the key with the fingerprint %s: it was rejected, or another key has this id", r.Master, own),
+	case r.Status == protocol.Rejected || r.Status == protocol.Denied:
+		why := "it was rejected, or another key has this id"
+		if r.Status == protocol.Denied {
+			why = "another key has this id"
+		}
+		return Line{Failure, name, fmt.Sprintf("%s refuses the key with the fingerprint %s: %s", r.Master, own, why),
 			"on the master: salt-key -d " + id + ", then accept the key that comes"}
-	case r.Status == protocol.Denied:
-		return Line{Failure, name, fmt.Sprintf("%s has accepted another key for this id; this minion's has the fingerprint %s", r.Master, own),
-			"give this host an id of its own, or on the master: salt-key -d " + id + ", then accept the key that comes"}
 	case r.Status == protocol.Full:
 		return Line{Failure, name, r.Master + " takes no more minions", "raise max_minions on the master"}
 	case !r.Known:

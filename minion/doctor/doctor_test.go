@@ -133,7 +133,7 @@ func TestLines(t *testing.T) {
 		}, "cannot read certfile"},
 		{"key on master", Failure, "", answer(minion.SignInReport{Status: protocol.Pending}), "its fingerprint is aa:bb"},
 		{"key on master", Failure, "", answer(minion.SignInReport{Status: protocol.Rejected}), "refuses the key with the fingerprint aa:bb"},
-		{"key on master", Failure, "", answer(minion.SignInReport{Status: protocol.Denied}), "has accepted another key for this id"},
+		{"key on master", Failure, "", answer(minion.SignInReport{Status: protocol.Denied}), "fingerprint aa:bb: another key has this id"},
 		{"key on master", Failure, "", answer(minion.SignInReport{Status: protocol.Full}), "takes no more minions"},
 		{"key on master", Failure, "", answer(minion.SignInReport{Err: minion.ErrFinger}), "master_finger"},
 		{"key on master", Failure, "", answer(minion.SignInReport{Err: protocol.ErrMasterKeyChanged}), "is not the master that this minion trusts"},

@@ -62,36 +62,24 @@ func run(ctx context.Context, c *states.Call) (*states.Result, error) {
 
 // argument is an argument of the state with its dictionaries in the order of the state file, which the called function may want.
 func argument(c *states.Call, name string) any {
-	if v := c.Low.Ordered(name); v != nil && reflect.DeepEqual(pyobj.Plain(v), c.Keywords[name]) {
+	if v := c.Low.Ordered(name); reflect.DeepEqual(pyobj.Plain(v), c.Keywords[name]) {
 		return v
 	}
-	return c.Keywords[name] // a slot has made something else of it
+	return pyobj.From(c.Keywords[name]) // a slot has made something else of it
 }
 
-// listOf and dictOf are a list and a dictionary whose values keep their order; ok is false if v is another value.
-func listOf(v any) (list []any, ok bool) {
-	if l, is := v.(*pyobj.List); is {
-		return l.Items, true
+// named returns the entries of a dictionary as keyword arguments; ok is false if v is none, or has another key than a text.
+func named(v any) (kwargs map[string]any, ok bool) {
+	d, ok := v.(*pyobj.Dict)
+	if !ok {
+		return nil, false
 	}
-	list, ok = v.([]any)
-	return list, ok
-}
-
-func dictOf(v any) (dict map[string]any, ok bool) {
-	d, is := v.(*pyobj.Dict)
-	if !is {
-		dict, ok = v.(map[string]any)
-		return dict, ok
+	kwargs = map[string]any{}
+	for _, k := range d.Keys() {
+		name, isText := k.(string)
+		kwargs[name], ok = d.Value(k), ok && isText
 	}
-	dict = make(map[string]any, d.Len())
-	for k, x := range d.All() {
-		name, ok := k.(string)
-		if !ok {
-			return nil, false
-		}
-		dict[name] = x
-	}
-	return dict, true
+	return kwargs, ok
 }
 
 func known(c *states.Call, fun string) *modules.Def {
@@ -199,28 +187,23 @@ func callWith(ctx context.Context, c *states.Call, fun string, argv any) (any, e
 			expected = append(expected, p.Name)
 		}
 	}
-	var args []any
-	list, isList := listOf(argv)
-	if !isList {
-		argv = pyobj.Plain(argv)
-	}
+	var list, args []any
 	switch v := argv.(type) {
-	case []any, *pyobj.List:
+	case *pyobj.List:
+		list = v.Items
 	case string:
 		for _, r := range v {
 			list = append(list, string(r))
 		}
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			list = append(list, k)
-		}
+	case *pyobj.Dict:
+		list = v.Keys()
 	case nil:
 	default:
 		return nil, &modules.TypeError{Msg: "salt.states.module._call_function() argument after * must be an iterable, not " + modules.TypeName(v)}
 	}
 	placed := map[string]any{}
 	for _, x := range slices.Backward(list) {
-		m, ok := dictOf(x)
+		m, ok := named(x)
 		if !ok {
 			args = append(args, x)
 			continue
@@ -274,7 +257,7 @@ func renamed(name string, def bool) string {
 func runOne(ctx context.Context, c *states.Call) (*states.Result, error) {
 	ret := c.Result()
 	ret.Result = states.None
-	kwargs := make(map[string]any, len(c.Keywords))
+	kwargs := map[string]any{}
 	for k := range c.Keywords {
 		kwargs[k] = argument(c, k)
 	}
@@ -321,17 +304,17 @@ func runOne(ctx context.Context, c *states.Call) (*states.Result, error) {
 	}
 	if d.Args != "" {
 		if v, ok := take(renamed(d.Args, false)); ok {
-			list, ok := listOf(v)
+			list, ok := v.(*pyobj.List)
 			if !ok {
 				return ret.As(states.False, "'"+d.Args+"' must be a list.")
 			}
-			args = append(args, list...)
+			args = append(args, list.Items...)
 		}
 	}
 	more := map[string]any{}
 	if d.Kwargs != "" {
 		if v, ok := take(d.Kwargs); ok {
-			if more, ok = dictOf(v); !ok {
+			if more, ok = named(v); !ok {
 				return ret.As(states.False, "'"+d.Kwargs+"' must be a dict.")
 			}
 		}
