@@ -53,6 +53,9 @@ type proof struct {
 	Listen bool
 }
 
+// sealedNow is what a child that listens says first.
+const sealedNow = "sealed"
+
 // tally is what came of it.
 type tally struct {
 	Functions, Fewest, Bound, Refused, Returned, Failed, Late int
@@ -111,6 +114,7 @@ func proofChild(text string) error {
 		listening, stop := context.WithCancel(ctx)
 		go func() { _, _ = io.Copy(io.Discard, os.Stdin); stop() }()
 		go func() { ended <- m.Run(listening) }()
+		fmt.Println(sealedNow)
 	} else {
 		ended <- nil
 	}
@@ -220,19 +224,31 @@ func auditChild(t *testing.T, p proof, meanwhile func()) (out tally, programs, f
 	cmd := exec.CommandContext(t.Context(), "unshare", "--fork", "--pid", "--mount-proc", "strace", "-f", "--seccomp-bpf", "-qq", "-z", "-y", "-s", "300", "-e", "signal=none", "-e", "trace="+calls, "-o", trace, os.Args[0])
 	cmd.Env = append(os.Environ(), proofEnv+"="+string(text), "HOME="+p.Dir+"/write", "TMPDIR="+p.Dir+"/write")
 	cmd.Dir = filepath.Join(p.Dir, "write")
-	var errs, stdout bytes.Buffer
-	cmd.Stderr, cmd.Stdout = &errs, &stdout
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
 	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if meanwhile != nil {
-		meanwhile()
+	said := bufio.NewReader(pipe)
+	if p.Listen {
+		// A child that the kernel cannot seal ends before.
+		if line, err := said.ReadString('\n'); err == nil && line == sealedNow+"\n" {
+			meanwhile()
+		}
 	}
 	_ = stdin.Close()
+	stdout, err := io.ReadAll(said)
+	if err != nil {
+		t.Error(err)
+	}
 	err = cmd.Wait()
 	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 3 {
 		t.Skip(errs.String())
@@ -240,8 +256,8 @@ func auditChild(t *testing.T, p proof, meanwhile func()) (out tally, programs, f
 	if err != nil {
 		t.Fatalf("%v: %s", err, errs.String())
 	}
-	if err := json.Unmarshal(stdout.Bytes(), &out); err != nil {
-		t.Fatalf("%v: %s", err, stdout.String())
+	if err := json.Unmarshal(stdout, &out); err != nil {
+		t.Fatalf("%v: %s", err, stdout)
 	}
 	f, err := os.Open(trace)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/testkit/freeport"
+	"github.com/brine-salt/brine/minion/keys"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -48,8 +49,8 @@ func startPublisher(t *testing.T, host string) *publisher {
 		t.Fatal(err)
 	}
 	conf := fmt.Sprintf("root_dir: %[1]s\npki_dir: %[1]s/pki\ncachedir: %[1]s/cache\nsock_dir: %[1]s/run\npidfile: %[1]s/pid\nlog_file: %[1]s/log\nfile_roots: {base: [%[1]s/srv]}\n"+
-		"interface: 127.0.0.1\npublish_port: %[2]d\nret_port: %[3]d\nuser: root\nauto_accept: true\nrest_cherrypy: {socket: %[4]s}\nnetapi_enable_clients: [local]\n"+
-		"external_auth: {peer: {'0': ['.*']}}\n", p.dir, p.ports[0], p.ports[1], socket)
+		"interface: 127.0.0.1\npublish_port: %[2]d\nret_port: %[3]d\nuser: root\nauto_accept: true\nrest_cherrypy: {socket: %[4]s}\nnetapi_enable_clients: [local, runner, wheel]\n"+
+		"external_auth: {peer: {'0': ['.*', '@runner', '@wheel']}}\n", p.dir, p.ports[0], p.ports[1], socket)
 	if err := os.WriteFile(filepath.Join(p.dir, "master"), []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,10 @@ func startPublisher(t *testing.T, host string) *publisher {
 	key := filepath.Join(p.dir, "pki", "master.pub")
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		public, err := os.ReadFile(key)
-		if err == nil && len(public) > 0 && p.ask(t.Context(), http.MethodGet, "/v1/minions", nil, nil) == nil {
+		if err == nil {
+			err = p.ask(t.Context(), http.MethodGet, "/v1/minions", nil, nil)
+		}
+		if err == nil {
 			// The seals of the proof name no masters: the key that is there is the one that is taken.
 			if err := os.WriteFile(filepath.Join(host, "pki", "minion_master.pub"), public, 0o644); err != nil {
 				t.Fatal(err)
@@ -80,6 +84,14 @@ func startPublisher(t *testing.T, host string) *publisher {
 		if time.Now().After(end) {
 			t.Fatalf("the master does not start: %v\n%s", err, said.String())
 		}
+	}
+	// Nor can a sealed minion write a key of its own any more.
+	store, err := keys.Open(keys.Options{Dir: filepath.Join(host, "pki")})
+	if err == nil {
+		_, err = store.Identity()
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	name := filepath.Join(host, "etc/minion")
 	text, err := os.ReadFile(name)
