@@ -78,7 +78,7 @@ container:
 	cp pkg/container/Containerfile $(CONTAINER)
 	@set -e; cd $(CONTAINER); umask 022; mkdir -p root/usr/bin root/etc/salt/master.d root/etc/salt/minion.d root/srv/salt root/srv/pillar \
 		root/var/cache root/var/run root/var/log \
-		state/cache state/run state/log state/tmp; mkdir -m 700 state/pki; \
+		state/cache state/run state/log state/tmp state/etc; mkdir -m 700 state/etc/pki; \
 		printf 'root:x:0:0:root:/:/usr/bin/brine-minion\nsalt:x:10001:10001:salt:/var/cache/salt:/usr/bin/brine-master\n' >root/etc/passwd; \
 		printf 'root:x:0:\nsalt:x:10001:\n' >root/etc/group
 	cp pkg/container/master $(CONTAINER)/root/etc/salt/master
