@@ -6,32 +6,38 @@ import (
 	"time"
 )
 
-// What was measured with "make scale N=30000" over zeromq and PostgreSQL, on two processors that masters, minions and
-// database shared.
+// What "make scale N=10000" measured over zeromq and PostgreSQL, on two processors that masters, minions, the database and
+// other work shared. Processor time is the kernel's, so it depends little on that.
 const (
 	// largest is how many minions were measured. The rest is an extrapolation.
-	largest = 30_000
-	// perMaster is how many minions a master had. The published unit's descriptors would suffice for five times as many.
+	largest = 10_000
+	// perMaster is how many minions a master has at most in "make scale". The descriptors of the packages' unit suffice for
+	// five times as many.
 	perMaster = 9000
-	// mostMasters is how many masters over one database are tried.
+	// mostMasters is how many masters over one database "make scale" starts at most.
 	mostMasters = 12
-	// emptyMaster is the memory of a master without minions, minionMemory that of one connected minion, in bytes.
-	emptyMaster, minionMemory = 30 << 20, 20 << 10
-	// signIn, returned and delivered are the masters' processor time for a sign-in with its pillar, for the return of a
-	// job that somebody waits for, and for the delivery of an order with its return.
-	signIn    = 2500 * time.Microsecond
-	returned  = 300 * time.Microsecond
-	delivered = 500 * time.Microsecond
-	// minionRows and returnRows are what a minion and a return have in the database, in bytes with indexes.
-	minionRows, returnRows = 3000, 500
+	// emptyMaster is the memory of a master without minions, minionMemory that of a connected minion, in bytes.
+	emptyMaster, minionMemory = 9 << 20, 18739
+	// minionRows and returnRows are what a minion and the return of a test.ping have in the database, in bytes with
+	// indexes.
+	minionRows, returnRows = 1178, 575
 	// traffic is what the masters read and write for a return, in bytes: of the minion, the database and the caller.
-	traffic = 8000
+	traffic = 3325
+)
+
+// cost is processor time of the masters and of the database.
+type cost struct{ master, database time.Duration }
+
+var (
+	signIn   = cost{4905 * time.Microsecond, 1609 * time.Microsecond} // with session and pillar
+	returned = cost{259 * time.Microsecond, 97 * time.Microsecond}    // of a job that somebody waits for
+	ordered  = cost{1173 * time.Microsecond, 686 * time.Microsecond}  // a delivery of an order, with its return
 )
 
 // What the table assumes.
 const (
-	// processors is how many each master has.
-	processors = 2
+	// processors is how many each master has, and databaseProcessors each database.
+	processors, databaseProcessors = 2, 4
 	// jobsKept is how many jobs to all the database keeps: one an hour, for a day.
 	jobsKept = 24
 )
@@ -43,25 +49,24 @@ var sizes = []int{1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000}
 type need struct {
 	minions, databases, masters int
 	memory                      int64         // of all masters, in bytes
-	signIns                     time.Duration // until all have signed in again
-	job, order                  time.Duration // until all have returned
+	signIns, job, order         time.Duration // of all minions
 	disk                        int64         // of all databases, in bytes
-	perSecond                   int           // returns that each database stores in the second of a job
 	network                     int64         // of all masters for a job, in bytes
 }
 
-// needOf computes what n minions need. Two masters are the least, so that one may end.
+// needOf computes what n minions need. Each database has two masters at least, so that one may end.
 func needOf(n int) need {
 	x := need{minions: n}
 	x.databases = ceil(n, mostMasters*perMaster)
 	x.masters = max(ceil(n, perMaster), 2*x.databases)
 	x.memory = int64(x.masters)*emptyMaster + int64(n)*minionMemory
-	each := func(cost time.Duration) time.Duration {
-		return time.Duration(n) * cost / time.Duration(x.masters*processors)
+	// The slower of masters and databases decides.
+	all := func(c cost) time.Duration {
+		return max(time.Duration(n)*c.master/time.Duration(x.masters*processors),
+			time.Duration(n)*c.database/time.Duration(x.databases*databaseProcessors))
 	}
-	x.signIns, x.job, x.order = each(signIn), each(returned), each(delivered)
+	x.signIns, x.job, x.order = all(signIn), all(returned), all(ordered)
 	x.disk = int64(n) * (minionRows + jobsKept*returnRows)
-	x.perSecond = int(float64(n) / float64(x.databases) / max(x.job.Seconds(), 1))
 	x.network = int64(n) * traffic
 	return x
 }
@@ -72,16 +77,15 @@ func ceil(a, b int) int { return (a + b - 1) / b }
 func table() string {
 	var b strings.Builder
 	b.WriteString("| minions | databases | masters | memory of all masters | all sign in again | a job to all | an order to all | " +
-		"database, a day's jobs | returns a second, each database | traffic of a job |\n" +
-		"|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+		"database, a day's jobs | traffic of a job |\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, n := range sizes {
 		x := needOf(n)
 		mark := ""
 		if n > largest {
 			mark = " *"
 		}
-		fmt.Fprintf(&b, "| %s%s | %d | %d | %s | %s | %s | %s | %s | %d | %s |\n", thousands(n), mark, x.databases, x.masters, size(x.memory),
-			span(x.signIns), span(x.job), span(x.order), size(x.disk), x.perSecond, size(x.network))
+		fmt.Fprintf(&b, "| %s%s | %d | %d | %s | %s | %s | %s | %s | %s |\n", thousands(n), mark, x.databases, x.masters, size(x.memory),
+			span(x.signIns), span(x.job), span(x.order), size(x.disk), size(x.network))
 	}
 	return b.String()
 }
