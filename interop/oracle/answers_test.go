@@ -30,3 +30,21 @@ func TestSaysOtherwise(t *testing.T) {
 		}
 	}
 }
+
+// TestSameJSON: what is another text in each run makes no answer stale.
+func TestSameJSON(t *testing.T) {
+	for _, tt := range []struct {
+		a, b any
+		want bool
+	}{
+		{map[string]any{"m": "<object at 0x7fcf7d2fbf70>"}, map[string]any{"m": "<object at 0x7f22339e84f0>"}, true},
+		{"{'pid': 10360, 'retcode': 1}", "{'pid': 28476, 'retcode': 1}", true},
+		{"{'pid': 10360, 'retcode': 1}", "{'pid': 28476, 'retcode': 2}", false},
+		{"/tmp/__salt.tmp.abc", "/tmp/__salt.tmp.xyz", true},
+		{"0x1f", "0x2f", false},
+	} {
+		if got := sameJSON(tt.a, tt.b); got != tt.want {
+			t.Errorf("%v and %v: %t", tt.a, tt.b, got)
+		}
+	}
+}
