@@ -294,7 +294,8 @@ compat: build
 # How much of modules/... and states/... the tests cover with Go alone, by package, without Python. The aim is 75 % of all and 50 % of each
 # package. make coverage ARGS='-profiles DIRECTORY' keeps the profiles, with -count -missing modules/file as well it lists what they miss of a
 # package.
-COVERED := 45
+# It counts 68.5 % now.
+COVERED := 67
 coverage:
 	$(GO) run ./cmd/internal/coverage -least $(COVERED) -floor 0 $(ARGS)
 

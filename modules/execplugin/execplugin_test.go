@@ -125,6 +125,7 @@ func TestPlainResults(t *testing.T) {
 // python is a program of one function that talks in messages.
 func (h *host) python(name, function, body string) {
 	h.t.Helper()
+	needPython(h.t)
 	h.put(name, 0o755, "#!/usr/bin/env python3\nimport json, sys, os, time\n"+
 		"if sys.argv[1] == 'describe':\n    print('"+`{"protocol": 1, "functions": {"f": `+function+"}}')\n    sys.exit()\n"+
 		"def send(**m):\n    print(json.dumps(m), flush=True)\n"+

@@ -21,12 +21,17 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// pythonHost is a minion with a directory of Python modules.
-func pythonHost(t *testing.T, files map[string]string) *host {
+func needPython(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
 		prereq.Missing(t, "python3")
 	}
+}
+
+// pythonHost is a minion with a directory of Python modules.
+func pythonHost(t *testing.T, files map[string]string) *host {
+	t.Helper()
+	needPython(t)
 	h := newHost(t)
 	opts := h.env.Config()
 	h.dir = filepath.Join(filepath.Dir(h.dir), "python")

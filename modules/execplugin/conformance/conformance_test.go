@@ -4,12 +4,14 @@ package conformance
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/brine-salt/brine/internal/testkit/gobuild"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
 const examples = "../../../examples/plugins/"
@@ -17,7 +19,12 @@ const examples = "../../../examples/plugins/"
 // TestExamples holds the example programs to the protocol.
 func TestExamples(t *testing.T) {
 	t.Run("shell", func(t *testing.T) { Run(t, examples+"hello.sh") })
-	t.Run("Python", func(t *testing.T) { Run(t, examples+"deploy.py") })
+	t.Run("Python", func(t *testing.T) {
+		if _, err := exec.LookPath("python3"); err != nil {
+			prereq.Missing(t, "python3")
+		}
+		Run(t, examples+"deploy.py")
+	})
 	t.Run("Go", func(t *testing.T) {
 		program := filepath.Join(t.TempDir(), "counter")
 		if err := gobuild.Build("", program, examples+"counter"); err != nil {
