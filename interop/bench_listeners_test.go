@@ -115,7 +115,7 @@ func followEvents(t *testing.T, url string, f func(line string)) {
 			t.Fatal(err)
 		}
 		q.Header.Set("Content-Type", "application/json")
-		q.Header.Set("Accept", "application/json")
+		q.Header.Set("Accept", "*/*")
 		q.Header.Set("X-Auth-Token", token)
 		a, err := http.DefaultClient.Do(q)
 		if err != nil {
@@ -129,7 +129,7 @@ func followEvents(t *testing.T, url string, f func(line string)) {
 	login := do("POST", "/login", "", `{"eauth": "sharedsecret", "username": "ann", "password": "hush"}`)
 	token := login.Header.Get("X-Auth-Token")
 	login.Body.Close()
-	stream := do("GET", "/events?"+"token="+token, token, "")
+	stream := do("GET", "/events", token, "")
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
