@@ -406,3 +406,11 @@ func (c stockCase) calls() string {
 	}
 	return text
 }
+
+// freshDir empties the scratch directory, runs the setup there, and lets the modules look anew which of them suit the host, as
+// stock's do for each job.
+func freshDir(t *testing.T, dir, setup string) {
+	t.Helper()
+	oracle.Fresh(t, dir, setup)
+	modules.Default().Reset()
+}
