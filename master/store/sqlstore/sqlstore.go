@@ -559,17 +559,20 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 	if f.Limit <= 0 {
 		f.Limit = store.DefaultLimit
 	}
-	since, before := int64(-1<<63), int64(1<<63-1)
+	// Without a time there is no condition on it: the newest jobs then come by their key, and no others are read and sorted.
+	where, args := "", []any{s.d.idParam(f.Minion)}
 	if !f.Since.IsZero() {
-		since = f.Since.UnixMicro()
+		where, args = " AND created >= ?", append(args, f.Since.UnixMicro())
 	}
 	if !f.Before.IsZero() {
-		before = f.Before.UnixMicro()
+		where, args = where+" AND created < ?", append(args, f.Before.UnixMicro())
+	}
+	if where != "" {
+		where = " WHERE" + strings.TrimPrefix(where, " AND")
 	}
 	rows, err := s.db.QueryContext(ctx, s.d.rewrite("SELECT jid, created, body, "+
 		"EXISTS (SELECT 1 FROM ret WHERE ret.jid = job.jid AND ret.id = ?) "+
-		"FROM job WHERE created >= ? AND created < ? ORDER BY jid DESC"),
-		s.d.idParam(f.Minion), since, before)
+		"FROM job"+where+" ORDER BY jid DESC"), args...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list jobs: %w", err)
 	}
