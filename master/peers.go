@@ -115,10 +115,8 @@ func (m *Master) openPeers(vault *cluster.Vault) (err error) {
 		return m.peers.Secrets().Rotate(context.Background())
 	}
 	m.peers, err = cluster.NewSeveral(cluster.Options{Vault: vault, Host: clusterHost{m},
-		Keys:     m.keys,
-		Sessions: m.sessions, Presence: m.network.Presence, Events: m.events, Log: o.Log,
-		Session: o.Keys.PublishSession, Loop: o.LoopInterval,
-		Deleted: func(id string) { m.requests.Pillar.Drop(id) }})
+		Keys: m.keys, Sessions: m.sessions, Presence: m.network.Presence, Events: m.events, Log: o.Log,
+		Session: o.Keys.PublishSession, Loop: o.LoopInterval})
 	return err
 }
 
@@ -139,9 +137,7 @@ var (
 )
 
 // UseKey implements cluster.KeyHolder.
-func (h clusterHost) UseKey(key *crypt.Key) {
-	h.m.network.Keyring.Use(key)
-}
+func (h clusterHost) UseKey(key *crypt.Key) { h.m.network.Keyring.Use(key) }
 
 // PublishHere implements cluster.Host.
 func (h clusterHost) PublishHere(p cluster.Publication) error {
@@ -178,6 +174,9 @@ func (h clusterHost) Awaits(jid string) bool { return h.m.runs.of(jid) != nil }
 func (h clusterHost) ReturnedElsewhere(jid, id string, load map[string]any) {
 	h.m.runs.Deliver(jid, id, load)
 }
+
+// DeletedElsewhere implements cluster.Host.
+func (h clusterHost) DeletedElsewhere(id string) { h.m.requests.Pillar.Drop(id) }
 
 // CatchUp implements cluster.Host.
 func (h clusterHost) CatchUp(ctx context.Context) { h.m.catchUpAll(ctx) }

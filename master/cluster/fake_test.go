@@ -312,8 +312,7 @@ func (h *fakeHost) ReturnedElsewhere(jid, id string, load map[string]any) {
 	h.returned = append(h.returned, jid+"/"+id+": "+value[:min(len(value), 10)])
 }
 
-// forgetKept is Options.Deleted.
-func (h *fakeHost) forgetKept(id string) {
+func (h *fakeHost) DeletedElsewhere(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.deleted = append(h.deleted, id)
@@ -385,7 +384,7 @@ func join(t *testing.T, db *fakeDB, name string) *member {
 		t.Fatal(err)
 	}
 	m := &member{host: h, bus: events.New(nil), keys: k, at: subscribers.NewPresence()}
-	m.Several, err = NewSeveral(Options{Deleted: h.forgetKept, Vault: NewVault(db, name, Sealing{[]byte(testSealing)}, h), Host: h, Keys: k,
+	m.Several, err = NewSeveral(Options{Vault: NewVault(db, name, Sealing{[]byte(testSealing)}, h), Host: h, Keys: k,
 		Sessions: known, Presence: m.at, Events: m.bus, Log: log, Session: testSession, Loop: testLoop})
 	if err != nil {
 		t.Fatal(err)

@@ -83,6 +83,9 @@ type Host interface {
 	Awaits(jid string) bool
 	// ReturnedElsewhere takes a return that another master got.
 	ReturnedElsewhere(jid, id string, load map[string]any)
+	// DeletedElsewhere forgets what is kept of a minion whose key another master, or a program, deleted: the next one
+	// of this name may be somebody else's.
+	DeletedElsewhere(id string)
 	// CatchUp reads what is awaited here from the store: messages were missed.
 	CatchUp(ctx context.Context)
 	// Dismiss lets minions that are connected, but whose keys are gone, notice that the key of publishes is another

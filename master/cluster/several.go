@@ -81,9 +81,6 @@ type Options struct {
 	Log      *slog.Logger
 	// Session is how long a session lives, Loop how often Maintain is called.
 	Session, Loop time.Duration
-	// Deleted is called when another master, or a program, deleted the key of a minion: the next one of this name may be
-	// somebody else's.
-	Deleted func(id string)
 }
 
 // NewSeveral returns the peers of a master with this vault, whose secrets it loads.
@@ -270,7 +267,7 @@ func (s *Several) keyChanged(c keys.Change) {
 		s.opts.Presence.Forget(c.ID)
 	}
 	if c.Act == "delete" {
-		s.opts.Deleted(c.ID)
+		s.opts.Host.DeletedElsewhere(c.ID)
 	}
 }
 
