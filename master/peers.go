@@ -115,8 +115,8 @@ func (m *Master) openPeers(vault *cluster.Vault) (err error) {
 		return m.peers.Secrets().Rotate(context.Background())
 	}
 	m.peers, err = cluster.NewSeveral(cluster.Options{Vault: vault, Host: clusterHost{m},
-		Keys: m.keys, Sessions: m.sessions, Presence: m.network.Presence, Events: m.events, Log: o.Log,
-		Session: o.Keys.PublishSession, Loop: o.LoopInterval})
+		Keys: m.keys, Sessions: m.sessions, Presence: m.network.Presence, Events: m.events,
+		Log: o.Log, Session: o.Keys.PublishSession, Loop: o.LoopInterval})
 	return err
 }
 

@@ -28,7 +28,7 @@ var signinLimits = payload.Limits{Depth: 16, Elements: 4096, Bytes: 512 << 10}
 // verdicts counts what the masters of one round said.
 type verdicts struct {
 	pending, rejected, full, failed int
-	denied                          bool // the last master that refused said that another key holds the id
+	denied                          bool // the last refusal was because another key holds the id
 	permanent                       bool // a failure that time alone will not mend
 	unresolved                      int
 }

@@ -47,7 +47,8 @@ func (c *Cache) Parts(accepted []string, n target.Needs) *Reader {
 	p := &parts{grains: n.Grains, pillar: n.Pillar}
 	r.parts = p
 	p.found = make([]cell, len(p.grains)+len(p.pillar))
-	p.data = Data{Grains: make(map[string]any, len(p.grains)), Pillar: make(map[string]any, len(p.pillar))}
+	p.data = Data{Grains: make(map[string]any, len(p.grains)),
+		Pillar: make(map[string]any, len(p.pillar))}
 	if c.memory != nil {
 		return r
 	}
@@ -140,8 +141,8 @@ func (r *Reader) partsOf(id string) (Data, bool) {
 		}
 	}
 	n := len(p.grains)
-	d := Data{Grains: fill(p.data.Grains, p.grains, p.found[:n]), Pillar: fill(p.data.Pillar, p.pillar, p.found[n:])}
-	return d, true
+	return Data{Grains: fill(p.data.Grains, p.grains, p.found[:n]),
+		Pillar: fill(p.data.Pillar, p.pillar, p.found[n:])}, true
 }
 
 // fill puts the values of some keys into a map, and returns nil if nothing is known.

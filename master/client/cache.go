@@ -102,8 +102,8 @@ func (c *Client) cachedReturn(jid, id string) (map[string]any, bool) {
 	return data, true
 }
 
-// Cached is what a master alone remembers of a minion: its grains, and its pillar when the master keeps it. Both are nil
-// when nothing is known. Stock Salt 3006 and 3007 keep minions/<id>/data.p, 3008 one bank for each.
+// Cached is what a master alone remembers of a minion: its grains, and its pillar when the master keeps it. Both are
+// nil when nothing is known. Stock Salt 3006 and 3007 keep minions/<id>/data.p, 3008 one bank for each.
 func (c *Client) Cached(id string) (grains, pillar map[string]any) {
 	if c.o.CacheDir == "" || protocol.ValidID(id) != nil {
 		return nil, nil

@@ -137,8 +137,8 @@ func (c *Client) askMinions(ctx context.Context, fun string) (any, error) {
 	return data["return"], nil
 }
 
-// Connected lists the minions that a master alone remembers and that have a connection to its publish port on this host,
-// with the address of each. It is as good as the addresses in their grains are.
+// Connected lists the minions that a master alone remembers and that have a connection to its publish port on this
+// host, with the address of each. It is as good as the addresses in their grains are.
 func (c *Client) Connected() map[string]string {
 	remote := remoteAddresses(c.o.PublishPort)
 	ids := map[string]string{}

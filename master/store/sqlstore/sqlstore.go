@@ -559,7 +559,8 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 	if f.Limit <= 0 {
 		f.Limit = store.DefaultLimit
 	}
-	// Without a time there is no condition on it: the newest jobs then come by their key, and no others are read and sorted.
+	// Without a time there is no condition on it: the newest jobs then come by their key, and no others are read and
+	// sorted.
 	where, args := "", []any{s.d.idParam(f.Minion)}
 	if !f.Since.IsZero() {
 		where, args = " AND created >= ?", append(args, f.Since.UnixMicro())
