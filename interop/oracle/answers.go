@@ -13,12 +13,14 @@ import (
 	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -452,8 +454,14 @@ func (b *Book) hideMounts(programs []Program) {
 // runDir is a directory of a run of tests.
 var runDir = regexp.MustCompile(`/Test\w+\d{4,}/`)
 
+// gitUser is the address with which this user signs commits, or "".
+var gitUser = sync.OnceValue(func() string {
+	out, _ := exec.Command("git", "config", "--global", "user.email").Output() // there may be none
+	return strings.TrimSpace(string(out))
+})
+
 // tellsMachine reports whether an answer contains variables of this process's environment, the name of this machine, its own
-// mounts, the directory of the tests or that of their run, which must not be published.
+// mounts, the address of its user, the directory of the tests or that of their run, which must not be published.
 func (b *Book) tellsMachine(k Kept) bool {
 	text, err := json.Marshal(k)
 	if err != nil {
@@ -466,7 +474,7 @@ func (b *Book) tellsMachine(k Kept) bool {
 		}
 		return strings.Count(point, "/") > 1 && bytes.Contains(text, []byte(point))
 	}
-	if slices.ContainsFunc(b.mounted, own) || runDir.Match(text) {
+	if slices.ContainsFunc(b.mounted, own) || runDir.Match(text) || gitUser() != "" && bytes.Contains(text, []byte(gitUser())) {
 		return true
 	}
 	name, err1 := os.Hostname()

@@ -3,6 +3,7 @@ package oracle
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -20,6 +21,9 @@ const directories = "/etc/apt/apt.conf.d /etc/apt/sources.list.d /etc/cron.d /et
 	"/etc/modules-load.d /etc/network/if-down.d /etc/network/if-up.d /etc/network/interfaces.d /etc/systemd/system " +
 	"/lib/systemd/system /usr/local/bin /usr/local/sbin /usr/share/i18n /var/lib/apt/lists /var/lib/dpkg /var/log " +
 	"/var/spool/cron/atjobs /var/spool/cron/crontabs"
+
+// emptied are directories in which such a host has nothing.
+const emptied = "/etc/apt/apt.conf.d /etc/apt/sources.list.d /var/lib/apt/lists"
 
 // PlainHost gives a host of the test's own the users, groups, names and directories that every such host has, so that answers do not depend
 // on the machine, and tell nothing of it.
@@ -68,6 +72,13 @@ func PlainHost(t testing.TB) {
 	} {
 		_ = os.Remove(f.path)
 		err = errors.Join(err, os.WriteFile(f.path, []byte(f.text), f.mode), os.Chmod(f.path, f.mode))
+	}
+	// What a machine has here says where its packages come from.
+	for dir := range strings.FieldsSeq(emptied) {
+		list, _ := os.ReadDir(dir) // that there is none was said above
+		for _, e := range list {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
 	}
 	// The files that dpkg gives to users which the machine has and this host has not: it would do nothing any more.
 	if override := "/var/lib/dpkg/statoverride"; err == nil {
