@@ -229,7 +229,7 @@ saltgui:
 # Ours beside stock Salt: memory, start, round trips, file transfer, sizes, and how costs grow with the work.
 bench:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
-	$(GO) test -count=1 -timeout 90m -tags bench -run 'TestMeasure|TestSwarm|TestCommands|TestGrowth' -v ./interop
+	$(GO) test -count=1 -timeout 90m -tags bench -run 'TestMeasure|TestSwarm|TestCommands|TestListeners|TestGrowth' -v ./interop
 	$(GO) test -count=1 -timeout 60m -tags bench -run 'TestCapacity|TestTenThousandSubscribers' -v ./master
 
 # N minions over 2 to 12 masters with one database, with a table of what they cost and its bars. An hour and a quarter at most.

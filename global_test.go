@@ -2,11 +2,7 @@ package brine_test
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -21,29 +17,18 @@ func TestNobodyAsksTheGlobalRegistry(t *testing.T) {
 	}
 	asked := map[string]bool{}
 	for _, dir := range []string{"modules", "states", "minion", "master", "internal", "openstack"} {
-		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-			if err != nil {
-				return err
-			}
+		eachGoFile(t, dir, func(path string, _ *token.FileSet, f *ast.File) {
 			ast.Inspect(f, func(n ast.Node) bool {
 				sel, ok := n.(*ast.SelectorExpr)
 				if !ok || sel.Sel.Name != "Default" {
 					return true
 				}
 				if pkg, ok := sel.X.(*ast.Ident); ok && (pkg.Name == "modules" || pkg.Name == "states") {
-					asked[filepath.ToSlash(path)] = true
+					asked[path] = true
 				}
 				return true
 			})
-			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 	asked["states/run.go"] = true // calls its own package's Default
 	for path := range asked {

@@ -2,10 +2,7 @@ package brine_test
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,15 +14,7 @@ import (
 // such as that of an option, keeps its letters.
 func TestLogLines(t *testing.T) {
 	lines := 0
-	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		files := token.NewFileSet()
-		f, err := parser.ParseFile(files, path, nil, 0)
-		if err != nil {
-			return err
-		}
+	eachGoFile(t, ".", func(_ string, files *token.FileSet, f *ast.File) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			lit := logText(n)
 			if lit == nil {
@@ -40,11 +29,7 @@ func TestLogLines(t *testing.T) {
 			}
 			return true
 		})
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if lines < 400 {
 		t.Errorf("only %d lines were found", lines)
 	}

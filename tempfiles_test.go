@@ -2,10 +2,7 @@ package brine_test
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,21 +14,7 @@ import (
 func TestCVE_2014_3563_NoPredictableTempFiles(t *testing.T) {
 	making := []string{"Create", "WriteFile", "OpenFile", "Mkdir", "MkdirAll", "Rename", "Symlink", "Link"}
 	files := 0
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != ".") {
-			return filepath.SkipDir
-		}
-		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
+	eachGoFile(t, ".", func(_ string, set *token.FileSet, file *ast.File) {
 		files++
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
@@ -52,11 +35,7 @@ func TestCVE_2014_3563_NoPredictableTempFiles(t *testing.T) {
 			}
 			return true
 		})
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if files < 500 {
 		t.Fatalf("only %d files were looked at", files)
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/swarm"
-	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/tcp"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
@@ -102,19 +101,33 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// runCommands lets a swarm loose on a master, and runs the commands one after the other. bare is how long test.ping takes that nobody waits
-// for, until the last return was acknowledged.
-func runCommands(t *testing.T, over string, n int, at *site, p *process, client *stockMaster, program func(string) string,
-	all bool) (bare time.Duration, costs map[string]commandCost) {
-	t.Helper()
-	var dialer transport.Dialer = zeromq.New()
-	if over == "tcp" {
-		dialer = tcp.New()
+// A looseSwarm is a swarm at a master.
+type looseSwarm struct {
+	*swarm.Swarm
+	t   *testing.T
+	end func() // ends it
+}
+
+// wait waits until something holds of the swarm.
+func (s looseSwarm) wait(what string, holds func(swarm.Stats) bool) {
+	s.t.Helper()
+	ctx, stop := context.WithTimeout(s.t.Context(), swarmTime)
+	defer stop()
+	if err := s.Wait(ctx, holds); err != nil {
+		s.t.Fatalf("%s: %v", what, err)
 	}
-	oneOff := n / 10
-	s, err := swarm.New(swarm.Options{Masters: []swarm.Addr{{Request: fmt.Sprintf("127.0.0.1:%d", at.ret)}}, Dialer: dialer, Presence: over == "tcp",
-		Minions: n, Parallel: 2000, Spread: true, KeepConns: min(n, keptConns), OneOff: oneOff, RequestTime: swarmTime, Pillar: true,
-		Grains: map[string]any{"role": "load"}})
+}
+
+// signedIn lets a swarm loose on a master, and returns it when all of its minions have signed in.
+func signedIn(t *testing.T, over string, at *site, o swarm.Options) looseSwarm {
+	t.Helper()
+	o.Dialer = zeromq.New()
+	if over == "tcp" {
+		o.Dialer, o.Presence = tcp.New(), true
+	}
+	o.Masters = []swarm.Addr{{Request: fmt.Sprintf("127.0.0.1:%d", at.ret)}}
+	o.Parallel, o.Spread, o.KeepConns, o.OneOff, o.RequestTime = 2000, true, min(o.Minions, keptConns), o.Minions/10, swarmTime
+	s, err := swarm.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,20 +137,24 @@ func runCommands(t *testing.T, over string, n int, at *site, p *process, client 
 		defer close(done)
 		s.Run(ctx)
 	}()
-	defer func() { cancel(); <-done }()
-	wait := func(what string, holds func(swarm.Stats) bool) {
-		t.Helper()
-		wctx, stop := context.WithTimeout(ctx, swarmTime)
-		defer stop()
-		if err := s.Wait(wctx, holds); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-	}
-	wait("sign-ins", func(st swarm.Stats) bool { return st.Ready == int64(n) })
+	end := func() { cancel(); <-done }
+	t.Cleanup(end)
+	loose := looseSwarm{s, t, end}
+	loose.wait("sign-ins", func(st swarm.Stats) bool { return st.Ready == int64(o.Minions) })
+	return loose
+}
+
+// runCommands lets a swarm loose on a master, and runs the commands one after the other. bare is how long test.ping takes that nobody waits
+// for, until the last return was acknowledged.
+func runCommands(t *testing.T, over string, n int, at *site, p *process, client *stockMaster, program func(string) string,
+	all bool) (bare time.Duration, costs map[string]commandCost) {
+	t.Helper()
+	s := signedIn(t, over, at, swarm.Options{Minions: n, Pillar: true, Grains: map[string]any{"role": "load"}})
+	defer s.end()
 	awaitIdle(t, p)
 	begin, base := time.Now(), s.Stats()
 	client.toAll("test.ping")
-	wait("bare job", func(st swarm.Stats) bool { return st.Returns-base.Returns >= int64(n) })
+	s.wait("bare job", func(st swarm.Stats) bool { return st.Returns-base.Returns >= int64(n) })
 	bare = time.Since(begin)
 	client.driver.close()
 	costs = make(map[string]commandCost)

@@ -5,7 +5,6 @@ package interop
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/brine-salt/brine/internal/swarm"
 	"github.com/brine-salt/brine/internal/testkit/freeport"
-	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
 // TestListeners measures salt '*' test.ping while a browser follows /events and a reactor follows the returns, beside the
@@ -37,23 +35,7 @@ func TestListeners(t *testing.T) {
 	write(t, s.dir+"/react.sls", fmt.Sprintf("{%% if data['id'] == 'swarm-%05d' %%}\nsay: {runner.event.send: [{tag: reacted}]}\n{%% endif %%}\n", n-1))
 	proc := start(t, ours("salt-master"), "-c", filepath.Dir(s.config()))
 	await(t, "the master serves", func() bool { return listening(s.ret) && listening(s.pub) && listening(port) })
-	many, err := swarm.New(swarm.Options{Masters: []swarm.Addr{{Request: fmt.Sprintf("127.0.0.1:%d", s.ret)}}, Dialer: zeromq.New(), Minions: n,
-		Parallel: 2000, Spread: true, KeepConns: min(n, keptConns), OneOff: n / 10, RequestTime: swarmTime})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		many.Run(ctx)
-	}()
-	defer func() { cancel(); <-done }()
-	ready, stop := context.WithTimeout(ctx, swarmTime)
-	defer stop()
-	if err := many.Wait(ready, func(st swarm.Stats) bool { return st.Ready == int64(n) }); err != nil {
-		t.Fatal(err)
-	}
+	signedIn(t, "zeromq", s, swarm.Options{Minions: n})
 	awaitIdle(t, proc)
 	ping := func(what string) {
 		t.Helper()

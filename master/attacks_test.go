@@ -94,7 +94,7 @@ func TestCVE_2024_38822_TokenIsAlwaysChecked(t *testing.T) {
 			t.Fatalf("%v %v", v, err)
 		}
 	}
-	// The token of the key that a minion had before is none of the one that it has now, under neither session.
+	// A token of the minion's former key is refused for its new key, under either session.
 	before := r.accepted("c", 1)
 	if err := r.Keys().Delete("c"); err != nil {
 		t.Fatal(err)

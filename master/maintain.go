@@ -71,7 +71,7 @@ func (m *Master) keyChanged(c keys.Change) {
 		ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 		m.clones.Forget(ctx, c.ID)
 		cancel()
-		m.requests.Pillar.Drop(c.ID) // the next of this name may be somebody else's
+		m.requests.Pillar.Drop(c.ID) // the next of this name may be another machine
 	}
 	if !m.opts.Keys.KeepAESOnDelete {
 		m.upkeep.AskForKey()

@@ -92,7 +92,7 @@ func openKeys(c *conf.Config, program string) (k *keys.Store, db store.Shared, c
 // opens the database at the first question.
 type sharedMinions struct {
 	open func() (*sharedKnown, error)
-	// opened is what Close closes; nil if nobody asked, or if the database is closed by its owner.
+	// opened is what Close closes. It is nil if the database was not asked for, or if its owner closes it.
 	opened *sharedKnown
 }
 

@@ -318,7 +318,7 @@ func (d *demo) awaitEvent(ctx context.Context, what string, id func(events.Event
 
 // events shows one event of each kind that has happened, as salt-run state.event does.
 func (d *demo) events(ctx context.Context) error {
-	fmt.Fprintln(d.Out, "\nAll of this was told to whoever listens to the master's event bus. One event of each kind:")
+	fmt.Fprintln(d.Out, "\nThe master's event bus had all of this. One event of each kind:")
 	one, shown := -1, map[string]bool{}
 	plain := []string{"0", "", "1", "", "2", "", "3", "", "4", "", "5", "", "6", "", "7", "", "8", "", "9", ""}
 	for _, id := range demoIDs() {

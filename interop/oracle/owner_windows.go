@@ -2,7 +2,7 @@ package oracle
 
 import "io/fs"
 
-// ownerOf is who owns a file: nobody that has a number.
+// ownerOf returns "": owners have no numbers on Windows.
 func ownerOf(fs.FileInfo) string { return "" }
 
 // isWhiteout is false: there are no layers.

@@ -27,7 +27,7 @@ type File struct {
 	f    *os.File
 	info os.FileInfo
 	torn bool   // the last line has no end
-	last string // hash of the last line, "" when there is none
+	last string // hash of the last line, or "" if there is no line yet
 }
 
 // Open opens the account at path, to be gone on with, and makes it if there is none, for its owner alone. With chain

@@ -140,7 +140,7 @@ func pack(v any) ([]byte, error) {
 	return b, err
 }
 
-// read returns an entry, nil when there is none.
+// read returns an entry, or nil if it is missing.
 func (c *Cache) read(id, file string) (map[string]any, error) {
 	if protocol.ValidID(id) != nil {
 		return nil, nil
@@ -156,7 +156,7 @@ func (c *Cache) read(id, file string) (map[string]any, error) {
 	return unpack(b)
 }
 
-// packed returns an entry of a master alone, nil when there is none.
+// packed returns an entry of a master alone, or nil if it is missing.
 func (c *Cache) packed(id, file string) ([]byte, error) {
 	if c.dir == nil {
 		c.mu.Lock()

@@ -199,7 +199,7 @@ func (r *Reader) findParts(id string, at stamp, b []byte) error {
 // packedNil is nil, packed.
 const packedNil = 0xc0
 
-// entry returns an entry of the database, nil when there is none, or none that can be read.
+// entry returns an entry of the database, or nil if it is missing or cannot be read.
 func (r *Reader) entry(id string) map[string]any {
 	b := r.packed(id)
 	if b == nil {
@@ -212,7 +212,7 @@ func (r *Reader) entry(id string) map[string]any {
 	return m
 }
 
-// packed returns an entry, nil when there is none. It sets err if that is not known.
+// packed returns an entry, or nil if it is missing. It sets err if the question has no answer.
 func (r *Reader) packed(id string) []byte {
 	if r.c.db == nil {
 		b, err := r.c.packed(id, r.file)

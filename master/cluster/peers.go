@@ -84,7 +84,7 @@ type Host interface {
 	// ReturnedElsewhere takes a return that another master got.
 	ReturnedElsewhere(jid, id string, load map[string]any)
 	// DeletedElsewhere forgets what is kept of a minion whose key another master, or a program, deleted: the next one
-	// of this name may be somebody else's.
+	// of this name may be another machine.
 	DeletedElsewhere(id string)
 	// CatchUp reads what is awaited here from the store: messages were missed.
 	CatchUp(ctx context.Context)

@@ -87,7 +87,7 @@ func (r *Reactor) publishLocal(ctx context.Context, low *states.Low) error {
 	_, err = r.o.Master.Publish(ctx, j)
 	var none *master.NoMinionsError
 	if errors.As(err, &none) { // Salt's client reports nothing
-		r.log.Info("A reaction's target is nobody", "id", low.ID(), "tgt", j.Tgt)
+		r.log.Info("A reaction's target has no minion", "id", low.ID(), "tgt", j.Tgt)
 		return nil
 	}
 	return err

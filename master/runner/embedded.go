@@ -99,7 +99,7 @@ func (s stream) Close() error {
 	return nil
 }
 
-// minionAddress is an address of a minion that its grains have, "" when there is none.
+// minionAddress returns an address of a minion from its grains, or "" if they have no address.
 func minionAddress(grains map[string]any) string {
 	for _, key := range [...]string{"ipv4", "ipv6"} {
 		list, _ := grains[key].([]any)

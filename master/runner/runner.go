@@ -222,7 +222,7 @@ func (c *Client) Docs(name string) map[string]string {
 	return out
 }
 
-// Argspec declares a function for those who type its arguments, nil when there is none.
+// Argspec returns a function's declaration, for command lines with arguments, or nil if it is unknown.
 func (c *Client) Argspec(fun string) *modules.Def {
 	def, err := c.registry.Lookup(fun, c.env)
 	if err != nil {

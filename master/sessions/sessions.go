@@ -159,7 +159,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Get returns the session of an id, nil when there is none. Callers have looked up the accepted key of the id before.
+// Get returns the session of an id, or nil if it has no session. Callers have looked up the accepted key of the
+// id before.
 func (s *Store) Get(id string) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,8 +188,8 @@ func (e *Session) Enter(generation int64) {
 	}
 }
 
-// Current returns the key that requests must be sealed with, nil when there is none or it has become too old: then the
-// minion's request is refused and it signs in again. So it is when the id belongs to another public key by now.
+// Current returns the key that requests must be sealed with. It returns nil if the key is missing or too old, or if the
+// id now belongs to another public key: then the minion's request is refused, and it signs in again.
 func (e *Session) Current(life time.Duration, pub *crypt.PublicKey) *crypt.Key {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -54,7 +54,7 @@ func (t *Finder) Expected(tgtType string, tgt any,
 			ids = append(ids, id)
 		}
 	}
-	// Without its database a master does not know whom a target means: an error, not "nobody".
+	// Without its database a master does not know whom a target means: an error, not an empty list.
 	return ids, nil, known.Err()
 }
 

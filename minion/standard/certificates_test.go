@@ -20,7 +20,7 @@ import (
 	"github.com/brine-salt/brine/minion"
 )
 
-// TestVerifySSL: everything that fetches a file and has the argument verify_ssl refuses a certificate that nobody knows, unless that
+// TestVerifySSL: everything that fetches a file and has the argument verify_ssl refuses a certificate of an unknown authority, unless that
 // argument says not to look.
 func TestVerifySSL(t *testing.T) {
 	const text = "of the server\n"

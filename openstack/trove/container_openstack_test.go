@@ -4,7 +4,6 @@ package trove
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -142,15 +141,7 @@ func (c containerCase) run(t *testing.T) {
 
 	// Backups, and an empty instance on another host.
 	a.seen()
-	parent, at := "", ""
-	for _, id := range []string{"full", "inc"} {
-		a.must("create_backup", fmt.Sprintf(`{"backup_info": {"id": "%s", "datastore": "x", "datastore_version": "1"%s}}`, id, parent))
-		updates := a.backups()
-		last := updates[len(updates)-1]
-		at = `"location": ` + quoteJSON(last["location"]) + `, "checksum": ` + quoteJSON(last["checksum"])
-		parent = `, "parent": {` + at + `}`
-		c.query(a, "INSERT INTO t SELECT MAX(i)+1 FROM t")
-	}
+	at := a.backUp(func() { c.query(a, "INSERT INTO t SELECT MAX(i)+1 FROM t") })
 	only()
 	elsewhere, _ := newContainers(t, c.image, c.owner, c.dirs, c.programs...)
 	maps.Copy(elsewhere, map[string]any{"store": a.opts["trove"].(map[string]any)["store"]})

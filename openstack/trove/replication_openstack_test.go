@@ -5,6 +5,7 @@ package trove
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,6 +115,22 @@ func (i *instance) backups() (list []map[string]any) {
 	}
 	i.events = nil
 	return list
+}
+
+// backUp makes a full backup and one upon it, calls change after each, and returns where the second is and its checksum, as an instance that is
+// restored is told them.
+func (i *instance) backUp(change func()) (at string) {
+	i.t.Helper()
+	parent := ""
+	for _, id := range []string{"full", "inc"} {
+		i.must("create_backup", fmt.Sprintf(`{"backup_info": {"id": "%s", "datastore": "x", "datastore_version": "1"%s}}`, id, parent))
+		updates := i.backups()
+		last := updates[len(updates)-1]
+		at = `"location": ` + quoteJSON(last["location"]) + `, "checksum": ` + quoteJSON(last["checksum"])
+		parent = `, "parent": {` + at + `}`
+		change()
+	}
+	return at
 }
 
 // TestTroveBackup makes a full and two incremental backups and restores the last onto an empty instance; a damaged one is refused.

@@ -8,7 +8,6 @@ import (
 	"crypto/md5"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -256,15 +255,7 @@ func TestTroveStoredBackups(t *testing.T) {
 			prepare(a, "")
 			c.sql(a, "CREATE TABLE t (i INT PRIMARY KEY, s TEXT); INSERT INTO t VALUES (1, REPEAT('x', 60000))")
 			a.seen()
-			parent, at := "", ""
-			for _, id := range []string{"full", "inc"} {
-				a.must("create_backup", fmt.Sprintf(`{"backup_info": {"id": "%s", "datastore": "x", "datastore_version": "1"%s}}`, id, parent))
-				updates := a.backups()
-				last := updates[len(updates)-1]
-				at = `"location": ` + quoteJSON(last["location"]) + `, "checksum": ` + quoteJSON(last["checksum"])
-				parent = `, "parent": {` + at + `}`
-				c.sql(a, "INSERT INTO t SELECT MAX(i)+1, 'after' FROM t")
-			}
+			at := a.backUp(func() { c.sql(a, "INSERT INTO t SELECT MAX(i)+1, 'after' FROM t") })
 			b := c.open(t, more)
 			prepare(b, `, "backup_info": {"id": "inc", `+at+`}`)
 			if got := strings.Fields(c.sql(b, "SELECT COUNT(*), SUM(LENGTH(s)) FROM t")); strings.Join(got, "|") != "2|60005" {

@@ -68,7 +68,7 @@ func argument(c *states.Call, name string) any {
 	return pyobj.From(c.Keywords[name]) // a slot has made something else of it
 }
 
-// named returns the entries of a dictionary as keyword arguments; ok is false if v is none, or has another key than a text.
+// named returns the entries of a dictionary as keyword arguments; ok is false if v is not a dictionary, or if a key is not text.
 func named(v any) (kwargs map[string]any, ok bool) {
 	d, ok := v.(*pyobj.Dict)
 	if !ok {

@@ -30,7 +30,7 @@ type cost struct{ master, database time.Duration }
 
 var (
 	signIn   = cost{4905 * time.Microsecond, 1609 * time.Microsecond} // with session and pillar
-	returned = cost{259 * time.Microsecond, 97 * time.Microsecond}    // of a job that somebody waits for
+	returned = cost{259 * time.Microsecond, 97 * time.Microsecond}    // of a job that a command waits for
 	ordered  = cost{1173 * time.Microsecond, 686 * time.Microsecond}  // a delivery of an order, with its return
 )
 

@@ -105,7 +105,7 @@ func FuzzMetadata(f *testing.F) {
 				t.Fatalf("a new root without its keys was taken: %q", data)
 			}
 			if want := signedPart(t, files[role]); signedPart(t, mustJSON(t, map[string]any{"signed": got})) != want {
-				t.Fatalf("%s: nobody signed %q", role, data)
+				t.Fatalf("%s: no key signed %q", role, data)
 			}
 		}
 		for role, meta := range trusted.Targets {

@@ -29,7 +29,7 @@ func New(t *testing.T) *Host {
 // Fresh does nothing.
 func (*Host) Fresh(*testing.T) {}
 
-// Layers are none.
+// Layers returns nil.
 func (*Host) Layers() map[string]string { return nil }
 
 // Undo does nothing.

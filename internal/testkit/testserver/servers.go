@@ -35,7 +35,7 @@ var taped = map[string]string{"@ETCD3@": "tcp", "@REDIS@": "tcp", "@MYSQLSOCKET@
 var asked = regexp.MustCompile(`@(HTTPS?|ECHO|ETCD3?|INFLUXDB|S3|VAULT|REDIS|MYSQL(SOCKET)?|POSTGRES)@`)
 
 // Replayable reports whether a text asks for no server that a replay lacks. It has those that are ours and tapes of others, and
-// needs none of PostgreSQL, which functions ask through the program psql.
+// needs no PostgreSQL server: functions ask it through the program psql.
 func Replayable(text string) bool {
 	return !slices.ContainsFunc(asked.FindAllString(text, -1), func(name string) bool {
 		switch name {

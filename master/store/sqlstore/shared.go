@@ -288,8 +288,8 @@ func (s *Store) DataEpochs(ctx context.Context, kind string) (map[string]int64, 
 	return out, nil
 }
 
-// SetDatum implements store.Shared. A new row's epoch is the time, so that it is none that an earlier row of the id
-// had.
+// SetDatum implements store.Shared. A new row's epoch is the time, so that it differs from those of earlier rows of
+// the id.
 func (s *Store) SetDatum(ctx context.Context, kind, id string, body []byte,
 	epoch int64) (set bool, err error) {
 	key := []any{s.d.idParam(kind), s.d.idParam(id)}
