@@ -45,7 +45,11 @@ func TestHeatH9(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	l := privateLab(t, engines)
+	opts := labOptions()
+	opts.Engines = engines
+	// An engine that ends may take its time for what hundreds of servers do. Heat's default is a minute.
+	opts.Heat = map[string]map[string]string{"DEFAULT": {"graceful_shutdown_timeout": "600"}}
+	l := startLab(t, opts)
 	begin := time.Now()
 	c := startCrowd(t, ctx, l, pushed, servers)
 	for n := range engines {

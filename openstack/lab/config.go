@@ -141,7 +141,6 @@ func (l *Lab) heatConf() ini {
 			"max_stacks_per_tenant":         "1000",
 			"max_resources_per_stack":       "-1",
 			"max_events_per_stack":          "0", // Heat forgets older ones otherwise, and tests count them
-			"graceful_shutdown_timeout":     "600",
 			"rpc_response_timeout":          "300",
 		},
 		"database":              {"connection": l.DSN("heat"), "max_pool_size": "20", "max_overflow": "100"},
