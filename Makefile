@@ -158,8 +158,9 @@ interop:
 answers:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	$(GO) test -count=1 -vet=off -timeout 60m -tags interop -run '^TestStock$$' ./modules -update $(ARGS); \
-	$(GO) test -count=1 -vet=off -timeout 60m -tags interop -run '^TestStockStates$$' ./states -update $(ARGS); \
-	GO=$(GO) sh interop/oracle/elsewhere.sh modules states
+	$(GO) test -count=1 -vet=off -timeout 60m -tags interop -run '^TestStock(States|Trees)$$' ./states -update $(ARGS); \
+	$(GO) test -count=1 -vet=off -tags interop -run '^TestStock(Filters|Trees)$$' ./states/render ./states/render/pillar -update $(ARGS); \
+	GO=$(GO) sh interop/oracle/elsewhere.sh modules states states/render states/render/pillar
 
 # What openstack/ has of tests that need neither root nor OpenStack: Go's and Python's. It is a Go module of its own.
 test-openstack:

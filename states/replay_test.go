@@ -33,6 +33,7 @@ func TestReplay(t *testing.T) {
 		return
 	}
 	p.run(t, answers, "testdata/stock/*.yaml")
+	p.runTrees(t)
 	oracle.InHost(t, hostAnswers)
 }
 

@@ -1,13 +1,11 @@
-//go:build interop
-
 package states_test
 
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/interop/oracle"
-	"github.com/brine-salt/brine/modules/state"
 )
 
 // A tree is a file testdata/trees/*.txt: a head in YAML, then files after lines "-- path --", below base/, dev/ and prod/. The head
@@ -36,7 +33,12 @@ type tree struct {
 	opts          map[string]any
 	calls         []any
 	files         map[string]string
+
+	file, key string // where stock's answers are kept
 }
+
+// treeAnswers is where stock's answers to the trees are kept.
+const treeAnswers = answers + "/trees"
 
 func loadTrees(t *testing.T) []tree {
 	t.Helper()
@@ -51,7 +53,10 @@ func loadTrees(t *testing.T) []tree {
 			t.Fatal(err)
 		}
 		for i, text := range strings.Split(string(b), "\n=====\n") {
-			list = append(list, parseTree(t, fmt.Sprintf("%s/%d", strings.TrimSuffix(filepath.Base(p), ".txt"), i), text))
+			file := strings.TrimSuffix(filepath.Base(p), ".txt")
+			tr := parseTree(t, fmt.Sprintf("%s/%d", file, i), text)
+			tr.file, tr.key = file, oracle.Key(text)
+			list = append(list, tr)
 		}
 	}
 	return list
@@ -132,159 +137,81 @@ func callOf(v any) (fun string, args []any, kwargs map[string]any) {
 	return fun, args, kwargs
 }
 
-func (s *stock) plant(t *testing.T, tr tree) {
+// plant puts the files of a tree in place of those of the last one.
+func (m *minion) plant(t *testing.T, tr tree) {
 	t.Helper()
-	root := filepath.Join(s.Scratch, "srv")
+	root := filepath.Join(m.scratch, "srv")
 	if err := os.RemoveAll(root); err != nil {
 		t.Fatal(err)
 	}
 	for _, env := range []string{"base", "dev", "prod"} {
-		if err := errors.Join(os.MkdirAll(filepath.Join(root, env), 0o755), os.RemoveAll(filepath.Join(s.Scratch, "cache", "files"))); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Join(root, env), 0o755), os.RemoveAll(filepath.Join(m.scratch, "cache", "files"))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for path, text := range tr.files {
-		oracle.Write(t, filepath.Join(root, path), strings.ReplaceAll(text, "@DIR@", s.Scratch))
+		oracle.Write(t, filepath.Join(root, path), strings.ReplaceAll(text, "@DIR@", m.scratch))
 	}
 }
 
-func TestStockTrees(t *testing.T) {
-	var s *stock
-	file := ""
+// ourCall calls a function of our side on a tree.
+func (m *minion) ourCall(t *testing.T, tr tree, call any) answer {
+	t.Helper()
+	m.plant(t, tr)
+	fun, args, kwargs := callOf(call)
+	a := m.ours(t, fun, args, kwargs, inDir(tr.opts, m.scratch).(map[string]any))
+	a.Check = string(m.ownGrains(t))
+	return a
+}
+
+// judge compares the answers of the two sides to the calls of a tree.
+func (tr tree) judge(t *testing.T, theirs, ours map[string]answer) {
+	t.Helper()
+	different := false
+	for i, call := range tr.calls {
+		diff := cmp.Diff(theirs[strconv.Itoa(i)], ours[strconv.Itoa(i)])
+		different = different || diff != ""
+		if diff != "" && tr.differs == "" {
+			t.Errorf("%v: stock (-) and ours (+):\n%s", call, diff)
+		}
+	}
+	if tr.differs != "" && !different {
+		t.Errorf("no difference, though the tree says: %s", tr.differs)
+	}
+}
+
+// runTrees compares ours with the kept answers to the trees.
+func (p *replay) runTrees(t *testing.T) {
+	t.Helper()
+	book := oracle.OpenBook(t, treeAnswers)
 	match := oracle.Chosen()
+	names := oracle.ReplayNames(t, p.scratch)
+	p.runner.Names = names
+	file, grains := "", string(p.ownGrains(t))
+	var tally oracle.Tally
 	for _, tr := range loadTrees(t) {
-		if !match.MatchString(tr.name) {
+		if tr.file != file { // of which stock had a process of its own
+			file = tr.file
+			oracle.Write(t, p.grainsFile(), grains)
+		}
+		book.Know(tr.file, tr.key)
+		kept, ok := book.Find(tr.file, tr.key)
+		if !match.MatchString("trees/"+tr.name) || !tally.Count(t, tr.name, kept, ok) {
 			continue
 		}
-		// One stock process a file: what state.sls leaves in its memory would change what top files do.
-		if now, _, _ := strings.Cut(tr.name, "/"); now != file {
-			file, s = now, startStock(t)
-		}
-		t.Run(tr.name, func(t *testing.T) {
-			different := false
-			opts := inDir(tr.opts, s.Scratch).(map[string]any)
-			for _, call := range tr.calls {
-				fun, args, kwargs := callOf(call)
-				s.plant(t, tr)
-				before := s.ownGrains(t)
-				theirs := s.theirs(t, fun, args, kwargs, opts)
-				theirs.Check = string(s.ownGrains(t))
-				s.plant(t, tr)
-				oracle.Write(t, s.grainsFile(), string(before))
-				ours := s.ours(t, fun, args, kwargs, opts)
-				ours.Check = string(s.ownGrains(t))
-				if diff := cmp.Diff(theirs, ours); diff != "" {
-					different = true
-					if tr.differs == "" {
-						t.Errorf("%s %v %v: stock (-) and ours (+):\n%s", fun, args, kwargs, diff)
-					}
-				}
+		passed := t.Run("trees/"+tr.name, func(t *testing.T) {
+			t.Setenv("PATH", oracle.Programs(t, kept.Programs))
+			p.runner.Give(t, kept)
+			ours := map[string]answer{}
+			for i, call := range tr.calls {
+				ours[strconv.Itoa(i)] = p.ourCall(t, tr, call)
 			}
-			if tr.differs != "" && !different {
-				t.Errorf("no difference, though the tree says: %s", tr.differs)
-			}
+			tr.judge(t, answersOf(oracle.Unpack(kept.Stock, names).(map[string]any)), ours)
 		})
-	}
-}
-
-// randomTree is high data of test states that depend on each other in all ways.
-func randomTree(r *rand.Rand) map[string]any {
-	n := 2 + r.IntN(7)
-	forward := r.IntN(3) > 0
-	high := map[string]any{}
-	functions := []string{"nop", "succeed_with_changes", "succeed_without_changes", "fail_without_changes", "fail_with_changes", "configurable_test_state"}
-	kinds := []string{"require", "require_any", "watch", "watch_any", "onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all", "prereq", "listen",
-		"require_in", "watch_in", "onchanges_in", "onfail_in", "prereq_in", "listen_in", "use"}
-	for i := range n {
-		id := fmt.Sprintf("s%d", i)
-		fun := functions[r.IntN(len(functions))]
-		args := []any{fun, map[string]any{"order": int64(10000 + r.IntN(3*n))}}
-		if fun == "configurable_test_state" {
-			args = append(args, map[string]any{"changes": r.IntN(2) == 0}, map[string]any{"result": r.IntN(3) > 0})
-		}
-		if r.IntN(10) == 0 {
-			args = append(args, map[string]any{"failhard": true})
-		}
-		if r.IntN(8) == 0 {
-			args = append(args, map[string]any{"onlyif": []string{"true", "false"}[r.IntN(2)]})
-		}
-		used := map[string]bool{}
-		for range r.IntN(4) {
-			kind := kinds[r.IntN(len(kinds))]
-			if r.IntN(2) == 0 {
-				kind = kinds[r.IntN(6)]
-			}
-			if used[kind] {
-				continue
-			}
-			used[kind] = true
-			var reqs []any
-			for range 1 + r.IntN(2) {
-				other := fmt.Sprintf("s%d", r.IntN(n))
-				if forward && i > 0 {
-					other = fmt.Sprintf("s%d", r.IntN(i)) // so that there are few circles
-				}
-				if other != id || r.IntN(20) == 0 {
-					reqs = append(reqs, map[string]any{"test": other})
-				}
-			}
-			if reqs != nil {
-				args = append(args, map[string]any{kind: reqs})
-			}
-		}
-		high[id] = map[string]any{"test": args, "__sls__": "random", "__env__": "base"}
-	}
-	return high
-}
-
-// TestStockRandom runs random states: which ran, in which order and to what end must be the same.
-func TestStockRandom(t *testing.T) {
-	s := startStock(t)
-	const trees = 150
-	crashes := 0
-	for seed := range uint64(trees) {
-		high := randomTree(rand.New(rand.NewPCG(seed, 7)))
-		kwargs := map[string]any{"test": seed%5 == 0}
-		theirs := s.theirs(t, "state.high", []any{high}, kwargs, nil)
-		ours := s.ours(t, "state.high", []any{high}, kwargs, nil)
-		if theirs.Error == "UnboundLocalError" || theirs.Error == "AttributeError" {
-			// Stock trips over its own feet: a lone onfail_all that is not met, or failhard behind the last state. We must go on.
-			if crashes++; ours.Error != "" {
-				t.Errorf("tree %d: %v", seed, ours)
-			}
-			continue
-		}
-		if m, ok := theirs.Value.(map[string]any); ok {
-			delete(m, "__FAILHARD__") // Salt's own note, which it forgets in its answer
-		}
-		if diff := cmp.Diff(theirs, ours); diff != "" {
-			text, _ := yaml.Marshal(high)
-			t.Errorf("tree %d: stock (-) and ours (+):\n%s\n%s", seed, diff, text)
+		if !passed {
+			book.Suspect(tr.file, kept)
 		}
 	}
-	if crashes > trees/10 {
-		t.Errorf("stock crashed in %d of %d trees", crashes, trees)
-	}
-}
-
-// TestStockStateModule compares the declarations of the execution module state.
-func TestStockStateModule(t *testing.T) {
-	s := startStock(t)
-	theirs := s.theirs(t, "sys.argspec", []any{"state"}, nil, nil).Value.(map[string]any)
-	text, err := os.ReadFile("../modules/state/defs.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range state.Module.Funcs {
-		fun := "state." + d.Name
-		if diff := cmp.Diff(theirs[fun], oracle.Plain(d.Argspec())); diff != "" {
-			t.Errorf("%s: stock (-) and ours (+):\n%s", fun, diff)
-		}
-		delete(theirs, fun)
-	}
-	for fun := range theirs {
-		if !strings.Contains(string(text), "// "+fun+" is absent: ") {
-			t.Errorf("%s is neither there nor called absent", fun)
-		}
-	}
+	book.Save(t)
+	tally.Report(t)
 }

@@ -579,7 +579,7 @@ func Install(t testing.TB, paths []string, but []Program) {
 // ownPrograms is the directory of the programs that stand in for others.
 func ownPrograms(t testing.TB) string {
 	t.Helper()
-	dir, err := filepath.Abs(filepath.Join(here, programs))
+	dir, err := filepath.Abs(filepath.Join(here(), programs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -622,7 +622,7 @@ func (n *Tally) Count(t testing.TB, name string, k Kept, known bool) bool {
 // Report says how many cases were replayed, and what the others lack.
 func (n *Tally) Report(t testing.TB) {
 	t.Logf("%d cases replayed, %d need the host of the answers (make interop), %d need root", n.replayed, n.host, n.root)
-	if n.replayed == 0 {
+	if n.replayed == 0 && All() {
 		t.Error("no case was replayed")
 	}
 }

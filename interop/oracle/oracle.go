@@ -10,13 +10,23 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/brine-salt/brine/internal/testkit/testsalt"
 )
 
-// here is this directory, from that of a test in ./modules or ./states.
-const here = "../interop/oracle"
+// here is this directory, from that of a test in a directory of modules or of states.
+var here = sync.OnceValue(func() string {
+	up := ""
+	for range 4 {
+		up = filepath.Join("..", up)
+		if _, err := os.Stat(filepath.Join(up, "interop", "oracle")); err == nil {
+			break
+		}
+	}
+	return filepath.Join(up, "interop", "oracle")
+})
 
 // programs is the directory of programs that stand in for those that need a server; both sides find them before others.
 const programs = "bin"
@@ -50,7 +60,7 @@ func Configure(t testing.TB, scratch, file string) {
 func Start(t testing.TB, script, scratch string) *Process {
 	t.Helper()
 	python := testsalt.Python(t)
-	path, err1 := filepath.Abs(filepath.Join(here, script))
+	path, err1 := filepath.Abs(filepath.Join(here(), script))
 	plainEnvironment(t)
 	t.Setenv("PATH", strings.Join(append([]string{filepath.Join(filepath.Dir(path), programs)}, programDirs(python)...), string(os.PathListSeparator)))
 	t.Setenv("PYTHONHASHSEED", "0") // tools in Python (firewalld's) list what they keep in sets in the same order to both sides

@@ -1,12 +1,12 @@
 // Coverage counts the statements of modules/... and states/... that tests cover with Go alone, and prints them by
 // package.
 //
-// Every package is covered by its own tests, and by the two that replay stock's answers to the cases of all of them
-// (TestReplay in modules and in states):
+// Every package is covered by its own tests, and by those that replay stock's answers to the cases of many of them
+// (TestReplay in modules, states, states/render and states/render/pillar):
 //
-//	go test -coverpkg=./modules/...,./states/... ./modules ./states ──┐
-//	                                                                   ├─▶ a statement counts once
-//	go test -cover ./modules/... ./states/... (the others) ───────────┘
+//	go test -coverpkg=./modules/...,./states/... ./modules ./states … ──┐
+//	                                                                     ├─▶ a statement counts once
+//	go test -cover ./modules/... ./states/... (the others) ─────────────┘
 //
 // The tests find no Python in PATH, and no stock Salt.
 //

@@ -13,7 +13,7 @@ import (
 var counting = []string{"./modules/...", "./states/..."}
 
 // replaying are the packages whose tests replay the cases of all.
-var replaying = []string{"./modules", "./states"}
+var replaying = []string{"./modules", "./states", "./states/render", "./states/render/pillar"}
 
 // test runs the tests and writes their profiles.
 func test(dir string) error {

@@ -1,4 +1,4 @@
-"""Renders templates as stock Salt does, for TestFiltersAgainstStock: a JSON list in, a JSON list of [text, error] out."""
+"""Renders templates as stock Salt does, for TestStockFilters: a JSON list in, a JSON list of [text, error] out."""
 
 import json
 import logging
