@@ -132,10 +132,10 @@ type Param struct {
 	KeywordOnly bool
 	// Type describes the value for documentation and JSON Schema; Python's functions do not check it and neither does Bind.
 	Type Type
-	// Schema are further keywords of the value's JSON Schema; nil for functions that check their values themselves.
-	Schema map[string]any
 	// Secret values are masked in logs and in the job journal.
 	Secret bool
+	// Schema are further keywords of the value's JSON Schema; nil for functions that check their values themselves.
+	Schema map[string]any
 }
 
 // Required reports whether a call must give the parameter.

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 func unwrapMap(m map[string]any) map[string]any { return unwrap(m).(map[string]any) }
@@ -62,7 +64,7 @@ func Plain(v any) any {
 	case *big.Int:
 		return v.String()
 	case time.Time:
-		return v.Format("<datetime> 2006-01-02 15:04:05")
+		return "<" + strings.TrimPrefix(pyobj.TypeName(v), "datetime.") + "> " + pytext.Str(v)
 	case []any:
 		list := make([]any, len(v))
 		for i := range v {
@@ -78,7 +80,7 @@ func Plain(v any) any {
 	case map[any]any:
 		m := make(map[any]any, len(v))
 		for k := range v {
-			m[k] = Plain(v[k])
+			m[Plain(k)] = Plain(v[k])
 		}
 		return m
 	}

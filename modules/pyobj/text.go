@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"strings"
+	"time"
 
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
@@ -41,6 +42,11 @@ func TypeName(v any) string {
 			return "frozenset"
 		}
 		return "set"
+	case time.Time:
+		if v.Location() == pytext.DateZone {
+			return "datetime.date"
+		}
+		return "datetime.datetime"
 	case Object:
 		return v.TypeName()
 	}

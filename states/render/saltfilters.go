@@ -20,6 +20,7 @@ import (
 	"github.com/brine-salt/brine/internal/humansize"
 	"github.com/brine-salt/brine/internal/python/pybase64"
 	"github.com/brine-salt/brine/internal/python/pyre"
+	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/python/strftime"
 	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules/pyobj"
@@ -397,7 +398,7 @@ func dateFormat(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	}
 	at, ok := v.(time.Time)
 	switch {
-	case ok:
+	case ok && at.Location() != pytext.DateZone: // Salt takes a date without a time for a text
 	case v == nil:
 		at = time.Now()
 	default:

@@ -242,21 +242,67 @@ func appendBytes(b, s []byte) []byte {
 	return append(b, q)
 }
 
+// DateZone is the zone of a time.Time that is a date of Python, without a time of the day. One in time.UTC is a datetime without a zone;
+// any other is a datetime with one.
+var DateZone = &dateZone
+
+var dateZone time.Location
+
 func timeText(t time.Time) string {
-	if us := t.Nanosecond() / 1000; us != 0 {
-		return t.Format("2006-01-02 15:04:05.000000")
+	layout := "2006-01-02 15:04:05"
+	if t.Location() == DateZone {
+		return t.Format(layout[:10])
 	}
-	return t.Format("2006-01-02 15:04:05")
+	if t.Nanosecond() >= 1000 {
+		layout += ".000000"
+	}
+	if t.Location() != time.UTC {
+		layout += "-07:00"
+	}
+	return t.Format(layout)
 }
 
 func timeRepr(t time.Time) string {
-	text := fmt.Sprintf("datetime.datetime(%d, %d, %d, %d, %d", t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute())
+	if t.Location() == DateZone {
+		return t.Format("datetime.date(2006, 1, 2)")
+	}
+	layout := "datetime.datetime(2006, 1, 2, "
+	text := t.Format(layout) + fmt.Sprint(t.Hour()) + ", " + fmt.Sprint(t.Minute())
 	us := t.Nanosecond() / 1000
 	if t.Second() != 0 || us != 0 {
-		text += fmt.Sprintf(", %d", t.Second())
+		text += ", " + fmt.Sprint(t.Second())
 	}
 	if us != 0 {
-		text += fmt.Sprintf(", %d", us)
+		text += ", " + fmt.Sprint(us)
+	}
+	if t.Location() != time.UTC {
+		zone := ".utc"
+		if _, offset := t.Zone(); offset != 0 {
+			zone = "(" + Timedelta(offset) + ")"
+		}
+		text += ", tzinfo=datetime.timezone" + zone
 	}
 	return text + ")"
+}
+
+// Timedelta is the repr of a datetime.timedelta of whole seconds.
+func Timedelta(seconds int) string {
+	days := seconds / 86400
+	if seconds -= days * 86400; seconds < 0 {
+		days, seconds = days-1, seconds+86400
+	}
+	text := ""
+	if days != 0 {
+		text = fmt.Sprintf("days=%d", days)
+	}
+	if seconds != 0 {
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("seconds=%d", seconds)
+	}
+	if text == "" {
+		text = "0"
+	}
+	return "datetime.timedelta(" + text + ")"
 }

@@ -283,6 +283,8 @@ func (e *emitter) scalar(n *node, at context) {
 	}
 	if tagged {
 		e.indicator(n.tag, true, false, false)
+	} else if style != 0 && !quotable { // a time in flow style, which libyaml tags so
+		e.indicator("!", true, false, false)
 	}
 	breaks := !at.simpleKey
 	switch style {

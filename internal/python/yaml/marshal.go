@@ -144,7 +144,7 @@ func (r *representer) represent(v any, depth int) (*node, error) {
 	case float64:
 		return scalarNode(tagFloat, floatText(v)), nil
 	case time.Time:
-		return scalarNode(tagTimestamp, v.Format("2006-01-02 15:04:05.999999-07:00")), nil
+		return scalarNode(tagTimestamp, pytext.Str(v)), nil
 	case *pyobj.Dict, *pyobj.List, *pyobj.Set:
 		if n := r.seen[v]; n != nil {
 			return n, nil

@@ -5,6 +5,9 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
 // Tags in the short form that the grammar package uses.
@@ -148,52 +151,110 @@ func isInt(s string) bool {
 	return ok && rest == ""
 }
 
-// isTimestamp matches PyYAML's dates and times. Salt keeps them as text; Marshal must quote text that looks like one.
+// isTimestamp matches PyYAML's dates and times. Salt keeps them as text, except in YAMLEX; Marshal must quote text that looks like one.
 func isTimestamp(s string) bool {
-	digits := func(low, high int) bool {
-		n := min(span(s, isDigit), high)
-		s = s[n:]
-		return n >= low
+	n, _ := readTimestamp(s)
+	return len(n) > 3 || len(n) == 3 && len(s) == 10
+}
+
+// readTimestamp returns the numbers of a date or time of YAML: year, month, day, hour, minute, second and the zone's hours and minutes;
+// and the rest behind the seconds. A date with a month or day of one digit needs a tag to be one.
+func readTimestamp(s string) (n []int, rest string) {
+	n, s = readNumbers(nil, s, "4-1-1")
+	if s == "" {
+		return n, ""
 	}
-	sign := func(c byte) bool {
-		if s == "" || s[0] != c {
-			return false
+	t := strings.TrimLeft(s, " \t")
+	if s[0] == 'T' || s[0] == 't' {
+		t = s[1:]
+	}
+	if len(t) == len(s) {
+		return nil, ""
+	}
+	n, rest = readNumbers(n, t, "1:2:2")
+	if s = rest; strings.HasPrefix(s, ".") {
+		s = s[1+span(s[1:], isDigit):]
+	}
+	if s == "" {
+		return n, rest
+	}
+	switch s = strings.TrimLeft(s, " \t"); {
+	case s == "Z":
+		return n, rest
+	case strings.HasPrefix(s, "-"), strings.HasPrefix(s, "+"):
+		if n, s = readNumbers(n, s[1:], "1"); s != "" {
+			n, s = readNumbers(n, s, ":2")
 		}
-		s = s[1:]
-		return true
+		if s == "" {
+			return n, rest
+		}
 	}
-	blanks := func() int {
-		n := span(s, func(c byte) bool { return c == ' ' || c == '\t' })
-		s = s[n:]
-		return n
+	return nil, ""
+}
+
+// readNumbers appends the numbers at the beginning of s, which looks as the pattern says: 1 stands for a number of one or two digits, 2 and 4
+// for one of so many. It returns nil and no rest if s does not look so, or if n is nil already behind the first number.
+func readNumbers(n []int, s, pattern string) ([]int, string) {
+	for i := range len(pattern) {
+		c, digits := pattern[i], 1
+		if isDigit(c) {
+			digits = min(span(s, isDigit), max(2, int(c-'0')))
+			if digits < int(c-'0') {
+				return nil, ""
+			}
+			v, _ := strconv.Atoi(s[:digits])
+			n = append(n, v)
+		} else if s == "" || s[0] != c {
+			return nil, ""
+		}
+		s = s[digits:]
 	}
-	whole := s
-	if !(digits(4, 4) && sign('-') && digits(1, 2) && sign('-') && digits(1, 2)) {
-		return false
+	return n, s
+}
+
+// parseTimestamp returns a date or time as a time.Time, see package pytext. The text of the Python error is returned if there is one.
+func parseTimestamp(s string) (t time.Time, msg string) {
+	n, rest := readTimestamp(s)
+	if n == nil {
+		return t, "'NoneType' object has no attribute 'groupdict'"
 	}
-	if s == "" {
-		return len(whole) == 10 && whole[7] == '-'
+	zone, micro := pytext.DateZone, 0
+	if len(n) > 3 {
+		zone = time.UTC
+		if strings.HasPrefix(rest, ".") {
+			micro, _ = strconv.Atoi((rest[1:1+span(rest[1:], isDigit)] + "000000")[:6])
+		}
 	}
-	if !sign('T') && !sign('t') && blanks() == 0 {
-		return false
+	offset := 0
+	if len(n) > 6 {
+		offset = append(n, 0)[6]*3600 + append(n, 0)[7]*60
+		if strings.Contains(rest, "-") {
+			offset = -offset
+		}
 	}
-	if !(digits(1, 2) && sign(':') && digits(2, 2) && sign(':') && digits(2, 2)) {
-		return false
+	if len(n) > 6 || strings.HasSuffix(rest, "Z") {
+		zone = time.FixedZone("", offset)
 	}
-	if sign('.') {
-		s = s[span(s, isDigit):]
+	n = append(n, 0, 0, 0)
+	t = time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], micro*1000, zone)
+	last := time.Date(n[0], time.Month(n[1])+1, 0, 0, 0, 0, 0, time.UTC).Day()
+	switch {
+	case offset <= -86400 || offset >= 86400:
+		msg = "offset must be a timedelta strictly between -timedelta(hours=24) and timedelta(hours=24), not " + pytext.Timedelta(offset) + "."
+	case n[0] == 0:
+		msg = "year 0 is out of range"
+	case n[1] < 1 || n[1] > 12:
+		msg = "month must be in 1..12"
+	case n[2] < 1 || n[2] > last:
+		msg = "day is out of range for month"
+	case n[3] > 23:
+		msg = "hour must be in 0..23"
+	case n[4] > 59:
+		msg = "minute must be in 0..59"
+	case n[5] > 59:
+		msg = "second must be in 0..59"
 	}
-	if s == "" {
-		return true
-	}
-	blanks()
-	if sign('Z') {
-		return s == ""
-	}
-	if !sign('-') && !sign('+') || !digits(1, 2) {
-		return false
-	}
-	return s == "" || sign(':') && digits(2, 2) && s == ""
+	return t, msg
 }
 
 // maxDigits is the longest integer. Python has the limit for decimals, since long ones take quadratic time; here it holds

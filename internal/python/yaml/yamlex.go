@@ -16,7 +16,8 @@ import (
 const maxJoined = 10_000_000
 
 // ParseAggregate reads one document of Salt's YAMLEX (salt/serializers/yamlex.py) into ordered values: equal keys are allowed, what
-// is tagged !aggregate joins what the key had, and !reset before a key forgets that. Dates are text. The collections that were
+// is tagged !aggregate joins what the key had, and !reset before a key forgets that. Dates and times are time.Time, see package
+// pytext. The collections that were
 // tagged are marked (pyobj.Aggregate).
 func ParseAggregate(b []byte, name string) (any, error) {
 	if err := checkInput(b, name); err != nil {
@@ -137,7 +138,15 @@ func (x *aggregator) value(n *yamlv3.Node, t string) (any, error) {
 		if n.Kind == yamlv3.ScalarNode {
 			return x.integer(n)
 		}
-	case tagNull, tagBool, tagFloat, tagStr, tagTimestamp, tagBinary:
+	case tagTimestamp:
+		if n.Kind == yamlv3.ScalarNode {
+			v, msg := parseTimestamp(n.Value)
+			if msg != "" {
+				return nil, x.valueError(n, msg)
+			}
+			return v, nil
+		}
+	case tagNull, tagBool, tagFloat, tagStr, tagBinary:
 		if n.Kind == yamlv3.ScalarNode {
 			return x.scalar(n, t)
 		}
@@ -185,15 +194,20 @@ func (x *aggregator) integer(n *yamlv3.Node) (any, error) {
 	digits := unsign(s)
 	if strings.HasPrefix(digits, "_") || strings.HasSuffix(digits, "_") || strings.Contains(digits, "__") || digits == "" ||
 		span(digits, isDigit_) != len(digits) {
-		e := x.fail(n, "invalid literal for int() with base 10: %s", pytext.Repr(s))
-		e.Class, e.Line, e.Column = "ValueError", 0, 0
-		return nil, e
+		return nil, x.valueError(n, "invalid literal for int() with base 10: "+pytext.Repr(s))
 	}
 	if len(digits) > 4300 { // as Python
 		return nil, fmt.Errorf("cannot parse %s: the number in line %d has more than 4300 digits: %w", x.name, n.Line, ErrLimit)
 	}
 	v, _ := new(big.Int).SetString(strings.TrimPrefix(strings.ReplaceAll(s, "_", ""), "+"), 10)
 	return pyobj.Int(v), nil
+}
+
+// valueError is an exception of Python's own, which does not tell the place.
+func (x *aggregator) valueError(n *yamlv3.Node, msg string) error {
+	e := x.fail(n, "%s", msg)
+	e.Class, e.Line, e.Column = "ValueError", 0, 0
+	return e
 }
 
 // merges brings the entries of merge keys to the front of a mapping's own, as PyYAML does, which keeps equal keys.
