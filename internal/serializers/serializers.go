@@ -1,8 +1,9 @@
 // Package serializers writes and reads data in the formats of Salt's serializers: configparser, json, keyvalue, msgpack, plist,
-// python and yaml. Values are those of package pyobj. Salt's sources: salt/serializers/*.py.
+// python, yaml and yamlex. Values are those of package pyobj. Salt's sources: salt/serializers/*.py.
 package serializers
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 // not available.
 func Known(format string) (writes, reads bool) {
 	switch format {
-	case "configparser", "json", "keyvalue", "msgpack", "plist", "yaml":
+	case "configparser", "json", "keyvalue", "msgpack", "plist", "yaml", "yamlex":
 		return true, true
 	case "python":
 		return true, false
@@ -47,8 +48,8 @@ func Serialize(format string, v any, opts *pyobj.Dict) (any, error) {
 		return writePlist(v, opts)
 	case "python":
 		return writePython(v, opts)
-	case "yaml":
-		return writeYAML(v, opts)
+	case "yaml", "yamlex":
+		return writeYAML(format, v, opts)
 	}
 	return nil, fmt.Errorf("the serializer %s is not available", format)
 }
@@ -76,6 +77,16 @@ func Deserialize(format, name string, in []byte, opts *pyobj.Dict) (any, error) 
 			return nil, err
 		}
 		return readPlist(in)
+	case "yamlex":
+		if err := refuse(format, opts); err != nil {
+			return nil, err
+		}
+		v, err := yaml.ParseAggregate(in, "<unicode string>")
+		if err != nil {
+			msg, _ := yaml.Problem(err)
+			return nil, errors.New(msg)
+		}
+		return v, nil
 	case "yaml":
 		if err := refuse(format, opts); err != nil {
 			return nil, err
@@ -135,8 +146,8 @@ func writePython(v any, opts *pyobj.Dict) (any, error) {
 	return pytext.Pretty(plain, indentOf(opts, 1)), err
 }
 
-func writeYAML(v any, opts *pyobj.Dict) (any, error) {
-	if err := refuse("yaml", opts, "indent", "default_flow_style", "allow_unicode", "width", "explicit_start", "explicit_end", "sort_keys"); err != nil {
+func writeYAML(format string, v any, opts *pyobj.Dict) (any, error) {
+	if err := refuse(format, opts, "indent", "default_flow_style", "allow_unicode", "width", "explicit_start", "explicit_end", "sort_keys"); err != nil {
 		return nil, err
 	}
 	style := yaml.Style{Flow: yaml.FlowLeafs, ASCII: !pyobj.Truth(opts.Value("allow_unicode")), Sorted: true, Indent: indentOf(opts, 0),
@@ -144,7 +155,7 @@ func writeYAML(v any, opts *pyobj.Dict) (any, error) {
 	if n, ok := opts.Value("width").(int64); ok {
 		style.Width = int(max(min(n, 1<<30), -1))
 	}
-	if opts.Has("sort_keys") && !pyobj.Truth(opts.Value("sort_keys")) {
+	if format == "yamlex" || opts.Has("sort_keys") && !pyobj.Truth(opts.Value("sort_keys")) {
 		style.Sorted, style.Unsorted = false, true
 	}
 	if v := opts.Value("default_flow_style"); v != nil {

@@ -48,7 +48,7 @@ CLI Example:
 	{Name: "deserialize", Doc: `Read data from its text.
 
 serializer
-    The format: configparser, json, keyvalue, msgpack, plist or yaml.
+    The format: configparser, json, keyvalue, msgpack, plist, yaml or yamlex.
 stream_or_string
     The text. Further keyword arguments are options of the format.
 
@@ -156,7 +156,7 @@ CLI Example:
 	{Name: "serialize", Doc: `Write data as text.
 
 serializer
-    The format: configparser, json, keyvalue, msgpack, plist, python or yaml.
+    The format: configparser, json, keyvalue, msgpack, plist, python, yaml or yamlex.
 obj
     The data. Further keyword arguments are options of the format.
 

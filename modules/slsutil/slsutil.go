@@ -18,7 +18,7 @@ import (
 //
 // slsutil.renderer differs: it knows the renderers gpg, jinja, json, pass, stateconf, yaml and yamlex. Others need Python, a cloud
 // account or libraries that an installation of Salt lacks too (nacl: PyNaCl); msgpack is one that in Salt fails on every text.
-// slsutil.serialize differs: it knows configparser, json, keyvalue, msgpack, plist, python and yaml, and of their options the ones
+// slsutil.serialize differs: it knows configparser, json, keyvalue, msgpack, plist, python, yaml and yamlex, and of their options the ones
 // that matter there.
 // slsutil.deserialize differs: it knows these but python.
 

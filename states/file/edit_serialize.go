@@ -18,7 +18,7 @@ import (
 
 // Compatibility.
 //
-// file.serialize differs: it knows the serializers configparser, json, keyvalue, msgpack, plist, python and yaml, with the
+// file.serialize differs: it knows the serializers configparser, json, keyvalue, msgpack, plist, python, yaml and yamlex, with the
 // options that matter in files. Files of YAML that it merges with are read by the rules of SLS files.
 
 var serializeDef = states.Def{Name: "serialize", Doc: serializeDoc, Params: []modules.Param{nameParam, {Name: "dataset", Optional: true},
@@ -50,7 +50,7 @@ merge_if_exists
     merge the data into what is in the file
 ` + encodingDoc + `
 serializer
-    the format: configparser, json, keyvalue, msgpack, plist, python or yaml; formatter is another name of this argument
+    the format: configparser, json, keyvalue, msgpack, plist, python, yaml or yamlex; formatter is another name of this argument
 serializer_opts, deserializer_opts
     options of the format for writing and reading
 check_cmd
