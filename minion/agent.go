@@ -15,8 +15,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// agent is the minion as one of its own jobs sees it. In a salt-call job is nil, and the jobs are those that the daemon
-// has noted in its proc files.
+// agent implements [modules.Agent] for one job. In salt-call, job is nil and the running jobs are read from the
+// daemon's proc files.
 type agent struct {
 	m    *Minion
 	link *link
@@ -25,7 +25,7 @@ type agent struct {
 
 var _ modules.Agent = agent{}
 
-// Running implements modules.Agent. The job that asks is not among them, as in Salt.
+// Running implements [modules.Agent]. It leaves out the calling job, as Salt does.
 func (a agent) Running() []map[string]any {
 	if a.m.ctx == nil {
 		return a.m.procFiles()
@@ -44,7 +44,7 @@ func (a agent) Running() []map[string]any {
 	return list
 }
 
-// describe is the job as its proc file has it.
+// describe returns the job in the form of its proc file.
 func (j *job) describe() map[string]any {
 	d := maps.Clone(payload.PlainMap(j.Raw))
 	if j.Secret() {
@@ -65,8 +65,8 @@ func (j *job) describe() map[string]any {
 	return d
 }
 
-// Job implements modules.Agent. A job counts until its return has arrived, so that a salt command does not give up
-// while it is on the way.
+// Job implements [modules.Agent]. A job is reported until the master has its return, so that a salt command
+// does not give up while the return is on its way.
 func (a agent) Job(jid string) map[string]any {
 	if a.m.ctx != nil {
 		expected := a.m.jobs.expectedJobs()
@@ -91,7 +91,7 @@ const (
 	sigHup, sigInt, sigQuit, sigAbrt, sigKill, sigTerm = 1, 2, 3, 6, 9, 15
 )
 
-// endsProcess reports whether a signal ends a process that does nothing about it.
+// endsProcess reports whether a signal ends a process that has no handler for it.
 func endsProcess(sig int) bool {
 	switch sig {
 	case sigHup, sigInt, sigQuit, sigAbrt, sigKill, sigTerm:
@@ -100,8 +100,9 @@ func endsProcess(sig int) bool {
 	return false
 }
 
-// Signal implements modules.Agent (salt/modules/saltutil.py: signal_job). A job is a goroutine here: its processes get
-// the signal, and one that has none, or that is told to die at once, is cancelled.
+// Signal implements [modules.Agent] (salt/modules/saltutil.py: signal_job). A job is a goroutine, not a
+// process: the signal goes to the programs it runs. The job itself is cancelled on SIGKILL, or on a fatal
+// signal if it runs no program.
 func (a agent) Signal(jid string, sig int) string {
 	if a.m.ctx == nil {
 		return a.signalForeign(jid)
@@ -129,8 +130,8 @@ func (a agent) Signal(jid string, sig int) string {
 	return fmt.Sprintf("Signal %d sent to job %s at pid %d", sig, jid, pid)
 }
 
-// signalForeign answers salt-call, for which the daemon's jobs are out of reach: they have no process of their own, and
-// the one that is noted is the whole minion.
+// signalForeign implements Signal in salt-call. It cannot signal the daemon's jobs, because the pid in their
+// proc files is the daemon's.
 func (a agent) signalForeign(jid string) string {
 	for _, d := range a.m.procFiles() {
 		if have, _ := payload.Text(d["jid"]); have == jid {
@@ -147,7 +148,7 @@ func (a agent) signalForeign(jid string) string {
 // RefreshGrains implements modules.Agent.
 func (a agent) RefreshGrains(ctx context.Context) error { return a.m.refreshGrains(ctx) }
 
-// RefreshPillar implements modules.Agent: the pillar of the master that asked.
+// RefreshPillar implements [modules.Agent]. It fetches the pillar of the master that sent the job.
 func (a agent) RefreshPillar(ctx context.Context, clean bool) error {
 	if a.link == nil {
 		return nil
@@ -183,7 +184,7 @@ func (a agent) Masters() map[string]bool {
 // Restart implements modules.Agent.
 func (a agent) Restart() error { return a.m.restart() }
 
-// masterDoor is the master as functions see it.
+// masterDoor implements [modules.Master] for execution functions.
 type masterDoor struct{ l *link }
 
 var (
@@ -204,15 +205,16 @@ func (d masterDoor) RequestOrdered(ctx context.Context, load map[string]any) (an
 	return pyobj.From(v), err
 }
 
-// openOrdered opens an answer whose dictionaries keep their order.
+// openOrdered opens a reply and keeps the order of its dictionaries.
 func openOrdered(v any, s *session, nonce string) (any, error) {
 	return s.requester.OpenReplyOrdered(v, nonce)
 }
 
-// onWire is a map of a function, in which values may be ordered, as it travels.
+// onWire converts a function's map, which may hold ordered values, to wire types.
 func onWire(m map[string]any) map[string]any { return ordered.ToWire(m).(map[string]any) }
 
-// Fire implements modules.Master. In Salt such an event passes the minion's bus, where max_event_size counts.
+// Fire implements [modules.Master]. It applies max_event_size, because in Salt such an event passes the
+// minion's event bus, which does.
 func (d masterDoor) Fire(ctx context.Context, tag string, data any) error {
 	limit := d.l.m.settings().integer("max_event_size")
 	load := protocol.TrimEvent(map[string]any{"data": ordered.ToWire(data), "tag": tag,

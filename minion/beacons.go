@@ -9,7 +9,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// newBeacons makes the engine of the beacons; it starts when there is a pillar, as that may configure some.
+// newBeacons creates the beacon engine. Start it once the pillar is known, because the pillar may configure
+// beacons.
 func (m *Minion) newBeacons() *beacon.Engine {
 	s := m.settings()
 	own := &ownBeacons{}
@@ -26,7 +27,7 @@ func (m *Minion) newBeacons() *beacon.Engine {
 		Fire: func(tag string, data map[string]any) { m.bus.bus.Publish(tag, data) }})
 }
 
-// beaconHost is what beacons see: a minion without a job.
+// beaconHost returns the environment in which beacons run: that of a minion without a job.
 func (m *Minion) beaconHost(ctx context.Context) *beacon.Host {
 	l := m.firstLink()
 	e := m.jobEnvironment(ctx, l, nil)
@@ -42,7 +43,7 @@ func (m *Minion) beaconHost(ctx context.Context) *beacon.Host {
 		}}
 }
 
-// stateRunning reports whether a function of the module state runs.
+// stateRunning reports whether a function of the state module is running.
 func (t *jobTable) stateRunning() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// openCache opens what the minion keeps in cachedir. A cache that cannot be written does not keep it from starting.
+// openCache creates cachedir and opens the job journal and the return spool in it.
 func (m *Minion) openCache() error {
 	s := m.settings()
 	if err := makeCacheDir(s.cacheDir); err != nil {
@@ -37,7 +37,8 @@ func (m *Minion) openCache() error {
 	return nil
 }
 
-// makeCacheDir makes cachedir and its proc directory, for the minion alone (salt/utils/verify.py: verify_env).
+// makeCacheDir creates cachedir and its proc directory (salt/utils/verify.py: verify_env). It fails if other
+// users can write to cachedir.
 func makeCacheDir(dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, "proc"), 0o750); err != nil {
 		return fmt.Errorf("cannot make cache directory: %w", err)
@@ -53,7 +54,8 @@ func makeCacheDir(dir string) error {
 	return nil
 }
 
-// cleanProc removes the notes of jobs that ended with an earlier process, whose number may be in use again.
+// cleanProc removes proc files left by earlier processes, because their pids may be in use again. Those of
+// running salt-calls stay.
 func (m *Minion) cleanProc() {
 	dir := filepath.Join(m.settings().cacheDir, "proc")
 	list, err := os.ReadDir(dir)
@@ -74,10 +76,10 @@ func (m *Minion) cleanProc() {
 	}
 }
 
-// maxProc bounds a proc file.
+// maxProc is the largest proc file, in bytes, that is read.
 const maxProc = 16 << 20
 
-// procFiles are the jobs that some minion on this host has noted as running, for salt-call.
+// procFiles returns the jobs in proc files of other live processes on this host. salt-call uses it.
 func (m *Minion) procFiles() []map[string]any {
 	dir := filepath.Join(m.settings().cacheDir, "proc")
 	list, err := os.ReadDir(dir)
@@ -96,7 +98,7 @@ func (m *Minion) procFiles() []map[string]any {
 	return jobs
 }
 
-// readMap reads a packed map of a regular file, nil if it is none.
+// readMap reads a packed map from a regular file. It returns nil on any error.
 func readMap(path string) map[string]any {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxProc {
@@ -114,7 +116,7 @@ func readMap(path string) map[string]any {
 	return data
 }
 
-// cachedJob is the return of a finished job that was kept.
+// cachedJob returns the stored return of a finished job (option cache_jobs), or nil.
 func (m *Minion) cachedJob(jid string) map[string]any {
 	if !protocol.ValidJID(jid) {
 		return nil
@@ -122,7 +124,8 @@ func (m *Minion) cachedJob(jid string) map[string]any {
 	return readMap(filepath.Join(m.settings().cacheDir, "minion_jobs", jid, "return.p"))
 }
 
-// dataStore is the minion's own key and value store (salt/modules/data.py), for targets of type data.
+// dataStore returns the minion's key-value store (salt/modules/data.py), for targets of type data. It is empty
+// if the file is missing.
 func (m *Minion) dataStore() map[string]any {
 	path := filepath.Join(m.settings().cacheDir, "datastore")
 	data := readMap(path)

@@ -14,8 +14,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Call runs one function as salt-call does (salt/cli/caller.py): with the master's pillar and files, or with local
-// ones. A function that fails is a result; an error says that the call did not get that far.
+// Call runs one function as salt-call does (salt/cli/caller.py), with pillar and files from the master or, if
+// q.Local, from this host. A function that fails is a Result; an error means that the function was not run.
 func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error) {
 	s := m.settings()
 	local := q.Local || s.masterType == typeDisable
@@ -59,7 +59,7 @@ func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error
 	return res, nil
 }
 
-// logStage tells at debug how long a part of the work took.
+// logStage logs at debug level how long a step took.
 func (m *Minion) logStage(what string, began time.Time, args ...any) {
 	m.log.Debug(what, append(args, "ms", time.Since(began).Milliseconds())...)
 }
@@ -79,7 +79,7 @@ func (m *Minion) callFunction(ctx context.Context, env *modules.Env, q CallOptio
 			Pub: pub, Progress: q.Progress})
 }
 
-// callLink signs in at the first master that accepts; there is no subscription.
+// callLink signs in at the first master that accepts the minion. It does not subscribe to publishes.
 func (m *Minion) callLink(ctx context.Context, owner bool) (*link, error) {
 	s := m.settings()
 	if m.o.Dialers[s.transport] == nil {
@@ -104,7 +104,8 @@ func (m *Minion) callLink(ctx context.Context, owner bool) (*link, error) {
 	return l, nil
 }
 
-// noteCall leaves the call where saltutil.running looks, and gives the function that removes the note.
+// noteCall writes a proc file, so that saltutil.running shows the call. It returns a function that removes the
+// file.
 func (m *Minion) noteCall(q CallOptions, jid protocol.JID) func() {
 	note := map[string]any{"fun": q.Fun, "pid": os.Getpid(), "jid": string(jid), "tgt": "salt-call"}
 	if q.Metadata != nil {
@@ -123,7 +124,7 @@ func (m *Minion) noteCall(q CallOptions, jid protocol.JID) func() {
 	return func() { os.Remove(path) }
 }
 
-// afterCall sends and keeps the result where it shall go.
+// afterCall sends the result to the returners and the master, or caches it for a local call.
 func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid protocol.JID,
 	res modules.Result, local bool) {
 	args := q.Args
@@ -145,7 +146,7 @@ func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid prot
 	if names := splitReturners(append(slices.Clone(q.Returners),
 		m.settings().optional("return"))...); len(names) > 0 {
 		kept := ret
-		kept.JID, kept.Success = jid, true // whatever came of it, as stock says
+		kept.JID, kept.Success = jid, true // stock reports success whatever the outcome
 		load := kept.Load()
 		delete(load, "cmd")
 		p := m.settings().policy

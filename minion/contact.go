@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// contact is a sign-in under way.
+// contact is the state of a sign-in in progress.
 type contact struct {
 	until time.Time   // when it gives up
-	told  atomic.Bool // that the master cannot be reached
+	told  atomic.Bool // whether the warning was logged
 }
 
-// unreachable logs why no connection to a master could be made: each attempt at debug, the first of a sign-in as a
-// warning, long before the sign-in has failed.
+// unreachable logs a failed connection to a master: every attempt at debug level, the first of a sign-in as a
+// warning. The operator sees the warning long before the sign-in fails.
 func (l *link) unreachable(a master, addr string, err error) {
 	l.log.Debug("Cannot connect to the master", "master", a.name, "addr", addr, "err", err)
 	if c := l.contact.Load(); c != nil && c.told.CompareAndSwap(false, true) {
@@ -25,7 +25,7 @@ func (l *link) unreachable(a master, addr string, err error) {
 	}
 }
 
-// rootCause is an error of the network in the few words that matter.
+// rootCause returns the innermost text of a network error, without addresses.
 func rootCause(err error) string {
 	var dns *net.DNSError
 	var number syscall.Errno

@@ -16,20 +16,21 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// grains keeps the minion's grains. They are gathered in the background; who needs them waits.
+// grains caches the minion's grains. They are gathered in the background; get waits for the first result.
 type grains struct {
 	gather func(ctx context.Context) map[string]any
 	spawn  func(func())
 
 	mu   sync.Mutex
-	data map[string]any // guarded by mu; never changed, only replaced
-	// guarded by mu; of the keys in data, by grain; never changed, only replaced
+	data map[string]any // guarded by mu; replaced, never modified
+	// order is the order of the keys inside data's values, by grain; guarded by mu; replaced, never modified.
 	order *pyobj.Dict
-	// guarded by mu; closed when the gathering under way ends; nil when none is
+	// pending is closed when the current gathering ends; guarded by mu; nil if none is in progress.
 	pending chan struct{}
 }
 
-// refresh gathers anew without waiting. One gathering at a time; who asks during one gets the next.
+// refresh starts gathering the grains again and does not wait. Gatherings run one after another: a refresh
+// during one queues the next.
 func (g *grains) refresh(ctx context.Context) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -52,7 +53,8 @@ func (g *grains) refresh(ctx context.Context) {
 	})
 }
 
-// get gives the grains, waiting for the gathering under way if there are none yet. It may be called before refresh.
+// get returns the grains. If there are none yet it waits for them, and starts gathering if nobody has. If ctx
+// ends first, the result is empty.
 func (g *grains) get(ctx context.Context) map[string]any {
 	g.mu.Lock()
 	data, pending := g.data, g.pending
@@ -76,14 +78,14 @@ func (g *grains) get(ctx context.Context) map[string]any {
 	return g.data
 }
 
-// inOrder is the order of the keys in the grains of get, by grain.
+// inOrder returns the order of the keys inside the values that get returns, by grain.
 func (g *grains) inOrder() *pyobj.Dict {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.order
 }
 
-// inWire is the grains as they are sent.
+// inWire returns the grains in the form in which they are sent to the master.
 func (g *grains) inWire(ctx context.Context) any {
 	data, order := g.get(ctx), g.inOrder()
 	if order == nil || order.Len() == 0 {
@@ -92,20 +94,21 @@ func (g *grains) inWire(ctx context.Context) any {
 	return ordered.ToWire(pyobj.FromMapIn(data, order))
 }
 
-// splitOrder takes the order of dictionaries, by key, out of values that may have one: package payload's OrderedMap.
+// splitOrder separates values from the order of their keys. It returns data with plain maps, and the order by
+// key of data.
 func splitOrder(data map[string]any) (map[string]any, *pyobj.Dict) {
 	plain, order := make(map[string]any, len(data)), &pyobj.Dict{}
 	for k, v := range data {
 		v = pyobj.From(v)
 		if inside := pyobj.Order(v); inside != nil {
-			_ = order.Set(k, inside) // it is a text
+			_ = order.Set(k, inside) // cannot fail: k is a string
 		}
 		plain[k] = pyobj.Plain(v)
 	}
 	return plain, order
 }
 
-// wait waits for the gathering under way.
+// wait waits for the current gathering, if there is one.
 func (g *grains) wait(ctx context.Context) error {
 	g.mu.Lock()
 	pending := g.pending
@@ -140,7 +143,7 @@ func (m *Minion) gatherGrains(ctx context.Context) map[string]any {
 	return s.grainsInOrder(g)
 }
 
-// optsOrder is the order of the keys in the values of options, by option.
+// optsOrder returns the order of the keys in the values of options, by option; nil if unknown.
 func (o *Options) optsOrder() *pyobj.Dict {
 	if o.OptsOrder == nil {
 		return nil
@@ -149,7 +152,7 @@ func (o *Options) optsOrder() *pyobj.Dict {
 	return d
 }
 
-// grainsInOrder puts the grains of the configuration in the order of the files.
+// grainsInOrder gives grains that come from the configuration the key order of its files.
 func (s *settings) grainsInOrder(g map[string]any) map[string]any {
 	if s.order == nil {
 		return g
@@ -167,7 +170,7 @@ func (s *settings) grainsInOrder(g map[string]any) map[string]any {
 	return g
 }
 
-// refreshGrains gathers the grains anew and waits for them.
+// refreshGrains gathers the grains again and waits for the result.
 func (m *Minion) refreshGrains(ctx context.Context) error {
 	parent := m.ctx
 	if parent == nil {
@@ -181,16 +184,16 @@ func (m *Minion) refreshGrains(ctx context.Context) error {
 	return nil
 }
 
-// pillarCache keeps the pillar of one master.
+// pillarCache caches the pillar of one master.
 type pillarCache struct {
 	mu   sync.Mutex
-	data map[string]any // guarded by mu; never changed, only replaced
-	// ordered is data in the order of its source; guarded by mu, never changed, only replaced.
+	data map[string]any // guarded by mu; replaced, never modified
+	// ordered is data in the order of its source; guarded by mu; replaced, never modified.
 	ordered *pyobj.Dict
-	tried   chan struct{} // closed when the first attempt has ended
+	tried   chan struct{} // closed after the first attempt
 	ended   bool          // guarded by mu; tried is closed
 	broken  bool          // guarded by mu; the last attempt failed
-	busy    sync.Mutex    // held while the pillar is fetched
+	busy    sync.Mutex    // held during a fetch
 }
 
 func (p *pillarCache) init() { p.tried = make(chan struct{}) }
@@ -207,7 +210,7 @@ func (p *pillarCache) failed() bool {
 	return p.broken
 }
 
-// put notes the outcome of an attempt. A failed one keeps what was there.
+// put stores the outcome of an attempt. A failed attempt keeps the previous pillar.
 func (p *pillarCache) put(data *pyobj.Dict, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -221,7 +224,8 @@ func (p *pillarCache) put(data *pyobj.Dict, err error) {
 	}
 }
 
-// get gives the pillar, waiting for the first attempt to fetch it.
+// get returns the pillar. It waits for the first attempt to fetch it; the result is empty if that failed or ctx
+// ends.
 func (p *pillarCache) get(ctx context.Context) map[string]any {
 	select {
 	case <-p.tried:
@@ -235,15 +239,15 @@ func (p *pillarCache) get(ctx context.Context) map[string]any {
 	return p.data
 }
 
-// inOrder is the pillar of get in the order of its source, nil if there is none.
+// inOrder returns the pillar in the order of its source, or nil.
 func (p *pillarCache) inOrder() *pyobj.Dict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.ordered
 }
 
-// loadPillar fetches the first pillar. When that fails, jobs go on without one, as there is no telling how long it
-// takes, and it is tried again until it works.
+// loadPillar fetches the first pillar and retries until it succeeds. Jobs do not wait for the retries: after
+// the first failed attempt they run without pillar.
 func (l *link) loadPillar(ctx context.Context) {
 	retry := backoff.Backoff{Base: 5 * time.Second, Max: 5 * time.Minute}
 	for {
@@ -259,7 +263,8 @@ func (l *link) loadPillar(ctx context.Context) {
 	}
 }
 
-// refreshPillar fetches the pillar and stores it. clean asks for one that is made now.
+// refreshPillar fetches the pillar and stores it. With clean the master compiles it again instead of using its
+// cache.
 func (l *link) refreshPillar(ctx context.Context, clean bool) error {
 	l.pillar.busy.Lock()
 	defer l.pillar.busy.Unlock()
@@ -286,7 +291,7 @@ func pillarEnv(set *settings) any {
 	return nil
 }
 
-// freshPillar fetches a pillar for once. Environments that are not given are those of the configuration.
+// freshPillar fetches a pillar without storing it. An empty environment means the configured one.
 func (l *link) freshPillar(ctx context.Context, saltenv, pillarenv string,
 	override *pyobj.Dict) (*pyobj.Dict, error) {
 	set := l.m.settings()
@@ -300,8 +305,9 @@ func (l *link) freshPillar(ctx context.Context, saltenv, pillarenv string,
 	return l.fetchPillar(ctx, env, penv, override, false)
 }
 
-// fetchPillar asks the master for a compiled pillar (salt/pillar/__init__.py: AsyncRemotePillar.compile_pillar). It is
-// signed by the master for this question; anything else is refused (CVE-2022-22934).
+// fetchPillar requests the compiled pillar from the master (salt/pillar/__init__.py:
+// AsyncRemotePillar.compile_pillar). The reply must carry the master's signature and this request's nonce, or
+// it is refused (CVE-2022-22934).
 func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override *pyobj.Dict,
 	clean bool) (*pyobj.Dict, error) {
 	if override == nil {
@@ -340,13 +346,13 @@ func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override
 	return d, nil
 }
 
-// orderedPillar is pillarData in the order of its source.
+// orderedPillar returns pillarData in the order of its source.
 func (l *link) orderedPillar(ctx context.Context) *pyobj.Dict {
 	l.pillarData(ctx)
 	return l.pillar.inOrder()
 }
 
-// pillarData is the pillar for functions and targets.
+// pillarData returns the pillar for functions and targets. Without a master it is compiled at the first call.
 func (l *link) pillarData(ctx context.Context) map[string]any {
 	if l.lazy != nil {
 		l.lazy()
@@ -354,7 +360,7 @@ func (l *link) pillarData(ctx context.Context) map[string]any {
 	return l.pillar.get(ctx)
 }
 
-// matchTarget reports whether this minion is meant.
+// matchTarget reports whether the target includes this minion.
 func (l *link) matchTarget(ctx context.Context, tgtType string, tgt any, delimiter string) (bool,
 	error) {
 	set := l.m.settings()

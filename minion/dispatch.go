@@ -11,10 +11,10 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// dispatcher decides what may run here and runs it.
+// dispatcher checks whether a function may run, and runs it.
 type dispatcher struct{ m *Minion }
 
-// runFunction runs the i-th function of a job with everything that stands in its way checked first.
+// runFunction runs the i-th function of a job, after the policy, the blackout and the executors were checked.
 func (d *dispatcher) runFunction(ctx context.Context, e *modules.Env, j *job,
 	i int) modules.Result {
 	fun := j.Fun[i]
@@ -39,8 +39,8 @@ func (d *dispatcher) runFunction(ctx context.Context, e *modules.Env, j *job,
 			AsGiven: true, Progress: func(item any) { j.progress.send(j, item) }})
 }
 
-// refuseFunction says why a function may not be called from outside, or nothing. Only the minion's own configuration
-// and data decide; no master can lift it. The policy is asked again at every call that the function makes.
+// refuseFunction returns the reason why others may not call a function, or nil. The minion's own configuration
+// decides the policy, and no master can change it. Functions that fun calls are checked again, at each call.
 func (d *dispatcher) refuseFunction(ctx context.Context, l *link, fun string) error {
 	if err := d.m.settings().policy.Refuse(modules.Execution, fun); err != nil {
 		d.m.noteRefusal(l, nil, fun, err)
@@ -49,10 +49,11 @@ func (d *dispatcher) refuseFunction(ctx context.Context, l *link, fun string) er
 	return d.checkBlackout(ctx, l, fun)
 }
 
-// checkBlackout is the operator's emergency stop by pillar or grain (salt/minion.py: _execute_job_function).
+// checkBlackout refuses functions while the pillar or a grain sets minion_blackout (salt/minion.py:
+// _execute_job_function).
 func (d *dispatcher) checkBlackout(ctx context.Context, l *link, fun string) error {
 	if fun == "saltutil.refresh_pillar" || fun == "saltutil.find_job" {
-		// The first ends a blackout; without the second a salt command does not learn that jobs still run.
+		// refresh_pillar is how a blackout ends. find_job lets a salt command see that jobs still run.
 		return nil
 	}
 	sources := []map[string]any{d.m.grains.get(ctx)}
@@ -71,8 +72,8 @@ func (d *dispatcher) checkBlackout(ctx context.Context, l *link, fun string) err
 	return nil
 }
 
-// executors reads how the function is to be run: directly, or, where the operator has set sudo_user, always through
-// sudo.
+// executors checks module_executors and reports whether the function runs through sudo. It always does if
+// sudo_user is set.
 func executors(wanted any, s *settings) (sudo bool, err error) {
 	user := s.text("sudo_user")
 	if wanted == nil {
@@ -90,14 +91,14 @@ func executors(wanted any, s *settings) (sudo bool, err error) {
 				"list expected", wanted)
 		}
 	}
-	// The first one answers; what follows it in the list is not looked at, as in stock.
+	// Only the first executor counts, as in stock.
 	if x := list[0]; x != "direct_call" && (x != "sudo" || user == "") {
 		return false, modules.Usagef("Executor '%v' is not available", x)
 	}
 	return user != "", nil
 }
 
-// failedResult is the result of a call that was refused before it began.
+// failedResult returns the result of a function that was refused before it ran.
 func failedResult(fun string, err error) modules.Result {
 	res := modules.Result{Retcode: 1, Out: "nested", Err: err, Return: err.Error()}
 	var usage *modules.UsageError

@@ -1,4 +1,4 @@
 package minion
 
-// failpoint is called at the steps of a job between which a crash must be survived. Tests replace it.
+// failpoint is called between the steps of a job. Tests replace it, to crash the minion at each step.
 var failpoint = func(step string) {}

@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// Fire sends an event to every master that the minion is connected to. The data is what listeners find under "data";
-// what exceeds the option max_event_size is cut. It returns ErrNotConnected while there is no connection. It is for
-// programs that run a minion; functions use [modules.Master].
+// Fire sends an event to every connected master. Listeners find data under "data"; values beyond the option
+// max_event_size are cut. It returns [ErrNotConnected] if no master is connected. It is for programs that embed
+// a minion; execution functions use [modules.Master].
 func (m *Minion) Fire(ctx context.Context, tag string, data any) error {
 	sent := false
 	var errs []error

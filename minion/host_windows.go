@@ -4,7 +4,7 @@ import "os"
 
 const unixModes = false
 
-// alive reports whether a process exists.
+// processAlive reports whether a process exists.
 func processAlive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {

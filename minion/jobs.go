@@ -23,49 +23,49 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// defaultRunning bounds the jobs that run at once where process_count_max does not: more would only compete for the
-// same descriptors and memory, and those that wait are not lost.
+// defaultRunning is how many jobs run at once if process_count_max is not set. More would compete for the same
+// descriptors and memory. Further jobs are queued, not lost.
 const defaultRunning = 200
 
-// job is one job that was taken on.
+// job is one accepted job.
 type job struct {
 	protocol.Job
-	master   string // who published it
+	master   string // the master that published it
 	received time.Time
 	link     *link
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	runner   *runcmd.Runner // nil when the program's runner is of another kind
-	degraded error          // why it could not be journalled
+	runner   *runcmd.Runner // nil if Options.Runner has another type
+	degraded error          // why the journal could not be written
 	progress progress
 
-	ready chan struct{} // closed when a queued job gets its place
+	ready chan struct{} // closed when a queued job may run
 
 	queued    atomic.Bool
-	returning atomic.Bool // it has ended and its return is on the way
+	returning atomic.Bool // it has ended; its return is being sent
 	finished  chan struct{}
 }
 
-// jobTable knows the jobs that run and those that wait for a place.
+// jobTable holds the running and queued jobs.
 type jobTable struct {
 	mu      sync.Mutex
-	running map[string]*job    // guarded by mu; waiting ones too
-	coming  map[string]*coming // guarded by mu; announced ones that are being fetched
+	running map[string]*job    // guarded by mu; includes queued jobs
+	coming  map[string]*coming // guarded by mu; announced jobs being fetched
 	queue   []*job             // guarded by mu
-	active  int                // guarded by mu; jobs that have a place
+	active  int                // guarded by mu; jobs admitted to run
 	closed  bool               // guarded by mu
 	changed func(running int)
 }
 
-// coming is a job that was announced to this minion, and that no master has given to it yet.
+// coming is a job that was announced to this minion and is being fetched.
 type coming struct {
 	raw      map[string]any // the announcement
-	fetching int            // several masters may announce one
-	ended    bool           // it was told to end
+	fetching int            // fetches in progress, one per announcing master
+	ended    bool           // a signal ended it before it was fetched
 }
 
-// runsAtOnce reports whether a job needs no place and no record: it only answers what is so now, or acts on other jobs.
-// It must work while everything else is stuck.
+// runsAtOnce reports whether a job runs without waiting in the queue and without a journal entry. These
+// functions only query other jobs, and must work while everything else is stuck.
 func runsAtOnce(j *protocol.Job) bool {
 	if j.Compound {
 		return false
@@ -77,12 +77,12 @@ func runsAtOnce(j *protocol.Job) bool {
 	return false
 }
 
-// hasEffects reports whether a job must be on the disk before it runs.
+// hasEffects reports whether a job must be written to the journal before it runs.
 func hasEffects(j *protocol.Job) bool {
 	return !runsAtOnce(j) && (j.Compound || j.Fun[0] != "test.ping")
 }
 
-// isUrgent reports whether a job gets a place at once even when there is none.
+// isUrgent reports whether a job runs at once even if process_count_max is reached.
 func isUrgent(j *protocol.Job) bool {
 	if runsAtOnce(j) {
 		return true
@@ -98,7 +98,7 @@ func isUrgent(j *protocol.Job) bool {
 	return false
 }
 
-// startJob takes a job on, once per job id. It returns at once.
+// startJob starts a job unless its job id is known already. It does not wait for the job.
 func (m *Minion) startJob(l *link, master string, pj protocol.Job) {
 	jid := string(pj.JID)
 	j := &job{Job: pj, link: l, master: master, received: time.Now(), finished: make(chan struct{})}
@@ -120,7 +120,8 @@ func (m *Minion) startJob(l *link, master string, pj protocol.Job) {
 	m.jobs.waitInLine(j, m.jobPlaces(), m.log.Warn)
 	m.wg.Go(func() {
 		defer m.finishJob(j)
-		// Counted before it runs: after a crash at any later point the job is reported, not repeated.
+		// The entry is written before the job runs. After a crash at any later point the job is reported, not
+		// repeated.
 		first, err := m.journal.Begin(entry, hasEffects(&pj))
 		if !first {
 			m.log.Debug("Dropping a job that has run before", "jid", jid)
@@ -148,7 +149,7 @@ func (m *Minion) startJob(l *link, master string, pj protocol.Job) {
 	})
 }
 
-// briefJob is what a report of an interrupted job needs, see journalArgs.
+// briefJob returns what the report of an interrupted job needs; see journalArgs.
 func (m *Minion) briefJob(pj protocol.Job) map[string]any {
 	b := map[string]any{"fun": pj.FunValue(), "arg": journalArgs(pj, m.dispatch.compiledDefs)}
 	for _, k := range []string{"user", "metadata", "master_id"} {
@@ -159,7 +160,7 @@ func (m *Minion) briefJob(pj protocol.Job) map[string]any {
 	return b
 }
 
-// jobPlaces is how many jobs may run at once: no more than there are descriptors for.
+// jobPlaces returns how many jobs may run at once. The limit of file descriptors caps it.
 func (m *Minion) jobPlaces() int {
 	if n := m.settings().integer("process_count_max"); n > 0 {
 		return runcmd.Places(n)
@@ -187,8 +188,8 @@ func (t *jobTable) add(j *job) bool {
 	return true
 }
 
-// addAnnounced notes that a job is going to be fetched. done is called when that is over; it is nil when the job is
-// here already.
+// addAnnounced records that an announced job is being fetched. Call done after the fetch; it is nil if the job
+// has arrived already or the table is closed.
 func (t *jobTable) addAnnounced(pj protocol.Job) (done func()) {
 	jid := string(pj.JID)
 	t.mu.Lock()
@@ -214,15 +215,15 @@ func (t *jobTable) addAnnounced(pj protocol.Job) (done func()) {
 	}
 }
 
-// describe is the job as its proc file would have it, had it begun to wait for a place.
+// describe returns the job in the form of the proc file of a queued job.
 func (c *coming) describe() map[string]any {
 	d := maps.Clone(c.raw)
 	d["pid"], d["queued"], d["queue_type"] = int64(0), true, "process"
 	return d
 }
 
-// expectedJobs describes the jobs that are being fetched, by job id. Who wants to know of all jobs asks this first:
-// none is missed that is taken on meanwhile.
+// expectedJobs describes the jobs that are being fetched, by job id. Call it before you list running jobs, so
+// that a job that moves from one to the other is not missed.
 func (t *jobTable) expectedJobs() map[string]map[string]any {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -233,7 +234,8 @@ func (t *jobTable) expectedJobs() map[string]map[string]any {
 	return all
 }
 
-// endComing has a job end as soon as it is fetched. It reports whether there is such a job.
+// endComing makes a job end as soon as it is fetched, if sig is fatal. It reports whether the job is being
+// fetched.
 func (t *jobTable) endComing(jid string, sig int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -251,15 +253,15 @@ func (t *jobTable) remove(j *job) {
 	t.wakeWaiters()
 }
 
-// wakeWaiters tells who wants to know how many jobs there are. Its caller has the lock, so that the numbers come in
-// order.
+// wakeWaiters reports the number of jobs to OnJobs. The caller holds mu, so that the numbers arrive in order.
 func (t *jobTable) wakeWaiters() {
 	if t.changed != nil {
 		t.changed(len(t.running))
 	}
 }
 
-// waitInLine gives the job a place, or the last one in the queue. Places are given in the order in which jobs came.
+// waitInLine admits the job at once or appends it to the queue. Jobs are admitted in the order of their
+// arrival.
 func (t *jobTable) waitInLine(j *job, places int, warn func(string, ...any)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -275,7 +277,8 @@ func (t *jobTable) waitInLine(j *job, places int, warn func(string, ...any)) {
 		"(Running: %d, Max: %d)", j.JID, t.active, places))
 }
 
-// admit waits for the job's place. It is false when the job was signalled or the minion stops before; then it has none.
+// admit waits until the job is admitted. It returns false if the job was signalled or the minion stops before;
+// such a job counts as never admitted.
 func (t *jobTable) admit(j *job) bool {
 	select {
 	case <-j.ready:
@@ -286,14 +289,14 @@ func (t *jobTable) admit(j *job) bool {
 	defer t.mu.Unlock()
 	i := slices.Index(t.queue, j)
 	if i < 0 {
-		// the place came at the same moment; the job will see for itself that it is to end
+		// It was admitted at the same moment. The caller checks j.ctx.
 		return true
 	}
 	t.queue = slices.Delete(t.queue, i, i+1)
 	return false
 }
 
-// leave gives a place back, to the job that waits longest.
+// leave ends the admission of one job and admits the first ones in the queue.
 func (t *jobTable) leave(places int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -322,7 +325,7 @@ func (t *jobTable) list() []*job {
 	return list
 }
 
-// shutdown takes no more jobs, lets those that run end for a while and then kills them.
+// shutdown refuses new jobs, waits for running ones for patience, then cancels them.
 func (t *jobTable) shutdown(patience time.Duration) {
 	t.mu.Lock()
 	t.closed = true
@@ -342,8 +345,8 @@ func (t *jobTable) shutdown(patience time.Duration) {
 	}
 }
 
-// killPatience is how long killed jobs have to hand in what they have. One that does not end is reported after the next
-// start.
+// killPatience is how long cancelled jobs have to return what they have. A job that takes longer is reported
+// after the next start.
 const killPatience = 2 * time.Second
 
 func (t *jobTable) await(d time.Duration) {
@@ -369,7 +372,7 @@ func (m *Minion) finishJob(j *job) {
 	close(j.finished)
 }
 
-// returnInterrupted answers for a job that never got a place.
+// returnInterrupted returns the error of a job that was cancelled before it ran.
 func (m *Minion) returnInterrupted(j *job) {
 	ret := m.emptyReturn(j)
 	ret.Return, ret.Retcode, ret.Success, ret.Out = "ERROR: "+context.Cause(j.ctx).Error(),
@@ -409,7 +412,8 @@ func (m *Minion) runJob(j *job) {
 	m.deliverReturn(j, ret)
 }
 
-// writeProc leaves the job where stock tools look for running ones.
+// writeProc writes the job's proc file, where stock tools look for running jobs. It returns the path, or "" if
+// that failed.
 func (m *Minion) writeProc(j *job) string {
 	data := maps.Clone(j.Raw)
 	data["pid"] = os.Getpid()
@@ -446,7 +450,7 @@ func (m *Minion) emptyReturn(j *job) protocol.Return {
 	return ret
 }
 
-// executeJob runs the functions of a job. silent means that the job asked for no return.
+// executeJob runs the functions of a job. silent is true if the function asked for no return (__no_return__).
 func (m *Minion) executeJob(j *job) (ret protocol.Return, silent bool) {
 	ret = m.emptyReturn(j)
 	env := m.jobEnvironment(j.ctx, j.link, j)
@@ -469,7 +473,7 @@ func (m *Minion) executeJob(j *job) (ret protocol.Return, silent bool) {
 		returns[i], success[i] = ordered.States(res.Return, res.Out), res.Success
 		byName[0][fun], byName[2][fun] = returns[i], res.Success
 		if res.Err == nil {
-			// Salt leaves the return code of a function that raised unset.
+			// As in Salt, a function that raised has no return code.
 			retcodes[i], byName[1][fun] = int64(res.Retcode), int64(res.Retcode)
 		}
 	}
@@ -490,7 +494,8 @@ func (m *Minion) logResult(j *job, fun string, res modules.Result) {
 	}
 }
 
-// jobEnvironment is what one job, or a call without a job, sees. l is nil without a master.
+// jobEnvironment returns the environment for the functions of a job, or of a call if j is nil. l is nil without
+// a master.
 func (m *Minion) jobEnvironment(ctx context.Context, l *link, j *job) *modules.Env {
 	s := m.settings()
 	e := &modules.Env{ID: s.id, Clock: m.o.Clock, Log: m.log, Runner: m.o.Runner,
@@ -514,7 +519,7 @@ func (m *Minion) jobEnvironment(ctx context.Context, l *link, j *job) *modules.E
 		}
 	}
 	if j != nil && j.Secret() {
-		e.Log = slog.New(slog.DiscardHandler) // functions log what they were given
+		e.Log = slog.New(slog.DiscardHandler) // functions log their arguments
 	}
 	if l != nil && l.owner {
 		e.Policy = s.policy.Own()

@@ -15,11 +15,11 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// maxProofFile bounds the files that prove who a minion is.
+// maxProofFile is the largest size in bytes of a file with a proof.
 const maxProofFile = 64 << 10
 
-// joinProof reads what the minion shows to a master that does not know its key: a certificate with its key
-// (join_certificate, join_certificate_key) and what the provider of the machine says about it (join_document).
+// joinProof reads the proofs for a master that does not know the minion's key: a certificate with its key
+// (join_certificate, join_certificate_key) and a document from the machine's provider (join_document).
 func joinProof(certificate, key, document string) (protocol.JoinProof, error) {
 	var p protocol.JoinProof
 	var errs []error
@@ -103,11 +103,11 @@ func readProof(path string) ([]byte, error) {
 	return b, err
 }
 
-// maxJoinToken bounds the file of a join token.
+// maxJoinToken is the largest size in bytes of a join token file.
 const maxJoinToken = 1 << 10
 
-// joinToken is the token for the first sign-in: join_token, or what is in the file join_token_file. A file that is
-// missing is no error: it may be removed when the minion has joined.
+// joinToken returns the token for the first sign-in, from join_token or the file join_token_file. A missing
+// file is not an error, because it may be removed once the minion has joined.
 func (l *link) joinToken(set *settings) string {
 	token, path := set.optional("join_token"), set.optional("join_token_file")
 	if token != "" || path == "" {
@@ -120,11 +120,11 @@ func (l *link) joinToken(set *settings) string {
 	return token
 }
 
-// readToken reads a join token from a regular file that only its owner may read.
+// readToken reads a join token from a regular file that only its owner can read.
 func readToken(path string) (string, error) {
 	if info, err := os.Stat(path); err != nil {
 		return "", err
-	} else if !info.Mode().IsRegular() { // to open a pipe may take for ever
+	} else if !info.Mode().IsRegular() { // opening a pipe may block for ever
 		return "", fmt.Errorf("%s is not a file", path)
 	}
 	f, err := os.Open(path)

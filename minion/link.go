@@ -16,55 +16,55 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// link is the connection to one master, or under failover to one of several at a time. It signs in, subscribes, and
-// signs in again when keys change; requests of any goroutine go through it.
+// link is the connection to one master, or under failover to the current one of a list. It signs in,
+// subscribes, and signs in again when keys change. Its request methods are safe for concurrent use.
 type link struct {
 	m      *Minion
 	log    *slog.Logger
 	ctx    context.Context
 	cancel context.CancelFunc
-	kick   chan error    // tells run to leave the current master; the reason
-	auth   chan struct{} // holds one value; who takes it signs in
+	kick   chan error    // makes run leave the current master, for this reason
+	auth   chan struct{} // a semaphore: who receives the value signs in
 	pillar pillarCache
 	files  func() modules.Files
-	local  bool   // there is no master at all
-	owner  bool   // the host's owner calls, not a master
-	lazy   func() // reads the local pillar at first use; nil with a master
+	local  bool   // there is no master
+	owner  bool   // the caller is the host's owner, not a master
+	lazy   func() // compiles the local pillar at first use; nil with a master
 
-	welcome  atomic.Bool  // a master accepted this minion since its start
-	answers  atomic.Int64 // how many authentic requests the master answered
-	answered atomic.Int64 // when it last did, in Unix nanoseconds
-	pinged   atomic.Int64 // when it last took the return of a test.ping, in Unix seconds
-	moves    atomic.Int32 // how often in a row its name led elsewhere
+	welcome  atomic.Bool  // a master has accepted this minion since its start
+	answers  atomic.Int64 // authentic replies received
+	answered atomic.Int64 // time of the last one, in Unix nanoseconds
+	pinged   atomic.Int64 // last acknowledged return of a test.ping, in Unix seconds
+	moves    atomic.Int32 // consecutive moves of the master's name
 	contact  atomic.Pointer[contact]
 
 	mu      sync.Mutex
-	list    []master             // guarded by mu; in the order in which they are tried
+	list    []master             // guarded by mu; in the order of attempts
 	home    []master             // guarded by mu; as configured
 	sess    *session             // guarded by mu; nil while not signed in
 	changed chan struct{}        // guarded by mu; closed when sess is set
-	known   map[string]knownKey  // guarded by mu; keys that masters had, by request address
+	known   map[string]knownKey  // guarded by mu; last known master keys, by request address
 	sub     transport.Subscriber // guarded by mu; nil while not subscribed
 	state   Status               // guarded by mu
-	stateAt time.Time            // guarded by mu; when the state last changed
-	starts  int                  // guarded by mu; connections made
+	stateAt time.Time            // guarded by mu; time of the last change of state
+	starts  int                  // guarded by mu; publish connections made
 	doubt   suspicion            // guarded by mu
-	authAt  time.Time            // guarded by mu; when the last sign-in began that changed nothing
+	authAt  time.Time            // guarded by mu; start of the last sign-in that changed nothing
 }
 
 type knownKey struct{ key *crypt.PublicKey }
 
-// session is what a successful sign-in gave. It is immutable.
+// session is the result of a successful sign-in. It is immutable.
 type session struct {
 	master
 	dial      transport.Requester
 	requester protocol.Requester
 	aes       *crypt.Key
-	aesName   string // stands for the shared key, reveals nothing of it
+	aesName   string // identifies the shared key without revealing it
 	key       *crypt.PublicKey
 	keyName   string // the master key's fingerprint
-	port      int    // of publishes
-	prompt    bool   // returns may follow their jobs at once
+	port      int    // publish port
+	prompt    bool   // the master takes returns right after their jobs
 }
 
 // Reasons to leave a master.
@@ -96,7 +96,7 @@ func (l *link) makeFiles() modules.Files {
 	return l.m.o.Files(l.m.settings().options, l.fileRequest)
 }
 
-// run talks to masters until ctx ends. An error is an *ExitError that ends the whole minion.
+// run signs in and serves until ctx ends. A non-nil error is an *ExitError, which ends the minion.
 func (l *link) run(ctx context.Context) error {
 	defer l.setState(Disconnected, nil)
 	if d := l.m.settings().span("random_startup_delay", time.Second); d > 0 {
@@ -123,7 +123,7 @@ func (l *link) run(ctx context.Context) error {
 			continue
 		}
 		l.leaveMaster(s, why)
-		// A master that accepts the minion and is lost at once is not asked again without a pause.
+		// A master that accepts the minion and then drops it at once is retried only after a pause.
 		if time.Since(began) >= failoverGrace || errors.Is(why, errFailback) ||
 			errors.Is(why, errReplaced) {
 			pace.Reset()
@@ -134,7 +134,7 @@ func (l *link) run(ctx context.Context) error {
 	return nil
 }
 
-// leaveMaster gives the current master up.
+// leaveMaster ends the session with the current master, for the reason why.
 func (l *link) leaveMaster(s *session, why error) {
 	l.setSession(nil)
 	s.dial.Close()
@@ -156,7 +156,7 @@ func (l *link) leaveMaster(s *session, why error) {
 	l.setState(Connecting, why)
 }
 
-// moveToEnd makes a master the last one to be tried. The list never shrinks.
+// moveToEnd moves a master to the end of the list. The list never shrinks.
 func (l *link) moveToEnd(a master) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +173,7 @@ func (l *link) masterList() []master {
 	return slices.Clone(l.list)
 }
 
-// replaceMasters changes the list of masters of a failover link.
+// replaceMasters replaces the list of masters of a failover link.
 func (l *link) replaceMasters(list []master) {
 	l.mu.Lock()
 	l.home, l.list = list, slices.Clone(list)
@@ -184,7 +184,7 @@ func (l *link) replaceMasters(list []master) {
 	}
 }
 
-// leaveFor asks run to leave the current master.
+// leaveFor makes run leave the current master. It does not wait.
 func (l *link) leaveFor(why error) {
 	select {
 	case l.kick <- why:
@@ -195,7 +195,7 @@ func (l *link) leaveFor(why error) {
 // quit ends the link.
 func (l *link) quit() { l.cancel() }
 
-// close releases what is left after run has ended, or when there was none.
+// close ends the link and closes its connection. Call it after run, or if run was never called.
 func (l *link) close() {
 	if l.local {
 		return
@@ -212,7 +212,7 @@ func (l *link) session() *session {
 	return l.sess
 }
 
-// setSession makes a session the current one and wakes who waited for it; nil means that there is none.
+// setSession sets the current session and wakes those who wait for one. nil clears it.
 func (l *link) setSession(s *session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,7 +224,7 @@ func (l *link) setSession(s *session) {
 	l.changed = make(chan struct{})
 }
 
-// wait gives the current session, or the next one, until ctx ends.
+// wait returns the current session. If there is none it waits for the next, until ctx ends.
 func (l *link) wait(ctx context.Context) (*session, error) {
 	for {
 		l.mu.Lock()
@@ -274,10 +274,10 @@ func (l *link) status() Status {
 
 func (l *link) connected() bool { return l.status().State == Connected }
 
-// dialer is the configured transport.
+// dialer returns the configured transport.
 func (l *link) dialer() transport.Dialer { return l.m.o.Dialers[l.m.settings().transport] }
 
-// requester connects to a master for requests; connecting itself goes on behind it.
+// requester returns a requester for a master. It connects in the background.
 func (l *link) requester(a master) (transport.Requester, error) {
 	c := l.m.settings().client(a)
 	c.Wrap, c.Log, c.OnWork = l.m.o.Wrap, l.log, l.m.o.OnWork

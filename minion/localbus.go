@@ -17,28 +17,28 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Events that tell programs on the host that something asked for is done (salt/defaults/events.py).
+// Events that notify programs on the host of a finished refresh (salt/defaults/events.py).
 const (
 	pillarRefreshed  = "/salt/minion/minion_pillar_refresh_complete"
 	modulesRefreshed = "/salt/minion/minion_mod_refresh_complete"
 )
 
-// localFireTimeout is how long a salt-call waits for the daemon to take an event, as in Salt.
+// localFireTimeout is how long salt-call waits for the daemon to accept an event, as in Salt.
 const localFireTimeout = time.Second
 
-// localBus is the minion's own event bus: what happens here, for programs on this host, and what they ask of the
-// minion. Without a program that listens an event costs nothing.
+// localBus is the minion's event bus. Programs on this host read the minion's events from it and send their
+// requests to it. Without a listener an event costs nothing.
 type localBus struct {
 	bus *events.Bus
 
 	mu     sync.Mutex
-	server *ipc.Server // guarded by mu; nil while the sockets cannot be opened
+	server *ipc.Server // guarded by mu; nil while the sockets are not open
 }
 
-// busRetry is how often a minion whose event sockets are another process's looks whether they are free.
+// busRetry is the pause between attempts to open event sockets that another process holds.
 const busRetry = 2 * time.Second
 
-// busSockets are where stock programs look for the minion's bus (salt/transport/base.py: ipc_publish_server).
+// busSockets returns where stock programs expect the minion's bus (salt/transport/base.py: ipc_publish_server).
 func (s *settings) busSockets() (ipc.Sockets, error) {
 	if s.text("ipc_mode") == "tcp" {
 		return ipc.Ports(s.truth("ipv6"), s.integer("tcp_pub_port"),
@@ -47,13 +47,13 @@ func (s *settings) busSockets() (ipc.Sockets, error) {
 	return ipc.Minion(s.optional("sock_dir"), s.id, s.text("hash_type"))
 }
 
-// hasSockets reports whether programs on the host can reach the bus: not that of a minion embedded without a sock_dir.
+// hasSockets reports whether the bus has sockets. That of an embedded minion without a sock_dir has none.
 func (s *settings) hasSockets() bool {
 	return s.optional("sock_dir") != "" || s.text("ipc_mode") == "tcp"
 }
 
-// openBus opens the event sockets. A minion without them works all the same. While another process has them, as a stock
-// minion does that is still ending, they are tried again until they are free.
+// openBus opens the event sockets. The minion works without them. If another process holds them, as a stock
+// minion that is still stopping does, openBus retries in the background.
 func (m *Minion) openBus() {
 	m.bus.bus = events.New(m.o.Clock)
 	if !m.settings().hasSockets() {
@@ -75,7 +75,7 @@ func (m *Minion) openBus() {
 	})
 }
 
-// listenBus opens the event sockets once. It leaves them closed if the minion is ending.
+// listenBus makes one attempt to open the event sockets. It does nothing if the minion is stopping.
 func (m *Minion) listenBus() error {
 	s := m.settings()
 	sockets, err := s.busSockets()
@@ -94,7 +94,7 @@ func (m *Minion) listenBus() error {
 	return err
 }
 
-// busServer returns what serves the event sockets, nil while no one does.
+// busServer returns the server of the event sockets, or nil if they are not open.
 func (m *Minion) busServer() *ipc.Server {
 	m.bus.mu.Lock()
 	defer m.bus.mu.Unlock()
@@ -110,8 +110,8 @@ func (m *Minion) closeBus() {
 	m.bus.bus.Close()
 }
 
-// fireLocal puts an event on the bus: the daemon on its own, a salt-call on that of the daemon of this host. Like
-// stock, a salt-call finds no daemon when there is none.
+// fireLocal fires an event on the minion's bus and reports whether it was accepted. salt-call fires on the bus
+// of this host's daemon; without a daemon it returns false, as stock does.
 func (m *Minion) fireLocal(tag string, data any) bool {
 	d, ok := payload.Map(ordered.ToWire(data))
 	if !ok || tag == "" {
@@ -138,9 +138,8 @@ func (m *Minion) fireLocal(tag string, data any) bool {
 	return err == nil
 }
 
-// localEvent takes an event that a function or a program on this host fired: everybody who listens gets it, and some
-// are requests to the minion (salt/minion.py: Minion.handle_event). Who may write to the socket is root or the minion's
-// user.
+// localEvent publishes an event that a function or a program on this host fired. Some events are requests to
+// the minion (salt/minion.py: Minion.handle_event). Only root and the minion's user can write to the socket.
 func (m *Minion) localEvent(tag string, data map[string]any) {
 	m.bus.bus.Publish(tag, data)
 	plain := payload.PlainMap(data)
@@ -179,9 +178,10 @@ func (m *Minion) localEvent(tag string, data map[string]any) {
 	}
 }
 
-// masterEvent is the request that hands on an event of the host (salt/minion.py: Minion._fire_master_prepare). Python's
-// event.send and event.fire_master name every key, with None where there is nothing. A master takes "events" for a list
-// as soon as the key is there, so what is None is left out.
+// masterEvent returns the request that forwards an event of the host to a master (salt/minion.py:
+// Minion._fire_master_prepare), or nil if there is nothing to forward. Python's event.send and
+// event.fire_master send every key, with None for absent values. Those are left out, because a master treats
+// "events" as a list whenever the key is present.
 func masterEvent(data map[string]any) map[string]any {
 	load := map[string]any{"cmd": "_minion_event", "pretag": data["pretag"]}
 	tag, _ := payload.Text(data["tag"])
@@ -198,8 +198,8 @@ func masterEvent(data map[string]any) map[string]any {
 	return load
 }
 
-// refreshForBus gathers the grains anew, which also decides which modules suit the host, and then the pillar, which may
-// depend on them.
+// refreshForBus gathers the grains again and then fetches the pillar, which may depend on them. New grains also
+// decide which modules are available.
 func (m *Minion) refreshForBus(o options) {
 	m.logFailed("refresh grains", m.refreshGrains(m.ctx))
 	for _, l := range m.eachLink() {
@@ -210,7 +210,7 @@ func (m *Minion) refreshForBus(o options) {
 	m.bus.bus.Publish(pillarRefreshed, map[string]any{"complete": true})
 }
 
-// toMasters sends a load to every master that the minion is connected to, in the background.
+// toMasters sends a load to every connected master, in the background.
 func (m *Minion) toMasters(load map[string]any) {
 	for _, l := range m.eachLink() {
 		if !l.connected() {
@@ -228,7 +228,7 @@ func (m *Minion) toMasters(load map[string]any) {
 	}
 }
 
-// requestForBus makes a request to the named master in the name of a program on this host and fires the answer.
+// requestForBus sends a request of a local program to the named master and fires the reply on the bus.
 func (m *Minion) requestForBus(tag string, data map[string]any) {
 	parts := strings.Split(tag, "/")
 	if len(parts) < 3 {
@@ -258,7 +258,7 @@ func (m *Minion) logFailed(what string, err error) {
 	}
 }
 
-// tellBus fires the events with which Salt says that a master was lost or found again.
+// tellBus fires Salt's events for a lost or restored connection to a master.
 func (m *Minion) tellBus(st Status, before State) {
 	switch {
 	case m.busServer() == nil:

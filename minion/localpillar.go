@@ -9,7 +9,8 @@ import (
 	"github.com/brine-salt/brine/states/render/pillar"
 )
 
-// localOnly makes a link that has no master: pillar from pillar_roots when it is asked for, files from file_roots.
+// localOnly prepares a link without a master: the pillar is compiled from pillar_roots at first use, and files
+// come from file_roots.
 func (l *link) localOnly(ctx context.Context) {
 	l.pillar.init()
 	l.files = sync.OnceValue(func() modules.Files {
@@ -25,14 +26,15 @@ func (l *link) localOnly(ctx context.Context) {
 	})
 }
 
-// localPillar compiles the pillar of pillar_roots and stores it.
+// localPillar compiles the pillar from pillar_roots and stores it.
 func (l *link) localPillar(ctx context.Context) error {
 	d, err := l.compilePillar(ctx, "", "", nil)
 	l.pillar.put(d, err)
 	return err
 }
 
-// compilePillar compiles the pillar of pillar_roots. Errors of single files are in it under _errors, as Salt has them.
+// compilePillar compiles the pillar from pillar_roots. Errors of single files are stored under its key _errors,
+// as in Salt.
 func (l *link) compilePillar(ctx context.Context, saltenv, pillarenv string,
 	override *pyobj.Dict) (*pyobj.Dict, error) {
 	set := l.m.settings()
@@ -45,17 +47,17 @@ func (l *link) compilePillar(ctx context.Context, saltenv, pillarenv string,
 	if err != nil || override == nil {
 		return fresh, err
 	}
-	if ctx.Value(compiling{}) == nil { // a template of the pillar itself cannot wait for the pillar
+	if ctx.Value(compiling{}) == nil { // a template of the pillar cannot wait for the pillar
 		l.pillarData(ctx)
 	}
 	return underOrder(l.pillar.inOrder(), fresh), nil
 }
 
-// compiling marks the context of what templates of a pillar call.
+// compiling marks the context of calls that pillar templates make.
 type compiling struct{}
 
-// underOrder is fresh with the keys that have has as well first, in the order of have. A stock minion merges the pillar
-// of a call over the one in memory (option ssh_merge_pillar).
+// underOrder returns fresh with the keys that have also contains first, in have's order. This is the order that
+// a stock minion produces, which merges a call's pillar over the cached one (option ssh_merge_pillar).
 func underOrder(have, fresh *pyobj.Dict) *pyobj.Dict {
 	if have == nil {
 		return fresh
@@ -71,7 +73,7 @@ func underOrder(have, fresh *pyobj.Dict) *pyobj.Dict {
 		if a && b {
 			v = underOrder(before, after)
 		}
-		_ = out.Set(k, v) // it is a key already
+		_ = out.Set(k, v) // cannot fail: k is a key of have
 	}
 	for k, v := range fresh.All() {
 		if !out.Has(k) {

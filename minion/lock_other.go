@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// lockDir makes sure that one minion uses a directory: the system does not let anybody remove or create a file again
-// that is open for writing here.
+// lockDir makes sure that only one minion uses a directory. It holds a file open for writing, which the system
+// does not let another process remove or create again.
 func lockDir(dir string) (release func(), err error) {
 	path := filepath.Join(dir, ".lock")
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

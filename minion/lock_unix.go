@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockDir makes sure that one minion uses a directory. The lock is on the directory itself and ends with the process,
-// so that nothing is left behind to be guessed about.
+// lockDir makes sure that only one minion uses a directory. It locks the directory itself. The lock ends with
+// the process, so no stale lock file can remain.
 func lockDir(dir string) (release func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -31,7 +31,7 @@ func lockDir(dir string) (release func(), err error) {
 	return func() { d.Close() }, nil
 }
 
-// ownerIDs are the user ids that may own the minion's files: the configured user.
+// ownerIDs returns the user ids that may own the minion's files: that of the configured user.
 func ownerIDs(name string) []int {
 	if name == "" || name == "root" {
 		return nil

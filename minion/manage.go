@@ -16,10 +16,11 @@ import (
 	"github.com/brine-salt/brine/protocol/events/ipc"
 )
 
-// manageWait is how long a salt-call waits for the daemon's answer, as in Salt (salt/modules/schedule.py).
+// manageWait is how long salt-call waits for the daemon's answer, as in Salt (salt/modules/schedule.py).
 const manageWait = 30 * time.Second
 
-// manageEvent does what an event that manages schedule or beacons asks for and gives the event that answers it.
+// manageEvent handles an event that manages the schedule or the beacons. It returns the data of the answering
+// event.
 func (m *Minion) manageEvent(tag string, data map[string]any) map[string]any {
 	switch {
 	case strings.HasPrefix(tag, "manage_schedule"):
@@ -32,7 +33,8 @@ func (m *Minion) manageEvent(tag string, data map[string]any) map[string]any {
 
 var _ modules.Manager = agent{}
 
-// Manage implements modules.Manager: within the daemon at once, else over the daemon's bus.
+// Manage implements [modules.Manager]. Within the daemon it calls the handler; salt-call asks over the daemon's
+// bus.
 func (a agent) Manage(ctx context.Context, tag string, data map[string]any,
 	answer string) (map[string]any, bool) {
 	m := a.m
@@ -73,11 +75,11 @@ func (a agent) Manage(ctx context.Context, tag string, data map[string]any,
 	}
 }
 
-// heardEvery is how often an event is fired until it comes back.
+// heardEvery is how often serveBus fires its probe event.
 const heardEvery = 200 * time.Millisecond
 
-// serveBus waits until the daemon has taken the connection on: what it fires before that is not seen, the answer
-// neither.
+// serveBus waits until the daemon serves connection c, and reports whether it does. Events fired before that,
+// the answer included, would be missed.
 func (m *Minion) serveBus(ctx context.Context, c *ipc.Client) bool {
 	mark := "brine/" + rand.Text()
 	ctx, cancel := context.WithCancel(ctx)
@@ -96,7 +98,7 @@ func (m *Minion) serveBus(ctx context.Context, c *ipc.Client) bool {
 	}
 }
 
-// includeFile is a file of the minion's own in the directory of default_include.
+// includeFile returns the path of a file in the directory of default_include.
 func (s *settings) includeFile(name string) (string, error) {
 	dir := s.optional("conf_dir")
 	if dir == "" {
@@ -109,7 +111,7 @@ func (s *settings) includeFile(name string) (string, error) {
 	return filepath.Join(dir, filepath.Dir(s.text("default_include")), name), nil
 }
 
-// persistSchedule writes _schedule.conf, which is read with the rest of the configuration at the next start.
+// persistSchedule writes _schedule.conf, which is part of the configuration at the next start.
 func (m *Minion) persistSchedule(jobs map[string]any) error {
 	path, err := m.settings().includeFile("_schedule.conf")
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// mask stands for the value of a secret parameter in what is kept on disk and sent back about a job.
+// mask replaces the value of a secret parameter in what is stored on disk and sent back about a job.
 const mask = "**********"
 
-// maxJournalText bounds each text of a job's arguments in the journal, in bytes: file contents are not needed to tell
-// which job was interrupted.
+// maxJournalText is the maximum length, in bytes, of each text of a job's arguments in the journal. The journal
+// only has to show which job was interrupted, so file contents are not needed.
 const maxJournalText = 256
 
-// secrecy tells which parameters are masked.
+// secrecy reports whether a parameter is masked.
 type secrecy func(p modules.Param) bool
 
-// journalArgs are the arguments of a job as the journal keeps them: besides secrets without the environment of
-// programs, and long texts cut.
+// journalArgs returns a job's arguments as the journal stores them: secrets and the environment of programs are
+// masked, long texts are cut.
 func journalArgs(pj protocol.Job, declared func(fun string) []*modules.Def) []any {
 	args := maskSecrets(pj, declared,
 		func(p modules.Param) bool { return p.Secret || p.Name == "env" || p.Name == "environ" })
@@ -29,7 +29,7 @@ func journalArgs(pj protocol.Job, declared func(fun string) []*modules.Def) []an
 	return cut
 }
 
-// cutTexts is a copy of a value with its long texts cut.
+// cutTexts returns a copy of v with long texts cut.
 func cutTexts(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -60,13 +60,14 @@ func cutText(s string) string {
 	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(s[:maxJournalText], ""), len(s))
 }
 
-// maskedArgs are the arguments of a job as ArgValue has them, those of each function after a look at its declarations.
-// No declaration means that nothing is known, and everything is masked. Of a secret job nothing is left.
+// maskedArgs returns a job's arguments, in the form of ArgValue, with secrets masked. declared returns a
+// function's declarations; without any, all its arguments are masked. A secret job's arguments are left out
+// entirely.
 func maskedArgs(pj protocol.Job, declared func(fun string) []*modules.Def) []any {
 	return maskSecrets(pj, declared, func(p modules.Param) bool { return p.Secret })
 }
 
-// maskSecrets is maskedArgs with a say in which parameters are secret.
+// maskSecrets is maskedArgs for the parameters that secret selects.
 func maskSecrets(pj protocol.Job, declared func(fun string) []*modules.Def, secret secrecy) []any {
 	args := make([][]any, len(pj.Args))
 	if pj.Secret() {
@@ -88,7 +89,7 @@ func maskSecrets(pj protocol.Job, declared func(fun string) []*modules.Def, secr
 	return pj.ArgValue()
 }
 
-// maskArgs masks the secrets among the arguments of one function. What is masked is copied.
+// maskArgs returns a copy of one function's arguments with the secret ones masked.
 func maskArgs(defs []*modules.Def, arg []any, secret secrecy) []any {
 	out := make([]any, len(arg))
 	place := 0
@@ -117,7 +118,7 @@ func textOf(v any) string {
 	return s
 }
 
-// kwargsOf reports whether an argument is a map of keyword arguments.
+// kwargsOf returns v as a map of keyword arguments, and whether it is one.
 func kwargsOf(v any) (payload.OrderedMap, bool) {
 	m, _ := v.(payload.OrderedMap)
 	on, _ := m.Get("__kwarg__")
@@ -137,7 +138,7 @@ func maskKwargs(defs []*modules.Def, m payload.OrderedMap, secret secrecy) paylo
 
 func secretName(defs []*modules.Def, name string, secret secrecy) bool {
 	if secret(modules.Param{Name: name}) {
-		return true // of functions that take any keyword, too
+		return true // also for functions that accept any keyword
 	}
 	for _, d := range defs {
 		for _, p := range d.Params {
@@ -165,8 +166,8 @@ func secretPlace(defs []*modules.Def, place int, secret secrecy) bool {
 	return len(defs) == 0
 }
 
-// compiledDefs are the declarations that the program itself has for a function, of whichever module the host will use.
-// It asks no program of the host, since the job is not allowed yet.
+// compiledDefs returns the declarations of a function in all compiled modules of that name, whichever of them
+// this host would use. It runs no program of the host, because the job is not allowed yet.
 func (d *dispatcher) compiledDefs(fun string) (defs []*modules.Def) {
 	mod, name, _ := strings.Cut(fun, ".")
 	for _, m := range d.m.o.Registry.All() {
@@ -182,8 +183,8 @@ func (d *dispatcher) compiledDefs(fun string) (defs []*modules.Def) {
 	return defs
 }
 
-// declaredDefs are the declarations of the functions of a job that has run. A function that was refused is not looked
-// for.
+// declaredDefs returns a lookup of the declarations for the functions of a finished job. For a refused function
+// it falls back to compiledDefs.
 func (d *dispatcher) declaredDefs(e *modules.Env, j *job) func(fun string) []*modules.Def {
 	return func(fun string) []*modules.Def {
 		if d.refuseFunction(j.ctx, j.link, fun) != nil {
@@ -192,6 +193,6 @@ func (d *dispatcher) declaredDefs(e *modules.Env, j *job) func(fun string) []*mo
 		if def, err := d.m.o.Registry.Lookup(fun, e); err == nil {
 			return []*modules.Def{def}
 		}
-		return []*modules.Def{{}} // there is no such function, and so no secret of it
+		return []*modules.Def{{}} // no such function, so it has no secrets
 	}
 }

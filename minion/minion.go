@@ -21,7 +21,7 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// levelCritical is where Salt's CRITICAL lies among slog's levels.
+// levelCritical is slog's level for Salt's CRITICAL.
 const levelCritical = slog.LevelError + 4
 
 // Minion is a Salt minion. Its methods are safe for concurrent use; Run may be called once.
@@ -34,13 +34,13 @@ type Minion struct {
 	dispatch dispatcher
 	jobs     jobTable
 
-	// Set when a run or a call begins.
+	// Set when Run or Call begins.
 	store *keys.Store
 	key   *crypt.PrivateKey
-	token []byte // clear token of sign-ins
-	tok   []byte // token of requests
+	token []byte // clear token for sign-ins
+	tok   []byte // token for requests
 
-	// Of the daemon.
+	// Set by the daemon only.
 	ctx     context.Context
 	stop    context.CancelCauseFunc
 	wg      sync.WaitGroup
@@ -48,7 +48,7 @@ type Minion struct {
 	spool   *spool.Spool
 	returns sender
 	timers  timers
-	// Set by Run before anything can ask for them.
+	// Set by Run before anything uses them.
 	schedule *schedule.Schedule
 	beacons  *beacon.Engine
 	bus      localBus
@@ -56,7 +56,7 @@ type Minion struct {
 	keyMu sync.Mutex // held while the cached master key is compared and written
 
 	mu    sync.Mutex
-	links []*link // guarded by mu; never shrinks while running
+	links []*link // guarded by mu; grows only, while the minion runs
 
 	stateMu sync.Mutex // serialises OnState
 
@@ -64,7 +64,7 @@ type Minion struct {
 	refusals refusalEvents
 }
 
-// New checks the options and makes a minion. It touches neither disk nor network.
+// New returns a minion after checking the options. It does not touch disk or network.
 func New(o Options) (*Minion, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -97,7 +97,7 @@ func New(o Options) (*Minion, error) {
 	return m, nil
 }
 
-// ID is the minion id.
+// ID returns the minion id.
 func (m *Minion) ID() string { return m.settings().id }
 
 func (m *Minion) settings() *settings { return m.set.Load() }
@@ -108,7 +108,7 @@ func (m *Minion) critical(msg string, args ...any) {
 	m.log.Log(context.Background(), levelCritical, msg, args...)
 }
 
-// openKeys loads or makes what the minion is known by.
+// openKeys loads the minion's key pair, or creates it.
 func (m *Minion) openKeys() error {
 	s := m.settings()
 	var err error
@@ -133,8 +133,8 @@ func (m *Minion) openKeys() error {
 	return nil
 }
 
-// unusableConfig is the error of a directory or a key that a minion cannot start with. Its code is stock's: the number
-// of the system's error where there is one, which Python takes for "file exists" when a directory is a file.
+// unusableConfig returns the error for a directory or key that the minion cannot start with. Its exit code is
+// stock's: the system's errno if there is one. Python reports EEXIST if a directory is a file.
 func unusableConfig(err error) *ExitError {
 	var number syscall.Errno
 	switch {
@@ -148,7 +148,7 @@ func unusableConfig(err error) *ExitError {
 	return &ExitError{Code: 1, Err: err}
 }
 
-// Run is the daemon. It returns nil when ctx ends, else an *ExitError.
+// Run runs the minion until ctx ends, and returns nil then. Any other end is an *ExitError.
 func (m *Minion) Run(ctx context.Context) error {
 	s := m.settings()
 	if s.masterType != typeDisable && m.o.Dialers[s.transport] == nil {
@@ -196,7 +196,7 @@ func (m *Minion) Run(ctx context.Context) error {
 	return nil
 }
 
-// openState opens everything on disk.
+// openState opens the minion's files: keys, lock, journal and spool.
 func (m *Minion) openState() (unlock func(), err error) {
 	if err := m.openKeys(); err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func (m *Minion) openState() (unlock func(), err error) {
 	}, nil
 }
 
-// startLinks begins to talk to the masters: to all of them, or to one at a time under failover.
+// startLinks connects to all masters, or with failover to the first that accepts.
 func (m *Minion) startLinks() {
 	s := m.settings()
 	if s.masterType == typeDisable {
@@ -258,7 +258,7 @@ func (m *Minion) closeLinks() {
 	}
 }
 
-// reportStatus tells the outside where a connection stands.
+// reportStatus calls OnState, one call at a time.
 func (m *Minion) reportStatus(st Status) {
 	if m.o.OnState == nil {
 		return
@@ -268,8 +268,9 @@ func (m *Minion) reportStatus(st Status) {
 	m.o.OnState(st)
 }
 
-// Reload re-reads the configuration, as SIGHUP does: masters that were added are connected to, others let go, grains
-// and pillar are refreshed, timers start anew. id, pki_dir, cachedir, transport and master_type need a restart.
+// Reload reads the configuration again, as SIGHUP does. It connects to added masters, leaves removed ones,
+// refreshes grains and pillar, and restarts timers. Changes of id, pki_dir, cachedir, transport and master_type
+// need a restart.
 func (m *Minion) Reload(ctx context.Context) error {
 	if m.o.Load == nil {
 		return m.refreshAll(ctx)
@@ -304,7 +305,7 @@ func (m *Minion) Reload(ctx context.Context) error {
 	return m.refreshAll(ctx)
 }
 
-// relink fits the connections to a changed list of masters.
+// relink adapts the connections to a changed list of masters.
 func (m *Minion) relink(s *settings) {
 	if s.masterType == typeDisable {
 		return
@@ -359,7 +360,7 @@ func (m *Minion) refreshAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// restart ends Run with the wish to be started again.
+// restart ends Run with [ErrRestart].
 func (m *Minion) restart() error {
 	if m.stop == nil {
 		return errors.New("cannot restart: this is not the daemon")

@@ -11,31 +11,31 @@ import (
 	"github.com/brine-salt/brine/internal/backoff"
 )
 
-// errMoved is why a master is left whose name leads elsewhere.
+// errMoved is the reason to leave a master whose name resolves to another address.
 var errMoved = errors.New("the master's name leads to another address")
 
-// How a moved name is found out about: within a minute, and never because of a resolver that answers with other parts
-// of a large set each time.
+// A move of the master's name is noticed within a minute. Several look-ups must agree, so that a resolver that
+// returns a different part of a large set each time is not taken for a move.
 const (
-	nameCheckMin  = 35 * time.Second // a minion's own interval is random between the two
+	nameCheckMin  = 35 * time.Second // each minion picks a random interval between the two
 	nameCheckMax  = 50 * time.Second
 	nameConfirm   = 2 * time.Second // between the look-ups that must agree
 	nameConfirms  = 3
 	nameLookup    = 5 * time.Second
-	nameMaxSkips  = 64 // of intervals, after moves that were none
+	nameMaxSkips  = 64 // intervals skipped after false moves, at most
 	keyCheckMin   = 8 * time.Minute
 	keyCheckMax   = 10 * time.Minute
 	aliveKeyCheck = time.Minute
 )
 
-// nameWatch looks after the name of the master that a link is connected to.
+// nameWatch watches the name of the connected master.
 type nameWatch struct {
 	l    *link
 	s    *session
-	skip int // intervals still to be skipped
+	skip int // intervals left to skip
 }
 
-// watchName begins to look after the master's name; nil when it is an address.
+// watchName starts watching the master's name. It returns nil if the name is an address.
 func (l *link) watchName(ctx context.Context) *repeating {
 	s := l.session()
 	if s == nil || net.ParseIP(s.host) != nil {
@@ -49,7 +49,8 @@ func (l *link) watchName(ctx context.Context) *repeating {
 		l.m.waitedFor(func() { w.check(ctx) }))
 }
 
-// check looks the name up. It is left for the new address only if several look-ups agree and a master answers there.
+// check looks the name up. The minion moves to the new address only if several look-ups agree and a master
+// answers there.
 func (w *nameWatch) check(ctx context.Context) {
 	if w.skip > 0 {
 		w.skip--
@@ -61,7 +62,7 @@ func (w *nameWatch) check(ctx context.Context) {
 		}
 		addr, ok := w.l.remote()
 		if !ok {
-			return // it is not connected, and will look the name up when it connects
+			return // not connected: the next connection looks the name up
 		}
 		found, err := w.lookup(ctx)
 		if err != nil || len(found) == 0 {
@@ -104,7 +105,7 @@ func (w *nameWatch) lookup(ctx context.Context) ([]netip.Addr, error) {
 	return list, err
 }
 
-// remote is the address that publishes come from; false while they do not.
+// remote returns the address of the publish connection, and false if there is none.
 func (l *link) remote() (netip.Addr, bool) {
 	l.mu.Lock()
 	sub := l.sub
@@ -117,8 +118,9 @@ func (l *link) remote() (netip.Addr, bool) {
 	return a.Addr().WithZone("").Unmap(), st.Connected && err == nil
 }
 
-// checkKey makes sure that the master still knows this minion's key: a deleted one is noticed within bounded time, and
-// shows up among the pending ones. A master that has answered a request of late needs no question.
+// checkKey makes sure that the master still knows this minion's key, by a cheap request. A deleted key is
+// noticed within this interval and shows up as pending again. No request is sent if the master has answered one
+// within every.
 func (l *link) checkKey(ctx context.Context, every time.Duration) {
 	if !l.connected() || time.Since(time.Unix(0, l.answered.Load())) < every {
 		return

@@ -15,92 +15,95 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// Options are everything a minion is told from outside.
+// Options configure a [Minion].
 type Options struct {
-	// Opts is the configuration under Salt's names, with defaults filled in and paths joined to root_dir. "id" must be
-	// set. Missing options have Salt's defaults, but without "sock_dir" no event sockets are opened. It must not be
-	// changed afterwards.
+	// Opts is the configuration under Salt's names, with defaults filled in and paths joined to root_dir. "id"
+	// must be set. Other missing options have Salt's defaults, but without "sock_dir" no event sockets are
+	// opened. Do not modify Opts after New.
 	Opts map[string]any
-	// Load reads the configuration anew for [Minion.Reload]; nil means that a reload keeps Opts.
+	// Load reads the configuration again for [Minion.Reload]. If it is nil, a reload keeps Opts.
 	Load func() (map[string]any, error)
-	// OptsOrder gives, for Opts or what Load gave last, the order of keys in the values of options, where templates are
-	// to see another one than that of the text: maps of the same shape, whose other values do not count. nil means that
-	// no order is known.
+	// OptsOrder returns the key order of the values of options, where templates must see another order than
+	// Opts has. It returns maps of the same shape as Opts, or as the last result of Load; their other values
+	// are ignored. nil means that no order is known.
 	OptsOrder func() payload.OrderedMap
-	// Log receives messages; nil is silent.
+	// Log receives log messages; nil discards them.
 	Log *slog.Logger
-	// Registry holds the execution functions; nil is modules.Default().
+	// Registry holds the execution functions; nil means modules.Default().
 	Registry *modules.Registry
-	// Dialers are the transports by the name that the option transport has. Not needed for local calls.
+	// Dialers are the transports, by the value of the option transport. Local calls need none.
 	Dialers map[string]transport.Dialer
-	// Wrap puts a layer, TLS, over connections to the master, see transport.ClientOptions.
+	// Wrap adds TLS to connections to the master; see transport.ClientOptions.
 	Wrap func(ctx context.Context, c net.Conn, host string) (net.Conn, error)
-	// Lookup resolves the name of a master whose address may have changed; nil is the system's resolver.
+	// Lookup resolves the master's name when its address may have changed; nil means the system's resolver.
 	Lookup func(ctx context.Context, host string) ([]string, error)
-	// Grains gathers the grains from the configuration; nil means only the option grains. What is a payload.OrderedMap
-	// keeps its order in templates.
+	// Grains gathers the grains. If it is nil, only those of the option grains are set. Values of type
+	// payload.OrderedMap keep their order in templates.
 	Grains func(ctx context.Context, opts map[string]any) map[string]any
-	// Files makes the file client. Request asks the master; it is nil in local calls. nil means that there is none.
+	// Files creates the file client; nil means that there is no file client. request sends a request to the
+	// master; it is nil in local calls.
 	Files func(opts map[string]any, request FileRequest) modules.Files
-	// Seal is what the owner of the host leaves of the agent; nil is no seal. It must also be in Runner
-	// (runcmd.Runner.Permit), where programs are found.
+	// Seal restricts the agent to what the host's owner permits; nil means no restriction. Pass it to Runner as
+	// well (runcmd.Runner.Permit), because programs are looked up there.
 	Seal *policy.Seal
-	// Restrict is called once before the minion does anything for a master or salt-call, when keys, journal and event
-	// sockets are open: a sealed program asks the kernel there. Its error ends the minion. nil is nothing.
+	// Restrict is called once after keys, journal and event sockets are open, before the minion does anything
+	// for a master or for salt-call. A sealed program restricts itself in the kernel there. Its error ends the
+	// minion. It may be nil.
 	Restrict func() error
-	// Runner runs programs; nil means that functions cannot run any.
+	// Runner runs programs. If it is nil, functions cannot run any.
 	Runner modules.Runner
-	// Templates renders templates and state files for functions (package states/render); nil means that there are no
-	// renderers.
+	// Templates renders templates and state files for functions (package states/render). If it is nil, nothing
+	// is rendered.
 	Templates func(ctx context.Context, c *modules.Call, t modules.Template) (any, error)
-	// Beacons are the kinds of beacons that there are, beacon.Kinds() for all; nil is none.
+	// Beacons are the available kinds of beacons; beacon.Kinds() returns all.
 	Beacons []*beacon.Kind
-	// MasterHost is the master on this host, for saltutil.runner and saltutil.wheel; nil is none.
+	// MasterHost is the master on this host, for saltutil.runner and saltutil.wheel. It may be nil.
 	MasterHost modules.MasterHost
-	// Others lists what the program has besides execution modules, see [modules.Env]; nil is nothing.
+	// Others returns the program's modules of other kinds than execution modules; see [modules.Env]. It may be
+	// nil.
 	Others func(kind string) []*modules.Module
-	// Version is what log lines call this program's version.
+	// Version is the program's version in log lines.
 	Version string
-	// Ready is called once when configuration, keys and state on disk are loaded, before the first master is asked: the
-	// moment to tell a supervisor that the service is up. Not called by Call.
+	// Ready is called once when configuration, keys and state on disk are loaded, before the first connection
+	// to a master. Programs report to their supervisor there that the service is up. Call does not use it.
 	Ready func()
-	// OnState is called, one call at a time, whenever the connection to a master changes. It must not block.
+	// OnState is called when the connection to a master changes, one call at a time. It must not block.
 	OnState func(Status)
-	// OnJobs is called, one call at a time, with the number of jobs whenever it changes; nil is nobody. It must not
-	// block. Programs use it to find out when they are idle.
+	// OnJobs is called with the number of jobs when it changes, one call at a time. Programs use it to find out
+	// when they are idle. It must not block and may be nil.
 	OnJobs func(running int)
-	// OnWork is called after the minion did something that is not a job: a timer's work, or what a connection does to
-	// stay alive; nil is nobody. It must not block.
+	// OnWork is called after work that is not a job: a timer's, or what keeps a connection alive. It must not
+	// block and may be nil.
 	OnWork func()
-	// StopTimeout is how long running jobs may go on after the end of Run's context; then they are killed, and what
-	// they return is sent after the next start. 0 means DefaultStopTimeout.
+	// StopTimeout is how long running jobs may continue after Run's context ends. Then they are cancelled, and
+	// their returns are sent after the next start. 0 means DefaultStopTimeout.
 	StopTimeout time.Duration
-	// Clock is the time; nil is time.Now.
+	// Clock returns the time; nil means time.Now.
 	Clock func() time.Time
 }
 
-// DefaultStopTimeout is short because a job may be the one that restarts the minion, and waits for it.
+// DefaultStopTimeout is short, because the job that restarts the minion waits for it to stop.
 const DefaultStopTimeout = 2 * time.Second
 
-// FileRequest asks the master a file server question. raw leaves every text of the answer as bytes.
+// FileRequest sends a file server request to the master. With raw all texts of the reply are []byte.
 type FileRequest func(ctx context.Context, load map[string]any, raw bool) (any, error)
 
-// State is where the connection to a master stands.
+// State is the state of the connection to a master.
 type State string
 
 // The states of a connection.
 const (
-	Connecting   State = "connecting"   // no answer yet, or the connection was lost
+	Connecting   State = "connecting"   // no reply yet, or the connection was lost
 	Pending      State = "pending"      // the master has not accepted the key yet
 	Rejected     State = "rejected"     // the master refuses the key
 	Full         State = "full"         // the master takes no more minions
 	Connected    State = "connected"    // signed in and subscribed
-	Disconnected State = "disconnected" // given up for another master, or the minion stops
+	Disconnected State = "disconnected" // left for another master, or the minion stops
 )
 
-// Status is the news of one master.
+// Status describes the connection to one master.
 type Status struct {
-	Master string // as the option master names it
+	Master string // as written in the option master
 	State  State
 	Err    error // why it is not connected, if known
 }
@@ -112,46 +115,47 @@ func (s Status) String() string {
 	return fmt.Sprintf("%s %s", s.State, s.Master)
 }
 
-// CallOptions are one salt-call.
+// CallOptions describe one salt-call.
 type CallOptions struct {
-	// JID is the job id of the call; "" makes one.
+	// JID is the call's job id. If it is empty, one is created.
 	JID    string
 	Fun    string
 	Args   []any
 	Kwargs map[string]any
-	// FunArgs are the arguments as they were typed, for the return; nil means Args and Kwargs.
+	// FunArgs are the arguments as typed, for the return; nil means Args and Kwargs.
 	FunArgs []any
-	// Local runs without a master (--local): pillar comes from pillar_roots, files from file_roots.
+	// Local runs the call without a master (--local): the pillar comes from pillar_roots, files from
+	// file_roots.
 	Local bool
-	// NoReturnEvent keeps the result from the master (--no-return-event).
+	// NoReturnEvent does not send the result to the master (--no-return-event).
 	NoReturnEvent bool
-	// Returners are further places to send the result to (--return). Absent ones are logged.
+	// Returners are additional returners for the result (--return). Missing ones are logged.
 	Returners []string
 	// Metadata is added to the return (--set-metadata).
 	Metadata map[string]any
-	// ForMaster is a call that a master caused: the policy for masters holds. Without it the call is the host's
-	// owner's.
+	// ForMaster applies the policy for masters, because a master caused the call. Otherwise the call counts as
+	// the host owner's.
 	ForMaster bool
-	// SkipGrains leaves the core grains out (--skip-grains).
+	// SkipGrains leaves out the core grains (--skip-grains).
 	SkipGrains bool
-	// Direct runs the function whatever module_executors and --module-executors say.
+	// Direct ignores module_executors.
 	Direct bool
-	// Progress receives what the function reports before it returns; may be nil.
+	// Progress receives items that the function reports before it returns. It may be nil.
 	Progress func(item any)
-	// OnState is told of each state before it runs; may be nil.
+	// OnState is called before each state runs. It may be nil.
 	OnState func(modules.StateStep)
 }
 
-// Exit codes: what a program should end with, as stock does.
+// Exit codes, as in stock.
 const (
 	ExitNotAccepted = 2  // salt-call: the master has not accepted the key
 	ExitFinger      = 42 // master_finger does not match
-	ExitPermission  = 13 // a directory or key file is not safe, or not usable
+	ExitPermission  = 13 // a directory or key file is unsafe or unusable
 	ExitRejected    = 77 // the master rejected the key
-	ExitRestart     = 99 // the minion wants to be started again
+	ExitRestart     = 99 // the minion asks to be restarted
 )
 
-// ExitError ends the program with a code.
+// ExitError is an error with the exit code for the program.
 type ExitError struct {
 	Code int
 	Err  error
@@ -159,21 +163,21 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Errors that callers test for.
+// Errors that callers may test for.
 var (
-	// ErrRestart is in the ExitError with which Run ends when a function or a lost last master asked for a restart.
+	// ErrRestart is wrapped by the ExitError of a Run that a function asked to restart.
 	ErrRestart = errors.New("minion: restart requested")
 	// ErrRunning is returned when another minion uses the same pki_dir.
 	ErrRunning = errors.New("minion: another minion is running with the same pki_dir")
-	// ErrRejected is in the ExitError of a rejected key.
+	// ErrRejected is wrapped by the ExitError for a rejected key.
 	ErrRejected = errors.New("minion: the master has rejected this minion's public key")
-	// ErrNotAccepted is in the ExitError of a Call whose key waits for acceptance.
+	// ErrNotAccepted is wrapped by Call's ExitError while the key is pending.
 	ErrNotAccepted = errors.New("minion: the master has not accepted this minion's public key yet")
-	// ErrFinger is in the ExitError of a wrong master_finger.
+	// ErrFinger is wrapped by the ExitError for a key that does not match master_finger.
 	ErrFinger = errors.New("minion: the master's key does not have the fingerprint master_finger")
-	// ErrNotConnected is returned by requests while there is no signed-in master.
+	// ErrNotConnected is returned for requests while the minion is not signed in to a master.
 	ErrNotConnected = errors.New("minion: not connected to a master")
 )

@@ -11,11 +11,11 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// orderDir is the directory of the environment "base" that has the files of orders.
+// orderDir is the directory of orders' files in the environment "base".
 const orderDir = "_order"
 
-// dropOrderFiles removes the copies of the files that an order brought along: the master has them no more when
-// the order has ended. An empty name is no order.
+// dropOrderFiles removes the cached copies of an order's files. The master no longer serves them once the order
+// has ended. An empty name does nothing.
 func (m *Minion) dropOrderFiles(name string) {
 	if name == "" || name != filepath.Base(name) || name == ".." || name == "." {
 		return
@@ -29,8 +29,8 @@ func (m *Minion) removeOrderFiles(dir string) {
 	}
 }
 
-// orderPillar has a job see the pillar that its order brought along, which the minion does not keep: it is
-// fetched when a function asks for the pillar first. If that fails, the functions see the minion's own.
+// orderPillar makes a job's functions see the order's pillar, which the minion does not cache. It is fetched
+// when a function first reads the pillar. If that fails, they see the minion's own pillar.
 func (l *link) orderPillar(ctx context.Context, e *modules.Env) {
 	fresh := sync.OnceValue(func() *pyobj.Dict {
 		p, err := l.freshPillar(ctx, "", "", nil)

@@ -11,15 +11,16 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// ownBeacons are the beacons that the host's owner has put there. They share a job that lasts as long as any of them is
-// configured, since Salt's keep what they have seen in their variables.
+// ownBeacons are the beacons that the host's owner added as plug-ins. They share one job context that lasts
+// while any of them is configured, because Salt's beacons keep their state in module variables.
 type ownBeacons struct {
 	mu   sync.Mutex
-	job  *modules.Context // guarded by mu
+	job  *modules.Context // guarded by mu; beacons in use
 	open map[string]bool  // guarded by mu; those that have looked
 }
 
-// findKind is the kind of a name, nil if there is none; reason tells why the host cannot use one that is there.
+// findKind returns the kind of a name, or nil if it is missing or unusable on this host. reason is why it is
+// unusable.
 func (o *ownBeacons) findKind(h *beacon.Host, name string) (k *beacon.Kind, reason string) {
 	m, reason := modules.FindIn(modules.KindBeacons, h.Env, name)
 	if m == nil || m.Def("beacon") == nil {
@@ -72,7 +73,7 @@ func (o *ownBeacons) findKind(h *beacon.Host, name string) (k *beacon.Kind, reas
 	}, ""
 }
 
-// names are the names of the beacons that there are.
+// names returns the names of the usable beacons.
 func (o *ownBeacons) names(h *beacon.Host) []string {
 	var list []string
 	for _, s := range modules.SourcesOf(modules.KindBeacons) {
@@ -104,7 +105,7 @@ func (o *ownBeacons) call(ctx context.Context, h *beacon.Host, m *modules.Module
 	return m.Def(fun).Run(ctx, c)
 }
 
-// noteLookup notes that a beacon is in use, or no more. With the last one the process ends.
+// noteLookup records whether a beacon is in use. When the last one is not, the shared job context ends.
 func (o *ownBeacons) noteLookup(name string, inUse bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -122,7 +123,7 @@ func (o *ownBeacons) noteLookup(name string, inUse bool) {
 	}
 }
 
-// beaconName is the name that the engine has put into a beacon's configuration.
+// beaconName returns the name that the engine adds to a beacon's configuration.
 func beaconName(config []any) string {
 	for _, x := range config {
 		if m, ok := x.(map[string]any); ok && m["_beacon_name"] != nil {

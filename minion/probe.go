@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// connections is what the daemon says of its connections.
+// connections returns the state of the daemon's connections, in the form of its event.
 func (m *Minion) connections() map[string]any {
 	list := []any{}
 	for _, l := range m.eachLink() {
@@ -29,8 +29,8 @@ func (m *Minion) connections() map[string]any {
 	return map[string]any{"pid": int64(os.Getpid()), "connections": list}
 }
 
-// Connections asks the minion's daemon on this host, through its event sockets, how it is connected. The error says
-// that there is no daemon, or none that knows the question, within ctx.
+// Connections asks the daemon on this host for its connections, through its event sockets. It returns an error
+// if no daemon answers before ctx ends.
 func (m *Minion) Connections(ctx context.Context) (pid int,
 	list []connections.Connection, err error) {
 	sockets, err := m.settings().busSockets()
@@ -40,21 +40,22 @@ func (m *Minion) Connections(ctx context.Context) (pid int,
 	return connections.Ask(ctx, sockets)
 }
 
-// SignInReport is what one sign-in at a master told.
+// SignInReport is the outcome of one sign-in at a master.
 type SignInReport struct {
 	Master string
 	Status protocol.SigninStatus // zero if Err is set
 	Err    error
-	// Fingerprint is that of the master's key, "" if the master showed none that can be trusted.
+	// Fingerprint is that of the master's key, or empty if the master showed no key that can be trusted.
 	Fingerprint string
-	// Known reports whether the master's key was known before.
+	// Known reports whether the master's key was cached before.
 	Known bool
-	// Time is the master's clock at the moment At of this host, zero if the master does not tell it.
+	// Time is the master's clock when this host's was At. It is zero if the master does not send it.
 	Time, At time.Time
 }
 
-// SignIn signs in once at each master, as a start of the daemon would, and keeps nothing of it. A key that is missing
-// is an error: SignIn makes none. own is the fingerprint of the minion's key.
+// SignIn signs in once at each master, as the daemon does at its start, and stores nothing. own is the
+// fingerprint of the minion's key. It returns an error if the minion has no key yet, because it does not create
+// one.
 func (m *Minion) SignIn(ctx context.Context) (own string, list []SignInReport, err error) {
 	s := m.settings()
 	m.store, err = keys.Open(keys.Options{Dir: s.pkiDir, Owners: ownerIDs(s.optional("user")),

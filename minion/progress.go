@@ -8,17 +8,17 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// progress sends what a function reports before it returns, in order, without holding the function up more than it
-// must.
+// progress sends the items that a function reports before it returns, in order. The function waits only while
+// the queue is full.
 type progress struct {
 	mu    sync.Mutex
-	items chan any      // guarded by mu; nil until there is something
+	items chan any      // guarded by mu; nil until the first item
 	stop  chan struct{} // guarded by mu
 	done  chan struct{} // guarded by mu
 	shut  bool          // guarded by mu
 }
 
-// progressQueue bounds what waits to be sent; a function that reports faster than the master takes it waits.
+// progressQueue is how many items may wait. A function that reports faster than the master accepts them waits.
 const progressQueue = 64
 
 // progressWait is how long the return of a job waits for its progress events.
@@ -70,7 +70,7 @@ func (p *progress) run(j *job, items <-chan any, stop <-chan struct{}) {
 	}
 }
 
-// close takes no more items and waits a while until those that were reported are sent.
+// close refuses further items and waits up to progressWait until the reported ones are sent.
 func (p *progress) close() {
 	p.mu.Lock()
 	started := p.items != nil && !p.shut

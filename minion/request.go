@@ -11,12 +11,12 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// replyLimits bound an authentic reply: whole file lists and pillars.
+// replyLimits limit an authentic reply, which may be a whole file list or pillar.
 var replyLimits = payload.Limits{Elements: 1 << 22}
 
-// call is how a request is made.
+// call describes how a request is made.
 type call struct {
-	raw      bool // byte strings of the answer stay bytes
+	raw      bool // keep byte strings of the reply as []byte
 	timeout  func() time.Duration
 	tries    int
 	sign     bool // minion_sign_messages
@@ -29,7 +29,8 @@ func (l *link) plainCall() call {
 		tries: set.requestTries}
 }
 
-// daemonCall is for returns and events: shorter waits, spread over minions.
+// daemonCall is for returns and events. The timeout is shorter than plainCall's and random, so that minions do
+// not retry in step.
 func (l *link) daemonCall() call {
 	set := l.m.settings()
 	return call{timeout: func() time.Duration {
@@ -38,8 +39,8 @@ func (l *link) daemonCall() call {
 	}, tries: set.returnTries}
 }
 
-// requestReply asks the master, with the timeouts and repetitions of Salt (salt/channel/client.py:
-// AsyncReqChannel.send). The answer has passed every check.
+// requestReply sends a request with Salt's timeouts and retries (salt/channel/client.py: AsyncReqChannel.send).
+// The reply is authenticated.
 func (l *link) requestReply(ctx context.Context, load map[string]any, c call) (any, error) {
 	before := l.countSigns()
 	var last error
@@ -59,7 +60,7 @@ func (l *link) requestReply(ctx context.Context, load map[string]any, c call) (a
 	return nil, fmt.Errorf("cannot ask master for %v: %w", load["cmd"], last)
 }
 
-// requestOnce asks once, and once more with new keys when the old ones are not good any more.
+// requestOnce sends a request once, and again after a new sign-in if the session's keys are no longer accepted.
 func (l *link) requestOnce(ctx context.Context, load map[string]any, c call) (any, error) {
 	s, err := l.wait(ctx)
 	if err != nil {
@@ -115,10 +116,10 @@ func (l *link) askMaster(ctx context.Context, s *session, load map[string]any, c
 	return s.requester.OpenReply(v, nonce)
 }
 
-// signs are what happened on a link up to now.
+// signs counts what has happened on a link so far.
 type signs struct {
-	answers     int64 // requests that the master answered
-	connections int   // publish connections that were made
+	answers     int64 // requests that got a reply
+	connections int   // publish connections made
 }
 
 func (l *link) countSigns() signs {
@@ -127,23 +128,23 @@ func (l *link) countSigns() signs {
 	return signs{l.answers.Load(), l.starts}
 }
 
-// suspicion is the last time that a connection was given up because requests had no answer.
+// suspicion records the last reset of the publish connection for lack of replies.
 type suspicion struct {
 	at      time.Time
-	answers int64         // there were by then
-	pause   time.Duration // until the next time
+	answers int64         // replies received until then
+	pause   time.Duration // before the next reset
 }
 
-// The pauses between connections that are given up on suspicion, as long as no request has an answer.
+// Limits of the pause between such resets, while no request gets a reply.
 const (
 	suspicionMin = 30 * time.Second
 	suspicionMax = 10 * time.Minute
 )
 
-// suspectMaster makes the publish connection anew when a request failed for lack of an answer: both ways lead to the
-// same host, and a subscriber alone cannot see that its peer is gone. A master that answered since before, when the
-// request began, is slow, not gone, and a connection that was made since is not the one that failed. Without these
-// conditions the start event that follows each new connection to a slow master would end it again.
+// suspectMaster resets the publish connection after a request that got no reply. Both connections lead to the
+// same host, and a subscriber alone cannot see that its peer is gone. It does nothing if since before, the
+// start of the request, another request got a reply (the master is slow, not gone) or the connection was made
+// again. Otherwise the start event that follows each new connection to a slow master would reset it again.
 func (l *link) suspectMaster(err error, before signs) {
 	if err == nil || !errors.Is(err, context.DeadlineExceeded) || l.countSigns() != before {
 		return
@@ -164,7 +165,7 @@ func (l *link) suspectMaster(err error, before signs) {
 	sub.Reset()
 }
 
-// ping is a round trip through the request channel that leaves no trace on the master.
+// ping makes a round trip on the request channel. It leaves no trace on the master.
 func (l *link) ping(ctx context.Context, s *session) error {
 	env := protocol.Envelope{Enc: protocol.EncClear, Load: map[string]any{"cmd": "ping"},
 		Version: protocol.Version}
@@ -193,10 +194,11 @@ func (l *link) fire(ctx context.Context, tag string, data any, grains map[string
 	}
 	if s := l.session(); tag == protocol.Tagify("minion", l.m.ID(), "start") && s != nil &&
 		s.prompt {
-		// a master of ours may send a job again that it lost sight of: it runs once
+		// A brine master may send a lost job again, because the journal makes each job run
+		// once.
 		load["journal"] = true
-		load["journal_id"] = l.m.journal.ID() // but for one that was sent before this journal began
-		load["fetch"] = true                  // and may announce jobs that others must not read
+		load["journal_id"] = l.m.journal.ID() // except jobs sent before this journal began
+		load["fetch"] = true                  // it may announce jobs that others must not read
 	}
 	if _, err := l.requestReply(ctx, load, l.daemonCall()); err != nil {
 		return fmt.Errorf("cannot fire event %q: %w", tag, err)

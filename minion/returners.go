@@ -14,11 +14,11 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// returnerTimeout bounds how long one returner may take, so that a database that hangs does not gather jobs.
+// returnerTimeout limits one returner, so that jobs do not pile up behind a database that hangs.
 const returnerTimeout = 5 * time.Minute
 
-// sendToReturners hands a return to returners. What fails is logged, as in Salt: the master has the return, or will.
-// The policy is that of whoever chose them.
+// sendToReturners passes a return to returners, under the policy p of whoever chose them. Errors are only
+// logged, as in Salt, because the master gets the return anyway.
 func (m *Minion) sendToReturners(ctx context.Context, l *link, p *policy.Policy, names []string,
 	ret map[string]any) {
 	if len(names) == 0 {
@@ -52,7 +52,7 @@ func (m *Minion) sendToReturners(ctx context.Context, l *link, p *policy.Policy,
 	}
 }
 
-// splitReturners are the returners that texts with commas name, each once.
+// splitReturners returns the returners named in comma-separated texts, without duplicates.
 func splitReturners(texts ...string) []string {
 	var names []string
 	for _, text := range texts {
@@ -65,7 +65,7 @@ func splitReturners(texts ...string) []string {
 	return names
 }
 
-// allowedReturners are those that the minion's policy lets others ask for.
+// allowedReturners returns those names that the minion's policy lets others use.
 func (m *Minion) allowedReturners(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool {
 		err := m.settings().policy.Refuse(modules.Returner, name+".returner")
@@ -76,8 +76,8 @@ func (m *Minion) allowedReturners(names []string) []string {
 	})
 }
 
-// callReturners hands the return of a job to the returners that the job and the option return name. What the job says
-// of their settings counts for those that it may ask for.
+// callReturners passes a job's return to the returners named by the job and by the option return. The job's
+// returner settings apply only to returners that the job may choose.
 func (m *Minion) callReturners(j *job, load map[string]any) {
 	asked := m.allowedReturners(splitReturners(j.Ret))
 	own := splitReturners(m.settings().optional("return"))

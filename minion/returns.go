@@ -20,7 +20,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// deliverReturn makes sure that a job's return reaches its master: on disk first, then sent until acknowledged.
+// deliverReturn delivers a job's return to its master. It is written to disk first, then sent until it is
+// acknowledged.
 func (m *Minion) deliverReturn(j *job, ret protocol.Return) {
 	jid := string(j.JID)
 	load := ret.Load()
@@ -40,7 +41,7 @@ func (m *Minion) deliverReturn(j *job, ret protocol.Return) {
 	}
 	item, err := keep(j.master, jid, load)
 	if item == nil {
-		// Not even packable: the master shall at least know that.
+		// The return cannot be packed. Report that to the master instead.
 		ret.Return, ret.Retcode, ret.Success, ret.Out = "ERROR: "+err.Error(), int64(1), false,
 			"nested"
 		load = ret.Load()
@@ -62,7 +63,7 @@ func (m *Minion) deliverReturn(j *job, ret protocol.Return) {
 	m.returns.sendItem(m.ctx, item, load)
 }
 
-// errorName is what a degraded return says about the disk.
+// errorName returns the short name of a disk error, for the field degraded of a return.
 func errorName(err error) string {
 	for name, errno := range map[string]error{"ENOSPC": syscall.ENOSPC, "EROFS": syscall.EROFS,
 		"EDQUOT": syscall.EDQUOT, "EIO": syscall.EIO} {
@@ -79,7 +80,7 @@ func (m *Minion) endJob(jid string) {
 	}
 }
 
-// cacheJob is option cache_jobs (salt/utils/minion.py: cache_jobs).
+// cacheJob implements option cache_jobs (salt/utils/minion.py: cache_jobs).
 func (m *Minion) cacheJob(jid string, load map[string]any) {
 	if !m.settings().truth("cache_jobs") {
 		return
@@ -103,9 +104,9 @@ func (m *Minion) writeCachedJob(jid string, load map[string]any) error {
 	return atomicfile.WriteFile(filepath.Join(dir, "return.p"), b, 0o600)
 }
 
-// reportInterrupted answers for the jobs that a crash or a stop cut off. They are not run again.
+// reportInterrupted returns an error for each job that a crash or stop interrupted. Such jobs do not run again.
 func (m *Minion) reportInterrupted() {
-	m.removeOrderFiles(orderDir) // jobs that were cut off left theirs
+	m.removeOrderFiles(orderDir) // left by interrupted jobs
 	for _, e := range m.journal.Interrupted() {
 		if !m.spool.Has(e.JID) && !immediateName(e.Job["fun"]) {
 			load := interruptedReturn(m.ID(), e).Load()
@@ -124,7 +125,7 @@ func immediateName(fun any) bool {
 	return ok && runsAtOnce(&protocol.Job{Fun: []string{name}})
 }
 
-// interruptedReturn has the shape of a failed job.
+// interruptedReturn returns the return of an interrupted job, in the form of a failed one.
 func interruptedReturn(id string, e journal.Entry) protocol.Return {
 	text := "ERROR: the job was interrupted: the minion stopped or crashed after it had begun at " +
 		e.At.UTC().Format(time.RFC3339) +
@@ -148,23 +149,23 @@ func interruptedReturn(id string, e journal.Entry) protocol.Return {
 	return r
 }
 
-// sender gets spooled returns to their masters. It has a goroutine only while something waits and can be sent.
+// sender delivers spooled returns. It has a goroutine only while returns are pending and a master is connected.
 type sender struct {
 	m *Minion
 
 	mu     sync.Mutex
 	flying map[*spool.Item]bool // guarded by mu
-	tries  map[*spool.Item]int  // guarded by mu; answers that were no acknowledgement
+	tries  map[*spool.Item]int  // guarded by mu; replies that did not acknowledge
 	active bool                 // guarded by mu
-	again  bool                 // guarded by mu; kicked while active
+	again  bool                 // guarded by mu; kick was called while active
 	timer  *time.Timer          // guarded by mu
 	retry  backoff.Backoff      // guarded by mu
 }
 
-// maxRefused is how often a return is sent to a master whose function for returns fails on it.
+// maxRefused is how often a return is sent to a master that fails to process it.
 const maxRefused = 3
 
-// sendItem tries to deliver a return now. What fails is tried again later.
+// sendItem tries to deliver a return now. If that fails it is retried later.
 func (q *sender) sendItem(ctx context.Context, it *spool.Item, load map[string]any) {
 	if !q.claimItem(it) {
 		return
@@ -198,7 +199,7 @@ func (q *sender) releaseItem(it *spool.Item) {
 	delete(q.flying, it)
 }
 
-// deliverItem sends a return once, with the repetitions of a request.
+// deliverItem sends a return once, with the retries of a request.
 func (q *sender) deliverItem(ctx context.Context, it *spool.Item, load map[string]any) error {
 	l := q.link(it.Master)
 	if l == nil {
@@ -221,16 +222,16 @@ func (q *sender) deliverItem(ctx context.Context, it *spool.Item, load map[strin
 	}
 	if err != nil {
 		if q.tooLarge(ctx, l, it, err) {
-			return q.replacePillar(ctx, l, it, load)
+			return q.replaceReturn(ctx, l, it, load)
 		}
 		return err
 	}
 	if text, failed := answer.(string); failed && text == "" && !q.itemRefused(it) {
-		// The master's function raised: it may have stored the return or not.
+		// The master's function raised. It may have stored the return or not.
 		return errors.New("the master failed to take the return")
 	}
 	q.m.spool.Done(it)
-	if load["fun"] == "test.ping" { // never on disk: this process ran it
+	if load["fun"] == "test.ping" { // held in memory only: this process ran it
 		l.pinged.Store(time.Now().Unix())
 	}
 	q.mu.Lock()
@@ -241,10 +242,12 @@ func (q *sender) deliverItem(ctx context.Context, it *spool.Item, load map[strin
 	return nil
 }
 
-// largeReturn is the size in bytes from which a transport may be to blame: Python's ws servers take no more than 4 MiB.
+// largeReturn is the size in bytes from which the transport may be the reason of a failure: Python's ws servers
+// accept at most 4 MiB.
 const largeReturn = 4<<20 - 64<<10
 
-// tooLarge reports whether a return fails because of its size: again and again, at a master that answers otherwise.
+// tooLarge reports whether a return fails because of its size: it failed maxRefused times, and the master
+// answers other requests.
 func (q *sender) tooLarge(ctx context.Context, l *link, it *spool.Item, err error) bool {
 	if it.Size() < largeReturn || !errors.Is(err, transport.ErrTooBig) &&
 		!errors.Is(err, transport.ErrNoReply) {
@@ -254,9 +257,9 @@ func (q *sender) tooLarge(ctx context.Context, l *link, it *spool.Item, err erro
 	return s != nil && l.ping(ctx, s) == nil && q.itemRefused(it)
 }
 
-// replacePillar puts a short return in the place of one that the master cannot take. The whole one stays where
-// saltutil.find_cached_job finds it.
-func (q *sender) replacePillar(ctx context.Context, l *link, it *spool.Item,
+// replaceReturn sends an error in place of a return that the master cannot accept. The full return stays in the
+// job cache, where saltutil.find_cached_job finds it.
+func (q *sender) replaceReturn(ctx context.Context, l *link, it *spool.Item,
 	load map[string]any) error {
 	if err := q.m.writeCachedJob(it.JID, load); err != nil {
 		q.m.log.Warn("Cannot cache a return that is too large to be sent", "jid", it.JID, "err",
@@ -273,7 +276,7 @@ func (q *sender) replacePillar(ctx context.Context, l *link, it *spool.Item,
 	return nil
 }
 
-// itemRefused counts a failure of the master on a return and reports whether it is time to give up.
+// itemRefused counts a failure of the master to process a return. It reports whether to give up.
 func (q *sender) itemRefused(it *spool.Item) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -285,7 +288,8 @@ func (q *sender) itemRefused(it *spool.Item) bool {
 	return true
 }
 
-// link is the connection for a return: to the master that published the job, else to any that is left.
+// link returns the connection for a return: to the master that published the job or, if that is no longer
+// configured, to any connected one. It returns nil if there is none.
 func (q *sender) link(master string) *link {
 	var other *link
 	for _, l := range q.m.eachLink() {
@@ -304,7 +308,7 @@ func (q *sender) link(master string) *link {
 	return other
 }
 
-// kick sends what waits, in the background.
+// kick starts sending the pending returns, in the background.
 func (q *sender) kick() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -323,7 +327,7 @@ func (q *sender) kick() {
 	q.m.wg.Go(q.flush)
 }
 
-// retryLater kicks after a while.
+// retryLater calls kick after a pause.
 func (q *sender) retryLater() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -350,7 +354,8 @@ func (q *sender) flush() {
 	}
 }
 
-// flushAll tries every return once. Only then are old ones given up: the clock may have jumped.
+// flushAll tries to send every pending return once, and then drops expired ones. That order gives each one a
+// try if the clock has jumped.
 func (q *sender) flushAll() (failed bool) {
 	defer q.expire()
 	for _, it := range q.m.spool.Pending() {
@@ -367,7 +372,8 @@ func (q *sender) flushAll() (failed bool) {
 	return failed
 }
 
-// expire keeps returns that no master took within the time to live where saltutil.find_cached_job finds them.
+// expire drops returns that no master accepted within return_spool_ttl. They stay in the job cache for
+// saltutil.find_cached_job.
 func (q *sender) expire() {
 	for _, it := range q.m.spool.Expired() {
 		if load, err := q.m.spool.Load(it); err == nil {

@@ -5,5 +5,5 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// NewRunner is the runner for [Options].Runner: programs run in a session of their own and end with their job.
+// NewRunner returns a runner for Options.Runner. Programs run in a session of their own and end with their job.
 func NewRunner() modules.Runner { return &runcmd.Runner{} }

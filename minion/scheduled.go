@@ -26,7 +26,7 @@ func makeDir(dir string) error {
 	return nil
 }
 
-// newSchedule makes the schedule; it starts when there is a pillar, as that may have jobs.
+// newSchedule creates the schedule. Start it once the pillar is known, because the pillar may contain jobs.
 func (m *Minion) newSchedule() *schedule.Schedule {
 	s := m.settings()
 	return schedule.New(schedule.Options{Jobs: s.dict("schedule"),
@@ -36,7 +36,7 @@ func (m *Minion) newSchedule() *schedule.Schedule {
 		Fire: func(tag string, data map[string]any) { m.bus.bus.Publish(tag, data) }})
 }
 
-// currentPillar is the pillar of the first master that has sent one. It does not wait.
+// currentPillar returns the pillar of the first master that has sent one, or nil. It does not wait.
 func (m *Minion) currentPillar() map[string]any {
 	for _, l := range m.eachLink() {
 		l.pillar.mu.Lock()
@@ -55,8 +55,8 @@ func (m *Minion) currentGrains() map[string]any {
 	return m.grains.data
 }
 
-// pillarChanged is called after every attempt to fetch a pillar, which may have jobs and beacons. The first one starts
-// both, even when it fails: those of the configuration do not depend on it.
+// pillarChanged is called after every attempt to fetch a pillar. The first call starts schedule and beacons,
+// even if the attempt failed, because those of the configuration do not need the pillar.
 func (m *Minion) pillarChanged() {
 	if m.ctx == nil || m.schedule == nil {
 		return
@@ -65,7 +65,7 @@ func (m *Minion) pillarChanged() {
 	m.beacons.Start(m.ctx)
 }
 
-// startDutiesEarly is options scheduler_before_connect and beacons_before_connect.
+// startDutiesEarly implements options scheduler_before_connect and beacons_before_connect.
 func (m *Minion) startDutiesEarly() {
 	s := m.settings()
 	if s.masterType == typeDisable || s.truth("scheduler_before_connect") {
@@ -76,7 +76,7 @@ func (m *Minion) startDutiesEarly() {
 	}
 }
 
-// scheduled counts the running jobs that a job of the schedule has started.
+// scheduled returns how many runs of a scheduled job are in progress.
 func (t *jobTable) scheduled(name string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +89,7 @@ func (t *jobTable) scheduled(name string) int {
 	return n
 }
 
-// startScheduled begins a job of the schedule.
+// startScheduled starts one run of a scheduled job.
 func (m *Minion) startScheduled(r schedule.Run) {
 	if m.ctx.Err() != nil {
 		return
@@ -123,7 +123,7 @@ func (m *Minion) startScheduled(r schedule.Run) {
 	})
 }
 
-// addScheduleMetadata notes the time in the metadata of a job (salt/utils/schedule.py: handle_func).
+// addScheduleMetadata adds the time to a job's metadata (salt/utils/schedule.py: handle_func).
 func (m *Minion) addScheduleMetadata(raw map[string]any, metadata any) {
 	if metadata == nil {
 		return
@@ -140,7 +140,7 @@ func (m *Minion) addScheduleMetadata(raw map[string]any, metadata any) {
 	raw["metadata"] = meta
 }
 
-// firstLink is a master that is connected, else any.
+// firstLink returns a link that is signed in, else any link, or nil.
 func (m *Minion) firstLink() *link {
 	links := m.eachLink()
 	for _, l := range links {
@@ -154,14 +154,14 @@ func (m *Minion) firstLink() *link {
 	return nil
 }
 
-// runScheduled runs a job of the schedule and hands its return on (salt/utils/schedule.py: handle_func).
+// runScheduled runs a scheduled job and returns its result (salt/utils/schedule.py: handle_func).
 func (m *Minion) runScheduled(j *job, r schedule.Run, args []any) {
 	job := options(r.Job)
 	proc := ""
 	if job.truthOr("jid_include", true) {
 		proc = m.writeProc(j)
 	}
-	ret := maps.Clone(j.Raw) // others read the job's own
+	ret := maps.Clone(j.Raw) // others read j.Raw
 	res, code := m.callScheduled(j, args, r.Job["kwargs"])
 	ret["return"], ret["retcode"],
 		ret["success"] = ordered.States(res.Return, res.Out), int64(code), true
@@ -170,7 +170,7 @@ func (m *Minion) runScheduled(j *job, r schedule.Run, args []any) {
 		m.log.Error(text, "err", res.Err)
 		ret["return"], ret["success"], ret["retcode"] = text, false, int64(254)
 		if isMissing(res.Err) {
-			// and no documentation of others, which jobs of a master get
+			// Without the list of similar functions that a master's job would get.
 			ret["return"] = res.Err.Error()
 		}
 	}
@@ -196,8 +196,8 @@ func (m *Minion) runScheduled(j *job, r schedule.Run, args []any) {
 	}
 }
 
-// callScheduled runs the function, with the checks that a master's job has to pass too: the pillar's schedule is the
-// master's.
+// callScheduled runs the function under the checks for a master's job, because the pillar's schedule belongs to
+// the master.
 func (m *Minion) callScheduled(j *job, args []any, keywords any) (modules.Result, int) {
 	fun := j.Fun[0]
 	kwargs, ok := keywords.(map[string]any)
@@ -224,7 +224,7 @@ func isMissing(err error) bool {
 	return ok
 }
 
-// scheduleReturner is the option schedule_returner of configuration or pillar.
+// scheduleReturner returns the option schedule_returner of configuration or pillar.
 func (m *Minion) scheduleReturner() any {
 	if v, ok := m.settings().options["schedule_returner"]; ok && pytext.Truth(v) {
 		return v
@@ -232,8 +232,8 @@ func (m *Minion) scheduleReturner() any {
 	return m.currentPillar()["schedule_returner"]
 }
 
-// returnScheduled sends a return to every master, unless the job does not want that. Without returner the master is to
-// make a job id of its own for it.
+// returnScheduled sends a return to every master unless the job's return_job is false. With unreturned, the
+// master assigns a job id.
 func (m *Minion) returnScheduled(j *job, ret map[string]any, wanted any, unreturned bool) {
 	if wanted != nil && !pytext.Truth(wanted) {
 		return
@@ -258,7 +258,7 @@ func (m *Minion) returnScheduled(j *job, ret map[string]any, wanted any, unretur
 	}
 }
 
-// returnerNames are the returners of a job and of the schedule, each once.
+// returnerNames returns the returners named by a job and by the schedule, without duplicates.
 func returnerNames(sources ...any) []string {
 	var names []string
 	seen := map[string]bool{}

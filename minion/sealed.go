@@ -10,9 +10,9 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// maxRefusalEvents is how many events of refused calls may be on their way to masters at once, and refusalTimeout how
-// long each may take. Further ones are counted in the next event: a flood of refused calls must not fill the memory
-// with their events.
+// maxRefusalEvents is how many events of refused calls may be on their way at once, and refusalTimeout the time
+// for each. Further refusals are only counted, in the next event, so that a flood of refused calls cannot fill
+// the memory.
 const (
 	maxRefusalEvents = 64
 	refusalTimeout   = 10 * time.Second
@@ -21,7 +21,7 @@ const (
 // refusalEvents counts the events of refused calls.
 type refusalEvents struct{ sending, omitted atomic.Int64 }
 
-// restrict asks the kernel to hold the seal, before the minion serves anybody.
+// restrict calls Options.Restrict, before the minion serves any caller.
 func (m *Minion) restrict() error {
 	if m.o.Restrict == nil {
 		return nil
@@ -32,7 +32,7 @@ func (m *Minion) restrict() error {
 	return nil
 }
 
-// noteRefusal logs a call that the seal refused, and tells the master and programs on this host of it.
+// noteRefusal logs a call that the seal refused, and reports it to the master and to programs on this host.
 func (m *Minion) noteRefusal(l *link, j *job, fun string, err error) {
 	if m.o.Seal == nil {
 		return
@@ -66,13 +66,13 @@ func (m *Minion) noteRefusal(l *link, j *job, fun string, err error) {
 		}
 	}
 	if m.ctx == nil {
-		send() // salt-call ends soon
+		send() // salt-call ends soon and would not wait
 		return
 	}
 	m.wg.Go(send)
 }
 
-// lifetime is the daemon's, or for ever in salt-call.
+// lifetime returns the daemon's context. In salt-call it never ends.
 func (m *Minion) lifetime() context.Context {
 	if m.ctx == nil {
 		return context.Background()
@@ -80,7 +80,7 @@ func (m *Minion) lifetime() context.Context {
 	return m.ctx
 }
 
-// refusals is a runner that reports the programs that the seal refuses.
+// refusals is a runner that reports programs that the seal refuses.
 type refusals struct {
 	modules.Runner
 	report func(fun string, err error)
@@ -96,8 +96,8 @@ func (r refusals) Run(ctx context.Context, c modules.Command) (modules.CommandRe
 	return res, err
 }
 
-// allowedBeacons are the kinds of beacons that the seal leaves, named among its functions as beacon.<kind>: the
-// pillar, which is the master's, may configure any.
+// allowedBeacons returns the kinds of beacons that the seal permits as beacon.<kind>. The check is needed
+// because the pillar, which belongs to the master, may configure any.
 func (m *Minion) allowedBeacons() []*beacon.Kind {
 	var list []*beacon.Kind
 	for _, k := range m.o.Beacons {

@@ -15,10 +15,10 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// failoverGrace is how long a lost publish connection may try to come back before the next master is tried.
+// failoverGrace is how long a lost publish connection may take to come back before the next master is tried.
 const failoverGrace = 5 * time.Second
 
-// stateBox carries the newest state of a subscriber to serve. Older ones are skipped.
+// stateBox passes the latest state of a subscriber to serve. Earlier ones that were not read are dropped.
 type stateBox struct {
 	mu     sync.Mutex
 	state  transport.State // guarded by mu
@@ -41,10 +41,11 @@ func (b *stateBox) get() transport.State {
 	return b.state
 }
 
-// serve receives what the master publishes until ctx ends (nil) or the master must be left (the reason).
+// serve receives publishes until ctx ends, and then returns nil, or until the master must be left, and then
+// returns the reason.
 func (l *link) serve(ctx context.Context, s *session) error {
 	select {
-	case <-l.kick: // about an earlier session
+	case <-l.kick: // left over from an earlier session
 	default:
 	}
 	if l.session() == nil {
@@ -128,8 +129,8 @@ func (l *link) unsubscribe(sub transport.Subscriber) {
 	sub.Close()
 }
 
-// presence says on a tcp publish connection who is there. A connection that is made again may be to a restarted master,
-// so the minion signs in before, as Salt does.
+// presence returns the frame that identifies the minion on a tcp publish connection. A new connection may lead
+// to a restarted master with new keys, so the minion signs in again first, as Salt does.
 func (l *link) presence(ctx context.Context, again bool) ([]byte, error) {
 	s, err := l.wait(ctx)
 	if err != nil {
@@ -150,7 +151,8 @@ func (l *link) presence(ctx context.Context, again bool) ([]byte, error) {
 	return env.Marshal()
 }
 
-// onConnected is called when the publish connection stands, fresh when it is another connection than the last one.
+// onConnected is called when the publish connection is up. fresh is true for a new connection, again if there
+// was one before.
 func (l *link) onConnected(ctx context.Context, fresh, again bool) {
 	l.setState(Connected, nil)
 	if !fresh {
@@ -163,8 +165,8 @@ func (l *link) onConnected(ctx context.Context, fresh, again bool) {
 	if again {
 		l.log.Info("Connection to master " + l.masterName() + " re-established")
 		if l.m.settings().transport == "zeromq" || l.m.settings().transport == "ws" {
-			// The master may have been restarted and have other keys. Finding out takes the place of the first publish
-			// that cannot be read; all minions of a master come back at once, hence the spread.
+			// The master may have restarted with new keys. Without this check the first publish could not be
+			// read. Its minions reconnect all at once, so the check waits a random time.
 			l.m.wg.Go(func() { l.checkKeys(ctx) })
 			l.m.returns.kick()
 			return
@@ -175,7 +177,7 @@ func (l *link) onConnected(ctx context.Context, fresh, again bool) {
 	l.m.wg.Go(func() { l.fireStart(ctx, first) })
 }
 
-// checkKeys signs in again within random_reauth_delay.
+// checkKeys signs in again after a random part of random_reauth_delay.
 func (l *link) checkKeys(ctx context.Context) {
 	s := l.session()
 	if s == nil || !backoff.Sleep(ctx,
@@ -193,13 +195,14 @@ func (l *link) masterName() string {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.sess != nil { // a call reports no states
+	if l.sess != nil { // salt-call sets no state
 		return l.sess.name
 	}
 	return ""
 }
 
-// fireStart is what follows a sign-in: returns that wait, start events, pillar, mine.
+// fireStart does what follows a sign-in: it sends pending returns and start events, and at the first one
+// fetches the pillar, updates the mine and runs startup_states.
 func (l *link) fireStart(ctx context.Context, first bool) {
 	l.m.returns.kick()
 	l.m.wg.Go(func() { l.startEvents(ctx) })
@@ -213,7 +216,7 @@ func (l *link) fireStart(ctx context.Context, first bool) {
 	}
 }
 
-// startEvents announce the minion (salt/minion.py: _fire_master_minion_start).
+// startEvents sends the minion's start events (salt/minion.py: _fire_master_minion_start).
 func (l *link) startEvents(ctx context.Context) {
 	set := l.m.settings()
 	var grains map[string]any
@@ -244,13 +247,14 @@ func (l *link) startEvents(ctx context.Context) {
 type receiver struct {
 	l        *link
 	rubbish  int       // unreadable publishes in a row
-	nextAuth time.Time // no sign-in because of one before this
+	nextAuth time.Time // earliest sign-in because of another one
 }
 
-// publishLimits bound a publish before it is authenticated: arguments may carry whole files.
+// publishLimits limit a publish before it is authenticated. They do not limit its size, because arguments may
+// be whole files.
 var publishLimits = payload.Limits{Depth: 4, Elements: 64}
 
-// receiveMessage opens a publish and hands its job on. What does not pass is dropped and said.
+// receiveMessage verifies a publish and passes on its job. A publish that fails a check is dropped and logged.
 func (r *receiver) receiveMessage(ctx context.Context, b []byte) {
 	l := r.l
 	env, err := protocol.ParseEnvelope(b, publishLimits)
@@ -277,13 +281,13 @@ func (r *receiver) receiveMessage(ctx context.Context, b []byte) {
 	l.acceptJob(ctx, s, load)
 }
 
-// heldFor bounds how long a publish under a new shared key waits for the sign-in, so that its answer is in time for a
-// salt command with the default timeout of 5 seconds. Who sets random_reauth_delay above its default of 10 seconds gets
-// all of it.
+// heldFor limits how long a publish under a new shared key waits for the sign-in, so that the answer is in time
+// for a salt command with the default timeout of 5 seconds. A random_reauth_delay above its default of 10
+// seconds is honoured in full.
 const heldFor = 3 * time.Second
 
-// newKeys signs in again because a publish cannot be read. It gives nil when there is no use in trying the publish
-// again.
+// newKeys signs in again because a publish cannot be decrypted. It returns the new session, or nil if the
+// publish must be dropped.
 func (r *receiver) newKeys(ctx context.Context, s *session) *session {
 	l := r.l
 	now := l.m.now()
@@ -309,8 +313,8 @@ func (r *receiver) newKeys(ctx context.Context, s *session) *session {
 	return l.session()
 }
 
-// openLoad decrypts and verifies a publish. Whether it must be signed depends on sign_pub_messages and on whether this
-// master was ever seen to sign: every accepted minion knows the shared key and could forge what is not signed
+// openLoad decrypts and verifies a publish. It must be signed if sign_pub_messages is set or if this master
+// ever signed before, because every accepted minion knows the shared key and could forge an unsigned one
 // (CVE-2017-7893).
 func (l *link) openLoad(env protocol.Envelope, s *session) (map[string]any, error) {
 	policy := l.m.settings().signPolicy()
@@ -332,7 +336,7 @@ func (l *link) openLoad(env protocol.Envelope, s *session) (map[string]any, erro
 	return load, err
 }
 
-// acceptJob decides about an authentic publish (salt/minion.py: _target_load, _handle_decoded_payload).
+// acceptJob checks a publish's job, serial and target (salt/minion.py: _target_load, _handle_decoded_payload).
 func (l *link) acceptJob(ctx context.Context, s *session, load map[string]any) {
 	job, err := protocol.ParseJob(load)
 	if err != nil {
@@ -350,11 +354,11 @@ func (l *link) acceptJob(ctx context.Context, s *session, load map[string]any) {
 		l.takeJob(ctx, s, job)
 		return
 	}
-	// the target may need grains or pillar that are still being fetched
+	// The target may need grains or pillar that are still being fetched.
 	l.m.wg.Go(func() { l.takeJob(ctx, s, job) })
 }
 
-// matchesNow reports whether a target can be decided without waiting.
+// matchesNow reports whether a target can be matched without waiting.
 func (l *link) matchesNow(tgtType string) bool {
 	switch tgtType {
 	case "glob", "list", "pcre":
@@ -379,7 +383,7 @@ func (l *link) takeJob(ctx context.Context, s *session, job protocol.Job) {
 	l.beginJob(s, job)
 }
 
-// takeAnnounced fetches a job that is not known yet. Until it is here it counts as one that waits.
+// takeAnnounced fetches an announced job unless it is known. Until it arrives it counts as queued.
 func (l *link) takeAnnounced(ctx context.Context, s *session, job protocol.Job) {
 	if l.m.journal.Seen(string(job.JID)) {
 		return
@@ -390,15 +394,15 @@ func (l *link) takeAnnounced(ctx context.Context, s *session, job protocol.Job) 
 	}
 	l.m.wg.Go(func() {
 		defer done()
-		// else it was given by another master, and ended, just now
+		// Otherwise another master sent it meanwhile, and it has ended.
 		if !l.m.journal.Seen(string(job.JID)) {
 			l.fetchJob(ctx, s, job.JID)
 		}
 	})
 }
 
-// fetchJob asks for a job that was announced only. One that cannot be had counts as never heard of: the master will ask
-// what became of it.
+// fetchJob requests the body of an announced job. If that fails the job counts as never received; the master's
+// status query will find that out.
 func (l *link) fetchJob(ctx context.Context, s *session, jid protocol.JID) {
 	c := l.plainCall()
 	c.unsealed = openOrdered
@@ -409,7 +413,7 @@ func (l *link) fetchJob(ctx context.Context, s *session, jid protocol.JID) {
 		m, _ := payload.Map(v)
 		load := payload.PlainMap(m)
 		if arg, ok := m["arg"]; ok {
-			load["arg"] = arg // the only field that keeps its order, as in a published job
+			load["arg"] = arg // the only ordered field, as in a published job
 		}
 		if len(load) == 0 {
 			err = errors.New("the master has none for this minion")
@@ -427,7 +431,7 @@ func (l *link) fetchJob(ctx context.Context, s *session, jid protocol.JID) {
 	l.beginJob(s, job)
 }
 
-// beginJob takes a job on.
+// beginJob logs a job and starts it.
 func (l *link) beginJob(s *session, job protocol.Job) {
 	if job.User != "" {
 		// guard: CVE-2015-6918,CVE-2015-6941,CVE-2021-25284 TestT7SecretsAreNotLogged instead: l.log.Info(fmt.Sprint("Executing command ", job.Raw))

@@ -22,11 +22,11 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// options reads single values of the configuration. A value of a wrong type counts as not set: Salt only warns about
-// it.
+// options reads single values of the configuration. A value of the wrong type counts as not set; Salt only
+// warns about it.
 type options map[string]any
 
-// textOr returns an option as text, or other while it is not set.
+// textOr returns an option as text, or other if it is not set.
 func (o options) textOr(key, other string) string {
 	switch v := o[key].(type) {
 	case string:
@@ -39,10 +39,11 @@ func (o options) textOr(key, other string) string {
 	return other
 }
 
-// optional returns an option as text, "" while it is not set.
+// optional returns an option as text, or "" if it is not set.
 func (o options) optional(key string) string { return o.textOr(key, "") }
 
-// text returns an option as text; text, number, integer, span and truth fall back to the default of the table.
+// text returns an option as text. Like number, integer, span and truth it falls back to the default in the
+// table of options.
 func (o options) text(key string) string {
 	if s := o.optional(key); s != "" {
 		return s
@@ -74,7 +75,7 @@ func asNumber(v any) (float64, bool) {
 	return 0, false
 }
 
-// changed reports whether an option is another number than its default.
+// changed reports whether a numeric option differs from its default.
 func (o options) changed(key string) bool {
 	standard, _ := asNumber(conf.Default("minion", key))
 	return o.number(key) != standard
@@ -82,13 +83,13 @@ func (o options) changed(key string) bool {
 
 func (o options) integer(key string) int { return int(o.number(key)) }
 
-// span is a time in units; negative and absurd ones are cut.
+// span returns an option as a duration in units. Negative and absurdly large values are clamped.
 func (o options) span(key string, unit time.Duration) time.Duration {
 	f := max(0, o.number(key)) * float64(unit)
 	return time.Duration(min(f, float64(10*365*24*time.Hour)))
 }
 
-// truthOr returns the truth of an option, or other while it is not set.
+// truthOr returns an option as a boolean, or other if it is not set.
 func (o options) truthOr(key string, other bool) bool {
 	if v, ok := o[key]; ok && v != nil {
 		return conf.Truth(v)
@@ -128,12 +129,12 @@ func (o options) dict(key string) map[string]any {
 	return m
 }
 
-// master is one master's address as the configuration has it.
+// master is a configured master's address.
 type master struct {
 	name    string // as written
 	host    string
-	port    int // of requests
-	publish int // 0 = what the master says
+	port    int // request port
+	publish int // publish port; 0 means the one that the master reports
 }
 
 func (a master) requestAddr() string { return transport.JoinHostPort(a.host, a.port) }
@@ -146,10 +147,10 @@ const (
 	typeDisable     = "disable"
 )
 
-// settings are the options that the minion itself needs, typed. They are replaced as a whole by a reload.
+// settings are the typed options that the minion itself uses. A reload replaces them as a whole.
 type settings struct {
 	options
-	// of the keys in the values of options, by option; nil where none is known
+	// order is the order of keys in the values of options, by option; nil if unknown.
 	order                *pyobj.Dict
 	policy               *policy.Policy
 	id, pkiDir, cacheDir string
@@ -166,16 +167,16 @@ type settings struct {
 	returnMin, returnMax      time.Duration
 	returnTries               int
 
-	// returnAge is how soon after its job was received a return may leave for a stock master (option min_return_age); a
-	// master of ours says that it takes returns at once.
+	// returnAge is the minimum time between a job's arrival and its return to a stock master (option
+	// min_return_age). Masters that announce prompt returns do not need it.
 	//
-	// The stock client of 3007 and later polls its socket, and not the buffer into which its event loop may have
-	// read already (salt/transport/tcp.py: PublishClient.recv). An answer that comes while the client works
-	// through the news of its own job stays in that buffer until another event comes, at the latest the client's
-	// find_job at its timeout of seconds. Measured with a 3007.15 master under load, 600 jobs of a long-lived
-	// LocalClient each: after a pause of 0 to 2 ms it overlooked 11 to 15 of 100 answers, after 4 ms 3.7, 6 ms
-	// 2.7, 8 ms 1.5, 10 to 15 ms 0.5 to 0.8, 18 to 25 ms 0 to 0.5. Some remain however long the pause: it is the
-	// burst of the news that has to be over, and that takes longer on a busy master.
+	// The stock client of 3007 and later polls its socket, but not the buffer that its event loop may have
+	// filled already (salt/transport/tcp.py: PublishClient.recv). A return that arrives while the client still
+	// handles the event of its own job stays in that buffer until another event comes, at the latest the
+	// client's find_job seconds later. Measured with a 3007.15 master under load, 600 jobs of a long-lived
+	// LocalClient each: after a pause of 0 to 2 ms it overlooked 11 to 15 of 100 returns, after 4 ms 3.7, 6 ms
+	// 2.7, 8 ms 1.5, 10 to 15 ms 0.5 to 0.8, 18 to 25 ms 0 to 0.5. Some remain at any pause, because the burst
+	// of the job's events takes longer on a busy master.
 	returnAge time.Duration
 }
 
@@ -228,8 +229,8 @@ func newSettings(opts map[string]any, seal *policy.Seal) (*settings, error) {
 	return s, s.findMasters()
 }
 
-// fips is option fips_mode: SHA-1 and MD5 are not used. Salt's own defaults give way to the names with SHA224; what was
-// chosen otherwise is refused.
+// fips applies option fips_mode, which forbids SHA-1 and MD5. The algorithms become those with SHA-224; a
+// hash_type of md5 or sha1 is an error.
 func (s *settings) fips() error {
 	if !s.truth("fips_mode") {
 		return nil
@@ -275,12 +276,13 @@ func (s *settings) findMasters() error {
 	if name, ok := s.options["master"].(string); ok && len(s.masters) == 1 &&
 		s.masterType == typeStr && s.text("file_client") != "local" && s.masters[0].host != name &&
 		s.text("master_uri_format") != "ip_only" {
-		// Functions see the parts of host:port, as in stock (prep_ip_port).
+		// Functions see host and port apart, as in stock (prep_ip_port).
 		s.options = maps.Clone(s.options)
 		s.options["master"], s.options["master_port"] = s.masters[0].host, int64(s.masters[0].port)
 	}
 	if s.masterType == typeDistributed {
-		// The first choice is spread over the masters by the minion's id, the others stand by.
+		// The hash of the minion's id selects the first master, which spreads minions evenly. The others are
+		// fallbacks.
 		first := int(crc32.ChecksumIEEE([]byte(s.id)) % uint32(len(s.masters)))
 		chosen := s.masters[first]
 		s.masters = slices.Insert(slices.Delete(s.masters, first, first+1), 0, chosen)
@@ -293,7 +295,8 @@ func (s *settings) failover() bool {
 	return s.masterType == typeFailover || s.masterType == typeDistributed
 }
 
-// parseMaster reads "host", "host:port", "[v6]", "[v6]:port" and a bare IPv6 address (salt/minion.py: prep_ip_port).
+// parseMaster parses "host", "host:port", "[v6]", "[v6]:port" and a bare IPv6 address (salt/minion.py:
+// prep_ip_port).
 func (s *settings) parseMaster(name string) (master, error) {
 	a := master{name: name, host: strings.TrimSpace(name), port: s.integer("master_port")}
 	if s.changed("publish_port") {
@@ -349,7 +352,7 @@ func (s *settings) checkPorts(a master) error {
 	return nil
 }
 
-// source is the local end for a connection, "" for any.
+// source returns the local address for a connection; "" means any.
 func (s *settings) source(portOption string) string {
 	ip, port := s.text("source_address"), s.integer(portOption)
 	if name := s.text("source_interface_name"); name != "" {
@@ -363,7 +366,7 @@ func (s *settings) source(portOption string) string {
 	return net.JoinHostPort(ip, strconv.Itoa(port))
 }
 
-// interfaceAddr is the first address of a network interface that is up.
+// interfaceAddr returns the first address of a network interface that is up, or "".
 func interfaceAddr(name string, v6 bool) string {
 	ifc, err := net.InterfaceByName(name)
 	if err != nil || ifc.Flags&net.FlagUp == 0 {
@@ -381,7 +384,7 @@ func interfaceAddr(name string, v6 bool) string {
 	return ""
 }
 
-// client are the transport's options for a master.
+// client returns the transport's options for a master.
 func (s *settings) client(a master) transport.ClientOptions {
 	c := transport.ClientOptions{
 		RequestAddr: a.requestAddr(), RequestSource: s.source("source_ret_port"),
@@ -396,7 +399,7 @@ func (s *settings) client(a master) transport.ClientOptions {
 		c.Probe = -1
 	}
 	if s.changed("recon_default") || s.changed("recon_max") {
-		// Salt's own defaults mean the transport's, which come back sooner.
+		// Salt's own defaults select the transport's, which reconnect sooner.
 		c.ReconDefault = s.span("recon_default", time.Millisecond)
 		c.ReconMax = s.span("recon_max", time.Millisecond)
 	}
@@ -407,13 +410,13 @@ func (s *settings) client(a master) transport.ClientOptions {
 	return c
 }
 
-// signPolicy is how publishes must be signed (option sign_pub_messages).
+// signPolicy is which publishes must be signed (option sign_pub_messages).
 type signPolicy int
 
 const (
-	signSeen   signPolicy = iota // verified when present; required once a master was seen to sign
+	signSeen   signPolicy = iota // verified if present; required once the master has signed
 	signAlways                   // required
-	signNever                    // ignored: the operator's own risk
+	signNever                    // ignored, at the operator's risk
 )
 
 func (s *settings) signPolicy() signPolicy {

@@ -19,22 +19,22 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// errUnresolvable ends a link whose master's name was looked up retry_dns_count times in vain.
+// errUnresolvable ends a link whose master's name could not be resolved within retry_dns_count look-ups.
 var errUnresolvable = errors.New("the master cannot be resolved")
 
-// signinLimits bound a reply that nobody has authenticated yet.
+// signinLimits limit a reply before it is authenticated.
 var signinLimits = payload.Limits{Depth: 16, Elements: 4096, Bytes: 512 << 10}
 
-// verdicts counts what the masters of one round said.
+// verdicts counts the answers of the masters in one round.
 type verdicts struct {
 	pending, rejected, full, failed int
-	denied                          bool // the last refusal was because another key holds the id
-	permanent                       bool // a failure that time alone will not mend
+	denied                          bool // the last rejection: another key holds the id
+	permanent                       bool // some failure that waiting does not fix
 	unresolved                      int
 }
 
-// establishSession signs in at the first master that accepts, trying for ever. With once it is salt-call: one round,
-// and a key that waits for acceptance is an error.
+// establishSession signs in at the first master that accepts, and retries for ever. With once, for salt-call,
+// it makes a limited number of rounds, and a pending key is an error.
 func (l *link) establishSession(ctx context.Context, once bool) (*session, error) {
 	set := l.m.settings()
 	l.shuffleMasters(set)
@@ -74,13 +74,13 @@ func (l *link) establishSession(ctx context.Context, once bool) (*session, error
 			if limit := cmp.Or(set.acceptWaitMax, l.signinPatience(v, set)); wait < limit {
 				wait = min(wait*2, max(limit, wait))
 			}
-			// A little spread, lest a whole fleet asks in step.
+			// Random, so that a fleet does not retry in step.
 			pause = backoff.Random(pause*9/10, pause*11/10)
 		} else {
 			pause = retry.Next()
 			if every := set.span("retry_dns", time.Second); v.unresolved > 0 &&
 				v.unresolved == v.failed && every > 0 && set.changed("retry_dns") {
-				// Salt's own default means ours, which finds a name sooner.
+				// Salt's own default selects ours, which retries sooner.
 				pause = backoff.Random(every*9/10, every*11/10)
 			}
 			if v.permanent {
@@ -97,7 +97,7 @@ func (l *link) establishSession(ctx context.Context, once bool) (*session, error
 	}
 }
 
-// shuffleMasters is option random_master. With failback the first of the list stays the first.
+// shuffleMasters implements option random_master. With master_failback the first master stays first.
 func (l *link) shuffleMasters(set *settings) {
 	if !set.truth("random_master") && !set.truth("master_shuffle") {
 		return
@@ -114,12 +114,12 @@ func (l *link) shuffleMasters(set *settings) {
 	rand.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
 }
 
-// revokedWaitMax is the longest pause between the sign-ins of a minion that was revoked.
+// revokedWaitMax is the longest pause between sign-ins of a revoked minion.
 const revokedWaitMax = 5 * time.Minute
 
-// signinPatience is how far the pauses between sign-ins grow where acceptance_wait_time_max does not say so. A new
-// minion's do not, as stock's: an operator is about to accept it. One that was accepted before, or whose join token did
-// not help, was revoked: there nobody waits for it.
+// signinPatience returns the longest pause between sign-ins if acceptance_wait_time_max is not set. For a new
+// minion the pause does not grow, as in stock, because an operator is about to accept it. A minion that was
+// accepted before, or whose join token was refused, counts as revoked, and nobody waits for it.
 func (l *link) signinPatience(v verdicts, set *settings) time.Duration {
 	if v.pending+v.rejected > 0 &&
 		(l.welcome.Load() || set.optional("join_token")+set.optional("join_token_file") != "") {
@@ -128,16 +128,16 @@ func (l *link) signinPatience(v verdicts, set *settings) time.Duration {
 	return 0
 }
 
-// ownFinger is the fingerprint of the minion's key, as salt-key -f shows it on the master.
+// ownFinger returns the fingerprint of the minion's key, as salt-key -f prints it on the master.
 func (l *link) ownFinger() string {
 	finger, err := l.m.key.Public().Fingerprint(l.m.settings().text("hash_type"))
-	if err != nil { // an unknown hash_type, which the start refuses
+	if err != nil { // unknown hash_type; openKeys has refused it
 		return ""
 	}
 	return finger
 }
 
-// lastHope reports whether no other connection of the minion works or may still be accepted.
+// lastHope reports whether every other connection was rejected too.
 func (l *link) lastHope() bool {
 	for _, o := range l.m.eachLink() {
 		if o != l && o.status().State != Rejected {
@@ -147,7 +147,7 @@ func (l *link) lastHope() bool {
 	return true
 }
 
-// signinRound asks each master once.
+// signinRound tries each master once.
 func (l *link) signinRound(ctx context.Context) (*session, verdicts, error) {
 	var v verdicts
 	list := l.masterList()
@@ -208,15 +208,15 @@ func (l *link) countVerdict(v *verdicts, status protocol.SigninStatus) {
 	}
 }
 
-// rejectedText is what Salt says when the master has rejected the key.
+// rejectedText is Salt's text for a rejected key.
 const rejectedText = "The Salt Master has rejected this minion's public key!\nTo repair this " +
 	"issue, delete the public key " +
 	"for this minion on the Salt Master and restart this minion.\nOr restart the Salt Master in " +
 	"open mode to clean out the " +
 	"keys. The Salt Minion will now exit."
 
-// refusal returns the attributes of rejectedText: why the key was refused, and the way out. A stock master does not say
-// whether it has rejected the key or accepted another one for the id.
+// refusal returns attributes for rejectedText: the cause and the remedy. A stock master does not report whether
+// it rejected the key or has accepted another one for the id.
 func (l *link) refusal(v verdicts) []any {
 	why := "the key was rejected, or another key is accepted for this id"
 	if v.denied {
@@ -225,7 +225,7 @@ func (l *link) refusal(v verdicts) []any {
 	return []any{"cause", why, "delete", "salt-key -d " + l.m.ID(), "fingerprint", l.ownFinger()}
 }
 
-// keyRejected ends the minion, after a pause that keeps a service manager from starting it all over at once.
+// keyRejected ends the minion after a pause, so that a service manager does not restart it in a tight loop.
 func (l *link) keyRejected(ctx context.Context, v verdicts) error {
 	l.m.critical(rejectedText, l.refusal(v)...)
 	if !backoff.Sleep(ctx, backoff.Random(rejectedPauseMin, rejectedPauseMax)) {
@@ -234,13 +234,13 @@ func (l *link) keyRejected(ctx context.Context, v verdicts) error {
 	return &ExitError{Code: ExitRejected, Err: ErrRejected}
 }
 
-// The pause before the minion of a rejected key ends.
+// Limits of that pause.
 const (
 	rejectedPauseMin = 10 * time.Second
 	rejectedPauseMax = 20 * time.Second
 )
 
-// callFailed says why salt-call has no master.
+// callFailed returns the error of a salt-call that could not sign in.
 func (l *link) callFailed(v verdicts) error {
 	switch {
 	case v.pending > 0:
@@ -262,7 +262,7 @@ func cmpErr(err, def error) error {
 	return def
 }
 
-// logFailure says what Salt says about a failed sign-in.
+// logFailure logs a failed sign-in in Salt's words.
 func (l *link) logFailure(a master, err error, masters int) {
 	var dns *net.DNSError
 	switch {
@@ -307,7 +307,7 @@ func (l *link) keyRefused() {
 		"found at:\n" + l.m.store.MasterPath())
 }
 
-// signInAt connects to a master and signs in, with a new session when it accepts.
+// signInAt connects to a master and signs in. If the master accepts, the new session becomes current.
 func (l *link) signInAt(ctx context.Context, a master) (*session, protocol.SigninStatus, error) {
 	if !l.takeAuth(ctx) {
 		return nil, 0, ctx.Err()
@@ -327,7 +327,8 @@ func (l *link) signInAt(ctx context.Context, a master) (*session, protocol.Signi
 	return s, res.Status, nil
 }
 
-// takeAuth makes sure that never more than one sign-in per master is under way.
+// takeAuth acquires the right to sign in, so that at most one sign-in per link is in progress. It returns false
+// if ctx ends first. Release it with giveAuth.
 func (l *link) takeAuth(ctx context.Context) bool {
 	select {
 	case <-l.auth:
@@ -339,7 +340,7 @@ func (l *link) takeAuth(ctx context.Context) bool {
 
 func (l *link) giveAuth() { l.auth <- struct{}{} }
 
-// signIn asks a master auth_tries times. The caller holds the right to sign in.
+// signIn tries to sign in auth_tries times, or once under failover. The caller holds the right to sign in.
 func (l *link) signIn(ctx context.Context, a master,
 	dial transport.Requester) (protocol.SigninResult, error) {
 	set := l.m.settings()
@@ -358,20 +359,20 @@ func (l *link) signIn(ctx context.Context, a master,
 		last = err
 		if errors.Is(err, transport.ErrNoReply) &&
 			!backoff.Sleep(ctx, backoff.Random(0, time.Second)) {
-			break // a server that closes at once would be asked without a pause
+			break // do not retry at once if the server closes connections at once
 		}
 	}
 	return protocol.SigninResult{}, fmt.Errorf("cannot sign in to master %q: %w", a.name, last)
 }
 
-// isRetryable reports whether the same question may get another answer.
+// isRetryable reports whether another attempt may succeed.
 func isRetryable(err error) bool {
 	var exit *ExitError
 	return !errors.As(err, &exit) && !errors.Is(err, protocol.ErrBadReply) &&
 		!errors.Is(err, protocol.ErrAlgorithm)
 }
 
-// attemptSignin is one sign-in. Nothing is kept of a reply that fails any check.
+// attemptSignin makes one sign-in attempt. Nothing of a reply that fails a check is stored.
 func (l *link) attemptSignin(ctx context.Context, a master, dial transport.Requester,
 	timeout time.Duration) (protocol.SigninResult, error) {
 	began := time.Now()
@@ -385,7 +386,7 @@ func (l *link) attemptSignin(ctx context.Context, a master, dial transport.Reque
 	return res, err
 }
 
-// keyFinger is the fingerprint of a master's key, or "" if it is missing.
+// keyFinger returns the fingerprint of a master's key, or "" if k is nil.
 func keyFinger(k *crypt.PublicKey) string {
 	if k == nil {
 		return ""
@@ -394,7 +395,7 @@ func keyFinger(k *crypt.PublicKey) string {
 	return finger
 }
 
-// askSignIn sends one sign-in request and checks the reply.
+// askSignIn sends one sign-in request and verifies the reply.
 func (l *link) askSignIn(ctx context.Context, a master, dial transport.Requester,
 	timeout time.Duration) (protocol.SigninResult, error) {
 	sign, err := l.signinFor(ctx, a)
@@ -422,7 +423,8 @@ func (l *link) askSignIn(ctx context.Context, a master, dial transport.Requester
 	return sign.Reply(v)
 }
 
-// signinFor prepares a sign-in: which key the master must have, and how it may prove another one.
+// signinFor prepares a sign-in: the key that the master must have, and the ways in which it may prove a new
+// one.
 func (l *link) signinFor(ctx context.Context, a master) (*protocol.Signin, error) {
 	set := l.m.settings()
 	s := &protocol.Signin{ID: set.id, Key: l.m.key, EncAlgo: set.encAlgo, SigAlgo: set.sigAlgo,
@@ -454,10 +456,10 @@ func (l *link) signinFor(ctx context.Context, a master) (*protocol.Signin, error
 	known, ok := l.known[a.requestAddr()]
 	l.mu.Unlock()
 	if ok && s.VerifyPubkeySign {
-		// Several signed masters take turns in the one file of the cached key.
+		// Signed masters share one file for the cached key, so the key in memory decides.
 		s.MasterKey = known.key
 	} else if l.m.o.Seal.NamesMasters() {
-		s.MasterKey = nil // the fingerprint decides, see checkPinned
+		s.MasterKey = nil // the fingerprint decides; see checkPinned
 	} else if s.MasterKey, err = l.m.store.Master(); err != nil {
 		return nil, err
 	}
@@ -471,7 +473,7 @@ func (l *link) signinFor(ctx context.Context, a master) (*protocol.Signin, error
 	return s, nil
 }
 
-// trustMaster compares an accepted master's key with master_finger and then caches it.
+// trustMaster compares an accepted master's key with master_finger and caches it.
 func (l *link) trustMaster(a master, res protocol.SigninResult) error {
 	set := l.m.settings()
 	if err := l.checkPinned(res); err != nil {
@@ -480,11 +482,12 @@ func (l *link) trustMaster(a master, res protocol.SigninResult) error {
 	l.m.keyMu.Lock()
 	defer l.m.keyMu.Unlock()
 	if l.m.o.Seal.NamesMasters() {
-		// Keys of a sealed agent are never written.
+		// A sealed agent never writes keys.
 		res.FirstContact, res.MasterKeyChanged = false, false
 	}
 	if res.FirstContact {
-		// Another connection may have met its master for the first time a moment ago: the first one counts.
+		// Another link may have met its master for the first time meanwhile. The key that was cached first
+		// wins.
 		if have, err := l.m.store.Master(); err != nil {
 			return err
 		} else if have != nil && !have.Equal(res.MasterKey) && !set.truth("open_mode") &&
@@ -516,7 +519,7 @@ func (l *link) trustMaster(a master, res protocol.SigninResult) error {
 	return nil
 }
 
-// checkPinned compares an accepted master's key with master_finger.
+// checkPinned compares an accepted master's key with the seal and with master_finger.
 func (l *link) checkPinned(res protocol.SigninResult) error {
 	set := l.m.settings()
 	// guard: seal TestSealedMasters
@@ -554,17 +557,18 @@ func (l *link) newSession(a master, dial transport.Requester, res protocol.Signi
 	return s
 }
 
-// keyName stands for a shared key in the journal.
+// keyName returns a name for a shared key in the journal, which does not reveal the key.
 func keyName(k *crypt.Key) string {
 	sum := sha256.Sum256([]byte("brine publish serial\x00" + k.Text()))
 	return hex.EncodeToString(sum[:16])
 }
 
-// minReauthGap is how soon a sign-in may follow one that changed nothing: somebody may be feeding the minion rubbish.
+// minReauthGap is the minimum time between a sign-in that changed nothing and the next one. An attacker may be
+// sending garbage to cause them.
 const minReauthGap = 5 * time.Second
 
-// reauth signs in again unless somebody did since old was current. It is an error when the master does not accept the
-// key any more; then run takes over and waits.
+// reauth signs in again, unless the session has changed since old was current. It returns an error if the
+// master no longer accepts the key; run then takes over and waits.
 func (l *link) reauth(ctx context.Context, old *session) error {
 	if !l.takeAuth(ctx) {
 		return ctx.Err()
@@ -606,7 +610,7 @@ func (l *link) reauth(ctx context.Context, old *session) error {
 	return nil
 }
 
-// signedOut ends the session; run establishes the next one.
+// signedOut ends the session and makes run establish the next one.
 func (l *link) signedOut(why error) {
 	l.setSession(nil)
 	l.leaveFor(why)

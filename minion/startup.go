@@ -12,14 +12,15 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// Bounds of what the event of a failed start tells: states, and bytes of each text.
+// Limits of the event for a failed start: states, and bytes of each text.
 const (
 	maxFailedStates  = 20
 	maxFailedComment = 512
 )
 
-// startupStates is option startup_states (salt/minion.py: _state_run). A failure is an error in the log and the event
-// salt/startup/failed/<id>, which stock does not have: there it is a return among others that nobody asked for.
+// startupStates implements option startup_states (salt/minion.py: _state_run). A failure is logged as an error
+// and fires the event salt/startup/failed/<id>. Stock has no such event: there the failure is only one return
+// among others.
 func (l *link) startupStates(ctx context.Context) {
 	set := l.m.settings()
 	fun, arg := "state.highstate", []any{}
@@ -47,8 +48,8 @@ func (l *link) startupStates(ctx context.Context) {
 	}
 }
 
-// tellShipped names in the log the code that the master distributes and this minion does not run, so that nobody misses
-// it in silence.
+// tellShipped logs which code the master distributes that this minion does not run, so that its absence is
+// noticed.
 func (l *link) tellShipped(ctx context.Context) {
 	files := l.files()
 	if files == nil {
@@ -71,7 +72,7 @@ func (l *link) tellShipped(ctx context.Context) {
 	}
 }
 
-// startupFailure describes a failed run: its first failed states, or the text of the error.
+// startupFailure describes a failed run: its first failed states, or the text of its error.
 func startupFailure(fun, jid string, res modules.Result) map[string]any {
 	out := map[string]any{"fun": fun, "jid": jid, "retcode": int64(res.Retcode)}
 	states, _ := res.Return.(map[string]any)
@@ -111,14 +112,14 @@ func startupFailure(fun, jid string, res modules.Result) map[string]any {
 	return out
 }
 
-// orderOf is when a state ran.
+// orderOf returns a state's position in the run.
 func orderOf(v any) int {
 	s, _ := v.(map[string]any)
 	n, _ := s["__run_num__"].(int64)
 	return int(n)
 }
 
-// shorten cuts a text for an event.
+// shorten cuts a text to maxFailedComment bytes.
 func shorten(s string) string {
 	s = strings.ToValidUTF8(s, "�")
 	if len(s) <= maxFailedComment {

@@ -12,8 +12,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// viaSudo runs a function as another user: through sudo and salt-call, as option sudo_user asks
-// (salt/executors/sudo.py). The arguments are passed as a list; no shell sees them.
+// viaSudo runs a function as another user with sudo and salt-call, as option sudo_user asks
+// (salt/executors/sudo.py). The arguments are passed as a list; no shell is involved.
 func viaSudo(ctx context.Context, e *modules.Env, s *settings, fun string, args []any,
 	kwargs map[string]any) modules.Result {
 	user := s.text("sudo_user")
@@ -23,7 +23,7 @@ func viaSudo(ctx context.Context, e *modules.Env, s *settings, fun string, args 
 		cmd = append(cmd, "-c", dir)
 	}
 	if s.policy.LimitsMasters() {
-		// a salt-call that does not know it, stock's, ends with an error
+		// Stock's salt-call fails on this unknown option.
 		cmd = append(cmd, "--for-master")
 	}
 	cmd = append(cmd, "--", fun)
@@ -61,7 +61,7 @@ func viaSudo(ctx context.Context, e *modules.Env, s *settings, fun string, args 
 		Success: reply.Local.Retcode == 0, Out: reply.Local.Out}
 }
 
-// argumentText is a value as salt-call reads it back from its command line.
+// argumentText returns a value in the form that salt-call parses from its command line.
 func argumentText(v any) string {
 	switch v := pyobj.From(v).(type) {
 	case *pyobj.Dict, *pyobj.List:

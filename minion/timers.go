@@ -10,14 +10,14 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// timers run things now and then. Between the times there is no goroutine.
+// timers runs periodic functions. Between runs there is no goroutine.
 type timers struct {
 	m    *Minion
 	mu   sync.Mutex
 	list []*repeating // guarded by mu
 }
 
-// repeating calls a function every so often, never twice at a time.
+// repeating calls a function periodically, never twice at once.
 type repeating struct {
 	every time.Duration
 	run   func()
@@ -67,7 +67,7 @@ func (t *timers) add(every time.Duration, run func()) {
 	t.list = append(t.list, repeatEvery(every, run))
 }
 
-// waitedFor makes a timer's function one that Run waits for, and that is not begun once the minion stops.
+// waitedFor wraps a timer's function: Run waits for it, and it does not start once the minion stops.
 func (m *Minion) waitedFor(run func()) func() {
 	return func() {
 		if m.ctx.Err() != nil {
@@ -91,7 +91,7 @@ func (t *timers) stop() {
 	t.list = nil
 }
 
-// startTimers begins what the minion does by itself, anew after a reload.
+// startTimers starts the minion's periodic work, and restarts it after a reload.
 func (m *Minion) startTimers() {
 	m.timers.stop()
 	s := m.settings()
@@ -105,7 +105,8 @@ func (m *Minion) startTimers() {
 	m.timers.add(time.Hour, m.returns.kick)
 }
 
-// pingMasters is option ping_interval. A master that does not answer is connected to anew by the request itself.
+// pingMasters implements option ping_interval. If a master does not answer, the request resets the connection;
+// see suspectMaster.
 func (m *Minion) pingMasters() {
 	for _, l := range m.eachLink() {
 		if !l.connected() {
@@ -117,7 +118,8 @@ func (m *Minion) pingMasters() {
 	}
 }
 
-// mineUpdate sends the mine's data, as the scheduled job __mine_interval does (salt/minion.py: _post_master_init).
+// mineUpdate sends the mine data, as the scheduled job __mine_interval does (salt/minion.py:
+// _post_master_init).
 func (m *Minion) mineUpdate(ctx context.Context) {
 	if !m.settings().truth("mine_enabled") {
 		return
@@ -144,7 +146,7 @@ func (m *Minion) mineUpdate(ctx context.Context) {
 	}
 }
 
-// returnInternal sends the return of something that the minion ran by itself.
+// returnInternal sends the return of a function that the minion ran by itself.
 func (m *Minion) returnInternal(ctx context.Context, l *link, fun string, arg []any,
 	res modules.Result) {
 	ret := protocol.Return{JID: protocol.JIDRequest, ID: m.ID(), Fun: fun, FunArgs: arg,
@@ -155,7 +157,7 @@ func (m *Minion) returnInternal(ctx context.Context, l *link, fun string, arg []
 	}
 }
 
-// watcher looks after the connection to a master while it is served.
+// watcher holds the periodic checks of a connection.
 type watcher struct{ alive, failback, name, key *repeating }
 
 func (w *watcher) stop() {
@@ -166,8 +168,8 @@ func (w *watcher) stop() {
 	}
 }
 
-// watch is options master_alive_interval and master_failback, and what Salt does not do: it looks after the master's
-// name and this minion's key. Being alive means a round trip.
+// watch starts the checks of the connection: master_alive_interval (a round trip) and master_failback, and,
+// beyond Salt, the master's name and this minion's key.
 func (l *link) watch(ctx context.Context) *watcher {
 	set := l.m.settings()
 	w := &watcher{name: l.watchName(ctx)}
@@ -208,12 +210,12 @@ func (l *link) checkAlive(ctx context.Context) {
 	l.mu.Lock()
 	sub := l.sub
 	l.mu.Unlock()
-	if sub != nil && sub.State().Connected { // else it waits for its next attempt
+	if sub != nil && sub.State().Connected { // otherwise it is reconnecting already
 		sub.Reset()
 	}
 }
 
-// checkFirst asks whether the preferred master is back.
+// checkFirst checks whether the preferred master is back.
 func (l *link) checkFirst(ctx context.Context) {
 	l.mu.Lock()
 	first, s := l.home[0], l.sess
