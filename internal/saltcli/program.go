@@ -29,7 +29,7 @@ type Console struct {
 	Out, Err io.Writer
 	Env      func(string) string
 	Terminal bool // Out is a terminal
-	// ErrWidth returns the columns of the terminal that Err is, or nil if it is not a terminal.
+	// ErrWidth returns the columns of the terminal Err. It is nil if Err is not a terminal.
 	ErrWidth func() int
 }
 

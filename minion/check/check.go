@@ -1,13 +1,13 @@
-// Package check tells what of a configuration and of a tree of states this program cannot do, before anything is moved
-// to it: "brine-minion check", "brine-master check" and the execution function brine.check.
+// Package check finds what this program cannot do in a configuration and in a tree of states, before a host is
+// migrated to it. It serves "brine-minion check", "brine-master check" and the execution function brine.check.
 //
-// Names are found twice. The text of every file is read as it stands, with its tags taken out, which finds the names of
-// all branches. Then each state file is rendered for one host, which finds what this host reaches: only that is a
-// failure, the rest a warning. A rendering may call only functions that read (see quiet). A file that needs others is
-// judged by its text alone.
+// Names are collected in two ways. The text of every file is parsed with its template tags masked, which finds
+// the names in all branches. Then each state file is rendered for one host, which finds what this host uses.
+// Only names that this host uses are failures; the others are warnings. A rendering may only call functions
+// that read (see quiet). A file that needs other functions is judged by its text alone.
 //
-// Nothing of the tree is run and nothing is written. What is known comes from the registries of the program, the
-// renderers, the kinds of beacons and package conf.
+// The check runs no states and writes nothing. It compares names with the program's registries, renderers,
+// kinds of beacons and package conf.
 package check
 
 import (
@@ -24,11 +24,11 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// Level is how much a finding matters.
+// Level is the severity of a finding.
 type Level string
 
-// The levels. A Failure is something that will not work, and makes the verdict. A Warning may matter elsewhere: a
-// branch that this host does not take, code of the site that nothing names, an option without effect. A Note is for
+// The levels. A Failure will not work and makes the verdict negative. A Warning may matter elsewhere: a branch
+// that this host does not take, code of the site that no state uses, an option without effect. A Note is for
 // information.
 const (
 	Failure Level = "failure"
@@ -36,18 +36,18 @@ const (
 	Note    Level = "note"
 )
 
-// Finding is one thing that was found.
+// Finding is one result of the check.
 type Finding struct {
 	Level Level `json:"level"`
-	// Kind is what it is about: "function", "state", "renderer", "filter", "test", "template", "custom", "option",
+	// Kind is the subject: "function", "state", "renderer", "filter", "test", "template", "custom", "option",
 	// "beacon", "returner", "engine", "pillar", "roster", "reactor", "runner", "wheel", "left-over", "render",
 	// "include".
 	Kind string `json:"kind"`
-	// Name is the function, state, option and so on.
+	// Name is the name of the function, state, option and so on.
 	Name string `json:"name"`
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
-	// Text says what is wrong, Cure what to do, "" if nothing is known.
+	// Text is the problem. Cure is the remedy; it is empty if none is known.
 	Text string `json:"text"`
 	Cure string `json:"cure,omitempty"`
 }
@@ -61,36 +61,35 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 }
 
-// Options say what is checked.
+// Options select what is checked.
 type Options struct {
-	// Config is the configuration of a minion; its options without findings serve the trees.
+	// Config is a minion's configuration. Its options are used for the trees even if they are not checked.
 	Config *conf.Config
-	// Configuration makes the options be checked too.
+	// Configuration also checks the options in Config.
 	Configuration bool
-	// Trees are directories of states, each a tree of its own. Without them the trees are those of file_roots, and only
-	// what the highstate of this host uses counts as reached.
+	// Trees are directories of states, each checked as a tree of its own. Without them the trees are those of
+	// file_roots, and only the highstate of this host counts as used.
 	Trees []string
-	// Roots are directories of states by environment, as file_roots has them, all of whose state files count; nil is
-	// none.
+	// Roots are directories of states by environment, as in file_roots, whose state files all count as used. It
+	// may be nil.
 	Roots map[string][]string
-	// Reactors are the files of the option reactor of Master, and OnMaster reports whether a master has a "runner" or
-	// "wheel" function; nil is not asked.
+	// Reactors are the files of Master's option reactor. OnMaster reports whether a master has a "runner" or
+	// "wheel" function; if it is nil, those are not checked.
 	Master   *conf.Config
 	Reactors []string
 	OnMaster func(kind, fun string) bool
-	// Env is the host: grains, pillar, renderers, and the files of file_roots if there are no trees. Files is made from
-	// Trees if there are.
+	// Env is the host: grains, pillar, renderers, and without trees also the files of file_roots.
 	Env *modules.Env
-	// Files makes a file client for directories of this host.
+	// Files creates a file client for directories of this host.
 	Files func(roots map[string][]string) modules.Files
-	// Registry and States have the functions of the program.
+	// Registry and States hold the program's functions.
 	Registry *modules.Registry
 	States   *states.Registry
-	// Beacons are the kinds of beacons, by name.
+	// Beacons are the names of the kinds of beacons.
 	Beacons []string
 }
 
-// Run checks. The error is that of a context that ended, or of a directory that cannot be read.
+// Run runs the check. It returns an error if ctx ends or a directory cannot be read.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	r := &run{Options: o, known: knownFunctions(o), report: &Report{}, seen: map[Finding]bool{}}
 	if o.Configuration {
@@ -124,7 +123,7 @@ type run struct {
 	seen   map[Finding]bool
 }
 
-// add notes a finding, once.
+// add adds a finding unless it is a duplicate.
 func (r *run) add(f Finding) {
 	key := f
 	key.Level = ""
@@ -155,7 +154,7 @@ func (r *run) finish() {
 	}
 }
 
-// Merge adds another report.
+// Merge adds another report to r.
 func (r *Report) Merge(o *Report) {
 	r.Files, r.Rendered, r.Findings = r.Files+o.Files, r.Rendered+o.Rendered,
 		append(r.Findings, o.Findings...)
@@ -169,7 +168,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Write prints the report, a line for each finding and the verdict last.
+// Write prints one line per finding, then the verdict.
 func (r *Report) Write(w io.Writer) {
 	for _, f := range r.Findings {
 		place := f.File

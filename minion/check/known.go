@@ -15,13 +15,13 @@ import (
 	"github.com/brine-salt/brine/states/render"
 )
 
-// known are the names that the program has.
+// known holds the names that the program has.
 type known struct {
-	functions, states map[string]map[string]bool // function by module; a nil map has any function
+	functions, states map[string]map[string]bool // functions by module; a nil map means any function
 	returners         map[string]bool
 	renderers         map[string]bool
-	custom            map[string]bool // modules of the host's owner, by name
-	own               map[string]bool // other code of the owner, by directory of the tree and name
+	custom            map[string]bool // the host owner's modules, by name
+	own               map[string]bool // the owner's other code, by directory of the tree and name
 }
 
 func knownFunctions(o Options) *known {
@@ -45,7 +45,7 @@ func knownFunctions(o Options) *known {
 		for _, dir := range dirs {
 			entries, err := os.ReadDir(dir)
 			if err != nil {
-				continue // doctor tells of directories
+				continue // the doctor reports missing directories
 			}
 			for _, e := range entries {
 				name := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name()))
@@ -64,7 +64,7 @@ func knownFunctions(o Options) *known {
 	return k
 }
 
-// ownStates notes the states, returners and renderers of the host's owner, of which any function counts as present.
+// ownStates records the host owner's states, returners and renderers. All their functions count as present.
 func (k *known) ownStates(e *modules.Env) {
 	for _, kind := range []string{modules.KindStates, modules.KindReturners, modules.KindRenderers,
 		modules.KindGrains} {
@@ -119,14 +119,14 @@ func declaredFunctions(list []*modules.Module) map[string]map[string]bool {
 	return out
 }
 
-// hasFunction reports whether a full name is among functions.
+// hasFunction reports whether in contains a function by its full name.
 func hasFunction(in map[string]map[string]bool, fun string) bool {
 	mod, name, _ := strings.Cut(fun, ".")
 	funs, ok := in[mod]
 	return ok && (funs == nil || funs[name])
 }
 
-// nearestName is the function that has almost the given name, or "" if no name is near.
+// nearestName returns the function with the most similar name, or "" if none is similar.
 func nearestName(in map[string]map[string]bool, fun string) string {
 	mod, name, _ := strings.Cut(fun, ".")
 	if funs, ok := in[mod]; ok {
@@ -158,8 +158,8 @@ func didYouMean(name string) string {
 	return fmt.Sprintf("; did you mean %s?", name)
 }
 
-// quiet are the execution functions that a rendering may call: they read and start no programs. A name ending in a dot
-// is all of a module.
+// quiet are the execution functions that a rendering may call, because they only read and start no programs. A
+// name that ends in a dot stands for a whole module.
 var quiet = []string{"pillar.", "grains.get", "grains.has_value", "grains.filter_by", "grains.item",
 	"grains.items", "grains.fetch", "grains.ls",
 	"grains.equals", "config.", "defaults.", "slsutil.merge", "slsutil.merge_all", "slsutil.update",
@@ -190,7 +190,7 @@ func isQuiet(fun string) bool {
 	})
 }
 
-// definition is what a Python file of a site says of itself.
+// definition is what a site's Python file defines.
 type definition struct {
 	virtual   string
 	functions []string
@@ -201,7 +201,7 @@ var (
 	pyVirtual = regexp.MustCompile(`(?m)^__virtualname__ *= *['"]([A-Za-z0-9_]+)['"]`)
 )
 
-// definitionsIn reads the functions of a Python file without running it.
+// definitionsIn finds the functions in a Python file without running it.
 func definitionsIn(b []byte) definition {
 	var d definition
 	if m := pyVirtual.FindSubmatch(b); m != nil {
@@ -213,7 +213,7 @@ func definitionsIn(b []byte) definition {
 	return d
 }
 
-// maxFile bounds the files that are read; larger ones are no templates.
+// maxFile is the largest file, in bytes, that is read. Larger files are not templates.
 const maxFile = 4 << 20
 
 func readSmall(path string) ([]byte, error) {

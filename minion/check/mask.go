@@ -6,16 +6,16 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// placeholder stands for what a template prints. It is text that may stand anywhere in YAML.
+// placeholder replaces what a template prints. It is valid at any place in YAML.
 const placeholder = "JINJA"
 
-// maskTemplates takes the tags out of a template, so that what is left can be read as YAML with the lines where they
-// were. inside[n] reports whether line n, from 1, is within an if, for or macro.
+// maskTemplates replaces the tags of a template, so that the rest parses as YAML with unchanged line numbers.
+// inside[n] reports whether line n, counted from 1, is within an if, for or macro.
 func maskTemplates(text string) (masked string, inside []bool) {
 	var b strings.Builder
 	inside = append(inside, false)
 	depth, line := 0, 1
-	var skip string // the tag that ends a block of which the text is no YAML of this file
+	var skip string // the end tag of a block whose text is not YAML of this file
 	mark := func(at int, in bool) {
 		for len(inside) <= at {
 			inside = append(inside, depth > 0)
@@ -31,7 +31,7 @@ func maskTemplates(text string) (masked string, inside []bool) {
 		b.WriteString(strings.Repeat("\n", n))
 	}
 	mark(1, false)
-	tags, _ := jinja.DefaultSyntax().Tags(text) // of a wrong template the parser tells
+	tags, _ := jinja.DefaultSyntax().Tags(text) // the parser reports syntax errors
 	pos := 0
 	plain := func(to int) {
 		if skip != "" {
@@ -74,7 +74,7 @@ func maskTemplates(text string) (masked string, inside []bool) {
 		keepLines(text[tag.Start:tag.End])
 	}
 	plain(len(text))
-	// A line that prints one thing alone may become anything: more states, or nothing.
+	// A line that prints a single expression may become anything: more states, or nothing.
 	lines := strings.Split(b.String(), "\n")
 	for i, l := range lines {
 		if strings.TrimSpace(strings.ReplaceAll(l, placeholder, "")) == "" {

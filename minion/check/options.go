@@ -13,8 +13,9 @@ import (
 	"github.com/brine-salt/brine/states/render/pillar"
 )
 
-// ofConfig returns the findings of any configuration: options that are unknown, of a wrong type, or without effect. Of
-// the options in named, other findings say that they have none. own are options of the program.
+// ofConfig returns findings about the options of any configuration: unknown, of the wrong type, or without
+// effect. Options in named are left out of the last, because other findings cover them. own are the program's
+// additional options.
 func ofConfig(c *conf.Config, own []string, named ...string) []Finding {
 	var list []Finding
 	for _, d := range c.Unknown(own...) {
@@ -43,7 +44,7 @@ func ofConfig(c *conf.Config, own []string, named ...string) []Finding {
 	return list
 }
 
-// configuredModule returns a finding with the place of an option, or of a key below it.
+// configuredModule returns a finding with the line of an option, or of text below it.
 func configuredModule(c *conf.Config, level Level, kind, option, name, text, cure string) Finding {
 	f := Finding{Level: level, Kind: kind, Name: name, Text: text, Cure: cure}
 	f.File, f.Line = c.Place(option)
@@ -57,7 +58,7 @@ func configuredModule(c *conf.Config, level Level, kind, option, name, text, cur
 	return f
 }
 
-// lineOfText is where a key or value stands in a part of a document, 0 if nowhere.
+// lineOfText returns the line of a key or value in part of a document, or 0.
 func lineOfText(n *yaml.Node, text string) int {
 	if n == nil {
 		return 0
@@ -80,7 +81,7 @@ func lineOfText(n *yaml.Node, text string) int {
 	return 0
 }
 
-// checkOptions checks the configuration of a minion.
+// checkOptions checks a minion's configuration.
 func (r *run) checkOptions() {
 	c := r.Config
 	r.report.Files += len(c.Files)
@@ -194,7 +195,7 @@ func (r *run) checkReturner(option, name string) {
 	}
 }
 
-// names are those of an entry that is a text or a mapping.
+// names returns the names in an entry that is a string or a mapping.
 func names(v any) []string {
 	if m, ok := v.(map[string]any); ok {
 		return slices.Sorted(maps.Keys(m))
@@ -202,8 +203,8 @@ func names(v any) []string {
 	return []string{pytext.Str(v)}
 }
 
-// Master checks the configuration of a master. unsupported are the options that the master itself cannot do,
-// "ext_pillar: NAME" for an entry below one. roster is the file of salt-ssh, "" if there is none.
+// Master checks a master's configuration. unsupported are options that the master cannot honour; "ext_pillar:
+// NAME" is an entry of a list. roster is the roster file of salt-ssh, or "".
 func Master(c *conf.Config, unsupported []string, roster string) *Report {
 	r := &run{report: &Report{Files: len(c.Files)}, seen: map[Finding]bool{}}
 	for _, name := range unsupported {

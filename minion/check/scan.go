@@ -7,7 +7,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/yaml"
 )
 
-// ref is a name in a state file.
+// ref is a name that a state file refers to.
 type ref struct {
 	kind, name string
 	line       int
@@ -21,8 +21,8 @@ var (
 	slotCall = regexp.MustCompile(`__slot__:salt:([a-z_][a-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*)`)
 )
 
-// scanStates finds the names in the YAML of a state file. What is no YAML as a whole is read by its top blocks, and
-// those that are no YAML are left out.
+// scanStates collects the names in the YAML of a state file. If the whole is not valid YAML, it parses each
+// top-level block by itself and skips the invalid ones.
 func scanStates(text, name string) []ref {
 	s := &scanner{}
 	if n, err := yaml.Tree([]byte(text), name); err == nil {
@@ -82,7 +82,7 @@ func (s *scanner) scanFile(n *yaml.Node, offset int) {
 	}
 }
 
-// isNamed reports whether the arguments of a state have a name.
+// isNamed reports whether a state's arguments include a name.
 func isNamed(n *yaml.Node) bool {
 	for _, item := range n.Items {
 		if item.Get("name") != nil {
@@ -92,7 +92,7 @@ func isNamed(n *yaml.Node) bool {
 	return false
 }
 
-// scanBody is what stands below an id.
+// scanBody collects the names below a state id.
 func (s *scanner) scanBody(id, n *yaml.Node) {
 	if n == nil {
 		return
@@ -110,7 +110,7 @@ func (s *scanner) scanBody(id, n *yaml.Node) {
 			continue
 		}
 		fun := ""
-		if m := reaction.FindStringSubmatch(key); m != nil { // of a reactor's file
+		if m := reaction.FindStringSubmatch(key); m != nil { // in a reactor's file
 			kind := m[1]
 			if kind != "runner" && kind != "wheel" {
 				kind = "function"
@@ -121,7 +121,7 @@ func (s *scanner) scanBody(id, n *yaml.Node) {
 		switch {
 		case fullName.MatchString(key):
 			if p.Value.Scalar && p.Value.Text != "" {
-				continue // a value that has a dot in its name
+				continue // a plain value with a dot in its key
 			}
 			fun = key
 			s.noteReference("state", key, p.Key.Line)
@@ -144,7 +144,7 @@ func (s *scanner) scanBody(id, n *yaml.Node) {
 	}
 }
 
-// scanArguments finds the functions that arguments of states name.
+// scanArguments collects the functions that arguments of states name.
 func (s *scanner) scanArguments(state string, n *yaml.Node) {
 	function := func(n *yaml.Node) {
 		if n != nil && n.Scalar && fullName.MatchString(n.Text) &&
@@ -161,7 +161,7 @@ func (s *scanner) scanArguments(state string, n *yaml.Node) {
 	for _, item := range n.Items {
 		for _, p := range item.Pairs {
 			switch key := p.Key.Text; {
-			// of an orchestration
+			// in an orchestration
 			case key == "name" &&
 				(state == "salt.runner" || state == "salt.wheel" || state == "salt.function"):
 				if kind := strings.TrimPrefix(state, "salt."); p.Value.Scalar &&

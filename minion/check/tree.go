@@ -25,14 +25,14 @@ type tree struct {
 	*run
 	roots map[string][]string
 	files modules.Files
-	// all makes every state file be rendered; otherwise those of the highstate.
+	// all renders every state file; otherwise only those of the highstate are rendered.
 	all bool
 
 	sources  []*source
 	byName   map[string]*source // the state files by environment and name: "base:web.nginx"
 	custom   map[string]string  // what _modules and _states define, and where: "function x.y"
-	asked    map[string]bool    // functions that renderings looked for
-	complete bool               // every state file that counts was rendered
+	asked    map[string]bool    // functions that renderings looked up
+	complete bool               // every state file in use was rendered
 }
 
 // source is one file of a tree.
@@ -44,10 +44,10 @@ type source struct {
 	refs                []ref
 	template            bool
 	wanted, rendered    bool
-	// a reactor's file, which is not rendered: what it is rendered with is in an event
+	// A reactor's file. It is not rendered, because its data comes from an event.
 	reaction bool
-	broken   bool         // no template, which was told
-	reached  map[ref]bool // names of the rendering, without lines
+	broken   bool         // a syntax error was reported
+	reached  map[ref]bool // names found by rendering, without lines
 }
 
 func (r *run) fileRoots() map[string][]string {
@@ -82,8 +82,8 @@ func (t *tree) checkWhole(ctx context.Context) error {
 	return nil
 }
 
-// walkTree reads the files of a directory. One that is missing is no error where the configuration names it: stock goes
-// on too.
+// walkTree reads the files of a directory. A missing directory is not an error if the configuration names it,
+// because stock continues too.
 func (t *tree) walkTree(ctx context.Context, env, root string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -122,7 +122,7 @@ func (t *tree) walkTree(ctx context.Context, env, root string) error {
 				t.byName[env+":"+s.sls] = s
 			}
 		} else if !s.template && ext != ".sls" {
-			t.sources = append(t.sources, s) // read only if a state names it as a template
+			t.sources = append(t.sources, s) // read only if a state uses it as a template
 			return nil
 		}
 		return t.loadSource(s)
@@ -163,7 +163,7 @@ func (t *tree) loadSource(s *source) error {
 	return nil
 }
 
-// customFile notes code of the site that a master distributes.
+// customFile records code of the site that a master distributes.
 func (t *tree) customFile(dir, file string) {
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	if filepath.Ext(file) != ".py" && filepath.Ext(file) != ".pyx" &&
@@ -205,7 +205,7 @@ func (t *tree) customFile(dir, file string) {
 	t.add(f)
 }
 
-// readText finds the names in the text of every file.
+// readText collects the names in the text of every file.
 func (t *tree) readText() {
 	wanted := map[string]bool{}
 	for _, s := range t.sources {
@@ -259,7 +259,7 @@ func (t *tree) readSLS(s *source) {
 	s.refs = scanStates(body, s.path)
 }
 
-// dropShebang empties the first line if it names renderers.
+// dropShebang blanks the first line if it names renderers.
 func dropShebang(text string) string {
 	if strings.HasPrefix(text, "#!") {
 		_, rest, _ := strings.Cut(text, "\n")
@@ -268,7 +268,7 @@ func dropShebang(text string) string {
 	return text
 }
 
-// pipeOf are the names of a file's renderers.
+// pipeOf returns the names of a file's renderers.
 func pipeOf(text string) []string {
 	first, _, _ := strings.Cut(text, "\n")
 	if !strings.HasPrefix(first, "#!") || strings.HasPrefix(first, "#!/") {
@@ -287,8 +287,8 @@ func pipeOf(text string) []string {
 	return names
 }
 
-// readJinja finds the names in the tags of a file. One that cannot be parsed is a failure if it is a template for
-// certain.
+// readJinja collects the names in the tags of a file. A syntax error is a failure if the file is certainly a
+// template.
 func (t *tree) readJinja(s *source, certain bool) {
 	uses, err := render.Uses(&modules.Call{Env: t.Env}, s.text, s.sls != "")
 	if s.inside == nil {
@@ -306,7 +306,7 @@ func (t *tree) readJinja(s *source, certain bool) {
 	s.uses = uses
 }
 
-// render renders the state files that count.
+// render renders the state files in use.
 func (t *tree) render(ctx context.Context) error {
 	todo := []string{}
 	if t.all {
@@ -341,7 +341,7 @@ func (t *tree) render(ctx context.Context) error {
 	return res.Err
 }
 
-// highstate are the state files that the top file gives this host.
+// highstate returns the state files that the top file assigns to this host.
 func (t *tree) highstate(ctx context.Context, c *modules.Call) []string {
 	v, err := c.Exec(ctx, "state.show_top")
 	if err != nil {
@@ -362,7 +362,7 @@ func (t *tree) highstate(ctx context.Context, c *modules.Call) []string {
 	return todo
 }
 
-// matching are the keys of the state files that a pattern names.
+// matching returns the keys of the state files that match a pattern.
 func (t *tree) matching(env, pattern string) []string {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return []string{env + ":" + pattern}
@@ -376,13 +376,13 @@ func (t *tree) matching(env, pattern string) []string {
 	return out
 }
 
-// renderOne renders a state file up to its YAML and returns the keys of what it includes.
+// renderOne renders a state file up to its YAML. It returns the keys of its includes.
 func (t *tree) renderOne(ctx context.Context, c *modules.Call, p *readOnly,
 	s *source) (includes []string) {
 	pipe := pipeOf(s.text)
 	for _, name := range pipe {
 		if !t.known.renderers[name] {
-			return nil // told already
+			return nil // reported before
 		}
 	}
 	if s.broken {
@@ -424,7 +424,7 @@ func (t *tree) renderOne(ctx context.Context, c *modules.Call, p *readOnly,
 	return includes
 }
 
-// notRendered tells why a file was judged by its text alone.
+// notRendered reports why a file was judged by its text alone.
 func (t *tree) notRendered(s *source, p *readOnly, err error) {
 	var bad *modules.RenderError
 	line, text := 0, err.Error()
@@ -455,7 +455,7 @@ func lineOf(s *source, want ref) int {
 	return lineWith(s.text, want.name)
 }
 
-// lineWith is the first line that has a text, 0 if none has.
+// lineWith returns the first line that contains a text, or 0.
 func lineWith(text, what string) int {
 	n := 0
 	for l := range strings.Lines(text) {
@@ -467,7 +467,8 @@ func lineWith(text, what string) int {
 	return 0
 }
 
-// included are the keys of what a state file includes: absolute, or with dots from where it is.
+// included returns the keys of the state files that an include names. The name is absolute, or relative with
+// leading dots.
 func (t *tree) included(s *source, name string) []string {
 	if strings.HasPrefix(name, ".") {
 		at := strings.Split(s.sls, ".")
@@ -484,7 +485,7 @@ func (t *tree) included(s *source, name string) []string {
 	return t.matching(s.env, name)
 }
 
-// judgeSource makes findings of a file's names.
+// judgeSource adds findings for the names in a file.
 func (t *tree) judgeSource(s *source) {
 	branch := func(line int) bool {
 		return !s.reaction && line < len(s.inside) && line > 0 &&
@@ -527,7 +528,7 @@ func (t *tree) judgeSource(s *source) {
 		}
 		t.add(f)
 	}
-	for r := range s.reached { // names that the template composes
+	for r := range s.reached { // names that the template computes
 		if told[r] {
 			continue
 		}
@@ -556,7 +557,7 @@ func (t *tree) noteElsewhere(f *Finding, s *source) {
 	}
 }
 
-// wrongReference is the finding of a name in a state file, if there is one.
+// wrongReference returns the finding about a name in a state file, and whether there is one.
 func (t *tree) wrongReference(r ref) (Finding, bool) {
 	f := Finding{Level: Failure, Kind: r.kind, Name: r.name}
 	switch r.kind {
@@ -603,12 +604,12 @@ func (t *tree) explainMissing(f *Finding, name string) {
 	}
 }
 
-// readOnly is the policy of renderings: functions that only read.
+// readOnly is the policy for renderings. It permits only functions that read.
 type readOnly struct {
 	mu      sync.Mutex
 	asked   map[string]bool // guarded by mu
 	refused map[string]bool // guarded by mu
-	lastOne string          // guarded by mu; what the current file was refused
+	lastOne string          // guarded by mu; last refused function of the current file
 }
 
 var _ modules.Policy = (*readOnly)(nil)
@@ -625,13 +626,13 @@ func (p *readOnly) last() string {
 	return p.lastOne
 }
 
-// RefuseArguments implements modules.Policy.
+// RefuseArguments implements [modules.Policy].
 func (p *readOnly) RefuseArguments(modules.Kind, string, func() map[string]any) error { return nil }
 
-// Disabled implements modules.Policy.
+// Disabled implements [modules.Policy].
 func (p *readOnly) Disabled(modules.Kind) []string { return nil }
 
-// Refuse implements modules.Policy.
+// Refuse implements [modules.Policy].
 func (p *readOnly) Refuse(kind modules.Kind, fun string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -647,14 +648,14 @@ func (p *readOnly) Refuse(kind modules.Kind, fun string) error {
 	return &modules.RefusedError{Fun: fun, Why: "a check calls only functions that read"}
 }
 
-// noPrograms starts no programs.
+// noPrograms is a runner that starts no programs.
 type noPrograms struct{}
 
 func (noPrograms) Run(context.Context, modules.Command) (modules.CommandResult, error) {
 	return modules.CommandResult{}, &os.PathError{Op: "run", Path: "program", Err: fs.ErrPermission}
 }
 
-// Quiet returns an environment of which functions may only read, and start no programs.
+// Quiet returns an environment in which functions may only read, and start no programs.
 func Quiet(e modules.Env) modules.Env {
 	e.Policy, e.Runner = &readOnly{asked: map[string]bool{}, refused: map[string]bool{}},
 		noPrograms{}

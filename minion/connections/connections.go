@@ -1,6 +1,6 @@
-// Package connections asks the minion's daemon on this host, through its event sockets, how it is connected to its
-// masters. "brine-minion doctor" and brine-update do; the daemon is package minion. It is small, so that a program that
-// only asks needs nothing of the minion.
+// Package connections asks the minion's daemon on this host for the state of its connections, through its event
+// sockets. "brine-minion doctor" and brine-update use it; package minion answers. It is a small package, so
+// that programs that only ask do not link the minion.
 package connections
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Tag is the event of the question, AnswerTag that of the answer.
+// Tag is the event that asks, AnswerTag the event that answers.
 const (
 	Tag       = "brine/connections"
 	AnswerTag = Tag + "/answer"
@@ -21,13 +21,13 @@ const (
 // Connected is the state of a connection that is signed in and subscribed.
 const Connected = "connected"
 
-// Connection is how the daemon on this host is connected to a master. Times are in seconds since 1970; 0 is never.
+// Connection describes the daemon's connection to one master. Times are in seconds since 1970; 0 means never.
 type Connection struct {
 	Master string
 	State  string
-	Since  int64 // when the state began
-	// Answered is when the master last answered an authentic request. Pinged is when it last took the daemon's return of
-	// a test.ping.
+	Since  int64 // time of the last change of State
+	// Answered is the time of the master's last authentic reply. Pinged is the time when it last acknowledged
+	// the return of a test.ping.
 	Answered, Pinged int64
 	Err              string // why it is not connected
 }
@@ -35,12 +35,11 @@ type Connection struct {
 // again is how long Ask waits for an answer before it asks again.
 const again = 300 * time.Millisecond
 
-// Ask asks the daemon that has these sockets. The error says that there is no daemon, or none that answers before ctx
-// ends.
+// Ask asks the daemon behind these sockets. It returns an error if no daemon answers before ctx ends.
 func Ask(ctx context.Context, sockets ipc.Sockets) (pid int, list []Connection, err error) {
 	var data map[string]any
 	for data == nil {
-		// The daemon may notice only after the question that this process listens: it is asked again.
+		// The daemon may receive the question before it has accepted this listener. So it is repeated.
 		part, stop := context.WithTimeout(ctx, again)
 		data, err = askOnce(part, sockets)
 		late := part.Err() != nil
@@ -65,7 +64,7 @@ func Ask(ctx context.Context, sockets ipc.Sockets) (pid int, list []Connection, 
 	return int(n), list, nil
 }
 
-// askOnce returns the data of an answer, or nil with an error.
+// askOnce fires the question once and returns the data of the answer.
 func askOnce(ctx context.Context, sockets ipc.Sockets) (data map[string]any, err error) {
 	c, err := ipc.Dial(ctx, sockets)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package doctor examines a minion's host and says what keeps it from working, each with the cure: "brine-minion doctor" and
-// "salt-call --doctor". It reads files, resolves names, connects to ports, asks the running daemon, and signs in
-// once at each master. It writes nothing on the host.
+// Package doctor examines a minion's host and reports what keeps it from working, each with a remedy. It serves
+// "brine-minion doctor" and "salt-call --doctor". It reads files, resolves names, connects to ports, asks the
+// running daemon, and signs in once at each master. It writes nothing on the host.
 package doctor
 
 import (
@@ -23,17 +23,17 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// State is how a line ends.
+// State is the outcome of one check.
 type State string
 
-// The states of a line.
+// The outcomes.
 const (
 	OK      State = "ok"
 	Warning State = "warning"
 	Failure State = "failure"
 )
 
-// Line is one thing that was examined.
+// Line is the result of one check.
 type Line struct {
 	State State  `json:"state"`
 	Name  string `json:"name"`
@@ -41,42 +41,43 @@ type Line struct {
 	Cure  string `json:"cure"`
 }
 
-// Options say what is examined. Functions that are nil are the host's own, where a comment says nothing else.
+// Options configure the examination. Unless a comment says otherwise, a nil function means the host's own.
 type Options struct {
 	Config *conf.Config
-	// Own are options of the program, beside Salt's and brine's.
+	// Own are the program's options beyond Salt's and brine's.
 	Own []string
-	// Lookup and Dial reach the network.
+	// Lookup and Dial access the network.
 	Lookup func(ctx context.Context, host string) ([]string, error)
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
-	// TLS makes the layer of the option ssl, nil if it is not set; nil is a minion without TLS.
+	// TLS returns the TLS layer of the option ssl, or nil if that is not set. A nil TLS means a minion without
+	// TLS.
 	TLS func() (func(ctx context.Context, c net.Conn, host string) (net.Conn, error), error)
-	// Python finds the interpreter for Python modules, or "" if it is missing.
+	// Python returns the interpreter for Python modules, or "" if it is missing.
 	Python func() string
-	// Daemon asks the running daemon how it is connected; nil is no daemon.
+	// Daemon asks the running daemon for its connections; nil means that there is no daemon.
 	Daemon func(ctx context.Context) (pid int, list []connections.Connection, err error)
-	// SignIn signs in once at each master; nil leaves that out.
+	// SignIn signs in once at each master; nil skips that.
 	SignIn func(ctx context.Context) (own string, list []minion.SignInReport, err error)
-	// Space reports how much room a directory's file system has.
+	// Space returns the free space of a directory's file system.
 	Space func(dir string) (Space, error)
-	// Descriptors is how many files a process may have open; pid is that of the daemon, 0 if it does not run.
+	// Descriptors returns how many files a process may open. pid is the daemon's, or 0 if it does not run.
 	Descriptors func(pid int) (int, error)
-	// Synced reports whether the clock is kept in step with others; known is false where the system does not say.
+	// Synced reports whether the clock is synchronised. known is false if the system does not report that.
 	Synced func() (synced, known bool)
 	Now    func() time.Time
 }
 
-// Space is the room of a file system.
+// Space is the free space of a file system.
 type Space struct {
 	Free, Total           uint64 // bytes
-	FreeFiles, TotalFiles uint64 // TotalFiles is 0 where there is no limit
+	FreeFiles, TotalFiles uint64 // TotalFiles is 0 if there is no limit
 	ReadOnly              bool
 }
 
-// Times and limits.
+// Timeouts and limits.
 const (
-	dialTime   = 3 * time.Second // for a connection
-	daemonTime = time.Second     // for the daemon's answer
+	dialTime   = 3 * time.Second // per connection
+	daemonTime = time.Second     // per answer of the daemon
 	signInTime = 10 * time.Second
 
 	spaceNeeded, spaceWanted = 1 << 20, 100 << 20 // bytes
@@ -84,7 +85,7 @@ const (
 	skewWanted               = 30 * time.Second   // between the clocks of minion and master
 )
 
-// Examine returns a line for each thing, in the order in which they depend on each other.
+// Examine returns one line per check. Checks come after those that they depend on.
 func Examine(ctx context.Context, o Options) []Line {
 	o.complete()
 	list := configuration(o.Config, o.Own)
@@ -114,7 +115,7 @@ func Examine(ctx context.Context, o Options) []Line {
 	return append(list, python(o))
 }
 
-// complete fills in the host's own functions.
+// complete sets functions that are nil to the host's own.
 func (o *Options) complete() {
 	if o.Lookup == nil {
 		o.Lookup = net.DefaultResolver.LookupHost
@@ -154,7 +155,8 @@ func configuration(c *conf.Config, own []string) []Line {
 	return list
 }
 
-// directories are those that the minion writes to. One that is missing is made at its start.
+// directories checks the directories that the minion writes to. A missing one is created when the minion
+// starts.
 func directories(o Options) []Line {
 	c := o.Config
 	var list []Line
@@ -208,7 +210,7 @@ func directory(option, dir string) Line {
 	return Line{OK, option, dir, ""}
 }
 
-// writable says that others may write to a file or directory, "" if they may not.
+// writable returns a warning if other users may write to a file or directory, else "".
 func writable(info os.FileInfo) string {
 	if mode := info.Mode().Perm(); mode&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
 		return fmt.Sprintf("can be written by others (mode %o)", mode)
@@ -216,7 +218,7 @@ func writable(info os.FileInfo) string {
 	return ""
 }
 
-// disk looks at the room below the directories, once for each file system.
+// disk checks the free space below the directories, once per file system.
 func disk(o Options) []Line {
 	var list []Line
 	var seen []Space
@@ -286,8 +288,8 @@ func openFiles(o Options, pid int) Line {
 	return Line{OK, "descriptors", text, ""}
 }
 
-// clock compares this host's clock with the master's, with the dates of the minion's own files and with what the kernel knows. at is the
-// master's time when it was here on this host.
+// clock compares this host's clock with the master's, with the times of the minion's own files, and with the
+// kernel's state of synchronisation. at is the master's time when this host's was here.
 func clock(o Options, at, here time.Time) Line {
 	const cure = "set the clock, and keep it in step with chrony or systemd-timesyncd"
 	now := o.Now()
@@ -349,7 +351,7 @@ func orUnknown(s string) string {
 	return s
 }
 
-// tlsLayer makes the layer of the option ssl.
+// tlsLayer returns the TLS layer of the option ssl.
 func tlsLayer(o Options) (func(context.Context, net.Conn, string) (net.Conn, error), Line) {
 	if o.TLS == nil {
 		return nil, Line{OK, "TLS", "not used", ""}
@@ -364,13 +366,13 @@ func tlsLayer(o Options) (func(context.Context, net.Conn, string) (net.Conn, err
 	return wrap, Line{OK, "TLS", "the option ssl and its files can be used", ""}
 }
 
-// signIn asks each master in which state the minion's key is.
+// signIn signs in at each master and reports the state of the minion's key there.
 func signIn(ctx context.Context, o Options) (list []Line, first minion.SignInReport) {
 	if o.SignIn == nil {
 		return nil, first
 	}
 	if _, err := os.Stat(filepath.Join(o.Config.String("pki_dir"), "minion.pem")); err != nil {
-		return nil, first // said already
+		return nil, first // reported before
 	}
 	ctx, cancel := context.WithTimeout(ctx, signInTime)
 	defer cancel()
@@ -408,7 +410,7 @@ func keys(c *conf.Config) []Line {
 	return append(list, Line{OK, "master's key", "a master has accepted this minion before", ""})
 }
 
-// keyState is the state of the minion's key on a master.
+// keyState returns the line about the minion's key on a master.
 func keyState(o Options, own string, r minion.SignInReport) Line {
 	const name = "key on master"
 	id := o.Config.String("id")
@@ -452,7 +454,7 @@ func reach(ctx context.Context, o Options, master string, wrap func(context.Cont
 	list = []Line{{OK, "name", fmt.Sprintf("%s is %s", host, strings.Join(found, ", ")), ""}}
 	publish, wrong := o.Config.String("publish_port"), Failure
 	if publish == "" {
-		publish, wrong = "4505", Warning // the master says at sign-in which port it has
+		publish, wrong = "4505", Warning // the master announces its port at sign-in
 	}
 	for _, p := range []struct {
 		name, port string
@@ -495,7 +497,7 @@ func python(o Options) Line {
 	return Line{OK, "python", "not there, and not needed", ""}
 }
 
-// Write prints the lines and returns whether there is no failure.
+// Write prints the lines and reports whether there is no failure.
 func Write(w io.Writer, list []Line) bool {
 	fine := true
 	for _, l := range list {

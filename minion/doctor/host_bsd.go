@@ -9,7 +9,7 @@ import (
 
 const readOnlyFlag = unix.MNT_RDONLY
 
-// hostDescriptors is the limit of this process: the daemon's cannot be read.
+// hostDescriptors returns the limit of this process, because the daemon's cannot be read here.
 func hostDescriptors(int) (int, error) { return descriptors.Limit(), nil }
 
 func hostSynced() (synced, known bool) { return false, false }

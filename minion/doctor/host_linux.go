@@ -13,7 +13,7 @@ import (
 
 const readOnlyFlag = unix.ST_RDONLY
 
-// hostDescriptors is the limit of the daemon, or of this process.
+// hostDescriptors returns the limit of the daemon, or of this process if pid is 0.
 func hostDescriptors(pid int) (int, error) {
 	if pid == 0 {
 		return descriptors.Limit(), nil
@@ -33,7 +33,7 @@ func hostDescriptors(pid int) (int, error) {
 	return 0, fmt.Errorf("%s names no limit of open files", f.Name())
 }
 
-// hostSynced asks the kernel whether a time service keeps the clock in step.
+// hostSynced asks the kernel whether a time service synchronises the clock.
 func hostSynced() (synced, known bool) {
 	var t unix.Timex
 	state, err := unix.Adjtimex(&t)

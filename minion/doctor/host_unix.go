@@ -4,10 +4,10 @@ package doctor
 
 import "golang.org/x/sys/unix"
 
-// mayWrite reports whether this process may make files in a directory.
+// mayWrite reports whether this process may create files in a directory.
 func mayWrite(dir string) bool { return unix.Access(dir, unix.W_OK|unix.X_OK) == nil }
 
-// hostSpace is statfs.
+// hostSpace returns the space that statfs reports.
 func hostSpace(dir string) (Space, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// mayWrite says yes: rights on Windows are not modes, and a write would be a change.
+// mayWrite returns true: Windows has access lists instead of modes, and a trial write would change the host.
 func mayWrite(string) bool { return true }
 
 func hostSpace(dir string) (Space, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// coreSources are those of salt/grains/core.py that every platform has.
+// coreSources returns the sources of salt/grains/core.py that every platform has.
 func coreSources() []source {
 	return []source{
 		{name: "core.id", gather: identity},
@@ -28,7 +28,7 @@ func coreSources() []source {
 	}
 }
 
-// identity gives what follows from the configuration: id, server_id, master, append_domain.
+// identity returns the grains that follow from the configuration: id, server_id, master, append_domain.
 func identity(_ context.Context, h *host) (map[string]any, error) {
 	id, _ := h.o.Opts["id"].(string)
 	g := map[string]any{"id": id, "server_id": serverID(id), "master": ""}
@@ -41,17 +41,17 @@ func identity(_ context.Context, h *host) (map[string]any, error) {
 	return g, nil
 }
 
-// serverID is the id's SHA-256 as a number modulo 2^31.
+// serverID returns the id's SHA-256 as a number modulo 2^31.
 func serverID(id string) int64 {
 	sum := sha256.Sum256([]byte(id))
 	n := new(big.Int).SetBytes(sum[:])
 	return n.Mod(n, big.NewInt(1<<31)).Int64()
 }
 
-// environment gives cwd, path and systempath.
+// environment returns cwd, path and systempath.
 func environment(_ context.Context, h *host) (map[string]any, error) {
 	path := strings.TrimSpace(h.getenv("PATH"))
-	// As Python: an empty PATH is one empty name.
+	// As in Python, an empty PATH is a list with one empty name.
 	g := map[string]any{"path": path,
 		"systempath": nested.Anys(strings.Split(path, string(os.PathListSeparator)))}
 	dir, err := os.Getwd()
@@ -61,7 +61,7 @@ func environment(_ context.Context, h *host) (map[string]any, error) {
 	return g, err
 }
 
-// versions gives saltversion, saltversioninfo and brineversion.
+// versions returns saltversion, saltversioninfo and brineversion.
 func versions(_ context.Context, h *host) (map[string]any, error) {
 	v := h.o.SaltVersion
 	if v == "" {
@@ -82,7 +82,7 @@ func versions(_ context.Context, h *host) (map[string]any, error) {
 	return g, nil
 }
 
-// kernel gives kernel, nodename, kernelrelease, kernelversion and cpuarch, from uname(2).
+// kernel returns kernel, nodename, kernelrelease, kernelversion and cpuarch, from uname(2).
 func kernel(_ context.Context, h *host) (map[string]any, error) {
 	u := h.uname()
 	g := map[string]any{"kernel": u.sysname, "num_gpus": int64(0), "gpus": []any{}}
@@ -129,7 +129,7 @@ func releaseGrains(name, full, release string) map[string]any {
 	return g
 }
 
-// optsGrain adds the whole configuration when grain_opts asks for it (salt/grains/opts.py).
+// optsGrain returns the whole configuration if the option grain_opts is set (salt/grains/opts.py).
 func optsGrain(_ context.Context, h *host) (map[string]any, error) {
 	if !truth(h.o.Opts["grain_opts"]) {
 		return nil, nil
@@ -137,12 +137,13 @@ func optsGrain(_ context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"opts": h.o.Opts}, nil
 }
 
-// packageGrain is what kind of Salt package this is; none (salt/grains/package.py, since 3007).
+// packageGrain returns the grain package, the kind of Salt package, which is empty here
+// (salt/grains/package.py, since 3007).
 func packageGrain(context.Context, *host) (map[string]any, error) {
 	return map[string]any{"package": nil}, nil
 }
 
-// localeInfo gives locale_info.
+// localeInfo returns locale_info.
 func localeInfo(_ context.Context, h *host) (map[string]any, error) {
 	language, encoding := h.locale()
 	zone, _ := time.Now().Zone()
@@ -151,7 +152,7 @@ func localeInfo(_ context.Context, h *host) (map[string]any, error) {
 		"timezone", zone)}, nil
 }
 
-// machineID gives machine_id from the first of the two files that exists.
+// machineID returns machine_id from the first of two files that exists.
 func machineID(_ context.Context, h *host) (map[string]any, error) {
 	for _, name := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} {
 		if !h.exists(name) {
@@ -166,7 +167,7 @@ func machineID(_ context.Context, h *host) (map[string]any, error) {
 	return nil, nil
 }
 
-// shellGrain is the user's shell.
+// shell returns the user's shell from an environment variable, or fallback.
 func (h *host) shell(variable, fallback string) string {
 	if s := h.getenv(variable); s != "" {
 		return s
@@ -174,7 +175,7 @@ func (h *host) shell(variable, fallback string) string {
 	return fallback
 }
 
-// cleanNumber reads the number at the start of a field such as "16384 kB".
+// cleanNumber parses the number at the start of a field such as "16384 kB".
 func cleanNumber(s string) int64 {
 	f := strings.Fields(s)
 	if len(f) == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/brine-salt/brine/internal/lazyre"
 )
 
-// detected is what the Python library "distro" answers for name, version(best=True) and codename, without running
-// lsb_release.
+// detected returns what the Python library "distro" returns for name, version(best=True) and codename, without
+// running lsb_release.
 func (d *distribution) detected() (name, version, codename string) {
 	release := d.releaseFile()
 	name = d.info["NAME"]
@@ -20,7 +20,7 @@ func (d *distribution) detected() (name, version, codename string) {
 	return trim(name), trim(d.bestVersion(release)), trim(d.detectedCodename(release))
 }
 
-// bestVersion is the most precise of the candidates.
+// bestVersion returns the most precise of the candidates.
 func (d *distribution) bestVersion(release map[string]string) string {
 	candidates := []string{d.info["VERSION_ID"], release["version_id"],
 		parseRelease(d.info["PRETTY_NAME"])["version_id"]}
@@ -54,7 +54,7 @@ func (d *distribution) detectedCodename(release map[string]string) string {
 	return release["codename"]
 }
 
-// releaseFile reads the first line of the first /etc/*-release or *_version file that tells something.
+// releaseFile parses the first line of the first /etc/*-release or *_version file that contains anything.
 func (d *distribution) releaseFile() map[string]string {
 	for _, name := range d.h.readDir("/etc") {
 		if !isReleaseName(name) || !d.h.isFile("/etc/"+name) {
@@ -90,7 +90,7 @@ func isReleaseName(name string) bool {
 // releasePattern matches a release line from its end: codename in parentheses, version, name.
 var releasePattern = lazyre.Regexp{Expr: `^(?:[^)]*\)(.*)\()? *(?:STL )?([\d.+\-a-z]*\d) *(?:esaeler *)?(.+)`}
 
-// parseRelease reads a line such as "CentOS Linux release 7.9.2009 (Core)".
+// parseRelease parses a line such as "CentOS Linux release 7.9.2009 (Core)".
 func parseRelease(line string) map[string]string {
 	line = strings.TrimSpace(line)
 	m := releasePattern.Get().FindStringSubmatch(reverse(line))
@@ -113,7 +113,7 @@ func reverse(s string) string {
 	return string(r)
 }
 
-// osName is the traditional short name for the beginning of a distribution's name (_OS_NAME_MAP), "" for others.
+// osName returns the traditional short name for the start of a distribution's name (_OS_NAME_MAP), or "".
 func osName(key string) string {
 	switch key {
 	case "redhatente":
@@ -184,7 +184,7 @@ func osName(key string) string {
 	return ""
 }
 
-// osFamily maps the grain os to os_family (_OS_FAMILY_MAP), "" for those that are their own family.
+// osFamily returns the os_family of the grain os (_OS_FAMILY_MAP), or "" if it is its own family.
 func osFamily(os string) string {
 	switch os {
 	case "Ubuntu", "Mint", "Trisquel", "GCEL", "Linaro", "elementary OS", "elementary",

@@ -8,8 +8,8 @@ import (
 	"github.com/brine-salt/brine/internal/lazyre"
 )
 
-// osRelease is the content of os-release, with the defaults that its specification gives. The second result is false if
-// there is no such file.
+// osRelease parses os-release and adds the defaults of its specification. The second result is false if the
+// file is missing.
 func (h *host) osRelease() (map[string]string, bool) {
 	info := map[string]string{"NAME": "Linux", "ID": "linux", "PRETTY_NAME": "Linux"}
 	for _, name := range []string{"/etc/os-release", "/usr/lib/os-release"} {
@@ -27,7 +27,7 @@ func (h *host) osRelease() (map[string]string, bool) {
 	return info, false
 }
 
-// shellAssignment reads KEY=value, KEY="value" or KEY='value' as Python's platform.freedesktop_os_release.
+// shellAssignment parses KEY=value, KEY="value" or KEY='value' like Python's platform.freedesktop_os_release.
 func shellAssignment(line string) (key, value string, ok bool) {
 	key, value, ok = strings.Cut(line, "=")
 	if !ok || key == "" {
@@ -55,9 +55,9 @@ func shellAssignment(line string) (key, value string, ok bool) {
 	return key, b.String(), true
 }
 
-// linuxDistribution finds os, os_family, oscodename, osfullname, osrelease and lsb_distrib_*. Salt's onedir packages
-// have no lsb_release module, hence its "legacy" way is the one taken (_linux_distribution_data,
-// _legacy_linux_distribution_data).
+// linuxDistribution returns os, os_family, oscodename, osfullname, osrelease and lsb_distrib_*. It follows
+// Salt's "legacy" code path, because Salt's onedir packages do not contain the module lsb_release
+// (_linux_distribution_data, _legacy_linux_distribution_data).
 func (h *host) linuxDistribution() map[string]any {
 	g := h.lsbRelease()
 	info, found := h.osRelease()
@@ -78,7 +78,7 @@ func (h *host) linuxDistribution() map[string]any {
 	return out
 }
 
-// lsbRelease reads /etc/lsb-release.
+// lsbRelease parses /etc/lsb-release.
 func (h *host) lsbRelease() map[string]string {
 	g := map[string]string{}
 	text, err := h.read("/etc/lsb-release")
@@ -95,7 +95,7 @@ func (h *host) lsbRelease() map[string]string {
 		if ok && value != "" && (value[0] == '"' || value[0] == '\'') {
 			value = value[1:]
 		}
-		// The value ends at the first character that is no letter, digit, space or one of ".-_".
+		// The value ends at the first character other than a letter, digit, space or one of ".-_".
 		end := strings.IndexFunc(value, func(r rune) bool {
 			return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) &&
 				!strings.ContainsRune(".-_", r)
@@ -110,7 +110,7 @@ func (h *host) lsbRelease() map[string]string {
 	return g
 }
 
-// osReleaseGrains is _os_release_to_grains.
+// osReleaseGrains implements _os_release_to_grains.
 func osReleaseGrains(info map[string]string) map[string]string {
 	g := map[string]string{
 		"os":         deriveOS(info["NAME"], info["ID"]),
@@ -137,7 +137,7 @@ func osReleaseGrains(info map[string]string) map[string]string {
 	return g
 }
 
-// deriveOS shortens the full name to the traditional one (_derive_os_grain).
+// deriveOS returns the traditional short form of the full name (_derive_os_grain).
 func deriveOS(name, id string) string {
 	switch id + "\x00" + name {
 	case "astra\x00Astra Linux (Orel)":
@@ -160,7 +160,7 @@ func deriveOS(name, id string) string {
 
 var linuxSuffix = lazyre.Regexp{Expr: `(?i)[^\pL\pN_](?:gnu/)?linux`}
 
-// familyID is the oldest ancestor.
+// familyID returns the oldest ancestor in ID_LIKE.
 func familyID(id, like string) string {
 	if like == "" {
 		return id
@@ -184,7 +184,7 @@ func prettyFamily(id string) string {
 	return strings.ToUpper(id[:1]) + strings.ToLower(id[1:])
 }
 
-// distribution is the state of the legacy way.
+// distribution is the state of the legacy code path.
 type distribution struct {
 	h    *host
 	info map[string]string // nil without os-release
@@ -257,7 +257,7 @@ func containsAny(s string, parts ...string) bool {
 	return false
 }
 
-// withoutLSB fills lsb_distrib_* from whatever file the distribution has.
+// withoutLSB fills lsb_distrib_* from the release file that the distribution has.
 func (d *distribution) withoutLSB() {
 	switch h := d.h; {
 	case d.info != nil:

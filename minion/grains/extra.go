@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// extra gives shell, efi, efi-secure-boot and transactional (salt/grains/extra.py).
+// extra returns shell, efi, efi-secure-boot and transactional (salt/grains/extra.py).
 func extra(_ context.Context, h *host) (map[string]any, error) {
 	g := map[string]any{"transactional": h.which("transactional-update") != ""}
 	if runtime.GOOS == "windows" && h.live {
@@ -45,7 +45,7 @@ func (h *host) efi() (efi, secure bool) {
 	return false, false
 }
 
-// zfs gives zfs_support, zfs_feature_flags and zpool (salt/grains/zfs.py).
+// zfs returns zfs_support, zfs_feature_flags and zpool (salt/grains/zfs.py).
 func zfs(ctx context.Context, h *host) (map[string]any, error) {
 	if h.uname().sysname == "Windows" {
 		return nil, nil
@@ -70,7 +70,8 @@ func zfs(ctx context.Context, h *host) (map[string]any, error) {
 	return g, nil
 }
 
-// zfsSize turns "9.50G" into bytes, a float if that is no whole number (salt.utils.zfs.from_size).
+// zfsSize converts a size such as "9.50G" to bytes. The result is a float if it is not a whole number
+// (salt.utils.zfs.from_size).
 func zfsSize(s string) any {
 	number := strings.TrimRight(s, "Bb")
 	power := 0
@@ -111,8 +112,8 @@ func (h *host) zfsModule(ctx context.Context) bool {
 	return false
 }
 
-// hasManPage looks for a manual page of section 5 or 7 without running man, which would format it, and without reading
-// the directories, which are large.
+// hasManPage reports whether there is a manual page in section 5 or 7. It neither runs man, which would format
+// the page, nor lists the directories, which are large.
 func (h *host) hasManPage(name string) bool {
 	for _, dir := range []string{"/usr/share/man", "/usr/local/share/man", "/usr/man"} {
 		for _, section := range []string{"5", "7"} {

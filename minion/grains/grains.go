@@ -1,16 +1,17 @@
-// Package grains gathers what a minion knows about its machine, under Salt's names and with Salt's values
-// (salt/grains/*.py, salt.loader.grains). It knows nothing of masters; the caller keeps, sends and refreshes the
+// Package grains gathers facts about the minion's machine, under Salt's names and with Salt's values
+// (salt/grains/*.py, salt.loader.grains). It does not know masters; the caller caches, sends and refreshes the
 // result.
 //
-// Sources run in parallel, each with a deadline, so that a black-holed resolver or a hanging program costs at most that
-// long and only its own grains. Where Salt runs "ip" and reads its output, this package asks the kernel.
+// Sources run in parallel, each with a deadline. A resolver that does not answer or a hanging program delays
+// the result by at most that, and only loses its own grains. Where Salt runs "ip" and parses its output, this
+// package asks the kernel.
 //
-// What differs from Salt, and why, is listed in docs/grains.md. In short: there are no python* grains, no saltpath and
-// no zmqversion, because there is no Python and no libzmq; saltversion is the version of Salt that the minion is
+// docs/grains.md lists the differences from Salt. In short: there are no python* grains, no saltpath and no
+// zmqversion, because there is no Python and no libzmq. saltversion is the version of Salt that the minion is
 // compatible with, and brineversion is its own.
 //
-// Being about the process, this is the one library package that reads the environment (PATH, SHELL, the locale) and the
-// working directory; Options.Getenv replaces the former.
+// This is the only library package that reads the environment (PATH, SHELL, the locale) and the working
+// directory, because some grains describe the process. Options.Getenv replaces the environment.
 package grains
 
 import (
@@ -29,67 +30,69 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// DefaultSaltVersion is the release of Salt whose behaviour the minion reports in saltversion.
+// DefaultSaltVersion is the release of Salt whose behaviour the minion claims in saltversion.
 const DefaultSaltVersion = "3007.16"
 
-// DefaultTimeout is how long one source may take.
+// DefaultTimeout is the default deadline of one source.
 const DefaultTimeout = 2 * time.Second
 
-// Options say what to gather and from where. The zero value is the running system without configuration.
+// Options configure what is gathered, and from where. The zero value means the running system without
+// configuration.
 type Options struct {
-	// Root is where the file system of the described machine begins, "" for the running one. With another root nothing
-	// is run and nothing but files is read, which is for tests and images.
+	// Root is the root directory of the described machine; "" means the running system. With another root no
+	// program runs and only files are read, which suits tests and images.
 	Root string
-	// Opts is the minion's configuration under Salt's names. "grains" must be what the configuration files say, not
-	// grains gathered before.
+	// Opts is the minion's configuration under Salt's names. Its "grains" must come from the configuration
+	// files, not from earlier gathering.
 	Opts map[string]any
-	// Log receives what a source could not find out; nil is silent.
+	// Log receives errors of sources; nil discards them.
 	Log *slog.Logger
-	// Timeout is the deadline of a source, 0 means DefaultTimeout.
+	// Timeout is the deadline of a source; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// SaltVersion is the grain saltversion, "" means DefaultSaltVersion.
+	// SaltVersion is the grain saltversion; "" means DefaultSaltVersion.
 	SaltVersion string
 	// Version is the grain brineversion; "" leaves it out.
 	Version string
-	// GrainsFile is the file of static grains; "" means "grains" beside the option conf_file. A directory "<file>.d"
-	// holds further ones (*.conf), read in order of their names.
+	// GrainsFile is the file of static grains; "" means "grains" in the directory of the option conf_file.
+	// Files *.conf in the directory "<file>.d" are read after it, in order of their names.
 	GrainsFile string
-	// Getenv reads the environment, nil means os.Getenv.
+	// Getenv reads the environment; nil means os.Getenv.
 	Getenv func(string) string
-	// Custom are the embedder's own sources, in order of precedence. Their grains override all but the configuration's.
+	// Custom are the embedder's own sources, the last taking precedence. Their grains override all but those of
+	// the configuration.
 	Custom []Source
-	// Permit returns why a program may not be started, see [runcmd.Runner]; nil lets every program be started.
+	// Permit returns why a program may not be started, see [runcmd.Runner]; nil permits every program.
 	Permit func(path string) error
-	// Refresh gathers anew even if the grains cache (option grains_cache) is fresh.
+	// Refresh ignores the grains cache (option grains_cache).
 	Refresh bool
 }
 
 // Source is a custom source of grains.
 type Source struct {
-	// Name is for messages.
+	// Name is the source's name in log messages.
 	Name string
-	// Gather returns the grains; a payload.OrderedMap among them keeps its order. It gets those of the built-in
-	// sources, which it must not change, and has to end when ctx does; what comes later is dropped.
+	// Gather returns the grains; a payload.OrderedMap among them keeps its order. It receives the grains of the
+	// built-in sources and must not modify them. Results that arrive after ctx ended are dropped.
 	Gather func(ctx context.Context, grains map[string]any) (map[string]any, error)
-	// Timeout is the deadline of this source, 0 means that of the others.
+	// Timeout is the deadline of this source; 0 means that of the others.
 	Timeout time.Duration
 }
 
-// source is a built-in one.
+// source is a built-in source.
 type source struct {
 	name string
-	// slow sources get five times the usual deadline because they ask one thing after another.
+	// slow gives a source five times the usual deadline, because it makes several requests one after another.
 	slow   bool
-	limit  time.Duration // another deadline than that; 0 is none
+	limit  time.Duration // replaces the usual deadline if it is not 0
 	gather func(ctx context.Context, h *host) (map[string]any, error)
 }
 
-// Gather returns all grains. It never fails: what cannot be found out is missing and logged. It takes at most a little
-// longer than Options.Timeout, and less when ctx ends. Values are those of package payload (int64, []any,
-// map[string]any).
+// Gather returns all grains. It never fails: a grain that cannot be determined is missing, and the reason is
+// logged. It takes slightly more than Options.Timeout at most, and less if ctx ends. Values have the types of
+// package payload (int64, []any, map[string]any).
 func Gather(ctx context.Context, o Options) map[string]any { return pyobj.PlainMap(gather(ctx, o)) }
 
-// GatherOrdered is [Gather] with every map in the order in which Salt has it.
+// GatherOrdered is [Gather] with every map in Salt's order.
 func GatherOrdered(ctx context.Context, o Options) payload.OrderedMap {
 	m, _ := ordered.ToWire(gather(ctx, o)).(payload.OrderedMap)
 	return m
@@ -117,7 +120,7 @@ func gather(ctx context.Context, o Options) *pyobj.Dict {
 		}
 	}
 	if static, ok := o.Opts["grains"].(map[string]any); ok {
-		// Salt neither merges deeply nor filters here.
+		// As in Salt, these are neither merged deeply nor filtered.
 		m.grains.Update(pyobj.FromMap(static))
 	}
 	if truth(o.Opts["grains_cache"]) {
@@ -128,8 +131,8 @@ func gather(ctx context.Context, o Options) *pyobj.Dict {
 	return m.grains
 }
 
-// sources in the order in which later ones override earlier ones: Salt runs core first and then the other modules by
-// name. Trees of files are taken for Linux systems.
+// sources returns the sources; later ones override earlier ones. As in Salt, core comes first and then the
+// other modules by name. A root other than the running system is treated as a Linux system.
 func sources(live bool) []source {
 	list := coreSources()
 	if live {
@@ -167,8 +170,8 @@ func customSources(custom []Source, grains map[string]any) []source {
 	return list
 }
 
-// runAll runs the sources at once and returns what each found, in their order. A source that outlives its deadline is
-// given up; it ends by itself when the program or look-up it waits for is stopped.
+// runAll runs the sources in parallel and returns their grains in the same order. It does not wait for a source
+// past its deadline. Such a source ends when its program or look-up is stopped.
 func (h *host) runAll(ctx context.Context, list []source) []map[string]any {
 	type result struct {
 		index int
@@ -196,7 +199,7 @@ func (h *host) runAll(ctx context.Context, list []source) []map[string]any {
 	for i := range list {
 		pending[i] = true
 	}
-	// A source that minds its deadline is back by then; one stuck in the kernel is not.
+	// A source that honours its deadline has returned by then; one that is stuck in a system call has not.
 	soon := time.NewTimer(h.timeout + h.timeout/4)
 	defer soon.Stop()
 	end := time.NewTimer(late + late/4)
@@ -230,7 +233,7 @@ func (h *host) giveUp(name string) {
 	h.log.Warn("Source of grains did not answer in time", "source", name)
 }
 
-// runOne survives whatever a source does.
+// runOne runs a source and recovers from its panics.
 func (h *host) runOne(ctx context.Context, s source) (found map[string]any) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -246,7 +249,7 @@ func (h *host) runOne(ctx context.Context, s source) (found map[string]any) {
 	return found
 }
 
-// merger puts grains together.
+// merger merges grains.
 type merger struct {
 	grains  *pyobj.Dict
 	deep    bool
@@ -266,8 +269,8 @@ func (m *merger) add(found map[string]any) {
 	}
 }
 
-// deepMerge is salt.utils.dictupdate.update without merge_lists: only maps are merged. Maps of either side are not
-// changed.
+// deepMerge implements salt.utils.dictupdate.update without merge_lists: only maps are merged. It does not
+// modify its arguments.
 func deepMerge(old, add any) any {
 	a, ok := add.(*pyobj.Dict)
 	if !ok {
@@ -284,8 +287,8 @@ func deepMerge(old, add any) any {
 	return merged
 }
 
-// blacklist compiles the option grains_blacklist: names, globs or regular expressions for the whole name
-// (salt.utils.stringutils.expr_match).
+// blacklist returns the filter of the option grains_blacklist: names, globs, or regular expressions for the
+// whole name (salt.utils.stringutils.expr_match).
 func blacklist(opt any) func(string) bool {
 	var blocks []string
 	switch v := opt.(type) {
@@ -322,7 +325,7 @@ func blacklist(opt any) func(string) bool {
 	}
 }
 
-// truth is Python's idea of an option being set.
+// truth reports whether Python would treat an option as set.
 func truth(v any) bool {
 	switch x := v.(type) {
 	case nil:
@@ -345,7 +348,8 @@ func truth(v any) bool {
 	return true
 }
 
-// enabled reads an option that is on unless it is false, as Salt compares with "is False".
+// enabled reports whether an option that is on by default is on. As in Salt ("is False"), only false turns it
+// off.
 func enabled(v any) bool { return v != any(false) }
 
 func getenv(o Options) func(string) string {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// hardwareData gives biosversion, biosvendor, boardname, productname, manufacturer, biosreleasedate, uuid and
-// serialnumber, as far as the machine tells them (_hw_data).
+// hardwareData returns biosversion, biosvendor, boardname, productname, manufacturer, biosreleasedate, uuid and
+// serialnumber, as far as the machine reports them (_hw_data).
 func (h *host) hardwareData(ctx context.Context) map[string]any {
 	switch {
 	case h.exists("/sys/class/dmi/id"):
@@ -30,7 +30,7 @@ func (h *host) dmiFiles() map[string]any {
 		{"manufacturer", "sys_vendor"}, {"biosreleasedate", "bios_date"}, {"uuid", "product_uuid"},
 		{"serialnumber", "product_serial"},
 	} {
-		// Files that only root may read are left out.
+		// Files that only root can read are skipped.
 		text, err := h.read("/sys/class/dmi/id/" + f[1])
 		if err != nil {
 			continue
@@ -47,7 +47,7 @@ func (h *host) dmiFiles() map[string]any {
 	return g
 }
 
-// dmidecode asks the program of that name, one string after the other.
+// dmidecode runs dmidecode once per string.
 func (h *host) dmidecode(ctx context.Context) map[string]any {
 	g := map[string]any{}
 	for _, f := range [][2]string{
@@ -73,7 +73,8 @@ func (h *host) dmidecode(ctx context.Context) map[string]any {
 	return g
 }
 
-// smbios returns one string unless it is missing or a well-known placeholder (salt/modules/smbios.py: get).
+// smbios returns one string, and false if it is missing or a well-known placeholder (salt/modules/smbios.py:
+// get).
 func (h *host) smbios(ctx context.Context, key string) (string, bool) {
 	bin := h.which("dmidecode")
 	if bin == "" {
@@ -89,7 +90,7 @@ func (h *host) smbios(ctx context.Context, key string) (string, bool) {
 	return v, !strings.HasPrefix(v, "/dev/mem") && cleanValue(key, v)
 }
 
-// uboot asks ARM boards with U-Boot.
+// uboot reads the U-Boot environment of ARM boards.
 func (h *host) uboot(ctx context.Context) map[string]any {
 	g := map[string]any{}
 	for _, f := range [][2]string{{"manufacturer", "manufacturer"}, {"serialnumber", "serial#"},
@@ -103,7 +104,7 @@ func (h *host) uboot(ctx context.Context) map[string]any {
 	return g
 }
 
-// cleaned is the value, or nil for a placeholder.
+// cleaned returns the value, or nil if it is a placeholder.
 func cleaned(key, value string) any {
 	if cleanValue(key, value) {
 		return value
@@ -111,7 +112,7 @@ func cleaned(key, value string) any {
 	return nil
 }
 
-// cleanValue reports whether a string of the firmware says anything (_clean_value).
+// cleanValue reports whether a firmware string is more than a placeholder (_clean_value).
 func cleanValue(key, value string) bool {
 	match := func(pattern string) bool { return regexp.MustCompile(pattern).MatchString(value) }
 	switch {

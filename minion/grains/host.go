@@ -20,10 +20,10 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// maxFile is how much of a file is read; /proc/cpuinfo of a machine with a thousand cores has 1.5 MB.
+// maxFile is how many bytes of a file are read. /proc/cpuinfo of a machine with a thousand cores has 1.5 MB.
 const maxFile = 8 << 20
 
-// host is the machine that is looked at: the running one, or a tree of files.
+// host is the described machine: the running one, or a tree of files.
 type host struct {
 	o       Options
 	root    string
@@ -32,12 +32,12 @@ type host struct {
 	timeout time.Duration
 	getenv  func(string) string
 	runner  *runcmd.Runner
-	// resolver asks name servers; tests give it one that never answers.
+	// resolver queries name servers. Tests replace it by one that never answers.
 	resolver *net.Resolver
-	// exec runs a program with standard error behind standard output; tests replace it.
+	// exec runs a program and returns standard output followed by standard error. Tests replace it.
 	exec func(ctx context.Context, args ...string) (out string, code int, err error)
 
-	// Facts that several sources need. Each is found out once, by whoever comes first.
+	// Facts that several sources need. The first source that asks determines each.
 	distro     func() map[string]any
 	hardware   func(ctx context.Context) map[string]any
 	interfaces func() ([]iface, error)
@@ -46,7 +46,7 @@ type host struct {
 	virtual    func(ctx context.Context) map[string]any
 }
 
-// unameInfo is uname(2) without the domain.
+// unameInfo is the result of uname(2) without the domain.
 type unameInfo struct{ sysname, nodename, release, version, machine string }
 
 func newHost(o Options) *host {
@@ -82,8 +82,8 @@ func newHost(o Options) *host {
 
 func (h *host) close() { h.runner.Close() }
 
-// once is sync.OnceValue for a function of a context; the context of the first caller counts. The others wait on a
-// channel, which lets tests with a clock of their own wait as well.
+// once is sync.OnceValue for a function of a context. The first caller's context is used. The others wait on a
+// channel, so that tests under synctest can wait too.
 func once[T any](f func(context.Context) T) func(context.Context) T {
 	var begun atomic.Bool
 	var v T
@@ -106,7 +106,7 @@ func (h *host) path(name string) string {
 	return filepath.Join(h.root, name)
 }
 
-// read returns a file's content; not more than maxFile.
+// read returns the first maxFile bytes of a file.
 func (h *host) read(name string) (string, error) {
 	f, err := os.Open(h.path(name))
 	if err != nil {
@@ -132,7 +132,7 @@ func (h *host) exists(name string) bool {
 	return err == nil
 }
 
-// readDir returns the names in a directory, sorted; none if it cannot be read.
+// readDir returns the sorted names in a directory, or nil if it cannot be read.
 func (h *host) readDir(name string) []string {
 	entries, err := os.ReadDir(h.path(name))
 	if err != nil {
@@ -145,7 +145,7 @@ func (h *host) readDir(name string) []string {
 	return names
 }
 
-// which finds a program in PATH and the usual places, "" if there is none (salt.utils.path.which).
+// which returns the path of a program in PATH or the usual directories, or "" (salt.utils.path.which).
 func (h *host) which(name string) string {
 	if strings.ContainsAny(name, `/\`) {
 		if h.executable(name) {
@@ -183,8 +183,8 @@ func (h *host) executable(p string) bool {
 
 var errNotLive = errors.New("cannot run programs of another root")
 
-// run runs a program of the running system. Output is cut at 4 MB and loses its line break at the end, as with Salt's
-// cmd.run.
+// run runs a program of the running system. The output is cut at 4 MB and trailing line breaks are removed, as
+// by Salt's cmd.run.
 func (h *host) run(ctx context.Context, args ...string) (string, int, error) {
 	if !h.live {
 		return "", 1, errNotLive
@@ -202,7 +202,7 @@ func (h *host) run(ctx context.Context, args ...string) (string, int, error) {
 	return strings.TrimRight(string(result.Stdout), "\r\n"), result.ExitCode, nil
 }
 
-// output runs a program found by which and returns what it prints, "" if there is no such program or it fails to start.
+// output runs a program that which finds and returns its output, or "" if it is missing or does not start.
 func (h *host) output(ctx context.Context, name string, args ...string) string {
 	p := h.which(name)
 	if p == "" {
@@ -216,7 +216,7 @@ func (h *host) output(ctx context.Context, name string, args ...string) string {
 	return out
 }
 
-// lines splits text as Python's splitlines, for the line breaks that occur.
+// lines splits text like Python's splitlines, for the line breaks that occur here.
 func lines(s string) []string {
 	if s == "" {
 		return nil

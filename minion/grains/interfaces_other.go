@@ -9,7 +9,7 @@ import (
 	"net/netip"
 )
 
-// listInterfaces asks the standard library; it does not tell secondary addresses apart.
+// listInterfaces uses the standard library, which does not distinguish secondary addresses.
 func listInterfaces(*host) ([]iface, error) {
 	links, err := net.Interfaces()
 	if err != nil {
@@ -39,5 +39,5 @@ func listInterfaces(*host) ([]iface, error) {
 	return list, nil
 }
 
-// defaultGateway has nothing: Salt reads it from the Linux program ip alone.
+// defaultGateway returns nothing: Salt determines it only with the Linux program ip.
 func defaultGateway(context.Context, *host) (map[string]any, error) { return nil, nil }

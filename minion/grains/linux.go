@@ -14,8 +14,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// linuxSources are the parts of core.py that look at a Linux system. They compile everywhere, so that trees of files
-// can be looked at anywhere.
+// linuxSources returns the sources of core.py for Linux. They compile on every platform, so that trees of files
+// can be described anywhere.
 func linuxSources() []source {
 	return []source{
 		{name: "core.os_data", gather: linuxOS},
@@ -43,7 +43,7 @@ func linuxSources() []source {
 	}
 }
 
-// linuxOS gives os, os_family, the other names of the distribution, and osarch.
+// linuxOS returns os, os_family, the other names of the distribution, and osarch.
 func linuxOS(ctx context.Context, h *host) (map[string]any, error) {
 	g := map[string]any{}
 	for k, v := range h.distro() {
@@ -61,7 +61,7 @@ func linuxOS(ctx context.Context, h *host) (map[string]any, error) {
 	return g, nil
 }
 
-// osArch is the architecture in the words of the package manager (_osarch).
+// osArch returns the architecture under the package manager's name (_osarch).
 func (h *host) osArch(ctx context.Context, family string) any {
 	switch family {
 	case "Debian":
@@ -84,7 +84,7 @@ func (h *host) osArch(ctx context.Context, family string) any {
 	return nil
 }
 
-// dpkgArch looks the architecture up in dpkg's database when dpkg cannot be run.
+// dpkgArch reads the architecture from dpkg's database, for hosts where dpkg cannot run.
 func (h *host) dpkgArch() any {
 	text, err := h.read("/var/lib/dpkg/status")
 	if err != nil {
@@ -103,7 +103,7 @@ func (h *host) dpkgArch() any {
 	return nil
 }
 
-// opkgArchitectures lists them by falling priority.
+// opkgArchitectures returns the architectures by descending priority.
 func opkgArchitectures(out string) []string {
 	var names []string
 	var priorities []int
@@ -126,7 +126,7 @@ func opkgArchitectures(out string) []string {
 	return names
 }
 
-// linuxCPU gives num_cpus, cpu_model and cpu_flags.
+// linuxCPU returns num_cpus, cpu_model and cpu_flags.
 func linuxCPU(_ context.Context, h *host) (map[string]any, error) {
 	count, model, flags := int64(0), "Unknown", []string{}
 	text, err := h.read("/proc/cpuinfo")
@@ -155,7 +155,7 @@ func linuxCPU(_ context.Context, h *host) (map[string]any, error) {
 		err
 }
 
-// linuxMemory gives mem_total and swap_total in MiB.
+// linuxMemory returns mem_total and swap_total in MiB.
 func linuxMemory(_ context.Context, h *host) (map[string]any, error) {
 	g := map[string]any{"mem_total": int64(0), "swap_total": int64(0)}
 	text, err := h.read("/proc/meminfo")
@@ -170,7 +170,7 @@ func linuxMemory(_ context.Context, h *host) (map[string]any, error) {
 	return g, err
 }
 
-// linuxGPU gives gpus and num_gpus if lspci is there.
+// linuxGPU returns gpus and num_gpus if lspci is installed.
 func linuxGPU(ctx context.Context, h *host) (map[string]any, error) {
 	if !enabled(h.o.Opts["enable_lspci"]) || !enabled(h.o.Opts["enable_gpu_grains"]) ||
 		h.which("lspci") == "" {
@@ -180,7 +180,7 @@ func linuxGPU(ctx context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"num_gpus": int64(len(gpus)), "gpus": gpus}, nil
 }
 
-// parseGPUs reads the blocks of "lspci -vmm".
+// parseGPUs parses the output of "lspci -vmm".
 func parseGPUs(out string) []any {
 	gpus := []any{}
 	device := map[string]string{}
@@ -202,7 +202,7 @@ func parseGPUs(out string) []any {
 	return gpus
 }
 
-// gpuVendor is the first known vendor that is one of the name's words. As in Salt, "cirrus logic" can never be one.
+// gpuVendor returns the first known vendor among the words of a name. As in Salt, "cirrus logic" never matches.
 func gpuVendor(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z')
@@ -217,7 +217,7 @@ func gpuVendor(name string) string {
 	return "unknown"
 }
 
-// linuxInit gives init, the name of the init system (_linux_init_system).
+// linuxInit returns init, the name of the init system (_linux_init_system).
 func linuxInit(_ context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"init": h.initSystem()}, nil
 }
@@ -245,8 +245,8 @@ func (h *host) initSystem() string {
 	return "unknown"
 }
 
-// initByContent looks for the name of a known init in the program itself. The name that is first in the list counts,
-// within the piece of the file that Salt would read at once.
+// initByContent searches the init program itself for the name of a known init system. The first name of the
+// list wins, within the part of the file that Salt reads at once.
 func (h *host) initByContent(bin string) string {
 	f, err := os.Open(h.path(bin))
 	if err != nil {
@@ -276,7 +276,7 @@ func (h *host) initByContent(bin string) string {
 	return "unknown"
 }
 
-// linuxSystemd gives systemd if its tools are there.
+// linuxSystemd returns systemd if its tools are installed.
 func linuxSystemd(ctx context.Context, h *host) (map[string]any, error) {
 	if h.which("systemctl") == "" || h.which("localectl") == "" {
 		return nil, nil
@@ -295,7 +295,7 @@ func linuxSystemd(ctx context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"systemd": pyobj.NewDict("version", version, "features", features)}, err
 }
 
-// linuxSELinux gives selinux if its tools are there.
+// linuxSELinux returns selinux if its tools are installed.
 func linuxSELinux(ctx context.Context, h *host) (map[string]any, error) {
 	bin := h.which("selinuxenabled")
 	if bin == "" {
@@ -309,7 +309,7 @@ func linuxSELinux(ctx context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"selinux": g}, err
 }
 
-// deviceTree gives manufacturer, productname and serialnumber of boards described by a device tree.
+// deviceTree returns manufacturer, productname and serialnumber of boards with a device tree.
 func deviceTree(_ context.Context, h *host) (map[string]any, error) {
 	if !h.isDir("/proc/device-tree") {
 		return nil, nil
@@ -341,11 +341,12 @@ func deviceTree(_ context.Context, h *host) (map[string]any, error) {
 	return g, nil
 }
 
-// kernelParams gives kernelparams: pairs of name and value, null where there is not exactly one "=".
+// kernelParams returns kernelparams: pairs of name and value. The value is nil unless the parameter has exactly
+// one "=".
 func kernelParams(_ context.Context, h *host) (map[string]any, error) {
 	text, err := h.read("/proc/cmdline")
 	if err != nil {
-		return nil, nil //nolint:nilerr // no such file, no such grain
+		return nil, nil //nolint:nilerr // without the file there is no such grain
 	}
 	words, ok := shellSplit(text)
 	if !ok {
@@ -363,7 +364,7 @@ func kernelParams(_ context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"kernelparams": params}, nil
 }
 
-// shellSplit is Python's shlex.split; false if a quotation does not end.
+// shellSplit splits like Python's shlex.split. It returns false for an unterminated quotation.
 func shellSplit(s string) ([]string, bool) {
 	var words []string
 	var word strings.Builder
@@ -401,7 +402,7 @@ func shellSplit(s string) ([]string, bool) {
 	return words, quote == 0
 }
 
-// disks gives disks (rotating) and ssds from sysfs (salt/grains/disks.py).
+// disks returns disks (rotating) and ssds from sysfs (salt/grains/disks.py).
 func disks(ctx context.Context, h *host) (map[string]any, error) {
 	if h.uname().sysname != "Linux" {
 		return platformDisks(ctx, h)
@@ -424,7 +425,7 @@ func disks(ctx context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"disks": rotating, "ssds": solid}, nil
 }
 
-// unsorted lists a directory in the order of the file system, as Python's glob does.
+// unsorted lists a directory in file system order, like Python's glob.
 func (h *host) unsorted(dir string) []string {
 	f, err := os.Open(h.path(dir))
 	if err != nil {
@@ -438,7 +439,7 @@ func (h *host) unsorted(dir string) []string {
 	return names
 }
 
-// lvm gives lvm: volume groups and their volumes (salt/grains/lvm.py).
+// lvm returns lvm: volume groups and their volumes (salt/grains/lvm.py).
 func lvm(ctx context.Context, h *host) (map[string]any, error) {
 	if h.uname().sysname != "Linux" || h.which("lvm") == "" {
 		return nil, nil
@@ -467,7 +468,7 @@ func lvm(ctx context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"lvm": groups}, nil
 }
 
-// isVolumeName tells LVM's names from messages between them.
+// isVolumeName reports whether a line of LVM's output is a name, not a message.
 func isVolumeName(s string) bool {
 	for _, r := range s {
 		if (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') &&
@@ -478,11 +479,11 @@ func isVolumeName(s string) bool {
 	return s != ""
 }
 
-// mdadm gives mdadm, the software RAID devices (salt/grains/mdadm.py).
+// mdadm returns mdadm, the software RAID devices (salt/grains/mdadm.py).
 func mdadm(_ context.Context, h *host) (map[string]any, error) {
 	text, err := h.read("/proc/mdstat")
 	if err != nil {
-		return nil, nil //nolint:nilerr // no such file, no such grain
+		return nil, nil //nolint:nilerr // without the file there is no such grain
 	}
 	var names []string
 	for _, line := range lines(text) {
@@ -497,7 +498,7 @@ func mdadm(_ context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"mdadm": nested.Anys(slices.Sorted(slices.Values(names)))}, nil
 }
 
-// fibreChannel gives fc_wwn when the option fibre_channel_grains is on.
+// fibreChannel returns fc_wwn if the option fibre_channel_grains is on.
 func fibreChannel(_ context.Context, h *host) (map[string]any, error) {
 	if !truth(h.o.Opts["fibre_channel_grains"]) {
 		return nil, nil
@@ -524,7 +525,7 @@ func fibreChannel(_ context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"fc_wwn": list}, nil
 }
 
-// iscsi gives iscsi_iqn when the option iscsi_grains is on.
+// iscsi returns iscsi_iqn if the option iscsi_grains is on.
 func iscsi(_ context.Context, h *host) (map[string]any, error) {
 	if !truth(h.o.Opts["iscsi_grains"]) {
 		return nil, nil
@@ -542,7 +543,7 @@ func iscsi(_ context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"iscsi_iqn": list}, nil
 }
 
-// nvme gives nvme_nqn when the option nvme_grains is on.
+// nvme returns nvme_nqn if the option nvme_grains is on.
 func nvme(_ context.Context, h *host) (map[string]any, error) {
 	if !truth(h.o.Opts["nvme_grains"]) {
 		return nil, nil

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// locale is what Python's locale.getlocale() answers in a process that was started with this environment: language and
-// encoding, nil for the C locale. Python replaces the C locale by C.UTF-8 (PEP 538), which its tables call en_US,
-// unless LC_ALL says otherwise; a locale that is not installed counts as C.
+// locale returns what Python's locale.getlocale() returns in this environment: language and encoding, nil for
+// the C locale. Python replaces the C locale by C.UTF-8 (PEP 538), which its tables call en_US, unless LC_ALL
+// is set. A locale that is not installed counts as C.
 func (h *host) locale() (language, encoding any) {
 	name, forced := h.getenv("LC_ALL"), true
 	if name == "" {
@@ -30,7 +30,7 @@ func (h *host) locale() (language, encoding any) {
 	return base, encodingName(base, codeset)
 }
 
-// splitLocale takes "de_DE.UTF-8@euro" apart; the modifier stays with the codeset's default.
+// splitLocale splits "de_DE.UTF-8@euro". The modifier only decides the codeset if none is given.
 func splitLocale(name string) (base, codeset string) {
 	name, modifier, _ := strings.Cut(name, "@")
 	base, codeset, _ = strings.Cut(name, ".")
@@ -40,7 +40,7 @@ func splitLocale(name string) (base, codeset string) {
 	return base, codeset
 }
 
-// encodingName is Python's spelling of a codeset.
+// encodingName returns Python's spelling of a codeset.
 func encodingName(base, codeset string) any {
 	switch c := normalCodeset(codeset); {
 	case c == "utf8":
@@ -62,7 +62,7 @@ func encodingName(base, codeset string) any {
 	}
 }
 
-// normalCodeset is the spelling of the C library's locale names: lower case letters and digits.
+// normalCodeset returns the C library's spelling of a codeset in locale names: lower-case letters and digits.
 func normalCodeset(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -75,8 +75,8 @@ func normalCodeset(s string) string {
 	}, s)
 }
 
-// hasLocale reports whether the C library knows a locale: C.UTF-8 is built in, others are directories or in the
-// archive.
+// hasLocale reports whether the C library has a locale. C.UTF-8 is built in; others are directories or entries
+// of the archive.
 func (h *host) hasLocale(base, codeset string) bool {
 	name := base
 	if c := normalCodeset(codeset); c != "" {
@@ -93,7 +93,7 @@ func (h *host) hasLocale(base, codeset string) bool {
 		return true
 	}
 	if !h.exists("/usr/lib/locale") {
-		// Not the GNU C library; these know UTF-8 only and every language.
+		// Other C libraries than GNU's know only UTF-8, for every language.
 		return normalCodeset(codeset) == "utf8"
 	}
 	return h.inLocaleArchive(name)
@@ -110,7 +110,8 @@ func (h *host) inLocaleArchive(name string) bool {
 	if _, err := io.ReadFull(f, head[:]); err != nil {
 		return false
 	}
-	// magic, serial, offset, used and size of the hash table of names, offset and used bytes of the string table
+	// The header: magic and serial; offset, used and size of the hash table of names; offset and used bytes of
+	// the string table.
 	order := binary.ByteOrder(binary.LittleEndian)
 	if order.Uint32(head[:]) != 0xde020109 {
 		if order = binary.BigEndian; order.Uint32(head[:]) != 0xde020109 {

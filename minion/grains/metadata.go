@@ -17,18 +17,18 @@ import (
 	"github.com/brine-salt/brine/internal/python/pyjson"
 )
 
-// metadataAddr is the metadata server of cloud providers.
+// metadataAddr is the address of cloud providers' metadata server.
 const metadataAddr = "169.254.169.254:80"
 
-// Bounds of what is fetched from the metadata server.
+// Limits of what is read from the metadata server.
 const (
 	maxMetadataRequests = 500
 	maxMetadataBody     = 1 << 20
 	maxMetadataDepth    = 16
 )
 
-// metadata gives everything below latest/ on the metadata server, when the option metadata_server_grains is on and the
-// server answers within 100 ms (salt/grains/metadata.py).
+// metadata returns everything below latest/ on the metadata server, if the option metadata_server_grains is on
+// and the server answers within 100 ms (salt/grains/metadata.py).
 func metadata(ctx context.Context, h *host) (map[string]any, error) {
 	if !truth(h.o.Opts["metadata_server_grains"]) || !h.live {
 		return nil, nil
@@ -37,7 +37,7 @@ func metadata(ctx context.Context, h *host) (map[string]any, error) {
 	return c.all(ctx)
 }
 
-// metadataClient speaks as much HTTP as this server needs; the library for it would double the size of a small agent.
+// metadataClient is a minimal HTTP client for this server. net/http would double the size of a small agent.
 type metadataClient struct {
 	addr     string
 	token    string
@@ -48,7 +48,7 @@ func (c *metadataClient) all(ctx context.Context) (map[string]any, error) {
 	probe := net.Dialer{Timeout: 100 * time.Millisecond}
 	conn, err := probe.DialContext(ctx, "tcp", c.addr)
 	if err != nil {
-		return nil, nil //nolint:nilerr // no server, no grains
+		return nil, nil //nolint:nilerr // without a server there are no such grains
 	}
 	conn.Close()
 	r, err := c.get(ctx, "GET", "/latest/")
@@ -64,7 +64,7 @@ func (c *metadataClient) all(ctx context.Context) (map[string]any, error) {
 	return m, err
 }
 
-// search fetches a directory and what is in it.
+// search reads a directory and everything below it.
 func (c *metadataClient) search(ctx context.Context, prefix string, depth int) (any, error) {
 	if depth > maxMetadataDepth {
 		return nil, errors.New("cannot read the metadata server: too deep")
@@ -105,7 +105,7 @@ func (c *metadataClient) search(ctx context.Context, prefix string, depth int) (
 	return found, nil
 }
 
-// text fetches a leaf; JSON objects and other JSON values are decoded as Salt does.
+// text reads a leaf. JSON values are decoded as in Salt.
 func (c *metadataClient) text(ctx context.Context, name string, decode bool) (any, error) {
 	r, err := c.get(ctx, "GET", "/"+name)
 	if err != nil {
@@ -125,7 +125,7 @@ type metadataReply struct {
 	body        string
 }
 
-// get makes one request on a connection of its own, HTTP/1.0 so that the end of the body is the end of the connection.
+// get makes one request on its own connection. It uses HTTP/1.0, where the body ends with the connection.
 func (c *metadataClient) get(ctx context.Context, method, name string) (metadataReply, error) {
 	if c.requests++; c.requests > maxMetadataRequests {
 		return metadataReply{}, errors.New("cannot read the metadata server: too many entries")

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// listInterfaces asks the kernel what "ip link show" and "ip addr show" would print.
+// listInterfaces asks the kernel for what "ip link show" and "ip addr show" would print.
 func listInterfaces(h *host) ([]iface, error) {
 	links, err := net.Interfaces()
 	if err != nil {
@@ -20,7 +20,7 @@ func listInterfaces(h *host) ([]iface, error) {
 	index := make(map[uint32]int, len(links))
 	for _, l := range links {
 		i := iface{name: l.Name}
-		// sysfs has the address in the form that ip prints for every kind of link; for some there is none.
+		// sysfs holds the address in the form that ip prints, for every kind of link that has one.
 		if text, err := h.read("/sys/class/net/" + l.Name + "/address"); err == nil {
 			i.hardware = strings.TrimSpace(text)
 		} else {
@@ -33,7 +33,8 @@ func listInterfaces(h *host) ([]iface, error) {
 	return list, readAddresses(list, index)
 }
 
-// readAddresses adds the addresses. Only the kernel's own message tells secondary ones apart.
+// readAddresses adds the addresses. It reads the netlink messages itself, because only they mark secondary
+// addresses.
 func readAddresses(list []iface, index map[uint32]int) error {
 	messages, err := dump(syscall.RTM_GETADDR, syscall.AF_UNSPEC)
 	if err != nil {
@@ -86,15 +87,15 @@ func dump(kind, family int) ([]syscall.NetlinkMessage, error) {
 	return syscall.ParseNetlinkMessage(b)
 }
 
-// Attributes of routes that the standard library does not name.
+// Route attributes that the standard library does not define.
 const (
 	rtaNextHopID = 30 // RTA_NH_ID
 	rtaEncap     = 22 // RTA_ENCAP
 	rtaVia       = 18 // RTA_VIA
 )
 
-// defaultGateway gives ip_gw, ip4_gw and ip6_gw: the address of the first default route of the main table, true for one
-// without an address, false for none.
+// defaultGateway returns ip_gw, ip4_gw and ip6_gw: the address of the first default route in the main table,
+// true for a route without an address, false if there is none.
 func defaultGateway(_ context.Context, h *host) (map[string]any, error) {
 	if !h.live {
 		return nil, nil
@@ -118,7 +119,8 @@ func defaultGateway(_ context.Context, h *host) (map[string]any, error) {
 	return g, nil
 }
 
-// defaultRoute reads a route; false if it is not what "ip route show" would begin a line "default" with.
+// defaultRoute parses a route. It returns false unless "ip route show" would print it as a line that begins
+// with "default".
 func defaultRoute(m *syscall.NetlinkMessage, family int) (any, bool) {
 	if m.Header.Type != syscall.RTM_NEWROUTE || len(m.Data) < syscall.SizeofRtMsg {
 		return nil, false
@@ -146,14 +148,14 @@ func defaultRoute(m *syscall.NetlinkMessage, family int) (any, bool) {
 				gateway = addr.String()
 			}
 		case rtaVia:
-			// "default via inet6 fe80::1"; Salt takes the word after via.
+			// ip prints "default via inet6 fe80::1", and Salt takes the word after via.
 			gateway = "inet6"
 		case rtaNextHopID, rtaEncap:
 			plain = false
 		}
 	}
 	if !plain {
-		// ip prints something else between "default" and "via" then.
+		// ip prints something else between "default" and "via" in that case.
 		gateway = true
 	}
 	return gateway, table == syscall.RT_TABLE_MAIN

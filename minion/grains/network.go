@@ -11,17 +11,17 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// iface is a network interface as far as grains tell of it.
+// iface is a network interface, with the fields that grains use.
 type iface struct {
 	name string
-	// hardware is the link layer address; hasHardware is false for interfaces without one.
+	// hardware is the link layer address; hasHardware is false if the interface has none.
 	hardware    string
 	hasHardware bool
-	// v4 are the primary IPv4 addresses, secondary the others.
+	// v4 are the primary IPv4 addresses, secondary the other ones.
 	v4, secondary, v6 []string
 }
 
-// addresses gives ip_interfaces, ip4_interfaces, ip6_interfaces and hwaddr_interfaces.
+// addresses returns ip_interfaces, ip4_interfaces, ip6_interfaces and hwaddr_interfaces.
 func addresses(_ context.Context, h *host) (map[string]any, error) {
 	if !h.live {
 		return nil, nil
@@ -43,7 +43,7 @@ func addresses(_ context.Context, h *host) (map[string]any, error) {
 		"hwaddr_interfaces": hw}, nil
 }
 
-// addressList returns all addresses of one family, each once, by number.
+// addressList returns the distinct addresses of one family in numeric order.
 func addressList(list []iface, v6 bool) []string {
 	var found []netip.Addr
 	for _, i := range list {
@@ -66,7 +66,7 @@ func addressList(list []iface, v6 bool) []string {
 	return out
 }
 
-// dns gives dns, the content of resolv.conf (salt.utils.dns.parse_resolv).
+// dns returns dns, the content of resolv.conf (salt.utils.dns.parse_resolv).
 func dns(_ context.Context, h *host) (map[string]any, error) {
 	name := "/etc/resolv.conf"
 	if h.exists("/run/systemd/resolve/resolv.conf") {
@@ -74,7 +74,7 @@ func dns(_ context.Context, h *host) (map[string]any, error) {
 	}
 	text, err := h.read(name)
 	if err != nil {
-		return nil, nil //nolint:nilerr // no such file, no such grain
+		return nil, nil //nolint:nilerr // without the file there is no such grain
 	}
 	return map[string]any{"dns": parseResolv(text)}, nil
 }
@@ -126,7 +126,7 @@ func parseResolv(text string) *pyobj.Dict {
 		case "domain":
 			domain = args[0]
 		case "options":
-			// Only the first option of a line, as Salt has it.
+			// As in Salt, only the first option of a line counts.
 			add(&options, args[0])
 		}
 	}
@@ -137,7 +137,8 @@ func parseResolv(text string) *pyobj.Dict {
 		"options", nested.Anys(options))
 }
 
-// sortEntry writes a network of a sortlist with its netmask; without one it is the natural mask of the old classes.
+// sortEntry returns a network of a sortlist with its netmask. Without one it uses the natural mask of the old
+// address classes.
 func sortEntry(s string) (string, bool) {
 	text, mask, found := strings.Cut(s, "/")
 	a, err := netip.ParseAddr(text)
@@ -166,7 +167,7 @@ func sortEntry(s string) (string, bool) {
 	return p.Masked().Addr().String() + "/" + maskText(bits, a), true
 }
 
-// maskBits reads a prefix length or a netmask, -1 if it is neither.
+// maskBits parses a prefix length or a netmask. It returns -1 if s is neither.
 func maskBits(s string, a netip.Addr) int {
 	if s != "" && len(s) <= 3 && strings.Trim(s, "0123456789") == "" {
 		if n := int(cleanNumber(s)); n <= a.BitLen() {
@@ -182,7 +183,7 @@ func maskBits(s string, a netip.Addr) int {
 	return -1
 }
 
-// maskText writes a netmask of n bits for the family of a.
+// maskText returns the netmask with n bits for the family of a.
 func maskText(n int, a netip.Addr) string {
 	ones := netip.AddrFrom16([16]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
 		255, 255, 255, 255})

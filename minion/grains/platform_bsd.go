@@ -18,7 +18,7 @@ func platformSources() []source {
 	}
 }
 
-// platformDisks asks geom where there is one.
+// platformDisks uses geom if it is there.
 func platformDisks(ctx context.Context, h *host) (map[string]any, error) {
 	if h.which("geom") == "" {
 		return nil, nil

@@ -13,5 +13,5 @@ func platformSources() []source {
 	}
 }
 
-// platformDisks has nothing; Salt has no such grain on macOS.
+// platformDisks returns nothing, because Salt has no such grain on macOS.
 func platformDisks(context.Context, *host) (map[string]any, error) { return nil, nil }

@@ -28,10 +28,10 @@ func hostsPath(h *host) string {
 	return filepath.Join(h.getenv("SystemRoot"), "System32", "drivers", "etc", "hosts")
 }
 
-// platformDisks has nothing: the kind of a disk is only told by PowerShell.
+// platformDisks returns nothing, because only PowerShell knows the kind of a disk.
 func platformDisks(context.Context, *host) (map[string]any, error) { return nil, nil }
 
-// uname answers in the words of Python's platform.uname.
+// uname returns the values of Python's platform.uname.
 func uname() unameInfo {
 	name, err := os.Hostname()
 	if err != nil {
@@ -47,7 +47,7 @@ func uname() unameInfo {
 		machine: machine}
 }
 
-// registryText reads values of a key below HKEY_LOCAL_MACHINE.
+// registryText returns a function that reads values of a key below HKEY_LOCAL_MACHINE.
 func registryText(path string) func(name string) string {
 	key, err := registry.OpenKey(registry.LOCAL_MACHINE, path, registry.QUERY_VALUE)
 	if err != nil {
@@ -62,7 +62,8 @@ func registryText(path string) func(name string) string {
 	}
 }
 
-// windowsOS gives the names of the system. The registry calls Windows 11 "Windows 10"; its build number tells.
+// windowsOS returns the names of the system. The registry calls Windows 11 "Windows 10"; the build number
+// distinguishes them.
 func windowsOS(_ context.Context, h *host) (map[string]any, error) {
 	v := windows.RtlGetVersion()
 	name := registryText(`SOFTWARE\Microsoft\Windows NT\CurrentVersion`)("ProductName")
@@ -84,7 +85,7 @@ func windowsOS(_ context.Context, h *host) (map[string]any, error) {
 	return g, nil
 }
 
-// windowsMachine gives processors, firmware and what the machine runs on.
+// windowsMachine returns processors, firmware, and the kind of virtual machine.
 func windowsMachine(_ context.Context, h *host) (map[string]any, error) {
 	bios := registryText(`HARDWARE\DESCRIPTION\System\BIOS`)
 	maker, product := bios("SystemManufacturer"), bios("SystemProductName")
@@ -104,7 +105,7 @@ func windowsMachine(_ context.Context, h *host) (map[string]any, error) {
 	return g, nil
 }
 
-// windowsMemory gives mem_total in MiB.
+// windowsMemory returns mem_total in MiB.
 func windowsMemory(context.Context, *host) (map[string]any, error) {
 	var status struct {
 		length, load                                                              uint32
@@ -119,7 +120,7 @@ func windowsMemory(context.Context, *host) (map[string]any, error) {
 	return map[string]any{"mem_total": int64(status.totalPhys >> 20)}, nil
 }
 
-// windowsVirtual tells by maker and product what the machine runs on.
+// windowsVirtual returns the kind of virtual machine by maker and product.
 func windowsVirtual(maker, product string) string {
 	switch {
 	case containsAny(maker, "QEMU", "Bochs"),

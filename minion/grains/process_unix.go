@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// process gives username, groupname, uid, gid and pid of the minion (salt/grains/minion_process.py). groupname is the
-// user's group in the user database.
+// process returns username, groupname, uid, gid and pid of the minion (salt/grains/minion_process.py).
+// groupname is the user's group in the user database.
 func process(ctx context.Context, h *host) (map[string]any, error) {
 	uid, gid := os.Geteuid(), os.Getegid()
 	name, group := "", ""
@@ -24,8 +24,8 @@ func process(ctx context.Context, h *host) (map[string]any, error) {
 		"gid": int64(gid), "uid": int64(uid)}, nil
 }
 
-// account finds a line of /etc/passwd or /etc/group by one of its fields, asking getent for accounts that are kept
-// elsewhere (LDAP, systemd), which a program without the C library cannot see.
+// account returns the line of /etc/passwd or /etc/group with a value in a field. Accounts from elsewhere (LDAP,
+// systemd) are looked up with getent, because a program without the C library cannot see them.
 func (h *host) account(ctx context.Context, database string, field int, value string) []string {
 	text, _ := h.read("/etc/" + database)
 	for _, line := range lines(text) {

@@ -6,7 +6,7 @@ import (
 	"os/user"
 )
 
-// process gives username, groupname and pid of the minion.
+// process returns username, groupname and pid of the minion.
 func process(_ context.Context, _ *host) (map[string]any, error) {
 	g := map[string]any{"username": "", "groupname": "", "pid": int64(os.Getpid())}
 	u, err := user.Current()

@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/internal/sorting"
 )
 
-// hostname gives localhost, fqdn, host and domain.
+// hostname returns localhost, fqdn, host and domain.
 func hostname(ctx context.Context, h *host) (map[string]any, error) {
 	if !h.live {
 		return nil, nil
@@ -24,9 +24,9 @@ func hostname(ctx context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"localhost": name, "fqdn": fqdn, "host": host, "domain": domain}, err
 }
 
-// findFQDN is the canonical name of this host (salt.utils.network.get_fqhostname): what getaddrinfo answers, from
-// /etc/hosts without asking anybody, else from the system's own resolver, so that every kind of name service counts.
-// Without an answer in time it is the host name itself.
+// findFQDN returns this host's canonical name (salt.utils.network.get_fqhostname), which is what getaddrinfo
+// returns. /etc/hosts is read directly; otherwise the system's resolver is used, so that every name service
+// counts. If that does not answer in time, the result is the host name.
 func (h *host) findFQDN(ctx context.Context) string {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
@@ -51,7 +51,7 @@ func (h *host) findFQDN(ctx context.Context) string {
 	return name
 }
 
-// ipFQDN gives ipv4, ipv6, fqdn_ip4 and fqdn_ip6.
+// ipFQDN returns ipv4, ipv6, fqdn_ip4 and fqdn_ip6.
 func ipFQDN(ctx context.Context, h *host) (map[string]any, error) {
 	if !h.live {
 		return nil, nil
@@ -74,7 +74,8 @@ func ipFQDN(ctx context.Context, h *host) (map[string]any, error) {
 	return g, err
 }
 
-// lookupAddresses resolves a name to the addresses of one family. Salt's order is that of a set; here they are sorted.
+// lookupAddresses resolves a name to addresses of one family. They are sorted; Salt's come in the order of a
+// set.
 func (h *host) lookupAddresses(ctx context.Context, name string, v6 bool) []string {
 	var found []netip.Addr
 	for _, e := range h.hosts().byName(name) {
@@ -107,7 +108,7 @@ func (h *host) askAddresses(ctx context.Context, name string, v6 bool) []netip.A
 		}
 		for _, line := range lines(out) {
 			text, _, _ := strings.Cut(line, " ")
-			// ahostsv6 fills up with mapped addresses.
+			// ahostsv6 also returns mapped IPv4 addresses.
 			if a, err := netip.ParseAddr(text); err == nil && a.Is4() != v6 && !a.Is4In6() {
 				found = append(found, a)
 			}
@@ -128,8 +129,8 @@ func (h *host) askAddresses(ctx context.Context, name string, v6 bool) []netip.A
 	return found
 }
 
-// fqdns gives fqdns, the names that the addresses of all interfaces but the loopback resolve to. Look-ups run eight at
-// a time; those that have no answer when the source's time is over are left out.
+// fqdns returns fqdns: the names to which the addresses of all interfaces but the loopback resolve. Eight
+// look-ups run at the same time. Those without an answer by the source's deadline are left out.
 func fqdns(ctx context.Context, h *host) (map[string]any, error) {
 	if !h.live || !enabledByDefault(h.o.Opts["enable_fqdns_grains"], fqdnsByDefault) {
 		return map[string]any{"fqdns": []any{}}, nil
@@ -166,7 +167,7 @@ func fqdns(ctx context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"fqdns": nested.Anys(slices.Compact(names))}, nil
 }
 
-// reverse is the full name of an address: among its names the first with a dot.
+// reverse returns the full name of an address: the first of its names that contains a dot.
 func (h *host) reverse(ctx context.Context, a netip.Addr) string {
 	for _, e := range h.hosts().entries {
 		if e.addr != a {
@@ -202,7 +203,7 @@ func enabledByDefault(v any, fallback bool) bool {
 	return truth(v)
 }
 
-// hostsFile is the content of /etc/hosts.
+// hostsFile is the parsed /etc/hosts.
 type hostsFile struct{ entries []hostsEntry }
 
 type hostsEntry struct {
@@ -233,7 +234,7 @@ func parseHosts(text string) hostsFile {
 	return f
 }
 
-// byName returns the lines with the name, IPv6 first as the resolver of the C library asks.
+// byName returns the lines with the name, IPv6 first, like the C library's resolver.
 func (f hostsFile) byName(name string) []hostsEntry {
 	var v4, v6 []hostsEntry
 	for _, e := range f.entries {

@@ -17,7 +17,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// grainsFile is where the static grains are, "" if that is not known (salt/grains/extra.py: config).
+// grainsFile returns the path of the static grains, or "" if it is unknown (salt/grains/extra.py: config).
 func (o Options) grainsFile() string {
 	if o.GrainsFile != "" {
 		return o.GrainsFile
@@ -32,8 +32,7 @@ func (o Options) grainsFile() string {
 	return filepath.Join(filepath.Dir(conf), "grains")
 }
 
-// static reads the grains file and its drop-in directory. A file that is no YAML map is skipped with a message; the
-// others count.
+// static reads the grains file and its drop-in directory. A file that is not a YAML map is logged and skipped.
 func static(_ context.Context, h *host) (map[string]any, error) {
 	file := h.o.grainsFile()
 	if file == "" {
@@ -58,7 +57,7 @@ func static(_ context.Context, h *host) (map[string]any, error) {
 			if deep {
 				v = deepMerge(all.Value(k), v)
 			}
-			_ = all.Set(k, v) // it is a text
+			_ = all.Set(k, v) // cannot fail: k is a string
 		}
 	}
 	grains := make(map[string]any, all.Len())
@@ -86,7 +85,7 @@ func readGrains(name string) (*pyobj.Dict, error) {
 	}
 	v, err := yaml.ParseObject(b, name, false)
 	if err != nil {
-		// The beginning is Salt's message; the rest says what Salt does not.
+		// The first part is Salt's message; the rest adds the reason.
 		return nil, fmt.Errorf("Bad syntax in grains file! Skipping. %w", err) //nolint:staticcheck // Salt's words
 	}
 	switch m := v.(type) {
@@ -99,7 +98,7 @@ func readGrains(name string) (*pyobj.Dict, error) {
 		pyobj.TypeName(v))
 }
 
-// textKeys keeps the grains whose name is text; Salt keeps others too, but nothing can ask for them.
+// textKeys returns the grains whose name is a string. Salt keeps others too, but no query can name them.
 func textKeys(d *pyobj.Dict) *pyobj.Dict {
 	out := &pyobj.Dict{}
 	for k, v := range d.All() {
@@ -113,7 +112,7 @@ func textKeys(d *pyobj.Dict) *pyobj.Dict {
 	return out
 }
 
-// cacheFile is grains.cache.p in the cache directory.
+// cacheFile returns the path of grains.cache.p in the cache directory.
 func (o Options) cacheFile() (string, error) {
 	dir, ok := o.Opts["cachedir"].(string)
 	if !ok || dir == "" {
@@ -122,7 +121,8 @@ func (o Options) cacheFile() (string, error) {
 	return filepath.Join(dir, "grains.cache.p"), nil
 }
 
-// loadCache returns cached grains that are younger than the option grains_cache_expiration (seconds, 300 by default).
+// loadCache returns cached grains if they are younger than the option grains_cache_expiration (in seconds, 300
+// by default).
 func loadCache(o Options) (*pyobj.Dict, bool) {
 	name, err := o.cacheFile()
 	if err != nil || truth(o.Opts["refresh_grains_cache"]) {
@@ -151,7 +151,7 @@ func loadCache(o Options) (*pyobj.Dict, bool) {
 	return d, ok && d.Len() > 0
 }
 
-// saveCache writes the cache for the owner only, in Salt's own format.
+// saveCache writes the cache in Salt's format, readable by the owner only.
 func saveCache(o Options, grains *pyobj.Dict) error {
 	name, err := o.cacheFile()
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// dmesgFlags finds the features of the first processor in FreeBSD's boot messages.
+// dmesgFlags returns the first processor's features from FreeBSD's boot messages.
 func dmesgFlags(text string) []string {
 	flags := []string{}
 	inside := false
@@ -26,7 +26,7 @@ func dmesgFlags(text string) []string {
 	return flags
 }
 
-// geomDisks reads "geom disk list": a map by name, and the names of those that do not rotate.
+// geomDisks parses "geom disk list" into a map by name, and the names of the disks that do not rotate.
 func geomDisks(out string) map[string]any {
 	disks, solid := map[string]any{}, []any{}
 	for block := range strings.SplitSeq(out, "\n\n") {
@@ -78,7 +78,7 @@ func geomAlias(key string) string {
 	return ""
 }
 
-// swapUsage reads "total = 2048.00M  used = …" in MiB.
+// swapUsage parses "total = 2048.00M  used = …" and returns MiB.
 func swapUsage(s string) int64 {
 	f := strings.Fields(s)
 	if len(f) < 3 || f[2] == "" {

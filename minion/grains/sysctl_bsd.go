@@ -10,9 +10,10 @@ import (
 	"github.com/brine-salt/brine/internal/nested"
 )
 
-// What the BSDs and macOS tell through sysctl. It compiles everywhere so that tests of the parsing run everywhere.
+// Grains that the BSDs and macOS provide through sysctl. The parsing compiles everywhere, so that its tests run
+// everywhere.
 
-// sysctl returns one value as text, "" if it is not known.
+// sysctl returns one value as text, or "" if it is unknown.
 func (h *host) sysctl(ctx context.Context, name string) string {
 	bin := h.which("sysctl")
 	if bin == "" {
@@ -25,7 +26,7 @@ func (h *host) sysctl(ctx context.Context, name string) string {
 	return strings.TrimSpace(out)
 }
 
-// bsdOS gives the names of a BSD. FreeBSD's user land has its own version.
+// bsdOS returns the names of a BSD. FreeBSD's user land has a version of its own.
 func bsdOS(ctx context.Context, h *host) (map[string]any, error) {
 	u := h.uname()
 	release, _, _ := strings.Cut(u.release, "-")
@@ -43,7 +44,7 @@ func bsdOS(ctx context.Context, h *host) (map[string]any, error) {
 	return g, nil
 }
 
-// bsdHardware gives processors and memory.
+// bsdHardware returns processors and memory.
 func bsdHardware(ctx context.Context, h *host) (map[string]any, error) {
 	memory := cleanNumber(h.sysctl(ctx, "hw.physmem"))
 	if memory <= 0 {
@@ -60,7 +61,7 @@ func bsdHardware(ctx context.Context, h *host) (map[string]any, error) {
 	return g, nil
 }
 
-// freebsdMachine gives the firmware's strings and what the machine runs on.
+// freebsdMachine returns the firmware's strings and the kind of virtual machine.
 func freebsdMachine(ctx context.Context, h *host) (map[string]any, error) {
 	g := map[string]any{"virtual": "physical"}
 	kenv := func(name string) string {
@@ -118,7 +119,7 @@ func freebsdVirtual(g map[string]any, maker, product string) {
 	}
 }
 
-// macOS gives what sw_vers, sysctl and system_profiler tell.
+// macOS returns what sw_vers, sysctl and system_profiler report.
 func macOS(ctx context.Context, h *host) (map[string]any, error) {
 	release := h.output(ctx, "sw_vers", "-productVersion")
 	full := h.output(ctx, "sw_vers", "-productName") + " " + release
@@ -139,7 +140,7 @@ func macOS(ctx context.Context, h *host) (map[string]any, error) {
 	return g, nil
 }
 
-// macProfile asks system_profiler, which takes a second or two, for hardware, graphics and virtualization.
+// macProfile runs system_profiler, which takes a second or two, for hardware, graphics and virtualization.
 func macProfile(ctx context.Context, h *host) (map[string]any, error) {
 	g := map[string]any{}
 	for _, line := range lines(h.output(ctx, "system_profiler", "SPHardwareDataType")) {

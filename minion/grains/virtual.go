@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/internal/nested"
 )
 
-// linuxVirtual gives virtual, virtual_subtype, the details of Xen, and ps.
+// linuxVirtual returns virtual, virtual_subtype, the details of Xen, and ps.
 func linuxVirtual(ctx context.Context, h *host) (map[string]any, error) {
 	g := map[string]any{}
 	for k, v := range h.virtual(ctx) {
@@ -32,7 +32,8 @@ func linuxVirtual(ctx context.Context, h *host) (map[string]any, error) {
 	return g, nil
 }
 
-// virtualData finds out what the machine runs on (_virtual). First a program is asked, then files correct the answer.
+// virtualData determines the kind of virtual machine (_virtual). It asks a program first; files then correct
+// the result.
 func (h *host) virtualData(ctx context.Context) map[string]any {
 	v := virtualization{h: h, kind: "physical"}
 	v.askPrograms(ctx)
@@ -57,7 +58,8 @@ type virtualization struct {
 	kind, subtype string
 }
 
-// askPrograms asks virt-what if it is there, else systemd-detect-virt, dmidecode and lspci in turn until one knows.
+// askPrograms runs virt-what if it is installed, else systemd-detect-virt, dmidecode and lspci in turn until
+// one returns a result.
 func (v *virtualization) askPrograms(ctx context.Context) {
 	programs := []string{"systemd-detect-virt", "virt-what", "dmidecode"}
 	if v.h.which("virt-what") != "" {
@@ -194,7 +196,7 @@ func (v *virtualization) fromPCI(out string) {
 	}
 }
 
-// chroot compares our root with that of process 1.
+// chroot compares this process's root with that of process 1.
 func (v *virtualization) chroot() {
 	if !v.h.live {
 		return
@@ -277,7 +279,7 @@ func (v *virtualization) firmware() {
 	}
 }
 
-// container looks last, since containers run in virtual machines.
+// container comes last, because containers run inside virtual machines.
 func (v *virtualization) container() {
 	groups, err := v.h.read("/proc/1/cgroup")
 	switch {
@@ -299,7 +301,7 @@ func (v *virtualization) container() {
 	}
 }
 
-// amazon tells machines of EC2 by what their firmware says.
+// amazon recognises EC2 machines by their firmware.
 func (v *virtualization) amazon(ctx context.Context) {
 	switch v.kind {
 	case "qemu", "kvm", "xen", "amazon":
@@ -326,7 +328,8 @@ func (v *virtualization) amazon(ctx context.Context) {
 	}
 }
 
-// xenDetails gives virtual_hv_version, virtual_hv_version_info, virtual_hv_features and virtual_hv_features_list.
+// xenDetails adds virtual_hv_version, virtual_hv_version_info, virtual_hv_features and
+// virtual_hv_features_list.
 func (h *host) xenDetails(g map[string]any) {
 	var version [3]string
 	for i, name := range []string{"major", "minor", "extra"} {

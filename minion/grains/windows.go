@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// windowsRelease makes the grain osrelease of the product's name: "2019Server", "2012ServerR2", "10"
+// windowsRelease returns the grain osrelease for a product name: "2019Server", "2012ServerR2", "10"
 // (_windows_os_release_grain).
 func windowsRelease(caption string) string {
 	words := strings.Fields(caption)
@@ -37,7 +37,7 @@ func windowsRelease(caption string) string {
 	return version
 }
 
-// windowsReleaseInfo splits it: 2012ServerR2 is (2012, 2).
+// windowsReleaseInfo splits a release: 2012ServerR2 becomes (2012, 2).
 func windowsReleaseInfo(release string) []any {
 	parts := strings.Split(release, ".")
 	if before, after, ok := strings.Cut(release, "Server"); ok {

@@ -4,5 +4,5 @@ package policy
 
 import "io/fs"
 
-// ownedByRoot is true where files have no numbers of owners: the rights of the directory decide.
+// ownedByRoot returns true, because files have no owner ids here. Access to the directory decides.
 func ownedByRoot(fs.FileInfo) bool { return true }

@@ -1,12 +1,15 @@
-// Package policy is what the owner of a host lets masters do with it: the options minion_allow_functions, minion_deny_functions,
-// whitelist_modules, whitelist_state_modules, disable_modules, disable_states and disable_returners. It is the only evaluator of
-// them: the registry asks it at every call and for every list ([modules.Policy]).
+// Package policy decides which functions masters may use on a host. It evaluates the options
+// minion_allow_functions, minion_deny_functions, whitelist_modules, whitelist_state_modules, disable_modules,
+// disable_states and disable_returners, and nothing else does: the registry asks it at every call and for every
+// list ([modules.Policy]).
 //
-// What a master causes is subject to all of it, however deep: jobs, states, templates, module.run, slots, conditions of states, the
-// mine, the schedule, beacons, returners and startup_states. What the host's owner does, salt-call and the option return, is subject
-// to the options that take modules away, as in stock, and not to minion_allow_functions and minion_deny_functions.
+// What a master causes is subject to all options, at any depth: jobs, states, templates, module.run, slots,
+// conditions of states, the mine, the schedule, beacons, returners and startup_states. What the host's owner
+// does (salt-call and the option return) is subject only to the options that remove modules, as in stock, and
+// not to minion_allow_functions and minion_deny_functions.
 //
-// A [Seal] comes before all of them. It is not an option: it holds for masters and for salt-call, and a reload does not change it.
+// A [Seal] takes precedence over all options. It applies to masters and to salt-call, and a reload does not
+// change it.
 package policy
 
 import (
@@ -29,24 +32,25 @@ const (
 	DisableReturners = "disable_returners"
 )
 
-// Options lists them.
+// Options returns their names.
 func Options() []string {
 	return []string{Allow, Deny, Whitelist, StateWhitelist, DisableModules, DisableStates, DisableReturners}
 }
 
-// Policy is the configured options. It never changes.
+// Policy holds the parsed options. It is immutable.
 type Policy struct {
 	allow, deny     []string // globs of functions
-	modules, states []string // whitelisted modules by called name; empty is all
-	statesFrom      string   // the option that states is from
+	modules, states []string // whitelisted modules by called name; empty means all
+	statesFrom      string   // the option that states comes from
 	disabled        map[modules.Kind][]string
-	own             *Policy // nil in the owner's own
-	seal            *Seal   // nil without one
+	own             *Policy // the owner's policy; nil in that policy itself
+	seal            *Seal   // may be nil
 }
 
 var _ modules.Policy = (*Policy)(nil)
 
-// New reads the options. One that is not a list of texts is an error: a lock that cannot be read must not be open. seal may be nil.
+// New parses the options. An option that is not a list of strings is an error, because a restriction that
+// cannot be parsed must not be ignored. seal may be nil.
 func New(opts map[string]any, seal *Seal) (*Policy, error) {
 	lists := map[string][]string{}
 	for _, name := range Options() {
@@ -66,7 +70,7 @@ func New(opts map[string]any, seal *Seal) (*Policy, error) {
 	return &p, nil
 }
 
-// texts reads an option that is a text or a list of texts. One that is empty is nil, as one that is not set.
+// texts parses an option that is a string or a list of strings. Empty strings are dropped.
 func texts(v any) ([]string, error) {
 	var list []string
 	switch v := v.(type) {
@@ -89,7 +93,7 @@ func texts(v any) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == "" }), nil
 }
 
-// Own is the policy for what the host's owner does.
+// Own returns the policy for what the host's owner does.
 func (p *Policy) Own() *Policy {
 	if p.own == nil {
 		return p
@@ -112,8 +116,8 @@ func (p *Policy) Refuse(kind modules.Kind, fun string) error {
 		return err
 	}
 	name := named(kind, fun)
-	// A denied function is denied as a state as well. An allowed one is not allowed as a state: service.enabled tells, the state
-	// of that name acts.
+	// Denying a function also denies the state of the same name. Allowing a function does not allow the state:
+	// service.enabled only reads, but the state service.enabled makes changes.
 	// guard: CVE-2013-4435,policy-of-nested-calls minion:TestT3PolicyHoldsHoweverDeep,minion:TestT3LocalPolicy
 	if matches(p.deny, name) || name != fun && matches(p.deny, fun) {
 		return &modules.RefusedError{Fun: name, Why: Deny}
@@ -125,12 +129,13 @@ func (p *Policy) Refuse(kind modules.Kind, fun string) error {
 	return nil
 }
 
-// RefuseArguments implements [modules.Policy]. Only a seal looks at arguments.
+// RefuseArguments implements [modules.Policy]. Only a seal checks arguments.
 func (p *Policy) RefuseArguments(kind modules.Kind, fun string, given func() map[string]any) error {
 	return p.seal.RefuseArguments(kind, fun, given)
 }
 
-// unlisted is options whitelist_modules and whitelist_state_modules. To stock, and so to its tools, what is not listed is missing.
+// unlisted applies the options whitelist_modules and whitelist_state_modules. As in stock, an unlisted module
+// counts as missing.
 func (p *Policy) unlisted(kind modules.Kind, fun string) error {
 	mod, _, _ := strings.Cut(fun, ".")
 	listed := func(list []string) bool { return len(list) == 0 || slices.Contains(list, mod) }

@@ -18,53 +18,54 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Seal is what the owner of a host leaves of its agent, to masters and to salt-call alike: the file seal.yaml. It is read once, when
-// the program starts, and never changes. docs/sealed.md describes the file.
+// Seal restricts the agent of a host, for masters and salt-call alike. It is the file seal.yaml, read once when
+// the program starts; docs/sealed.md describes it. It is immutable.
 type Seal struct {
-	// Name is the file, for messages.
+	// Name is the name of the file, for messages.
 	Name string
-	// Programs are what may be started, without links: files by absolute path, and whole trees, which end with a slash.
+	// Programs are the programs that may be started: absolute paths of files without symbolic links, and whole
+	// trees, which end with a slash.
 	Programs []string
-	// Read and Write are the trees that the kernel leaves to the agent and what it starts.
+	// Read and Write are the trees that the kernel lets the agent and its programs access.
 	Read, Write []Place
-	// Masters are the SHA-256 fingerprints of the keys of masters, in lower case.
+	// Masters are the SHA-256 fingerprints of masters' keys, in lower case.
 	Masters []string
-	// Update lets a master order updates of the program; cmd/internal/update asks.
+	// Update lets a master order updates of the program. cmd/internal/update checks it.
 	Update bool
-	// LocalSockets lets programs reach others of this host through Unix sockets, systemd and D-Bus among them.
+	// LocalSockets lets programs reach others on this host through Unix sockets, such as systemd and D-Bus.
 	LocalSockets bool
-	// KernelOptional is for hosts whose kernel cannot hold the seal: only the registry does.
+	// KernelOptional permits kernels that cannot enforce the seal; then only the registry enforces it.
 	KernelOptional bool
 
 	functions, states []rule
 }
 
-// Place is a directory or file of a seal, and the line that names it.
+// Place is a directory or file in a seal, with the line that names it.
 type Place struct {
 	Path string
 	Line int
 }
 
-// rule allows functions by glob, if their arguments meet the conditions.
+// rule allows the functions that match a glob, if their arguments meet the conditions.
 type rule struct {
 	glob       string
 	line       int
 	conditions []condition
 }
 
-// condition is for one argument, or with the name "*" for all that have none of their own. The text of the argument, or each text in it,
-// has to match a glob. One that is not given is the empty text.
+// condition restricts one argument or, with the name "*", all arguments without a condition of their own. The
+// argument's text, or each text in it, must match a glob. A missing argument counts as the empty text.
 type condition struct {
 	name  string
 	globs []string
 	line  int
 }
 
-// otherArguments is the name of the condition for arguments that have none of their own.
+// otherArguments is the name of the condition for arguments without one of their own.
 const otherArguments = "*"
 
-// ParseSeal reads a seal. name is the file, for errors, which name the line. A key that is not known, or that stands twice, is an error:
-// a seal that is misread is worse than none.
+// ParseSeal parses a seal. name is the file name for errors, which also give the line. Unknown and duplicate
+// keys are errors, because a seal must not be misread.
 func ParseSeal(text []byte, name string) (*Seal, error) {
 	if _, err := yaml.Parse(text, name); err != nil {
 		return nil, fmt.Errorf("cannot read the seal: %w", err)
@@ -92,7 +93,7 @@ func (s *Seal) bad(line int, format string, args ...any) error {
 	return fmt.Errorf("cannot use the seal: %s:%d: %s", s.Name, line, fmt.Sprintf(format, args...))
 }
 
-// set reads one key of the file.
+// set parses one key of the file.
 func (s *Seal) set(key, v *yaml.Node) (err error) {
 	switch key.Text {
 	case "functions":
@@ -132,7 +133,8 @@ func (s *Seal) truth(v *yaml.Node) (bool, error) {
 	return v.Text == "true", nil
 }
 
-// list is the items of a list. What is left out, or one value, is none: whoever writes "functions: test.ping" may mean more.
+// list returns the items of a list. A missing value or a scalar is an error, because the owner may have meant
+// more.
 func (s *Seal) list(v *yaml.Node) ([]*yaml.Node, error) {
 	if v.Scalar || len(v.Pairs) > 0 {
 		return nil, s.bad(v.Line, "it must be a list")
@@ -140,7 +142,7 @@ func (s *Seal) list(v *yaml.Node) ([]*yaml.Node, error) {
 	return v.Items, nil
 }
 
-// places reads absolute paths. The slash at the end of one stays.
+// places parses absolute paths. A trailing slash is kept.
 func (s *Seal) places(v *yaml.Node) ([]Place, error) {
 	items, err := s.list(v)
 	var list []Place
@@ -166,7 +168,7 @@ func (s *Seal) fingers(v *yaml.Node) ([]string, error) {
 	return list, err
 }
 
-// rules reads globs of functions, each alone or with conditions.
+// rules parses globs of functions, each alone or with conditions.
 func (s *Seal) rules(v *yaml.Node) ([]rule, error) {
 	items, err := s.list(v)
 	var list []rule
@@ -214,7 +216,8 @@ func (s *Seal) condition(p yaml.Pair) (condition, error) {
 	return c, nil
 }
 
-// listed are the rules for one kind of functions. Returners are named among the functions, as in minion_allow_functions.
+// listed returns the rules for a kind of functions. Returners are listed among the functions, as in
+// minion_allow_functions.
 func (s *Seal) listed(kind modules.Kind) []rule {
 	if kind == modules.State {
 		return s.states
@@ -222,7 +225,7 @@ func (s *Seal) listed(kind modules.Kind) []rule {
 	return s.functions
 }
 
-// Refuse returns why the seal takes a function away, or nil.
+// Refuse returns why the seal refuses a function, or nil.
 func (s *Seal) Refuse(kind modules.Kind, fun string) error {
 	// guard: seal minion:TestSealHoldsHoweverDeep
 	if s != nil && !slices.ContainsFunc(s.listed(kind), func(r rule) bool { return target.Glob(r.glob, fun) }) {
@@ -238,7 +241,8 @@ func named(kind modules.Kind, fun string) string {
 	return fun
 }
 
-// RefuseArguments returns why the seal does not let a function be called with its arguments, or nil: one rule must allow all of them.
+// RefuseArguments returns why the seal refuses a function with these arguments, or nil. A single rule must
+// allow all of them.
 func (s *Seal) RefuseArguments(kind modules.Kind, fun string, given func() map[string]any) error {
 	if s == nil {
 		return nil
@@ -266,7 +270,7 @@ func (s *Seal) RefuseArguments(kind modules.Kind, fun string, given func() map[s
 	return first
 }
 
-// refuse is why arguments do not meet the conditions, with the line before it; "" if they do.
+// refuse returns why arguments do not meet the conditions, prefixed by the line, or "" if they do.
 func (r *rule) refuse(args map[string]any) string {
 	var own []string
 	for _, c := range r.conditions {
@@ -301,11 +305,11 @@ func (r *rule) refuse(args map[string]any) string {
 	return ""
 }
 
-// short is a text of a request, for a message.
+// short cuts text from a request for a message.
 func short(s string) string { return s[:min(len(s), 200)] }
 
-// allows reports whether a text matches a glob. A text with ".." among the parts of its path leads out of what a glob with wildcards
-// means, and one that is not in its shortest form is not what it looks like: both match only a glob that is that very text.
+// allows reports whether a text matches a glob. A path with ".." or not in its shortest form could escape what
+// a glob with wildcards means. Such a text only matches a glob that is equal to it.
 func (c *condition) allows(text string) bool {
 	// guard: seal TestConditions instead: plain := true
 	plain := !strings.Contains("/"+text+"/", "/../") && !strings.ContainsAny(text, "\x00\n")
@@ -317,7 +321,8 @@ func (c *condition) allows(text string) bool {
 	return false
 }
 
-// argumentTexts are the texts of an argument, with those of the lists and dictionaries in it. Nothing is the empty text.
+// argumentTexts appends the texts in an argument, including those in its lists and dictionaries. nil and empty
+// values count as the empty text.
 func argumentTexts(v any, list []string) []string {
 	switch v := pyobj.Plain(v).(type) {
 	case nil:
@@ -346,8 +351,8 @@ func argumentTexts(v any, list []string) []string {
 	return list
 }
 
-// RefuseProgram returns why the seal does not let a program be started, or nil. path is absolute. Links count by what they lead to, as
-// in the kernel.
+// RefuseProgram returns why the seal does not let a program start, or nil. path is absolute. Symbolic links are
+// resolved first, as in the kernel.
 func (s *Seal) RefuseProgram(path string) error {
 	real := resolved(path)
 	for _, p := range s.Programs {
@@ -359,7 +364,7 @@ func (s *Seal) RefuseProgram(path string) error {
 	return &modules.RefusedError{Fun: "the program " + path, Why: s.Name + " does not name it"}
 }
 
-// Permit is RefuseProgram for a runner, nil without a seal.
+// Permit returns RefuseProgram for a runner, or nil without a seal.
 func (s *Seal) Permit() func(path string) error {
 	if s == nil {
 		return nil
@@ -367,7 +372,8 @@ func (s *Seal) Permit() func(path string) error {
 	return s.RefuseProgram
 }
 
-// resolved is a path without links. The slash at the end, which makes a tree, stays; of a file that is missing the path stays as it is.
+// resolved resolves the symbolic links in a path. A trailing slash, which means a tree, is kept. If the file is
+// missing, the path is only cleaned.
 func resolved(path string) string {
 	real, err := filepath.EvalSymlinks(path)
 	switch {
@@ -379,7 +385,8 @@ func resolved(path string) string {
 	return real
 }
 
-// Rules describes what the seal lets a function do: "" is refused, "allowed" without conditions, else the conditions.
+// Rules describes what the seal permits for a function: "" if it is refused, "allowed" if unconditional, else
+// the conditions.
 func (s *Seal) Rules(kind modules.Kind, fun string) string {
 	var all []string
 	for _, r := range s.listed(kind) {
@@ -416,10 +423,10 @@ func (c *condition) text() string {
 	return name + " is " + strings.Join(quoted, " or ")
 }
 
-// NamesMasters reports whether the seal says by their keys which masters there may be.
+// NamesMasters reports whether the seal lists the keys of permitted masters.
 func (s *Seal) NamesMasters() bool { return s != nil && len(s.Masters) > 0 }
 
-// RefuseMaster returns why a master with the SHA-256 fingerprint of a key may not be one, or nil.
+// RefuseMaster returns why a master with this SHA-256 key fingerprint is not permitted, or nil.
 func (s *Seal) RefuseMaster(finger string) error {
 	if s.NamesMasters() && !slices.Contains(s.Masters, finger) {
 		return fmt.Errorf("cannot take orders of a master: %s does not name its key %s", s.Name, finger)
@@ -427,7 +434,8 @@ func (s *Seal) RefuseMaster(finger string) error {
 	return nil
 }
 
-// RefuseNewMaster returns why the key of a master that is not known yet cannot be trusted and kept, or nil.
+// RefuseNewMaster returns why the key of an unknown master must not be trusted and stored, or nil without a
+// seal.
 func (s *Seal) RefuseNewMaster() error {
 	if s == nil {
 		return nil
@@ -435,8 +443,8 @@ func (s *Seal) RefuseNewMaster() error {
 	return fmt.Errorf("cannot trust a new master: %s has no masters, and the keys of a sealed minion are never written", s.Name)
 }
 
-// Options returns a configuration with what a seal takes from all: no code of the host's owner, no templates in Python, and
-// no other user's rights.
+// Options returns the configuration without what a seal never permits: the owner's own code, templates in
+// Python, and other users' rights.
 func (s *Seal) Options(opts map[string]any) map[string]any {
 	if s == nil {
 		return opts
@@ -450,13 +458,14 @@ func (s *Seal) Options(opts map[string]any) map[string]any {
 	return opts
 }
 
-// SealFile is the name of the file, beside the minion's configuration.
+// SealFile is the name of the file, in the directory of the minion's configuration.
 const SealFile = "seal.yaml"
 
-// maxSeal is the size of a seal that is read, in bytes.
+// maxSeal is the maximum size of a seal, in bytes.
 const maxSeal = 1 << 20
 
-// LoadSeal reads a file. It returns nil if there is none. A file that any other than root could have written is an error.
+// LoadSeal reads a seal. It returns nil if the file is missing, and an error if any user but root could have
+// written it.
 func LoadSeal(path string) (*Seal, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -475,7 +484,7 @@ func LoadSeal(path string) (*Seal, error) {
 	return ParseSeal(text, path)
 }
 
-// RootOnly returns why others than root could have written a file of the host's owner, or nil.
+// RootOnly returns an error if any user but root could have written a file, else nil.
 func RootOnly(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -484,7 +493,7 @@ func RootOnly(path string) error {
 	return rootOnly(path, info)
 }
 
-// rootOnly is RootOnly for a file that was looked at.
+// rootOnly is RootOnly for a file whose info is known.
 func rootOnly(path string, info fs.FileInfo) error {
 	switch {
 	case !info.Mode().IsRegular():

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Main runs the program of an assembled agent and returns its exit code: salt-minion or salt-call, by the name in
-// args[0]. Under another name the first word chooses, "minion" or "call", and without one it is salt-minion.
+// Main runs an assembled agent's program and returns its exit code. The name in args[0] selects salt-minion or
+// salt-call. Under any other name the first word selects it, "minion" or "call"; the default is salt-minion.
 func Main(ctx context.Context, args []string, o Options) int {
 	name, args := strings.TrimSuffix(filepath.Base(args[0]), ".exe"), args[1:]
 	if name != "salt-minion" && name != "salt-call" {

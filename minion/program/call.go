@@ -20,10 +20,10 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// exitAbsent is what the shell makes of stock's sys.exit(-1) for a function that does not exist.
+// exitAbsent is the exit status of stock's sys.exit(-1) for a function that does not exist.
 const exitAbsent = 255
 
-// caller is salt-call.
+// caller is one run of salt-call.
 type caller struct {
 	*saltcli.Program
 	minion *minion.Minion
@@ -31,14 +31,14 @@ type caller struct {
 	local  bool
 }
 
-// Call is the program salt-call, from its arguments without its name to its exit code (salt/cli/call.py,
+// Call is the program salt-call. args lack the program's name; the result is its exit code (salt/cli/call.py,
 // salt/cli/caller.py).
 func Call(ctx context.Context, args []string, o Options) int {
 	c := o.console()
 	p, err := saltcli.Setup(c, callParser(c), saltcli.Caller, args)
 	if done := new(saltcli.ExitError); p.Values != nil && p.Values.Bool("doctor") &&
 		!errors.As(err, &done) {
-		return examine(ctx, c, p.Values) // a configuration that cannot be read is a line, too
+		return examine(ctx, c, p.Values) // a configuration that cannot be read is one of its lines
 	}
 	if err == nil {
 		err = checkCall(p)
@@ -84,7 +84,7 @@ func Call(ctx context.Context, args []string, o Options) int {
 	return code
 }
 
-// first is the first word, or "" if it is missing.
+// first returns the first word, or "".
 func first(words []string) string {
 	if len(words) == 0 {
 		return ""
@@ -92,7 +92,7 @@ func first(words []string) string {
 	return words[0]
 }
 
-// checkCall finds commands that make no sense.
+// checkCall refuses invalid combinations of arguments.
 func checkCall(p *saltcli.Program) error {
 	v := p.Values
 	switch {
@@ -107,7 +107,7 @@ func checkCall(p *saltcli.Program) error {
 	return nil
 }
 
-// applyFlags brings the flags that Merge cannot know into the configuration.
+// applyFlags applies the flags that Merge does not know to the configuration.
 func (c *caller) applyFlags() {
 	v, opts := c.Values, c.Conf.Opts
 	var ignored []string
@@ -149,7 +149,7 @@ func (c *caller) applyFlags() {
 	if master := v.String("master"); master != "" {
 		opts["master"] = master
 	}
-	if text, ok := opts["module_dirs"].(string); ok { // the flag in place of the option
+	if text, ok := opts["module_dirs"].(string); ok { // the flag's text replaces the option
 		var dirs []any
 		for dir := range strings.SplitSeq(text, ",") {
 			if !filepath.IsAbs(dir) {
@@ -171,7 +171,7 @@ func (c *caller) applyFlags() {
 	c.local = v.Bool("local") || opts["file_client"] == "local"
 }
 
-// cwd is the working directory, against which paths on the command line are.
+// cwd returns the working directory, to which paths on the command line are relative.
 func cwd() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -180,7 +180,7 @@ func cwd() string {
 	return dir
 }
 
-// printer shows the result.
+// printer returns the printer for results.
 func (c *caller) printer() *saltcli.Printer {
 	return &saltcli.Printer{Out: c.Out, Opts: c.Conf.Opts, Terminal: c.Terminal, Log: c.Log,
 		KeepOrder: true}
@@ -226,7 +226,7 @@ func (c *caller) run(ctx context.Context) (int, error) {
 	return c.show(ctx, q, res)
 }
 
-// printDocs prints the documentation of every function whose name begins as asked.
+// printDocs prints the documentation of every function whose name has the given prefix.
 func (c *caller) printDocs(ctx context.Context) error {
 	pattern := ""
 	if len(c.Values.Args) == 1 {
@@ -247,7 +247,7 @@ func (c *caller) printDocs(ctx context.Context) error {
 	return nil
 }
 
-// docs is what sys.doc says of a function, or of those that fit a pattern.
+// docs returns sys.doc's result for a function or pattern.
 func (c *caller) docs(ctx context.Context, pattern string) (map[string]any, error) {
 	res, err := c.minion.Call(ctx,
 		minion.CallOptions{Fun: "sys.doc", Local: true, Direct: true, NoReturnEvent: true,
@@ -259,7 +259,7 @@ func (c *caller) docs(ctx context.Context, pattern string) (map[string]any, erro
 	return docs, nil
 }
 
-// show prints a result, or to standard error why there is none, and gives the exit code.
+// show prints a result, or an error to standard error, and returns the exit code.
 func (c *caller) show(ctx context.Context, q minion.CallOptions, res modules.Result) (int, error) {
 	if res.Err != nil {
 		if code, done := c.showError(ctx, q.Fun, res); done {
@@ -308,8 +308,8 @@ func (c *caller) show(ctx context.Context, q minion.CallOptions, res modules.Res
 	return saltcli.ExitGeneric, nil
 }
 
-// showError tells what kept the function from returning, in the texts of salt/cli/caller.py. Documentation in place of
-// a missing function is a result like any other.
+// showError prints why the function failed, in the texts of salt/cli/caller.py. done is false if the result
+// should be printed instead: documentation in place of a missing function.
 func (c *caller) showError(ctx context.Context, fun string, res modules.Result) (code int,
 	done bool) {
 	var (
@@ -332,7 +332,7 @@ func (c *caller) showError(ctx context.Context, fun string, res modules.Result) 
 		fmt.Fprintf(c.Err, "Error running '%s': %s\n", fun, res.Err)
 	case errors.As(res.Err, &usage) && usage.Early:
 		fmt.Fprintln(c.Err, res.Err)
-	// Salt's SaltInvocationError is a TypeError
+	// Salt's SaltInvocationError is a TypeError.
 	case errors.As(res.Err, &usage), errors.As(res.Err, &typ):
 		fmt.Fprintf(c.Err, "\nPassed invalid arguments: %s.\n\nUsage:\n", res.Err)
 		docs, err := c.docs(ctx, fun)

@@ -29,13 +29,13 @@ import (
 	"github.com/brine-salt/brine/states/render/pillar"
 )
 
-// The exit codes of a check besides 0, which is fine.
+// Exit codes of a check besides 0, which means no failures.
 const (
 	exitNotFine = 1
-	exitNoCheck = 2 // the check could not be made
+	exitNoCheck = 2 // the check failed to run
 )
 
-// checkFunction is the name by which salt-call knows the check.
+// checkFunction is the check's name in salt-call.
 const checkFunction = "brine.check"
 
 func checkParser(c *saltcli.Console) *optparse.Parser {
@@ -55,7 +55,7 @@ func checkParser(c *saltcli.Console) *optparse.Parser {
 			"code 0: fine, 1: not fine, 2: no check was possible."}
 }
 
-// Check is the program "brine-minion check", from its arguments to its exit code.
+// Check is the program "brine-minion check". It returns the exit code.
 func Check(ctx context.Context, args []string, o Options) int {
 	c := o.console()
 	parser := checkParser(c)
@@ -111,7 +111,7 @@ func checkHost(ctx context.Context, c *saltcli.Console, v *optparse.Values) int 
 	return 0
 }
 
-// isConfigDir reports whether a directory has a minion's configuration.
+// isConfigDir reports whether a directory contains a minion's configuration.
 func isConfigDir(dir string) bool {
 	for _, name := range []string{"minion", "minion.d"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
@@ -144,8 +144,8 @@ func runCheck(ctx context.Context, c *saltcli.Console, v *optparse.Values, dir s
 		check.Options{Configuration: len(trees) == 0 || len(config.Files) > 0, Trees: trees})
 }
 
-// CheckRoots checks the state files and reactors of a master, rendered for a minion with the grains of this host and of
-// a file. reactors and onMaster are those of [check.Options].
+// CheckRoots checks a master's state files and reactors. They are rendered for a minion with the grains of this
+// host plus those of a file. reactors and onMaster are as in [check.Options].
 func CheckRoots(ctx context.Context, master *conf.Config, id, grainsFile string, reactors []string,
 	onMaster func(kind, fun string) bool) (*check.Report, error) {
 	settings := map[string]any{"id": id, "file_client": "local"}
@@ -165,7 +165,7 @@ func CheckRoots(ctx context.Context, master *conf.Config, id, grainsFile string,
 	return hostReport(ctx, config, grainsFile, o)
 }
 
-// hostReport prepares the host for a check. What renderings fetch is kept in a directory that is removed again.
+// hostReport checks a host. Files that renderings fetch are stored in a temporary directory.
 func hostReport(ctx context.Context, config *conf.Config, grainsFile string,
 	o check.Options) (*check.Report, error) {
 	scratch, err := os.MkdirTemp("", "brine-check-")
@@ -230,7 +230,7 @@ func hostReport(ctx context.Context, config *conf.Config, grainsFile string,
 	return check.Run(ctx, o)
 }
 
-// cachedRoots are the directories with what a master has given this host so far.
+// cachedRoots returns the directories of files that a master has sent to this host so far.
 func cachedRoots(cachedir string) map[string]any {
 	roots := map[string]any{}
 	dirs, _ := filepath.Glob(filepath.Join(cachedir, "files", "*"))
@@ -253,7 +253,7 @@ func rootsOf(option map[string]any) map[string][]string {
 	return roots
 }
 
-// checkCalled makes "salt-call brine.check" the check. called is false for other functions.
+// checkCalled runs the check for "salt-call brine.check". called is false for other functions.
 func checkCalled(ctx context.Context, p *saltcli.Program) (code int, called bool) {
 	if len(p.Values.Args) == 0 || p.Values.Args[0] != checkFunction {
 		return 0, false

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/internal/saltcli"
 )
 
-// Check tells that this build has no check.
+// Check prints that this build has no check.
 func Check(_ context.Context, _ []string, o Options) int {
 	fmt.Fprintln(o.console().Err, "cannot check: this program was built without it")
 	return 2

@@ -18,7 +18,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Doctor is the program "brine-minion doctor": 0 if nothing keeps the minion from working, 1 otherwise.
+// Doctor is the program "brine-minion doctor". It returns 0 if nothing keeps the minion from working, else 1.
 func Doctor(ctx context.Context, args []string, o Options) int {
 	c := o.console()
 	options := append(saltcli.ConfigOptions(c.ConfigDir()),
@@ -42,7 +42,7 @@ func Doctor(ctx context.Context, args []string, o Options) int {
 	return examine(ctx, c, v)
 }
 
-// examine is the doctor for a command line of its own, or that of salt-call --doctor.
+// examine runs the doctor for its own command line or that of salt-call --doctor.
 func examine(ctx context.Context, c *saltcli.Console, v *optparse.Values) int {
 	dir, _ := saltcli.ConfigDir(v, c.Place())
 	lines := examineHost(ctx, c, filepath.Join(dir, "minion"))
@@ -87,7 +87,7 @@ func examineHost(ctx context.Context, c *saltcli.Console, file string) []doctor.
 		return standard.TLS(config.Opts)
 	}}
 	options, err := standard.Options(config.Opts, slog.New(slog.DiscardHandler))
-	if err != nil { // of the option ssl, for which there is a line
+	if err != nil { // a bad option ssl, which has its own line
 		return doctor.Examine(ctx, o)
 	}
 	m, err := minion.New(options)

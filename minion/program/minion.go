@@ -19,17 +19,17 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// detached marks the process that --daemon left in the background.
+// detached is the environment variable that marks the background process of --daemon.
 const detached = "BRINE_DETACHED"
 
-// restartPause lets the reason for a restart, such as a master that is away, pass.
+// restartPause is the pause before a restart. It lets the reason for it pass, such as a master that is down.
 const restartPause = 2 * time.Second
 
-// idlePause is how long after a job or a change of the connection the minion counts as idle.
+// idlePause is how long after a job or a change of connection the minion counts as idle.
 const idlePause = time.Second
 
-// becomeUser gives up root for the option user, who gets the directories that only root may make. Without sock_dir,
-// which is below /run, the minion has no event sockets, and says so.
+// becomeUser switches from root to the option user. Before that it creates the directories that only root can
+// create, for that user. Without sock_dir, which is below /run, the minion has no event sockets and logs that.
 func becomeUser(p *saltcli.Program) error {
 	name := p.Conf.String("user")
 	for _, dir := range [...]struct {
@@ -45,7 +45,7 @@ func becomeUser(p *saltcli.Program) error {
 	return saltcli.BecomeUser(name)
 }
 
-// Minion is the program salt-minion, from its arguments without its name to its exit code.
+// Minion is the program salt-minion. args lack the program's name; the result is its exit code.
 func Minion(ctx context.Context, args []string, o Options) int {
 	daemon.StartSmall()
 	c := o.console()
@@ -65,7 +65,7 @@ func Minion(ctx context.Context, args []string, o Options) int {
 	p.Own = modules.Default().Options()
 	p.LogUnknown(p.Conf)
 	if err := becomeUser(p); err != nil {
-		fmt.Fprintln(c.Err, err) // whatever the log's level, as stock's verify_env
+		fmt.Fprintln(c.Err, err) // at any log level, like stock's verify_env
 		return saltcli.ExitNoUser
 	}
 	err = o.runDaemon(ctx, p)
@@ -77,14 +77,14 @@ func Minion(ctx context.Context, args []string, o Options) int {
 	return exitCode(p.Log, err)
 }
 
-// sealed reports whether the minion is sealed, or cannot tell. It then leaves a restart to the service manager: what
-// starts anew out of a sealed process would be held by what the kernel took from that.
+// sealed reports whether the minion is sealed, or may be because the seal cannot be read. Such a minion leaves
+// restarts to the service manager, because a process that it starts inherits the kernel's restrictions.
 func (o Options) sealed(p *saltcli.Program) bool {
 	s, err := o.readSeal(p.Conf.String("conf_file"))
 	return s != nil || err != nil
 }
 
-// goBackground starts the program again as a daemon.
+// goBackground starts the program again in the background.
 func goBackground() error {
 	program, err := os.Executable()
 	if err == nil {
@@ -98,7 +98,7 @@ func goBackground() error {
 
 func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
 	var running atomic.Pointer[minion.Minion]
-	had := p.Conf // of the goroutine that takes signals
+	had := p.Conf // used only by the signal goroutine
 	d := daemon.Options{
 		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"),
 		Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Minion",
@@ -141,7 +141,7 @@ func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
 	})
 }
 
-// runBeside runs the minion and, once it is ready, work. It returns when both have ended.
+// runBeside runs the minion and, once it is ready, work. It returns when both have returned.
 func runBeside(ctx context.Context, m *minion.Minion, ready <-chan struct{},
 	work func(context.Context, <-chan struct{})) error {
 	ended, done := make(chan struct{}), make(chan struct{})
@@ -159,8 +159,8 @@ func runBeside(ctx context.Context, m *minion.Minion, ready <-chan struct{},
 	return err
 }
 
-// reload reads the configuration again, for the log and for the minion, which is nil while it starts. had is what was
-// read last.
+// reload reads the configuration again, for the log and the minion. m is nil while the minion starts. had is
+// the current configuration.
 func reload(ctx context.Context, p *saltcli.Program, m *minion.Minion,
 	had *conf.Config) (*conf.Config, error) {
 	c, err := p.Load()
@@ -177,7 +177,7 @@ func reload(ctx context.Context, p *saltcli.Program, m *minion.Minion,
 	return c, nil
 }
 
-// exitCode is the code a minion's error ends the program with, after telling the log.
+// exitCode logs err and returns the exit code for it.
 func exitCode(log *slog.Logger, err error) int {
 	if err == nil {
 		return 0
@@ -190,7 +190,7 @@ func exitCode(log *slog.Logger, err error) int {
 	return saltcli.ExitGeneric
 }
 
-// minionOptions assembles the minion. level is that of the log's line about its seal.
+// minionOptions returns the minion's options. level is the level of the log line about its seal.
 func (o Options) minionOptions(p *saltcli.Program, level slog.Level) (minion.Options, error) {
 	o.configure(p.Conf)
 	seal, err := o.readSeal(p.Conf.String("conf_file"))
@@ -219,7 +219,7 @@ func (o Options) minionOptions(p *saltcli.Program, level slog.Level) (minion.Opt
 	return options, nil
 }
 
-// configure changes what was read from the files.
+// configure applies o.NoDefaultMaster to the configuration.
 func (o Options) configure(c *conf.Config) {
 	if o.NoDefaultMaster && !c.Given["master"] && !c.Given["master_type"] &&
 		c.Opts["master"] == "salt" {

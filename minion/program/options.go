@@ -5,10 +5,10 @@ import (
 	"github.com/brine-salt/brine/internal/saltcli"
 )
 
-// defaultLogFile is where both programs log.
+// defaultLogFile is the log file of both programs.
 const defaultLogFile = "/var/log/salt/minion"
 
-// minionParser is the command line of salt-minion (salt/utils/parsers.py: MinionOptionParser).
+// minionParser returns the command line parser of salt-minion (salt/utils/parsers.py: MinionOptionParser).
 func minionParser(c *saltcli.Console) *optparse.Parser {
 	options := append(saltcli.VersionOptions(), saltcli.ConfigOptions(c.ConfigDir())...)
 	options = append(options, saltcli.UserOption("salt-minion"))
@@ -22,7 +22,7 @@ func minionParser(c *saltcli.Console) *optparse.Parser {
 	}
 }
 
-// callParser is the command line of salt-call (salt/utils/parsers.py: SaltCallOptionParser).
+// callParser returns the command line parser of salt-call (salt/utils/parsers.py: SaltCallOptionParser).
 func callParser(c *saltcli.Console) *optparse.Parser {
 	options := append(saltcli.VersionOptions(), saltcli.ConfigOptions(c.ConfigDir())...)
 	options = append(options, callExecutionOptions()...)
@@ -121,7 +121,7 @@ func callReturnOptions() []optparse.Option {
 				"%default."},
 		{Names: []string{"--output-diff"}, Dest: "state_output_diff", Kind: optparse.True,
 			Help: "Report only those states that have changed."},
-		// the minion's own, for sudo_user
+		// The minion itself passes it, for sudo_user.
 		{Names: []string{"--for-master"}, Kind: optparse.True, Hidden: true,
 			Help: "Let the function do only what masters may do (minion_allow_functions, " +
 				"minion_deny_functions)."},

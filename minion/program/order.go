@@ -6,9 +6,10 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// inOrder is a result for an outputter. json, raw and txt keep the order of dictionaries: that which the function gave
-// it, and states in the order in which they ran. raw and txt show tuples, too. nested and yaml keep it where stock has
-// an OrderedDict, as for high data and other YAML, and sort what stock has as lists of dictionaries, as low data.
+// inOrder returns a result in the order that an outputter prints. json, raw and txt keep the order of
+// dictionaries: the function's order, and states in the order in which they ran. raw and txt also print tuples
+// as such. nested and yaml keep the order where stock has an OrderedDict, as for high data and other YAML, and
+// sort the rest, such as low data.
 func inOrder(res modules.Result, outputter string) any {
 	switch outputter {
 	case "json":

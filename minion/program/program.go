@@ -1,6 +1,6 @@
-// Package program holds the programs salt-minion and salt-call: command line, configuration, log, daemon. An assembled
-// agent is a main that imports its modules and calls Minion or Call, by the name it was started under. Like package
-// standard it chooses no execution modules.
+// Package program contains the programs salt-minion and salt-call: command line, configuration, log, daemon. An
+// assembled agent is a main package that imports its modules and calls Minion or Call. Like package standard,
+// this package chooses no execution modules.
 package program
 
 import (
@@ -13,32 +13,34 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Options are what an agent changes in the programs. The zero value is the plain minion.
+// Options are the settings of an agent's programs. The zero value is the plain minion.
 type Options struct {
-	// Console is what the program reads from and writes to; nil is the process's own.
+	// Console is the program's standard streams and environment; nil means the process's own.
 	Console *Console
-	// Seal is the text of a seal (docs/sealed.md) that is part of the program: the file seal.yaml is then not read.
-	// "" is none.
+	// Seal is the text of a seal that is built into the program (docs/sealed.md). If it is set, seal.yaml is
+	// not read.
 	Seal string
-	// NoDefaultMaster keeps a minion whose configuration has no option master from looking for the host salt: it then
-	// has no master (master_type: disable).
+	// NoDefaultMaster runs a minion whose configuration has no option master without a master (master_type:
+	// disable), instead of connecting to the host "salt".
 	NoDefaultMaster bool
-	// MasterHost, if set, makes the way to the master on this host, from the path of the minion's configuration file.
+	// MasterHost, if set, returns access to the master on this host. confFile is the minion's configuration
+	// file.
 	MasterHost func(confFile string, env func(string) string, log *slog.Logger) modules.MasterHost
-	// Beside, if set, runs next to the daemon's minion once that is ready, with the minion's configuration. It returns
-	// soon after ctx ends. ended is closed when the minion has stopped, for which there are reasons besides ctx: Beside
-	// may finish what it is doing, and then returns. It calls idle whenever it has done something and now waits.
+	// Beside, if set, runs next to the daemon's minion once that is ready, with the minion's configuration. It
+	// must return soon after ctx ends. ended is closed when the minion has stopped for any other reason; Beside
+	// may finish its current work, and then must return. It calls idle whenever it has finished some work and
+	// waits.
 	Beside func(ctx context.Context, m *minion.Minion, opts map[string]any, log *slog.Logger,
 		ended <-chan struct{}, idle func())
 }
 
-// Console is a terminal, or what stands for one.
+// Console is a terminal or a replacement for one.
 type Console struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Env      func(string) string
-	Terminal bool // Out is a terminal
-	// ErrWidth returns the columns of the terminal that Err is; or nil if it is not a terminal.
+	Terminal bool // whether Out is a terminal
+	// ErrWidth returns the columns of the terminal Err. It is nil if Err is not a terminal.
 	ErrWidth func() int
 }
 

@@ -28,7 +28,7 @@ import (
 // exitNoSeal is the exit code of "brine-minion seal --check" on a host without a seal.
 const exitNoSeal = 2
 
-// readSeal reads the seal: that of the program, or the file beside the configuration. It is nil if there is neither.
+// readSeal returns the program's own seal, or that of the file beside the configuration, or nil.
 func (o Options) readSeal(confFile string) (*policy.Seal, error) {
 	if o.Seal != "" {
 		return policy.ParseSeal([]byte(o.Seal), "the program's seal")
@@ -39,7 +39,8 @@ func (o Options) readSeal(confFile string) (*policy.Seal, error) {
 	return policy.LoadSeal(filepath.Join(filepath.Dir(confFile), policy.SealFile))
 }
 
-// sealError is the end of a minion whose seal cannot be used. Supervisors do not start it again.
+// sealError returns the error of a minion whose seal cannot be used. Its exit code keeps supervisors from
+// restarting it.
 func sealError(err error) error {
 	if err == nil {
 		return nil
@@ -47,8 +48,8 @@ func sealError(err error) error {
 	return &minion.ExitError{Code: minion.ExitFinger, Err: err}
 }
 
-// restrictor returns what asks the kernel, by apply, to hold a seal; nil without one. level is that of the log's line
-// when it does.
+// restrictor returns a function that makes the kernel enforce a seal, with apply. It returns nil without a
+// seal. level is the level of the log line about it.
 func restrictor(s *policy.Seal, opts map[string]any, log *slog.Logger, level slog.Level,
 	apply func(confine.Rules) (confine.Report, error)) func() error {
 	if s == nil {
@@ -83,7 +84,7 @@ func restrictor(s *policy.Seal, opts map[string]any, log *slog.Logger, level slo
 	})
 }
 
-// What every sealed minion may read: what programs are made of, and what describes the host.
+// Trees that every sealed minion may read: the files of programs, and descriptions of the host.
 var systemTrees = [...]string{
 	"/proc", "/sys", "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin",
 	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
@@ -94,14 +95,14 @@ var systemTrees = [...]string{
 	"/run/systemd/resolve", "/run/systemd/system", "/dev/disk",
 }
 
-// Devices that programs take for granted.
+// Devices that programs expect.
 var systemDevices = [...]string{
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx",
 	"/dev/pts",
 }
 
-// kernelRules are what the kernel is asked to leave. A seal by which something could write the seal, the keys, the
-// configuration or the program is an error: so are paths of the configuration.
+// kernelRules returns the seal's rules for the kernel. It is an error if the seal, or the configured cachedir,
+// sock_dir or log_file, makes the seal, the keys, the configuration or the program writable.
 func kernelRules(s *policy.Seal, opts map[string]any, exe string) (confine.Rules, error) {
 	text := func(name string) string { v, _ := opts[name].(string); return v }
 	conf := text("conf_file")
@@ -148,7 +149,7 @@ func kernelRules(s *policy.Seal, opts map[string]any, exe string) (confine.Rules
 	return r, nil
 }
 
-// overlap reports whether one of two paths holds the other. Links count by what they lead to.
+// overlap reports whether one of two paths contains the other. Symbolic links are resolved.
 func overlap(a, b string) bool {
 	if a == "" || b == "" {
 		return false
@@ -161,7 +162,7 @@ func overlap(a, b string) bool {
 	return within(a, b) || within(b, a)
 }
 
-// withoutLinks is a path without links, as far as it exists.
+// withoutLinks resolves the symbolic links in the existing part of a path.
 func withoutLinks(path string) string {
 	real, err := filepath.EvalSymlinks(path)
 	if err == nil {
@@ -186,7 +187,7 @@ func sealParser(c *saltcli.Console) *optparse.Parser {
 			"this minion. Exit code 0: fine, 1: the seal cannot be used, 2: there is none."}
 }
 
-// Seal is the program "brine-minion seal", from its arguments to its exit code.
+// Seal is the program "brine-minion seal". It returns the exit code.
 func Seal(args []string, o Options) int {
 	c := o.console()
 	parser := sealParser(c)
@@ -246,7 +247,7 @@ func (o Options) checkedSeal(c *saltcli.Console,
 	return s, loaded.Opts, err
 }
 
-// printSeal prints what a seal leaves.
+// printSeal prints what a seal permits.
 func printSeal(w io.Writer, s *policy.Seal, rules confine.Rules) {
 	list := func(title string, items []string) {
 		fmt.Fprintf(w, "%s: %s\n", title, cmp.Or(strings.Join(items, " "), "none"))

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Verify tells that this build verifies no files.
+// Verify prints that this build cannot verify files.
 func Verify(_ context.Context, _ []string, o Options) int {
 	fmt.Fprintln(o.console().Err, "cannot verify: this program was built without it")
 	return 2

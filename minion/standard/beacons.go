@@ -4,5 +4,5 @@ package standard
 
 import "github.com/brine-salt/brine/minion/beacon"
 
-// beacons are the kinds of beacons that this build has.
+// beacons returns the kinds of beacons in this build.
 func beacons() []*beacon.Kind { return beacon.Kinds() }

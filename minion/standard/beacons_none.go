@@ -4,5 +4,5 @@ package standard
 
 import "github.com/brine-salt/brine/minion/beacon"
 
-// beacons are the kinds of beacons that this build has.
+// beacons returns nil: this build has no beacons.
 func beacons() []*beacon.Kind { return nil }

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/states/render"
 )
 
-// templateRenderer are the renderers.
+// templateRenderer returns the function that renders templates.
 func templateRenderer() func(context.Context, *modules.Call, modules.Template) (any, error) {
 	return render.Render
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// templates are none: this build does without renderers.
+// templateRenderer returns nil: this build has no renderers.
 func templateRenderer() func(context.Context, *modules.Call, modules.Template) (any,
 	error) {
 	return nil

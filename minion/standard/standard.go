@@ -1,6 +1,6 @@
-// Package standard assembles a whole minion: every transport, the grains, the file client, programs, renderers, states
-// and beacons. It chooses no execution modules; a program imports those that it wants. With the build tag custom it has
-// only the parts whose tags are set.
+// Package standard assembles a whole minion: every transport, the grains, the file client, programs, renderers,
+// states and beacons. It does not choose execution modules; a program imports those that it wants. With the
+// build tag custom it contains only the parts whose tags are set.
 package standard
 
 import (
@@ -26,13 +26,13 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// Options returns the options of a minion with the given configuration, which must hold "id", and log. The error is
-// that of an option ssl that cannot be used. The caller may replace any field before it passes them to minion.New.
+// Options returns the options of a minion. The configuration opts must contain "id". It returns an error if the
+// option ssl cannot be used. The caller may change any field before passing the result to minion.New.
 func Options(opts map[string]any, log *slog.Logger) (minion.Options, error) {
 	return SealedOptions(opts, log, nil)
 }
 
-// SealedOptions returns Options of a minion that is sealed. seal may be nil.
+// SealedOptions returns Options for a sealed minion. seal may be nil.
 func SealedOptions(opts map[string]any, log *slog.Logger,
 	seal *policy.Seal) (minion.Options, error) {
 	opts = seal.Options(opts)
@@ -51,15 +51,15 @@ func SealedOptions(opts map[string]any, log *slog.Logger,
 	}, nil
 }
 
-// Dialers returns the transports by the name that the option transport has.
+// Dialers returns the transports, by the value of the option transport.
 func Dialers() map[string]transport.Dialer {
 	all := map[string]transport.Dialer{"zeromq": zeromq.New(), "tcp": tcp.New()}
 	addWS(all)
 	return all
 }
 
-// gatherGrains gathers the grains. The cache of the option grains_cache serves the start only: whoever asks again wants
-// them anew.
+// gatherGrains returns a function that gathers the grains. It uses the cache of the option grains_cache only
+// for the first call; later calls are refreshes.
 func gatherGrains(log *slog.Logger,
 	seal *policy.Seal) func(context.Context, map[string]any) map[string]any {
 	var again atomic.Bool
@@ -72,10 +72,10 @@ func gatherGrains(log *slog.Logger,
 	}
 }
 
-// ownGrainsTimeout is how long the grains of the host's owner may take; in Salt they have no limit.
+// ownGrainsTimeout is the deadline for the grains of the host's owner. Salt has no limit.
 const ownGrainsTimeout = 2 * time.Minute
 
-// ownGrains are the grains that the host's owner has put there.
+// ownGrains returns the sources of grains that the host's owner has installed.
 func ownGrains(opts map[string]any, log *slog.Logger) []grains.Source {
 	id, _ := opts["id"].(string)
 	var list []grains.Source
@@ -102,7 +102,7 @@ func ownGrains(opts map[string]any, log *slog.Logger) []grains.Source {
 	return list
 }
 
-// fileClient makes the file client: of the master, or of file_roots where there is none to ask.
+// fileClient returns a constructor of file clients: for the master's files, or for file_roots without a master.
 func fileClient(log *slog.Logger) func(map[string]any, minion.FileRequest) modules.Files {
 	return func(opts map[string]any, request minion.FileRequest) modules.Files {
 		cacheDir, _ := opts["cachedir"].(string)
@@ -113,7 +113,7 @@ func fileClient(log *slog.Logger) func(map[string]any, minion.FileRequest) modul
 	}
 }
 
-// fileRoots reads the option file_roots: directories by environment.
+// fileRoots returns the option file_roots: directories by environment.
 func fileRoots(opts map[string]any) map[string][]string {
 	all, _ := opts["file_roots"].(map[string]any)
 	roots := make(map[string][]string, len(all))
@@ -126,7 +126,8 @@ func fileRoots(opts map[string]any) map[string][]string {
 	return roots
 }
 
-// otherModules are the functions besides those of execution modules, for sys.list_state_functions and its like.
+// otherModules returns the modules of other kinds than execution modules, for sys.list_state_functions and
+// similar functions.
 func otherModules(kind string) []*modules.Module {
 	switch kind {
 	case "states":

@@ -9,7 +9,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/tlsconf"
 )
 
-// TLS returns a layer that puts TLS over connections if the option ssl asks for it. zeromq ignores it, as stock does.
+// TLS returns the TLS layer for connections, or nil if the option ssl is not set. zeromq ignores it, as stock
+// does.
 func TLS(opts map[string]any) (func(context.Context, net.Conn, string) (net.Conn, error), error) {
 	ssl, on, err := tlsconf.Options(opts["ssl"])
 	if err != nil || !on || opts["transport"] == "zeromq" {

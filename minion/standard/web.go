@@ -13,13 +13,13 @@ import (
 	"github.com/brine-salt/brine/minion/fileclient/web"
 )
 
-// webFetcher gets files from http, https and ftp addresses.
+// webFetcher returns a function that fetches files from http, https and ftp addresses.
 func webFetcher(opts map[string]any) func(context.Context, fileclient.WebRequest,
 	io.Writer) (string, error) {
 	return web.New(webOptions(opts))
 }
 
-// webOptions reads how files are fetched from web servers.
+// webOptions returns the options for fetching from web servers.
 func webOptions(opts map[string]any) web.Options {
 	c := conf.Config{Opts: opts}
 	return web.Options{

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/minion/fileclient"
 )
 
-// fetcher is none: this build does without HTTP, and such addresses are refused.
+// webFetcher returns nil: this build has no HTTP, so such addresses are refused.
 func webFetcher(map[string]any) func(context.Context, fileclient.WebRequest, io.Writer) (string,
 	error) {
 	return nil

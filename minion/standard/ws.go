@@ -7,5 +7,5 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/ws"
 )
 
-// addWS adds the transport that goes over HTTP.
+// addWS adds the transport over WebSockets.
 func addWS(all map[string]transport.Dialer) { all["ws"] = ws.New() }

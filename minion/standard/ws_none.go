@@ -4,5 +4,5 @@ package standard
 
 import "github.com/brine-salt/brine/protocol/transport"
 
-// addWS adds nothing: this build does without HTTP.
+// addWS does nothing: this build has no HTTP.
 func addWS(map[string]transport.Dialer) {}
