@@ -197,7 +197,7 @@ func run(t *testing.T, dir string, args ...string) {
 // TestPrograms runs the programs and Python modules of two pages, and what these show of salt-call.
 func TestPrograms(t *testing.T) {
 	unix(t)
-	page := append(blocks(t, "plugins.md"), blocks(t, "modules.md")...)
+	page := append(blocks(t, "plugins.md"), blocks(t, "python-modules.md")...)
 	conf := filepath.Join(t.TempDir(), "salt")
 	for _, program := range write(t, conf, page, "modules.d/") {
 		t.Run(filepath.Base(program), func(t *testing.T) { conformance.Run(t, program) })
