@@ -8,34 +8,35 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// Acceptor judges minions whose key nobody has accepted or rejected yet. Package join has some.
+// Acceptor decides about minions whose key is neither accepted nor rejected. Package join provides some.
 type Acceptor struct {
-	// Name stands in the log and in events.
+	// Name is the acceptor's name in the log and in events.
 	Name string
-	// BeforeToken has it asked before the minion's join token counts: for what the operator knew beforehand.
+	// BeforeToken consults the acceptor before the minion's join token is checked. It is for what the operator
+	// knew beforehand.
 	BeforeToken bool
-	// Judge is called from many goroutines, once for each sign-in of such a minion. An error is logged, and the key
-	// waits: later acceptors are not asked, and no policy accepts the key, but the minion may try again.
+	// Judge is called once per sign-in of such a minion, from several goroutines at once. An error is logged
+	// and leaves the key pending: no later acceptor and no policy decides, but the minion may try again.
 	Judge func(ctx context.Context, a Applicant) (Verdict, error)
 }
 
-// Verdict is what an Acceptor says, and why. The zero value is no opinion: the next one is asked.
+// Verdict is an Acceptor's decision with its reason. The zero value abstains, and the next acceptor is asked.
 type Verdict = signin.Verdict
 
-// Decision about a minion's key.
+// Decision is a decision about a minion's key.
 type Decision = signin.Decision
 
-// The decisions. A rejected sign-in is refused; the key is not stored, so that nobody can spoil an id by bad proof.
+// The decisions. Reject refuses the sign-in but does not store the key, so that a bad proof cannot block an id.
 const (
 	Abstain = signin.Abstain
 	Accept  = signin.Accept
 	Reject  = signin.Reject
 )
 
-// Applicant is a minion that signs in with a key that nobody has decided about.
+// Applicant is a minion that signs in with a key that is neither accepted nor rejected.
 type Applicant = signin.Applicant
 
-// acceptor is an Acceptor as sign-ins see it.
+// acceptor implements signin.Acceptor for an Acceptor.
 type acceptor struct{ of Acceptor }
 
 var _ signin.Acceptor = acceptor{}
@@ -51,14 +52,14 @@ func (a acceptor) Judge(ctx context.Context, who Applicant) (Verdict, error) {
 	return a.of.Judge(ctx, who)
 }
 
-// signInHost is the master as sign-ins see it.
+// signInHost implements signin.Network.
 type signInHost struct{ m *Master }
 
 var (
 	_ signin.Network = signInHost{}
 )
 
-// openSignIns prepares what decides about sign-ins.
+// openSignIns returns the desk that handles sign-ins.
 func (m *Master) openSignIns(hourly *ratelimit.HourlyLog) *signin.Desk {
 	o := m.opts
 	s := signin.Options{Identity: m.identity, Keys: m.keys, Policy: o.Keys.Policy,

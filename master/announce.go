@@ -12,23 +12,23 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// DefaultTokenTTL is how long a token to join is good where nothing else is said.
+// DefaultTokenTTL is the default lifetime of a join token.
 const DefaultTokenTTL = announced.DefaultTokenTTL
 
-// ErrNoMinionRecords is returned by everything about announced minions when Options.Store cannot keep them.
+// ErrNoMinionRecords is returned by all methods for announced minions if Options.Store cannot store them.
 var ErrNoMinionRecords = store.ErrNoMinions
 
-// ErrOtherTenant is returned by EnsureMinion for an id that was announced for another tenant, or that a tenant
-// announces and the operator accepted before.
+// ErrOtherTenant is returned by EnsureMinion for an id that was announced for another tenant, and to a tenant
+// for an id that the operator accepted before.
 var ErrOtherTenant = announced.ErrOtherTenant
 
-// MinionSpec announces a minion that does not exist yet; see [announced.Spec]. Its Masters are those of
-// NetworkOptions.Advertise if they are empty, and its Events are granted as by Master.GrantEvents.
+// MinionSpec describes a minion that does not exist yet; see [announced.Spec]. If Masters is empty,
+// NetworkOptions.Advertise is used. Its Events are granted as by Master.GrantEvents.
 type MinionSpec = announced.Spec
 
-// EnsureMinion announces a minion and says what its machine must be told. It may be called again with the same spec,
-// by any master of the same store: until the minion came, the same token or keys are given again, the token with a
-// new term; afterwards, none.
+// EnsureMinion announces a minion and returns what its machine needs to join. It may be repeated with the same
+// spec, on any master of the same store. Until the minion has joined, it returns the same token (with a new
+// expiry) or keys again; after that it returns neither.
 func (m *Master) EnsureMinion(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap, error) {
 	return m.ensureMinion(ctx, s, false)
 }
@@ -55,8 +55,8 @@ func (m *Master) ensureMinion(ctx context.Context, s MinionSpec,
 	return b, nil
 }
 
-// RevokeMinion ends a minion's membership: its key is deleted, what waits for it is cancelled, and its announcement
-// forgotten. It is no error that some of it is not there.
+// RevokeMinion ends a minion's membership: it deletes its key, cancels its pending orders and removes its
+// announcement. Parts that do not exist are not an error.
 func (m *Master) RevokeMinion(ctx context.Context, id string) error {
 	if m.announced.Minions == nil || m.orders == nil {
 		return ErrNoMinionRecords
@@ -75,17 +75,17 @@ func (m *Master) RevokeMinion(ctx context.Context, id string) error {
 	return nil
 }
 
-// Announced is a minion that was announced.
+// Announced describes an announced minion.
 type Announced struct {
 	ID, Tenant string
-	// Joined says that it has been here.
+	// Joined reports whether the minion has signed in.
 	Joined bool
 	Grains map[string]any
-	// Events are the tags that are granted to it.
+	// Events are the event tags granted to it.
 	Events []string
 }
 
-// Announced lists the minions that were announced, of one tenant or, with "", of all; sorted by id.
+// Announced returns the announced minions of a tenant, or all if tenant is empty, sorted by id.
 func (m *Master) Announced(ctx context.Context, tenant string) ([]Announced, error) {
 	list, err := m.announced.List(ctx, tenant)
 	var out []Announced

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// requestHost is the master as the answers to what minions ask see it.
+// requestHost implements the interfaces through which package requests uses the master.
 type requestHost struct{ m *Master }
 
 var (
@@ -19,7 +19,7 @@ var (
 	_ requests.EventAccess   = requestHost{}
 )
 
-// MayFire implements requests.EventAccess. EventOptions.Access is set.
+// MayFire implements requests.EventAccess. It requires EventOptions.Access.
 func (h requestHost) MayFire(r EventRequest) bool { return h.m.opts.Events.Access(r) }
 
 // UnderKey implements door.SharedKey.
@@ -28,18 +28,18 @@ func (h requestHost) UnderKey(ctx context.Context, peer string, size int,
 	return h.m.tenants.UnderKey(ctx, peer, size, h.m.network.Keyring, open)
 }
 
-// MakePillar implements requests.PillarProgram. PillarOptions.Func is set.
+// MakePillar implements requests.PillarProgram. It requires PillarOptions.Func.
 func (h requestHost) MakePillar(ctx context.Context, r pillar.Request) (map[string]any, error) {
 	return h.m.opts.Pillar.Func(ctx, r)
 }
 
-// MakeTops implements requests.TopsProgram. MinionOptions.Tops is set.
+// MakeTops implements requests.TopsProgram. It requires MinionOptions.Tops.
 func (h requestHost) MakeTops(ctx context.Context, id string,
 	opts map[string]any) (map[string]any, error) {
 	return h.m.opts.Minions.Tops(ctx, id, opts)
 }
 
-// fileAccess is FileOptions.Access as requests.Files sees it.
+// fileAccess implements requests.FileAccess with FileOptions.Access.
 type fileAccess struct{ m *Master }
 
 // MayRead implements requests.FileAccess.

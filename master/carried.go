@@ -11,10 +11,11 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// ErrNoContent is returned for orders with files, pillar or secret arguments when Options.Store cannot keep these.
+// ErrNoContent is returned for orders with files, pillar or secret arguments if Options.Store cannot store
+// those.
 var ErrNoContent = orders.ErrNoContent
 
-// openCarried prepares what orders carry, if the store can keep it.
+// openCarried prepares the content of orders, if the store can keep it.
 func (m *Master) openCarried(q store.Queue) error {
 	contents, ok := store.ContentsOf(m.store)
 	if !ok {
@@ -41,12 +42,12 @@ func (m *Master) openCarried(q store.Queue) error {
 	return nil
 }
 
-// cargo is what an order carries beside its job.
+// cargo returns the content that an order carries besides its job.
 func (o Order) cargo() content.Cargo {
 	return content.Cargo{Files: o.Files, Stream: o.FileStream, Pillar: o.Pillar, Secret: o.Secret}
 }
 
-// checkContent reports what is wrong with an order before any of its files is read.
+// checkContent validates an order's content before any of its files is read.
 func (m *Master) checkContent(o Order) error {
 	cargo := o.cargo()
 	if cargo.Empty() {
@@ -62,8 +63,9 @@ func (m *Master) checkContent(o Order) error {
 	return cargo.CheckID(id)
 }
 
-// storeContent stores what an order carries and returns its key, empty if there is nothing. spec becomes what is
-// shown. wanted is false if no minion will run the order. drop removes it all, if no order owns it in the end.
+// storeContent stores an order's content and returns its key, which is empty without content. It replaces
+// secrets in spec by what users may see. If wanted is false, no minion will run the order and nothing is
+// stored. Call drop if no order comes to own the content.
 func (m *Master) storeContent(ctx context.Context, o Order, spec map[string]any,
 	wanted bool) (key string, drop func(), err error) {
 	drop = func() {}

@@ -11,16 +11,16 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Clone is an id that several hosts use at once with one key, as copies of a machine's image do.
+// Clone is an id that several hosts use at once with the same key, like copies of a machine's image.
 type Clone = clones.Clone
 
-// CloneHost is what one of the hosts of a Clone says of itself.
+// CloneHost describes one host of a Clone, by its own report.
 type CloneHost = clones.Host
 
-// cloneAsker is the master as clones.Guard sees it.
+// cloneAsker implements clones.Asker.
 type cloneAsker struct{ m *Master }
 
-// newCloneGuard returns what finds ids that several hosts use.
+// newCloneGuard returns the guard that detects ids used by several hosts.
 func newCloneGuard(m *Master, notes clones.Notes) *clones.Guard {
 	return clones.NewGuard(cloneAsker{m}, notes, m.events, m.opts.Jobs.GatherTimeout, m.log)
 }
@@ -54,7 +54,7 @@ func (a cloneAsker) AskHosts(ctx context.Context, ids, grains []string,
 	<-ctx.Done()
 }
 
-// Clones lists the ids that several hosts use at once with one key, sorted, as they are found when such a host comes:
-// of all masters that share a database. Such an id leaves the list when its key is deleted, or one host alone has
-// answered for some time.
+// Clones returns the ids that several hosts use at once with the same key, sorted. In a cluster it returns
+// those of all masters. An id is added when a second host connects. It is removed when its key is deleted, or
+// when only one host has answered for some time.
 func (m *Master) Clones(ctx context.Context) ([]Clone, error) { return m.clones.List(ctx) }

@@ -8,11 +8,11 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// ErrNotStored is behind errors of jobs that were not published because the store did not take them: a full disk, a
-// lost database.
+// ErrNotStored is wrapped by the errors for jobs that were not published because the store did not accept them,
+// for example with a full disk or a lost database.
 var ErrNotStored = errors.New("the job could not be stored, and was not sent")
 
-// notStored adds to the error of a store what it means for the job, and what an operator can do where that is known.
+// notStored adds to a store's error what it means for the job, and the remedy if one is known.
 func notStored(err error) error {
 	switch {
 	case err == nil, errors.Is(err, store.ErrExists):

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Drain ends the master gently, for a program that is replaced by its next version: no order is taken or sent any
-// more, the other masters of the same store are told to look after those that were sent, jobs whose results are
-// awaited (Run, Submit) may still return until ctx ends, and then Serve returns. Without orders it is a Serve whose
-// context ends a little later. The error is ctx's when something was still awaited, or the store's.
+// Drain ends the master gracefully, for a program that is replaced by its next version. Orders are no longer
+// accepted or sent, and the other masters of the same store take over those that were sent. Jobs whose results
+// are awaited (Run, Submit) may return until ctx ends; then Serve returns. It returns ctx's error if some job
+// was still awaited, or the store's.
 func (m *Master) Drain(ctx context.Context) error {
 	var err error
 	if m.orders != nil {
@@ -25,7 +25,7 @@ func (m *Master) Drain(ctx context.Context) error {
 	}
 	m.life.Quit()
 	if m.life.Started() {
-		<-m.life.Ended() // Serve gives running requests shutdownTime, not more
+		<-m.life.Ended() // at most shutdownTime later
 	}
 	if err == nil {
 		err = ctx.Err()
@@ -33,5 +33,5 @@ func (m *Master) Drain(ctx context.Context) error {
 	return err
 }
 
-// drainTick is how often Drain looks whether something is still awaited.
+// drainTick is how often Drain checks for awaited jobs.
 const drainTick = 20 * time.Millisecond

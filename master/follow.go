@@ -11,19 +11,19 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Hook is a function of the program that hears of events. It has a queue and a goroutine of its own: it may be as
-// slow as it likes, the master and other hooks do not wait for it.
+// Hook is a function that receives events. Each hook has its own queue and goroutine, so a slow one delays
+// neither the master nor other hooks.
 type Hook struct {
-	// Tags are shell patterns; an event that one of them matches is told. None means every event.
+	// Tags are shell patterns; the hook receives events that match any of them. No patterns means every event.
 	Tags []string
-	// Func is called with one event after the other. A panic in it is logged. ctx ends when the master does. An event
-	// with Missed set says that so many were lost because the queue was full.
+	// Func is called for one event at a time. A panic is logged. ctx ends with the master. An event with Missed
+	// set reports how many events were dropped because the queue was full.
 	Func func(ctx context.Context, e events.Event)
-	// Buffer is how many events may wait; 0 means events.DefaultBuffer.
+	// Buffer is the length of the queue in events; 0 means events.DefaultBuffer.
 	Buffer int
 }
 
-// matches reports whether one of some patterns means a tag.
+// matches reports whether tag matches any pattern, or there are no patterns.
 func matches(patterns []string, tag string) bool {
 	for _, p := range patterns {
 		if target.Glob(p, tag) {
@@ -33,7 +33,7 @@ func matches(patterns []string, tag string) bool {
 	return len(patterns) == 0
 }
 
-// startHooks runs the hooks until ctx ends; what it returns waits for the functions that still run.
+// startHooks runs the hooks until ctx ends. wait waits for running calls.
 func (m *Master) startHooks(ctx context.Context) (wait func()) {
 	var wg sync.WaitGroup
 	for _, h := range m.opts.Events.Hooks {
@@ -59,36 +59,40 @@ func (m *Master) callHook(ctx context.Context, h Hook, e events.Event) {
 	h.Func(ctx, e)
 }
 
-// Follow ranges over events whose tags one of some shell patterns matches (all, without patterns), from a cursor on:
-// that of an event that was seen before, or "" for what comes. It ends with ctx or the master. Events are kept from
-// the first call of Follow or FollowCursor on, the last EventOptions.History; an event with Missed set says that some
-// are gone, and also that the cursor is of a master that ended. Then Result tells what became of orders.
+// Follow returns the events whose tags match any of some shell patterns (all events without patterns). It
+// starts after cursor, which is that of an event seen before, or with new events if cursor is empty. It ends
+// with ctx or the master.
+//
+// The last EventOptions.History events are kept, from the first call of Follow or FollowCursor on. An event
+// with Missed set means that events were lost, or that the cursor comes from an earlier process. OrderOutcome
+// then returns what happened to orders.
 func (m *Master) Follow(ctx context.Context, cursor string,
 	tags ...string) iter.Seq[events.Logged] {
 	return m.FollowMarked(ctx, 0, cursor, tags...)
 }
 
-// FollowMarked is Follow with a mark, an event without a tag and nothing missed, each time so long has passed. Its
-// Cursor is past all events that were looked at: keep it, as those of events, where few of many events are wanted.
+// FollowMarked is Follow with a mark each interval: an event without a tag and with Missed 0. A mark's cursor
+// is past all events examined so far. Store it like those of events, so that a restart does not examine many
+// unwanted events again.
 func (m *Master) FollowMarked(ctx context.Context, every time.Duration, cursor string,
 	tags ...string) iter.Seq[events.Logged] {
 	return m.kept.log().FollowMarked(ctx, every, cursor,
 		func(tag string) bool { return matches(tags, tag) })
 }
 
-// FollowCursor is the place behind the newest event, for a Follow that begins later.
+// FollowCursor returns the cursor after the newest event, for a Follow that starts later.
 func (m *Master) FollowCursor() string { return m.kept.log().Cursor() }
 
-// keptEvents are the last events, from when somebody first wants them.
+// keptEvents holds the latest events, once a caller has asked for them.
 type keptEvents struct {
 	bus    *events.Bus
 	limits events.LogLimits
 
 	mu   sync.Mutex  // guards list
-	list *events.Log // nil until somebody wants it
+	list *events.Log // nil until the first call of log
 }
 
-// log returns the list, which begins now if there is none.
+// log returns the list of events, and creates it at the first call.
 func (k *keptEvents) log() *events.Log {
 	k.mu.Lock()
 	defer k.mu.Unlock()

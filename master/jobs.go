@@ -17,13 +17,13 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// ErrNotServing is returned by calls that need the network before Serve has begun or after it has ended.
+// ErrNotServing is returned by methods that need the network, before Serve listens and after it has ended.
 var ErrNotServing = errors.New("master is not serving")
 
-// ErrDenied is returned for jobs that Local.DeniedUsers or Local.DeniedFunctions forbid.
+// ErrDenied is returned for jobs that Local.DeniedUsers or Local.DeniedFunctions deny.
 var ErrDenied = errors.New("the master's publisher_acl_blacklist forbids it")
 
-// NoMinionsError says that a target means no minion that the master knows.
+// NoMinionsError is the error for a target that matches no minion known to the master.
 type NoMinionsError = targets.NoMinionsError
 
 // Step is one function of a compound command, with its arguments.
@@ -33,48 +33,50 @@ type Step struct {
 	Kwargs map[string]any
 }
 
-// Job is a command for minions.
+// Job is a function call for minions.
 type Job struct {
-	// Fun, Args and Kwargs are what to run.
+	// Fun, Args and Kwargs are the function to run and its arguments.
 	Fun    string
 	Args   []any
 	Kwargs map[string]any
-	// Steps, when set, are run in their place one after the other: a compound command.
+	// Steps, if not empty, are run in order instead: a compound command.
 	Steps []Step
 
-	// Tgt selects the minions: text, or []string or []any for lists. TgtType is Salt's tgt_type; empty means list for
-	// a list, else glob.
+	// Tgt selects the minions: a string, or []string or []any for lists. TgtType is Salt's tgt_type; if it is
+	// empty, a list means "list" and a string "glob".
 	Tgt       any
 	TgtType   string
 	Delimiter string
 
-	// JID chooses the job id; empty lets the master make one.
+	// JID is the job id; if it is empty, the master creates one.
 	JID string
-	// Ret names returners on the minions, User who orders, Metadata what comes back with every return.
+	// Ret names returners on the minions. User is the user in whose name the job runs. Metadata is sent back
+	// with every return.
 	Ret      string
 	User     string
 	Metadata any
-	// Asker is the minion that ordered the job through peer publishing.
+	// Asker is the minion that requested the job by peer publishing.
 	Asker string
-	// NoCache keeps the job and its returns out of the store.
+	// NoCache does not store the job and its returns.
 	NoCache bool
-	// Extra are further fields of the published map: module_executors, ret_config, …
+	// Extra holds additional fields of the published job: module_executors, ret_config, …
 	Extra map[string]any
 
-	// Timeout and GatherTimeout are those of Options, for this job.
+	// Timeout and GatherTimeout override those of JobOptions.
 	Timeout, GatherTimeout time.Duration
 
 	border *border // nil for the master's own jobs
 }
 
-// Published is a job on its way.
+// Published describes a job that was published.
 type Published struct {
 	JID string
-	// Minions are expected to answer; Missing are ids of a list target that the master does not know.
+	// Minions are the minions expected to return. Missing are ids of a list target that the master does not
+	// know.
 	Minions, Missing []string
 }
 
-// arg is the arguments of a call as they travel.
+// arg returns the call's arguments in Salt's wire format.
 func (c Step) arg() []any {
 	out := append([]any{}, c.Args...)
 	if len(c.Kwargs) > 0 {
@@ -85,7 +87,7 @@ func (c Step) arg() []any {
 	return out
 }
 
-// callOnWire is the call that travels as a function and its arguments.
+// callOnWire returns the call for a function and arguments in Salt's wire format.
 func callOnWire(fun any, arg []any) Step {
 	name, _ := payload.Text(fun)
 	c := Step{Fun: name, Args: arg}
@@ -98,7 +100,7 @@ func callOnWire(fun any, arg []any) Step {
 	return c
 }
 
-// onWire is fun and arg as they travel.
+// onWire returns the fields fun and arg in Salt's wire format.
 func (j Job) onWire() (fun any, arg []any, err error) {
 	if len(j.Steps) == 0 {
 		if j.Fun == "" {
@@ -117,7 +119,7 @@ func (j Job) onWire() (fun any, arg []any, err error) {
 	return funs, arg, nil
 }
 
-// publication is a job in Salt's terms, ready to be matched, stored and sent.
+// publication is a job in Salt's terms, before it is matched, stored and sent.
 type publication struct {
 	fun       any
 	arg       []any
@@ -127,18 +129,18 @@ type publication struct {
 	ret       string
 	user      string
 	jid       string         // "" = make one
-	load      map[string]any // for the store; nil = made from the other fields
-	extra     map[string]any // further fields of the job map
+	load      map[string]any // stored form; nil = built from the other fields
+	extra     map[string]any // additional fields of the job
 	noCache   bool
-	internal  bool // find_job: no events, not stored
-	here      bool // for subscribers of this one of several masters
-	again     bool // a given job id may be published once more, as salt --batch does
-	wait      *Run // to be registered before anything is sent
+	internal  bool // a find_job or probe: no events, not stored
+	here      bool // in a cluster, only for this master's subscribers
+	again     bool // jid may exist already, as with salt --batch
+	wait      *Run // registered before the job is sent
 	border    *border
 }
 
-// Publish sends a job and does not wait. The error is a *NoMinionsError when the target means nobody, or wraps
-// store.ErrExists when the job id is taken.
+// Publish sends a job and does not wait for results. It returns a *NoMinionsError if the target matches no
+// minion, and an error that wraps store.ErrExists if the job id is taken.
 func (m *Master) Publish(ctx context.Context, j Job) (Published, error) {
 	p, err := j.publication()
 	if err != nil {
@@ -170,8 +172,8 @@ func (j Job) publication() (publication, error) {
 	return p, nil
 }
 
-// publish matches, stores, announces and sends: in this order, so that no return can arrive for a job that is not known
-// (salt/master.py, ClearFuncs.publish).
+// publish matches the target, stores the job, fires its events and sends it, in this order. So no return can
+// arrive for an unknown job (salt/master.py, ClearFuncs.publish).
 func (m *Master) publish(ctx context.Context, p publication) (Published, error) {
 	if !m.life.Serving() {
 		return Published{}, m.life.NotServing(ErrNotServing)
@@ -231,10 +233,10 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 	}
 	to := subscribers.Audience{IDs: ids, Topics: m.network.Sender.Topics(tgtType, ids, missing)}
 	if p.border != nil && to.Topics != nil {
-		to.Topics = ids // missing may be others' minions
+		to.Topics = ids // missing may be other tenants' minions
 	}
 	if p.internal {
-		to.IDs = nil // it is not stored
+		to.IDs = nil // an internal job is not stored
 	}
 	send := m.broadcast
 	if p.here {
@@ -249,7 +251,7 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 	return out, nil
 }
 
-// reserve fixes the job id and stores the job under it.
+// reserve chooses the job id and stores the job under it.
 func (m *Master) reserve(ctx context.Context, p publication, job map[string]any,
 	ids, missing []string) (string, error) {
 	now := time.Now()
@@ -291,34 +293,36 @@ func (m *Master) reserve(ctx context.Context, p publication, job map[string]any,
 	return "", fmt.Errorf("cannot make a job id: %w", store.ErrExists)
 }
 
-// Status says what became of a job on one minion.
+// Status is the state of a job on one minion.
 type Status int
 
 const (
-	// Returned: the minion sent a result.
+	// Returned means that the minion sent a result.
 	Returned Status = iota
-	// NoReturn: the minion sent nothing in time, and does not say that the job still runs.
+	// NoReturn means that the minion sent nothing in time, and does not report the job as running.
 	NoReturn
-	// Missing: the target names an id that the master does not know.
+	// Missing means that the target names an id that the master does not know.
 	Missing
 
-	// Queued: the order waits for the minion. This and what follows are of orders only.
+	// Queued means that the order waits for the minion. It and the following ones apply to orders only.
 	Queued
-	// Underway: it was sent, and the minion has not returned yet.
+	// Underway means that the order was sent and the minion has not returned yet.
 	Underway
-	// Undeliverable: its time to live or deadline ended before the minion came. It never ran and never will.
+	// Undeliverable means that the TTL or deadline ended before the minion connected. It never ran and never
+	// will.
 	Undeliverable
-	// TimedOut: its deadline passed before the minion returned. StillRunning reports whether the minion was at it.
+	// TimedOut means that the deadline passed before the minion returned. StillRunning reports whether it was
+	// still running.
 	TimedOut
-	// Cancelled: Cancel ended it.
+	// Cancelled means that CancelOrder ended it.
 	Cancelled
-	// Lost: it was sent, and nobody can find out whether it ran.
+	// Lost means that it was sent, and it cannot be determined whether it ran.
 	Lost
-	// Refused: a policy, of the minion or of this program, did not allow it.
+	// Refused means that a policy of the minion or of this program refused it.
 	Refused
 )
 
-// String is a word for people.
+// String returns the status in lower-case English.
 func (s Status) String() string {
 	switch s {
 	case Returned:
@@ -343,28 +347,29 @@ func (s Status) String() string {
 	return "lost"
 }
 
-// Result is what became of a job on one minion. The fields below Status are set when it returned.
+// Result is the result of a job on one minion. Return to Load are set if the minion returned.
 type Result struct {
 	ID     string
 	Status Status
 	Return any
-	// Ordered is Return with its maps as payload.OrderedMap, in the order in which the minion has their keys.
+	// Ordered is Return with its maps as payload.OrderedMap, in the minion's key order.
 	Ordered any
-	// Retcode is the exit status; for compound commands the first that is not 0.
+	// Retcode is the exit status. For compound commands it is the first that is not 0.
 	Retcode int
 	Success bool
-	// Out names the outputter for the result.
+	// Out is the name of the outputter for the result.
 	Out string
-	// Load is the whole return. It is shared and must not be changed.
+	// Load is the whole return. It is shared and must not be modified.
 	Load map[string]any
-	// StillRunning says of an order that timed out or was cancelled that the minion was still at it when last asked.
+	// StillRunning reports, for an order that timed out or was cancelled, whether the minion was still running
+	// it when last asked.
 	StillRunning bool
-	// Reason says in words why an order did not return.
+	// Reason explains why an order did not return.
 	Reason string
 }
 
-// States returns the results of a run of states in the order in which they ran, or nil if the return is of another
-// kind.
+// States returns the results of a state run in the order in which the states ran, or nil if the return is of
+// another kind.
 func (r Result) States() []protocol.StateResult { return protocol.StateResults(r.Return) }
 
 func resultOf(id string, load map[string]any) Result {

@@ -8,49 +8,52 @@ import (
 	"github.com/brine-salt/brine/protocol/events/ipc"
 )
 
-// Local makes a stand-alone master usable by Salt's own command line tools on its host (salt, salt-key, salt-run of
-// every line): event sockets, key files for users, clear publish requests, and the job cache directory.
+// Local lets Salt's command line tools on this host (salt, salt-key, salt-run, of 3006 to 3008) use the master.
+// It provides event sockets, key files for users, clear publish requests, and the job cache directory.
 type Local struct {
 	// SockDir is Salt's sock_dir.
 	SockDir string
-	// Events are the addresses of the event bus; none means sockets below SockDir. See [ipc.Ports] for Salt's
-	// ipc_mode: tcp.
+	// Events are the addresses of the event bus; the zero value means sockets below SockDir. See [ipc.Ports]
+	// for Salt's ipc_mode: tcp.
 	Events ipc.Sockets
-	// WriteBuffer is Salt's ipc_write_buffer: how many bytes of events may wait for a client; 0 means 32 MiB.
+	// WriteBuffer is Salt's ipc_write_buffer: how many bytes of events may be pending for a client; 0 means 32
+	// MiB.
 	WriteBuffer int
 	// User is the user that the master runs as; empty means root.
 	User string
-	// ACL is Salt's publisher_acl: users other than root and User (names, globs or regular expressions), and rules
-	// for what they may publish, in the form of external_auth: functions (regular expressions, in full) for any
-	// minion, or maps of minions to functions, with conditions for arguments. Users that a pattern means have a key
-	// file when they are in this host's list of users at the start.
+	// ACL is Salt's publisher_acl. Keys are users other than root and User (names, globs or regular
+	// expressions). Values are rules in the form of external_auth: functions (regular expressions that match in
+	// full) for any minion, or maps from minions to functions, with conditions for arguments. Users that match
+	// a pattern get a key file if this host's user database lists them at start.
 	ACL map[string][]any
-	// SudoACL is Salt's sudo_acl: the rules of ACL also bind users who come through sudo.
+	// SudoACL is Salt's sudo_acl: the rules of ACL also apply to users who call through sudo.
 	SudoACL bool
-	// DeniedUsers and DeniedFunctions are Salt's publisher_acl_blacklist, which counts for everybody: see
+	// DeniedUsers and DeniedFunctions are Salt's publisher_acl_blacklist, which applies to all callers; see
 	// Master.Denied.
 	DeniedUsers, DeniedFunctions []string
-	// Auth checks names and passwords, and tokens, for tools that show them in place of a key file (external_auth);
-	// nil refuses such tools.
+	// Auth verifies passwords and tokens of tools that have no key file (external_auth). If it is nil, such
+	// tools are refused.
 	Auth *eauth.Auth
-	// Call runs a runner or wheel function for a tool; nil means there are none. See package master/runner.
+	// Call runs a runner or wheel function for a tool; nil means that there are none. See package
+	// master/runner.
 	Call func(ctx context.Context, c MasterCall) (MasterResult, error)
-	// AnyHost lets tools on other hosts in, if they have a key file or a login. By default they must be on this host.
+	// AnyHost accepts tools on other hosts if they have a key file or log in. By default tools must be on this
+	// host.
 	AnyHost bool
-	// NoJobCache keeps jobs out of CacheDir/jobs. Stock salt then cannot wait for results.
+	// NoJobCache does not write jobs to CacheDir/jobs. The stock salt command then cannot wait for results.
 	NoJobCache bool
 }
 
-// MasterCall is a runner or wheel function that a tool asks for.
+// MasterCall is a tool's request to call a runner or wheel function.
 type MasterCall = tools.Call
 
-// ErrNoFunction is what Local.Call says of a function that it does not have.
+// ErrNoFunction is returned by Local.Call for a function that does not exist.
 var ErrNoFunction = tools.ErrNoFunction
 
-// MasterResult is where the events of a call are found, and its result if it was waited for.
+// MasterResult holds the job id and event tag of a call, and its result if the call was waited for.
 type MasterResult = tools.CallResult
 
-// toolHost is the master as command line tools see it.
+// toolHost implements tools.Publisher and tools.Caller.
 type toolHost struct{ m *Master }
 
 var (
@@ -58,7 +61,7 @@ var (
 	_ tools.Caller    = toolHost{}
 )
 
-// openTools prepares the answers to command line tools, and has the job cache stand behind the store.
+// openTools prepares the server for command line tools, and adds the job cache to the store.
 func (m *Master) openTools() (err error) {
 	o, l := m.opts, *m.opts.Local
 	t := tools.Options{Dir: o.CacheDir, HashType: o.Files.HashType, Events: l.Events,
@@ -87,13 +90,13 @@ func (h toolHost) PublishFor(ctx context.Context,
 	return out.JID, out.Minions, out.Missing, err
 }
 
-// CallFor implements tools.Caller. Local.Call is set.
+// CallFor implements tools.Caller. It requires Local.Call.
 func (h toolHost) CallFor(ctx context.Context, c MasterCall) (MasterResult, error) {
 	return h.m.opts.Local.Call(ctx, c)
 }
 
-// LocalKey is what a user's command line tools on this host show to the master, "" without Options.Local or for a
-// user who has none.
+// LocalKey returns the key with which a user's command line tools on this host authenticate. It is empty
+// without Options.Local, or if the user has none.
 func (m *Master) LocalKey(user string) string {
 	if m.local == nil {
 		return ""
@@ -101,10 +104,9 @@ func (m *Master) LocalKey(user string) string {
 	return m.local.Key(user)
 }
 
-// Denied reports whether Local.DeniedUsers or Local.DeniedFunctions keep somebody from publishing functions. As in
-// Salt that counts for every job, whoever it comes from: tools, the HTTP interface, runners, the reactor, minions
-// (Peer) and the program itself. Only the master's own questions to minions, whether they listen and whether a job
-// runs, are exempt.
+// Denied reports whether Local.DeniedUsers or Local.DeniedFunctions deny a user or functions. As in Salt, this
+// applies to every job: from tools, the HTTP interface, runners, the reactor, minions (Peer) and the program
+// itself. Only the master's own probes and status queries are exempt.
 func (m *Master) Denied(user string, funs ...string) bool {
 	return m.local != nil && m.local.Denies(user, funs...)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/master/upkeep"
 )
 
-// openUpkeep prepares the master's housekeeping.
+// openUpkeep prepares the periodic maintenance.
 func (m *Master) openUpkeep() {
 	o := m.opts
 	keeper := store.NewKeeper(store.KeeperOptions{Store: m.store, KeepJobs: o.Jobs.Keep,
@@ -20,7 +20,7 @@ func (m *Master) openUpkeep() {
 		DropDir: o.CacheDir, Chores: []upkeep.Chore{keeper, chores{m}}, Log: m.log})
 }
 
-// maintain is what goes on in the background, until ctx ends.
+// maintain runs the periodic maintenance until ctx ends.
 func (m *Master) maintain(ctx context.Context) {
 	var ends sync.WaitGroup
 	defer ends.Wait()
@@ -33,7 +33,7 @@ func (m *Master) maintain(ctx context.Context) {
 	m.upkeep.Run(ctx)
 }
 
-// chores are what the rooms of a master have to tidy up.
+// chores implements upkeep.Chore for the master's components.
 type chores struct{ m *Master }
 
 // Tend implements upkeep.Chore.
@@ -51,7 +51,7 @@ func (c chores) Tend(ctx context.Context, now time.Time, duty bool) {
 	}
 }
 
-// keyChanged follows a change of keys made through the store of this process.
+// keyChanged handles a change of a minion's key made through this process.
 func (m *Master) keyChanged(c keys.Change) {
 	switch c.Act {
 	case "accept", "reject", "delete":
@@ -71,7 +71,7 @@ func (m *Master) keyChanged(c keys.Change) {
 		ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 		m.clones.Forget(ctx, c.ID)
 		cancel()
-		m.requests.Pillar.Drop(c.ID) // the next of this name may be another machine
+		m.requests.Pillar.Drop(c.ID) // the next minion of this id may be another machine
 	}
 	if !m.opts.Keys.KeepAESOnDelete {
 		m.upkeep.AskForKey()

@@ -1,12 +1,12 @@
-// Package master is a Salt master as a part of another program: it accepts minions, sends them jobs and takes their
-// results, and serves them files, pillar and mine; for stock minions of Salt 3006 and later as for brine's. A program
-// makes one with New, lets it run with Serve, and orders jobs with Run, Submit or Publish. Nothing listens but the
-// two ports of the transport, and Salt's local sockets when Options.Local asks for them.
+// Package master is an embeddable Salt master: it accepts minions, sends them jobs and receives the results,
+// and serves files, pillar and mine. It works with stock minions of Salt 3006 and later and with brine's.
+// Create a master with New, run it with Serve, and order jobs with Run, Submit or Publish. It listens only on
+// the two ports of the transport, and on Salt's local sockets if Options.Local is set.
 //
-// What arrives from the network is limited before it is decoded and verified before it is believed: functions that act
-// for a minion take a protocol.Verified, which only the complete check makes. Ids, job ids and paths of peers become
-// file names only below an open directory (os.Root). Salt's sources: salt/master.py, salt/channel/server.py,
-// salt/daemons/masterapi.py.
+// Input from the network is limited before it is decoded and verified before it is used. Functions that act for
+// a minion take a protocol.Verified, which only the complete check returns. Ids, job ids and paths from peers
+// become file names only below an open directory (os.Root). Salt's sources: salt/master.py,
+// salt/channel/server.py, salt/daemons/masterapi.py.
 package master
 
 import (
@@ -50,10 +50,10 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// shutdownTime is how long requests that run may take to end when Serve stops.
+// shutdownTime is how long running requests may take when Serve stops.
 const shutdownTime = 5 * time.Second
 
-// Master is a Salt master. Its methods may be called from many goroutines.
+// Master is a Salt master. Its methods are safe for concurrent use.
 type Master struct {
 	opts      Options
 	log       *slog.Logger
@@ -61,7 +61,7 @@ type Master struct {
 	keys      *keys.Store
 	events    *events.Bus
 	store     store.Store
-	orders    *orders.Deliverer // nil when the store keeps no orders
+	orders    *orders.Deliverer // nil if the store cannot keep orders
 	cache     *cache.Cache
 	sessions  *sessions.Store
 	network   *network.Network
@@ -83,8 +83,8 @@ type Master struct {
 	kept     *keptEvents
 }
 
-// New makes a master: it loads or makes its keys and opens its directories, but listens only in Serve. When Serve is
-// not called, call Close.
+// New returns a master. It loads or creates its keys and opens its directories, but only Serve listens. If
+// Serve is never called, call Close.
 func New(o Options) (*Master, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -119,7 +119,7 @@ func New(o Options) (*Master, error) {
 	return m, nil
 }
 
-// open opens what the options name.
+// open opens the master's directories, store and components.
 func (m *Master) open() error {
 	o := m.opts
 	vault, err := m.openMemory()
@@ -158,7 +158,7 @@ func (m *Master) open() error {
 	return m.openPeers(vault)
 }
 
-// openRequests prepares the answers to minions that need the store, which has been opened.
+// openRequests prepares the handlers of minions' requests that need the store, which must be open.
 func (m *Master) openRequests(minions store.Minions) (err error) {
 	o := m.opts
 	hourly := ratelimit.NewHourlyLog()
@@ -213,7 +213,7 @@ func (m *Master) openRequests(minions store.Minions) (err error) {
 	return err
 }
 
-// openPillar opens the sources of pillars.
+// openPillar opens the sources of pillar data.
 func (m *Master) openPillar() (err error) {
 	o, p := m.opts, &m.requests.Pillar
 	*p = requests.Pillar{Key: m.identity.Key, Roots: o.Pillar.Files, Clones: m.clones,
@@ -266,8 +266,8 @@ func (m *Master) openFiles() error {
 	return err
 }
 
-// warnMissingRoots warns of directories that are not there. They may come later, so they are no error; but most are
-// typing errors.
+// warnMissingRoots logs a warning for each missing directory. They may be created later, so they are not
+// errors; but most are typing errors.
 func warnMissingRoots(log *slog.Logger, roots map[string][]string) {
 	for env, dirs := range roots {
 		for _, dir := range dirs {
@@ -279,8 +279,8 @@ func warnMissingRoots(log *slog.Logger, roots map[string][]string) {
 	}
 }
 
-// Serve listens and works until ctx ends, then closes everything and returns when all of its goroutines are gone: nil
-// after an orderly end. It may be called once.
+// Serve listens and serves until ctx ends, then closes everything and waits for all of its goroutines. It
+// returns nil after an orderly shutdown. Call it at most once.
 func (m *Master) Serve(ctx context.Context) error {
 	if !m.life.Start() {
 		return errors.New("cannot serve: master was started or closed before")
@@ -320,7 +320,7 @@ func (m *Master) Serve(ctx context.Context) error {
 	return m.stop()
 }
 
-// begin reads what the master needs before it listens, and listens.
+// begin loads what the master needs before it listens, and listens.
 func (m *Master) begin(ctx context.Context) error {
 	if _, err := m.tenants.All(ctx); err != nil {
 		return fmt.Errorf("cannot read whose minions are: %w", err)
@@ -335,7 +335,7 @@ func (m *Master) begin(ctx context.Context) error {
 	return err
 }
 
-// listen opens all transports.
+// listen opens the listeners of all transports.
 func (m *Master) listen() error {
 	o := m.opts
 	all := append([]Listener{{Listen: o.Network.Listen, Interface: o.Network.Interface,
@@ -363,7 +363,7 @@ func address(host string, port, def int) string {
 	return transport.JoinHostPort(host, port)
 }
 
-// stop ends what listens, giving running requests a little time.
+// stop closes the listeners and gives running requests shutdownTime to end.
 func (m *Master) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
 	defer cancel()
@@ -374,7 +374,7 @@ func (m *Master) stop() error {
 	return err
 }
 
-// closeRooms gives back directories and ends listeners to events.
+// closeRooms closes directories and ends event subscriptions.
 func (m *Master) closeRooms() {
 	m.events.Close()
 	m.kept.close()
@@ -400,7 +400,7 @@ func (m *Master) closeRooms() {
 	}
 }
 
-// Close gives back what New opened, when Serve was not called. After Serve it does nothing.
+// Close releases what New opened, if Serve was not called. After Serve it does nothing.
 func (m *Master) Close() {
 	if m.life.Start() {
 		m.life.Fail(errClosed)
@@ -409,12 +409,13 @@ func (m *Master) Close() {
 	}
 }
 
-// Ready is closed when the master listens, and when it never will: Serve has failed, or Close was called. AwaitReady
-// tells the two apart; what needs the network then fails with ErrNotServing and the cause.
+// Ready returns a channel that is closed when the master listens, or when it never will because Serve failed or
+// Close was called. AwaitReady tells these apart. After a failure, methods that need the network return
+// ErrNotServing with the cause.
 func (m *Master) Ready() <-chan struct{} { return m.life.Ready() }
 
-// AwaitReady waits until the master listens, which Serve makes it do. It returns Serve's error if that failed before,
-// and that of ctx if it ends first.
+// AwaitReady waits until Serve listens. It returns Serve's error if that failed before, or ctx's if ctx ends
+// first.
 func (m *Master) AwaitReady(ctx context.Context) error {
 	select {
 	case <-m.life.Ready():
@@ -424,66 +425,67 @@ func (m *Master) AwaitReady(ctx context.Context) error {
 	}
 }
 
-// errClosed is why a master that was closed before Serve does not listen.
+// errClosed is the cause for a master that was closed before Serve.
 var errClosed = errors.New("master was closed")
 
-// PublishAddr is the address of the publish channel, once ready.
+// PublishAddr returns the address of the publish channel, once the master is ready.
 func (m *Master) PublishAddr() net.Addr { return m.network.PublishAddr() }
 
-// RequestAddr is the address of the request channel, once ready.
+// RequestAddr returns the address of the request channel, once the master is ready.
 func (m *Master) RequestAddr() net.Addr { return m.network.RequestAddr() }
 
-// Keys are the keys of the minions.
+// Keys returns the store of the minions' keys.
 func (m *Master) Keys() *keys.Store { return m.keys }
 
-// Events is the event bus.
+// Events returns the event bus.
 func (m *Master) Events() *events.Bus { return m.events }
 
-// Store keeps jobs and returns.
+// Store returns the store of jobs and returns.
 func (m *Master) Store() store.Store { return m.store }
 
-// Cache is what the master remembers of minions.
+// Cache returns the cache of minion data.
 func (m *Master) Cache() *cache.Cache { return m.cache }
 
-// Files is the file server.
+// Files returns the file server.
 func (m *Master) Files() *fileserver.Server { return m.requests.Files.Server }
 
-// Pillar compiles a pillar, as a minion would get it.
+// Pillar compiles a pillar as for a minion.
 func (m *Master) Pillar(ctx context.Context, r pillar.Request) (map[string]any, error) {
 	return m.requests.Pillar.Make(ctx, r)
 }
 
-// KeptPillars are the pillars that are given again for a time, nil without PillarOptions.CacheTTL.
+// KeptPillars returns the cache of compiled pillars, or nil without PillarOptions.CacheTTL.
 func (m *Master) KeptPillars() *pillar.Cache { return m.requests.Pillar.Kept }
 
-// Minion returns the grains and pillar that the master last saw of a minion.
+// Minion returns the grains and pillar last seen of a minion.
 func (m *Master) Minion(id string) (cache.Data, bool) { return m.cache.Data(id) }
 
-// Match lists the accepted minions that a target means, as far as the master can tell.
+// Match returns the accepted minions that a target matches, as far as the master can tell.
 func (m *Master) Match(tgtType string, tgt any) ([]string, error) {
 	return m.targets.Find(tgtType, tgt)
 }
 
-// Fingerprint is the finger print of the master's key, which minions can be given as master_finger.
+// Fingerprint returns the fingerprint of the master's key, which minions can have as master_finger.
 func (m *Master) Fingerprint() (string, error) {
 	return m.identity.Key.Public().Fingerprint(m.opts.Files.HashType)
 }
 
-// PublicKey is the master's public key as PEM text, which minions can be given in advance as minion_master.pub.
+// PublicKey returns the master's public key as PEM text, which minions can have beforehand as
+// minion_master.pub.
 func (m *Master) PublicKey() string { return m.identity.Key.Public().Text() }
 
-// Named is how many minions the master knows the publish connections of: what is for them by id reaches no others.
-// Connections become known within a second.
+// Named returns the number of minions whose publish connections are identified. Messages for such a minion by
+// id reach no other. A connection is identified within a second.
 func (m *Master) Named() int { return m.network.Named() }
 
-// Subscribers is how many publish connections are open.
+// Subscribers returns the number of open publish connections.
 func (m *Master) Subscribers() int {
 	n, _ := m.network.Subscribers()
 	return n
 }
 
-// Present lists the accepted minions that are connected, to this master or to one that shares its database; sorted. A
-// minion whose path is dead is missing after half a minute at the latest, one that left in order after some seconds.
-// With tenants, or NetworkOptions.Isolate, jobs reach whoever is listed; else one that has just signed in may be
-// listed before it listens.
+// Present returns the accepted minions that are connected to this master or to another one of the same
+// database, sorted. A minion with a dead path disappears within half a minute, one that disconnected in order
+// after some seconds. With tenants or NetworkOptions.Isolate, jobs reach every minion in the list. Otherwise a
+// minion that has just signed in may be in the list before it receives publishes.
 func (m *Master) Present() []string { return m.network.Present() }

@@ -6,7 +6,7 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// catchUp gives a run the returns that the store has and that it was not told of.
+// catchUp delivers to a run the stored returns that it has missed.
 func (m *Master) catchUp(ctx context.Context, r *Run) error {
 	if m.runs.NoCache(r.JID) {
 		return nil
@@ -15,7 +15,7 @@ func (m *Master) catchUp(ctx context.Context, r *Run) error {
 		func(x store.Return) { r.deliver(resultOf(x.ID, x.Load)) })
 }
 
-// catchUpAll is catchUp for all runs, after messages of other masters were missed.
+// catchUpAll calls catchUp for all runs, after messages of peer masters were missed.
 func (m *Master) catchUpAll(ctx context.Context) {
 	for _, r := range m.runs.list() {
 		if err := m.catchUp(ctx, r); err != nil {

@@ -23,84 +23,83 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// DefaultTTL is how long an order waits for a minion where nothing else is said.
+// DefaultTTL is the default of OrderOptions.TTL.
 const DefaultTTL = 24 * time.Hour
 
-// DefaultMaxUnfinished is OrderOptions.MaxUnfinished where it is 0.
+// DefaultMaxUnfinished is the default of OrderOptions.MaxUnfinished.
 const DefaultMaxUnfinished = 100_000
 
 var (
-	// ErrBusy is returned by PlaceOrder and RunOrder when OrderOptions.MaxUnfinished deliveries are open, or
-	// MaxUnfinishedTenant of the order's tenant: place the order again a little later.
+	// ErrBusy is returned by PlaceOrder and RunOrder while OrderOptions.MaxUnfinished deliveries are
+	// unfinished, or MaxUnfinishedTenant of the tenant. Place the order again later.
 	ErrBusy = orders.ErrBusy
-	// ErrNoOrders is returned by everything about orders when Options.Store cannot keep any.
+	// ErrNoOrders is returned by all methods for orders if Options.Store cannot keep orders.
 	ErrNoOrders = errors.New("the store keeps no orders")
-	// ErrOrderDiffers says that an order with the same id was placed before and asks for something else.
+	// ErrOrderDiffers means that a different order was placed before under the same id.
 	ErrOrderDiffers = errors.New("another order has this id")
 	// ErrDraining is returned by PlaceOrder after Drain was called.
 	ErrDraining = errors.New("master is being drained")
 )
 
-// Order is a job that does not need its minions to be there: it waits for each of them, in the store, and is sent
-// when the minion is known to listen. Each minion runs it once or, when its time to live or deadline ends before
-// that, never. The zero value of every field but Job is usable.
+// Order is a job for minions that need not be connected. It waits in the store for each of them, and is sent
+// when the minion is known to receive publishes. Each minion runs it once, or never if its TTL or deadline ends
+// first. Every field but Job may be zero.
 type Order struct {
-	// ID is the caller's own name for the order, at most store.MaxOrderID bytes. Placing an order again under the
-	// same id gives the first one, which makes a retry after a crash safe; its TTL and Deadline stay, whatever the
-	// second says of them, for less time is left then. Empty means the job id.
+	// ID is the caller's id for the order, at most store.MaxOrderID bytes; empty means the job id. Placing an
+	// order again under the same id returns the first one, so a retry after a crash is safe. The first one's
+	// TTL and Deadline stay, because a retry has less time left.
 	ID string
-	// Job is what to run and where. A list target may name minions that nobody has heard of yet; other targets mean
+	// Job is what to run, and where. A list target may name minions that are still unknown. Other targets match
 	// the minions that are accepted, or announced with EnsureMinion, at this moment. NoCache, Timeout and
-	// GatherTimeout have no meaning here.
+	// GatherTimeout do not apply to orders.
 	Job
-	// Tenant, when set, bounds the order to minions that were announced for this tenant.
+	// Tenant, if set, restricts the order to minions announced for this tenant.
 	Tenant string
-	// Owner is who placed the order, in words of the program that shows orders only to some. Nobody else can place it
-	// again.
+	// Owner is who placed the order, by the program's own naming, for programs that show orders only to some
+	// users. Another owner cannot place it again.
 	Owner string
-	// TTL is how long it may wait for a minion; 0 means OrderOptions.TTL, below 0 for ever.
+	// TTL is how long the order may wait for a minion; 0 means OrderOptions.TTL, below 0 for ever.
 	TTL time.Duration
-	// Deadline is when the minions must have returned; a job that still runs then is told to end. The zero time is
-	// never.
+	// Deadline is when the minions must have returned. A job that still runs then is stopped. The zero time
+	// means never.
 	Deadline time.Time
-	// Priority orders what waits for one minion: the larger goes first, equal ones in the order in which they were
-	// placed.
+	// Priority orders the pending orders of one minion: higher first, equal ones in the order of placement.
 	Priority int
-	// Parallel lets the order run beside others on a minion. Without it a minion gets one at a time.
+	// Parallel lets the order run beside others on a minion. Otherwise a minion gets one order at a time.
 	Parallel bool
-	// Files are what the order brings along, by name: its minions, and no others, read them as
-	// salt://_order/<ID>/<name> in the environment "base" until the order has ended. A file <name>.sls is the state
-	// _order.<ID>.<name>. An order with files needs an ID of 1 to 128 letters, digits, "_" and "-"; names have no
-	// directories (see content.CheckName).
+	// Files are files of the order, content by name. Only its minions can read them, as
+	// salt://_order/<ID>/<name> in the environment "base", until the order has ended. A file <name>.sls is the
+	// state _order.<ID>.<name>. An order with files needs an ID of 1 to 128 letters, digits, "_" and "-". Names
+	// have no directories (see content.CheckName).
 	Files map[string]string
-	// FileStream, when set, is called once and adds further files, which may be larger than memory: add reads content
-	// to its end. It is called after everything else about the order was checked. Its error is that of PlaceOrder.
+	// FileStream, if set, is called once to add further files, which may be larger than memory; add reads
+	// content to its end. It is called after all other checks of the order. PlaceOrder returns its error.
 	FileStream func(add func(name string, content io.Reader) error) error `json:"-"`
-	// Pillar is merged over the pillar that the master answers to the order's minions, while the order runs on them.
-	// Targets do not see it, and other minions do not.
+	// Pillar is merged over the pillar of the order's minions while the order runs on them. Targets and other
+	// minions do not see it.
 	Pillar map[string]any
-	// Secret seals the arguments wherever the master stores them, and shows content.Sealed in their place in events,
-	// in the job cache and to users. Files and pillar are always sealed. All of it is dropped when the order has
-	// ended. Metadata, target and function are not secret, nor is what the minions return.
+	// Secret seals the arguments wherever the master stores them, and replaces them by content.Sealed in
+	// events, in the job cache and for users. Files and pillar are always sealed. All of it is deleted when the
+	// order has ended. Metadata, target, function and the minions' returns are not secret.
 	Secret bool
-	// FileNames are set by Master.Order and Master.Orders: the names of the files.
+	// FileNames are the names of the files. Master.Order and Master.Orders set it.
 	FileNames []string
-	// Idempotent says that running it twice does no harm. It is then sent again where nobody can tell whether a
-	// minion got it; otherwise it counts as Lost.
+	// Idempotent declares that running the order twice does no harm. If it cannot be determined whether a
+	// minion received it, it is sent again; otherwise it counts as Lost.
 	Idempotent bool
 }
 
-// Outcome is what has become of an order so far.
+// Outcome is the state of an order.
 type Outcome struct {
 	ID, JID string
 	Created time.Time
-	// Done says that no result changes any more.
+	// Done reports whether all results are final.
 	Done bool
-	// Results are by minion id. See Status for the kinds of ends that there are.
+	// Results are the results by minion id; see Status.
 	Results map[string]Result
 }
 
-// Success reports whether every minion returned, and successfully.
+// Success reports whether every minion returned successfully.
 func (o Outcome) Success() bool {
 	for _, r := range o.Results {
 		if r.Status != Returned || !r.Success {
@@ -110,9 +109,9 @@ func (o Outcome) Success() bool {
 	return o.Done
 }
 
-// PlaceOrder places an order and does not wait. When an order with its id was placed before, that one is reported, or
-// ErrOrderDiffers when it asks for something else. The error is a *NoMinionsError when the target means nobody, and
-// ErrBusy when the master takes no new orders for the moment.
+// PlaceOrder stores an order for delivery and does not wait for results. If an order was placed under the same
+// id before, it returns that one's outcome, or ErrOrderDiffers if the two differ. It returns a *NoMinionsError
+// if the target matches no minion, and ErrBusy if there are too many unfinished orders.
 func (m *Master) PlaceOrder(ctx context.Context, o Order) (Outcome, error) {
 	if m.orders == nil {
 		return Outcome{}, ErrNoOrders
@@ -127,7 +126,7 @@ func (m *Master) PlaceOrder(ctx context.Context, o Order) (Outcome, error) {
 	return out, nil
 }
 
-// RunOrder places an order and waits for its end, as PlaceOrder and AwaitOrder do.
+// RunOrder is PlaceOrder followed by AwaitOrder.
 func (m *Master) RunOrder(ctx context.Context, o Order) (Outcome, error) {
 	out, err := m.PlaceOrder(ctx, o)
 	if err != nil {
@@ -159,7 +158,7 @@ func (m *Master) placeOrder(ctx context.Context, o Order) (Outcome, error) {
 	}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	if o.ID != "" {
-		// Before the target is looked at, which may mean somebody else by now.
+		// Look the order up before the target is matched, which may match other minions by now.
 		if old, err := m.orders.Queue().Order(ctx, o.ID); err == nil {
 			if err := m.requests.Files.Orders.Compare(ctx, o.cargo(), spec); err != nil {
 				return Outcome{}, err
@@ -199,13 +198,13 @@ func (m *Master) placeOrder(ctx context.Context, o Order) (Outcome, error) {
 	return out, err
 }
 
-// saveNew stores an order with its deliveries, to some minions, and announces it. owned says that the store has it,
-// and what it carries.
+// saveNew stores an order with its deliveries and announces it. ids are its minions. owned reports whether the
+// order was stored, so that its content belongs to it.
 func (m *Master) saveNew(ctx context.Context, o Order, rec store.Order, list []store.Delivery,
 	ids []string) (out Outcome, owned bool, err error) {
 	spec := rec.Spec
 	rec.Spec = maps.Clone(spec)
-	delete(rec.Spec, "digests") // for comparing only
+	delete(rec.Spec, "digests") // only needed to compare orders
 	for range 10 {
 		rec.ID, rec.JID = o.ID, o.JID
 		if rec.JID == "" {
@@ -236,7 +235,7 @@ func (m *Master) saveNew(ctx context.Context, o Order, rec store.Order, list []s
 	return Outcome{}, false, err
 }
 
-// castAgain answers for an order that is there already.
+// castAgain returns the outcome of an order that exists already, or ErrOrderDiffers.
 func (m *Master) castAgain(ctx context.Context, old store.Order, o Order,
 	spec map[string]any) (Outcome, error) {
 	if !content.SameDigest(old.Spec, spec) || old.Tenant != o.Tenant ||
@@ -245,13 +244,13 @@ func (m *Master) castAgain(ctx context.Context, old store.Order, o Order,
 	}
 	out, err := m.outcome(ctx, old)
 	if err == nil && !out.Done {
-		// The master that took it may have died before it told anybody.
+		// The master that stored it may have died before it announced the order.
 		out, err = m.placed(ctx, old, slices.Sorted(maps.Keys(out.Results)))
 	}
 	return out, err
 }
 
-// placed announces an order that is in the store.
+// placed announces a stored order and returns its outcome.
 func (m *Master) placed(ctx context.Context, rec store.Order, ids []string) (Outcome, error) {
 	load := m.orders.JobMap(rec, ids)
 	tgt, tgtType, user := rec.Spec["tgt"], rec.Spec["tgt_type"], fields.Text(load, "user")
@@ -269,8 +268,8 @@ func (m *Master) placed(ctx context.Context, rec store.Order, ids []string) (Out
 	return m.outcome(ctx, rec)
 }
 
-// spec is what the store keeps of an order: the fields of the published job, and a digest to know it again, of what
-// is to be done but not of how long that may take.
+// spec returns the stored form of an order: the fields of the published job, and a digest for comparison. The
+// digest covers what is to be done, but not TTL and deadline.
 func (o Order) spec() (map[string]any, error) {
 	p, err := o.publication()
 	if err != nil {
@@ -300,17 +299,17 @@ func (o Order) spec() (map[string]any, error) {
 		return nil, err
 	}
 	spec, _ = payload.Map(v)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", spec)) // maps are printed sorted
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", spec)) // %#v prints maps sorted by key
 	spec["digest"] = hex.EncodeToString(sum[:])
 	if v, err = payload.UnmarshalOrdered(b, payload.Limits{}); err != nil {
 		return nil, err
 	}
 	inOrder, _ := payload.Map(v)
-	spec["arg"] = inOrder["arg"] // the order of keys is no difference between orders
+	spec["arg"] = inOrder["arg"] // key order does not distinguish orders
 	return spec, nil
 }
 
-// deliveries makes the deliveries of a new order. Those that a policy refuses are final from the beginning.
+// deliveries returns the deliveries of a new order. Those that a policy refuses are final at once.
 func (m *Master) deliveries(ctx context.Context, o Order, ids []string,
 	now time.Time) []store.Delivery {
 	ttl := o.TTL
@@ -335,7 +334,7 @@ func (m *Master) deliveries(ctx context.Context, o Order, ids []string,
 	return out
 }
 
-// authorized asks the program's policy and the tenant's border.
+// authorized checks the tenant and OrderOptions.Authorize.
 func (m *Master) authorized(ctx context.Context, o Order, id string) error {
 	if o.Tenant != "" {
 		if tenant, _, err := m.tenants.Of(ctx, id); err != nil || tenant != o.Tenant {
@@ -348,7 +347,7 @@ func (m *Master) authorized(ctx context.Context, o Order, id string) error {
 	return m.opts.Orders.Authorize(ctx, o, id)
 }
 
-// meant lists the minions that an order is for.
+// meant returns the minions that an order targets.
 func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
 	tgtType, tgt, err := m.targets.OnWire(o.TgtType, o.Tgt)
 	if err != nil {
@@ -394,7 +393,7 @@ func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	if o.Tenant != "" {
-		// A pattern means the tenant's own minions; others are not refused but not meant.
+		// Patterns match only the tenant's own minions; others are not reported as refused.
 		ids = slices.DeleteFunc(ids, func(id string) bool {
 			tenant, _, err := m.tenants.Of(ctx, id)
 			return err != nil || tenant != o.Tenant
@@ -406,9 +405,8 @@ func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
 	return ids, nil
 }
 
-// Order reports what an order asks for: its id, owner and job, the functions with their arguments and the target as
-// they were placed. In place of the arguments of a secret one there is content.Sealed. store.ErrNotFound when there
-// is none of this id.
+// Order returns an order as it was placed: its id, owner and job. Arguments of a secret order are replaced by
+// content.Sealed. It returns store.ErrNotFound if the id is unknown.
 func (m *Master) Order(ctx context.Context, id string) (Order, error) {
 	if m.orders == nil {
 		return Order{}, ErrNoOrders
@@ -420,7 +418,7 @@ func (m *Master) Order(ctx context.Context, id string) (Order, error) {
 	return orderOf(rec), nil
 }
 
-// orderOf is an order as it is shown.
+// orderOf returns the form of an order that is shown to users.
 func orderOf(rec store.Order) Order {
 	o := Order{ID: rec.ID, Tenant: rec.Tenant, Owner: fields.Text(rec.Spec, "owner"),
 		Secret: rec.Spec["secret"] == true, FileNames: fields.Texts(rec.Spec["files"])}
@@ -446,7 +444,7 @@ func orderOf(rec store.Order) Order {
 	return o
 }
 
-// OrderOutcome reports what has become of an order so far. store.ErrNotFound when there is none of this id.
+// OrderOutcome returns the state of an order. It returns store.ErrNotFound if the id is unknown.
 func (m *Master) OrderOutcome(ctx context.Context, id string) (Outcome, error) {
 	if m.orders == nil {
 		return Outcome{}, ErrNoOrders
@@ -458,7 +456,7 @@ func (m *Master) OrderOutcome(ctx context.Context, id string) (Outcome, error) {
 	return m.outcome(ctx, rec)
 }
 
-// AwaitOrder waits until an order is done. When ctx ends first, the outcome so far is returned with its error.
+// AwaitOrder waits until an order is done. If ctx ends first, it returns the outcome so far and ctx's error.
 func (m *Master) AwaitOrder(ctx context.Context, id string) (Outcome, error) {
 	if m.orders == nil {
 		return Outcome{}, ErrNoOrders
@@ -467,7 +465,7 @@ func (m *Master) AwaitOrder(ctx context.Context, id string) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	// Other masters of the same store tell nobody here.
+	// Results that peer masters receive are not announced here, so the store is polled.
 	poll := time.NewTicker(orders.PollInterval)
 	defer poll.Stop()
 	for {
@@ -520,7 +518,7 @@ func (m *Master) outcome(ctx context.Context, rec store.Order) (Outcome, error) 
 	return out, nil
 }
 
-// statusOf is the status of a delivery.
+// statusOf returns the Status for a delivery's state.
 func statusOf(s store.State) Status {
 	switch s {
 	case store.Waiting:
@@ -541,8 +539,8 @@ func statusOf(s store.State) Status {
 	return Lost
 }
 
-// CancelOrder ends an order: what waits is never sent, and minions that run it are told to end it. It returns when
-// they have answered, or have not in GatherTimeout. What has ended already stays as it is.
+// CancelOrder ends an order. Pending deliveries are never sent, and minions that run it are told to stop. It
+// returns when they have answered, or after GatherTimeout. Final results do not change.
 func (m *Master) CancelOrder(ctx context.Context, id string) (Outcome, error) {
 	if m.orders == nil {
 		return Outcome{}, ErrNoOrders

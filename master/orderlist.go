@@ -8,19 +8,19 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// OrderFilter chooses orders. Zero fields choose all.
+// OrderFilter selects orders. The zero value selects all.
 type OrderFilter struct {
-	// Metadata are entries that an order's metadata must have: numbers, true and false as their texts.
+	// Metadata are entries that an order's metadata must contain, with numbers and booleans as text.
 	Metadata map[string]string
-	// After is the job id behind which to begin, Limit how many orders at most; 0 means 100.
+	// After is the job id after which the list starts. Limit is the maximum number of orders; 0 means 100.
 	After string
 	Limit int
 
 	tenant string
 }
 
-// Orders lists orders as Order reports them, oldest first, of all that are not purged yet. ErrNoOrders when the
-// store cannot find orders.
+// Orders returns the stored orders that match f, oldest first, in the form of Master.Order. It returns
+// ErrNoOrders if the store cannot search orders.
 func (m *Master) Orders(ctx context.Context, f OrderFilter) ([]Order, error) {
 	labels, ok := store.LabelsOf(m.store)
 	if !ok || m.orders == nil {
@@ -39,7 +39,7 @@ func (m *Master) Orders(ctx context.Context, f OrderFilter) ([]Order, error) {
 	return out, nil
 }
 
-// Orders is Master.Orders for the orders of the tenant's.
+// Orders is Master.Orders for the tenant's orders.
 func (t *Tenant) Orders(ctx context.Context, f OrderFilter) ([]Order, error) {
 	f.tenant = t.name
 	list, err := t.m.Orders(ctx, f)

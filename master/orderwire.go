@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// orderWire is the master as orders see it.
+// orderWire implements orders.Wire.
 type orderWire struct{ m *Master }
 
 var _ orders.Wire = orderWire{}

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/master/targets"
 )
 
-// peerHost is the master as minions that publish see it.
+// peerHost implements the interfaces with which minions publish and run runners.
 type peerHost struct{ m *Master }
 
 var (
@@ -16,7 +16,7 @@ var (
 	_ requests.RunnerProgram = peerHost{}
 )
 
-// job is what a minion wants to publish, within the border of its tenant.
+// job returns the Job that a minion asks to publish, restricted to its tenant.
 func (h peerHost) job(ctx context.Context, p requests.PeerJob) (Job, error) {
 	own, _, err := h.m.tenants.Of(ctx, p.Asker)
 	if err != nil {
@@ -71,7 +71,7 @@ func (h peerHost) GatherFor(ctx context.Context, p requests.PeerJob,
 	for {
 		res, err := r.Next(ctx)
 		if err != nil {
-			return r.JID, returns, nil // the end, or the time for it
+			return r.JID, returns, nil // all results, or wait is over
 		}
 		if res.Status == Returned {
 			r := requests.PeerReturn{ID: res.ID, Value: res.Ordered, Out: res.Out}
@@ -98,7 +98,7 @@ func (h peerHost) Account(a requests.PeerAttempt) {
 	h.m.Audit(e)
 }
 
-// RunFor implements requests.RunnerProgram. MinionOptions.Runner is set.
+// RunFor implements requests.RunnerProgram. It requires MinionOptions.Runner.
 func (h peerHost) RunFor(ctx context.Context, id, fun string, args []any,
 	kwargs map[string]any) (any, error) {
 	return h.m.opts.Minions.Runner(ctx, id, fun, args, kwargs)

@@ -21,28 +21,28 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// Shared makes a master one of several equal ones over the database of Options.Store. They have one identity, one set
-// of keys and one set of jobs: any of them serves any minion's request, a job that one publishes reaches the minions
-// of all, and any of them may die. Nothing but the database connects them.
+// Shared makes the master a member of a cluster of equal masters over the database of Options.Store. They share
+// one identity, the keys and the jobs. Each serves any minion, a job published on one reaches the minions of
+// all, and any of them may fail. The database is the only connection between them.
 type Shared struct {
-	// Key seals the private parts that the masters keep in the database; all must have the same, of at least 16 bytes.
-	// KeyFile names a file with it instead; white space around it does not count.
+	// Key encrypts the secrets that the masters keep in the database. It has at least 16 bytes and is the same
+	// on all masters. KeyFile names a file with the key instead; white space around it is ignored.
 	Key     []byte
 	KeyFile string
-	// Former are earlier sealing keys. What they sealed is read, and sealed again with Key.
+	// Former are earlier keys. Secrets encrypted with them are read, and encrypted again with Key.
 	Former [][]byte
-	// Name tells this master from the others; empty makes one up.
+	// Name identifies this master among the others; if it is empty, one is generated.
 	Name string
 }
 
 const (
 	maxMasterName = 200
-	// storeTime bounds one use of the database where no request bounds it.
+	// storeTime limits a use of the database outside of any request.
 	storeTime = 2 * time.Minute
 )
 
-// openMemory opens the identity of the master and what it remembers of minions: in directories or in memory, or in the
-// database of several masters, whose vault it returns.
+// openMemory opens the master's identity and its records of minions, in directories or in memory. In a cluster
+// they are in the database, and it returns the vault.
 func (m *Master) openMemory() (vault *cluster.Vault, err error) {
 	o := m.opts
 	at := keys.IdentityOptions{Dir: o.PKIDir, Bits: o.Keys.Size, SignPubkey: o.Keys.SignPubkey,
@@ -70,7 +70,7 @@ func (m *Master) openMemory() (vault *cluster.Vault, err error) {
 	return nil, err
 }
 
-// openDatabase is openMemory for one of several masters.
+// openDatabase is openMemory for a master in a cluster.
 func (m *Master) openDatabase(at keys.IdentityOptions) (*cluster.Vault, error) {
 	o, s := m.opts, *m.opts.Shared
 	db, ok := m.store.(store.Shared)
@@ -104,9 +104,9 @@ func (m *Master) openDatabase(at keys.IdentityOptions) (*cluster.Vault, error) {
 	return vault, err
 }
 
-// openPeers makes the master one of those that share a vault, or one alone if it is nil, and loads or creates the key
-// of publishes. A master alone saves in its store as Options.Local has left it, with a job cache behind; several
-// masters save in their database.
+// openPeers joins the cluster that shares a vault, or sets up a single master if vault is nil, and loads or
+// creates the shared key. A single master's store is that of Options, with the job cache that Options.Local
+// added.
 func (m *Master) openPeers(vault *cluster.Vault) (err error) {
 	o := m.opts
 	if vault == nil {
@@ -125,10 +125,10 @@ func (m *Master) setIdentity(id keys.Identity) {
 		PubkeySignature: id.PubkeySignature, PromptReturns: true, Now: time.Now}
 }
 
-// Masters lists the names of the masters that share the database and are there, sorted; of a master alone, none.
+// Masters returns the names of the cluster's live masters, sorted, or nil for a single master.
 func (m *Master) Masters(ctx context.Context) ([]string, error) { return m.peers.Masters(ctx) }
 
-// clusterHost is the master as its cluster sees it.
+// clusterHost implements cluster.Host and cluster.KeyHolder.
 type clusterHost struct{ m *Master }
 
 var (

@@ -11,23 +11,23 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Rolling says how Batch goes through its orders. The zero value takes one after the other and stops at the first
-// that fails.
+// Rolling configures Batch. The zero value runs one order after another and stops at the first failure.
 type Rolling struct {
-	// Size is how many orders are under way at once; 0 means 1.
+	// Size is how many orders run at once; 0 means 1.
 	Size int
-	// Pause is between one batch and the next.
+	// Pause is the pause between batches.
 	Pause time.Duration
-	// Stop is asked after every batch with all outcomes so far; true ends the run. nil stops when one has no success.
+	// Stop is called after every batch with all outcomes so far; true ends the run. nil means to stop after any
+	// outcome without success.
 	Stop func(done []Outcome) bool
 }
 
-// ErrStopped says that Batch was stopped by what came out of earlier orders.
+// ErrStopped means that Batch stopped because of earlier outcomes.
 var ErrStopped = errors.New("stopped after a batch that failed")
 
-// Batch calls orders in batches: the next begins when the last has ended. It gives the outcomes of those that were
-// placed, in order, and ErrStopped when the rest was left out. Orders with ids make it safe to call again after a
-// crash: what is done already is not done again.
+// Batch places orders in batches; the next batch begins when the last has ended. It returns the outcomes of the
+// placed orders, in order, and ErrStopped if the rest was left out. If the orders have ids, Batch can be
+// repeated after a crash: orders that are done are not run again.
 func (m *Master) Batch(ctx context.Context, orders []Order, r Rolling) ([]Outcome, error) {
 	setDefault(&r.Size, 1)
 	if r.Size < 0 {
@@ -81,9 +81,9 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Split makes an order into one for each minion that it means now, sorted by id; with an id of its own, which is the
-// order's, a slash and the minion's. So a rolling change goes through the minions of any target. An order with files
-// cannot be split: their paths have the id of one order.
+// Split returns one order for each minion that an order targets now, sorted by minion id, so that Batch can
+// roll a change out. If the order has an id, each part's is that id, a slash and the minion id. It returns an
+// error for an order with files, because their paths contain the order's id.
 func (m *Master) Split(ctx context.Context, o Order) ([]Order, error) {
 	if len(o.Files) > 0 || o.FileStream != nil {
 		return nil, errors.New("cannot split order: it has files; " +

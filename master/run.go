@@ -13,37 +13,38 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Run is a job whose results are awaited. Read it with Next until io.EOF, or Close it.
+// Run is a published job whose results are awaited. Call Next until it returns io.EOF, or Close.
 type Run struct {
 	Published
 
 	m                 *Master
 	timeout, patience time.Duration
-	news              chan struct{} // has one element when there is something to see
+	news              chan struct{} // has one element if there is something new
 
 	mu       sync.Mutex // guards the fields below
-	queue    []Result   // arrived, not yet read
+	queue    []Result   // received but not yet read
 	pending  map[string]struct{}
 	returned map[string]struct{}
 	lastNews time.Time
-	poll     *Run // a find_job on its way
+	poll     *Run // a find_job in progress
 	pollEnd  time.Time
-	running  bool  // somebody said that the job still runs, in this poll
-	ending   bool  // nothing more is awaited, and the store is read once more
-	over     bool  // nothing more is awaited: the rest of pending has not returned
-	unread   error // why the store could not be read at the end
+	running  bool  // a minion has reported the job as running, in this poll
+	ending   bool  // the wait is over, and the store is read once more
+	over     bool  // the wait is over; pending minions did not return
+	unread   error // error of the last read of the store
 	tail     []Result
 	closed   bool
 
-	internal bool // a question after orders, which nobody but this program awaits
-	// gets every result, also those of minions that have returned already; nil is nobody
+	internal bool // a status query for orders, which no caller awaits
+	// receives every result, duplicates included; may be nil
 	each func(Result)
 }
 
-// maxStrangers bounds results of minions that the master did not expect: those that match by grains it does not know.
+// maxStrangers limits results from minions that were not expected, such as those that match by grains that the
+// master does not know.
 const maxStrangers = 10000
 
-// Submit publishes a job whose results are to be read. ctx is for the publishing only.
+// Submit publishes a job and returns a Run to read its results. ctx applies to the publishing only.
 func (m *Master) Submit(ctx context.Context, j Job) (*Run, error) {
 	p, err := j.publication()
 	if err != nil {
@@ -57,8 +58,8 @@ func (m *Master) Submit(ctx context.Context, j Job) (*Run, error) {
 	return r, nil
 }
 
-// Run publishes a job and waits for all results, by minion id. Minions that did not return are in it with their Status.
-// When ctx ends first, the results so far are returned with its error.
+// Run publishes a job and waits for all results. It returns them by minion id, including minions that did not
+// return. If ctx ends first, it returns the results so far and ctx's error.
 func (m *Master) Run(ctx context.Context, j Job) (map[string]Result, error) {
 	r, err := m.Submit(ctx, j)
 	if err != nil {
@@ -85,7 +86,7 @@ func (m *Master) newRun(timeout, gather time.Duration) *Run {
 		returned: make(map[string]struct{})}
 }
 
-// begin is called before the job is sent.
+// begin initialises the run, before the job is sent.
 func (r *Run) begin(p Published) {
 	r.Published = p
 	r.pending = make(map[string]struct{}, len(p.Minions))
@@ -95,7 +96,7 @@ func (r *Run) begin(p Published) {
 	r.lastNews = time.Now()
 }
 
-// deliver takes a minion's result. Only its first counts.
+// deliver adds a minion's result. Only the first one of each minion counts.
 func (r *Run) deliver(res Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,10 +124,10 @@ func (r *Run) signal() {
 	}
 }
 
-// Next waits for the next result. When no news came for Timeout, the minions that are awaited are asked whether the
-// job still runs (saltutil.find_job); as long as one of them says so, it is waited for. Then follow, with their
-// Status, those that did not return, and io.EOF. Other errors are of ctx, of publishing the question, or
-// ErrNotServing when the master ends. One goroutine at a time may call it.
+// Next returns the next result. If none arrives within Timeout, it asks the pending minions whether the job
+// still runs (saltutil.find_job), and waits on while any of them reports that. At the end it returns the
+// minions that did not return, with their Status, and then io.EOF. Other errors are ctx's, those of publishing
+// the find_job, and ErrNotServing if the master ends. It must not be called concurrently.
 func (r *Run) Next(ctx context.Context) (Result, error) {
 	for {
 		res, wait, err := r.step(time.Now())
@@ -170,7 +171,7 @@ func (r *Run) Next(ctx context.Context) (Result, error) {
 	}
 }
 
-// gather waits until all have returned or ctx ends, and gives what came.
+// gather waits until all minions have returned or ctx ends. It returns the results so far.
 func (r *Run) gather(ctx context.Context) []Result {
 	for {
 		r.mu.Lock()
@@ -188,7 +189,7 @@ func (r *Run) gather(ctx context.Context) []Result {
 	}
 }
 
-// step returns a result, the end, or how long to wait; a wait of 0 asks for a poll.
+// step returns a result, or an error at the end, or how long to wait; a wait of 0 asks for a poll.
 func (r *Run) step(now time.Time) (*Result, time.Duration, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -220,7 +221,7 @@ func (r *Run) step(now time.Time) (*Result, time.Duration, error) {
 	return nil, max(0, r.lastNews.Add(r.timeout).Sub(now)), nil
 }
 
-// finish turns those that have not returned into results. Callers hold mu.
+// finish turns the pending minions into results. The caller holds mu.
 func (r *Run) finish() {
 	r.over = true
 	for _, id := range r.Minions {
@@ -244,7 +245,7 @@ func (r *Run) finish() {
 	}
 }
 
-// ask publishes find_job to those that are awaited.
+// ask publishes find_job to the pending minions.
 func (r *Run) ask(ctx context.Context) error {
 	r.mu.Lock()
 	ids := make([]any, 0, len(r.pending))
@@ -273,7 +274,7 @@ func (r *Run) ask(ctx context.Context) error {
 	return nil
 }
 
-// pollNews is where answers to find_job announce themselves; nil blocks.
+// pollNews returns the channel that signals answers to find_job. It is nil without a poll.
 func (r *Run) pollNews() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -283,7 +284,7 @@ func (r *Run) pollNews() <-chan struct{} {
 	return r.poll.news
 }
 
-// heard takes the answers to find_job that have come.
+// heard reads the answers to find_job received so far.
 func (r *Run) heard() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -292,7 +293,7 @@ func (r *Run) heard() {
 	}
 	r.poll.mu.Lock()
 	for _, res := range r.poll.queue {
-		// Anything in the answer is Salt's sign that the job runs, or waits in a queue; {} that it does not.
+		// As in Salt, a non-empty answer means that the job runs or is queued, and {} that it does not.
 		if m, ok := payload.Map(res.Return); ok && len(m) > 0 && res.Retcode == 0 {
 			r.running = true
 		}
@@ -305,7 +306,7 @@ func (r *Run) heard() {
 	}
 }
 
-// endPoll decides whether to go on waiting. Callers hold mu.
+// endPoll decides whether to continue waiting. The caller holds mu.
 func (r *Run) endPoll(now time.Time) {
 	r.m.runs.drop(r.poll.JID)
 	r.poll = nil
@@ -316,7 +317,7 @@ func (r *Run) endPoll(now time.Time) {
 	r.ending = true
 }
 
-// awaits reports whether a minion has not returned yet.
+// awaits reports whether a minion has yet to return.
 func (r *Run) awaits(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -329,7 +330,7 @@ func (r *Run) isEnding() bool {
 	return r.ending && !r.over
 }
 
-// end gives up the minions that are still awaited. err is why the store could not be read before.
+// end ends the wait for pending minions. err is the error of the last read of the store.
 func (r *Run) end(err error) {
 	if err != nil {
 		r.m.log.Error("Cannot read the returns of a job that is given up", "jid", r.JID, "err", err)
@@ -340,7 +341,7 @@ func (r *Run) end(err error) {
 	r.finish()
 }
 
-// Close stops waiting. Results that arrive later go to the store and the bus only. It may be called again.
+// Close stops waiting. Later results only go to the store and the event bus. It may be called more than once.
 func (r *Run) Close() {
 	r.mu.Lock()
 	r.closed = true

@@ -9,11 +9,11 @@ import (
 	"github.com/brine-salt/brine/master/requests/returns"
 )
 
-// runs are the jobs whose results are awaited, and those whose returns are not stored.
+// runs holds the jobs whose results are awaited, and the ids of jobs whose returns are not stored.
 type runs struct {
 	mu       sync.Mutex // guards the fields below
 	byJID    map[string]*Run
-	uncached map[string]time.Time // when they were published
+	uncached map[string]time.Time // time of publishing, by job id
 }
 
 var _ returns.Runs = (*runs)(nil)
@@ -22,7 +22,7 @@ func newRuns() *runs {
 	return &runs{byJID: make(map[string]*Run), uncached: make(map[string]time.Time)}
 }
 
-// skipCache remembers that returns of a job are not to be stored.
+// skipCache records that a job's returns must not be stored.
 func (r *runs) skipCache(jid string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,7 +37,7 @@ func (r *runs) NoCache(jid string) bool {
 	return ok
 }
 
-// sweep forgets which returns are not to be stored of jobs that are a day old.
+// sweep removes such records after a day.
 func (r *runs) sweep(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +57,7 @@ func (r *runs) drop(jid string) {
 	delete(r.byJID, jid)
 }
 
-// of returns the run that awaits the results of a job, nil if there is none.
+// of returns the run that awaits a job's results, or nil.
 func (r *runs) of(jid string) *Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +71,7 @@ func (r *runs) list() []*Run {
 	return slices.Collect(maps.Values(r.byJID))
 }
 
-// awaited reports whether a program awaits the results of a job.
+// awaited reports whether a caller awaits the results of any job.
 func (r *runs) awaited() bool {
 	return slices.ContainsFunc(r.list(), func(run *Run) bool { return !run.internal })
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/brine-salt/brine/master/targets"
 )
 
-// Rotate replaces the shared key. Minions notice at the next publish and sign in again; those whose key was deleted or
-// rejected meanwhile cannot read publishes any more.
+// Rotate replaces the shared key. Minions notice it at the next publish and sign in again. Minions whose key
+// was deleted or rejected can no longer read publishes.
 func (m *Master) Rotate(ctx context.Context) error {
 	if err := m.peers.Secrets().Rotate(ctx); err != nil {
 		return err
@@ -28,8 +28,8 @@ func (m *Master) Rotate(ctx context.Context) error {
 	return nil
 }
 
-// broadcast hands a job map to the minions of this master, and of the others if there are any: these are told first,
-// so that a job that left here is on its way to all.
+// broadcast sends a job to the minions of this master, and in a cluster to the others'. The peers are notified
+// first: if that fails, nothing was sent here.
 func (m *Master) broadcast(job map[string]any, to subscribers.Audience) error {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
@@ -39,7 +39,7 @@ func (m *Master) broadcast(job map[string]any, to subscribers.Audience) error {
 	return m.network.Sender.Send(job, to)
 }
 
-// publicationFor is what hands a job to the minions of another master, or of all others if it has no name.
+// publicationFor returns the message that passes a job to a peer master, or to all if name is empty.
 func (m *Master) publicationFor(name string, job map[string]any,
 	to subscribers.Audience) cluster.Publication {
 	return cluster.Publication{Job: job, To: name, IDs: to.IDs, Topics: to.Topics,

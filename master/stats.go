@@ -11,35 +11,36 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// RequestStats counts the requests of one kind.
+// RequestStats counts requests of one kind.
 type RequestStats struct {
-	// Count is how many were answered, Seconds how long that took all together.
+	// Count is the number of requests answered. Seconds is their total time.
 	Count   int64
 	Seconds float64
 }
 
-// Stats are what a master has done since it was made, and what it sees now.
+// Stats are counters since the master's creation, and current numbers.
 type Stats struct {
-	// Started is when the master was made.
+	// Started is when New was called.
 	Started time.Time
-	// Requests by their command: "_auth", "_return", "_pillar", …, and "other" for what does not exist.
+	// Requests are counted by command: "_auth", "_return", "_pillar", …, and "other" for unknown commands.
 	Requests map[string]RequestStats
-	// SignIns by what became of them, as events of salt/auth say it: "accept", "pend", "reject", "denied", "full".
+	// SignIns are counted by outcome, as in salt/auth events: "accept", "pend", "reject", "denied", "full".
 	SignIns map[string]int64
-	// Jobs is how many were published, Returns how many were taken.
+	// Jobs is the number of published jobs, Returns that of accepted returns.
 	Jobs, Returns int64
-	// Keys is how many minions are in each state, as salt-key names them: "accepted", "pending", "rejected", "denied".
+	// Keys is the number of minions per state, under salt-key's names: "accepted", "pending", "rejected",
+	// "denied".
 	Keys map[string]int
-	// Connected is how many minions are connected, Subscribers how many connections listen for jobs, and Dropped how
-	// many of these were closed because they did not keep up.
+	// Connected is the number of connected minions, Subscribers that of publish connections. Dropped is how
+	// many of those were closed because they did not keep up.
 	Connected, Subscribers int
 	Dropped                int64
-	// Listeners is how many follow the event bus of the master in this process or on this host.
+	// Listeners is the number of subscribers to the event bus, in this process and on this host.
 	Listeners int
 }
 
-// Stats tells what the master has done and sees. It lists the keys, so that it costs more the more minions there are;
-// once in some seconds is often enough.
+// Stats returns the master's counters. It lists the keys, so its cost grows with the number of minions; call it
+// every few seconds at most.
 func (m *Master) Stats() (Stats, error) {
 	s := Stats{Started: m.counts.Started, Requests: map[string]RequestStats{},
 		Returns: m.requests.Returns.Taken()}
@@ -65,8 +66,8 @@ func (m *Master) Stats() (Stats, error) {
 	return s, nil
 }
 
-// Health is nil while the master serves and its store answers; else the error says what is wrong, ErrDraining from
-// Drain on. It waits for the store at most ten seconds.
+// Health returns nil while the master serves and its store answers, else what is wrong. From Drain on it
+// returns ErrDraining. It waits for the store for at most ten seconds.
 func (m *Master) Health(ctx context.Context) error {
 	if !m.life.Serving() {
 		return m.life.NotServing(ErrNotServing)

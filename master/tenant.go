@@ -19,20 +19,20 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// border is that of a tenant, "" of those who have none.
+// border restricts a job to a tenant's minions. The empty tenant means minions without one.
 type border struct {
 	tenant string
 	listed bool // the target is a list of ids
 }
 
-// Tenant is a master as one of its tenants sees it: there are no minions, jobs and events but this tenant's. A minion
-// is a tenant's when it was announced for it (EnsureMinion).
+// Tenant is one tenant's view of a master. It shows only this tenant's minions, jobs and events. A minion
+// belongs to the tenant for which it was announced (EnsureMinion).
 type Tenant struct {
 	m    *Master
 	name string
 }
 
-// Tenant gives a tenant's view. The name must not be empty nor have a "/" in it.
+// Tenant returns a tenant's view. The name must not be empty or contain "/".
 func (m *Master) Tenant(name string) (*Tenant, error) {
 	if name == "" || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("%.80q is no name of a tenant", name)
@@ -43,7 +43,8 @@ func (m *Master) Tenant(name string) (*Tenant, error) {
 	return &Tenant{m, name}, nil
 }
 
-// EnsureMinion is Master.EnsureMinion, for this tenant. An id whose key was accepted without it is no tenant's to take.
+// EnsureMinion is Master.EnsureMinion for this tenant. It returns ErrOtherTenant for an id whose key was
+// accepted without an announcement.
 func (t *Tenant) EnsureMinion(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap, error) {
 	if s.Tenant != "" && s.Tenant != t.name {
 		return bootstrap.Bootstrap{}, fmt.Errorf("cannot announce minion: %w", ErrOtherTenant)
@@ -60,7 +61,7 @@ func (t *Tenant) EnsureMinion(ctx context.Context, s MinionSpec) (bootstrap.Boot
 	return t.m.ensureMinion(ctx, s, true)
 }
 
-// RevokeMinion is Master.RevokeMinion; store.ErrNotFound says that the tenant has no such minion.
+// RevokeMinion is Master.RevokeMinion. It returns store.ErrNotFound if the minion is not the tenant's.
 func (t *Tenant) RevokeMinion(ctx context.Context, id string) error {
 	tenant, _, err := t.m.tenants.Of(ctx, id)
 	if err == nil && tenant != t.name {
@@ -72,12 +73,12 @@ func (t *Tenant) RevokeMinion(ctx context.Context, id string) error {
 	return t.m.RevokeMinion(ctx, id)
 }
 
-// Announced lists the tenant's minions.
+// Announced returns the tenant's announced minions.
 func (t *Tenant) Announced(ctx context.Context) ([]Announced, error) {
 	return t.m.Announced(ctx, t.name)
 }
 
-// own leaves the tenant's minions.
+// own returns the tenant's minions among ids.
 func (t *Tenant) own(ctx context.Context, ids []string) ([]string, error) {
 	of, err := t.m.tenants.All(ctx)
 	if err != nil {
@@ -86,10 +87,10 @@ func (t *Tenant) own(ctx context.Context, ids []string) ([]string, error) {
 	return slices.DeleteFunc(ids, func(id string) bool { return of[id] != t.name }), nil
 }
 
-// Present lists those of the tenant's minions that are connected.
+// Present returns the tenant's connected minions.
 func (t *Tenant) Present(ctx context.Context) ([]string, error) { return t.own(ctx, t.m.Present()) }
 
-// Match is Master.Match among the tenant's minions.
+// Match is Master.Match for the tenant's minions.
 func (t *Tenant) Match(ctx context.Context, tgtType string, tgt any) ([]string, error) {
 	ids, err := t.m.Match(tgtType, tgt)
 	if err != nil {
@@ -98,28 +99,28 @@ func (t *Tenant) Match(ctx context.Context, tgtType string, tgt any) ([]string, 
 	return t.own(ctx, ids)
 }
 
-// within bounds a job.
+// within restricts a job to the tenant.
 func (t *Tenant) within(j Job) Job {
 	j.border = &border{tenant: t.name}
 	return j
 }
 
-// Publish is Master.Publish to the tenant's minions. Ids of others count as unknown.
+// Publish is Master.Publish for the tenant's minions. Other ids count as unknown.
 func (t *Tenant) Publish(ctx context.Context, j Job) (Published, error) {
 	return t.m.Publish(ctx, t.within(j))
 }
 
-// Submit is Master.Submit, as Publish is.
+// Submit is Master.Submit with Publish's restriction.
 func (t *Tenant) Submit(ctx context.Context, j Job) (*Run, error) {
 	return t.m.Submit(ctx, t.within(j))
 }
 
-// Run is Master.Run, as Publish is.
+// Run is Master.Run with Publish's restriction.
 func (t *Tenant) Run(ctx context.Context, j Job) (map[string]Result, error) {
 	return t.m.Run(ctx, t.within(j))
 }
 
-// PlaceOrder is Master.PlaceOrder for the tenant. Its ids are its own: those of other tenants are other orders.
+// PlaceOrder is Master.PlaceOrder for the tenant. Each tenant has its own order ids.
 func (t *Tenant) PlaceOrder(ctx context.Context, o Order) (Outcome, error) {
 	if o.Tenant != "" && o.Tenant != t.name {
 		return Outcome{}, errors.New("cannot place order: it is of another tenant")
@@ -131,7 +132,7 @@ func (t *Tenant) PlaceOrder(ctx context.Context, o Order) (Outcome, error) {
 	return t.outcome(t.m.PlaceOrder(ctx, o))
 }
 
-// RunOrder is PlaceOrder and AwaitOrder.
+// RunOrder is PlaceOrder followed by AwaitOrder.
 func (t *Tenant) RunOrder(ctx context.Context, o Order) (Outcome, error) {
 	out, err := t.PlaceOrder(ctx, o)
 	if err != nil {
@@ -140,29 +141,30 @@ func (t *Tenant) RunOrder(ctx context.Context, o Order) (Outcome, error) {
 	return t.AwaitOrder(ctx, out.ID)
 }
 
-// AwaitOrder is Master.AwaitOrder for an order of the tenant's.
+// AwaitOrder is Master.AwaitOrder for the tenant's orders.
 func (t *Tenant) AwaitOrder(ctx context.Context, id string) (Outcome, error) {
 	return t.outcome(own(ctx, t, id, t.m.AwaitOrder))
 }
 
-// Order is Master.Order for an order of the tenant's.
+// Order is Master.Order for the tenant's orders.
 func (t *Tenant) Order(ctx context.Context, id string) (Order, error) {
 	o, err := own(ctx, t, id, t.m.Order)
 	o.ID = strings.TrimPrefix(o.ID, t.name+"/")
 	return o, err
 }
 
-// OrderOutcome is Master.OrderOutcome for an order of the tenant's.
+// OrderOutcome is Master.OrderOutcome for the tenant's orders.
 func (t *Tenant) OrderOutcome(ctx context.Context, id string) (Outcome, error) {
 	return t.outcome(own(ctx, t, id, t.m.OrderOutcome))
 }
 
-// CancelOrder is Master.CancelOrder for an order of the tenant's.
+// CancelOrder is Master.CancelOrder for the tenant's orders.
 func (t *Tenant) CancelOrder(ctx context.Context, id string) (Outcome, error) {
 	return t.outcome(own(ctx, t, id, t.m.CancelOrder))
 }
 
-// own does something with an order if it is the tenant's: the program may have given an order of nobody's the same id.
+// own calls f for an order if it is the tenant's. The check is needed because the program may have placed an
+// order without a tenant under the same id.
 func own[T any](ctx context.Context, t *Tenant, id string,
 	f func(context.Context, string) (T, error)) (out T, err error) {
 	id = t.name + "/" + id
@@ -179,18 +181,19 @@ func (t *Tenant) outcome(out Outcome, err error) (Outcome, error) {
 	return out, err
 }
 
-// Follow is Master.Follow over the events that are of one of the tenant's minions, or of several and of nobody else's.
+// Follow is Master.Follow for events about the tenant's minions. An event about several minions is included
+// only if all are the tenant's.
 func (t *Tenant) Follow(ctx context.Context, cursor string,
 	tags ...string) iter.Seq[events.Logged] {
 	return t.FollowMarked(ctx, 0, cursor, tags...)
 }
 
-// FollowMarked is Follow with marks, as Master.FollowMarked.
+// FollowMarked is Master.FollowMarked for the same events.
 func (t *Tenant) FollowMarked(ctx context.Context, every time.Duration, cursor string,
 	tags ...string) iter.Seq[events.Logged] {
 	return func(yield func(events.Logged) bool) {
 		for e := range t.m.FollowMarked(ctx, every, cursor, tags...) {
-			// without a tag: a gap, or a mark
+			// Without a tag it is a gap or a mark.
 			if (e.Tag == "" || t.concerns(ctx, e.Data)) && !yield(e) {
 				return
 			}
@@ -198,7 +201,7 @@ func (t *Tenant) FollowMarked(ctx context.Context, every time.Duration, cursor s
 	}
 }
 
-// concerns reports whether an event is about the tenant's minions only. What names no minion is not.
+// concerns reports whether an event is about the tenant's minions only. An event that names no minion is not.
 func (t *Tenant) concerns(ctx context.Context, data map[string]any) bool {
 	of, err := t.m.tenants.All(ctx)
 	if err != nil {
@@ -214,7 +217,7 @@ func (t *Tenant) concerns(ctx context.Context, data map[string]any) bool {
 	})
 }
 
-// bounded applies the border of a publication: the target becomes the list of those inside.
+// bounded applies a publication's border: the target becomes the list of the minions within it.
 func (m *Master) bounded(ctx context.Context, p publication, tgtType string, tgt any,
 	ids, missing []string) (string, any, []string, []string, error) {
 	b := *p.border
