@@ -12,27 +12,28 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// Alone are the peers of a master that has none.
+// Alone implements Peers for a master without peers.
 type Alone struct {
 	store   store.Store
-	queue   store.Queue // nil if the store keeps no orders
+	queue   store.Queue // nil if the store cannot keep orders
 	secrets ownSecrets
 }
 
 var _ Peers = (*Alone)(nil)
 
-// AloneOptions are what a master alone has. All fields must be set that do not say otherwise.
+// AloneOptions configure Alone. All fields are required unless they say otherwise.
 type AloneOptions struct {
 	Store    store.Store
 	Sessions *sessions.Store
 	Keys     KeyHolder
-	// SealDir is where the sealing key of orders is kept; if empty, it lives as long as the process.
+	// SealDir is the directory of the sealing key of orders; if it is empty, the key lives as long as the
+	// process.
 	SealDir string
-	// Session is how long a session lives.
+	// Session is the lifetime of a session.
 	Session time.Duration
 }
 
-// NewAlone returns the peers of a master alone.
+// NewAlone returns the Peers of a single master.
 func NewAlone(o AloneOptions) *Alone {
 	queue, _ := store.QueueOf(o.Store)
 	return &Alone{store: o.Store, queue: queue, secrets: ownSecrets{opts: o}}
@@ -73,7 +74,7 @@ func (a *Alone) SaveReturn(ctx context.Context, r store.Return) (first bool, err
 // TellReturn implements Peers.
 func (a *Alone) TellReturn(context.Context, string, string, map[string]any) error { return nil }
 
-// ownSecrets are those of a master alone.
+// ownSecrets implements Secrets for a single master.
 type ownSecrets struct {
 	opts AloneOptions
 
@@ -114,5 +115,6 @@ func (s *ownSecrets) IssueSession(id string, pub *crypt.PublicKey) (*crypt.Key, 
 	return s.opts.Sessions.Issue(id, pub)
 }
 
-// OutdateSession implements Secrets. The next sign-in creates a session, since sessions.Session remembers that it must.
+// OutdateSession implements Secrets. It does nothing here: sessions.Session itself makes the next sign-in
+// create a session.
 func (s *ownSecrets) OutdateSession(string, *sessions.Session) {}

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// tellBatch is how many events are told at once.
+// tellBatch is the maximum number of events in one write to the store.
 const tellBatch = 200
 
 // othersListen reports whether another master has event listeners.
@@ -19,13 +19,13 @@ func (s *Several) othersListen() bool {
 	return time.Since(time.Unix(0, s.heard.Load())) < beatLife
 }
 
-// relayEvents tells the others what happens here, while one of them listens. Of returns they are told by SaveReturn and
-// TellReturn.
+// relayEvents sends events from here to the peers while one of them listens. Returns are sent by SaveReturn and
+// TellReturn instead.
 func (s *Several) relayEvents(ctx context.Context) {
 	sub := s.opts.Events.Subscribe(events.SubscribeOptions{Own: true,
 		Match: func(tag string) bool { return s.othersListen() && forOthers(tag) }})
 	defer sub.Close()
-	missed := 0 // events that the others were not told of, and do not know that
+	missed := 0 // events not sent, which the peers do not know of yet
 	for {
 		e, err := sub.Next(ctx)
 		if err != nil {
@@ -65,8 +65,8 @@ func (s *Several) relayEvents(ctx context.Context) {
 	}
 }
 
-// forOthers reports whether an event is told to other masters. What each of them finds out itself is not, and returns
-// have messages of their own.
+// forOthers reports whether an event is sent to peers. Events that each master fires itself are not, and
+// returns have messages of their own.
 func forOthers(tag string) bool {
 	parts := strings.SplitN(tag, "/", 5)
 	switch {
@@ -79,7 +79,7 @@ func forOthers(tag string) bool {
 	return true
 }
 
-// happenedElsewhere takes an event of another master, or the number of those that it could not pass on.
+// happenedElsewhere publishes an event of a peer, or a gap of events that it could not send.
 func (s *Several) happenedElsewhere(body map[string]any) {
 	if n, ok := payload.Int(body["missed"]); ok {
 		s.opts.Events.RelayGap(int(n))

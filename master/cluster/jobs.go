@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// inlineReturn is the size up to which a return travels in the message that tells of it.
+// inlineReturn is the maximum size in bytes of a return that is part of its message.
 const inlineReturn = 4 << 10
 
 // Publish implements Peers.
@@ -98,7 +98,8 @@ func (s *Several) SaveOrder(ctx context.Context, o store.Order, list []store.Del
 	return s.db.SaveOrderTell(ctx, o, list, store.Message{From: s.name, Kind: tellExpect, Body: b})
 }
 
-// returnMessage returns the message with a return; a large one that is stored is read from the store.
+// returnMessage returns the message with a return. A large return that is stored is left out, and read from the
+// store.
 func (s *Several) returnMessage(jid, id string, load map[string]any,
 	stored bool) (store.Message, error) {
 	body := map[string]any{"jid": jid, "id": id, "load": load}
@@ -128,7 +129,8 @@ func (s *Several) TellReturn(ctx context.Context, jid, id string, load map[strin
 	return s.db.Tell(ctx, msg)
 }
 
-// returnedElsewhere takes a return that another master got. It is read from the store only if a caller here awaits it.
+// returnedElsewhere handles a return that a peer received. A return in the store is read only if a caller here
+// awaits it.
 func (s *Several) returnedElsewhere(ctx context.Context, body map[string]any) {
 	jid, id := fields.Text(body, "jid"), fields.Text(body, "id")
 	tag := "salt/job/" + jid + "/ret/" + id

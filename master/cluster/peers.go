@@ -11,88 +11,90 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// Peers are the other masters as one master sees them: Alone or Several. The methods are called from many goroutines.
+// Peers are the other masters of a cluster: Alone or Several. The methods are safe for concurrent use.
 type Peers interface {
-	// Name tells this master from the others; it is empty for a master alone.
+	// Name is this master's name in the cluster; it is empty for a single master.
 	Name() string
-	// Secrets returns what the masters keep secret together.
+	// Secrets returns the secrets that the masters share.
 	Secrets() Secrets
-	// Run follows the others, and reports what happens here, until ctx ends. Alone returns at once.
+	// Run handles messages of the peers and sends them this master's events, until ctx ends. Alone returns at
+	// once.
 	Run(ctx context.Context)
-	// Maintain renews what masters share. It reports whether the housekeeping of the store is this master's.
+	// Maintain renews what the masters share. It reports whether this master does the maintenance of the store.
 	Maintain(ctx context.Context, now time.Time) bool
-	// Masters returns the names of the masters that are there, this one's too, sorted; none for a master alone.
+	// Masters returns the names of the live masters including this one, sorted; nil for a single master.
 	Masters(ctx context.Context) ([]string, error)
-	// FirstTime reports whether no master took a request before. Only requests that change something are remembered:
-	// others may be repeated by anybody who recorded them, but only the minion can read the answer. A return of a job
-	// is stored once anyway.
+	// FirstTime reports whether no master has accepted a request before. Only requests that change something
+	// are recorded. Others can be replayed by anyone who recorded them, but only the minion can read the reply.
+	// A return of a job is stored only once anyway.
 	FirstTime(ctx context.Context, v protocol.Verified) (bool, error)
-	// Publish hands jobs to the minions of other masters, all in one transaction of the store. A job that cannot be
-	// sealed does not keep back the others.
+	// Publish sends jobs to the minions of peers, in one transaction of the store. A job that cannot be sealed
+	// does not hold back the others.
 	Publish(ctx context.Context, list ...Publication) error
-	// SaveOrder stores an order and tells the others that it waits for minions. If this master dies now, one of them
-	// delivers it.
+	// SaveOrder stores an order and notifies the peers, so that one of them delivers it if this master dies
+	// now.
 	SaveOrder(ctx context.Context, o store.Order, list []store.Delivery, ids []string) error
-	// SaveReturn stores a return, and tells the others of it if it is the first, as it reports.
+	// SaveReturn stores a return and reports whether it is the first one. If so, it notifies the peers.
 	SaveReturn(ctx context.Context, r store.Return) (first bool, err error)
-	// TellReturn tells the others of a return that is not stored.
+	// TellReturn sends the peers a return that is not stored.
 	TellReturn(ctx context.Context, jid, id string, load map[string]any) error
 }
 
-// Publication is a job for the minions of other masters.
+// Publication is a job for minions of peer masters.
 type Publication struct {
 	Job map[string]any
-	// To names one master; empty means all others.
+	// To is the name of one master; empty means all others.
 	To string
-	// IDs may fetch the job, Topics are whose connections get it; nil means everybody.
+	// IDs are the minions that may fetch the job. Topics are the minions whose connections receive it; nil
+	// means all.
 	IDs, Topics []string
-	// NoCache says that the returns are not to be stored.
+	// NoCache does not store the job's returns.
 	NoCache bool
 }
 
-// Secrets are what a master seals and opens with. Masters of a cluster share them.
+// Secrets are the keys for sealing and opening messages. The masters of a cluster share them.
 type Secrets interface {
-	// Sealer returns what seals the content of orders in the store.
+	// Sealer returns the sealer for the content of orders in the store.
 	Sealer() (content.Sealer, error)
-	// Rotate replaces the key of publishes, which the KeyHolder gets.
+	// Rotate replaces the shared key and passes it to the KeyHolder.
 	Rotate(ctx context.Context) error
-	// Session returns what is known of a minion's session, nil if it has none.
+	// Session returns the state of a minion's session, or nil if it has none.
 	Session(id string) *sessions.Session
-	// OpenRequest opens the request of a minion with this accepted key. In a cluster the session may have begun at
-	// another master.
+	// OpenRequest opens a request of the minion with this accepted key. In a cluster the session may come from
+	// a peer.
 	OpenRequest(e protocol.Envelope, s *sessions.Session,
 		pub *crypt.PublicKey) (protocol.Verified, error)
-	// IssueSession returns the session key of a minion that has just signed in with this accepted key.
+	// IssueSession returns the session key for a minion that has just signed in with this accepted key.
 	IssueSession(id string, pub *crypt.PublicKey) (*crypt.Key, error)
-	// OutdateSession ends a session whose minion sent a request of a time that cannot be judged. It gets another key at
-	// its next sign-in, under which recordings are worthless.
+	// OutdateSession ends the session of a minion whose request has an implausible time. At its next sign-in
+	// the minion gets another key, which makes recorded requests worthless.
 	OutdateSession(id string, s *sessions.Session)
 }
 
-// Host is the master that takes what other masters tell. Its methods are called one at a time, but for Here and
+// Host is the master that handles messages of its peers. One method is called at a time, except Here and
 // Connected.
 type Host interface {
-	// PublishHere sends a job of another master to the minions of this one.
+	// PublishHere sends a peer's job to the minions of this master.
 	PublishHere(p Publication) error
-	// OrderedElsewhere takes notice of an order that another master stored, for ids, of which some are connected to it.
+	// OrderedElsewhere handles a new order that a peer stored, for ids. connected are those of them that are
+	// connected to the peer.
 	OrderedElsewhere(ids, connected []string)
-	// HeardElsewhere takes notice of a return that another master got; load is nil if it is in the store only. It
-	// reports whether that was the answer to a probe, which is of no interest to anybody else.
+	// HeardElsewhere handles a return that a peer received; load is nil if it is only in the store. It reports
+	// whether the return answers a probe, which needs no further handling.
 	HeardElsewhere(id string, load map[string]any) (probe bool)
 	// Awaits reports whether the returns of a job are awaited here.
 	Awaits(jid string) bool
-	// ReturnedElsewhere takes a return that another master got.
+	// ReturnedElsewhere delivers a return that a peer received.
 	ReturnedElsewhere(jid, id string, load map[string]any)
-	// DeletedElsewhere forgets what is kept of a minion whose key another master, or a program, deleted: the next one
-	// of this name may be another machine.
+	// DeletedElsewhere drops cached data of a minion whose key was deleted by a peer or another program,
+	// because the next minion of this id may be another machine.
 	DeletedElsewhere(id string)
-	// CatchUp reads what is awaited here from the store: messages were missed.
+	// CatchUp reads awaited returns from the store after messages were missed.
 	CatchUp(ctx context.Context)
-	// Dismiss lets minions that are connected, but whose keys are gone, notice that the key of publishes is another
-	// one.
+	// Dismiss makes connected minions whose keys were removed notice that the shared key has changed.
 	Dismiss()
 	// Here reports whether a minion is known to be connected to this master.
 	Here(id string) bool
-	// Connected returns the minions that this master tells the others of, as a set of the caller's.
+	// Connected returns the set of connected minions to report to peers. The set belongs to the caller.
 	Connected() map[string]struct{}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/brine-salt/brine/master/internal/fields"
 )
 
-// beatPresence tells the others which minions came and went, and forgets those of masters that are gone.
+// beatPresence reports changes of this master's minions to the peers, and forgets the minions of masters that
+// are gone.
 func (s *Several) beatPresence(ctx context.Context) error {
 	leases, err := s.db.Leases(ctx, leaseMaster)
 	if err != nil {
@@ -48,14 +49,14 @@ func (s *Several) beatPresence(ctx context.Context) error {
 		body["up"], body["down"] = nested.Anys(up), nested.Anys(down)
 	}
 	if err := s.tell(ctx, tellPresent, body); err != nil {
-		s.asked.Store(true) // it is not known what they were told
+		s.asked.Store(true) // what the peers received is unknown
 		return err
 	}
 	s.present = now
 	return nil
 }
 
-// hearPresence takes what another master reports of its minions.
+// hearPresence handles a peer's report of its minions.
 func (s *Several) hearPresence(from string, body map[string]any) {
 	s.opts.Presence.HearOf(from, body["full"] == true, fields.Texts(body["up"]),
 		fields.Texts(body["down"]))

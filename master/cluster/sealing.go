@@ -23,21 +23,21 @@ import (
 )
 
 const (
-	// minSealingKey is how many bytes a sealing key has at least.
+	// minSealingKey is the minimum length in bytes of a sealing key.
 	minSealingKey = 16
-	// sealFile has the sealing key of a master alone, in its PKI directory.
+	// sealFile is the file of a single master's sealing key, in its PKI directory.
 	sealFile = "order_seal.key"
-	// saltLen is the size of the random number from which, with the sealing key, each sealing gets a key of its own.
+	// saltLen is the length of the random salt. Salt and sealing key together yield a new key for each sealing.
 	saltLen = 32
 )
 
-// Sealing are the keys that seal what masters keep in a store, the newest first. The newest seals, each of them opens.
+// Sealing are the keys that seal secrets in a store, newest first. The newest one seals; each one opens.
 type Sealing [][]byte
 
 var _ content.Sealer = Sealing(nil)
 
-// ReadSealing returns the keys of a cluster. file replaces key if it is set; white space around its content does not
-// count.
+// ReadSealing returns the sealing keys of a cluster. file, if set, replaces key; white space around its content
+// is ignored.
 func ReadSealing(key []byte, file string, former [][]byte) (Sealing, error) {
 	if file != "" {
 		b, err := os.ReadFile(file)
@@ -55,8 +55,8 @@ func ReadSealing(key []byte, file string, former [][]byte) (Sealing, error) {
 	return all, nil
 }
 
-// OwnSealing returns the key of a master alone, which is a file in a directory and is created if it is missing. Without
-// a directory it lives as long as the process, like everything else of such a master.
+// OwnSealing returns a single master's key from a file in dir, which is created if it is missing. Without a
+// directory the key lives as long as the process, like everything else of such a master.
 func OwnSealing(dir string) (Sealing, error) {
 	key := []byte(rand.Text() + rand.Text())
 	if dir == "" {
@@ -69,7 +69,7 @@ func OwnSealing(dir string) (Sealing, error) {
 		if err == nil {
 			return Sealing{key}, nil
 		}
-		if errors.Is(err, fs.ErrExist) { // another process was quicker
+		if errors.Is(err, fs.ErrExist) { // another process was first
 			b, err = os.ReadFile(path)
 		}
 	}
@@ -83,7 +83,7 @@ func OwnSealing(dir string) (Sealing, error) {
 	return Sealing{b}, nil
 }
 
-// cipherFor returns AES-256-GCM under a key that is made for one sealing.
+// cipherFor returns AES-256-GCM with the key for one sealing.
 func cipherFor(key, salt []byte, name string, version int64) (cipher.AEAD, error) {
 	k, err := hkdf.Key(sha256.New, key, salt,
 		"brine secret "+name+" "+strconv.FormatInt(version, 10), 32)
@@ -99,16 +99,16 @@ func cipherFor(key, salt []byte, name string, version int64) (cipher.AEAD, error
 
 func (s Sealing) sealSecret(name string, version int64, clear []byte) ([]byte, error) {
 	salt := make([]byte, saltLen)
-	_, _ = rand.Read(salt) // does not fail
+	_, _ = rand.Read(salt) // never fails
 	c, err := cipherFor(s[0], salt, name, version)
 	if err != nil {
 		return nil, fmt.Errorf("cannot seal secret %q: %w", name, err)
 	}
-	// The key is used once: its nonce may be anything.
+	// A fixed nonce is safe, because each key is used once.
 	return c.Seal(salt, make([]byte, c.NonceSize()), clear, []byte(name)), nil
 }
 
-// openSecret opens a secret and reports whether a former key sealed it.
+// openSecret opens a secret and reports whether a former key had sealed it.
 func (s Sealing) openSecret(x store.Secret) (clear []byte, former bool, err error) {
 	if len(x.Body) > saltLen {
 		for i, key := range s {
@@ -143,7 +143,7 @@ func (s Sealing) Digests(clear []byte) []string {
 	for _, key := range s {
 		k, err := hkdf.Key(sha256.New, key, nil, "brine order digest", 32)
 		if err != nil {
-			continue // in FIPS mode, for a key that is too short: it cannot have made one
+			continue // the key is too short for FIPS mode, so it made no digest
 		}
 		mac := hmac.New(sha256.New, k)
 		mac.Write(clear)

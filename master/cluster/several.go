@@ -19,32 +19,33 @@ import (
 )
 
 const (
-	// heartbeat is how often a master reports that it is there, beatLife how long the others believe it. Whether
-	// this master has event listeners is checked every listenTick.
+	// heartbeat is the interval at which a master renews its leases, beatLife their lifetime. Every listenTick
+	// a master checks whether it has event listeners.
 	heartbeat  = 2 * time.Second
 	listenTick = 200 * time.Millisecond
 	beatLife   = 15 * time.Second
 	// keepMessages is how long messages between masters are kept, maxMessages how many.
 	keepMessages = 10 * time.Minute
 	maxMessages  = 200_000
-	// followPause is before the database is followed again after a failure.
+	// followPause is the pause after a failure to read the database.
 	followPause = time.Second
-	// storeTime bounds one use of the database where no request bounds it, releaseTime the last one when a master ends.
+	// storeTime limits a use of the database outside of any request, releaseTime the last one when a master
+	// ends.
 	storeTime   = 2 * time.Minute
 	releaseTime = 5 * time.Second
 )
 
-// Kinds of messages between masters, beside keys.MessageKind. doc.go draws them. The words are fixed: masters of
-// several versions may share a database.
+// Kinds of messages between masters, besides keys.MessageKind; see doc.go. The values must not change, because
+// masters of several versions may share a database.
 const (
 	tellPublish = "publish" // a job for the minions of every master
 	tellReturn  = "return"  // a minion returned
-	tellEvent   = "event"   // something happened
+	tellEvent   = "event"   // an event
 	tellSecret  = "secret"  // a secret has a new version
 	tellListen  = "listen"  // this master has event listeners
-	tellExpect  = "expect"  // an order waits for minions
-	tellPresent = "present" // minions came and went, or, if it is full, these are there
-	tellWho     = "who"     // which minions are there?
+	tellExpect  = "expect"  // an order is pending for minions
+	tellPresent = "present" // minions connected and disconnected, or, if full, the complete set
+	tellWho     = "who"     // asks for the connected minions
 )
 
 // Prefixes of the names of leases.
@@ -54,23 +55,23 @@ const (
 	leaseMaintain = "maintain"
 )
 
-// Several are the peers of a master that shares its store with others.
+// Several implements Peers for a master of a cluster.
 type Several struct {
 	opts    Options
 	db      store.Shared
 	name    string
 	secrets sharedSecrets
 
-	heard     atomic.Int64 // when others listened to events last, in nanoseconds
-	listening bool         // of beat only
+	heard     atomic.Int64 // when peers last listened to events, in nanoseconds
+	listening bool         // used by beat only
 
-	asked   atomic.Bool         // another master wants to know which minions are here
-	present map[string]struct{} // the minions that the others were told of; of beat only
+	asked   atomic.Bool         // a peer asks for this master's minions
+	present map[string]struct{} // minions reported to the peers; used by beat only
 }
 
 var _ Peers = (*Several)(nil)
 
-// Options are what a master of a cluster has. All fields must be set.
+// Options configure Several. All fields are required.
 type Options struct {
 	Vault    *Vault
 	Host     Host
@@ -79,11 +80,11 @@ type Options struct {
 	Presence *subscribers.Presence
 	Events   *events.Bus
 	Log      *slog.Logger
-	// Session is how long a session lives, Loop how often Maintain is called.
+	// Session is the lifetime of a session, Loop the interval of calls to Maintain.
 	Session, Loop time.Duration
 }
 
-// NewSeveral returns the peers of a master with this vault, whose secrets it loads.
+// NewSeveral returns the Peers of a master with this vault, and loads its secrets.
 func NewSeveral(o Options) (*Several, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
@@ -109,7 +110,7 @@ func (s *Several) tell(ctx context.Context, kind string, body map[string]any) er
 	return s.db.Tell(ctx, store.Message{From: s.name, Kind: kind, Body: b})
 }
 
-// Run implements Peers. When ctx ends it gives the leases of this master back.
+// Run implements Peers. When ctx ends it releases this master's leases.
 func (s *Several) Run(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {
@@ -138,7 +139,7 @@ func (s *Several) Run(ctx context.Context) {
 	<-beats
 }
 
-// beat renews the leases of this master, and finds out whether others listen to events.
+// beat renews this master's leases and checks whether peers listen to events.
 func (s *Several) beat(ctx context.Context) {
 	ticker := time.NewTicker(listenTick)
 	defer ticker.Stop()
@@ -165,7 +166,7 @@ func (s *Several) beat(ctx context.Context) {
 	}
 }
 
-// listens reports whether anybody listens to events here, beside relayEvents.
+// listens reports whether the bus has subscribers besides relayEvents.
 func (s *Several) listens() bool { return s.opts.Events.Subscribers() > 1 }
 
 func (s *Several) beatOnce(ctx context.Context) error {
@@ -206,7 +207,7 @@ func (s *Several) Masters(ctx context.Context) ([]string, error) {
 	return out, err
 }
 
-// told takes messages of other masters; nil means that some were missed.
+// told handles messages of peers; nil means that some were missed.
 func (s *Several) told(ctx context.Context, list []store.Message) {
 	if list == nil {
 		s.opts.Log.Warn("Messages of other masters were missed")
@@ -259,8 +260,7 @@ func (s *Several) reload(ctx context.Context) {
 	s.opts.Host.Dismiss()
 }
 
-// keyChanged follows a change of keys that another master made; that master published the event and replaced the key of
-// publishes.
+// keyChanged handles a change of keys by a peer. The peer fired the event and replaced the shared key.
 func (s *Several) keyChanged(c keys.Change) {
 	if c.From == keys.Accepted && c.To != keys.Accepted && c.Act != "denied" {
 		s.opts.Sessions.Forget(c.ID)
@@ -271,7 +271,7 @@ func (s *Several) keyChanged(c keys.Change) {
 	}
 }
 
-// onceMark returns what the masters remember of a request that must not be taken twice.
+// onceMark returns the record of a request that must be accepted only once.
 func onceMark(v protocol.Verified) []byte {
 	sum := sha256.Sum256([]byte(v.Nonce()))
 	return sum[:16]
@@ -294,8 +294,8 @@ func (s *Several) FirstTime(ctx context.Context, v protocol.Verified) (bool, err
 	return s.db.Once(ctx, v.ID(), onceMark(v))
 }
 
-// Maintain implements Peers. The master that has the lease deletes old messages; each one renews the root of session
-// keys.
+// Maintain implements Peers. The holder of the lease deletes old messages; every master renews the root of
+// session keys.
 func (s *Several) Maintain(ctx context.Context, now time.Time) (mine bool) {
 	mine, err := s.db.Lease(ctx, leaseMaintain, s.name, 2*s.opts.Loop)
 	if err == nil && mine {

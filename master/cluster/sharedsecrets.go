@@ -11,8 +11,8 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// sharedSecrets are those of a vault. Session keys are not stored: they follow from the vault and from the records
-// of keys.
+// sharedSecrets implements Secrets with a vault. Session keys are not stored: they are derived from the vault
+// and the records of keys.
 type sharedSecrets struct {
 	vault    *Vault
 	keys     *keys.Store
@@ -31,8 +31,8 @@ func (s *sharedSecrets) Rotate(ctx context.Context) error { return s.vault.Rotat
 // Session implements Secrets.
 func (s *sharedSecrets) Session(id string) *sessions.Session { return s.sessions.Join(id) }
 
-// sessionKeys returns the keys that a minion's requests may be sealed with, the newest first, and their generation. A
-// deletion of the minion's key, or keys.Store.Renew, makes other ones.
+// sessionKeys returns the keys with which a minion may seal requests, newest first, and their generation.
+// Deleting the minion's key, or keys.Store.Renew, changes them.
 func (s *sharedSecrets) sessionKeys(id string, pub *crypt.PublicKey) ([]*crypt.Key, int64, error) {
 	generation, err := s.keys.Generation(id)
 	if err != nil {

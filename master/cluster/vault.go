@@ -24,18 +24,18 @@ import (
 // Names of secrets in the database.
 const (
 	secretIdentity = "identity" // the master's key pair and the signing pair
-	secretAES      = "aes"      // the key that publishes are sealed with
-	secretSession  = "session"  // what the minions' session keys are made from
+	secretAES      = "aes"      // the shared key, which seals publishes
+	secretSession  = "session"  // the roots of the minions' session keys
 )
 
-// KeyHolder takes the key that publishes are sealed with.
+// KeyHolder uses the shared key, which seals publishes.
 type KeyHolder interface {
-	// UseKey replaces the key. It returns when nothing is sealed with the former key any more.
+	// UseKey replaces the key. It returns once the former key is no longer used.
 	UseKey(key *crypt.Key)
 }
 
-// Vault is what the masters of a cluster keep secret together. It is stored in their database, sealed, in versions:
-// when several masters add a version at once, one of them wins, and the others take over what that one added.
+// Vault holds the secrets of a cluster. They are stored in the database, sealed and in versions. If several
+// masters add a version at once, one wins, and the others use the winner's.
 type Vault struct {
 	db   store.Shared
 	name string // of this master
@@ -43,25 +43,25 @@ type Vault struct {
 	keys KeyHolder
 
 	mu      sync.Mutex // guards the fields below
-	session []root     // oldest first; the last two count
-	aes     int64      // version of the key of publishes
+	session []root     // oldest first; the last two are valid
+	aes     int64      // version of the shared key
 }
 
-// root is a version of what session keys are made from.
+// root is a version of the secret from which session keys are derived.
 type root struct {
 	version int64
 	made    time.Time
 	secret  []byte
 }
 
-// NewVault returns the vault of a database as the master of this name uses it. Each key of publishes that is read or
-// made is given to holder.
+// NewVault returns the vault of a database for the master of this name. Each shared key that is read or created
+// is passed to holder.
 func NewVault(db store.Shared, name string, seal Sealing, holder KeyHolder) *Vault {
 	return &Vault{db: db, name: name, seal: seal, keys: holder}
 }
 
-// current returns the newest version of a secret, and creates it if it is missing. When several masters create it at
-// once, one wins.
+// current returns the newest version of a secret, and creates it if it is missing. If several masters create it
+// at once, one wins.
 func (v *Vault) current(ctx context.Context, name string,
 	create func() ([]byte, error)) ([]byte, error) {
 	for range 2 {
@@ -90,7 +90,7 @@ func (v *Vault) current(ctx context.Context, name string,
 	return nil, fmt.Errorf("secret %q was stored and is not there", name)
 }
 
-// add stores a version of a secret, tells the other masters, and reports whether this master was the first.
+// add stores a version of a secret and notifies the peers. It reports whether this master was the first.
 func (v *Vault) add(ctx context.Context, name string, version int64, clear []byte) (bool, error) {
 	body, err := v.seal.sealSecret(name, version, clear)
 	if err != nil {
@@ -155,7 +155,7 @@ func (v *Vault) Identity(o keys.IdentityOptions) (keys.Identity, error) {
 	return id, nil
 }
 
-// Load reads the newest secrets, and creates those that are missing.
+// Load reads the newest secrets, and creates missing ones.
 func (v *Vault) Load(ctx context.Context) error {
 	random := func(n int) func() ([]byte, error) {
 		return func() ([]byte, error) {
@@ -217,7 +217,7 @@ func newKeyText() ([]byte, error) {
 	return []byte(key.Text()), nil
 }
 
-// Rotate replaces the key of publishes. When another master does so at the same time, one new key is enough.
+// Rotate replaces the shared key. If a peer does so at the same time, a single new key results.
 func (v *Vault) Rotate(ctx context.Context) error {
 	v.mu.Lock()
 	version := v.aes
@@ -235,8 +235,8 @@ func (v *Vault) Rotate(ctx context.Context) error {
 	return v.db.DropSecrets(ctx, secretAES, version+1)
 }
 
-// RenewSessions adds a version of what session keys are made from, twice in the life of a session. The version before
-// still counts, so that the minions come for new keys one after the other.
+// RenewSessions adds a root of session keys, twice per lifetime of a session. The previous root remains valid,
+// so that minions do not all sign in at once.
 func (v *Vault) RenewSessions(ctx context.Context, now time.Time, life time.Duration) error {
 	v.mu.Lock()
 	newest := v.session[len(v.session)-1]
@@ -245,7 +245,7 @@ func (v *Vault) RenewSessions(ctx context.Context, now time.Time, life time.Dura
 		return nil
 	}
 	clear := make([]byte, 32)
-	_, _ = rand.Read(clear) // does not fail
+	_, _ = rand.Read(clear) // never fails
 	if _, err := v.add(ctx, secretSession, newest.version+1, clear); err != nil {
 		return err
 	}
@@ -255,9 +255,9 @@ func (v *Vault) RenewSessions(ctx context.Context, now time.Time, life time.Dura
 	return v.db.DropSecrets(ctx, secretSession, newest.version)
 }
 
-// SessionKeys returns the keys that a minion's requests may be sealed with, the newest first. They follow from the
-// roots, the minion's id and public key, and the generation of its record, so that no master needs to have seen the
-// minion before.
+// SessionKeys returns the keys with which a minion may seal requests, newest first. They are derived from the
+// roots, the minion's id and public key, and the generation of its record, so any master can serve a minion it
+// has not seen before.
 func (v *Vault) SessionKeys(id string, pub *crypt.PublicKey,
 	generation int64) ([]*crypt.Key, error) {
 	v.mu.Lock()

@@ -33,8 +33,8 @@ var ErrNotFound = errors.New("file not found")
 // DefaultBufferSize is Salt's file_buffer_size on a master: bytes of a file per reply.
 const DefaultBufferSize = 1 << 20
 
-// A Backend is a source of files. Methods may be called from many goroutines. Paths were checked: they are valid
-// for fs.ValidPath and not ".".
+// A Backend is a source of files. Its methods must be safe for concurrent use. Paths are valid for fs.ValidPath
+// and not ".".
 type Backend interface {
 	// Name returns Salt's name of the kind: "roots" for directories.
 	Name() string
@@ -42,8 +42,8 @@ type Backend interface {
 	Envs() []string
 	// HasEnv reports whether an environment is served, including those that Envs does not return (__env__).
 	HasEnv(env string) bool
-	// Find describes a regular file and follows links as far as the backend allows. The error is ErrNotFound if
-	// there is none.
+	// Find describes a regular file and follows links as far as the backend allows. It returns ErrNotFound if
+	// the file is missing.
 	Find(env, name string) (Found, error)
 	// Open opens the file that Find found.
 	Open(env, name string) (Handle, error)

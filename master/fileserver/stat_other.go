@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// nonblock is nothing on this system, where opening a file cannot block.
+// nonblock is 0 on this system, where opening a file cannot block.
 const nonblock = 0
 
 // localName reports whether a name can be one file on this system: not a drive, device or stream name.

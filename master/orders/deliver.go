@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// PollInterval is how often the store is looked at for what nobody here was told of.
+	// PollInterval is the interval at which the store is checked for changes that were not announced here.
 	PollInterval = 2 * time.Second
-	// orderResume is how often all that waits is looked at.
+	// orderResume is the interval at which all pending deliveries are checked.
 	orderResume = 30 * time.Second
-	// sendWorkers is how many minions' queues are looked at in parallel.
+	// sendWorkers is how many minions' queues are read in parallel.
 	sendWorkers = 32
-	// MaxDeliveries bounds the minions of one order.
+	// MaxDeliveries limits the minions of one order.
 	MaxDeliveries = 1 << 20
 )
 
-// inParallel calls f for 0 to n-1, some at a time.
+// inParallel calls f for 0 to n-1, at most slots calls at a time.
 func inParallel(n, slots int, f func(i int)) {
 	var wg sync.WaitGroup
 	free := make(chan struct{}, slots)
@@ -43,38 +43,38 @@ func inParallel(n, slots int, f func(i int)) {
 	wg.Wait()
 }
 
-// storeTime bounds one use of the database where no request bounds it.
+// storeTime limits a use of the database outside of any request.
 const storeTime = 2 * time.Minute
 
-// Deliverer delivers orders. Its methods may be called from many goroutines; those that report what a minion did may be
-// called on a nil Deliverer, that of a master whose store keeps no orders.
+// Deliverer delivers orders. Its methods are safe for concurrent use. Those that report what a minion did do
+// nothing on a nil Deliverer, which a master has whose store cannot keep orders.
 type Deliverer struct {
 	opts    Options
 	q       store.Queue
-	minions store.Minions // nil when the store keeps no minions
-	owner   string        // who this master is in the store
+	minions store.Minions // nil if the store keeps no minions
+	owner   string        // this master's name in the store
 	wake    chan struct{}
-	jobs    sync.WaitGroup // recoveries under way
+	jobs    sync.WaitGroup // status queries in progress
 
 	backlog backlog
 
 	epoch time.Time // moment 0
 
 	mu       sync.Mutex                 // guards the fields below
-	tenants  map[string]*backlog        // of tenants that placed something
-	peers    peers                      // what is known of minions
+	tenants  map[string]*backlog        // by tenant with orders
+	peers    peers                      // state of minions
 	watchers map[string][]chan struct{} // by job id
-	broken   moment                     // when a subscription last ended
-	inquired int                        // the queries of all peers
+	broken   moment                     // end of the last subscription
+	inquired int                        // status queries of all peers
 	woken    moment                     // when probes were last brought forward
-	look     time.Time                  // when to look for what is due at the latest
+	look     time.Time                  // latest time of the next scan for due deliveries
 	draining bool
 }
 
-// moment returns a time as peers keep it.
+// moment converts a time.
 func (d *Deliverer) moment(t time.Time) moment { return t.Sub(d.epoch) }
 
-// now returns the present moment.
+// now returns the current moment.
 func (d *Deliverer) now() moment { return d.moment(time.Now()) }
 
 func (d *Deliverer) wakeRun() {
@@ -109,7 +109,7 @@ func (d *Deliverer) notifyWatchers(jid string) {
 	}
 }
 
-// LookBy has the store looked at by a time, when a delivery is due.
+// LookBy schedules a scan of the store at a time, when a delivery is due.
 func (d *Deliverer) LookBy(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -144,8 +144,8 @@ func (d *Deliverer) Run(ctx context.Context) {
 	}
 }
 
-// resumeWaiting finds deliveries that wait and that this master does not know of: those from before its
-// start, and those of a master that died.
+// resumeWaiting finds pending deliveries that this master does not know: those from before its start, and those
+// of a master that died.
 func (d *Deliverer) resumeWaiting(ctx context.Context) error {
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Open: true, Limit: MaxDeliveries})
 	d.mu.Lock()
@@ -167,8 +167,8 @@ func (d *Deliverer) resumeWaiting(ctx context.Context) error {
 	return err
 }
 
-// runTurn looks up what the marks of peers ask for, sends to those that answered and probes those that are
-// due. It returns how long nothing more is to be done.
+// runTurn handles the marks of peers: it reads the store, sends to minions that answered, and probes those that
+// are due. It returns how long it has nothing to do.
 func (d *Deliverer) runTurn(ctx context.Context, now time.Time) time.Duration {
 	d.mu.Lock()
 	lookUps := d.peers.takeLookUps()
@@ -195,8 +195,8 @@ func (d *Deliverer) runTurn(ctx context.Context, now time.Time) time.Duration {
 	return max(0, min(next, d.look.Sub(now)))
 }
 
-// lookUpMarked looks what the store has for a minion that had a mark in a turn: what waits, what it was sent
-// before it signed in, and what nothing is known of since it fell silent.
+// lookUpMarked reads the deliveries of a minion that had a mark: the pending ones, those sent before it signed
+// in, and those with unknown outcome since it became silent.
 func (d *Deliverer) lookUpMarked(ctx context.Context, m marked, now time.Time) {
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: m.id, Open: true})
 	d.logFailure(ctx, "Cannot look for orders", err)
@@ -207,17 +207,17 @@ func (d *Deliverer) lookUpMarked(ctx context.Context, m marked, now time.Time) {
 		d.wakeRun()
 	}
 	wasSilent := p.silent
-	if p.queries == 0 { // else its next sign of life counts
+	if p.queries == 0 { // otherwise its next sign of life triggers the query
 		p.silent = false
 	}
 	sent := slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Sent })
 	if m.signedIn && sent {
-		// It left its master. When it answers again, ask what became of what it was sent.
+		// It left its master. Its next answer triggers a status query for what it was sent.
 		p.silent = true
 		d.peers.probe(p, d.moment(now)+probeFirst, probeFirst)
 	}
 	if m.signedIn && p.state != idle {
-		p.near, p.wait = true, PollInterval // it will listen to the master it signs in to
+		p.near, p.wait = true, PollInterval // it will subscribe to the master that it signed in to
 	}
 	d.mu.Unlock()
 	for i := range list {
@@ -234,7 +234,7 @@ func (d *Deliverer) logFailure(ctx context.Context, what string, err error) {
 	}
 }
 
-// sendReady claims what may be sent to minions that listen, and publishes each job once for all of them.
+// sendReady claims the pending deliveries of minions that listen, and publishes each job once for all of them.
 func (d *Deliverer) sendReady(ctx context.Context, ids []string) {
 	if len(ids) == 0 {
 		return
@@ -252,7 +252,7 @@ func (d *Deliverer) sendReady(ctx context.Context, ids []string) {
 	recs, errs := make([]store.Order, len(jids)), make([]error, len(jids))
 	inParallel(len(jids), sendWorkers, func(i int) { recs[i], errs[i] = d.q.OrderOf(ctx, jids[i]) })
 	var others []Parcel
-	for i, jid := range jids { // in the order of placing
+	for i, jid := range jids { // in the order of placement
 		var more []Parcel
 		if errs[i] == nil {
 			more, errs[i] = d.publishJob(ctx, recs[i], byJob[jid], nil)
@@ -264,7 +264,7 @@ func (d *Deliverer) sendReady(ctx context.Context, ids []string) {
 	d.logFailure(ctx, "Cannot send orders", d.sendAll(ctx, others))
 }
 
-// sendAll sends what publishJob left, which is often nothing.
+// sendAll sends what publishJob returned, which is often nothing.
 func (d *Deliverer) sendAll(ctx context.Context, list []Parcel) error {
 	if len(list) == 0 {
 		return nil
@@ -272,9 +272,9 @@ func (d *Deliverer) sendAll(ctx context.Context, list []Parcel) error {
 	return d.opts.Wire.Send(ctx, list...)
 }
 
-// claimWaiting claims what may be sent to one minion now: all that is parallel and, unless one is under
-// way, the first of the rest. In a cluster one master's claim succeeds. The others read the queue again,
-// since it has changed.
+// claimWaiting claims what may be sent to one minion now: all parallel deliveries and, unless one is in
+// progress, the first of the rest. In a cluster only one master's claim succeeds. The others read the queue
+// again, because it has changed.
 func (d *Deliverer) claimWaiting(ctx context.Context, id string) []store.Delivery {
 	var out []store.Delivery
 again:
@@ -312,14 +312,14 @@ again:
 	return out
 }
 
-// retryLater has a minion probed again after a failure of the store.
+// retryLater probes a minion again after an error of the store.
 func (d *Deliverer) retryLater(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.peers.probe(d.peers.of(id), d.now()+PollInterval, PollInterval)
 }
 
-// nextCheck is when a delivery that was sent is asked after: soon, then more seldom.
+// nextCheck returns when to query the status of a sent delivery: soon, then at growing intervals.
 func (d *Deliverer) nextCheck(x store.Delivery, sent, now time.Time) time.Time {
 	next := now.Add(min(max(now.Sub(sent)/2, d.opts.Timeout), time.Minute))
 	if !x.Deadline.IsZero() && x.Deadline.Before(next) && now.Before(x.Deadline) {
@@ -329,8 +329,8 @@ func (d *Deliverer) nextCheck(x store.Delivery, sent, now time.Time) time.Time {
 	return next
 }
 
-// JobMap returns the job map of an order for some of its minions, as anybody may see it: the arguments
-// of a secret order are in what it carries.
+// JobMap returns an order's job for some of its minions, in public form: the arguments of a secret order are in
+// its content.
 func (d *Deliverer) JobMap(rec store.Order, ids []string) map[string]any {
 	job := map[string]any{"jid": rec.JID, "fun": rec.Spec["fun"], "arg": rec.Spec["arg"],
 		"tgt": nested.Anys(ids), "tgt_type": target.TypeList, "ret": fields.Text(rec.Spec, "ret")}
@@ -349,10 +349,11 @@ func (d *Deliverer) JobMap(rec store.Order, ids []string) map[string]any {
 	return job
 }
 
-// publishJob sends a job to the minions of deliveries that were claimed. In a cluster one master sends it to
-// each of them, over one connection, if that is known. via is nil when the job is sent for the first time.
-// When it is sent again, via names the master over whose connection each minion has just said that it does
-// not know the job. publishJob returns what others must send, for one Wire.Send together with other jobs.
+// publishJob publishes a job for claimed deliveries. In a cluster one master sends it to each minion, over one
+// connection, if that is known. via is nil when the job is sent for the first time. When it is sent again, via
+// names the master over whose connection each minion has just reported that it does not know the job. It
+// returns the parcels that peers must send, so that the caller can combine those of several jobs in one
+// Wire.Send.
 func (d *Deliverer) publishJob(ctx context.Context, rec store.Order, ds []store.Delivery,
 	via map[string]string) (others []Parcel, err error) {
 	jid := rec.JID
@@ -395,7 +396,7 @@ func (d *Deliverer) publishJob(ctx context.Context, rec store.Order, ds []store.
 	return others, errors.Join(errs...)
 }
 
-// secretArgs opens the arguments of a secret order, nil if it is not one.
+// secretArgs opens the arguments of a secret order. It returns nil for other orders.
 func (d *Deliverer) secretArgs(rec store.Order) ([]any, error) {
 	if !content.IsSealed(rec) {
 		return nil, nil
@@ -408,11 +409,11 @@ func (d *Deliverer) secretArgs(rec store.Order) ([]any, error) {
 	return d.opts.Content.Args(ctx, rec)
 }
 
-// ErrNoContent is returned for orders with files, pillar or secret arguments when the store cannot keep these.
+// ErrNoContent is returned for orders with files, pillar or secret arguments if the store cannot keep those.
 var ErrNoContent = errors.New("the store keeps nothing that orders carry")
 
-// lostContent ends deliveries of an order whose sealed content is gone or cannot be opened: trying again would
-// not help. Other errors are returned.
+// lostContent ends the deliveries of an order whose sealed content is missing or cannot be opened, because
+// retrying would not help. It returns other errors.
 func (d *Deliverer) lostContent(ds []store.Delivery, err error) error {
 	if !errors.Is(err, content.ErrUnreadable) && !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -427,7 +428,7 @@ func (d *Deliverer) lostContent(ds []store.Delivery, err error) error {
 	return nil
 }
 
-// pathTo is which of several masters a minion listens to, empty if nobody knows.
+// pathTo returns the master of the cluster to which a minion listens, or "" if it is unknown.
 func (d *Deliverer) pathTo(id string, via map[string]string) string {
 	self := d.opts.Name
 	name := via[id]
@@ -440,7 +441,7 @@ func (d *Deliverer) pathTo(id string, via map[string]string) string {
 	return ""
 }
 
-// giveUp ends a delivery that waited too long.
+// giveUp ends a delivery that was pending for too long.
 func (d *Deliverer) giveUp(ctx context.Context, x store.Delivery, now time.Time) {
 	reason := "its time to live ended before the minion came"
 	if !x.Deadline.IsZero() && !now.Before(x.Deadline) {
@@ -452,7 +453,7 @@ func (d *Deliverer) giveUp(ctx context.Context, x store.Delivery, now time.Time)
 	})
 }
 
-// endAs makes a delivery final, if that is still what to do.
+// endAs makes a delivery final if still is true. It returns still.
 func endAs(x *store.Delivery, s store.State, still bool) bool {
 	if still {
 		x.State = s
@@ -460,8 +461,8 @@ func endAs(x *store.Delivery, s store.State, still bool) bool {
 	return still
 }
 
-// finishDelivery applies a change to a delivery until the store takes it, and then notifies those who wait for
-// it. The change gets the delivery as it is now, and reports whether there is still something to do.
+// finishDelivery applies a change to a delivery, retrying until the store accepts it, and notifies the
+// watchers. change gets the current delivery and returns false if there is nothing left to do.
 func (d *Deliverer) finishDelivery(ctx context.Context, x store.Delivery,
 	change func(x *store.Delivery) bool) {
 	for {
@@ -495,7 +496,7 @@ func (d *Deliverer) finishDelivery(ctx context.Context, x store.Delivery,
 	d.lookForNext(x.Minion)
 }
 
-// lookForNext looks for what else waits for a minion.
+// lookForNext triggers a look-up of further deliveries for a minion.
 func (d *Deliverer) lookForNext(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -507,7 +508,7 @@ func (d *Deliverer) lookForNext(id string) {
 	d.wakeRun()
 }
 
-// Returned ends the delivery that a return belongs to, if there is one.
+// Returned ends the delivery to which a return belongs, if there is one.
 func (d *Deliverer) Returned(ctx context.Context, jid, id string, load map[string]any) {
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: jid, Minion: id})
 	d.logFailure(ctx, "Cannot end order", err)
@@ -530,7 +531,7 @@ func (d *Deliverer) finishReturned(ctx context.Context, x store.Delivery, load m
 	})
 }
 
-// refusalText is what a return says when the minion's own policy kept the job from running.
+// refusalText returns the text of a return if the minion's own policy refused the job, else "".
 func refusalText(load map[string]any) string {
 	said, ok := payload.Text(load["return"])
 	if !ok || fields.FirstCode(load["retcode"]) == 0 {
@@ -545,10 +546,10 @@ func refusalText(load map[string]any) string {
 	return ""
 }
 
-// never stands for no end at all where the store wants a time to sort by.
+// never is the latest time, for deliveries without an end. The store needs a time to sort by.
 var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Overdue returns when a delivery that waits must be given up.
+// Overdue returns when a pending delivery must be given up.
 func Overdue(d store.Delivery) time.Time {
 	due := never
 	for _, at := range []time.Time{d.Expires, d.Deadline} {
@@ -571,7 +572,7 @@ func (d *Deliverer) Revoke(ctx context.Context, id string) error {
 			sent = append(sent, x)
 		}
 	}
-	// What waits comes first: the end of what was sent would have it sent.
+	// Pending deliveries are cancelled first. Otherwise the end of a sent one would send the next.
 	for _, part := range [][]store.Delivery{waiting, sent} {
 		inParallel(len(part), sendWorkers, func(i int) {
 			d.settleDelivery(ctx, part[i], store.Cancelled, part[i].State == store.Sent,

@@ -7,35 +7,35 @@ import (
 	"time"
 )
 
-// ErrBusy is returned by Reserve when Options.MaxUnfinished deliveries are open, or MaxUnfinishedTenant of one tenant.
+// ErrBusy is returned by Reserve while Options.MaxUnfinished deliveries are open, or MaxUnfinishedTenant of one
+// tenant.
 var ErrBusy = errors.New("too many orders are unfinished")
 
-// countLife is how long a count of open deliveries holds, but for what is placed here.
+// countLife is how long a count of open deliveries is used, plus what is placed here meanwhile.
 const countLife = time.Second
 
-// backlog is how many deliveries are open: of a tenant, or all.
+// backlog counts the open deliveries of one tenant, or of all.
 type backlog struct {
 	tenant string
 
 	mu     sync.Mutex // guards the fields below
-	at     time.Time  // of the last count, zero if there was none
-	n      int        // open then, and placed since
-	placed int        // since the count that is under way began
-	now    *count     // under way, nil if none is
+	at     time.Time  // time of the last count; zero before the first
+	n      int        // open at that time, plus placed since
+	placed int        // placed since the current count began
+	now    *count     // count in progress, or nil
 }
 
-// count is one count of open deliveries. The fields err and ended are set when done is closed. ended
-// reports that it failed because its caller's context ended: those who wait for it count again.
+// count is one count of open deliveries. err and ended are set when done is closed. ended means that the count
+// failed because its caller's context ended; those who wait for it must count again.
 type count struct {
 	done  chan struct{}
 	err   error
 	ended bool
 }
 
-// Reserve adds more deliveries to the backlog of a tenant and to that of all, or returns ErrBusy. With an
-// empty tenant the bound of all counts alone. One order may go beyond a bound, the next one may not.
-// While one caller counts in the store, the others go on with the last count, unless there is none or it
-// leaves no room.
+// Reserve adds more deliveries to the backlog of a tenant and to the total, or returns ErrBusy. With an empty
+// tenant only the total is limited. One order may exceed a limit, the next may not. While one caller counts in
+// the store, others use the last count, unless there is none or it leaves no room.
 func (d *Deliverer) Reserve(ctx context.Context, tenant string, more int) error {
 	if tenant != "" && more > 0 {
 		d.mu.Lock()
@@ -59,7 +59,7 @@ func (d *Deliverer) reserveIn(ctx context.Context, b *backlog, limit, more int) 
 	counted := false
 	for {
 		b.mu.Lock()
-		enough := b.now != nil && !b.at.IsZero() && b.n < limit // the last count will do
+		enough := b.now != nil && !b.at.IsZero() && b.n < limit // the last count is good enough
 		if counted || time.Since(b.at) < countLife || enough {
 			defer b.mu.Unlock()
 			if b.n >= limit {
@@ -93,7 +93,7 @@ func (d *Deliverer) reserveIn(ctx context.Context, b *backlog, limit, more int) 
 	}
 }
 
-// count counts, for all who wait for it.
+// count runs a count for all who wait for it.
 func (d *Deliverer) count(ctx context.Context, b *backlog, c *count) error {
 	n, err := d.q.CountOpen(ctx, b.tenant)
 	b.mu.Lock()

@@ -10,32 +10,31 @@ import (
 )
 
 const (
-	// proofLife is how long an answer proves that a minion hears what is published. If the connection
-	// breaks within it, a job may need recovery; it never runs twice.
+	// proofLife is how long an answer proves that a minion receives publishes. If the connection breaks within
+	// it, a job may need recovery; it never runs twice.
 	proofLife = 30 * time.Second
-	// probeFirst and probeLast bound the pause between probes of a minion that does not answer. In a
-	// cluster, the master that has just heard the minion has probeFirst to send before the others probe.
+	// probeFirst and probeLast limit the pause between probes of a minion that does not answer. In a cluster,
+	// the master that has just heard the minion has probeFirst to send before the others probe.
 	probeFirst, probeLast = 250 * time.Millisecond, 5 * time.Minute
-	// probeHere is probeLast for a minion that is connected here. In a cluster, each master that it is
-	// connected to probes it. If they did so every few seconds, a minion that needs seconds for an answer
-	// would have time for nothing else. It does answer in the end what it was asked.
+	// probeHere replaces probeLast for a minion that is connected here. In a cluster, each master that it is
+	// connected to probes it. If they did so every few seconds, a minion that takes seconds to answer could do
+	// nothing else.
 	probeHere = 2 * time.Minute
-	// probeAgain is how long a minion that was probed may take before a new reason to probe it counts. The
-	// pauses go on growing meanwhile.
+	// probeAgain is how long after a probe further reasons to probe are ignored. The pauses grow meanwhile.
 	probeAgain = 30 * time.Second
-	// probeWake is how long a minion that was probed, and that no master knows to be connected, is left
-	// alone when something connects.
+	// probeWake is how long after a probe a minion without a known connection is not probed again because
+	// something connects.
 	probeWake = 2 * time.Second
-	// probeOther is how long the others leave a minion to the master that was given an order for it and
-	// has a connection to it.
+	// probeOther is how long the others leave a minion to the master that accepted an order for it and is
+	// connected to it.
 	probeOther = 5 * time.Second
-	// maxProbe is how many minions one question is for.
+	// maxProbe is the maximum number of minions in one probe.
 	maxProbe = 500
-	// maxProofs bounds how many minions' proofs are remembered, with some 120 bytes for each.
+	// maxProofs limits the minions whose answers are recorded, at some 120 bytes each.
 	maxProofs = 100_000
 )
 
-// Expect notes that something waits for minions.
+// Expect records that deliveries are pending for minions.
 func (d *Deliverer) Expect(ids ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -46,8 +45,8 @@ func (d *Deliverer) Expect(ids ...string) {
 	d.wakeRun()
 }
 
-// expectOne is Expect for one minion; callers hold mu. looked reports that another master that has
-// the minion was given time to send, and has not.
+// expectOne is Expect for one minion. looked means that a peer master which has the minion was given time to
+// send, and has not. The caller holds mu.
 func (d *Deliverer) expectOne(p *peer, now moment, looked bool) {
 	switch {
 	case !d.several() && d.holds(p, p.heard, now), d.holds(p, p.path, now):
@@ -64,9 +63,9 @@ func (d *Deliverer) expectOne(p *peer, now moment, looked bool) {
 	}
 }
 
-// ExpectElsewhere notes that another master has an order for minions. The master that they listen to sends
-// it; the others look later whether that was done. theirs, which is sorted, are those that are connected to
-// the other master: if they have connections to several, that one probes them.
+// ExpectElsewhere records that a peer master has an order for minions. The master to which a minion listens
+// sends it; the others check later. theirs, which must be sorted, are those connected to the peer: if they have
+// several connections, the peer probes them.
 func (d *Deliverer) ExpectElsewhere(ids, theirs []string) {
 	if d == nil {
 		return
@@ -90,7 +89,7 @@ func (d *Deliverer) ExpectElsewhere(ids, theirs []string) {
 	d.wakeRun()
 }
 
-// hears reports whether minions all listen to this one of several masters.
+// hears reports whether all minions listen to this master of the cluster.
 func (d *Deliverer) hears(ids []string) bool {
 	if !d.several() {
 		return false
@@ -104,14 +103,14 @@ func (d *Deliverer) hears(ids []string) bool {
 	})
 }
 
-// holds reports whether what a minion proved at a moment is true still: no connection has broken
-// since, or its own is there. Callers hold mu.
+// holds reports whether a minion's answer at a moment is still a proof: no connection has broken since, or its
+// own is known to exist. The caller holds mu.
 func (d *Deliverer) holds(p *peer, at, now moment) bool {
 	return now-at < proofLife && (at > d.broken || d.here(p.id))
 }
 
-// Contact notes a sign of life other than an answer: a sign-in, a start. Whether the minion listens is
-// not known yet.
+// Contact records a sign of life other than an answer: a sign-in or a start. It does not prove that the minion
+// listens.
 func (d *Deliverer) Contact(id string) {
 	if d == nil {
 		return
@@ -121,13 +120,13 @@ func (d *Deliverer) Contact(id string) {
 	p := d.peers.of(id)
 	d.peers.hear(p, 0)
 	p.path = 0
-	p.asked = 0 // what it did not answer it may not have heard
+	p.asked = 0 // it may not have received the unanswered probe
 	d.peers.markLookUp(p)
 	p.signedIn = true
 	d.wakeRun()
 }
 
-// Ping probes a minion that asks for it, over the connections of all masters.
+// Ping probes a minion at its own request, over the connections of all masters.
 func (d *Deliverer) Ping(ctx context.Context, id string) {
 	if d == nil {
 		return
@@ -136,7 +135,7 @@ func (d *Deliverer) Ping(ctx context.Context, id string) {
 	d.logFailure(ctx, "Cannot ping a minion that asks for it", err)
 }
 
-// Heard notes an answer to something that was published.
+// Heard records an answer to something published.
 func (d *Deliverer) Heard(id string, load map[string]any) {
 	if d == nil {
 		return
@@ -169,11 +168,11 @@ func (d *Deliverer) Heard(id string, load map[string]any) {
 	waits := p.state != idle
 	switch {
 	case another && waits:
-		// It listens to another master, which is told of this answer and sends: over one connection, not
-		// over all that the minion may have.
+		// It listens to a peer master, which sees this answer and sends over one connection, not over all that
+		// the minion may have.
 		d.peers.leave(p, now+PollInterval+mathrand.N(PollInterval))
 	case d.several() && waits && !probe.IsProbe(load) && !here && !d.here(id):
-		// It lives, but nobody knows where it listens: it is asked, unless it was just now.
+		// It is alive, but its connection is unknown: probe it, unless that was just done.
 		if p.state == probing && now-p.asked > PollInterval {
 			p.next = now
 		}
@@ -186,9 +185,9 @@ func (d *Deliverer) Heard(id string, load map[string]any) {
 	d.wakeRun()
 }
 
-// PathChanged notes that a subscription began or ended. The transport may not know of which minion. So after
-// an end, a proof holds only for minions whose own connection is known to be there. After a beginning, any
-// minion that is awaited may be there: all are probed soon, but not once more with each connection.
+// PathChanged records that a subscription began or ended. The transport may not know whose. So after an end, an
+// answer remains a proof only for minions whose own connection is known to exist. After a beginning, any
+// awaited minion may be the one: all are probed soon, but not again for each connection.
 func (d *Deliverer) PathChanged(up bool) {
 	if d == nil {
 		return
@@ -204,7 +203,7 @@ func (d *Deliverer) PathChanged(up bool) {
 	d.wakeRun()
 }
 
-// wakeAwaited brings forward the probes of those that are awaited; callers hold mu.
+// wakeAwaited brings forward the probes of awaited minions. The caller holds mu.
 func (d *Deliverer) wakeAwaited(now moment) {
 	if now-d.woken < time.Second {
 		return
@@ -225,8 +224,8 @@ func (d *Deliverer) wakeAwaited(now moment) {
 	}
 }
 
-// AskedElsewhere notes that another master of the cluster probes minions over the connections of all masters,
-// this one's included: what this one would probe counts as probed.
+// AskedElsewhere records that a peer master probes minions over the connections of all masters. They count as
+// probed here too.
 func (d *Deliverer) AskedElsewhere(ids []string) {
 	if d == nil {
 		return
@@ -240,14 +239,14 @@ func (d *Deliverer) AskedElsewhere(ids []string) {
 			continue
 		}
 		if p.asked != 0 {
-			p.wait = min(max(p.wait, now-p.asked), probeLast) // the pauses of all grow together
+			p.wait = min(max(p.wait, now-p.asked), probeLast) // the pauses grow on all masters alike
 		}
 		p.asked, p.next = now, now+p.wait+mathrand.N(p.wait)
 	}
 }
 
-// HeardElsewhere notes an answer that another master of the cluster got. That one looks what waits. Here the
-// answer proves nothing, for this master does not see when the connection breaks.
+// HeardElsewhere records an answer that a peer master received. The peer sends what is pending. The answer
+// proves nothing here, because this master does not see when the connection breaks.
 func (d *Deliverer) HeardElsewhere(id string) {
 	if d == nil {
 		return
@@ -260,7 +259,7 @@ func (d *Deliverer) HeardElsewhere(id string) {
 	}
 }
 
-// sendProbes asks those for whom something waits whether they listen.
+// sendProbes probes the minions that are due. It returns how long until the next.
 func (d *Deliverer) sendProbes(ctx context.Context, now time.Time) time.Duration {
 	near, others, next := d.dueProbes(d.moment(now))
 	for here, ids := range map[bool][]string{true: near, false: others} {
@@ -272,23 +271,23 @@ func (d *Deliverer) sendProbes(ctx context.Context, now time.Time) time.Duration
 		d.logFailure(ctx, "Cannot ask minions that are awaited", err)
 		d.mu.Lock()
 		for _, id := range gone {
-			d.peers.enter(d.peers.of(id), idle) // it cannot hear; its sign-in brings it back
+			d.peers.enter(d.peers.of(id), idle) // not accepted, so it cannot listen; its sign-in brings it back
 		}
 		d.mu.Unlock()
 	}
 	return max(next, 10*time.Millisecond)
 }
 
-// dueProbes lists those to be asked now, by this one of several masters alone and by all of them, and
-// says when the next are.
+// dueProbes returns the minions to probe now, over this master's connections alone (near) and over those of the
+// whole cluster (others), and how long until the next.
 func (d *Deliverer) dueProbes(now moment) (near, others []string, next time.Duration) {
 	next = time.Hour
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var over []*peer // deferred, and the other master's time is over
+	var over []*peer // deferred, and the peer's time is over
 	awaited := d.peers.awaited
 	for i, from := 0, mathrand.N(max(1, len(awaited))); i < len(awaited); i++ {
-		p := awaited[(from+i)%len(awaited)] // from any of them: if many are due, each has its turn
+		p := awaited[(from+i)%len(awaited)] // start at a random one, so that each has its turn if many are due
 		if wait := p.next - now; wait > 0 {
 			next = min(next, wait)
 			continue
@@ -307,7 +306,7 @@ func (d *Deliverer) dueProbes(now moment) (near, others []string, next time.Dura
 			others = append(others, p.id)
 		}
 		if d.here(p.id) {
-			// It hears the probe. It may be slow, or its answer is lost.
+			// It receives probes. It may be slow, or its answer was lost.
 			p.wait = min(max(p.wait, PollInterval), probeHere)
 		}
 		p.near = false

@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	// maxTries is how often a job is sent to one minion.
+	// maxTries is how often a job is sent to one minion at most.
 	maxTries = 5
-	// journalLife is how long our minion surely recognizes a job id, queueLife a stock one, which
+	// journalLife is how long a brine minion recognizes a job id for certain, queueLife a stock minion, which
 	// remembers the last hundred.
 	journalLife, queueLife = 12 * time.Hour, 2 * time.Minute
-	// cacheLife is the age below which saltutil.clear_job_cache leaves what a minion keeps of a job, unless
-	// its argument says otherwise.
+	// cacheLife is the age in a minion's job cache beyond which saltutil.clear_job_cache removes a job by
+	// default.
 	cacheLife = 24 * time.Hour
-	// scanBatch is how many overdue deliveries are read at once.
+	// scanBatch is how many due deliveries are read at once.
 	scanBatch = 2000
-	// maxAsking is how many deliveries are queried at one time, and askSlots how many queries about single
-	// jobs are under way. The others wait until there is room: most of them return meanwhile.
+	// maxAsking limits the deliveries that are queried at once, askSlots the queries about single jobs. The
+	// others wait, and most of them return meanwhile.
 	maxAsking, askSlots = 500, 16
-	// takeoverAfter is how long the master that a minion listens to has to finish a delivery before its
-	// peers query the job's status.
+	// takeoverAfter is how long the master to which a minion listens has to finish a delivery before its peers
+	// query the job's status.
 	takeoverAfter = 15 * time.Second
 )
 
-// scanDue reviews what is due in the store: what waited too long, or was sent and has no return.
+// scanDue reads due deliveries from the store: pending for too long, or sent without a return.
 func (d *Deliverer) scanDue(ctx context.Context) {
 	for {
 		now := time.Now().UTC()
@@ -45,8 +45,8 @@ func (d *Deliverer) scanDue(ctx context.Context) {
 	}
 }
 
-// reviewDue gives up those of the deliveries that waited too long, and queries those that were sent and are
-// due. It returns how many it gave up.
+// reviewDue gives up the deliveries that were pending for too long, and queries those that were sent. It
+// returns how many it gave up.
 func (d *Deliverer) reviewDue(ctx context.Context, list []store.Delivery) (ended int) {
 	now := time.Now().UTC()
 	var sent, late []store.Delivery
@@ -59,7 +59,7 @@ func (d *Deliverer) reviewDue(ctx context.Context, list []store.Delivery) (ended
 			sent = append(sent, x)
 		}
 	}
-	// An order may end for thousands of minions at once; changes made side by side share the store's transactions.
+	// An order may expire for thousands of minions at once. Parallel changes share the store's transactions.
 	inParallel(len(late), sendWorkers, func(i int) { d.giveUp(ctx, late[i], now) })
 	ended = len(late)
 	d.mu.Lock()
@@ -79,7 +79,7 @@ func (d *Deliverer) reviewDue(ctx context.Context, list []store.Delivery) (ended
 	return ended
 }
 
-// leftToPeer reports whether another of several masters is to ask after a delivery: the one that its minion listens to.
+// leftToPeer reports whether a peer master, the one to which the minion listens, should query a delivery.
 func (d *Deliverer) leftToPeer(x store.Delivery, now time.Time) bool {
 	if !d.several() || now.Sub(x.Due) >= takeoverAfter || d.hears([]string{x.Minion}) {
 		return false
@@ -87,8 +87,8 @@ func (d *Deliverer) leftToPeer(x store.Delivery, now time.Time) bool {
 	return !d.here(x.Minion) && d.elsewhere(x.Minion)
 }
 
-// claimDeliveries claims deliveries until due, and returns those that it got. No other master queries them
-// before that, whether this one lives or not.
+// claimDeliveries claims deliveries until due and returns those it got. No peer queries them before that, even
+// if this master dies.
 func (d *Deliverer) claimDeliveries(ctx context.Context, ds []store.Delivery,
 	due time.Time) []store.Delivery {
 	errs := make([]error, len(ds))
@@ -107,7 +107,7 @@ func (d *Deliverer) claimDeliveries(ctx context.Context, ds []store.Delivery,
 	return mine
 }
 
-// minionsOf are the ids of the minions of deliveries.
+// minionsOf returns the set of minions of deliveries.
 func minionsOf(ds []store.Delivery) map[string]struct{} {
 	ids := make(map[string]struct{})
 	for _, x := range ds {
@@ -116,7 +116,7 @@ func minionsOf(ds []store.Delivery) map[string]struct{} {
 	return ids
 }
 
-// endQueries notes that nothing of minions is being queried any more.
+// endQueries records that the deliveries of minions are no longer being queried.
 func (d *Deliverer) endQueries(ids map[string]struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,13 +127,13 @@ func (d *Deliverer) endQueries(ids map[string]struct{}) {
 	}
 }
 
-// recoverDeliveries finds out what became of jobs that did not return. Each minion is asked one thing at a
-// time: once for all that it runs, then job by job about what it does not run.
+// recoverDeliveries determines the outcome of jobs that did not return. Each minion gets one query at a time:
+// first for all jobs that it runs, then one for each job that it does not run.
 func (d *Deliverer) recoverDeliveries(ctx context.Context, ds []store.Delivery) {
-	end := time.Now().UTC().Add(d.opts.GatherTimeout + 10*time.Second) // for asking
+	end := time.Now().UTC().Add(d.opts.GatherTimeout + 10*time.Second) // for queries
 	asked := minionsOf(ds)
 	byJob := make(map[string][]store.Delivery)
-	// What is asked just before end is answered before the claim is over.
+	// A query sent just before end is answered before the claim expires.
 	for _, x := range d.claimDeliveries(ctx, ds, end.Add(2*d.opts.GatherTimeout)) {
 		byJob[x.JID] = append(byJob[x.JID], x)
 	}
@@ -151,12 +151,12 @@ func (d *Deliverer) recoverDeliveries(ctx context.Context, ds []store.Delivery) 
 	d.askByJob(ctx, jids, left, end)
 }
 
-// askByJob queries what does not run, job by job: a minion has one query at a time, and askSlots are under
-// way in all. A minion that does not answer is not asked the rest. What there is no time for is left for
-// the next check.
+// askByJob queries each job that does not run. A minion has one query at a time, and there are at most askSlots
+// in all. After a minion has not answered, it gets no further queries. Jobs for which there is no time are left
+// to the next check.
 func (d *Deliverer) askByJob(ctx context.Context, jids []string, left [][]store.Delivery,
 	end time.Time) {
-	waits := make(map[string]int) // how many questions to a minion have no answer
+	waits := make(map[string]int) // unanswered queries by minion
 	for _, x := range slices.Concat(left...) {
 		waits[x.Minion]++
 	}
@@ -167,7 +167,7 @@ func (d *Deliverer) askByJob(ctx context.Context, jids []string, left [][]store.
 	}
 	busy := make(map[string]struct{})
 	ended := make(chan question)
-	fresh := true // what is asked after was looked for just now
+	fresh := true // the store was searched for the return just now
 	for under := 0; ; under-- {
 		for i := 0; i < len(left) && under < askSlots; i++ {
 			if !time.Now().Before(end) || d.IsDraining() {
@@ -228,8 +228,8 @@ func (d *Deliverer) askByJob(ctx context.Context, jids []string, left [][]store.
 	d.endQueries(minionsOf(rest))
 }
 
-// askRunning asks minions for all jobs that they run. What it leaves in byJob are the deliveries of which
-// nothing is known yet.
+// askRunning queries minions for all jobs that they run. It leaves in byJob the deliveries whose outcome is
+// still unknown.
 func (d *Deliverer) askRunning(ctx context.Context, byJob [][]store.Delivery) {
 	all := slices.Concat(byJob...)
 	begun := time.Now()
@@ -260,7 +260,7 @@ func (d *Deliverer) askRunning(ctx context.Context, byJob [][]store.Delivery) {
 	}
 }
 
-// stillRuns is for a job that its minion runs.
+// stillRuns handles a delivery whose minion is running the job.
 func (d *Deliverer) stillRuns(ctx context.Context, x store.Delivery) {
 	now := time.Now().UTC()
 	switch {
@@ -275,7 +275,8 @@ func (d *Deliverer) stillRuns(ctx context.Context, x store.Delivery) {
 	}
 }
 
-// noAnswer is for a job whose minion did not answer a question that was asked at a time.
+// noAnswer handles a delivery whose minion did not answer the query sent at asked: it times out, is lost, or is
+// queried again.
 func (d *Deliverer) noAnswer(ctx context.Context, x store.Delivery, asked time.Time) {
 	now := time.Now().UTC()
 	switch {
@@ -287,7 +288,7 @@ func (d *Deliverer) noAnswer(ctx context.Context, x store.Delivery, asked time.T
 	default:
 		d.mu.Lock()
 		p := d.peers.of(x.Minion)
-		came := p.heard > d.moment(asked) // just now, after the question
+		came := p.heard > d.moment(asked) // an answer after the query
 		if !came {
 			p.silent = true
 		}
@@ -300,8 +301,8 @@ func (d *Deliverer) noAnswer(ctx context.Context, x store.Delivery, asked time.T
 	}
 }
 
-// recoverJob asks minions what they know of a job: whether it runs or waits, and what it returned. It
-// returns the minions that did not answer.
+// recoverJob queries minions for one job: whether it runs or is queued, and its cached return. It returns the
+// minions that did not answer.
 func (d *Deliverer) recoverJob(ctx context.Context, jid string,
 	ds []store.Delivery) (silent map[string]struct{}) {
 	rec, err := d.q.OrderOf(ctx, jid)
@@ -337,11 +338,11 @@ func (d *Deliverer) recoverJob(ctx context.Context, jid string,
 	return silent
 }
 
-// The questions after a job that nobody returned.
+// The functions of a status query.
 const findJob, findCachedJob = "saltutil.find_job", "saltutil.find_cached_job"
 
-// readFound reads the answer to both questions: by name, or in their order where the minion has
-// multifunc_ordered. job is empty if the job does not run.
+// readFound reads the answer to both functions: by name, or in order if the minion has multifunc_ordered. job
+// is empty if the job does not run.
 func readFound(answer any) (job map[string]any, cached any) {
 	both, _ := payload.Map(answer)
 	running, cached := both[findJob], both[findCachedJob]
@@ -352,8 +353,8 @@ func readFound(answer any) (job map[string]any, cached any) {
 	return job, cached
 }
 
-// ReturnedLate takes what a minion had kept of a job from an answer that came after the query's time. A slow
-// minion would be asked the same again and again in vain. A nil Deliverer takes nothing.
+// ReturnedLate adopts a cached return from an answer that came after the query's time. Otherwise a slow minion
+// would be queried again and again in vain. A nil Deliverer does nothing.
 func (d *Deliverer) ReturnedLate(ctx context.Context, id string, load map[string]any) {
 	_, cached := readFound(load["return"])
 	ret, _ := payload.Map(cached)
@@ -369,8 +370,8 @@ func (d *Deliverer) ReturnedLate(ctx context.Context, id string, load map[string
 	}
 }
 
-// isOver handles a job that its minion does not run: it has run it, or never got it. It reports whether the
-// job is to be sent again. cached is what the minion kept of it.
+// isOver handles a job that its minion does not run: it has run, or never arrived. cached is the minion's
+// cached return. It reports whether to send the job again.
 func (d *Deliverer) isOver(ctx context.Context, rec store.Order, x *store.Delivery,
 	cached any) (again bool) {
 	now := time.Now().UTC()
@@ -395,7 +396,7 @@ func (d *Deliverer) isOver(ctx context.Context, rec store.Order, x *store.Delive
 }
 
 // unreturned ends deliveries whose return is in the store, and returns the rest. It returns nil if the store
-// is away: they are due again when the claim ends.
+// fails; they are due again when the claim expires.
 func (d *Deliverer) unreturned(ctx context.Context, jid string,
 	ds []store.Delivery) []store.Delivery {
 	rets, err := d.opts.Store.Returns(ctx, jid)
@@ -413,7 +414,7 @@ func (d *Deliverer) unreturned(ctx context.Context, jid string,
 	})
 }
 
-// adoptReturn takes a return that the minion had kept, as if it had just come.
+// adoptReturn handles a minion's cached return as if it had just arrived.
 func (d *Deliverer) adoptReturn(ctx context.Context, x store.Delivery, load map[string]any) bool {
 	if !d.opts.Wire.Adopt(ctx, x.JID, x.Minion, load) {
 		return false
@@ -422,9 +423,8 @@ func (d *Deliverer) adoptReturn(ctx context.Context, x store.Delivery, load map[
 	return true
 }
 
-// mayRepeat reports whether a job may be sent again: it may run twice (idempotent), the minion surely
-// recognizes its id and does not run it a second time, or the minion says that it keeps returns
-// (cache_jobs) and has no return of it.
+// mayRepeat reports whether a job may be sent again: it may run twice (idempotent), or the minion surely
+// recognizes its id and does not run it again, or the minion caches returns (cache_jobs) and has none for it.
 func (d *Deliverer) mayRepeat(ctx context.Context, rec store.Order, x store.Delivery, cached any,
 	now time.Time) bool {
 	if ok, _ := rec.Spec["idempotent"].(bool); ok {
@@ -440,7 +440,7 @@ func (d *Deliverer) mayRepeat(ctx context.Context, rec store.Order, x store.Deli
 	}
 	age := now.Sub(x.Sent)
 	if known.Spec["journal"] == true {
-		// A journal that was lost with its disk, or damaged, is followed by one that does not know the job.
+		// If a journal was lost with its disk or damaged, the new one does not know the job.
 		since, _ := payload.Int(known.Spec["journal_since"])
 		return age < journalLife && time.UnixMicro(since).Before(x.Sent)
 	}
@@ -456,7 +456,7 @@ func (d *Deliverer) mayRepeat(ctx context.Context, rec store.Order, x store.Deli
 	return never && age < cacheLife && !d.mayHaveCleared(ctx, x)
 }
 
-// mayHaveCleared reports whether a minion may have been told, since a delivery, to clear what it keeps of its jobs.
+// mayHaveCleared reports whether a minion may have been told to clear its job cache since a delivery.
 func (d *Deliverer) mayHaveCleared(ctx context.Context, x store.Delivery) bool {
 	jobs, err := d.opts.Store.Jobs(ctx, store.Filter{Since: x.Sent, Minion: x.Minion})
 	if err != nil || len(jobs) >= store.DefaultLimit {
@@ -476,7 +476,7 @@ func (d *Deliverer) settleDelivery(ctx context.Context, x store.Delivery, s stor
 	})
 }
 
-// checkAgain leaves a delivery for a later time: the later, the longer it has been since a time.
+// checkAgain schedules the next check of a delivery. The interval grows with the time since since.
 func (d *Deliverer) checkAgain(ctx context.Context, x store.Delivery, since, now time.Time) {
 	d.finishDelivery(ctx, x, func(x *store.Delivery) bool {
 		x.Due = d.nextCheck(*x, since, now)
@@ -484,8 +484,8 @@ func (d *Deliverer) checkAgain(ctx context.Context, x store.Delivery, since, now
 	})
 }
 
-// askMinions calls a function on the minions of deliveries and returns the answers that come in GatherTimeout. In a
-// cluster this master asks those that are connected to it, and all masters the others.
+// askMinions calls a function on the minions of deliveries and returns the answers received within
+// GatherTimeout. In a cluster this master asks the minions connected to it, and all masters ask the others.
 func (d *Deliverer) askMinions(ctx context.Context, fun any, arg []any,
 	ds []store.Delivery) map[string]Answer {
 	var here, others []string
@@ -501,8 +501,8 @@ func (d *Deliverer) askMinions(ctx context.Context, fun any, arg []any,
 	return d.opts.Wire.Ask(ctx, Question{Fun: fun, Arg: arg, Here: here, Others: others})
 }
 
-// askUntilIdle asks whether a job runs until it runs nowhere, or GatherTimeout has passed: a job that was
-// told to end takes a moment.
+// askUntilIdle queries a job until no minion runs it, or GatherTimeout has passed, because a job takes a moment
+// to stop.
 func (d *Deliverer) askUntilIdle(ctx context.Context, jid string,
 	ds []store.Delivery) map[string]Answer {
 	limit := time.NewTimer(d.opts.GatherTimeout)
@@ -526,7 +526,7 @@ func (d *Deliverer) askUntilIdle(ctx context.Context, jid string,
 	}
 }
 
-// cancelling is the reason of a delivery that was sent and shall end.
+// cancelling is the reason of a sent delivery that is being cancelled.
 const cancelling = "being cancelled"
 
 // Cancel ends the deliveries of an order.
@@ -573,7 +573,7 @@ func (d *Deliverer) Cancel(ctx context.Context, rec store.Order) error {
 	return err
 }
 
-// Drain stops taking deliveries, and gives those that others may look after to them.
+// Drain accepts no more deliveries, and releases those that peer masters can handle.
 func (d *Deliverer) Drain(ctx context.Context) error {
 	d.mu.Lock()
 	d.draining = true

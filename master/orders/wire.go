@@ -11,46 +11,47 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// Wire is how orders reach minions. The master implements it; tests have one with a clock and no sockets.
-// Its methods are called from many goroutines. Where and KnowsPeer are called while a lock is held, so
-// they must not call back.
+// Wire is the interface through which orders reach minions. The master implements it; tests use one with a
+// clock and no sockets. Its methods are called concurrently. Where and KnowsPeer are called with a lock held,
+// so they must not call back.
 type Wire interface {
-	// Send publishes jobs. What is for other masters is told to them in one transaction of the store.
+	// Send publishes jobs. Those for peer masters are passed to them in one transaction of the store.
 	Send(ctx context.Context, list ...Parcel) error
-	// Probe asks minions whether they listen, over this master's own connections or, in a cluster, over
-	// those of all. It returns the ids that have no accepted key, which it does not ask. That a master
-	// does not serve is no error.
+	// Probe asks minions whether they listen, over this master's own connections or, in a cluster, over those
+	// of all masters. It returns the ids without an accepted key, which it does not probe. It returns no error
+	// if a master is not serving.
 	Probe(ctx context.Context, ids []string, local bool) (unaccepted []string, err error)
-	// Ask calls a function on minions and returns the answers that come until ctx ends. The minions in
-	// Here are asked over this master's own connections, the others over those of all masters.
+	// Ask calls a function on minions and returns the answers received until ctx ends. Minions in Here are
+	// asked over this master's own connections, the others over those of all masters.
 	Ask(ctx context.Context, q Question) map[string]Answer
-	// Where reports which master has a connection of a minion.
+	// Where reports which master has a minion's connection.
 	Where(id string) Place
-	// KnowsPeer reports whether another master of this name is alive.
+	// KnowsPeer reports whether the peer master of this name is alive.
 	KnowsPeer(name string) bool
-	// Adopt takes a return that a minion had kept, as if it had just sent it. It returns false if that is
-	// not one, or cannot be stored.
+	// Adopt handles a minion's cached return as if it had just arrived. It returns false if load is not a
+	// return or cannot be stored.
 	Adopt(ctx context.Context, jid, id string, load map[string]any) bool
 }
 
-// Parcel is a job for some minions, and the way that it takes to them.
+// Parcel is a job for some minions, and the way to send it.
 type Parcel struct {
 	Job map[string]any
 	IDs []string
-	// Here sends it over this master's own connections. Else it goes over those of the master that Via names, or of all
-	// others if Via is empty.
+	// Here sends it over this master's own connections. Otherwise it goes over those of the master named by
+	// Via, or of all peers if Via is empty.
 	Here bool
 	Via  string
 }
 
-// Question is a function that minions are to call for the master.
+// Question is a function call by which the master queries minions.
 type Question struct {
 	Fun          any
 	Arg          []any
 	Here, Others []string
 }
 
-// Answer is what a minion said to a question, and over which master's connection it was asked, "" if over those of all.
+// Answer is a minion's answer to a question. Via is the master over whose connection it was asked, or "" if
+// over those of all.
 type Answer struct {
 	Value any
 	Via   string
@@ -60,29 +61,30 @@ type Answer struct {
 type Place int
 
 const (
-	// Unknown: no master knows a connection of the minion.
+	// Unknown means that no master knows a connection of the minion.
 	Unknown Place = iota
-	// Here: it is connected to this master.
+	// Here means that it is connected to this master.
 	Here
-	// Elsewhere: it is connected to another master of the cluster.
+	// Elsewhere means that it is connected to a peer master.
 	Elsewhere
 )
 
-// Options of a Deliverer. All fields must be set that do not say otherwise.
+// Options configure a Deliverer. All fields are required unless they say otherwise.
 type Options struct {
 	Wire   Wire
 	Queue  store.Queue
-	Store  store.Store // for returns, and which jobs a minion got
+	Store  store.Store // for returns, and the minions of a job
 	Events *events.Bus
 	Log    *slog.Logger
-	// Content opens the sealed arguments of orders; nil if the store cannot keep any.
+	// Content opens the sealed arguments of orders; nil if the store cannot keep content.
 	Content *content.Carrier
-	// ID names the master in the store, Name tells it from others of a cluster; Name is empty for a master alone.
+	// ID is the master's name in the store. Name is its name in the cluster; it is empty for a single master.
 	ID, Name string
-	// Timeout is how soon a delivery that was sent is looked after, GatherTimeout how long minions may
-	// take to answer, and LostAfter how long one may be silent before its jobs count as lost.
+	// Timeout is how soon the status of a sent delivery is queried, GatherTimeout how long minions have to
+	// answer, and LostAfter how long a minion may be silent before its jobs count as lost.
 	Timeout, GatherTimeout, LostAfter time.Duration
-	// MaxUnfinished and MaxUnfinishedTenant bound the open deliveries, of all and of one tenant; below 0 is no bound.
+	// MaxUnfinished and MaxUnfinishedTenant limit the open deliveries, in total and per tenant; below 0 means
+	// no limit.
 	MaxUnfinished, MaxUnfinishedTenant int
 }
 
@@ -96,10 +98,10 @@ func New(o Options) *Deliverer {
 	return d
 }
 
-// Queue is where the orders are kept.
+// Queue returns the store of orders.
 func (d *Deliverer) Queue() store.Queue { return d.q }
 
-// several reports whether this is one of several masters that share the store.
+// several reports whether this master is in a cluster.
 func (d *Deliverer) several() bool { return d.opts.Name != "" }
 
 // here reports whether a minion is connected to this master.

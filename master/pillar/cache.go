@@ -14,27 +14,29 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Cache keeps compiled pillars for a time: Salt's pillar_cache, in the files that Salt's own master and salt-run have
-// (salt/utils/cache.py: CacheDisk), one of each minion below cachedir/pillar_cache, or in memory. A minion's pillars
-// are kept by pillarenv; the time counts from the one that came last. Methods may be called from many goroutines.
+// Cache caches compiled pillars, as Salt's pillar_cache. The files are those of Salt's own master and salt-run
+// (salt/utils/cache.py: CacheDisk), one per minion below cachedir/pillar_cache; or the cache is in memory. A
+// minion's pillars are cached by pillarenv; their age counts from the newest one. Methods are safe for
+// concurrent use.
 type Cache struct {
 	ttl  time.Duration
-	dir  *confined.Dir // nil in memory
+	dir  *confined.Dir // nil if in memory
 	log  *slog.Logger
 	seed maphash.Seed
-	busy [64]sync.Mutex // by hash of id: one use of a minion's entry at a time
+	busy [64]sync.Mutex // by hash of id; serialises access to a minion's entry
 
 	mu     sync.Mutex // guards memory
 	memory map[string][]byte
 }
 
-// maxCached is the most that is kept of one minion, in bytes. More is made anew each time.
+// maxCached is the maximum size in bytes of one minion's entry. Larger pillars are compiled each time.
 const maxCached = 64 << 20
 
-// maxEnvs is of how many environments pillars are kept for one minion, which may ask for any name.
+// maxEnvs is the maximum number of environments cached per minion, because a minion may ask for any name.
 const maxEnvs = 32
 
-// OpenCache opens the cache in a directory, which it makes for the master alone, or one in memory when dir is empty.
+// OpenCache opens the cache in a directory, which is created for the master alone. If dir is empty, the cache
+// is in memory.
 func OpenCache(dir string, ttl time.Duration, log *slog.Logger) (*Cache, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -51,7 +53,7 @@ func OpenCache(dir string, ttl time.Duration, log *slog.Logger) (*Cache, error) 
 	return c, nil
 }
 
-// Close gives the directory back.
+// Close closes the directory.
 func (c *Cache) Close() error {
 	if c.dir == nil {
 		return nil
@@ -59,8 +61,8 @@ func (c *Cache) Close() error {
 	return c.dir.Close()
 }
 
-// Fetch gives a minion's pillar of an environment ("" is none chosen), made by compile unless it is there and young
-// enough. One with _errors is given but not kept, so that it is right as soon as its files are.
+// Fetch returns a minion's pillar of an environment; "" means that none was chosen. It calls compile unless the
+// cached one is recent enough. A pillar with _errors is not cached, so that a fix takes effect at once.
 func (c *Cache) Fetch(id, pillarenv string,
 	compile func() (payload.OrderedMap, error)) (payload.OrderedMap, error) {
 	if err := protocol.ValidID(id); err != nil {
@@ -94,8 +96,8 @@ func (c *Cache) Fetch(id, pillarenv string,
 	return made, nil
 }
 
-// Shown is what is kept of a minion's environment, however old, nil where only others are, and whether there is
-// anything.
+// Shown returns the cached pillar of a minion's environment at any age, nil if only others are cached, and
+// whether anything is cached.
 func (c *Cache) Shown(id, pillarenv string) (any, bool) {
 	if protocol.ValidID(id) != nil {
 		return nil, false
@@ -107,7 +109,7 @@ func (c *Cache) Shown(id, pillarenv string) (any, bool) {
 	return payload.Plain(pillarOf(envs, pillarenv)), len(envs) > 0
 }
 
-// Clear forgets a minion's pillars.
+// Clear removes a minion's pillars from the cache.
 func (c *Cache) Clear(id string) error {
 	if err := protocol.ValidID(id); err != nil {
 		return err
@@ -128,10 +130,10 @@ func (c *Cache) lockMinion(id string) *sync.Mutex {
 	return &c.busy[maphash.String(c.seed, id)%uint64(len(c.busy))]
 }
 
-// isOld reports whether what was kept at a time counts no more.
+// isOld reports whether an entry of this time has expired.
 func (c *Cache) isOld(at time.Time) bool { return time.Since(at) > c.ttl }
 
-// envKey is how an environment is named in the file: none chosen is None.
+// envKey returns an environment's key in the file; no environment is None.
 func envKey(pillarenv string) any {
 	if pillarenv == "" {
 		return nil
@@ -139,7 +141,7 @@ func envKey(pillarenv string) any {
 	return pillarenv
 }
 
-// pillarOf is the pillar of an environment, nil without one.
+// pillarOf returns the pillar of an environment, or nil.
 func pillarOf(envs payload.OrderedMap, pillarenv string) any {
 	for _, p := range envs {
 		if p.Key == envKey(pillarenv) {
@@ -149,7 +151,7 @@ func pillarOf(envs payload.OrderedMap, pillarenv string) any {
 	return nil
 }
 
-// putPillar sets an environment's pillar, in place of the oldest one when there are too many.
+// putPillar sets an environment's pillar. If there are too many, it replaces the oldest one.
 func putPillar(envs payload.OrderedMap, pillarenv string,
 	data payload.OrderedMap) payload.OrderedMap {
 	for i := range envs {
@@ -170,7 +172,7 @@ const (
 	timeKey = "CacheDisk_cachetime"
 )
 
-// readMinion gives the pillars of a minion and the time of the last one. What cannot be read is not there.
+// readMinion returns a minion's pillars and the time of the newest one. An unreadable entry counts as missing.
 func (c *Cache) readMinion(id string) (payload.OrderedMap, time.Time) {
 	var b []byte
 	if c.dir == nil {

@@ -1,7 +1,7 @@
-// Package pillar says how a master makes the pillar of a minion, and makes it from pillar files with a top file: Salt's
-// pillar_roots, rendered as stock Salt renders them, and external pillars. A program that embeds a master gives a Func
-// of its own instead, or besides. Salt's source: salt/pillar/__init__.py; package states/render/pillar has the
-// compiler.
+// Package pillar defines how a master produces minions' pillars, and implements it with pillar files and a top
+// file: Salt's pillar_roots, rendered as by stock Salt, and external pillars. A program that embeds a master
+// may supply its own Func instead or in addition. Salt's source: salt/pillar/__init__.py; package
+// states/render/pillar contains the compiler.
 package pillar
 
 import (
@@ -11,33 +11,33 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Request is a minion's question for its pillar. Everything but ID comes from the minion and is its own claim: a secret
-// that depends on a grain is open to every minion that claims the grain.
+// Request is a minion's request for its pillar. Everything but ID is the minion's own claim: a secret that
+// depends on a grain is open to every minion that claims the grain.
 type Request struct {
-	// GrainsOrder is Grains in the order in which the minion has their keys; nil where it is not known.
+	// GrainsOrder is Grains in the minion's key order; nil if unknown.
 	GrainsOrder payload.OrderedMap
 	// ID is the verified id.
 	ID string
-	// Tenant is the tenant that the minion belongs to, "" for none, where it was announced.
+	// Tenant is the tenant for which the minion was announced, or "".
 	Tenant string
-	// Grains as the minion sent them, with "id" set to the verified one.
+	// Grains are the grains that the minion sent, with "id" set to the verified id.
 	Grains map[string]any
-	// Saltenv and Pillarenv choose environments; empty means not chosen.
+	// Saltenv and Pillarenv select environments; empty means not selected.
 	Saltenv, Pillarenv string
-	// Override is pillar given with a command (pillar={...}); it is merged over the result. Maps in it may be
+	// Override is the pillar of a command (pillar={...}), which is merged over the result. Maps in it may be
 	// payload.OrderedMap.
 	Override map[string]any
-	// OverrideOrder is Override in the order in which it was given; nil where it is not known.
+	// OverrideOrder is Override in its original key order; nil if unknown.
 	OverrideOrder payload.OrderedMap
 	// Extra is extra_minion_data.
 	Extra map[string]any
 }
 
-// Func makes a pillar. The result belongs to the caller. An error goes to the master's log; the minion gets a pillar
-// with _errors, which it refuses to apply states with, and no part of the data.
+// Func returns a pillar, which then belongs to the caller. An error is logged by the master. The minion
+// receives a pillar with only _errors, with which it refuses to apply states.
 type Func func(ctx context.Context, r Request) (map[string]any, error)
 
-// Chain merges the pillars of several functions, later ones over earlier ones, maps recursively.
+// Chain returns a Func that merges the pillars of several, later ones over earlier ones, recursively.
 func Chain(funcs ...Func) Func {
 	return func(ctx context.Context, r Request) (map[string]any, error) {
 		out := map[string]any{}
@@ -52,13 +52,14 @@ func Chain(funcs ...Func) Func {
 	}
 }
 
-// Static is the same pillar for every minion.
+// Static returns a Func with the same pillar for every minion.
 func Static(data map[string]any) Func {
 	return func(context.Context, Request) (map[string]any, error) { return maps.Clone(data), nil }
 }
 
-// Merge puts over over base, maps recursively, everything else replaced: Salt's pillar_source_merging_strategy
-// "recurse", which "smart" is for YAML, without pillar_merge_lists. Neither argument is changed.
+// Merge merges over over base: maps recursively, everything else is replaced. That is Salt's
+// pillar_source_merging_strategy "recurse" (which "smart" means for YAML) without pillar_merge_lists. It does
+// not modify its arguments.
 func Merge(base, over map[string]any) map[string]any {
 	out := maps.Clone(base)
 	if out == nil {

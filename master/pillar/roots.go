@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/states/render/pillar"
 )
 
-// ExtFunc is an external pillar of the option ext_pillar, ExtRequest what it is asked.
+// ExtFunc is an external pillar of the option ext_pillar, ExtRequest its argument.
 type (
 	ExtFunc    = pillar.ExtFunc
 	ExtRequest = pillar.ExtRequest
@@ -21,31 +21,31 @@ type (
 
 // RootsOptions of Roots.
 type RootsOptions struct {
-	// Roots is Salt's pillar_roots: environments and their directories. nil takes them from Opts.
+	// Roots is Salt's pillar_roots: directories by environment. nil takes it from Opts.
 	Roots map[string][]string
-	// Nodegroups are those that the top file may name. nil takes them from Opts.
+	// Nodegroups are for the top file. nil takes them from Opts.
 	Nodegroups map[string]any
-	// Opts are options of the master under Salt's names: those that change how a pillar is made (renderer, ext_pillar,
-	// pillar_merge_lists …), and what templates see as opts.
+	// Opts are options of the master under Salt's names. They change how pillars are compiled (renderer,
+	// ext_pillar, pillar_merge_lists …), and templates see them as opts.
 	Opts map[string]any
-	// Registry has the functions that templates may call as salt['…'], as a stock master has its execution modules
-	// there; nil is what the program has linked in. They run on the master, with the grains of the minion.
+	// Registry holds the functions that templates may call as salt['…'], like the execution modules of a stock
+	// master; nil means the program's own. They run on the master, with the minion's grains.
 	Registry *modules.Registry
-	// Env is what these functions may use: programs, the file server. ID, options, grains and pillar are set for each
-	// minion. Without a Runner no function runs a program.
+	// Env is the environment of these functions: programs, the file server. ID, options, grains and pillar are
+	// set for each minion. Without a Runner no function runs a program.
 	Env modules.Env
 	// Ext are external pillars by name, besides cmd_json, cmd_yaml, http_json and http_yaml.
 	Ext map[string]ExtFunc
 	// Version is the version of Salt that pillar_opts shows.
 	Version string
-	// Log gets errors of files, of which the minion only learns that there were some; nil is silent.
+	// Log receives errors in files; the minion only learns that there were some. nil discards them.
 	Log *slog.Logger
 }
 
-// Roots makes pillars from a top file and pillar files in directories, and from external pillars.
+// Roots compiles pillars from a top file and pillar files in directories, and from external pillars.
 type Roots struct{ compiler *pillar.Compiler }
 
-// NewRoots makes the pillar function of directories. It reads nothing yet: files are read for every pillar.
+// NewRoots returns a Roots. It reads no files yet, because they are read for every pillar.
 func NewRoots(o RootsOptions) *Roots {
 	opts := maps.Clone(o.Opts)
 	if opts == nil {
@@ -66,7 +66,7 @@ func NewRoots(o RootsOptions) *Roots {
 		Env: env, Ext: o.Ext, Version: o.Version, Log: o.Log})}
 }
 
-// Pillar is a Func.
+// Pillar implements Func.
 func (r *Roots) Pillar(ctx context.Context, q Request) (map[string]any, error) {
 	d, err := r.Compile(ctx, q)
 	if err != nil {
@@ -75,7 +75,7 @@ func (r *Roots) Pillar(ctx context.Context, q Request) (map[string]any, error) {
 	return pyobj.PlainMap(d), nil
 }
 
-// Ordered is Pillar in the order of the files, which templates of states see.
+// Ordered is Pillar with its maps in the order of the files, which templates of states see.
 func (r *Roots) Ordered(ctx context.Context, q Request) (payload.OrderedMap, error) {
 	d, err := r.Compile(ctx, q)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *Roots) Ordered(ctx context.Context, q Request) (payload.OrderedMap, err
 	return ordered.ToWire(d).(payload.OrderedMap), nil
 }
 
-// Compile is Pillar with the values that templates have.
+// Compile is Pillar with the values that templates use.
 func (r *Roots) Compile(ctx context.Context, q Request) (*pyobj.Dict, error) {
 	in := pillar.Request{ID: q.ID, Grains: q.Grains, Saltenv: q.Saltenv, Pillarenv: q.Pillarenv,
 		Extra: q.Extra}
@@ -92,7 +92,7 @@ func (r *Roots) Compile(ctx context.Context, q Request) (*pyobj.Dict, error) {
 		in.GrainsOrder = &pyobj.Dict{}
 		for _, p := range q.GrainsOrder {
 			if inside := pyobj.Order(pyobj.From(p.Value)); inside != nil {
-				_ = in.GrainsOrder.Set(p.Key, inside) // it is a key already
+				_ = in.GrainsOrder.Set(p.Key, inside) // cannot fail: p.Key is a key
 			}
 		}
 	}
@@ -105,8 +105,8 @@ func (r *Roots) Compile(ctx context.Context, q Request) (*pyobj.Dict, error) {
 	return r.compiler.Compile(ctx, in)
 }
 
-// Top is the top files for a minion, merged: environments, targets, and what each is given; and what is wrong with
-// them.
+// Top returns the merged top files for a minion (environments, targets and their pillar files) and the errors
+// in them.
 func (r *Roots) Top(ctx context.Context, q Request) (map[string]any, []string, error) {
 	top, errs, err := r.compiler.Top(ctx,
 		pillar.Request{ID: q.ID, Grains: q.Grains, Saltenv: q.Saltenv, Pillarenv: q.Pillarenv})
@@ -116,7 +116,7 @@ func (r *Roots) Top(ctx context.Context, q Request) (map[string]any, []string, e
 	return pyobj.PlainMap(top), errs, nil
 }
 
-// MergeOrdered puts a pillar, plain or as payload.OrderedMap, over one in order, as [Merge] does.
+// MergeOrdered is [Merge] for a pillar in order. over is plain or payload.OrderedMap.
 func MergeOrdered(base payload.OrderedMap, over any) payload.OrderedMap {
 	m, ok := pyobj.From(over).(*pyobj.Dict)
 	if !ok {
@@ -124,7 +124,7 @@ func MergeOrdered(base payload.OrderedMap, over any) payload.OrderedMap {
 	}
 	d := &pyobj.Dict{}
 	for _, p := range base {
-		_ = d.Set(p.Key, p.Value) // the keys were those of a dict
+		_ = d.Set(p.Key, p.Value) // cannot fail: the keys come from a dict
 	}
 	for k, v := range m.All() {
 		have, a := d.Value(k).(payload.OrderedMap)

@@ -6,8 +6,8 @@ import (
 	"github.com/brine-salt/brine/internal/python/pyre"
 )
 
-// Access is which minions may use which functions: Salt's peer_run, or rules for the mine. All rules that match a
-// minion count.
+// Access decides which minions may use which functions: Salt's peer_run, or rules for the mine. All rules that
+// match a minion apply.
 type Access struct{ rules []accessRule }
 
 type accessRule struct {
@@ -15,9 +15,9 @@ type accessRule struct {
 	funs []*pyre.Regexp
 }
 
-// CompileAccess compiles rules: regular expressions of minion ids, and of the functions that these may use. Salt
-// matches both sides at the start only, so that "web1" is also "web10"; here they must match in full. The name is what
-// errors call the rules.
+// CompileAccess compiles rules: regular expressions of minion ids, and of the functions that they may use. Both
+// must match in full; Salt matches only at the start, so that "web1" also matches "web10". name is the option's
+// name, for errors.
 func CompileAccess(name string, rules map[string][]string) (*Access, error) {
 	out := &Access{}
 	for id, funs := range rules {

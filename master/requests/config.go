@@ -10,25 +10,25 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TopsProgram is the embedding program as the source of top files.
+// TopsProgram provides the embedding program's top files.
 type TopsProgram interface {
-	// MakeTops returns environments and lists of states for a minion. opts are the minion's options, which are its own
-	// claim.
+	// MakeTops returns lists of states by environment for a minion. opts are the minion's options, which are
+	// its own claim.
 	MakeTops(ctx context.Context, id string, opts map[string]any) (map[string]any, error)
 }
 
-// Config answers what minions ask of the master's configuration, to compile states as its other minions do.
+// Config answers minions' requests for the master's configuration, which they need to compile states.
 type Config struct {
-	// Server knows the environments.
+	// Server provides the environments.
 	Server     *fileserver.Server
 	Nodegroups map[string]any
-	// Set are answers over Salt's defaults.
+	// Set overrides Salt's defaults.
 	Set map[string]any
-	// Tops makes top files; nil makes none.
+	// Tops provides top files; it may be nil.
 	Tops TopsProgram
 }
 
-// Options answers _master_opts: what a minion needs to compile states.
+// Options answers _master_opts, the options that a minion needs to compile states.
 func (c *Config) Options(_ context.Context, v protocol.Verified) (any, error) {
 	roots := map[string]any{}
 	for _, env := range c.Server.Envs() {
@@ -60,7 +60,7 @@ type masterOpt struct {
 	value any
 }
 
-// masterOpts are Salt's defaults (salt/config/__init__.py, DEFAULT_MASTER_OPTS).
+// masterOpts returns Salt's defaults (salt/config/__init__.py, DEFAULT_MASTER_OPTS).
 func masterOpts() []masterOpt {
 	return []masterOpt{
 		{"renderer", "jinja|yaml"}, {"failhard", false}, {"state_top", "top.sls"},
@@ -71,7 +71,7 @@ func masterOpts() []masterOpt {
 	}
 }
 
-// TopFiles answers _master_tops: what the embedding program's top file says about the minion.
+// TopFiles answers _master_tops, the embedding program's top file for the minion.
 func (c *Config) TopFiles(ctx context.Context, v protocol.Verified) (any, error) {
 	if c.Tops == nil {
 		return map[string]any{}, nil

@@ -6,12 +6,12 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// answer answers one request of a minion. It gets a Verified, which only protocol.OpenRequest can make: no path
-// leads here around its checks. An error is logged, and answered as Salt answers an exception: with "".
+// answer handles one request of a minion. Only protocol.OpenRequest returns a Verified, so its checks cannot be
+// bypassed. An error is logged and answered with "", as Salt answers an exception.
 type answer func(a *Answers, ctx context.Context, v protocol.Verified) (any, error)
 
-// find returns the function that a minion asks for. The list is Salt's AESFuncs.expose_methods, and one of ours; what
-// is not here does not exist. It is a switch so that nothing can add to it while the program runs (CVE-2020-11651).
+// find returns the handler of a function, or nil. The list is Salt's AESFuncs.expose_methods plus one of ours.
+// It is a switch, so that nothing can be added at run time (CVE-2020-11651).
 func find(cmd string) answer {
 	switch cmd {
 	case "_return":
@@ -116,11 +116,11 @@ func find(cmd string) answer {
 	return nil
 }
 
-// Known reports whether minions may ask for a function.
+// Known reports whether minions may call a function.
 func Known(cmd string) bool { return find(cmd) != nil }
 
-// absent answers for functions that stock masters have and this one has not, as they answer for what they have not:
-// resources of 3008 minions, syndics, and a check that no minion can call.
+// absent answers functions that stock masters have and this one lacks, in the way that they answer for missing
+// data: resources of 3008 minions, syndics, and a check that no minion can call.
 func (a *Answers) absent(context.Context, protocol.Verified) (any, error) {
 	return map[string]any{}, nil
 }

@@ -1,7 +1,8 @@
-// Package requests answers what minions ask of the master, one small type for each concern, with the few things that it
-// needs. A request reaches it as a protocol.Verified, which only the complete check of an encrypted request makes:
-// there is no path here around that check. Salt's source is AESFuncs in salt/master.py and salt/daemons/masterapi.py.
+// Package requests answers the requests of minions. It has one small type per concern, with only the
+// dependencies that it needs. A request arrives as a protocol.Verified, which only the complete check of an
+// encrypted request returns, so that check cannot be bypassed. Salt's source is AESFuncs in salt/master.py and
+// salt/daemons/masterapi.py.
 //
-// It has the mine, the file server, pushed files, pillar, the master's options, the events that minions fire, what they
-// publish and run elsewhere, and the jobs that they fetch. Returns have a room of their own, package returns.
+// It covers the mine, the file server, pushed files, pillar, the master's options, events that minions fire,
+// what they publish and run elsewhere, and jobs that they fetch. Package returns handles returns.
 package requests

@@ -18,28 +18,29 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// EventRequest is a minion that wants to fire an event.
+// EventRequest is a minion's request to fire an event.
 type EventRequest struct {
 	ID string
-	// Tenant is the tenant that the minion belongs to, "" for none.
+	// Tenant is the minion's tenant, or "".
 	Tenant string
 	Tag    string
 }
 
-// Bounds of the tags that are granted to one minion.
+// Limits of the tags granted to one minion.
 const (
 	maxGrants     = 256
 	maxGrantBytes = 256
 )
 
-// grantsKey and tenantGrantsKey are where a minion's record holds the tags that are granted to it. Those of the first
-// keep all other minions out, those of the second, which a tenant granted, only the tenant's other minions.
+// grantsKey and tenantGrantsKey are the fields of a minion's record with the tags granted to it. Those of the
+// first exclude all other minions. Those of the second, granted by a tenant, exclude only the tenant's other
+// minions.
 const (
 	grantsKey       = "events"
 	tenantGrantsKey = "tenant_events"
 )
 
-// grantsFor is how long grants are used that another master of the same store may have changed.
+// grantsFor is how long grants are cached that another master of the same store may have changed.
 const grantsFor = 5 * time.Second
 
 // EventAccess decides which events minions may fire.
@@ -48,9 +49,9 @@ type EventAccess interface {
 	MayFire(r EventRequest) bool
 }
 
-// EventRules returns a test of events by Salt-like rules, the option event_access of /etc/salt/master: the keys are
-// shell patterns of minion ids, the values shell patterns of the tags that those minions may fire, in which {id} stands
-// for the minion's id. All rules that match a minion count. A "*" also matches slashes.
+// EventRules returns a check of events by rules like the option event_access of /etc/salt/master. Keys are
+// shell patterns of minion ids, values are shell patterns of the tags that those minions may fire. {id} stands
+// for the minion's id, and "*" also matches slashes. All rules that match a minion apply.
 func EventRules(rules map[string][]string) (func(EventRequest) bool, error) {
 	type rule struct {
 		id   string
@@ -80,7 +81,7 @@ func EventRules(rules map[string][]string) (func(EventRequest) bool, error) {
 	}, nil
 }
 
-// withID puts an id in the place of {id} in a pattern, where its characters stand for themselves.
+// withID replaces {id} in a pattern by an id, with the id's characters taken literally.
 func withID(pattern, id string) string {
 	if !strings.Contains(pattern, "{id}") {
 		return pattern
@@ -89,24 +90,24 @@ func withID(pattern, id string) string {
 		strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(id))
 }
 
-// grants are the tags that are granted to minions, for all of them.
+// grants caches the granted tags of all minions.
 type grants struct {
 	mu       sync.Mutex // guards the fields below; held while the store is read
 	of       map[string][]grant
-	byPrefix map[string][]grant // by the part of the pattern before the first wildcard
-	lengths  []int              // of the prefixes, ascending
+	byPrefix map[string][]grant // by the pattern's text before its first wildcard
+	lengths  []int              // lengths of the prefixes, ascending
 	read     time.Time
 }
 
-// grant is a pattern that only some minions may fire.
+// grant is a pattern of tags that only some minions may fire.
 type grant struct {
 	id, pattern string
-	// tenant is whose minions are kept out, "*" for all.
+	// tenant is the tenant whose other minions are excluded; "*" means all minions.
 	tenant string
 }
 
-// checkGrants checks patterns of tags. They must say where the tag begins, so that no grant keeps others from what is
-// not meant.
+// checkGrants validates patterns of tags. They must start with literal text, so that no grant excludes minions
+// from tags that it does not mean.
 func checkGrants(tags []string) error {
 	if len(tags) > maxGrants {
 		return fmt.Errorf("more than %d tags are granted to the minion", maxGrants)
@@ -128,7 +129,7 @@ func checkGrants(tags []string) error {
 	return nil
 }
 
-// literal is the part of a pattern before its first wildcard.
+// literal returns the part of a pattern before its first wildcard.
 func literal(pattern string) string {
 	if i := strings.IndexAny(pattern, "*?["); i >= 0 {
 		return pattern[:i]
@@ -136,7 +137,7 @@ func literal(pattern string) string {
 	return pattern
 }
 
-// grantsOf reads the grants in a minion's record.
+// grantsOf returns the grants in a minion's record.
 func grantsOf(x store.Minion) (out []grant) {
 	for key, tenant := range map[string]string{grantsKey: "*", tenantGrantsKey: x.Tenant} {
 		for _, tag := range textsOf(x.Spec[key]) {
@@ -161,7 +162,7 @@ func textsOf(v any) (out []string) {
 	return out
 }
 
-// index rebuilds what is looked up. Callers hold mu.
+// index rebuilds the look-up table. The caller holds mu.
 func (g *grants) index() {
 	g.byPrefix, g.lengths = make(map[string][]grant), nil
 	for _, list := range g.of {
@@ -176,14 +177,14 @@ func (g *grants) index() {
 	slices.Sort(g.lengths)
 }
 
-// TakeGrants takes what is granted to one minion now.
+// TakeGrants updates the cached grants of one minion.
 func (e *Events) TakeGrants(x store.Minion) {
 	g := &e.grants
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	list := grantsOf(x)
 	if g.of == nil || len(list) == 0 && len(g.of[x.ID]) == 0 {
-		return // it is read at the next event, or nothing changes
+		return // read at the next event, or unchanged
 	}
 	if delete(g.of, x.ID); len(list) > 0 {
 		g.of[x.ID] = list
@@ -191,8 +192,8 @@ func (e *Events) TakeGrants(x store.Minion) {
 	g.index()
 }
 
-// grantedTo reports whether a tag is granted to a minion, and whose minions are kept from it because it is granted to
-// others: "*" is all.
+// grantedTo reports whether a tag is granted to a minion, and for which tenant ("*" for all) it is excluded
+// because the tag is granted to others.
 func (e *Events) grantedTo(ctx context.Context,
 	id, tag string) (own bool, kept []string, err error) {
 	g := &e.grants
@@ -228,8 +229,8 @@ func (e *Events) grantedTo(ctx context.Context,
 	return own, kept, nil
 }
 
-// refusalOf says why a minion may not fire a tag, or returns nothing if it may: the tag is reserved, or granted to
-// another minion, or Access refuses it.
+// refusalOf returns why a minion may not fire a tag (it is reserved, granted to another minion, or refused by
+// Access), or "".
 func (e *Events) refusalOf(ctx context.Context, id, tag string) string {
 	if why := tagReserved(id, tag); why != "" {
 		return why
@@ -261,10 +262,10 @@ func (e *Events) refusalOf(ctx context.Context, id, tag string) string {
 	return ""
 }
 
-// grantedNow asks the store what is granted to a minion: another master may just have granted it.
+// grantedNow reads a minion's grants from the store, because another master may just have changed them.
 func (e *Events) grantedNow(ctx context.Context, id, tag string) (bool, error) {
 	if !e.Shared {
-		return false, nil // this master knows
+		return false, nil // the cache is current
 	}
 	x, err := e.Minions.Minion(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -274,8 +275,8 @@ func (e *Events) grantedNow(ctx context.Context, id, tag string) (bool, error) {
 	return slices.ContainsFunc(grantsOf(x), matches), err
 }
 
-// ownTag reports whether a tag is one of those by which minions report about themselves, as Salt's do. Access is not
-// asked about them.
+// ownTag reports whether a tag is one with which minions report about themselves, as Salt's do. Access does not
+// apply to those.
 func ownTag(id, tag string) bool {
 	switch tag {
 	case "minion_start", "minion_ping", "_salt_error":
@@ -293,11 +294,11 @@ func ownTag(id, tag string) bool {
 		parts[4] == id
 }
 
-// Grant grants tags to an announced minion and takes others back: shell patterns, in which "*" also matches slashes,
-// and which begin with two parts without wildcards. Nobody else may fire what is granted to a minion, unless it is
-// granted to that one as well, and the minion may whatever Access says. What a tenant grants keeps only its own other
-// minions out. Grant returns all tags that are granted now by the same side, sorted. store.ErrNotFound if no such
-// minion was announced.
+// Grant grants tags to an announced minion and revokes others. It returns all tags granted now by the same
+// side, sorted. Tags are shell patterns that begin with two parts without wildcards; "*" also matches slashes.
+// Other minions may not fire a granted tag unless it is granted to them too; a tenant's grants exclude only its
+// own other minions. The minion may fire it whatever Access returns. Grant returns store.ErrNotFound if the
+// minion was not announced.
 func (e *Events) Grant(ctx context.Context, id string, byTenant bool,
 	add, remove []string) ([]string, error) {
 	if e.Minions == nil {
@@ -328,7 +329,7 @@ func (e *Events) Grant(ctx context.Context, id string, byTenant bool,
 	return textsOf(changed.Spec[key]), nil
 }
 
-// keyOfGrants is where a record has the tags that the operator, or its tenant, has granted.
+// keyOfGrants returns the record's field for tags granted by the operator, or by the minion's tenant.
 func keyOfGrants(byTenant bool) string {
 	if byTenant {
 		return tenantGrantsKey
@@ -336,7 +337,8 @@ func keyOfGrants(byTenant bool) string {
 	return grantsKey
 }
 
-// SetGrants writes the tags that the operator, or its tenant, grants into a minion's record, sorted and once each.
+// SetGrants stores the tags granted by the operator, or by the tenant, in a minion's record, sorted and without
+// duplicates.
 func SetGrants(x *store.Minion, byTenant bool, tags []string) error {
 	key := keyOfGrants(byTenant)
 	tags = slices.Clone(tags)

@@ -18,68 +18,68 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Bounds of what a minion may fire at once.
+// Limits of the events in one request.
 const (
 	maxEvents   = 10000
 	maxTagBytes = 1024
 )
 
-// Log lines about refused events: one minion may have so many at once, and so many a second after them.
+// Rate limit of log lines about refused events, per minion: a burst, and lines per second.
 const (
 	refusedEventsRate  = 1. / 60
 	refusedEventsBurst = 10
 )
 
-// Pings that a minion asks for: so many at once, and so many a second after them.
+// Rate limit of pings that a minion requests: a burst, and pings per second.
 const (
 	pingRate  = 1. / 2
 	pingBurst = 3
 )
 
-// Contacts hear of minions that are there.
+// Contacts is notified of signs of life of minions.
 type Contacts interface {
-	// Contact hears that a minion has signed in or started.
+	// Contact reports that a minion has signed in or started.
 	Contact(id string)
-	// Ping publishes test.ping to a minion, whose answer is in no job cache.
+	// Ping publishes test.ping to a minion. The answer is not stored.
 	Ping(ctx context.Context, id string)
 }
 
-// EventOptions are what Events needs. Fields that may be nil say so.
+// EventOptions configure Events. Fields that may be nil say so.
 type EventOptions struct {
 	Bus   *events.Bus
 	Cache *cache.Cache
-	// Minions has the records of minions; nil if the store keeps none.
+	// Minions holds the records of minions; nil if the store cannot keep them.
 	Minions store.Minions
-	// Shared reports whether other masters change the records as well.
+	// Shared reports whether peer masters change the records too.
 	Shared  bool
 	Tenants Tenants
-	// Access is asked about tags that are neither reserved nor granted; nil allows them.
+	// Access decides about tags that are neither reserved nor granted; nil allows them.
 	Access   EventAccess
 	Contacts Contacts
-	// Keep are shell patterns of tags: such events of announced minions are stored with the minion.
+	// Keep are shell patterns of tags. Matching events of announced minions are stored with the minion.
 	Keep []string
-	// Forget drops the grains that come with start events (minion_data_cache: False).
+	// Forget discards the grains in start events (minion_data_cache: False).
 	Forget bool
 	Log    *slog.Logger
 }
 
-// Events puts what minions fire on the bus of the master.
+// Events publishes events that minions fire on the master's bus.
 type Events struct {
 	EventOptions
 	grants  grants
-	refused *ratelimit.Limiter // of log lines about refused events, by minion
-	pings   *ratelimit.Limiter // that minions ask for
+	refused *ratelimit.Limiter // for log lines about refused events, by minion
+	pings   *ratelimit.Limiter // for pings that minions request
 }
 
-// NewEvents returns an Events that has read nothing yet.
+// NewEvents returns an Events. It reads nothing yet.
 func NewEvents(o EventOptions) *Events {
 	return &Events{EventOptions: o, refused: ratelimit.New(refusedEventsRate, refusedEventsBurst),
 		pings: ratelimit.New(pingRate, pingBurst)}
 }
 
-// Fire answers _minion_event: it puts a minion's events on the bus. Tags that mean something when a master fires them
-// are not for minions, and those that name a minion only for this one (CVE-2025-22239). Stock masters check less: a
-// single event not at all.
+// Fire answers _minion_event: it publishes a minion's events on the bus. Minions may not fire tags that have a
+// meaning when a master fires them. Tags that contain a minion's id are only for that minion (CVE-2025-22239).
+// Stock masters check less, and single events not at all.
 func (e *Events) Fire(ctx context.Context, v protocol.Verified) (any, error) {
 	load := v.Load()
 	e.takeGrains(v)
@@ -92,13 +92,13 @@ func (e *Events) Fire(ctx context.Context, v protocol.Verified) (any, error) {
 		if err := e.keepEvent(ctx, v.ID(), tag, load["data"]); err != nil {
 			return nil, err
 		}
-		// The whole load is the data: listeners find the payload under "data".
+		// The whole load is the event's data, because listeners expect the payload under "data".
 		e.publishFired(ctx, v.ID(), tag, load)
 		switch tag {
 		case "salt/minion/" + v.ID() + "/start":
 			e.noteStart(ctx, v.ID(), load)
 		case "brine/minion/" + v.ID() + "/ping":
-			// brine-update wants to know whether a new program takes jobs.
+			// brine-update asks whether a new program receives jobs.
 			if e.pings.AllowName(v.ID(), time.Now()) {
 				e.Contacts.Ping(ctx, v.ID())
 			}
@@ -134,8 +134,7 @@ func (e *Events) Fire(ctx context.Context, v protocol.Verified) (any, error) {
 	return nil, nil
 }
 
-// publishFired publishes an event of a minion, or logs why it may not fire it. The log lines about one minion are
-// limited.
+// publishFired publishes a minion's event, or logs why it is refused. Log lines are limited per minion.
 func (e *Events) publishFired(ctx context.Context, id, tag string, data map[string]any) {
 	// guard: CVE-2025-22239 master:TestCVE_2025_22239_EventInjection
 	if why := e.refusalOf(ctx, id, tag); why != "" {
@@ -150,7 +149,7 @@ func (e *Events) publishFired(ctx context.Context, id, tag string, data map[stri
 	e.Bus.Publish(tag, data)
 }
 
-// tagReserved says why no minion, or not this one, may ever fire a tag, or returns nothing if it may.
+// tagReserved returns why no minion, or not this one, may ever fire a tag, or "".
 func tagReserved(id, tag string) string {
 	if tag == "" || len(tag) > maxTagBytes || !utf8.ValidString(tag) ||
 		strings.ContainsFunc(tag, unicode.IsControl) {
@@ -181,7 +180,7 @@ func tagReserved(id, tag string) string {
 	return ""
 }
 
-// saltTagRefused judges tags below salt/.
+// saltTagRefused is tagReserved for tags below salt/.
 func saltTagRefused(id string, parts []string) string {
 	at := func(i int) string {
 		if i < len(parts) {
@@ -212,7 +211,7 @@ func saltTagRefused(id string, parts []string) string {
 	return ""
 }
 
-// takeGrains merges the grains that come with a start event (start_event_grains) into what is known of the minion.
+// takeGrains merges the grains of a start event (start_event_grains) into the cached grains of the minion.
 func (e *Events) takeGrains(v protocol.Verified) {
 	grains, ok := payload.Map(v.Load()["grains"])
 	if !ok || len(grains) == 0 || e.Forget {

@@ -17,21 +17,21 @@ import (
 
 // FileAccess decides which files a minion may see.
 type FileAccess interface {
-	// MayRead reports whether a minion may see a file, by the name that it asks for, in an environment.
+	// MayRead reports whether a minion may see a file, under the name it requests, in an environment.
 	MayRead(ctx context.Context, id, name, env string) bool
 }
 
-// Files answers what minions ask of the file server.
+// Files answers minions' requests to the file server.
 type Files struct {
 	Server *fileserver.Server
-	// Orders has the files that orders bring along; nil if the store keeps none.
+	// Orders provides the files of orders; nil if the store cannot keep them.
 	Orders *content.Carrier
-	// Access limits what is seen of Server; nil means that every minion sees everything.
+	// Access restricts the files of Server; nil allows all.
 	Access FileAccess
 }
 
-// where reads path and saltenv of a file request. ok is false when a part is missing or the minion may not see the
-// file.
+// where returns the path and saltenv of a file request. ok is false if one is missing or the minion may not see
+// the file.
 func (f *Files) where(ctx context.Context, v protocol.Verified) (name, env string, ok bool) {
 	load := v.Load()
 	name, a := payload.Text(load["path"])
@@ -42,7 +42,7 @@ func (f *Files) where(ctx context.Context, v protocol.Verified) (name, env strin
 	return name, env, f.mayRead(ctx, v.ID(), name, env)
 }
 
-// saltenv reads the environment of a request; as in Salt, numbers are taken for their text.
+// saltenv returns the environment of a request. As in Salt, numbers count as their text.
 func saltenv(load map[string]any) (string, bool) {
 	switch e := load["saltenv"].(type) {
 	case string:
@@ -53,7 +53,8 @@ func saltenv(load map[string]any) (string, bool) {
 	return "", false
 }
 
-// ofOrder reports whether a request is for a file that an order brings along. Roots have no part in these paths.
+// ofOrder reports whether a request is for a file of an order, and returns its name. Roots never serve these
+// paths.
 func (f *Files) ofOrder(v protocol.Verified) (name string, ok bool) {
 	name, a := payload.Text(v.Load()["path"])
 	env, b := saltenv(v.Load())
@@ -65,7 +66,7 @@ func (f *Files) mayRead(ctx context.Context, id, name, env string) bool {
 	return f.Access == nil || f.Access.MayRead(ctx, id, name, env)
 }
 
-// notFound turns "no such file" into Salt's answer for it; other errors stay.
+// notFound replaces fileserver.ErrNotFound by Salt's answer for it. Other errors stay.
 func notFound(err error, answer any) (any, error) {
 	if errors.Is(err, fileserver.ErrNotFound) {
 		return answer, nil
@@ -73,10 +74,10 @@ func notFound(err error, answer any) (any, error) {
 	return nil, err
 }
 
-// emptyFound is Salt's answer for a file that is not there. It differs from a missing one by nothing.
+// emptyFound returns Salt's answer for a missing file. A hidden file has the same answer.
 func emptyFound() map[string]any { return map[string]any{"path": "", "rel": ""} }
 
-// findFile describes the file of a request; fileserver.ErrNotFound if there is none that the minion may see.
+// findFile describes the requested file. It returns fileserver.ErrNotFound if the minion may not see it.
 func (f *Files) findFile(ctx context.Context, v protocol.Verified) (fileserver.Found, error) {
 	if name, ok := f.ofOrder(v); ok {
 		return f.Orders.Files.Find(ctx, v.ID(), name)
@@ -88,7 +89,7 @@ func (f *Files) findFile(ctx context.Context, v protocol.Verified) (fileserver.F
 	return f.Server.Find(name, env)
 }
 
-// hashFile is findFile with the file's hash.
+// hashFile is findFile plus the file's hash.
 func (f *Files) hashFile(ctx context.Context,
 	v protocol.Verified) (string, fileserver.Found, error) {
 	if name, ok := f.ofOrder(v); ok {
@@ -101,7 +102,7 @@ func (f *Files) hashFile(ctx context.Context,
 	return f.Server.Hash(name, env)
 }
 
-// readFile returns the part of a file that a request is for.
+// readFile returns the requested part of a file.
 func (f *Files) readFile(ctx context.Context, v protocol.Verified) (fileserver.Chunk, error) {
 	offset, isInt := payload.Int(v.Load()["loc"])
 	gzip, _ := payload.Int(v.Load()["gzip"])
@@ -119,7 +120,7 @@ func (f *Files) readFile(ctx context.Context, v protocol.Verified) (fileserver.C
 	return f.Server.Read(name, env, offset, level)
 }
 
-// Find answers _file_find: where a file is, and its properties.
+// Find answers _file_find: a file's location and properties.
 func (f *Files) Find(ctx context.Context, v protocol.Verified) (any, error) {
 	found, err := f.findFile(ctx, v)
 	if err != nil {
@@ -147,7 +148,7 @@ func (f *Files) HashAndStat(ctx context.Context, v protocol.Verified) (any, erro
 	return []any{map[string]any{"hash_type": f.Server.HashType(), "hsum": sum}, found.Stat()}, nil
 }
 
-// Serve answers _serve_file: a part of a file.
+// Serve answers _serve_file with a part of a file.
 func (f *Files) Serve(ctx context.Context, v protocol.Verified) (any, error) {
 	c, err := f.readFile(ctx, v)
 	if err != nil {
@@ -208,7 +209,7 @@ func (f *Files) ListDirs(ctx context.Context, v protocol.Verified) (any, error) 
 	return filtered(l.Dirs, keep), err
 }
 
-// ListSymlinks answers _symlink_list: the links of an environment, and where they lead.
+// ListSymlinks answers _symlink_list: the links of an environment and their targets.
 func (f *Files) ListSymlinks(ctx context.Context, v protocol.Verified) (any, error) {
 	l, _, keep, err := f.listing(ctx, v)
 	out := make(map[string]any)
@@ -220,7 +221,7 @@ func (f *Files) ListSymlinks(ctx context.Context, v protocol.Verified) (any, err
 	return out, err
 }
 
-// Envs answers _file_envs: the environments that have files for the minion.
+// Envs answers _file_envs: the environments with files for the minion.
 func (f *Files) Envs(ctx context.Context, v protocol.Verified) (any, error) {
 	envs := f.Server.Envs()
 	if f.Orders == nil || slices.Contains(envs, content.Env) {

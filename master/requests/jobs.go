@@ -14,10 +14,10 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// Jobs gives minions the jobs that were announced to them.
+// Jobs returns announced jobs to minions.
 type Jobs struct {
 	Store store.Store
-	// Queue has the orders, Orders what they carry; nil if the store keeps none.
+	// Queue holds the orders and Orders their content; nil if the store cannot keep them.
 	Queue  store.Queue
 	Orders *content.Carrier
 	Log    *slog.Logger
@@ -25,8 +25,8 @@ type Jobs struct {
 	fetched subscribers.FetchCache
 }
 
-// Fetch answers protocol.FetchCmd: it returns a job that was announced to a minion. What is for others does not exist
-// for it.
+// Fetch answers protocol.FetchCmd: it returns a job that was announced to the minion. Jobs for other minions
+// count as missing.
 func (j *Jobs) Fetch(ctx context.Context, v protocol.Verified) (any, error) {
 	jid := fields.Text(v.Load(), "jid")
 	if !protocol.ValidJID(jid) {
@@ -74,7 +74,8 @@ func (j *Jobs) Fetch(ctx context.Context, v protocol.Verified) (any, error) {
 	return x.Load, nil
 }
 
-// withSecretArgs is a stored job as its minions get it. store.ErrNotFound if it is secret and has ended.
+// withSecretArgs returns a stored job with its secret arguments. It returns store.ErrNotFound if the job is
+// secret and has ended.
 func (j *Jobs) withSecretArgs(ctx context.Context, job store.Job) (store.Job, error) {
 	if !content.IsSecret(job.Load) || j.Queue == nil {
 		return job, nil

@@ -19,31 +19,31 @@ import (
 )
 
 const (
-	// purgeEvery is how often content that no order owns any more is looked for.
+	// purgeEvery is the interval of searches for content without an order.
 	purgeEvery = 10 * time.Minute
-	// dropTime is how long removing the content of a refused order may take.
+	// dropTime is the time limit for removing a refused order's content.
 	dropTime = 10 * time.Second
 )
 
-// ErrFull is wrapped where open orders carry as much as Limits.Total allows.
+// ErrFull is wrapped by errors for orders beyond Limits.Total.
 var ErrFull = errors.New("open orders carry too much")
 
-// A Cargo is what an order carries beside its job.
+// A Cargo is the content that an order carries besides its job.
 type Cargo struct {
-	// Files are contents by name. Stream, when set, is called once and adds files that may be larger than memory.
+	// Files are contents by name. Stream, if set, is called once to add files that may be larger than memory.
 	Files  map[string]string
 	Stream func(add func(name string, content io.Reader) error) error
 	Pillar map[string]any
-	// Secret seals the arguments, too.
+	// Secret also seals the arguments.
 	Secret bool
 }
 
-// Empty reports whether the order has nothing but its job.
+// Empty reports whether the order has nothing besides its job.
 func (c Cargo) Empty() bool { return !c.hasFiles() && c.Pillar == nil && !c.Secret }
 
 func (c Cargo) hasFiles() bool { return len(c.Files) > 0 || c.Stream != nil }
 
-// CheckID reports, by an error, an order id under which the files of the cargo cannot be.
+// CheckID returns an error if an order with this cargo cannot have the id.
 func (c Cargo) CheckID(id string) error {
 	if !c.hasFiles() {
 		return nil
@@ -51,7 +51,7 @@ func (c Cargo) CheckID(id string) error {
 	return CheckID(id)
 }
 
-// A Carrier stores the cargo of orders, describes it in their specs, and answers minions from it.
+// A Carrier stores the cargo of orders, describes it in their specs, and serves it to minions.
 type Carrier struct {
 	Contents store.Contents
 	Queue    store.Queue
@@ -60,10 +60,11 @@ type Carrier struct {
 	Files    *Files
 	Log      *slog.Logger
 
-	purged time.Time // by Purge only
+	purged time.Time // used by Purge only
 }
 
-// Compare describes the cargo of an order in its spec, to compare it with an order of the same id, and stores nothing.
+// Compare describes an order's cargo in its spec, for comparison with an order of the same id. It stores
+// nothing.
 func (c *Carrier) Compare(ctx context.Context, cargo Cargo, spec map[string]any) error {
 	if cargo.Empty() {
 		return nil
@@ -76,8 +77,8 @@ func (c *Carrier) Compare(ctx context.Context, cargo Cargo, spec map[string]any)
 	return nil
 }
 
-// Store stores the cargo of an order, describes it in its spec and returns its key. drop removes the cargo again, for an order that
-// does not come to be. The error wraps ErrFull or ErrBad where those are the cause.
+// Store stores an order's cargo, describes it in its spec, and returns its key. Call drop to remove the cargo
+// if the order is not stored after all. Errors may wrap ErrFull or ErrBad.
 func (c *Carrier) Store(ctx context.Context, cargo Cargo, spec map[string]any) (key string, drop func(), err error) {
 	drop = func() {}
 	if cargo.hasFiles() {
@@ -108,7 +109,7 @@ func (c *Carrier) Store(ctx context.Context, cargo Cargo, spec map[string]any) (
 	return w.Key(), drop, nil
 }
 
-// fill writes a cargo, with the arguments of the spec if it is secret.
+// fill writes a cargo, including the spec's arguments if it is secret.
 func (w *Writer) fill(ctx context.Context, c Cargo, spec map[string]any) error {
 	if c.Secret {
 		args, _ := payload.List(spec["arg"])
@@ -136,7 +137,8 @@ func (w *Writer) fill(ctx context.Context, c Cargo, spec map[string]any) error {
 	return c.Stream(func(name string, content io.Reader) error { return w.AddFile(ctx, name, content) })
 }
 
-// travelled returns a map as it is after it was packed and unpacked: what two orders are compared by, and minions get.
+// travelled returns a map after packing and unpacking. That form is what minions receive, and what orders are
+// compared by.
 func travelled(m map[string]any) (map[string]any, error) {
 	b, err := payload.Marshal(m)
 	if err != nil {
@@ -150,8 +152,8 @@ func travelled(m map[string]any) (map[string]any, error) {
 	return out, nil
 }
 
-// describe turns the spec of an order into what the store may know: with the names of the files, without secret arguments, and
-// with a digest that only who has the sealing key can compare.
+// describe changes an order's spec to its stored form: with file names, without secret arguments, and with
+// digests that can only be compared with the sealing key.
 func (c *Carrier) describe(spec map[string]any, w *Writer, cargo Cargo) {
 	h := w.Header()
 	digests := c.Seal.Digests(fmt.Appendf(h.Digest(), "%v", spec["digest"]))
@@ -168,16 +170,16 @@ func (c *Carrier) describe(spec map[string]any, w *Writer, cargo Cargo) {
 	}
 }
 
-// SameDigest reports whether a stored order asks for the same as another one, by their specs.
+// SameDigest reports whether two specs describe the same order.
 func SameDigest(old, spec map[string]any) bool {
 	digest, _ := payload.Text(old["digest"])
-	if all, ok := spec["digests"].([]string); ok { // under former keys, too
+	if all, ok := spec["digests"].([]string); ok { // includes digests under former keys
 		return slices.Contains(all, digest)
 	}
 	return digest == spec["digest"]
 }
 
-// Carried returns what the minions of an order are told of its cargo.
+// Carried returns the description of an order's cargo for its minions.
 func Carried(rec store.Order) (c protocol.Carried) {
 	if files, _ := payload.List(rec.Spec["files"]); len(files) > 0 {
 		c.Files = rec.ID[strings.LastIndexByte(rec.ID, '/')+1:]
@@ -186,7 +188,7 @@ func Carried(rec store.Order) (c protocol.Carried) {
 	return c
 }
 
-// Labels returns what an order can be found by: the entries of its metadata that are texts, numbers, true or false.
+// Labels returns the entries of an order's metadata by which it can be found: texts, numbers and booleans.
 func Labels(metadata any) (map[string]string, error) {
 	m, ok := payload.Map(metadata)
 	if !ok {
@@ -215,7 +217,7 @@ func Labels(metadata any) (map[string]string, error) {
 	return out, nil
 }
 
-// IsSealed reports whether the arguments of a stored order are in its cargo; Args returns them.
+// IsSealed reports whether a stored order's arguments are in its cargo, where Args reads them.
 func IsSealed(rec store.Order) bool { return rec.Spec["secret"] == true }
 
 // Args opens the arguments of a secret order.
@@ -232,7 +234,7 @@ func (c *Carrier) Pillars(ctx context.Context, minion string) ([]map[string]any,
 	return Pillars(ctx, c.Queue, c.Contents, c.Seal, minion)
 }
 
-// List adds what a minion sees of orders to a listing of the environment that has it.
+// List adds the order files that a minion sees to a listing of Env.
 func (c *Carrier) List(ctx context.Context, minion string, l fileserver.Listing) (fileserver.Listing, error) {
 	files, dirs, err := c.Files.List(ctx, minion)
 	if err != nil {
@@ -249,8 +251,8 @@ func (c *Carrier) List(ctx context.Context, minion string, l fileserver.Listing)
 	return out, nil
 }
 
-// Purge forgets uploads that broke off, and what an order left that ended at two masters at once. It works every ten minutes, however
-// often it is called. A nil Carrier has nothing to forget.
+// Purge removes incomplete uploads, and content left behind by an order that ended on two masters at once. It
+// does so at most every ten minutes. A nil Carrier does nothing.
 func (c *Carrier) Purge(ctx context.Context, now time.Time) {
 	if c == nil || now.Sub(c.purged) < purgeEvery {
 		return
@@ -264,7 +266,7 @@ func (c *Carrier) Purge(ctx context.Context, now time.Time) {
 	}
 }
 
-// SealJob returns the message of a secret job for other masters: its arguments are sealed apart.
+// SealJob returns the message for peers with a secret job, whose arguments are sealed separately.
 func SealJob(seal Sealer, job map[string]any) (map[string]any, error) {
 	b, err := payload.MarshalBin(map[string]any{"arg": job["arg"]})
 	if err != nil {
@@ -281,7 +283,7 @@ func SealJob(seal Sealer, job map[string]any) (map[string]any, error) {
 	return map[string]any{"job": job, "sealed": sealed}, nil
 }
 
-// OpenJob puts the arguments back into a job of another master.
+// OpenJob restores the arguments of a peer's secret job.
 func OpenJob(seal Sealer, job map[string]any, sealed []byte) error {
 	b, err := seal.Open(jobPlace(job), sealed)
 	if err != nil {

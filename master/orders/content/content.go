@@ -1,13 +1,14 @@
-// Package content keeps what an order carries beside its job: files, pillar, and the arguments of an order that is secret. It seals
-// them piece by piece, stores the pieces in a store.Contents, and answers the file requests of the order's minions from them. It
-// places and delivers nothing: package master does, and the store forgets the pieces when the order has ended.
+// Package content stores what an order carries besides its job: files, pillar, and the arguments of a secret
+// order. It seals them in pieces, stores the pieces in a store.Contents, and serves file requests of the
+// order's minions from them. Package master places orders; the store deletes the pieces when the order has
+// ended.
 //
 //	PlaceOrder ──► Writer ── file pieces 1, 2, … ──► store.Contents ◄── Piece ── Files ◄── minion: salt://_order/<id>/<name>
 //	                 └────── header, piece 0 ──────►      ▲
-//	                         (arguments, pillar,          └── forgotten with the last open delivery
+//	                         (arguments, pillar,          └── deleted with the last open delivery
 //	                          names, sizes, digests)
 //
-// Every piece is sealed, whether the order is secret or not; Secret decides what else of the order is.
+// Every piece is sealed, whether the order is secret or not. Secret also seals the arguments.
 package content
 
 import (
@@ -21,21 +22,21 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Dir is the directory of the environment "base" that has the files of orders, one directory for each order.
+// Dir is the directory of orders' files in the environment "base", with one directory per order.
 const Dir = "_order"
 
-// Sealed stands in place of what a secret order does not show.
+// Sealed replaces what a secret order does not show.
 const Sealed = protocol.SealedText
 
 var (
-	// ErrBad is wrapped by errors about the order itself: a name that no file can have, too many files, too
-	// much content.
+	// ErrBad is wrapped by errors about the order itself: an invalid file name, too many files, or too much
+	// content.
 	ErrBad = errors.New("bad order")
-	// ErrUnreadable is returned for content that was sealed with another key, or damaged.
+	// ErrUnreadable is returned for content that is damaged or was sealed with another key.
 	ErrUnreadable = errors.New("sealed content cannot be opened")
 )
 
-// badError is an error about the order itself, in words for who placed it.
+// badError is an error about the order itself, for the caller who placed it.
 type badError string
 
 func (e badError) Error() string        { return string(e) }
@@ -43,32 +44,32 @@ func (e badError) Is(target error) bool { return target == ErrBad }
 
 func bad(format string, args ...any) error { return badError(fmt.Sprintf(format, args...)) }
 
-// Limits bound what one order carries. The zero value is no bound for Total, and nothing for the others.
+// Limits limit an order's content. A zero Total means no limit; other zero fields permit nothing.
 type Limits struct {
-	// Files is how many files an order may have.
+	// Files is the maximum number of files in an order.
 	Files int
-	// Bytes is how large they may be together, in bytes.
+	// Bytes is the maximum total size of its files.
 	Bytes int64
-	// Pillar is how large the pillar and the sealed arguments may be, each, in bytes.
+	// Pillar is the maximum size in bytes of the pillar, and of the sealed arguments.
 	Pillar int64
-	// Total is how large everything may be that open orders carry, in bytes; 0 is no bound.
+	// Total is the maximum size in bytes of the content of all open orders; 0 means no limit.
 	Total int64
 }
 
-// Sealer seals with the key of the master, or of all masters of a cluster.
+// Sealer seals with the key of the master or the cluster.
 type Sealer interface {
-	// Seal seals a text for one place. Open opens it there only, also when a former key sealed it.
+	// Seal seals data for one place. Open opens it for that place only, also if a former key sealed it.
 	Seal(place string, clear []byte) ([]byte, error)
 	Open(place string, sealed []byte) ([]byte, error)
-	// Digests returns keyed digests of a text: under the present key first, then under former ones.
+	// Digests returns keyed digests of data, under the current key first, then under former keys.
 	Digests(clear []byte) []string
 }
 
-// maxName bounds the names of files and the ids of orders with files, in bytes.
+// maxName is the maximum length in bytes of file names, and of the ids of orders with files.
 const maxName = 128
 
-// CheckID reports, by an error, an order id that cannot be a part of a path and of the name of a state. id must
-// have 1 to 128 ASCII letters, digits, "_" and "-".
+// CheckID returns an error unless id can be part of a path and of the name of a state: 1 to 128 ASCII letters,
+// digits, "_" and "-".
 func CheckID(id string) error {
 	if id == "" {
 		return bad("an order with files needs an id")
@@ -83,9 +84,9 @@ func isWord(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
 }
 
-// CheckName reports, by an error, a name that a file of an order cannot have. A name is a plain file name on
-// every platform and in every URL of Salt: 1 to 128 ASCII letters, digits and "._-+@=,", not beginning with "."
-// nor ending with it.
+// CheckName returns an error unless a file of an order can have the name. It must be a plain file name on every
+// platform and in Salt's URLs: 1 to 128 ASCII letters, digits and "._-+@=,", with no "." at its beginning or
+// end.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -102,8 +103,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Masked returns the arguments of a job as a secret order shows them. compound is set where args has a list for
-// every function.
+// Masked returns a job's arguments in the form that a secret order shows. compound means that args has one list
+// per function.
 func Masked(args []any, compound bool) []any {
 	if !compound {
 		if len(args) == 0 {
@@ -119,7 +120,7 @@ func Masked(args []any, compound bool) []any {
 	return out
 }
 
-// MaskReturn replaces the arguments in a return of a secret order. load is not changed.
+// MaskReturn returns a copy of a secret order's return with its arguments masked.
 func MaskReturn(load map[string]any) map[string]any {
 	var out map[string]any
 	_, compound := payload.List(load["fun"])
@@ -142,7 +143,7 @@ func MaskReturn(load map[string]any) map[string]any {
 	return out
 }
 
-// tellsOfJobs are the functions whose returns describe other jobs, with arguments.
+// tellsOfJobs are the functions whose returns describe other jobs with their arguments.
 var tellsOfJobs = []string{"saltutil.running", "saltutil.find_job", "saltutil.find_cached_job", "saltutil.is_running"}
 
 // TellsOfJobs reports whether a return describes other jobs of the minion.
@@ -157,8 +158,8 @@ func TellsOfJobs(load map[string]any) bool {
 	})
 }
 
-// MaskJobs replaces the arguments of secret jobs in a value that describes jobs: maps with a jid. secret
-// reports whether a job is one. v is not changed.
+// MaskJobs returns a copy of a value that describes jobs (maps with a jid), with the arguments of secret jobs
+// masked. secret reports whether a job is secret.
 func MaskJobs(v any, secret func(jid string) bool) any {
 	if list, ok := payload.List(v); ok {
 		out := make([]any, len(list))

@@ -19,44 +19,44 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// Env is the only environment that has files of orders.
+// Env is the only environment with order files.
 const Env = "base"
 
-// Back is what minions are told to be the source of these files.
+// Back is the backend's name for these files in replies to minions.
 const Back = "order"
 
-// Files answers the file requests of minions for what orders bring along. A minion sees the files of the orders
-// that it still has to run, or runs; for it there are no others. Methods may be called from many goroutines.
+// Files serves the files of orders to minions. A minion sees only files of orders that it is running or has yet
+// to run. Methods are safe for concurrent use.
 type Files struct {
 	Queue    store.Queue
 	Contents store.Contents
 	Seal     Sealer
-	// Tenant returns whose a minion is, "" for nobody's.
+	// Tenant returns the minion's tenant, or "".
 	Tenant func(ctx context.Context, id string) (string, error)
 	// HashType is Salt's hash_type.
 	HashType string
 
 	mu    sync.Mutex         // guards the fields below
-	known map[string]*listed // by order id, as it is stored
+	known map[string]*listed // by stored order id
 	sums  map[string]string  // hashes of other types than SHA-256, by content key and name
 }
 
-// listed is an order whose files are asked for. It is not changed.
+// listed is an order with the list of its files. It is immutable.
 type listed struct {
 	order  store.Order
 	header Header // without arguments and pillar
 	read   time.Time
 }
 
-// maxListed is how many orders' lists of files are at hand, and listedFor how long; maxSums how many hashes.
+// maxListed and listedFor limit the number and age of cached file lists, maxSums the number of cached hashes.
 const (
 	maxListed = 256
 	listedFor = time.Minute
 	maxSums   = 4096
 )
 
-// Owns reports whether a path of an environment, as fileserver.Split returns it, is one of an order's files or
-// their directories.
+// Owns reports whether a path of an environment, in the form of fileserver.Split, is a file of an order or a
+// directory of such files.
 func Owns(name, env string) bool {
 	return env == Env && (name == Dir || strings.HasPrefix(name, Dir+"/"))
 }
@@ -67,7 +67,7 @@ type found struct {
 	file File
 }
 
-// find returns the file of a path for a minion; fileserver.ErrNotFound if there is none for it.
+// find returns the file at a path that a minion may read, or fileserver.ErrNotFound.
 func (f *Files) find(ctx context.Context, minion, name string) (found, error) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 3 || CheckID(parts[1]) != nil {
@@ -96,7 +96,7 @@ func (f *Files) find(ctx context.Context, minion, name string) (found, error) {
 	return found{}, fileserver.ErrNotFound
 }
 
-// open returns an order that is open for a minion. store.ErrNotFound.
+// open returns an order that is open for a minion, or store.ErrNotFound.
 func (f *Files) open(ctx context.Context, minion, id string) (*listed, error) {
 	f.mu.Lock()
 	l := f.known[id]
@@ -105,7 +105,7 @@ func (f *Files) open(ctx context.Context, minion, id string) (*listed, error) {
 		if ok, err := f.isOpen(ctx, minion, l.order.JID); ok || err != nil {
 			return l, err
 		}
-		// Another order may have this id by now.
+		// Meanwhile another order may have this id.
 	}
 	o, err := f.Queue.Order(ctx, id)
 	if err != nil {
@@ -120,7 +120,7 @@ func (f *Files) open(ctx context.Context, minion, id string) (*listed, error) {
 	return f.list(ctx, o)
 }
 
-// list reads which files an order has.
+// list reads the list of an order's files.
 func (f *Files) list(ctx context.Context, o store.Order) (*listed, error) {
 	h, err := ReadHeader(ctx, f.Contents, f.Seal, o.Content)
 	if err != nil {
@@ -137,13 +137,13 @@ func (f *Files) list(ctx context.Context, o store.Order) (*listed, error) {
 	return l, nil
 }
 
-// isOpen reports whether an order is open for a minion: it waits for it, or was sent to it and has not ended.
+// isOpen reports whether an order is open for a minion: pending, or sent and not ended.
 func (f *Files) isOpen(ctx context.Context, minion, jid string) (bool, error) {
 	ds, err := f.Queue.Deliveries(ctx, store.DeliveryFilter{JID: jid, Minion: minion, Open: true, Limit: 1})
 	return len(ds) > 0, err
 }
 
-// gone maps what is missing from the store to what is missing for minions: an order may end between two questions.
+// gone converts store.ErrNotFound to fileserver.ErrNotFound, because an order may end between two requests.
 func gone(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return fileserver.ErrNotFound
@@ -151,7 +151,7 @@ func gone(err error) error {
 	return err
 }
 
-// Find describes a file. fileserver.ErrNotFound.
+// Find describes a file, or returns fileserver.ErrNotFound.
 func (f *Files) Find(ctx context.Context, minion, name string) (fileserver.Found, error) {
 	x, err := f.find(ctx, minion, name)
 	if err != nil {
@@ -165,7 +165,7 @@ func (x found) describe() fileserver.Found {
 	return fileserver.Found{Path: name, Rel: name, Back: Back, Info: info{x.file, x.header.Made}}
 }
 
-// Hash returns the hash of a file as lower-case hexadecimal text, and its description. fileserver.ErrNotFound.
+// Hash returns a file's hash in lower-case hex and its description, or fileserver.ErrNotFound.
 func (f *Files) Hash(ctx context.Context, minion, name string) (string, fileserver.Found, error) {
 	x, err := f.find(ctx, minion, name)
 	if err != nil {
@@ -202,7 +202,7 @@ func (f *Files) Hash(ctx context.Context, minion, name string) (string, fileserv
 	return sum, x.describe(), nil
 }
 
-// Read returns a part of a file from an offset on, at most PieceSize bytes, as fileserver.Server.Read does.
+// Read returns at most PieceSize bytes of a file from an offset on, as fileserver.Server.Read does, or
 // fileserver.ErrNotFound.
 func (f *Files) Read(ctx context.Context, minion, name string, offset int64, level int) (fileserver.Chunk, error) {
 	x, err := f.find(ctx, minion, name)
@@ -236,10 +236,10 @@ func (f *Files) Read(ctx context.Context, minion, name string, offset int64, lev
 	return c, nil
 }
 
-// maxOpen is how many open orders of one minion are listed.
+// maxOpen is the maximum number of open orders per minion that are listed.
 const maxOpen = 1000
 
-// List lists what a minion sees: the files, and their directories.
+// List returns the files that a minion sees, and their directories.
 func (f *Files) List(ctx context.Context, minion string) (files, dirs []string, err error) {
 	ds, err := f.Queue.Deliveries(ctx, store.DeliveryFilter{Minion: minion, Open: true, Limit: maxOpen})
 	if err != nil {
@@ -275,7 +275,7 @@ func (f *Files) List(ctx context.Context, minion string) (files, dirs []string, 
 	return files, dirs, nil
 }
 
-// info is an fs.FileInfo of a file of an order.
+// info implements fs.FileInfo for a file of an order.
 type info struct {
 	file File
 	made time.Time

@@ -17,11 +17,11 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// PieceSize is how many bytes of a file are stored, and read, at once.
+// PieceSize is the size in bytes of the pieces in which files are stored and read.
 const PieceSize = 256 << 10
 
-// UploadTime is how long placing an order with content may take. What is older and of no order is an upload
-// that broke off.
+// UploadTime is the time limit for placing an order with content. Older content without an order is an
+// incomplete upload.
 const UploadTime = time.Hour
 
 // File describes a file of an order.
@@ -30,23 +30,23 @@ type File struct {
 	// Size is in bytes, SHA256 lower-case hexadecimal.
 	Size   int64
 	SHA256 string
-	// first is the number of its first piece.
+	// first is the number of the file's first piece.
 	first int
 }
 
-// Header is what an order carries beside the bytes of its files.
+// Header is an order's content except for the bytes of its files.
 type Header struct {
-	// Args are the arguments of the job as they travel, if Secret.
+	// Args are the job's arguments in wire format, if Secret.
 	Args   []any
 	Secret bool
 	Pillar map[string]any
 	// Files are sorted by name.
 	Files []File
-	// Made is when the content was made, to the second: what minions see as the time of the files.
+	// Made is when the content was created, to the second. Minions see it as the files' time.
 	Made time.Time
 }
 
-// File returns a file by its name.
+// File returns a file by name.
 func (h *Header) File(name string) (File, bool) {
 	i, ok := slices.BinarySearchFunc(h.Files, name, func(f File, name string) int { return strings.Compare(f.Name, name) })
 	if !ok {
@@ -55,18 +55,18 @@ func (h *Header) File(name string) (File, bool) {
 	return h.Files[i], true
 }
 
-// Digest returns text that two orders share if they carry the same. It is clear text of the content's kind: key
-// it before it is stored.
+// Digest returns text that is equal for two orders with the same content. It reveals content, so make a keyed
+// digest of it before storing it.
 func (h *Header) Digest() []byte {
-	out := fmt.Appendf(nil, "%#v\n%#v\n", payload.Plain(h.Args), payload.PlainMap(h.Pillar)) // maps are printed sorted
+	out := fmt.Appendf(nil, "%#v\n%#v\n", payload.Plain(h.Args), payload.PlainMap(h.Pillar)) // %#v prints maps sorted by key
 	for _, f := range h.Files {
 		out = fmt.Appendf(out, "%q %d %s\n", f.Name, f.Size, f.SHA256)
 	}
 	return out
 }
 
-// Writer stores the content of a new order. It is for one goroutine. Without a store it only reads and digests:
-// what an order carries is compared so with what one of the same id did.
+// Writer stores the content of a new order. It is not safe for concurrent use. Without a store it only computes
+// digests, to compare an order with an earlier one of the same id.
 type Writer struct {
 	to     store.Contents
 	seal   Sealer
@@ -78,20 +78,20 @@ type Writer struct {
 	pieces int
 }
 
-// NewWriter begins the content of an order. to is nil if nothing shall be stored.
+// NewWriter returns a Writer. If to is nil, nothing is stored.
 func NewWriter(to store.Contents, seal Sealer, limits Limits) *Writer {
 	now := time.Now().UTC()
 	return &Writer{to: to, seal: seal, limits: limits, key: rand.Text(), made: now, header: Header{Made: now.Truncate(time.Second)}}
 }
 
-// Key is what the content is stored under.
+// Key returns the key under which the content is stored.
 func (w *Writer) Key() string { return w.key }
 
-// Header is what was written so far.
+// Header returns the header of what was written so far.
 func (w *Writer) Header() *Header { return &w.header }
 
-// AddFile reads a file to its end and stores it. Only a piece of it is in memory at a time. Errors that wrap
-// ErrBad are about the name, the number of files or their size; others are of content or of the store.
+// AddFile reads a file to its end and stores it, with one piece in memory at a time. Errors that wrap ErrBad
+// are about the name, the number or the size of files; others come from content or the store.
 func (w *Writer) AddFile(ctx context.Context, name string, content io.Reader) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -131,14 +131,14 @@ func (w *Writer) AddFile(ctx context.Context, name string, content io.Reader) er
 	return nil
 }
 
-// ended reports whether a reader that gave less than was asked for is at its end: io.ReadFull gives the same
-// error for a source that broke off with io.ErrUnexpectedEOF.
+// ended reports whether a reader that returned less than requested is at its end. io.ReadFull returns the same
+// error if the source itself failed with io.ErrUnexpectedEOF.
 func ended(r io.Reader) bool {
 	n, err := r.Read(make([]byte, 1))
 	return n == 0 && errors.Is(err, io.EOF)
 }
 
-// SetPillar adds the pillar, SetArgs the arguments of a secret order.
+// SetPillar adds the pillar.
 func (w *Writer) SetPillar(p map[string]any) error {
 	if err := w.fits("pillar", p); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (w *Writer) SetPillar(p map[string]any) error {
 	return nil
 }
 
-// SetArgs makes the order secret and adds its arguments, as they travel.
+// SetArgs makes the order secret and adds its arguments, in wire format.
 func (w *Writer) SetArgs(args []any) error {
 	if err := w.fits("arguments", args); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (w *Writer) fits(what string, v any) error {
 	return nil
 }
 
-// Commit stores the header. The content is complete then, and an order may own it.
+// Commit stores the header. After it the content is complete, and an order may own it.
 func (w *Writer) Commit(ctx context.Context) error {
 	h := w.header
 	files := make([]any, len(h.Files))
@@ -198,7 +198,7 @@ func (w *Writer) save(ctx context.Context, n int, clear []byte) error {
 	return w.to.SavePiece(ctx, w.key, n, w.made, body)
 }
 
-// Drop forgets what was stored, when no order will own it.
+// Drop removes the stored content, if no order will own it.
 func (w *Writer) Drop(ctx context.Context) error {
 	if w.to == nil {
 		return nil
@@ -206,14 +206,14 @@ func (w *Writer) Drop(ctx context.Context) error {
 	return w.to.DropContent(ctx, w.key)
 }
 
-// place is what a piece is sealed for: it cannot be put in place of another one.
+// place returns the name for which a piece is sealed, so that it cannot replace another piece.
 func place(key string, n int) string { return "order " + key + " " + strconv.Itoa(n) }
 
-// headerLimits bound the header when it is read; it was bounded when it was made.
+// headerLimits limit the header when it is read. Its content was limited when it was written.
 var headerLimits = payload.Limits{Bytes: 256 << 20}
 
-// ReadHeader reads what an order carries. store.ErrNotFound when it has ended, ErrUnreadable when its seal does
-// not fit.
+// ReadHeader reads an order's header. It returns store.ErrNotFound if the order has ended, and ErrUnreadable if
+// the header cannot be opened.
 func ReadHeader(ctx context.Context, from store.Contents, seal Sealer, key string) (*Header, error) {
 	b, err := readPiece(ctx, from, seal, key, 0)
 	if err != nil {
@@ -245,7 +245,8 @@ func ReadHeader(ctx context.Context, from store.Contents, seal Sealer, key strin
 	return h, nil
 }
 
-// ReadAt returns what one piece of a file has from an offset on, nothing at or behind the end.
+// ReadAt returns the rest of one piece of a file from an offset on. At or after the end of the file the result
+// is empty.
 func ReadAt(ctx context.Context, from store.Contents, seal Sealer, key string, f File, offset int64) ([]byte, error) {
 	if offset < 0 || offset >= f.Size {
 		return nil, nil

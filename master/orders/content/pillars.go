@@ -8,8 +8,8 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// Pillars returns the pillars of the orders that run on a minion, in the order in which they were placed. A
-// minion may run several at once, of those that are parallel.
+// Pillars returns the pillars of the orders that run on a minion, in the order of placement. Several parallel
+// orders may run at once.
 func Pillars(ctx context.Context, q store.Queue, from store.Contents, seal Sealer, minion string) ([]map[string]any, error) {
 	ds, err := q.Deliveries(ctx, store.DeliveryFilter{Minion: minion, Open: true, Limit: maxOpen})
 	if err != nil {
@@ -25,7 +25,7 @@ func Pillars(ctx context.Context, q store.Queue, from store.Contents, seal Seale
 	for _, jid := range jids {
 		h, err := headerOf(ctx, q, from, seal, jid)
 		if errors.Is(err, store.ErrNotFound) {
-			continue // it has ended meanwhile
+			continue // the order has ended meanwhile
 		}
 		if err != nil {
 			return nil, err

@@ -3,16 +3,16 @@ package door
 import "context"
 
 const (
-	// largeRequest is from how many bytes a sealed request waits for its turn, and largeBytes how many those may have
-	// together that have it: opened, packed and not yet stored, each takes several times its size. Ten thousand returns
-	// of 10 KB would take a gigabyte.
+	// A sealed request of largeRequest bytes or more waits for its turn. largeBytes limits the total size of
+	// those that have a turn. Opened, packed and not yet stored, each takes several times its size; ten
+	// thousand returns of 10 KB would take a gigabyte.
 	largeRequest = 4 << 10
 	largeBytes   = 16 << 20
 )
 
-// admitLarge waits until a sealed request of n bytes may be opened, in the order in which they came; its connection is
-// not read meanwhile. done is called once, when the request is known to be no return, which waits for nothing but the
-// store, or is answered.
+// admitLarge waits until a sealed request of n bytes may be opened, in order of arrival. Its connection is not
+// read meanwhile. Call done once: when the request turns out not to be a return, since only returns wait for
+// the store, or when it is answered.
 func (d *Door) admitLarge(ctx context.Context, n int) (done func(), err error) {
 	if n < largeRequest {
 		return func() {}, nil

@@ -1,5 +1,5 @@
-// Package door judges requests before anything answers them. Nothing behind it sees what it did not let in: an
-// encrypted request reaches the answers as a protocol.Verified, which only the complete check makes.
+// Package door checks requests before they are handled. Handlers see nothing that it did not admit: an
+// encrypted request reaches them as a protocol.Verified, which only the complete check returns.
 //
 //	bytes ──► unpacked within limits ──► envelope, dialect
 //	                                        │
@@ -8,7 +8,7 @@
 //	                                        └── encrypted: accepted key, session ──► opened
 //	                                                         ──► fresh, for the first time ──► answers
 //
-// The order of the checks is Salt's. Salt's source is salt/channel/server.py.
+// The checks are in Salt's order. Salt's source is salt/channel/server.py.
 package door
 
 import (
@@ -29,17 +29,17 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Bounds of what a peer may send before it is known. An encrypted load is one value, however large; clear ones are
-// small, but for the publish request of a command line tool on this host.
+// Limits for peers before they are identified. An encrypted load is one value of any size. Clear ones are
+// small, except the publish request of a command line tool on this host.
 const (
 	clearBytes, clearElements = 64 << 10, 4096
 	localBytes, localElements = 64 << 20, 1 << 20
 	outerDepth                = 24
 )
 
-// Answers answer the requests of minions that were let in.
+// Answers handle admitted requests of minions.
 type Answers interface {
-	// Answer returns what the function of a request answers, and whether there is such a function.
+	// Answer returns the result of the requested function, and whether that exists.
 	Answer(ctx context.Context, v protocol.Verified) (result any, known bool, err error)
 	// ReplyPillar returns the whole reply to a request for the minion's pillar.
 	ReplyPillar(ctx context.Context, v protocol.Verified, e protocol.Envelope,
@@ -48,52 +48,52 @@ type Answers interface {
 
 // Sessions open requests.
 type Sessions interface {
-	// Session returns what is known of a minion's session, nil if it has none.
+	// Session returns the state of a minion's session, or nil if it has none.
 	Session(id string) *sessions.Session
-	// OpenRequest opens the request of a minion with this accepted key.
+	// OpenRequest opens a request of the minion with this accepted key.
 	OpenRequest(e protocol.Envelope, s *sessions.Session,
 		pub *crypt.PublicKey) (protocol.Verified, error)
-	// OutdateSession ends a session whose minion sent a request of a time that cannot be judged.
+	// OutdateSession ends the session of a minion whose request has an implausible time.
 	OutdateSession(id string, s *sessions.Session)
 }
 
-// SharedKey opens what minions of dialect 2 send.
+// SharedKey opens requests of dialect 2.
 type SharedKey interface {
-	// UnderKey has open try the keys of publishes that a peer may know; open returns the id that it found inside.
+	// UnderKey calls open with the shared keys that a peer may have. open returns the id inside the request.
 	UnderKey(ctx context.Context, peer string, size int,
 		open func(key *crypt.Key) (id string, err error)) error
 }
 
 // Peers are the other masters of the same store.
 type Peers interface {
-	// FirstTime reports whether no master took a request before.
+	// FirstTime reports whether no master has accepted a request before.
 	FirstTime(ctx context.Context, v protocol.Verified) (bool, error)
 }
 
-// SignIns answer sign-ins.
+// SignIns handle sign-ins.
 type SignIns interface {
-	// SignIn returns the answer to a sign-in; false closes the connection without one.
+	// SignIn returns the reply to a sign-in. False closes the connection without one.
 	SignIn(ctx context.Context, peer string, e protocol.Envelope,
 		publishPort int) (reply any, answered bool)
 }
 
-// Tools are Salt's command line tools.
+// Tools handle requests of Salt's command line tools.
 type Tools interface {
 	// IsLocal reports whether a peer is this host.
 	IsLocal(peer string) bool
-	// Serve answers a tool. ordered is load with its maps as payload.OrderedMap: what is passed on; load is what is
-	// judged.
+	// Serve answers a tool. load is for checks. ordered returns the load with its maps as payload.OrderedMap,
+	// for values that are passed on.
 	Serve(ctx context.Context, peer, cmd string, load map[string]any,
 		ordered func() map[string]any) any
 }
 
 // Counts count requests.
 type Counts interface {
-	// CountRequest counts one that began at some time.
+	// CountRequest counts a request that began at a time.
 	CountRequest(cmd string, began time.Time)
 }
 
-// Options are what a Door needs. Fields that may be nil say so.
+// Options configure a Door. Fields that may be nil say so.
 type Options struct {
 	Answers   Answers
 	Keys      *keys.Store
@@ -101,23 +101,23 @@ type Options struct {
 	SharedKey SharedKey
 	Peers     Peers
 	SignIns   SignIns
-	// Tools serves tools; nil serves none.
+	// Tools may be nil; tools are refused then.
 	Tools    Tools
 	Presence *subscribers.Presence
 	Counts   Counts
 	Log      *slog.Logger
-	// MinimumVersion is the oldest dialect that a minion may speak.
+	// MinimumVersion is the oldest dialect that minions may speak.
 	MinimumVersion int
-	// RequestTTL is how old by this host's clock a request may be; 0 does not look.
+	// RequestTTL is the maximum age of a request by this host's clock; 0 means no limit.
 	RequestTTL time.Duration
-	// ReplayWindow is how far apart in the minion's own time two of its requests may arrive out of order.
+	// ReplayWindow is how far apart two requests of a minion may arrive out of order, in the minion's time.
 	ReplayWindow time.Duration
 }
 
-// Door judges requests.
+// Door checks requests and passes them on.
 type Door struct {
 	Options
-	turns *semaphore.Weighted // of large requests; see admitLarge
+	turns *semaphore.Weighted // for large requests; see admitLarge
 
 	mu     sync.Mutex // guards skewed
 	skewed map[string]time.Time
@@ -129,10 +129,10 @@ func New(o Options) *Door {
 		skewed: make(map[string]time.Time)}
 }
 
-// silence closes the connection without an answer.
+// silence is the reply that closes the connection without an answer.
 type silence struct{}
 
-// orSilence returns a reply, or silence if there is none.
+// orSilence returns reply, or silence if answered is false.
 func orSilence(reply any, answered bool) any {
 	if answered {
 		return reply
@@ -140,7 +140,8 @@ func orSilence(reply any, answered bool) any {
 	return silence{}
 }
 
-// Handle is the transport.Handler of one transport; publishPort is what sign-ins over it are told.
+// Handle is the transport.Handler of one transport. publishPort is the publish port that sign-ins over it
+// return.
 func (d *Door) Handle(ctx context.Context, peer string, body []byte,
 	publishPort int) (packed []byte) {
 	defer func() {
@@ -166,12 +167,12 @@ func (d *Door) Handle(ctx context.Context, peer string, body []byte,
 func packText(text string) []byte {
 	b, err := payload.Marshal(text)
 	if err != nil {
-		return nil // text packs always
+		return nil // packing text cannot fail
 	}
 	return b
 }
 
-// judgeEnvelope judges the envelope. The order of the checks is Salt's (salt/channel/server.py, handle_message).
+// judgeEnvelope checks the envelope, in Salt's order (salt/channel/server.py, handle_message).
 func (d *Door) judgeEnvelope(ctx context.Context, peer string, body []byte, publishPort int) any {
 	limits := payload.Limits{Depth: outerDepth, Elements: clearElements, Bytes: int64(len(body))}
 	local := d.Tools != nil && d.Tools.IsLocal(peer)
@@ -216,8 +217,8 @@ func (d *Door) judgeEnvelope(ctx context.Context, peer string, body []byte, publ
 		func() map[string]any { return inOrder(body, limits) })
 }
 
-// inOrder is the load of a clear request, which was decoded before within the same limits, with its maps as
-// payload.OrderedMap.
+// inOrder returns the load of a clear request with its maps as payload.OrderedMap. The body was decoded before
+// within the same limits.
 func inOrder(body []byte, limits payload.Limits) map[string]any {
 	v, err := payload.UnmarshalOrdered(body, limits)
 	if err != nil {
@@ -228,7 +229,7 @@ func inOrder(body []byte, limits payload.Limits) map[string]any {
 	return load
 }
 
-// badID is what Salt says about an id of the wrong kind in a clear request.
+// badID returns Salt's text for an id of the wrong type in a clear request, or "".
 func badID(load map[string]any) string {
 	id, has := load["id"]
 	if !has {
@@ -246,7 +247,7 @@ func badID(load map[string]any) string {
 	return ""
 }
 
-// clearRequest answers what comes unencrypted: sign-ins, ping, and the requests of Salt's tools on this host.
+// clearRequest answers unencrypted requests: sign-ins, ping, and those of Salt's tools on this host.
 func (d *Door) clearRequest(ctx context.Context, peer, cmd string, load map[string]any,
 	e protocol.Envelope, publishPort int, ordered func() map[string]any) any {
 	switch cmd {

@@ -15,8 +15,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// minionRequest answers an encrypted request. The accepted key is looked up before anything else: without one there is
-// no session to look for.
+// minionRequest answers an encrypted request. It looks up the accepted key first, because without one there is
+// no session.
 func (d *Door) minionRequest(ctx context.Context, peer string, e protocol.Envelope) any {
 	if e.Version < protocol.Version {
 		return d.oldRequest(ctx, peer, e)
@@ -38,7 +38,7 @@ func (d *Door) minionRequest(ctx context.Context, peer string, e protocol.Envelo
 	sealed, _ := e.Load.([]byte)
 	done, err := d.admitLarge(ctx, len(sealed))
 	if err != nil {
-		return silence{} // the master ends
+		return silence{} // the master is shutting down
 	}
 	v, err := d.Sessions.OpenRequest(e, s, pub)
 	if err == nil && v.Cmd() == "_return" {
@@ -53,8 +53,8 @@ func (d *Door) minionRequest(ctx context.Context, peer string, e protocol.Envelo
 	return d.verifiedRequest(ctx, peer, e, v, s, pub)
 }
 
-// oldRequest answers an encrypted request of dialect 2 (MinimumVersion): it is sealed with the shared key, and who sent
-// it is inside, proved by the token.
+// oldRequest answers an encrypted request of dialect 2 (MinimumVersion). It is sealed with the shared key; the
+// token inside proves the sender.
 func (d *Door) oldRequest(ctx context.Context, peer string, e protocol.Envelope) any {
 	var pub *crypt.PublicKey
 	var v protocol.Verified
@@ -71,7 +71,7 @@ func (d *Door) oldRequest(ctx context.Context, peer string, e protocol.Envelope)
 		d.Log.Debug("Request refused", "peer", peer, "version", e.Version, "err", err)
 		return protocol.ReplyText(err)
 	}
-	s := d.Sessions.Session(v.ID()) // what was seen of the minion is kept there
+	s := d.Sessions.Session(v.ID()) // it records what was seen of the minion
 	if s == nil {
 		d.Log.Debug("Request refused: the minion did not sign in", "minion", v.ID(), "peer", peer)
 		return protocol.BadLoad
@@ -79,7 +79,7 @@ func (d *Door) oldRequest(ctx context.Context, peer string, e protocol.Envelope)
 	return d.verifiedRequest(ctx, peer, e, v, s, pub)
 }
 
-// verifiedRequest answers a request whose sender is known.
+// verifiedRequest answers a request of a verified sender.
 func (d *Door) verifiedRequest(ctx context.Context, peer string, e protocol.Envelope,
 	v protocol.Verified, s *sessions.Session, pub *crypt.PublicKey) any {
 	transport.Approve(ctx)
@@ -112,8 +112,8 @@ func (d *Door) verifiedRequest(ctx context.Context, peer string, e protocol.Enve
 	return d.runRequest(ctx, v)
 }
 
-// checkFresh refuses requests that were taken before. A pillar request may come twice with one nonce: stock minions
-// send it again as it is when they had no answer in time, and its answer is for the minion's eyes only.
+// checkFresh refuses requests that were accepted before. A pillar request may come twice with one nonce: stock
+// minions send it again unchanged if no reply came in time, and only the minion can read the reply.
 func (d *Door) checkFresh(s *sessions.Session, v protocol.Verified, now time.Time) error {
 	if at, ok := v.Time(); ok {
 		age := now.Sub(at)
@@ -135,7 +135,7 @@ func (d *Door) checkFresh(s *sessions.Session, v protocol.Verified, now time.Tim
 	return err
 }
 
-// tellSkew reports a minion's clock, once an hour and minion.
+// tellSkew logs that a minion's clock is wrong, at most once per hour and minion.
 func (d *Door) tellSkew(id string, age time.Duration) {
 	d.mu.Lock()
 	last := d.skewed[id]
@@ -153,7 +153,7 @@ func (d *Door) tellSkew(id string, age time.Duration) {
 	}
 }
 
-// runRequest calls the function of a request and seals its result.
+// runRequest calls the requested function and seals its result.
 func (d *Door) runRequest(ctx context.Context, v protocol.Verified) any {
 	result, known, err := d.callAnswer(ctx, v)
 	switch {
@@ -180,7 +180,7 @@ func (d *Door) runRequest(ctx context.Context, v protocol.Verified) any {
 	return sealed
 }
 
-// callAnswer calls the function of a request. A panic in it is logged, and answered like an error.
+// callAnswer calls the requested function. A panic is logged and answered like an error.
 func (d *Door) callAnswer(ctx context.Context,
 	v protocol.Verified) (result any, known bool, err error) {
 	defer func() {
