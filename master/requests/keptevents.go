@@ -14,29 +14,29 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Bounds of the events that are kept for one minion.
+// Limits of the events stored for one minion.
 const (
 	maxKept      = 256
 	maxKeptBytes = 64 << 10
 )
 
-// keptKey is where a minion's record holds its events.
+// keptKey is the field of a minion's record with its stored events.
 const keptKey = "kept_events"
 
 var errKeptFull = fmt.Errorf("%d events or %d bytes are kept for it already", maxKept, maxKeptBytes)
 
-// KeptEvent is an event of an announced minion that the store holds, because its tag is one of EventOptions.Keep.
+// KeptEvent is a stored event of an announced minion. Its tag matches one of EventOptions.Keep.
 type KeptEvent struct {
 	Tag string
-	// Data is what the minion sent with it.
+	// Data is the event's payload.
 	Data any
-	// Time is when the master received it.
+	// Time is when the master received the event.
 	Time time.Time
 }
 
-// keepEvent stores an event whose tag is to be kept, before the minion gets its acknowledgement. An error means that
-// the event must not be acknowledged. When a minion's room is full the newest event is dropped, with a warning: those
-// that are there have been acknowledged.
+// keepEvent stores an event whose tag is kept, before it is acknowledged. After an error it must not be
+// acknowledged. If the minion's limit is reached, the new event is dropped with a warning, because the stored
+// ones have been acknowledged.
 func (e *Events) keepEvent(ctx context.Context, id, tag string, data any) error {
 	matches := func(pattern string) bool { return target.Glob(pattern, tag) }
 	if !slices.ContainsFunc(e.Keep, matches) || e.refusalOf(ctx, id, tag) != "" {
@@ -76,9 +76,9 @@ func (e *Events) keepEvent(ctx context.Context, id, tag string, data any) error 
 	return nil
 }
 
-// Kept returns the events of an announced minion that were kept, oldest first, whichever master of the store received
-// them: all, or with a tag those that have exactly this one. They stay until ForgetKept or the end of the record.
-// store.ErrNotFound if no such minion was announced.
+// Kept returns an announced minion's stored events, oldest first, whichever master of the store received them.
+// With a tag it returns only events with exactly that tag. They stay until ForgetKept or the end of the record.
+// It returns store.ErrNotFound if the minion was not announced.
 func (e *Events) Kept(ctx context.Context, id, tag string) ([]KeptEvent, error) {
 	if e.Minions == nil {
 		return nil, store.ErrNoMinions
@@ -103,7 +103,7 @@ func keptEvent(v any) KeptEvent {
 	return KeptEvent{Tag: fields.Text(e, "tag"), Data: e["data"], Time: time.UnixMicro(at)}
 }
 
-// ForgetKept drops the kept events of a minion that have a tag and returns how many there were.
+// ForgetKept deletes a minion's stored events with a tag and returns how many there were.
 func (e *Events) ForgetKept(ctx context.Context, id, tag string) (int, error) {
 	if e.Minions == nil {
 		return 0, store.ErrNoMinions
@@ -123,12 +123,12 @@ func (e *Events) ForgetKept(ctx context.Context, id, tag string) (int, error) {
 	return n, nil
 }
 
-// maxJournalID bounds what is kept of the name of a minion's journal.
+// maxJournalID is the maximum length of a stored journal id.
 const maxJournalID = 64
 
-// noteStart notes that the process of a minion is a new one, which knows nothing of jobs of before unless it keeps a
-// journal, and that its queue can be looked at. The load is that of its start event: fetch says that it asks for jobs
-// that are only announced, journal_id names the journal.
+// noteStart records that a minion's process is new and triggers the delivery of its pending orders. Unless it
+// has a journal, the process does not know earlier jobs. load is that of the start event: fetch means that it
+// fetches announced jobs, and journal_id identifies its journal.
 func (e *Events) noteStart(ctx context.Context, id string, load map[string]any) {
 	err := store.ChangeMinion(ctx, e.Minions, id, func(x *store.Minion) bool {
 		now := time.Now().UnixMicro()

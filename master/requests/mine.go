@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// maxMineFunctions bounds the mine of one minion, beside cache.MaxEntry.
+// maxMineFunctions limits the mine of one minion, besides cache.MaxEntry.
 const maxMineFunctions = 4096
 
 // Keys of a mine value with access rules (salt/utils/mine.py).
@@ -24,29 +24,29 @@ const (
 	mineData = "__data__"
 )
 
-// Minions are the minions of the master as Mine sees them.
+// Minions provides the minions to Mine.
 type Minions interface {
-	// Match returns the accepted minions that a target means.
+	// Match returns the accepted minions that a target matches.
 	Match(tgtType string, tgt any) ([]string, error)
-	// Neighbours returns those of ids that a minion may know of.
+	// Neighbours returns those of ids that a minion may see.
 	Neighbours(ctx context.Context, id string, ids []string) ([]string, error)
-	// Means reports whether a target means a minion.
+	// Means reports whether a target matches a minion.
 	Means(tgtType string, tgt any, id string) bool
 }
 
-// Mine answers what minions ask of the mine.
+// Mine answers minions' requests to the mine.
 type Mine struct {
 	Cache   *cache.Cache
 	Minions Minions
-	// Access is which minions may read what others have under a function; nil lets all read everything.
+	// Access restricts which minions may read which functions of others; nil allows all.
 	Access *Access
 	Log    *slog.Logger
-	// Ignore drops what minions send (Salt's option minion_data_cache: False).
+	// Ignore discards what minions store (Salt's option minion_data_cache: False).
 	Ignore bool
 }
 
-// Store answers _mine: it stores what a minion gives to its mine. With clear that replaces the old content; stock
-// masters mean the same and fail at it.
+// Store answers _mine: it adds data to the minion's mine. With clear the data replaces the old content; stock
+// masters intend that and fail at it.
 func (m *Mine) Store(_ context.Context, v protocol.Verified) (any, error) {
 	data, ok := payload.Map(v.Load()["data"])
 	if !ok {
@@ -79,7 +79,7 @@ func (m *Mine) Delete(_ context.Context, v protocol.Verified) (any, error) {
 	return err == nil, err
 }
 
-// Flush answers _mine_flush: it empties the minion's own mine. The answer is whether there was something in it.
+// Flush answers _mine_flush: it empties the minion's own mine. The answer is whether it had any content.
 func (m *Mine) Flush(_ context.Context, v protocol.Verified) (any, error) {
 	some := false
 	err := m.Cache.ChangeMine(v.ID(), func(mine map[string]any) bool {
@@ -90,8 +90,8 @@ func (m *Mine) Flush(_ context.Context, v protocol.Verified) (any, error) {
 	return some && err == nil, err
 }
 
-// Get answers _mine_get: it gathers mine values of other minions. A target on pillar matches exactly, so that nobody
-// finds out pillar values by patterns.
+// Get answers _mine_get: it returns mine values of other minions. A pillar target matches exactly, so that
+// patterns cannot be used to guess pillar values.
 func (m *Mine) Get(ctx context.Context, v protocol.Verified) (any, error) {
 	load := v.Load()
 	funs, many := mineFunctions(load["fun"])
@@ -147,8 +147,8 @@ func (m *Mine) Get(ctx context.Context, v protocol.Verified) (any, error) {
 	return out, mines.Err()
 }
 
-// mineFunctions reads fun: one name, a comma list or an array. Only one plain name is answered without the level of
-// names.
+// mineFunctions parses fun: one name, a comma-separated list or an array. many is false for one plain name,
+// whose answer has no level of names.
 func mineFunctions(v any) (funs []string, many bool) {
 	if s, ok := payload.Text(v); ok {
 		for _, f := range strings.Split(s, ",") {
@@ -167,10 +167,10 @@ func mineFunctions(v any) (funs []string, many bool) {
 	return funs, true
 }
 
-// mayGet reports whether a minion may read what others have under a function.
+// mayGet reports whether a minion may read a function's values of others.
 func (m *Mine) mayGet(id, fun string) bool { return m.Access == nil || m.Access.Allows(id, fun) }
 
-// visible unwraps a value and reports whether a minion may see it.
+// visible unwraps a value and reports whether the asking minion may see it.
 func (m *Mine) visible(value any, asking string) (any, bool) {
 	entry, ok := payload.Map(value)
 	if !ok {

@@ -21,39 +21,39 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// peerTimeout bounds minion_publish: the minion's own request ends after a minute.
+// peerTimeout limits minion_publish, because the minion's own request ends after a minute.
 const peerTimeout = 50 * time.Second
 
-// PeerCall is a function that a minion wants others to run, with its arguments.
+// PeerCall is a function, with arguments, that a minion asks others to run.
 type PeerCall struct {
 	Fun    string
 	Args   []any
 	Kwargs map[string]any
 }
 
-// PeerJob is a job that a minion wants to publish.
+// PeerJob is a job that a minion asks to publish.
 type PeerJob struct {
-	// Asker is the minion.
+	// Asker is the minion that asks.
 	Asker string
-	// Calls is one function, or the several of a compound command.
+	// Calls is one function, or the functions of a compound command.
 	Calls   []PeerCall
 	TgtType string
 	Tgt     any
 	// Ret names returners on the minions that run the job.
 	Ret string
-	// Timeout is how long to wait before asking whether the job still runs; 0 is the master's.
+	// Timeout is how long to wait before asking whether the job still runs; 0 means the master's.
 	Timeout time.Duration
 }
 
-// PeerReturn is what a minion returned to a PeerJob.
+// PeerReturn is a minion's return for a PeerJob.
 type PeerReturn struct {
 	ID    string
 	Value any
-	// Out names the outputter, "" if the minion named none.
+	// Out is the name of the outputter, or "".
 	Out string
 }
 
-// PeerAttempt is what a minion asked to be run elsewhere, and whether it may.
+// PeerAttempt is a minion's request to run something elsewhere, and whether it was allowed.
 type PeerAttempt struct {
 	Minion, Kind string
 	Funs         []string
@@ -64,38 +64,39 @@ type PeerAttempt struct {
 
 // Publisher publishes jobs for minions.
 type Publisher interface {
-	// PublishFor publishes a job among the minions that its asker may know of. The job id is empty if that are none.
+	// PublishFor publishes a job to those targeted minions that the asker may see. The job id is empty if there
+	// are none.
 	PublishFor(ctx context.Context, j PeerJob) (jid string, minions []string, err error)
-	// GatherFor is PublishFor, and returns what came back until it was all or so long has passed.
+	// GatherFor is PublishFor, and returns the returns received until all have arrived or wait is over.
 	GatherFor(ctx context.Context, j PeerJob,
 		wait time.Duration) (jid string, returns []PeerReturn, err error)
-	// Forbids returns an error if nobody may publish one of some functions.
+	// Forbids returns an error if one of the functions is denied to all users.
 	Forbids(funs ...string) error
-	// Account writes what a minion asked for into the audit log.
+	// Account writes a minion's request to the audit log.
 	Account(a PeerAttempt)
 }
 
-// Targets finds out which minions a target means.
+// Targets resolves targets.
 type Targets interface {
-	// Match returns the accepted minions that a target means.
+	// Match returns the accepted minions that a target matches.
 	Match(tgtType string, tgt any) ([]string, error)
-	// ByID returns the target that means the same minions by their ids alone, as far as the master can tell.
+	// ByID returns an equivalent target that matches by id alone, as far as the master can tell.
 	ByID(tgtType string, tgt any, delimiter string) (string, any, error)
 }
 
-// RunnerProgram is the embedding program as what runs runners.
+// RunnerProgram runs runners in the embedding program.
 type RunnerProgram interface {
 	// RunFor runs a runner for a minion.
 	RunFor(ctx context.Context, id, fun string, args []any, kwargs map[string]any) (any, error)
 }
 
-// PeerOptions are what Peers needs. Fields that may be nil say so.
+// PeerOptions configure Peers. Fields that may be nil say so.
 type PeerOptions struct {
-	// Rules are which minions may publish what (Salt's peer), by regular expressions of their ids.
+	// Rules define which minions, by regular expressions of ids, may publish what (Salt's peer).
 	Rules map[string][]any
-	// Runs are which minions may run which runners (Salt's peer_run).
+	// Runs define which minions may run which runners (Salt's peer_run).
 	Runs map[string][]string
-	// Auth tells what a rule means.
+	// Auth evaluates rules.
 	Auth      *eauth.Auth
 	Publisher Publisher
 	Targets   Targets
@@ -118,7 +119,7 @@ type peerRule struct {
 	rules []any
 }
 
-// NewPeers checks and compiles the rules.
+// NewPeers validates and compiles the rules.
 func NewPeers(o PeerOptions) (*Peers, error) {
 	runs, err := CompileAccess("PeerRun", o.Runs)
 	if err != nil {
@@ -151,8 +152,8 @@ func NewPeers(o PeerOptions) (*Peers, error) {
 	return p, nil
 }
 
-// allowsJob reports whether a minion may publish a job. A rule for some minions binds the job to those that its target
-// means here.
+// allowsJob reports whether a minion may publish a job. A rule for certain minions changes the job's target to
+// the list of those that it matches here.
 func (p *Peers) allowsJob(j *PeerJob) bool {
 	var rules []any
 	for _, r := range p.rules {
@@ -188,8 +189,8 @@ func (p *Peers) allowsJob(j *PeerJob) bool {
 	return true
 }
 
-// probesPillar reports whether a target finds minions by patterns of pillar values, by which one minion could guess
-// those of another.
+// probesPillar reports whether a target matches patterns of pillar values, with which a minion could guess
+// those of others.
 func (p *Peers) probesPillar(tgtType string, tgt any) bool {
 	exact := ""
 	switch strings.ToLower(tgtType) {
@@ -202,14 +203,14 @@ func (p *Peers) probesPillar(tgtType string, tgt any) bool {
 	}
 	meant, err := p.Targets.Match(tgtType, tgt)
 	if err != nil {
-		return false // which the publish will say
+		return false // publishing will return the error
 	}
 	known, err := p.Targets.Match(exact, tgt)
 	return err != nil || slices.ContainsFunc(meant,
 		func(id string) bool { return !slices.Contains(known, id) })
 }
 
-// judgeJob returns what a minion wants to publish, if it may, and accounts for it.
+// judgeJob returns the job that a minion asks to publish, and whether it may. It writes the audit log.
 func (p *Peers) judgeJob(v protocol.Verified) (PeerJob, bool) {
 	j, ok := p.readJob(v)
 	if ok {
@@ -219,14 +220,14 @@ func (p *Peers) judgeJob(v protocol.Verified) (PeerJob, bool) {
 	return j, ok
 }
 
-// account accounts for what a minion asks to be run elsewhere.
+// account writes a minion's request to the audit log.
 func (p *Peers) account(v protocol.Verified, kind string, ok bool) {
 	load := v.Load()
 	p.Publisher.Account(PeerAttempt{Minion: v.ID(), Kind: kind, Funs: fields.Functions(load["fun"]),
 		TgtType: fields.Text(load, "tgt_type"), Tgt: load["tgt"], Allowed: ok})
 }
 
-// readJob reads a job, which has some functions of its own: none of them may publish in turn.
+// readJob parses a job. Its functions must not themselves publish.
 func (p *Peers) readJob(v protocol.Verified) (PeerJob, bool) {
 	load := v.Load()
 	fun, isText := payload.Text(load["fun"])
@@ -261,7 +262,7 @@ func (p *Peers) readJob(v protocol.Verified) (PeerJob, bool) {
 		j.Calls = []PeerCall{c}
 		return j, true
 	}
-	// Each member of arg is the arguments of one function, separated by spaces: "cat /proc/cpuinfo".
+	// Each item of arg holds one function's arguments, separated by spaces: "cat /proc/cpuinfo".
 	for i, f := range names {
 		c := PeerCall{Fun: f}
 		if i < len(args) {
@@ -276,7 +277,7 @@ func (p *Peers) readJob(v protocol.Verified) (PeerJob, bool) {
 	return j, true
 }
 
-// mayPublish is allowsJob, with a line in the log if it does not.
+// mayPublish is allowsJob, and logs a refusal.
 func (p *Peers) mayPublish(j *PeerJob) bool {
 	if p.allowsJob(j) {
 		return true
@@ -290,8 +291,8 @@ func (p *Peers) mayPublish(j *PeerJob) bool {
 	return false
 }
 
-// Publish answers minion_pub: it publishes a job for a minion, and returns its id and the minions expected. Every
-// function of a compound command must be allowed, and none may publish in turn.
+// Publish answers minion_pub: it publishes a job for a minion, and returns its id and the expected minions.
+// Every function of a compound command must be allowed, and none may itself publish.
 func (p *Peers) Publish(ctx context.Context, v protocol.Verified) (any, error) {
 	j, ok := p.judgeJob(v)
 	if !ok {
@@ -307,8 +308,8 @@ func (p *Peers) Publish(ctx context.Context, v protocol.Verified) (any, error) {
 	return map[string]any{"jid": jid, "minions": nested.Anys(minions)}, nil
 }
 
-// PublishAndWait answers minion_publish: it publishes a job for a minion and returns what came back in time. Stock
-// masters mean this and fail.
+// PublishAndWait answers minion_publish: it publishes a job for a minion and returns the returns received in
+// time. Stock masters intend that and fail at it.
 func (p *Peers) PublishAndWait(ctx context.Context, v protocol.Verified) (any, error) {
 	j, ok := p.judgeJob(v)
 	if !ok {
@@ -338,7 +339,7 @@ func (p *Peers) PublishAndWait(ctx context.Context, v protocol.Verified) (any, e
 	return out, nil
 }
 
-// Returns answers pub_ret: the returns of a job, to the minion that published it.
+// Returns answers pub_ret: it returns a job's returns to the minion that published it.
 func (p *Peers) Returns(ctx context.Context, v protocol.Verified) (any, error) {
 	jid, ok := payload.Text(v.Load()["jid"])
 	if !ok || !protocol.ValidJID(jid) {

@@ -17,49 +17,50 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Tenants are whose the minions are.
+// Tenants maps minions to tenants.
 type Tenants interface {
-	// TenantOf returns whose a minion is, "" for nobody's, as the store says now.
+	// TenantOf returns a minion's tenant, or "", from the store.
 	TenantOf(ctx context.Context, id string) (string, error)
-	// KnownTenant is TenantOf by what was last read of all minions, a few seconds ago at most.
+	// KnownTenant is TenantOf from a cache that is a few seconds old at most.
 	KnownTenant(ctx context.Context, id string) (string, error)
 }
 
-// PillarProgram is the embedding program as the source of pillars.
+// PillarProgram provides the embedding program's pillar.
 type PillarProgram interface {
-	// MakePillar returns what is merged over the pillar from files.
+	// MakePillar returns the pillar to merge over that from files.
 	MakePillar(ctx context.Context, r pillar.Request) (map[string]any, error)
 }
 
-// CloneWatch looks for ids that several hosts use.
+// CloneWatch detects ids used by several hosts.
 type CloneWatch interface {
-	// AsksPillar hears that a minion asks for its pillar with these grains.
+	// AsksPillar reports that a minion requested its pillar with these grains.
 	AsksPillar(id string, grains map[string]any)
 }
 
-// Pillar answers minions that ask for their pillar. Fields that may be nil say so.
+// Pillar answers pillar requests. Fields that may be nil say so.
 type Pillar struct {
 	// Key signs pillars.
 	Key *crypt.PrivateKey
-	// Roots are the pillar files, Program what the embedding program adds to them; nil without.
+	// Roots are the pillar files, Program is the embedding program's pillar; either may be nil.
 	Roots   *pillar.Roots
 	Program PillarProgram
-	// Kept are pillars that are given again for a time; nil makes each one when it is asked for.
+	// Kept caches compiled pillars; nil compiles a pillar for each request.
 	Kept *pillar.Cache
-	// Orders have pillar for the minions that run them; nil if the store keeps none.
+	// Orders provides the pillar of orders; nil if the store cannot keep it.
 	Orders  *content.Carrier
 	Tenants Tenants
 	Clones  CloneWatch
-	// Cache remembers grains and pillar for targets.
+	// Cache stores grains and pillar for targeting.
 	Cache  *cache.Cache
 	Events *events.Bus
 	Log    *slog.Logger
-	// Forget remembers nothing (minion_data_cache: False), ForgetPillar only grains.
+	// Forget does not cache grains and pillar (minion_data_cache: False), ForgetPillar only not the pillar.
 	Forget, ForgetPillar bool
 }
 
-// Reply answers _pillar: the only reply that is a map, with a key of its own and the master's signature. On-demand
-// external pillar ("ext") is not there, so what a minion names is never fetched (CVE-2025-22237).
+// Reply answers _pillar. It is the only reply that is a map, with its own key and the master's signature.
+// On-demand external pillars ("ext") are not supported, so nothing that a minion names is fetched
+// (CVE-2025-22237).
 func (p *Pillar) Reply(ctx context.Context, v protocol.Verified, e protocol.Envelope,
 	minion *crypt.PublicKey) any {
 	if (e.EncAlgo != "" && !crypt.ValidEncryption(e.EncAlgo)) ||
@@ -74,8 +75,8 @@ func (p *Pillar) Reply(ctx context.Context, v protocol.Verified, e protocol.Enve
 	return reply
 }
 
-// fetchPillar returns the pillar of a minion and remembers it with the grains it was made for. A request without grains
-// gets an empty one, as in Salt.
+// fetchPillar returns a minion's pillar and caches it with the grains it was compiled for. A request without
+// grains gets an empty pillar, as in Salt.
 func (p *Pillar) fetchPillar(ctx context.Context, v protocol.Verified) payload.OrderedMap {
 	load := v.Load()
 	grains, ok := payload.Map(payload.Plain(load["grains"]))
@@ -96,8 +97,8 @@ func (p *Pillar) fetchPillar(ctx context.Context, v protocol.Verified) payload.O
 		p.Log.Error("Cannot make pillar", "minion", v.ID(), "err", err)
 		data = payload.OrderedMap{{Key: "_errors", Value: []any{pillarFailed}}}
 	}
-	// What is remembered is the minion's own pillar. What a request or an order adds makes the minion a member of no
-	// target.
+	// Only the minion's own pillar is cached. Additions by a request or an order must not make the minion match
+	// a target.
 	// guard: pillar-override master:TestPillarOverrideIsNoMembership instead: p.rememberMinion(v.ID(), grains, pillar.MergeOrdered(data, r.Override))
 	p.rememberMinion(v.ID(), grains, data)
 	data = p.withOrders(ctx, v.ID(), data)
@@ -107,11 +108,11 @@ func (p *Pillar) fetchPillar(ctx context.Context, v protocol.Verified) payload.O
 	return data
 }
 
-// pillarFailed is what a minion is told, as in Salt; why is for the log.
+// pillarFailed is the text for the minion, as in Salt. The log has the reason.
 const pillarFailed = "Pillar could not be made. Please see master log for details."
 
-// keptPillar returns the pillar that is kept for the minion, or a new one. What came with a command is no part of that,
-// as in Salt. clean forgets what is kept first.
+// keptPillar returns the minion's cached pillar, or a new one. The pillar of a command is not cached, as in
+// Salt. clean empties the cache first.
 func (p *Pillar) keptPillar(ctx context.Context, r pillar.Request,
 	clean bool) (payload.OrderedMap, error) {
 	if p.Kept == nil {
@@ -127,7 +128,7 @@ func (p *Pillar) keptPillar(ctx context.Context, r pillar.Request,
 	})
 }
 
-// Drop forgets the pillars that are kept for a minion.
+// Drop removes a minion's cached pillars.
 func (p *Pillar) Drop(id string) {
 	if p.Kept == nil {
 		return
@@ -137,7 +138,7 @@ func (p *Pillar) Drop(id string) {
 	}
 }
 
-// compilePillar makes a pillar of files, then of the embedding program's part.
+// compilePillar compiles a pillar from files and the embedding program.
 func (p *Pillar) compilePillar(ctx context.Context,
 	r pillar.Request) (data payload.OrderedMap, err error) {
 	defer func() {
@@ -166,7 +167,7 @@ func (p *Pillar) compilePillar(ctx context.Context,
 	return pillar.MergeOrdered(data, more), nil
 }
 
-// Make returns a pillar as a minion would get it, without what is kept and without that of orders.
+// Make returns a pillar as a minion would get it, without the cache and the pillar of orders.
 func (p *Pillar) Make(ctx context.Context, r pillar.Request) (map[string]any, error) {
 	data, err := p.compilePillar(ctx, r)
 	if err != nil {
@@ -175,7 +176,7 @@ func (p *Pillar) Make(ctx context.Context, r pillar.Request) (map[string]any, er
 	return plainPillar(data), nil
 }
 
-// plainPillar is a pillar without its order. Keys of the first level that are no text are left out.
+// plainPillar returns a pillar without its order. Top-level keys that are not strings are left out.
 func plainPillar(data payload.OrderedMap) map[string]any {
 	out := data.Map()
 	for k, v := range out {
@@ -184,7 +185,7 @@ func plainPillar(data payload.OrderedMap) map[string]any {
 	return out
 }
 
-// rememberMinion keeps grains and pillar for targeting.
+// rememberMinion caches grains and pillar for targeting.
 func (p *Pillar) rememberMinion(id string, grains map[string]any, data payload.OrderedMap) {
 	if p.Forget {
 		return

@@ -15,20 +15,20 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Pushed takes the files that minions push (cp.push).
+// Pushed receives files that minions push (cp.push).
 type Pushed struct {
-	// Dir is where they are stored; without it every file is refused.
+	// Dir is the directory for the files; nil refuses every file.
 	Dir *confined.Dir
-	// MaxSize bounds one file, Quota all files of one minion, in bytes.
+	// MaxSize limits one file, Quota all files of one minion, in bytes.
 	MaxSize, Quota int64
 	Log            *slog.Logger
 
-	mu   sync.Mutex // guards used, and writes
+	mu   sync.Mutex // guards used and writes
 	used map[string]int64
 }
 
-// Receive answers _file_recv: it takes a piece of a file that a minion pushes, into minions/<id>/files below Dir and
-// nowhere else (CVE-2024-38824).
+// Receive answers _file_recv: it stores a piece of a pushed file in minions/<id>/files below Dir, and nowhere
+// else (CVE-2024-38824).
 func (p *Pushed) Receive(_ context.Context, v protocol.Verified) (any, error) {
 	load := v.Load()
 	parts, ok := payload.List(load["path"])
@@ -56,8 +56,8 @@ func (p *Pushed) Receive(_ context.Context, v protocol.Verified) (any, error) {
 	return true, nil
 }
 
-// pushName joins the parts of a pushed path. An absolute path of the minion has an empty first part; a drive is kept as
-// a name.
+// pushName joins the parts of a pushed path. An absolute path on the minion has an empty first part; a drive
+// becomes a name.
 func pushName(parts []any) (string, error) {
 	var names []string
 	for _, p := range parts {
@@ -78,7 +78,7 @@ func pushName(parts []any) (string, error) {
 	}
 	for _, r := range name {
 		// guard: names-of-pushed-files master:TestNamesOfPushedFiles
-		if !unicode.IsGraphic(r) { // operators see the names in their terminals
+		if !unicode.IsGraphic(r) { // operators list the names on terminals
 			return "", fmt.Errorf("path %.80q contains %q", name, r)
 		}
 	}
@@ -89,10 +89,11 @@ func pushName(parts []any) (string, error) {
 	return name, nil
 }
 
-// fileBlock is the least that a pushed file, and a directory for one, counts: an empty one takes an inode and a name.
+// fileBlock is the minimum that a pushed file, or a directory for it, counts against the quota, because even an
+// empty one takes an inode and a name.
 const fileBlock = 4 << 10
 
-// blocks returns what a pushed file of n bytes counts.
+// blocks returns how much a pushed file of n bytes counts.
 func blocks(n int64) int64 { return max(n, fileBlock) }
 
 // push writes a piece within the minion's quota.
@@ -101,7 +102,7 @@ func (p *Pushed) push(id, name string, data []byte, offset int64) error {
 	defer p.mu.Unlock()
 	base := "minions/" + id + "/files"
 	full := base + "/" + name
-	var have, dirs int64 // what the file takes already, and what the directories take that it needs
+	var have, dirs int64 // current size of the file, and size of the directories to create
 	if info, err := p.Dir.Stat(full); err == nil {
 		have = blocks(info.Size())
 	} else {

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// Answers are all types of this package: the answers to what minions ask.
+// Answers combines all handlers of this package.
 type Answers struct {
 	Mine       Mine
 	Files      Files
@@ -22,8 +22,8 @@ type Answers struct {
 	Jobs       Jobs
 }
 
-// Answer returns what the function of a request answers, and whether there is such a function. An error is logged, and
-// answered as Salt answers an exception: with "".
+// Answer calls the requested function and returns its result, and whether it exists. An error is logged and
+// answered with "", as Salt answers an exception.
 func (a *Answers) Answer(ctx context.Context,
 	v protocol.Verified) (result any, known bool, err error) {
 	f := find(v.Cmd())

@@ -14,12 +14,12 @@ import (
 type Revocation struct {
 	Keys  *keys.Store
 	Cache *cache.Cache
-	// Off refuses it (allow_minion_key_revoke: False).
+	// Off refuses that (allow_minion_key_revoke: False).
 	Off bool
 }
 
-// Revoke answers revoke_auth: it deletes the minion's own key, and what is remembered of the minion unless it asks to
-// keep that.
+// Revoke answers revoke_auth: it deletes the minion's own key and its cached data, which the request may ask to
+// keep.
 func (r *Revocation) Revoke(_ context.Context, v protocol.Verified) (any, error) {
 	if r.Off {
 		return false, nil

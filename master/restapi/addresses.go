@@ -7,17 +7,18 @@ import (
 	"slices"
 )
 
-// Addresses restricts from where the interface may be used. The zero value allows every address.
+// Addresses restricts the addresses from which the interface may be used. The zero value allows every address.
 type Addresses struct {
 	// Authorized are the addresses that may use it at all (authorized_ips).
 	Authorized []string
-	// Users gives names the addresses that they may log in from, "*" being every address, and the name "*" everybody
-	// else (api_acl). nil is no rule; a name that no rule is for may not log in.
+	// Users maps names to the addresses from which they may log in (api_acl). The address "*" means every
+	// address; the name "*" means all other names. nil means no restriction. A name without a rule may not log
+	// in.
 	Users map[string][]string
 }
 
-// check returns an error if a rule is not an IP address: a rule that can never match would lock its users out, or let
-// nobody be kept out, without a word.
+// check returns an error if a rule is not an IP address. Such a rule would never match, and silently lock its
+// users out or keep nobody out.
 func (a Addresses) check() error {
 	lists := [][]string{a.Authorized}
 	for _, list := range a.Users {

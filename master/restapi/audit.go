@@ -12,9 +12,9 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// auditCommand writes a command to the audit log. t is empty if the caller could not be identified: then the log has
-// the name that the caller claimed. v and err are the answer; only jobs that run on in the background have an id in
-// it.
+// auditCommand writes a command to the audit log. An empty t means that the caller could not be identified; the
+// log then has the claimed name. v and err are the answer. Only jobs that run on in the background have an id
+// in it.
 func (s *Server) auditCommand(r *http.Request, t eauth.Token, c map[string]any, v any, err error) {
 	kind, _ := c["client"].(string)
 	kind, _, _ = strings.Cut(kind, "_")
@@ -29,7 +29,7 @@ func (s *Server) auditCommand(r *http.Request, t eauth.Token, c map[string]any, 
 		fun, _ := payload.Text(x)
 		e.Fun = append(e.Fun, fun)
 	}
-	if t.Name == "" { // who they say they are
+	if t.Name == "" { // the claimed name
 		e.User, _ = c["username"].(string)
 		e.EAuth, _ = c["eauth"].(string)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/brine-salt/brine/master/eauth"
 )
 
-// cookie is the name of the session cookie, which rest_cherrypy and its clients use.
+// cookie is the name of the session cookie, as in rest_cherrypy and its clients.
 const cookie = "session_id"
 
 // tokenID returns the token of a request, from its header or its cookie. The query is never read: URLs end up in
@@ -55,8 +55,8 @@ func (s *Server) tokenOwner(r *http.Request, id string) (eauth.Token, error) {
 	return t, nil
 }
 
-// ConnContext is for the field of this name of an http.Server: it lets the interface identify callers on a unix socket
-// (see [eauth.WithConn]). The server of [Server.HTTP] has it.
+// ConnContext is for http.Server's field of the same name. It lets the interface identify callers on a unix
+// socket (see [eauth.WithConn]). [Server.HTTP] sets it.
 func ConnContext(ctx context.Context, c net.Conn) context.Context { return eauth.WithConn(ctx, c) }
 
 // forwarding lists headers that a proxy or a browser adds. The peer of the socket is the proxy then, and must not

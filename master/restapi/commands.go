@@ -158,8 +158,8 @@ func (s *Server) runCommand(r *http.Request, session *eauth.Token, c map[string]
 	return v, err
 }
 
-// onMaster runs a runner or wheel function. Fields of the command that the function declares as parameters are passed
-// to it; Salt ignores the others, and so does brine.
+// onMaster runs a runner or wheel function. It passes the command's fields that the function declares as
+// parameters and ignores the others, as Salt does.
 func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string,
 	c map[string]any) (any, error) {
 	kind, async := strings.CutSuffix(name, "_async")
@@ -188,7 +188,7 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string,
 		}
 		declared := def != nil && slices.ContainsFunc(def.Params, isNamed(key))
 		meant := key != "timeout" && key != "full_return" && key != "user" && key != "key"
-		// Salt ignores what a function does not take
+		// As in Salt, fields that the function does not accept are ignored.
 		if declared || meant && def != nil && def.Kwargs != "" {
 			q.Kwargs[key] = v
 		}
@@ -221,7 +221,7 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string,
 	}
 	data := maps.Clone(res.Data)
 	data["_stamp"] = protocol.Stamp(time.Now())
-	if kind == "runner" { // Salt waits for the event of the end, and gives it
+	if kind == "runner" { // Salt waits for the final event and returns its data
 		return map[string]any{"tag": res.Tag + "/ret", "data": data}, nil
 	}
 	data["tag"] = res.Tag
@@ -247,8 +247,8 @@ func (s *Server) runLocal(ctx context.Context, t eauth.Token, name string, c map
 	rules := s.o.Auth.Rules(t)
 	if !target.OfIDs(j.TgtType) &&
 		!s.o.Auth.MayPublish(eauth.Everywhere(rules), funs, args, j.TgtType, j.Tgt) {
-		// Minions judge grains and pillars by themselves, also those of which the master knows others: it is for whom
-		// the rules were asked.
+		// Minions match grains and pillars themselves, and theirs may differ from the master's copy. So the job
+		// goes to the ids for which the rules were checked.
 		ids, err := v.Match(ctx, j.TgtType, j.Tgt)
 		if err != nil {
 			return nil, exchange.ErrRefused
@@ -310,12 +310,12 @@ func (s *Server) awaitJob(ctx context.Context, v scope.View, j master.Job, full 
 	defer run.Close()
 	out := map[string]any{}
 	for _, id := range run.Minions {
-		out[id] = false // as LocalClient.cmd has those that did not return
+		out[id] = false // LocalClient.cmd returns false for minions that did not return
 	}
 	for {
 		r, err := run.Next(ctx)
 		switch {
-		// what came until then
+		// Return the results so far.
 		case errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded):
 			return out, nil
 		case err != nil:
@@ -346,7 +346,7 @@ func shownReturn(r master.Result, full bool) any {
 	return out
 }
 
-// runBatch runs a job on a part of the minions at a time. With failhard, the first part with a failure is the last.
+// runBatch runs a job on batches of minions. With failhard it stops after the first batch with a failure.
 func (s *Server) runBatch(ctx context.Context, v scope.View, j master.Job, size string,
 	c map[string]any) (any, error) {
 	ids, err := v.Match(ctx, j.TgtType, j.Tgt)
@@ -397,7 +397,7 @@ func (s *Server) runBatch(ctx context.Context, v scope.View, j master.Job, size 
 	return out, nil
 }
 
-// runSubset runs a job on a random choice of the minions, three unless the command says otherwise.
+// runSubset runs a job on a random subset of the minions, three by default.
 func (s *Server) runSubset(ctx context.Context, v scope.View, j master.Job, c map[string]any) (any,
 	error) {
 	n := 3

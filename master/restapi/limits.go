@@ -11,22 +11,23 @@ import (
 	"github.com/brine-salt/brine/master/restapi/internal/listen"
 )
 
-// Bounds of what anybody may send and keep open, where the options name no other.
+// Limits for unauthenticated clients, and defaults of Options.
 const (
-	// smallBody is the size in bytes up to which a body is always read: log-ins fit well.
+	// smallBody is the size in bytes up to which a body is always read. Log-ins are much smaller.
 	smallBody = 64 << 10
-	// defaultBody is Options.MaxBody, defaultStrangers Options.Strangers.
+	// defaultBody and defaultStrangers are the defaults of Options.MaxBody and Options.Strangers.
 	defaultBody, defaultStrangers = 1 << 20, 64 << 20
-	// bodyRate and bodyBurst bound the bodies beyond smallBody that come from one address without a token, in bytes a
-	// second and at once: reading one as JSON takes some milliseconds of a processor. One that was refused, for a wrong
-	// password or because it is no command, counts refusedBody times.
+	// bodyRate and bodyBurst limit the bodies above smallBody from one address without a token, in bytes per
+	// second and at once, because parsing one as JSON takes some milliseconds. A body that is refused, for a
+	// wrong password or because it is not a command, counts refusedBody times.
 	bodyRate, bodyBurst = 1 << 20, 4 << 20
 	refusedBody         = 8
-	// defaultLoginRate and defaultLoginBurst are Options.LoginRate and LoginBurst.
+	// defaultLoginRate and defaultLoginBurst are the defaults of Options.LoginRate and LoginBurst.
 	defaultLoginRate, defaultLoginBurst = 1, 20
-	// headTime, requestTime and idleTime are what a client has for a head, for a whole request, and between requests.
+	// headTime, requestTime and idleTime are the time limits for a request's head, for a whole request, and
+	// between requests.
 	headTime, requestTime, idleTime = 10 * time.Second, 60 * time.Second, 2 * time.Minute
-	// maxHead is the size in bytes of a head.
+	// maxHead is the maximum size in bytes of a request's head.
 	maxHead = 64 << 10
 )
 

@@ -141,7 +141,7 @@ func (s *Server) showKeys(q *exchange.Request) (any, error) {
 	}
 	v, err := s.runAsSession(q, c)
 	if errors.Is(err, exchange.ErrNoToken) || errors.Is(err, exchange.ErrOldToken) {
-		err = exchange.ErrNoCreds // as in Salt, where this is a command like others
+		err = exchange.ErrNoCreds // in Salt this is a command like any other
 	}
 	return wheelReturn(v, err)
 }
@@ -233,7 +233,7 @@ func (s *Server) fireHook(q *exchange.Request) (any, error) {
 	headers := map[string]any{}
 	for name, values := range q.Header {
 		switch name {
-		case "X-Auth-Token", "Cookie", "Authorization": // listeners of the bus must not learn them
+		case "X-Auth-Token", "Cookie", "Authorization": // every listener of the bus would see them
 			continue
 		}
 		headers[name] = strings.Join(values, ", ")

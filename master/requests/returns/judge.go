@@ -16,17 +16,17 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// unorderedBlock is what a return counts at least: the job cache keeps each in a file of its own.
+// unorderedBlock is the minimum that a return counts, because the job cache stores each in its own file.
 const unorderedBlock = 4 << 10
 
-// unexpectedKey marks the return of a minion that the job did not name, in the store and in the event.
+// unexpectedKey marks a return from a minion that the job does not name, in the store and in the event.
 const unexpectedKey = "unexpected"
 
-// errNotMeant is returned for returns of minions that a job cannot have meant.
+// errNotMeant is returned for returns from minions that a job cannot target.
 var errNotMeant = errors.New("the job is not for this minion")
 
-// charge charges a return that no job of this master asked for to its minion. acks.ErrLater says that the minion has
-// sent too much within the hour; its spool keeps the return.
+// charge counts an unsolicited return against its minion's limit. acks.ErrLater means that the minion exceeds
+// it for this hour; its spool keeps the return.
 func (t *Taker) charge(id string, load map[string]any) error {
 	size := max(payload.Size(load), unorderedBlock)
 	// guard: returns-nobody-ordered TestUnorderedReturnsAreBounded instead: true
@@ -40,9 +40,9 @@ func (t *Taker) charge(id string, load map[string]any) error {
 	return acks.ErrLater
 }
 
-// isInvited reports whether a job names a minion that returns for it. If the job has a target that depends on what the
-// minion is, such as its grains, a minion that it does not name may be meant all the same: the master may know old
-// ones. errNotMeant says that it cannot be.
+// isInvited reports whether a job names the minion that returns. If the target depends on properties of
+// minions, such as grains, other minions may match too, because the master's grains may be out of date. It
+// returns errNotMeant if the minion cannot match.
 func (t *Taker) isInvited(ctx context.Context, jid, id string, job knownJob) (bool, error) {
 	if minions, ok := t.Runs.Awaited(jid); ok && slices.Contains(minions, id) {
 		return true, nil
@@ -50,13 +50,13 @@ func (t *Taker) isInvited(ctx context.Context, jid, id string, job knownJob) (bo
 	if _, ok := slices.BinarySearch(job.minions, id); ok {
 		return true, nil
 	}
-	// A job may have got more minions since it was read: salt --batch publishes under one job id.
+	// The job may have more minions since it was read: salt --batch publishes repeatedly under one job id.
 	stored, err := t.Store.Job(ctx, jid)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return false, nil // of a master that lost it, or of none
+		return false, nil // this master lost the job, or it never existed
 	case err != nil:
-		return true, nil // nobody can tell
+		return true, nil // unknown, so the return is accepted
 	case slices.Contains(stored.Minions, id) || slices.Contains(stored.Missing, id):
 		return true, nil
 	}
@@ -68,7 +68,7 @@ func (t *Taker) isInvited(ctx context.Context, jid, id string, job knownJob) (bo
 	return means, nil
 }
 
-// mayMean reports whether the target of a job means a minion as far as the master knows it, and whether the minion's id
+// mayMean reports whether a job's target matches a minion, by the master's data, and whether the minion's id
 // alone decided.
 func (t *Taker) mayMean(j store.Job, id string) (means, byID bool) {
 	s := t.Subjects.Subject(id)
@@ -81,8 +81,7 @@ func (t *Taker) mayMean(j store.Job, id string) (means, byID bool) {
 	return means, byID && err == nil
 }
 
-// judgeReturn decides about a return for a job id that the minion names. It marks a return that the job did not ask for
-// and charges it to the minion.
+// judgeReturn checks a return for a job id. It marks an unsolicited return and charges it to the minion.
 func (t *Taker) judgeReturn(ctx context.Context, v protocol.Verified, jid string,
 	load map[string]any, now time.Time) (knownJob, error) {
 	job, err := t.knownJob(ctx, jid, now)
@@ -93,7 +92,7 @@ func (t *Taker) judgeReturn(ctx context.Context, v protocol.Verified, jid string
 	if err != nil {
 		return job, err
 	}
-	delete(load, unexpectedKey) // it is the master's word
+	delete(load, unexpectedKey) // only the master may set it
 	if invited {
 		return job, nil
 	}
@@ -101,8 +100,8 @@ func (t *Taker) judgeReturn(ctx context.Context, v protocol.Verified, jid string
 	return job, t.charge(v.ID(), load)
 }
 
-// knownJob refuses returns for jobs that never were: a job id of this master, or one of the time for which jobs are
-// kept. It says whether an order may be behind the job.
+// knownJob returns what is known of a job, and refuses returns for jobs that never existed: its id must be this
+// master's, or from the time for which jobs are kept.
 func (t *Taker) knownJob(ctx context.Context, jid string, now time.Time) (knownJob, error) {
 	if t.isAwaited(jid) {
 		return knownJob{}, nil

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// knownLife is how long it is believed what the store said of a job: ten thousand returns of one job come within
-	// seconds.
+	// knownLife is how long the store's data about a job is cached: ten thousand returns of one job arrive
+	// within seconds.
 	knownLife = 10 * time.Second
-	// maxKnown is how many jobs are remembered, and maxKnownIDs how many minions of theirs, at some 50 bytes each.
+	// maxKnown is how many jobs are cached, maxKnownIDs how many minions of theirs, at some 50 bytes each.
 	maxKnown, maxKnownIDs = 1024, 200_000
 )
 
-// knownJobs remembers what the store said of jobs whose returns come in.
+// knownJobs caches data of jobs whose returns are arriving.
 type knownJobs struct {
 	mu  sync.Mutex // guards the fields below
 	all map[string]knownJob
@@ -28,12 +28,12 @@ type knownJobs struct {
 // knownJob is a job that the store has.
 type knownJob struct {
 	until time.Time
-	// order says that it is one of an order, whose deliveries a return ends. A return that is taken for another one is
-	// found in the store when its delivery is looked after.
+	// order means that the job belongs to an order, so that a return ends a delivery. If this is missed, the
+	// delivery's next check finds the return in the store.
 	order bool
-	// minions are those that the job expects, sorted.
+	// minions are the expected minions, sorted.
 	minions []string
-	// secret says that the order does not show its arguments.
+	// secret means that the order does not show its arguments.
 	secret bool
 }
 
@@ -54,14 +54,14 @@ func (k *knownJobs) put(jid string, j knownJob) {
 	k.all[jid] = j
 }
 
-// storedJob says what the store knows of a job. known is false if it does not have it. When nobody can tell, it is
-// taken for a job of an order that is secret.
+// storedJob returns the store's data about a job. known is false if the job is missing. If the store fails, the
+// job is treated as part of a secret order.
 func (t *Taker) storedJob(ctx context.Context, jid string,
 	now time.Time) (j knownJob, known bool) {
 	if j, ok := t.known.get(jid, now); ok {
 		return j, true
 	}
-	// Thousands of minions return at once. If each return read the job, with the ids of all, a master would take
+	// Thousands of minions return at once. If each return read the job with all its ids, the master would need
 	// hundreds of megabytes.
 	v, _, _ := t.reads.Do(jid, func() (any, error) {
 		if j, ok := t.known.get(jid, now); ok {
@@ -74,13 +74,13 @@ func (t *Taker) storedJob(ctx context.Context, jid string,
 	return r.job, r.known
 }
 
-// jobRead is what readJob returns.
+// jobRead is the result of readJob.
 type jobRead struct {
 	job   knownJob
 	known bool
 }
 
-// readJob is storedJob without what is remembered.
+// readJob is storedJob without the cache.
 func (t *Taker) readJob(ctx context.Context, jid string,
 	now time.Time) (j knownJob, known bool) {
 	job, err := t.Store.Job(ctx, jid)

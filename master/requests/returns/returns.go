@@ -1,15 +1,17 @@
-// Package returns takes what minions return: the outcomes of jobs of this master, of others that share its store, of
-// orders, and of what minions ran by themselves. A return is acknowledged when it is stored, and told as an event once.
+// Package returns handles the returns of minions: those of this master's jobs, of peers' jobs, of orders, and
+// of what minions ran by themselves. A return is acknowledged once it is stored, and published as an event
+// once.
 //
 //	return ──► a probe's answer? ──► heard
 //	   │
 //	   ├── jid "req": of no job ──► charged to the minion ──► gets a job of its own
-//	   ├── jid "nocache" ──► told, not stored
-//	   └── of a job ──► the job is known, and the minion meant ──► stored ──► told: bus, run, order
-//	                    no: refused; perhaps: marked, charged      again: dropped
+//	   ├── jid "nocache" ──► published, not stored
+//	   └── of a job ──► the job is known, and the minion targeted ──► stored ──► published: bus, run, order
+//	                    no: refused; perhaps: marked, charged           again: dropped
 //
-// A minion that the job does not name may still be meant by what it is, such as its grains, of which the master may
-// know old ones: its return is marked as unexpected and charged to the minion as one that no job asked for.
+// A minion that the job does not name may match by its properties, such as its grains, of which the master's
+// copy may be out of date. Its return is marked as unexpected and charged to the minion like an unsolicited
+// one.
 package returns
 
 import (
@@ -36,56 +38,56 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// jidSkew is how far in the future a job id of an unknown job may be.
+// jidSkew is how far in the future the id of an unknown job may be.
 const jidSkew = time.Hour
 
-// Runs are the jobs whose results this master awaits.
+// Runs are the jobs whose results are awaited on this master.
 type Runs interface {
-	// Awaited reports whether somebody awaits the results of a job here, and returns its minions.
+	// Awaited reports whether a job's results are awaited here, and returns its minions.
 	Awaited(jid string) (minions []string, ok bool)
-	// Deliver gives a return to who awaits it, and reports whether somebody does.
+	// Deliver passes a return to the run that awaits it, and reports whether there is one.
 	Deliver(jid, id string, load map[string]any) bool
-	// NoCache reports whether returns of a job are not to be stored.
+	// NoCache reports whether a job's returns must not be stored.
 	NoCache(jid string) bool
 }
 
-// Cluster is what masters that share a store do together with returns; a master alone stores them.
+// Cluster stores returns and sends them to peers; a single master only stores them.
 type Cluster interface {
-	// Name tells this master from others, "" for one alone.
+	// Name is this master's name, or "" for a single master.
 	Name() string
-	// SaveReturn stores a return and tells it to the other masters. first reports whether the minion had sent none for
-	// the job.
+	// SaveReturn stores a return and sends it to the peers. first reports whether it is the minion's first one
+	// for the job.
 	SaveReturn(ctx context.Context, r store.Return) (first bool, err error)
-	// TellReturn tells a return that is not stored.
+	// TellReturn sends the peers a return that is not stored.
 	TellReturn(ctx context.Context, jid, id string, load map[string]any) error
 }
 
 // Deliveries are the deliveries of orders.
 type Deliveries interface {
-	// Heard hears that a minion has returned something.
+	// Heard reports that a minion has returned something.
 	Heard(id string, load map[string]any)
-	// Returned ends the delivery of a job of an order.
+	// Returned ends the delivery of an order's job.
 	Returned(ctx context.Context, jid, id string, load map[string]any)
-	// ReturnedLate hears what a minion answered to a status query that nobody awaits here any more.
+	// ReturnedLate passes on an answer to a status query that is no longer awaited.
 	ReturnedLate(ctx context.Context, id string, load map[string]any)
 }
 
-// Probes are the probes that find out which minion is behind a connection.
+// Probes are the probes that identify connections.
 type Probes interface {
-	// Answered hears that a minion answered a probe, and reports whether it was one of this master's.
+	// Answered reports that a minion answered a probe. It returns whether the probe was one of this master's.
 	Answered(id string, load map[string]any) bool
 }
 
-// Subjects are what is known of minions.
+// Subjects provides the data of minions for targets.
 type Subjects interface {
-	// Subject returns what targets are compared with.
+	// Subject returns the data that targets are matched against.
 	Subject(id string) target.Subject
 }
 
-// Options are what a Taker needs. Fields that may be nil say so.
+// Options configure a Taker. Fields that may be nil say so.
 type Options struct {
 	Store store.Store
-	// Queue has the orders; nil if the store keeps none.
+	// Queue holds the orders; nil if the store keeps none.
 	Queue    store.Queue
 	Cluster  Cluster
 	Runs     Runs
@@ -93,54 +95,54 @@ type Options struct {
 	Probes   Probes
 	Subjects Subjects
 	Events   *events.Bus
-	// Clock makes the ids of jobs that minions ran by themselves.
+	// Clock creates ids for jobs that minions ran by themselves.
 	Clock  *protocol.JIDClock
 	Hourly *ratelimit.HourlyLog
 	Log    *slog.Logger
 	// Started is when this master started.
 	Started time.Time
-	// KeepJobs is how long jobs are kept; below 0 for ever.
+	// KeepJobs is how long jobs are stored; below 0 means for ever.
 	KeepJobs time.Duration
-	// MaxUnordered is how many bytes of returns that no job asked for are taken from a minion an hour; below 0 is no
-	// bound.
+	// MaxUnordered is how many bytes of unsolicited returns are accepted per minion and hour; below 0 means no
+	// limit.
 	MaxUnordered int64
 }
 
-// Taker takes what minions return.
+// Taker handles returns.
 type Taker struct {
 	Options
 	known     knownJobs
-	reads     singleflight.Group // of jobs that are not known, by job id
-	unordered *ratelimit.Limiter // of bytes, by minion
+	reads     singleflight.Group // in progress for unknown jobs, by job id
+	unordered *ratelimit.Limiter // in bytes, by minion
 	taken     atomic.Int64
 
 	mu     sync.Mutex          // guards retold
 	retold map[string]struct{} // "jid/id" of returns that came again and were told; see toldBefore
 }
 
-// New returns a Taker that has taken nothing yet.
+// New returns a Taker.
 func New(o Options) *Taker {
 	return &Taker{Options: o, retold: make(map[string]struct{}),
 		unordered: ratelimit.New(float64(o.MaxUnordered)/3600, float64(o.MaxUnordered))}
 }
 
-// Taken is how many returns were taken.
+// Taken returns the number of accepted returns.
 func (t *Taker) Taken() int64 { return t.taken.Load() }
 
-// isAwaited reports whether somebody awaits the results of a job here.
+// isAwaited reports whether a job's results are awaited here.
 func (t *Taker) isAwaited(jid string) bool {
 	_, ok := t.Runs.Awaited(jid)
 	return ok
 }
 
-// Take answers _return: it takes the outcome of a job. It is acknowledged when it is stored, not before; a second
-// return of a minion for a job is acknowledged and dropped. Salt's source is salt/utils/job.py, store_job.
+// Take answers _return with an acknowledgement once the return is stored. A minion's second return for a job is
+// acknowledged and dropped. Salt's source is salt/utils/job.py, store_job.
 func (t *Taker) Take(ctx context.Context, v protocol.Verified) (any, error) {
 	load := v.Load()
 	ret, err := protocol.ParseReturn(load)
 	if err != nil {
 		t.Log.Warn("Return refused", "minion", v.ID(), "err", err)
-		return nil, nil // as Salt: an error would only make the minion send it again
+		return nil, nil // as in Salt: an error would make the minion send it again
 	}
 	if probe.IsProbe(load) && t.Probes.Answered(v.ID(), load) {
 		t.Orders.Heard(v.ID(), load)
@@ -166,7 +168,7 @@ func (t *Taker) Take(ctx context.Context, v protocol.Verified) (any, error) {
 		return nil, t.Cluster.TellReturn(ctx, jid, v.ID(), load)
 	default:
 		if question {
-			break // whose it is, if it was not of this master, is told to all
+			break // any master's job, so it is sent to all
 		}
 		if job, err = t.judgeReturn(ctx, v, jid, load, now); err != nil {
 			if errors.Is(err, acks.ErrLater) {
@@ -210,16 +212,16 @@ func (t *Taker) Take(ctx context.Context, v protocol.Verified) (any, error) {
 	return nil, nil
 }
 
-// maxRetold is how many returns are remembered that were told although they came again.
+// maxRetold limits the duplicate returns that are remembered as published.
 const maxRetold = 100_000
 
-// toldBefore reports whether a return that came again was told as an event. One that was stored before this master
-// started was perhaps not: its master ended before it was acknowledged, or the minion would not send it again. Each is
-// told once by this process.
+// toldBefore reports whether a duplicate return was published as an event before. One that was stored before
+// this master started may not have been: the master died before acknowledging it, or the minion would not have
+// sent it again. This process publishes each only once.
 func (t *Taker) toldBefore(ctx context.Context, jid, id string) bool {
 	db, ok := store.PagedOf(t.Store)
 	if !ok {
-		return true // nothing in it is older than this process
+		return true // the return cannot be older than this process
 	}
 	list, err := db.ReturnsOf(ctx, jid, []string{id})
 	if err != nil {
@@ -240,8 +242,8 @@ func (t *Taker) toldBefore(ctx context.Context, jid, id string) bool {
 	return false
 }
 
-// saveOwnJob stores the job of a return that no master ordered (salt-call, schedules, start-up states) and returns its
-// new id.
+// saveOwnJob stores the job of an unsolicited return (salt-call, schedules, startup states) and returns its new
+// id.
 func (t *Taker) saveOwnJob(ctx context.Context, id string, load map[string]any,
 	now time.Time) (string, error) {
 	saved := maps.Clone(load)
@@ -268,13 +270,14 @@ func (t *Taker) saveOwnJob(ctx context.Context, id string, load map[string]any,
 	return "", fmt.Errorf("cannot make a job id: %w", store.ErrExists)
 }
 
-// tellReturn tells the bus and whoever waits for the job. order says that a delivery may end with it.
+// tellReturn publishes a return on the bus, and passes it to the run and the order that wait for it. order
+// reports whether it may end a delivery.
 func (t *Taker) tellReturn(ctx context.Context, jid, id string, load map[string]any, order bool) {
 	t.taken.Add(1)
 	t.Events.Publish("salt/job/"+jid+"/ret/"+id, load)
 	t.tellStateErrors(jid, id, load)
 	if t.Runs.Deliver(jid, id, load) {
-		// who awaits it decides what it is worth
+		// The caller that awaits the answer handles it.
 	} else if probe.IsQuestion(load) {
 		if name := t.Cluster.Name(); name == "" || probe.IsOwn(load, name) {
 			t.Orders.ReturnedLate(ctx, id, load)
@@ -285,11 +288,11 @@ func (t *Taker) tellReturn(ctx context.Context, jid, id string, load map[string]
 	t.Orders.Heard(id, load)
 }
 
-// tellStateErrors fires an event per failed state of a state run (salt/utils/event.py, fire_ret_load).
+// tellStateErrors fires an event for each failed state of a state run (salt/utils/event.py, fire_ret_load).
 func (t *Taker) tellStateErrors(jid, id string, load map[string]any) {
 	fun := fields.Text(load, "fun")
 	if fun != "state.highstate" && fun != "state.sls" {
-		return // Salt's list, without state.apply
+		return // Salt's list, which lacks state.apply
 	}
 	if code, ok := payload.Int(load["retcode"]); !ok || code == 0 {
 		return
@@ -310,8 +313,8 @@ func (t *Taker) tellStateErrors(jid, id string, load map[string]any) {
 	}
 }
 
-// Adopt takes a return that a minion had kept, as if it had just sent it: it is stored, told to the other masters and
-// published as an event, and given to a run that awaits it. Adopt returns false if it is not a return, or cannot be
+// Adopt handles a minion's cached return as if it had just arrived: it is stored, sent to the peers, published
+// as an event, and passed to a run that awaits it. It returns false if load is not a return or cannot be
 // stored.
 func (t *Taker) Adopt(ctx context.Context, jid, id string, load map[string]any) bool {
 	load["jid"], load["id"] = jid, id
@@ -333,7 +336,7 @@ func (t *Taker) Adopt(ctx context.Context, jid, id string, load map[string]any) 
 	return true
 }
 
-// concealJobs is a return that describes jobs, without the arguments of secret ones.
+// concealJobs returns a return that describes jobs without the arguments of secret ones.
 func (t *Taker) concealJobs(ctx context.Context, load map[string]any,
 	now time.Time) map[string]any {
 	out := maps.Clone(load)

@@ -9,57 +9,58 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// Acceptor judges minions whose key nobody has accepted or rejected yet.
+// Acceptor decides about minions whose key is neither accepted nor rejected.
 type Acceptor interface {
-	// Name stands in the log and in events.
+	// Name is the acceptor's name in the log and in events.
 	Name() string
-	// BeforeToken reports whether it is asked before the minion's join token counts.
+	// BeforeToken reports whether it is asked before the minion's join token is checked.
 	BeforeToken() bool
-	// Judge is called from many goroutines, once for each sign-in of such a minion. An error is logged, and the key
-	// waits.
+	// Judge is called once per sign-in of such a minion, from several goroutines at once. An error is logged
+	// and leaves the key pending.
 	Judge(ctx context.Context, a Applicant) (Verdict, error)
 }
 
-// Verdict is what an Acceptor says, and why. The zero value is no opinion: the next one is asked.
+// Verdict is an Acceptor's decision with its reason. The zero value abstains, and the next acceptor is asked.
 type Verdict struct {
 	Decision Decision
 	Reason   string
 }
 
-// Decision about a minion's key.
+// Decision is a decision about a minion's key.
 type Decision int
 
-// The decisions. A rejected sign-in is refused; the key is not stored, so that nobody can spoil an id by bad proof.
+// The decisions. Reject refuses the sign-in but does not store the key, so that a bad proof cannot block an id.
 const (
 	Abstain Decision = iota
 	Accept
 	Reject
 
-	// hold leaves the key to the operator: proof was bad, or could not be looked at.
+	// hold leaves the decision to the operator, because a proof is bad or could not be checked.
 	hold
 )
 
-// Applicant is a minion that signs in with a key that nobody has decided about.
+// Applicant is a minion that signs in with a key that is neither accepted nor rejected.
 type Applicant struct {
-	// ID is what it claims; PubText and Fingerprint (SHA-256) are of its key, which it has not proved to have yet: what
-	// is sealed for it only its owner can read.
+	// ID is the claimed id. PubText and Fingerprint (SHA-256) are those of its key. It has not proved to own
+	// the key yet, but only the owner can read what is encrypted to it.
 	ID, PubText, Fingerprint string
 	// Peer is the remote address, "ip:port".
 	Peer string
-	// AutosignGrains are sent in clear (option autosign_grains), by stock minions too.
+	// AutosignGrains are sent in clear (option autosign_grains), also by stock minions.
 	AutosignGrains map[string]any
-	// Certificates are a chain, its own first, whose key it has proved to have, for this id, key and sign-in. The chain
-	// itself is to be verified.
+	// Certificates are a chain, the minion's own first. It has proved to own that one's key, for this id,
+	// minion key and sign-in. The chain itself is not verified yet.
 	Certificates []*x509.Certificate
-	// Document is what its provider says of it, as only this master could read it.
+	// Document is the provider's description of the machine. It was encrypted so that only this master can read
+	// it.
 	Document []byte
-	// Announced says that EnsureMinion announced the id, for Tenant.
+	// Announced reports whether EnsureMinion announced the id, for Tenant.
 	Announced bool
 	Tenant    string
 }
 
-// judge asks who may accept a minion, in order: the acceptors that come before a join token, the token, the others.
-// Nobody is asked about keys that are accepted or rejected already, or whose id Salt's autoreject_file names.
+// judge asks for a decision in this order: acceptors before the token, the join token, other acceptors. They
+// are not asked about keys that are accepted or rejected already, or whose id is in Salt's autoreject_file.
 func (d *Desk) judge(ctx context.Context, peer string, r protocol.AuthRequest) (Decision, error) {
 	if len(d.Acceptors) == 0 && len(r.JoinMAC) == 0 {
 		return Abstain, nil
@@ -80,16 +81,16 @@ func (d *Desk) judge(ctx context.Context, peer string, r protocol.AuthRequest) (
 	}
 	joined, err := d.joinsByToken(ctx, peer, r)
 	if joined || err != nil {
-		return Abstain, err // its key is accepted by now
+		return Abstain, err // the key is accepted meanwhile
 	}
 	decision := d.askAcceptors(ctx, r, a, false)
 	if decision == Abstain && len(r.JoinMAC) > 0 {
-		decision = hold // the token was none
+		decision = hold // the token is invalid
 	}
 	return decision, nil
 }
 
-// askAcceptors asks the acceptors of one side of the join token.
+// askAcceptors asks the acceptors before or after the join token.
 func (d *Desk) askAcceptors(ctx context.Context, r protocol.AuthRequest, a Applicant,
 	before bool) Decision {
 	for _, x := range d.Acceptors {
@@ -110,7 +111,8 @@ func (d *Desk) askAcceptors(ctx context.Context, r protocol.AuthRequest, a Appli
 	return Abstain
 }
 
-// describeApplicant gathers what is known of a minion that wants to join. Proof that is none is left out, and logged.
+// describeApplicant returns what is known of a minion that wants to join. An invalid proof is logged and left
+// out.
 func (d *Desk) describeApplicant(ctx context.Context, peer string,
 	r protocol.AuthRequest) (Applicant, error) {
 	a := Applicant{ID: r.ID, PubText: r.PubText, Peer: peer, AutosignGrains: r.AutosignGrains}
@@ -130,7 +132,7 @@ func (d *Desk) describeApplicant(ctx context.Context, peer string,
 	return a, err
 }
 
-// tellVerdict tells of a decision: in the log, and as event brine/join/<id>.
+// tellVerdict reports a decision in the log and as the event brine/join/<id>.
 func (d *Desk) tellVerdict(r protocol.AuthRequest, peer, by string, v Verdict) {
 	fingerprint, _ := r.Pub.Fingerprint("sha256")
 	accepted := v.Decision == Accept
@@ -146,7 +148,8 @@ func (d *Desk) tellVerdict(r protocol.AuthRequest, peer, by string, v Verdict) {
 		"acceptor": by, "reason": v.Reason, "peer": peer, "fingerprint": fingerprint})
 }
 
-// joinsByToken judges the token of a minion that was announced with one, and accepts its key if it is good.
+// joinsByToken checks the token of a minion that was announced with one, and accepts its key if the token is
+// valid.
 func (d *Desk) joinsByToken(ctx context.Context, peer string,
 	r protocol.AuthRequest) (bool, error) {
 	v, err := d.Records.JudgeToken(ctx, r)

@@ -1,13 +1,13 @@
-// Package signin decides about sign-ins: whether a minion's key is accepted, and what an accepted minion is told.
-// Salt's source is salt/channel/server.py, _auth.
+// Package signin decides about sign-ins: whether a minion's key is accepted, and what an accepted minion
+// receives. Salt's source is salt/channel/server.py, _auth.
 //
 //	request ──► within the limits of its source, or of its accepted key ──► a slot, a turn
 //	                                                                          │
-//	    refused: id, key, full house ◄────────────────────────────────────────┤
+//	    refused: id, key, master full ◄───────────────────────────────────────┤
 //	                                                                          ▼
 //	    acceptors before the token ──► join token ──► other acceptors ──► policy ──► key store
 //	                                                                          │
-//	    accepted: session key, key of publishes ◄─────────────────────────────┘
+//	    accepted: session key, shared key ◄───────────────────────────────────┘
 package signin
 
 import (
@@ -27,61 +27,61 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// authAtOnce is how many sign-ins are under way at one time. Most of them wait for the disk, or the database, each with
-// a thread, which store the keys of several together.
+// authAtOnce is how many sign-ins are in progress at once. Most of them wait for the disk or the database, with
+// one thread each, which stores the keys of several together.
 const authAtOnce = 16
 
-// knownRate and knownBurst bound the sign-ins with one accepted key that come from an address which is over its own
-// limit, in sign-ins a second and at once. A minion asks every ten seconds at most.
+// knownRate and knownBurst limit the sign-ins per accepted key from an address that exceeds its own limit, in
+// sign-ins per second and at once. A minion signs in every ten seconds at most.
 const knownRate, knownBurst = 0.5, 5
 
-// Sessions make the session keys of minions.
+// Sessions issues session keys.
 type Sessions interface {
 	// IssueSession returns the session key of a minion that has just signed in with this accepted key.
 	IssueSession(id string, pub *crypt.PublicKey) (*crypt.Key, error)
 }
 
-// Network is the master towards its minions.
+// Network is the master's connections to minions.
 type Network interface {
-	// PublishKey returns the key of publishes that a minion which signs in from a peer may know.
+	// PublishKey returns the shared key for a minion that signs in from peer.
 	PublishKey(ctx context.Context, peer, id string) (*crypt.Key, error)
-	// Connected returns how many minions are connected, and whether this one is.
+	// Connected returns the number of connected minions, and whether this one is among them.
 	Connected(id string) (n int, known bool)
 }
 
-// Records are the minions that were announced.
+// Records are the announced minions.
 type Records interface {
 	// Announced reports whether a minion was announced, and for which tenant.
 	Announced(ctx context.Context, id string) (tenant string, announced bool, err error)
-	// JudgeToken judges the token that a minion was announced with. It has no opinion if the minion shows none.
+	// JudgeToken checks the token with which a minion was announced. It abstains if the minion sends none.
 	JudgeToken(ctx context.Context, r protocol.AuthRequest) (Verdict, error)
-	// Joined hears that a minion has come.
+	// Joined reports that a minion has joined.
 	Joined(ctx context.Context, id string)
 }
 
-// CloneWatch looks for ids that several hosts use.
+// CloneWatch detects ids used by several hosts.
 type CloneWatch interface {
-	// SignedIn hears from where a minion signed in.
+	// SignedIn reports from which address a minion signed in.
 	SignedIn(id, peer string)
 }
 
-// Contacts hear of minions that are there.
+// Contacts is notified of signs of life of minions.
 type Contacts interface {
-	// Contact hears that a minion has signed in.
+	// Contact reports that a minion has signed in.
 	Contact(id string)
 }
 
-// Counts count sign-ins.
+// Counts counts sign-ins.
 type Counts interface {
-	// CountSignIn counts one by what became of it.
+	// CountSignIn counts a sign-in by outcome.
 	CountSignIn(act string)
 }
 
-// Options are what a Desk needs.
+// Options configure a Desk.
 type Options struct {
 	Identity protocol.AuthIdentity
 	Keys     *keys.Store
-	// Policy says which new keys are accepted or rejected without an operator, where no acceptor has an opinion.
+	// Policy accepts or rejects new keys without an operator, if every acceptor abstains.
 	Policy    keys.Policy
 	Acceptors []Acceptor
 	Sessions  Sessions
@@ -94,26 +94,26 @@ type Options struct {
 	Events    *events.Bus
 	Hourly    *ratelimit.HourlyLog
 	Log       *slog.Logger
-	// Rate and Burst bound sign-ins a second and at once of one source; below 0 is no bound.
+	// Rate and Burst limit the sign-ins per source, per second and at once; below 0 means no limit.
 	Rate, Burst float64
-	// MaxMinions turns new ids away when more are connected; 0 is no bound.
+	// MaxMinions turns new ids away while more are connected; 0 means no limit.
 	MaxMinions int
 	// FIPS refuses algorithms that FIPS mode does not allow.
 	FIPS bool
-	// NoEvents fires no salt/auth.
+	// NoEvents fires no salt/auth events.
 	NoEvents bool
 }
 
-// Desk decides about sign-ins.
+// Desk handles sign-ins.
 type Desk struct {
 	Options
 	bySource *ratelimit.Limiter
-	// byKnown bounds sign-ins of accepted minions whose address is over its limit, by id.
+	// byKnown limits sign-ins of accepted minions whose address exceeds its limit, by id.
 	byKnown   *ratelimit.Limiter
 	newcomers *subscribers.Newcomers
-	slots     chan struct{} // one element per sign-in under way
-	turns     chan struct{} // one element per sign-in under way that is not being stored
-	waiting   atomic.Int64  // those that wait for a slot as well
+	slots     chan struct{} // one element per sign-in in progress
+	turns     chan struct{} // one element per sign-in in progress that is not storing a key
+	waiting   atomic.Int64  // includes those that wait for a slot
 }
 
 // New returns a Desk.
@@ -124,14 +124,14 @@ func New(o Options) *Desk {
 		turns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))}
 }
 
-// Busy reports whether sign-ins wait for their turn.
+// Busy reports whether sign-ins are queued.
 func (d *Desk) Busy() bool { return d.waiting.Load() > int64(cap(d.turns)) }
 
 // isAccepted reports whether a key of an id is accepted.
 func (d *Desk) isAccepted(id string) bool { return d.Keys.State(id) == keys.Accepted }
 
-// SignIn answers a sign-in request, or returns false if it must not be answered. Salt's procedure is
-// salt/channel/server.py, _auth; the order of its steps is kept.
+// SignIn answers a sign-in request. It returns false if the request must not be answered. The steps are in
+// Salt's order (salt/channel/server.py, _auth).
 func (d *Desk) SignIn(ctx context.Context, peer string, e protocol.Envelope,
 	publishPort int) (any, bool) {
 	within, id := d.bySource.Allow(peer, time.Now()), d.knownID(e)
@@ -160,8 +160,8 @@ func (d *Desk) SignIn(ctx context.Context, peer string, e protocol.Envelope,
 			}
 		}
 	}
-	// Everything below costs an RSA signature: as many at once as there are processors, and while the keys of some are
-	// stored others compute.
+	// All that follows costs an RSA signature. As many run at once as there are processors. While one stores
+	// its key, another computes.
 	d.waiting.Add(1)
 	defer d.waiting.Add(-1)
 	if !known {
@@ -188,9 +188,8 @@ func (d *Desk) SignIn(ctx context.Context, peer string, e protocol.Envelope,
 	return reply, true
 }
 
-// knownID returns the id of a sign-in that shows the key which is accepted for it, or "". Such a minion is served
-// though others flood from its address, or from behind the same NAT. Nothing is computed for it before: the texts of
-// keys are compared.
+// knownID returns the id of a sign-in whose key is the accepted one for that id, or "". Such a minion is served
+// although others flood from its address or NAT. It only compares the texts of keys, before any computation.
 func (d *Desk) knownID(e protocol.Envelope) string {
 	load, _ := payload.Map(e.Load)
 	id, _ := payload.Text(load["id"])
@@ -205,14 +204,14 @@ func (d *Desk) knownID(e protocol.Envelope) string {
 	return id
 }
 
-// storeAside stores a key for a sign-in, while another one computes in its place.
+// storeAside runs store without holding a turn, so that another sign-in can compute.
 func (d *Desk) storeAside(store func() error) error {
 	<-d.turns
-	defer func() { d.turns <- struct{}{} }() // which only some wait for, not for long
+	defer func() { d.turns <- struct{}{} }() // waits briefly at most, because turns are only held to compute
 	return store()
 }
 
-// decideKey returns what a minion is answered.
+// decideKey decides about a key and returns the reply.
 func (d *Desk) decideKey(ctx context.Context, peer string, r protocol.AuthRequest,
 	publishPort int) (map[string]any, error) {
 	log := d.Log.With("minion", r.ID, "peer", peer)
@@ -313,8 +312,8 @@ func (d *Desk) tellSignIn(r protocol.AuthRequest, act string, result bool) {
 		"pub": r.PubText})
 }
 
-// isFull reports whether max_minions turns an id away. Salt's condition: more than so many are connected, and not this
-// one.
+// isFull reports whether max_minions turns an id away. As in Salt, that is if more than so many minions are
+// connected, and not this one.
 func (d *Desk) isFull(id string) bool {
 	if d.MaxMinions <= 0 {
 		return false

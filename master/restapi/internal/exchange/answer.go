@@ -1,11 +1,12 @@
-// Package exchange is one HTTP request and its answer, in the formats of Salt's rest_cherrypy: bodies as JSON, YAML or
-// forms come in, JSON or YAML goes out, and errors look like CherryPy's. It knows nothing of masters.
+// Package exchange handles one HTTP request and its answer in the formats of Salt's rest_cherrypy: bodies
+// arrive as JSON, YAML or forms, answers are JSON or YAML, and errors look like CherryPy's. It does not depend
+// on the master.
 //
 //	POST body ── Decode ──▶ Request.Sent ── Chunks, Fields ──▶ (a handler) ── Marshal ──▶ answer
 //	                                                                       ╰─ *Error ─ Fail ──▶ error page
 //
-// Salt's source: salt/netapi/rest_cherrypy/app.py (urlencoded_processor and its like, html_override_tool,
-// hypermedia_handler).
+// Salt's source: salt/netapi/rest_cherrypy/app.py (urlencoded_processor and similar functions,
+// html_override_tool, hypermedia_handler).
 package exchange
 
 import (
@@ -18,39 +19,39 @@ import (
 	"time"
 )
 
-// Error is an answer other than success.
+// Error is an answer with an error status.
 type Error struct {
 	Code int
 	Text string
-	Hint string // what to do, beside a text that is stock's
+	Hint string // remedy, added to a text that is stock's
 }
 
-// NewError returns the answer of a status code with a text.
+// NewError returns the Error for a status code and text.
 func NewError(code int, text string) *Error { return &Error{Code: code, Text: text} }
 
 func (e *Error) Error() string { return e.Text }
 
-// Answers that several requests give.
+// Errors of several requests.
 var (
 	ErrNoToken = NewError(http.StatusUnauthorized, noPermission)
-	// ErrOldToken says what to do to a client whose token was good once.
+	// ErrOldToken tells a client with an expired token what to do.
 	ErrOldToken = &Error{http.StatusUnauthorized, noPermission,
 		"the token is unknown or has expired: log in again"}
 	ErrNoCreds = NewError(http.StatusUnauthorized, "No authentication credentials given")
 	ErrRefused = NewError(http.StatusUnauthorized, "Authorization error occurred.")
 )
 
-// noPermission is CherryPy's text for requests that nobody answers for.
+// noPermission is CherryPy's text for requests without a valid token.
 const noPermission = "No permission -- see authorization schemes"
 
-// refusalPause is how long an answer waits that tells a client to come again later. One address may have about 16
-// connections: they are then refused some dozen times a second, not as fast as the processors can.
+// refusalPause delays answers that tell a client to retry later. With the limit of about 16 connections per
+// address, one address is refused some dozen times a second, not as fast as the processors allow.
 const refusalPause = 250 * time.Millisecond
 
-// retryAfter is how many seconds a client should wait that was turned away for the moment.
+// retryAfter is the Retry-After of such answers, in seconds.
 const retryAfter = "5"
 
-// Fail answers with an error: JSON for those who ask for it, a small page for others, as CherryPy does.
+// Fail answers with an error: JSON for clients that accept it, else a small page, as CherryPy does.
 func Fail(w http.ResponseWriter, r *http.Request, e *Error) {
 	if e.Code == http.StatusServiceUnavailable || e.Code == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", retryAfter)
@@ -66,7 +67,7 @@ func Fail(w http.ResponseWriter, r *http.Request, e *Error) {
 		if e.Hint != "" {
 			answer["hint"] = e.Hint
 		}
-		b, _ := Marshal(answer) // plain text packs always
+		b, _ := Marshal(answer) // marshalling plain text cannot fail
 		_, _ = w.Write(b)
 		return
 	}
@@ -82,7 +83,7 @@ func Fail(w http.ResponseWriter, r *http.Request, e *Error) {
 		title, title, escaped.Replace(e.Text), hint)
 }
 
-// pause waits for some time, or until ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -92,10 +93,10 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// escaped is what pages of errors escape, as CherryPy's: no quotes.
+// escaped escapes text in error pages like CherryPy, which leaves quotes alone.
 var escaped = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// Accepts reports whether a client names a type among those that it takes.
+// Accepts reports whether an Accept header names a type.
 func Accepts(header, want string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		t, params, err := mime.ParseMediaType(strings.TrimSpace(part))
@@ -106,11 +107,11 @@ func Accepts(header, want string) bool {
 	return false
 }
 
-// Formats are the types of answers, the usual one first.
+// Formats are the types of answers, the default first.
 var Formats = [...]string{"application/json", "application/x-yaml"}
 
-// Negotiate gives the type that a client likes best, as CherryPy's accept: by q, then by the order in the header. "" is
-// none.
+// Negotiate returns the type that an Accept header prefers, or "". Like CherryPy's accept it sorts by q, then
+// by order.
 func Negotiate(header string) string {
 	best, liked := "", 0.0
 	for part := range strings.SplitSeq(header, ",") {

@@ -12,11 +12,11 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// KeyText is a map's key as JSON has it.
+// KeyText returns a map key in JSON form.
 func KeyText(k any) string { return pytext.Str(k) }
 
-// Marshal writes JSON as stock does, by Python's json.dumps with ensure_ascii=False: a blank behind each comma and
-// colon, and no escapes for HTML. What JSON cannot carry becomes text.
+// Marshal encodes JSON like stock, which uses Python's json.dumps with ensure_ascii=False: with a blank after
+// commas and colons, and without HTML escapes. Values that JSON cannot represent become text.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -27,7 +27,7 @@ func Marshal(v any) ([]byte, error) {
 	return addBlanks(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// addBlanks puts a blank behind the commas and colons of JSON that are not in texts.
+// addBlanks adds a blank after the commas and colons of JSON outside of strings.
 func addBlanks(b []byte) []byte {
 	out := make([]byte, 0, len(b)+len(b)/8)
 	quoted := false
@@ -46,7 +46,7 @@ func addBlanks(b []byte) []byte {
 	return out
 }
 
-// object is a map whose JSON keeps its order.
+// object is a map that keeps its order in JSON.
 type object payload.OrderedMap
 
 // MarshalJSON implements json.Marshaler.
@@ -68,10 +68,10 @@ func (o object) MarshalJSON() ([]byte, error) {
 		b.WriteByte('{')
 	}
 	b.WriteByte('}')
-	return b.Bytes(), nil // the encoder drops the line ends
+	return b.Bytes(), nil // the encoder removes the line breaks
 }
 
-// jsonable turns values that JSON does not have into some that it has.
+// jsonable converts values that JSON cannot represent.
 func jsonable(v any) any {
 	switch v := v.(type) {
 	case []byte:

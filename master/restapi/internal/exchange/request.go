@@ -16,20 +16,21 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Request is one request with its body read.
+// Request is one request with its body decoded.
 type Request struct {
 	*http.Request
 	W    http.ResponseWriter
-	Sent any    // nil without one
-	Raw  string // as it came
-	// parts are what follows body in multipart/form-data, nil for other types.
+	Sent any    // decoded body; may be nil
+	Raw  string // the body as received
+	// Parts are the parts after the first in multipart/form-data; nil for other types.
 	Parts *multipart.Reader
-	Code  int // of the answer
-	// charged is what its address was charged for a large body without a token.
+	Code  int // status code of the answer
+	// Charged is what was counted against the address's limit for a large body without a token.
 	Charged int64
 }
 
-// decodeForm reads a form: fields that come several times are lists, empty ones are left out; arg and kwarg are YAML.
+// decodeForm decodes a form. Repeated fields become lists, empty ones are left out; arg and kwarg are parsed as
+// YAML.
 func (q *Request) decodeForm() error {
 	fields, err := url.ParseQuery(q.Raw)
 	if err != nil {
@@ -37,7 +38,7 @@ func (q *Request) decodeForm() error {
 	}
 	out := map[string]any{}
 	for name, values := range fields {
-		// as Python's parse_qsl
+		// like Python's parse_qsl
 		values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
 		switch fields[name] = values; len(values) {
 		case 0:
@@ -65,8 +66,8 @@ func (q *Request) decodeForm() error {
 	return nil
 }
 
-// keepOrder gives the arguments in a body, or in those of a list of bodies, the maps that they have in the same body in
-// its order: what is inside "arg" and below the names of "kwarg".
+// keepOrder restores the order of maps in the arguments of a body, or of each body in a list: those in "arg",
+// and those below the names of "kwarg". inOrder is the same body in order.
 func keepOrder(body, inOrder any) {
 	list, many := body.([]any)
 	if ordered, ok := inOrder.([]any); many && ok && len(list) == len(ordered) {
@@ -84,7 +85,7 @@ func keepOrder(body, inOrder any) {
 	}
 }
 
-// Chunks are the commands of a body: one map, or a list of maps.
+// Chunks returns the commands in a body: one map, or a list of maps.
 func (q *Request) Chunks() ([]map[string]any, error) {
 	list, ok := q.Sent.([]any)
 	if m, one := q.Sent.(map[string]any); one && len(m) > 0 {
@@ -108,11 +109,10 @@ func (q *Request) Chunks() ([]map[string]any, error) {
 	return out, nil
 }
 
-// maxChunks bounds the commands of one request.
+// maxChunks limits the commands of one request.
 const maxChunks = 1000
 
-// Named is the part of the path that names one of a kind, or the parameter of the query by the same name. "" is all of
-// the kind.
+// Named returns the part of the path after the kind, or the query parameter key. "" means all of the kind.
 func (q *Request) Named(key string) (string, error) {
 	values := q.URL.Query()
 	for name := range values {
@@ -126,7 +126,7 @@ func (q *Request) Named(key string) (string, error) {
 	return values.Get(key), nil
 }
 
-// Fields is the one map that a request of /v1 has, with no other fields than those that are named.
+// Fields returns the map that is the body of a /v1 request. Fields other than names are an error.
 func (q *Request) Fields(names ...string) (map[string]any, error) {
 	m, ok := q.Sent.(map[string]any)
 	if !ok {
@@ -142,8 +142,8 @@ func (q *Request) Fields(names ...string) (map[string]any, error) {
 	return m, nil
 }
 
-// Decode keeps a body and decodes it in the format that the Content-Type names. An empty body decodes to nil; a format
-// that Salt does not take is answered with 406.
+// Decode stores a body and decodes it by its Content-Type. An empty body decodes to nil; a type that Salt does
+// not accept is answered with 406.
 func (q *Request) Decode(body []byte) error {
 	q.Raw = string(body)
 	if len(body) == 0 {

@@ -1,5 +1,5 @@
-// Package listen bounds the connections of an HTTP server: how many there are, how many come from one address, and how
-// long a client may take to receive an answer.
+// Package listen limits the connections of an HTTP server: their total number, their number per address, and
+// how long a client may take to receive an answer.
 package listen
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/brine-salt/brine/protocol/peernet"
 )
 
-// WriteTimeout bounds how long one event may take to leave.
+// WriteTimeout is the time limit for sending one event.
 const WriteTimeout = 30 * time.Second
 
-// Limit bounds the connections of a listener: all at once, and each of one address. See restapi.Limit.
+// Limit limits the connections of a listener, in total and per address; see restapi.Limit.
 func Limit(ln net.Listener, all, each int) net.Listener {
 	return &limited{
 		Listener: ln,
@@ -71,7 +71,7 @@ func (l *limited) Close() error {
 	return l.Listener.Close()
 }
 
-// sourceNetwork is the network of an address that counts as one place.
+// sourceNetwork returns the network of an address that counts as one source.
 func sourceNetwork(a net.Addr) netip.Prefix {
 	t, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -85,13 +85,13 @@ type limitedConn struct {
 	l      *limited
 	source netip.Prefix
 	once   sync.Once
-	own    atomic.Bool // somebody has set a deadline for writing
+	own    atomic.Bool // the server has set a write deadline
 }
 
-// writePiece is what a client must take within WriteTimeout.
+// writePiece is how many bytes a client must receive within WriteTimeout.
 const writePiece = 64 << 10
 
-// Write implements net.Conn. Each piece has its time, unless somebody has set a deadline.
+// Write implements net.Conn. Each piece has its own deadline, unless the server has set one.
 func (c *limitedConn) Write(b []byte) (n int, err error) {
 	if c.own.Load() {
 		return c.Conn.Write(b)
@@ -108,7 +108,7 @@ func (c *limitedConn) Write(b []byte) (n int, err error) {
 	}
 }
 
-// NetConn returns the connection that is limited.
+// NetConn returns the underlying connection.
 func (c *limitedConn) NetConn() net.Conn { return c.Conn }
 
 // SetWriteDeadline implements net.Conn.

@@ -1,5 +1,6 @@
-// Package lowstate turns a command in Salt's form (a "lowstate": a map with client, tgt, fun, arg and so on) into the
-// job that a master publishes. Salt's source: salt/netapi/__init__.py, salt/client/__init__.py (LocalClient.cmd).
+// Package lowstate converts a command in Salt's form (a "lowstate": a map with client, tgt, fun, arg and so on)
+// to the job that a master publishes. Salt's source: salt/netapi/__init__.py, salt/client/__init__.py
+// (LocalClient.cmd).
 package lowstate
 
 import (
@@ -84,8 +85,8 @@ func Job(c map[string]any) (master.Job, error) {
 	return j, nil
 }
 
-// Seconds returns a number of seconds, which may come as text; a missing one is 0. Negative numbers and those beyond
-// a million are errors.
+// Seconds parses a number of seconds, which may be text; a missing one is 0. Negative numbers and those above a
+// million are errors.
 func Seconds(v any) (time.Duration, error) {
 	var f float64
 	switch v := v.(type) {
@@ -112,7 +113,7 @@ func Seconds(v any) (time.Duration, error) {
 	return time.Duration(f * float64(time.Second)), nil
 }
 
-// Calls returns the functions of a job with the arguments of each, as rules compare them.
+// Calls returns a job's functions and the arguments of each, in the form for checking rules.
 func Calls(j master.Job) (funs []string, args [][]any) {
 	for _, call := range append(slices.Clone(j.Steps),
 		master.Step{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs}) {
@@ -124,8 +125,8 @@ func Calls(j master.Job) (funs []string, args [][]any) {
 	return funs, args
 }
 
-// Refused returns the answer for a target or a job that the master refused. Errors that are not the client's fault
-// are returned as they are.
+// Refused returns the answer for an invalid target or refused job. Errors that are not the client's fault are
+// returned unchanged.
 func Refused(err error) error {
 	if errors.Is(err, master.ErrNotServing) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, context.Canceled) {
@@ -137,7 +138,7 @@ func Refused(err error) error {
 	return exchange.NewError(http.StatusBadRequest, err.Error())
 }
 
-// WithKwargs returns arguments as rules see them: keyword arguments follow the others in one map.
+// WithKwargs returns arguments in the form for checking rules: keyword arguments follow the others in one map.
 func WithKwargs(args []any, kwargs map[string]any) []any {
 	if len(kwargs) == 0 {
 		return args

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// grantEvents grants tags of events to an announced minion and takes others back.
+// grantEvents grants event tags to an announced minion and revokes others.
 func (a *API) grantEvents(q *exchange.Request) (any, error) {
 	_, v, err := a.mayKeys(q, "key.gen_accept")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// keptEvents answers with the events of an announced minion that the store keeps (keep_events); with a tag in the
-// query, those of this tag.
+// keptEvents returns the stored events of an announced minion (keep_events). With a tag in the query it returns
+// only events with that tag.
 func (a *API) keptEvents(q *exchange.Request) (any, error) {
 	_, v, err := a.mayKeys(q, "key.list_all")
 	if err != nil {
@@ -32,7 +32,7 @@ func (a *API) keptEvents(q *exchange.Request) (any, error) {
 	return map[string]any{"events": out}, nil
 }
 
-// forgetEvents drops the kept events of a minion that have a tag.
+// forgetEvents deletes a minion's stored events with a tag.
 func (a *API) forgetEvents(q *exchange.Request) (any, error) {
 	_, v, err := a.mayKeys(q, "key.delete")
 	if err != nil {

@@ -18,9 +18,10 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// What is below /v1 is not Salt's: minions that do not exist yet, jobs that wait for them, and events from a cursor on.
+// Requests below /v1 are not Salt's: minions that do not exist yet, jobs that wait for them, and events after a
+// cursor.
 
-// maxWait is how long a request may wait for the end of an order, whatever it asks for.
+// maxWait limits how long a request may wait for the end of an order.
 const maxWait = 5 * time.Minute
 
 // A reader reads the fields of a body and keeps the first error, so that handlers check once.
@@ -29,7 +30,7 @@ type reader struct {
 	err error
 }
 
-// failField records that a field is not what was wanted, unless another error came first.
+// failField records that a field has the wrong type, unless there is an error already.
 func (r *reader) failField(key, want string) {
 	if r.err == nil {
 		r.err = exchange.NewError(http.StatusBadRequest, key+" must be "+want)
@@ -68,7 +69,7 @@ func (r *reader) seconds(key string) (d time.Duration) {
 	return d
 }
 
-// textList returns a field that is a list of texts.
+// textList returns a field that is a list of strings.
 func (r *reader) textList(key string) (out []string) {
 	for _, v := range r.list(key) {
 		s, ok := v.(string)
@@ -80,8 +81,8 @@ func (r *reader) textList(key string) (out []string) {
 	return out
 }
 
-// timeField returns a time: RFC 3339, or seconds since 1970. Numbers beyond 2^40 seconds are refused, which would
-// overflow in microseconds.
+// timeField parses a time: RFC 3339, or seconds since 1970. Numbers above 2^40 seconds are refused, because
+// they would overflow in microseconds.
 func (r *reader) timeField(key string) time.Time {
 	switch v := r.m[key].(type) {
 	case nil:
@@ -103,7 +104,7 @@ func (r *reader) timeField(key string) time.Time {
 	return time.Time{}
 }
 
-// answerRefusal returns the answer for an error of the master. What exists but may not be seen has the same answer as
+// answerRefusal returns the answer for an error of the master. What the caller may not see is answered like
 // what does not exist.
 func answerRefusal(err error) error {
 	var none *master.NoMinionsError
@@ -130,7 +131,7 @@ func answerRefusal(err error) error {
 	return lowstate.Refused(err)
 }
 
-// mayKeys returns the caller's view if the rules allow the wheel function fun, which does the same as the request.
+// mayKeys returns the caller's view if the rules allow the wheel function fun, the equivalent of the request.
 // The decision is written to the audit log under that function's name.
 func (a *API) mayKeys(q *exchange.Request, fun string) (t eauth.Token, v scope.View, err error) {
 	defer func() {
@@ -149,7 +150,7 @@ func (a *API) mayKeys(q *exchange.Request, fun string) (t eauth.Token, v scope.V
 	return t, v, err
 }
 
-// ensureMinion announces a minion and answers with what its machine must be told, in every form that brine renders
+// ensureMinion announces a minion and returns what its machine needs to join, in all forms that brine renders
 // (cloud-config, PowerShell, JSON, environment).
 func (a *API) ensureMinion(q *exchange.Request) (any, error) {
 	_, v, err := a.mayKeys(q, "key.gen_accept")
@@ -167,7 +168,7 @@ func (a *API) ensureMinion(q *exchange.Request) (any, error) {
 		TokenTTL: r.seconds("token_ttl"), Masters: r.textList("masters"),
 		Config: r.object("config"), Events: r.textList("events")}
 	if spec.Events == nil && m["events"] != nil {
-		spec.Events = []string{} // none any more
+		spec.Events = []string{} // an empty list revokes all
 	}
 	if protocol.ValidID(spec.ID) != nil {
 		r.failField("id", "a minion id")
@@ -192,7 +193,7 @@ func (a *API) ensureMinion(q *exchange.Request) (any, error) {
 	return out, nil
 }
 
-// listAnnounced lists the announced minions, or shows the one that the path names.
+// listAnnounced returns the announced minions, or the one named by the path.
 func (a *API) listAnnounced(q *exchange.Request) (any, error) {
 	_, v, err := a.mayKeys(q, "key.list_all")
 	if err != nil {
@@ -331,7 +332,7 @@ func (a *API) showOrder(q *exchange.Request) (any, error) {
 	defer cancel()
 	out, err := v.AwaitOrder(ctx, id)
 	if errors.Is(err, context.DeadlineExceeded) {
-		// The time may have ended while the store was read: what Wait returns then is not the whole state.
+		// ctx may have ended while the store was read, so the result may be incomplete.
 		out, err = v.OrderOutcome(q.Context(), id)
 	}
 	if err != nil {
@@ -388,7 +389,7 @@ func (a *API) ordersOf(q *exchange.Request) (scope.View, string, error) {
 	return v, id, nil
 }
 
-// outcomeMap returns an outcome as clients see it.
+// outcomeMap returns an outcome in the form of the interface.
 func outcomeMap(o master.Outcome) map[string]any {
 	minions := make(map[string]any, len(o.Results))
 	for id, r := range o.Results {

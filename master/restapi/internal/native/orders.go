@@ -26,7 +26,7 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// fileMap reads the files of an order: texts, or maps with base64.
+// fileMap parses the files of an order: strings, or maps with base64.
 func (r *reader) fileMap(key string) map[string]string {
 	const want = `a map of names to texts or {"base64": "…"}`
 	m := field[map[string]any](r, key, want)
@@ -47,7 +47,7 @@ func (r *reader) fileMap(key string) map[string]string {
 	return out
 }
 
-// badOrder answers for what an order cannot carry; ok is false for other errors.
+// badOrder returns the answer for an order with invalid content; ok is false for other errors.
 func badOrder(err error) (answer error, ok bool) {
 	var upload *uploadError
 	switch {
@@ -62,7 +62,7 @@ func badOrder(err error) (answer error, ok bool) {
 	return nil, false
 }
 
-// uploadError reports that the parts of a request could not be read, which is the client's matter.
+// uploadError is an error in reading the parts of a request, caused by the client.
 type uploadError struct{ err error }
 
 func (e *uploadError) Error() string {
@@ -72,8 +72,8 @@ func (e *uploadError) Error() string {
 
 func (e *uploadError) Unwrap() error { return e.err }
 
-// ReadParts begins to read a multipart request: the first part, "order", becomes the body. Files follow when
-// the order was checked; see streamParts. Only who is logged in may send one.
+// ReadParts starts reading a multipart request: the first part, "order", becomes the body. The files after it
+// are read once the order was checked; see streamParts. Only logged-in callers may send one.
 func (a *API) ReadParts(q *exchange.Request) error {
 	if _, err := a.o.Callers.Session(q.Request); err != nil {
 		return err
@@ -110,22 +110,22 @@ func (a *API) ReadParts(q *exchange.Request) error {
 	return nil
 }
 
-// partTime is how long a client may send nothing of a file before its upload fails.
+// partTime is how long a client may send nothing before its upload fails.
 const partTime = 60 * time.Second
 
-// patientBody gives each read of a body its own deadline: a large file may take longer than a request usually may, as
-// long as it moves.
+// patientBody gives each read of a body its own deadline: a large file may take longer than a request usually
+// may, as long as data arrives.
 type patientBody struct {
 	io.Reader
 	c *http.ResponseController
 }
 
 func (b *patientBody) Read(p []byte) (int, error) {
-	_ = b.c.SetReadDeadline(time.Now().Add(partTime)) // a test's recorder has none
+	_ = b.c.SetReadDeadline(time.Now().Add(partTime)) // a test's recorder has no deadlines
 	return b.Reader.Read(p)
 }
 
-// streamParts adds the parts that follow the order as files.
+// streamParts returns a function that adds the parts after the order as files.
 func streamParts(parts *multipart.Reader) func(add func(name string,
 	content io.Reader) error) error {
 	return func(add func(name string, content io.Reader) error) error {
@@ -137,7 +137,7 @@ func streamParts(parts *multipart.Reader) func(add func(name string,
 			if err != nil {
 				return &uploadError{err}
 			}
-			// Part.FileName would drop directories without a word.
+			// Part.FileName would silently drop directories.
 			_, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
 			if err != nil {
 				return &uploadError{errors.New("a part has no name")}
@@ -153,7 +153,8 @@ func streamParts(parts *multipart.Reader) func(add func(name string,
 	}
 }
 
-// partReader marks errors of the client's connection, which are answered with 400, apart from errors of the store.
+// partReader marks errors of the client's connection, which are answered with 400, to distinguish them from the
+// store's.
 type partReader struct{ r io.Reader }
 
 func (p partReader) Read(b []byte) (int, error) {
@@ -164,22 +165,23 @@ func (p partReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// OrdersPath is where orders are placed, and the only path that takes multipart/form-data.
+// OrdersPath is the path for placing orders, the only one that accepts multipart/form-data.
 const OrdersPath = "/v1/jobs"
 
-// mayLook reports whether a caller may see and end an order: its owner, and callers that could have placed it. Only
-// rules without conditions count (see mayCast), so the sealed arguments of a secret order make no difference.
+// mayLook reports whether a caller may see and cancel an order: its owner, and callers that could have placed
+// it. Only rules without conditions count (see mayCast), so the sealed arguments of a secret order do not
+// matter.
 func (a *API) mayLook(t eauth.Token, o master.Order) bool {
 	return o.Owner == scope.Owner(t) || a.mayCast(t, o.Job)
 }
 
-// Bounds of a list of orders.
+// Limits of a list of orders.
 const (
 	usualOrders, mostOrders = 100, 1000
 	scannedOrders           = 10000
 )
 
-// listOrders lists the orders that a user may see, oldest first.
+// listOrders returns the orders that a caller may see, oldest first.
 func (a *API) listOrders(q *exchange.Request) (any, error) {
 	t, err := a.o.Callers.Session(q.Request)
 	if err != nil {
@@ -227,7 +229,7 @@ func (a *API) listOrders(q *exchange.Request) (any, error) {
 	}
 }
 
-// orderFilter reads the query of a list of orders.
+// orderFilter parses the query of a list of orders.
 func orderFilter(q *exchange.Request) (f master.OrderFilter, limit int, err error) {
 	limit = usualOrders
 	f.Metadata = make(map[string]string)
@@ -265,10 +267,10 @@ func orderFilter(q *exchange.Request) (f master.OrderFilter, limit int, err erro
 	return f, limit, nil
 }
 
-// mostLabels is how many entries of metadata one request may filter by: each becomes a part of an SQL statement.
+// mostLabels limits the metadata entries in one filter, because each becomes part of an SQL statement.
 const mostLabels = 16
 
-// listEntry returns an order in a list: what it asks for and its state, without what minions returned.
+// listEntry returns an order in a list: its request and state, without the returns.
 func listEntry(o master.Order, res master.Outcome) map[string]any {
 	out := outcomeMap(res)
 	for _, x := range out["minions"].(map[string]any) {

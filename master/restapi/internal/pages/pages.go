@@ -1,19 +1,18 @@
-// Package pages serves files beside the interface: those of a graphical one, such as SaltGUI. Paths outside of the
-// configured directory are never opened, and no directory is listed.
+// Package pages serves files besides the interface: those of a graphical user interface, such as SaltGUI. Paths
+// outside of the configured directory are never opened, and directories are not listed.
 package pages
 
-// Files are files that are served beside the interface: those of a graphical one, such as SaltGUI. Everybody may read
-// them.
+// Files are served besides the interface, for a graphical user interface such as SaltGUI. They need no log-in.
 type Files struct {
-	// App is an HTML file. It answers below AppPath, and wherever else somebody asks for text/html by that name, as
-	// browsers do.
+	// App is an HTML file. It is served below AppPath, and for any path if the client accepts text/html
+	// explicitly, as browsers do.
 	App string
-	// AppPath is "/app" when it is empty.
+	// AppPath defaults to "/app".
 	AppPath string
-	// Static is a directory of files, served below StaticPath. Links that lead out of it are not followed, directories
-	// not listed.
+	// Static is a directory of files, served below StaticPath. Links that lead out of it are not followed, and
+	// directories are not listed.
 	Static string
-	// StaticPath is "/static" when it is empty.
+	// StaticPath defaults to "/static".
 	StaticPath string
 	// Favicon is a file for /favicon.ico.
 	Favicon string

@@ -18,7 +18,7 @@ type Server struct {
 	static *os.Root
 }
 
-// plainPaths are never an App's, whoever asks: stock does not have them, so no App expects to be there.
+// plainPaths never serve the App, because stock does not have them, so no App expects to be served there.
 var plainPaths = []string{"/openapi.json", "/healthz", "/readyz", "/metrics"}
 
 func Open(o Files) (*Server, error) {
@@ -39,7 +39,7 @@ func Open(o Files) (*Server, error) {
 	return p, nil
 }
 
-// causeOr is an error, or one made of a text.
+// causeOr returns err, or an error with the text if err is nil.
 func causeOr(err error, text string) error {
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func causeOr(err error, text string) error {
 	return errors.New(text)
 }
 
-// pagePath is a configured path with one slash before it and none behind.
+// pagePath returns a configured path with one leading slash and no trailing one.
 func pagePath(path, usual string) string {
 	if path = strings.Trim(path, "/"); path == "" {
 		return usual
@@ -61,7 +61,7 @@ func (p *Server) Close() {
 	}
 }
 
-// Serve answers a request for a page; false is a request for the interface.
+// Serve answers a request for a page. It returns false if the request is for the interface.
 func (p *Server) Serve(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -93,7 +93,7 @@ func (p *Server) isApp(r *http.Request) bool {
 		!slices.Contains(plainPaths, r.URL.Path)
 }
 
-// openStatic opens a file of the static directory. A pipe or a device is never waited for.
+// openStatic opens a file of the static directory. It does not block on a pipe or device.
 func (p *Server) openStatic(name string) (*os.File, error) {
 	name = filepath.FromSlash(name)
 	if !filepath.IsLocal(name) {
@@ -109,7 +109,7 @@ func (p *Server) openStatic(name string) (*os.File, error) {
 	return p.static.Open(name)
 }
 
-// sendFile answers with a file, or says that there is none.
+// sendFile answers with a file, or with an error if it is missing.
 func (p *Server) sendFile(w http.ResponseWriter, r *http.Request, f *os.File, err error) {
 	if err == nil {
 		defer f.Close()

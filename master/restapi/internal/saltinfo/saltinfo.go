@@ -1,5 +1,5 @@
-// Package saltinfo makes of events what stock's salt-api tells WebSockets with format_events: the minions and jobs that
-// there are (salt/netapi/rest_cherrypy/event_processor.py).
+// Package saltinfo turns events into the summaries of minions and jobs that stock's salt-api sends on
+// WebSockets with format_events (salt/netapi/rest_cherrypy/event_processor.py).
 package saltinfo
 
 import (
@@ -12,22 +12,23 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// maxJobs bounds the jobs that one follower is told of, the oldest being forgotten: all of them are sent again with
-// each change.
+// maxJobs limits the jobs per follower, dropping the oldest, because all of them are sent again after each
+// change.
 const maxJobs = 1000
 
-// Info is what events since its beginning say of minions and jobs.
+// Info summarises the minions and jobs in the events it has received.
 type Info struct {
 	minions map[string]map[string]any
 	jobs    map[string]map[string]any
 }
 
-// New knows of nothing.
+// New returns an empty Info.
 func New() *Info {
 	return &Info{minions: map[string]map[string]any{}, jobs: map[string]map[string]any{}}
 }
 
-// Event takes an event and gives what is to be sent because of it; wanted are minions whose grains should be asked for.
+// Event handles an event and returns what to send because of it. wanted are minions whose grains should be
+// requested.
 func (i *Info) Event(e events.Event) (out []map[string]any, wanted []string) {
 	parts := strings.Split(e.Tag, "/")
 	if len(parts) < 2 {
@@ -58,7 +59,7 @@ func (i *Info) Event(e events.Event) (out []map[string]any, wanted []string) {
 	case parts[1] == "presence":
 		list, ok := payload.List(e.Data["present"])
 		if !ok {
-			break // salt/presence/change, which stock cannot read
+			break // salt/presence/change, which stock fails to parse
 		}
 		present := map[string]bool{}
 		for _, x := range list {
@@ -87,7 +88,7 @@ func (i *Info) minionEntry(id string) map[string]any {
 	return i.minions[id]
 }
 
-// jobEntry is what is known of a job.
+// jobEntry returns the summary of a job.
 func (i *Info) jobEntry(jid string) map[string]any {
 	if i.jobs[jid] == nil {
 		if len(i.jobs) >= maxJobs {

@@ -1,5 +1,5 @@
-// Package scope is what a caller sees of the master: the whole of it, or the part that belongs to one tenant. Requests
-// are served from a [View], so that no handler asks which of the two it has.
+// Package scope defines what a caller sees of the master: all of it, or one tenant's part. Handlers use a
+// [View], so they need not distinguish the two.
 package scope
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// View is the master as somebody sees it: the whole of it, or a tenant's part.
+// View is a caller's view of the master: all of it, or a tenant's part.
 type View interface {
 	Run(ctx context.Context, j master.Job) (map[string]master.Result, error)
 	Submit(ctx context.Context, j master.Job) (*master.Run, error)
@@ -36,7 +36,7 @@ type View interface {
 		tags ...string) iter.Seq[events.Logged]
 }
 
-// Whole is the view of those who are of no tenant.
+// Whole is the view of callers without a tenant.
 type Whole struct{ *master.Master }
 
 func (w Whole) Match(_ context.Context, tgtType string, tgt any) ([]string, error) {
@@ -49,5 +49,6 @@ func (w Whole) Announced(ctx context.Context) ([]master.Announced, error) {
 
 func (w Whole) Present(context.Context) ([]string, error) { return w.Master.Present(), nil }
 
-// Owner is who placed an order: one name may be of several people in several systems.
+// Owner returns a name for who placed an order. It includes the log-in system, because systems may use one name
+// for different people.
 func Owner(t eauth.Token) string { return t.EAuth + "/" + t.Name }
