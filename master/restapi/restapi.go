@@ -1,9 +1,9 @@
-// Package restapi serves a master over HTTP as Salt's rest_cherrypy does, so that pepper, SaltGUI and everything else
-// that was written for salt-api works with it: log in, run functions on minions, runners and wheel functions, look at
-// jobs, minions and keys, follow events.
+// Package restapi serves a master over HTTP like Salt's rest_cherrypy, so that clients of salt-api such as
+// pepper and SaltGUI work with it: they log in, run functions on minions, runners and wheel functions, read
+// jobs, minions and keys, and follow events.
 //
-// Where rest_cherrypy is unsafe this package is stricter: bodies, log-ins and streams are bounded, tokens are never
-// taken from a query, and the text of an error says nothing of the inside. Salt's sources: salt/netapi/__init__.py,
+// Where rest_cherrypy is unsafe this package is stricter: bodies, log-ins and streams are limited, tokens are
+// never read from a query, and error texts reveal no internals. Salt's sources: salt/netapi/__init__.py,
 // salt/netapi/rest_cherrypy/app.py.
 package restapi
 
@@ -34,42 +34,44 @@ import (
 	"github.com/brine-salt/brine/master/runner"
 )
 
-// Options of a Server. Master and Auth are required. A caller whom Auth assigns to a tenant sees the part of the
-// master that [master.Tenant] describes: its minions, jobs and events, but no keys, runners, hooks or counters.
+// Options configure a Server. Master and Auth are required. A caller whom Auth assigns to a tenant sees the
+// part of the master that [master.Tenant] describes: its minions, jobs and events, but no keys, runners, hooks
+// or counters.
 type Options struct {
 	Master *master.Master
 	Auth   *eauth.Auth
-	// Runner and Wheel run runner and wheel functions; nil means there are none.
+	// Runner and Wheel run runner and wheel functions; nil means that there are none.
 	Runner, Wheel *runner.Client
-	// Clients is Salt's netapi_enable_clients: which of Clients may be used. nil means all of them; Salt allows none by
-	// default.
+	// Clients is Salt's netapi_enable_clients: the clients that may be used. nil means all of them; Salt allows
+	// none by default.
 	Clients []string
-	// MaxBody bounds the body of a request in bytes; 0 means Salt's 1 MiB.
+	// MaxBody limits the body of a request in bytes; 0 means Salt's 1 MiB.
 	MaxBody int64
-	// Strangers bounds the bytes of all larger bodies that are being received without a living token; 0 means 64 MiB.
-	// Beyond it they are refused (503); small ones, as for logging in, never are.
+	// Strangers limits the total bytes of larger bodies being received without a valid token; 0 means 64 MiB.
+	// Beyond it they are refused (503). Small bodies, such as log-ins, are never refused.
 	Strangers int64
-	// LoginRate and LoginBurst bound the log-ins of one name that fail, per second and source address; 0 means 1 and
-	// 20, below 0 no bound. For all names of one address the bounds are ten times that.
+	// LoginRate and LoginBurst limit the failed log-ins per name and source address, per second; 0 means 1 and
+	// 20, below 0 no limit. The limits for all names of one address are ten times that.
 	LoginRate, LoginBurst float64
-	// RequestRate and RequestBurst bound the requests per second of one user, whatever address they come from; 0 is no
-	// bound, and a burst of 0 is ten times the rate.
+	// RequestRate and RequestBurst limit the requests per second of one user, from all addresses; 0 means no
+	// limit, and a burst of 0 means ten times the rate.
 	RequestRate, RequestBurst float64
-	// Streams bounds how many clients follow events at once; 0 means 256.
+	// Streams limits the clients that follow events at once; 0 means 256.
 	Streams int
 	// OpenHooks lets unauthenticated clients fire events through /hook (webhook_disable_auth).
 	OpenHooks bool
 	// OpenStats lets unauthenticated clients read /stats (stats_disable_auth).
 	OpenStats bool
-	// Origins are those of pages on other hosts or ports ("https://ui.example") that may use the session cookie; "*"
-	// lets all do so. The interface's own pages may.
+	// Origins are the origins of pages on other hosts or ports ("https://ui.example") that may use the session
+	// cookie; "*" allows all. The interface's own pages always may.
 	Origins []string
-	// Pages are files for browsers; Addresses says from where the interface may be used.
+	// Pages are files for browsers. Addresses restricts from where the interface may be used.
 	Pages     Pages
 	Addresses Addresses
-	// Metrics serves the master's counters under /metrics without a log-in: numbers, no names.
+	// Metrics serves the master's counters under /metrics without a log-in. They contain numbers, but no names.
 	Metrics bool
-	// Timeout is how long a job may keep a request waiting that names no timeout; 0 means 5 minutes (rest_timeout).
+	// Timeout limits how long a request waits for a job without a timeout of its own; 0 means 5 minutes
+	// (rest_timeout).
 	Timeout time.Duration
 	Log     *slog.Logger
 }
@@ -80,15 +82,15 @@ func Clients() []string {
 		"wheel", "wheel_async"}
 }
 
-// A Server answers HTTP requests. Close it after the HTTP server has ended.
+// A Server answers HTTP requests. Close it after the HTTP server.
 type Server struct {
 	o        Options
 	mux      *http.ServeMux
-	patterns []string // that mux has
+	patterns []string // the patterns of mux
 	logins   *ratelimit.Attempts
 	requests *ratelimit.Limiter // by user
-	bodies   *ratelimit.Limiter // large ones without a token, in bytes
-	open     context.Context    // until Close
+	bodies   *ratelimit.Limiter // for large bodies without a token, in bytes
+	open     context.Context    // ends with Close
 	close    context.CancelFunc
 	streams  chan struct{}
 	pages    *pages.Server
@@ -100,8 +102,8 @@ type Server struct {
 	strangers share
 }
 
-// New returns a Server, which is an http.Handler. It fails on a client that does not exist, on a rule that is no IP
-// address, and on pages that cannot be read: mistakes that would otherwise show at the first request.
+// New returns a Server, which is an http.Handler. It returns an error for an unknown client, for a rule that is
+// not an IP address, and for pages that cannot be read. Otherwise these mistakes would only show at a request.
 func New(o Options) (*Server, error) {
 	if o.Master == nil || o.Auth == nil {
 		return nil, errors.New("restapi: a master and its authentication are needed")
@@ -218,7 +220,7 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	if err := s.o.Master.Health(r.Context()); err != nil {
 		level := slog.LevelError
 		if errors.Is(err, master.ErrNotServing) {
-			level = slog.LevelDebug // it starts or ends, and clients poll for that
+			level = slog.LevelDebug // it is starting or stopping, and clients poll for that
 		}
 		s.o.Log.Log(r.Context(), level, "The master is not well", "err", err)
 		http.Error(w, "not well", http.StatusServiceUnavailable)
@@ -243,8 +245,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.stats.count(r)
 	// guard: two-lengths TestTwoLengthsAreOneRequest
 	if len(r.TransferEncoding) > 0 {
-		// A proxy that goes by a Content-Length in the same head, which net/http drops, sees another request in what
-		// follows the body. So nothing that follows is one (RFC 9112, 6.1).
+		// A proxy that honours the Content-Length in the same head, which net/http ignores, would take what
+		// follows the body for another request. So the connection ends here (RFC 9112, 6.1).
 		w.Header().Set("Connection", "close")
 	}
 	if len(s.o.Addresses.Authorized) > 0 && !addressIn(s.o.Addresses.Authorized, r) {
@@ -255,7 +257,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	if len(r.URL.Path) > 1 && strings.HasSuffix(r.URL.Path, "/") &&
 		!strings.HasPrefix(r.URL.Path, "/hook/") {
-		// CherryPy's trailing_slash tool, which redirects.
+		// CherryPy's trailing_slash tool redirects instead.
 		// guard: CVE-2023-28370 TestCVE_2025_47287_BodiesAreBounded instead: http.Redirect(w, r, strings.TrimRight(r.URL.Path, "/"), 301); return
 		r.URL.Path = strings.TrimRight(r.URL.Path, "/")
 	}
@@ -292,8 +294,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// byCookieAlone reports whether a request has no credential but the cookie, which a browser sends without being
-// asked.
+// byCookieAlone reports whether a request's only credential is the cookie, which a browser sends by itself.
 func (s *Server) byCookieAlone(r *http.Request) bool {
 	_, err := r.Cookie(cookie)
 	return err == nil && r.Header.Get("X-Auth-Token") == ""
@@ -378,7 +379,7 @@ func (s *Server) answerWith(f func(*exchange.Request) (any, error)) http.Handler
 		}
 		w.Header().Set("Content-Type", format)
 		w.WriteHeader(q.Code)
-		_, _ = w.Write(out) // the client may have left, which harms nothing
+		_, _ = w.Write(out) // an error means that the client has left
 	}
 }
 
@@ -398,9 +399,9 @@ func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) 
 	case errors.Is(err, master.ErrNotServing):
 		status = exchange.NewError(http.StatusServiceUnavailable, "Salt Master is not available.")
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		// A request that came too slowly has another error, and an answer.
+		// A request that arrived too slowly has another error, and gets an answer.
 		s.o.Log.Debug("The client has left", "peer", r.RemoteAddr, "path", r.URL.Path, "err", err)
-		return // no one reads an answer
+		return // the client reads no answer
 	default:
 		s.o.Log.Error("Request failed", "peer", r.RemoteAddr, "path", r.URL.Path, "err", err)
 		status = exchange.NewError(http.StatusInternalServerError, "An unexpected error occurred")
@@ -408,7 +409,7 @@ func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error) 
 	exchange.Fail(w, r, status)
 }
 
-// source returns the address that limits count a request against, "" for a unix socket.
+// source returns the address against which limits count a request, or "" for a unix socket.
 func source(r *http.Request) string {
 	if _, _, err := net.SplitHostPort(r.RemoteAddr); err != nil {
 		return "" // a unix socket
@@ -416,7 +417,7 @@ func source(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// callers is the Server as package native sees it, so that none of these methods are part of Server's own interface.
+// callers implements native.Callers. It keeps those methods out of Server's own interface.
 type callers struct{ s *Server }
 
 func (c callers) Session(r *http.Request) (eauth.Token, error) { return c.s.session(r) }

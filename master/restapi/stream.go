@@ -25,7 +25,7 @@ import (
 // tend to cut connections that are silent for 30 to 60 seconds.
 var idle = 15 * time.Second
 
-// A feed is what one client follows: the events that its user may see, from a cursor on.
+// A feed is what one client follows: the events that its user may see, after a cursor.
 type feed struct {
 	who    eauth.Token
 	view   scope.View
@@ -33,7 +33,7 @@ type feed struct {
 	tags   []string
 }
 
-// feedOf returns the feed of a caller from a cursor on; with an empty cursor it starts after the newest event.
+// feedOf returns a caller's feed after a cursor; with an empty cursor it starts after the newest event.
 func (s *Server) feedOf(t eauth.Token, cursor string) (feed, error) {
 	v, err := s.viewOf(t)
 	if cursor == "" {
@@ -127,7 +127,7 @@ func (s *Server) nativeEvents(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	cursor := r.Header.Get("Last-Event-ID") // a browser that comes back
+	cursor := r.Header.Get("Last-Event-ID") // a browser that reconnects
 	if cursor == "" {
 		cursor = query.Get("cursor")
 	}
@@ -220,7 +220,7 @@ func (s *Server) formatEvents(r *http.Request, t eauth.Token,
 func (s *Server) streamWebSocket(w http.ResponseWriter, r *http.Request) {
 	id := tokenID(r)
 	if p := r.PathValue("token"); p != "" {
-		id = p // the only way that stock's clients know
+		id = p // the only way that stock's clients use
 	}
 	t, err := s.tokenOwner(r, id)
 	if err != nil {
@@ -243,13 +243,13 @@ func (s *Server) streamWebSocket(w http.ResponseWriter, r *http.Request) {
 	o := &websocket.AcceptOptions{}
 	if origin, err := url.Parse(r.Header.Get("Origin")); err == nil && r.PathValue("token") != "" &&
 		origin.Host != "" {
-		// who knows the token in the path is no stranger's page
+		// A page that knows the token in the path may be of any origin.
 		o.OriginPatterns = []string{origin.Host}
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	c, err := websocket.Accept(w, r, o)
 	if err != nil {
-		return // Accept has answered
+		return // Accept has answered already
 	}
 	defer func() { _ = c.CloseNow() }()
 	c.SetReadLimit(4096)
@@ -260,7 +260,7 @@ func (s *Server) streamWebSocket(w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		return c.Write(ctx, websocket.MessageText, []byte(text))
 	}
-	const received = "server received message" // Salt's answer to whatever the client says
+	const received = "server received message" // Salt's answer to any message of the client
 	patience, end := context.WithTimeout(ctx, time.Minute)
 	defer end()
 	var f feed
@@ -298,7 +298,7 @@ func (s *Server) streamWebSocket(w http.ResponseWriter, r *http.Request) {
 		case e.Missed > 0 && placed:
 			return send(": events before this one are lost\n\n")
 		case e.Missed > 0:
-			return nil // salt-api's clients know no sign for it
+			return nil // salt-api's clients expect no close message
 		}
 		text, err := eventText(e.Event)
 		if err != nil {

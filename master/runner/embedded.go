@@ -13,8 +13,8 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Embedded is the host of a master that runs in this program. opts are its options under Salt's names, for functions
-// that show them; cacheDir is where cache.store and its like keep data, "" for nowhere.
+// Embedded returns the host of a master in this process. opts are its options under Salt's names, for functions
+// that show them. cacheDir is the directory of cache.store and similar functions, or "".
 func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 	log *slog.Logger) *host.Host {
 	return &host.Host{ID: id, Opts: opts, Log: log, CacheDir: cacheDir, PublicKey: m.PublicKey(),
@@ -75,13 +75,13 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 	}
 }
 
-// stream is the bus as functions follow it.
+// stream implements modules.EventStream on the master's bus.
 type stream struct {
 	sub *events.Subscription
 	log *slog.Logger
 }
 
-// Next returns the next event. It logs a gap, since the callers have no place for one in their answers.
+// Next returns the next event. A gap is logged, because the callers' answers have no place for it.
 func (s stream) Next(ctx context.Context) (string, map[string]any, error) {
 	for {
 		e, err := s.sub.Next(ctx)

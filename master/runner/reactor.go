@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// managing begins the tags by which a running reactor is asked (package master/reactor).
+// managing is the prefix of the tags for requests to a running reactor (package master/reactor).
 const managing = "salt/reactors/manage/"
 
 // reactorModule declares the runner reactor (salt/runners/reactor.py).
@@ -68,7 +68,7 @@ event
 		}}
 }
 
-// askReactor asks the reactor by an event and waits for the event that answers.
+// askReactor sends a request to the reactor as an event and waits for the event with its answer.
 func (f funcs) askReactor(ctx context.Context, what, answer, key string, data map[string]any) (any,
 	error) {
 	if !pytext.Truth(f.Opts["reactor"]) {

@@ -1,9 +1,9 @@
-// Package runner has Salt's runners: functions that run on the master's host and look at the master's data, or command
-// minions (salt-run, Salt's runner clients). They are declared with the contract of package modules, so that arguments,
-// documentation and errors are those of any Salt function.
+// Package runner contains Salt's runners: functions that run on the master's host and read the master's data,
+// or command minions (salt-run, Salt's runner clients). They are declared like execution modules (package
+// modules), so arguments, documentation and errors are those of any Salt function.
 //
-// A [Host] is what they work on: the directories of a master on this host, ours or stock, or an embedded master's own
-// parts. Salt's sources: salt/runner.py, salt/client/mixins.py, salt/runners.
+// They work on a [Host]: the directories of a brine or stock master on this host, or an embedded master. Salt's
+// sources: salt/runner.py, salt/client/mixins.py, salt/runners.
 package runner
 
 import (
@@ -35,13 +35,13 @@ import (
 // Client runs the functions of one kind, runners or wheels.
 type Client struct {
 	kind     string // "runner" or "wheel"
-	tag      string // before the job id, in events
+	tag      string // prefix of event tags, before the job id
 	host     *host.Host
 	registry *modules.Registry
 	env      *modules.Env
 }
 
-// newClient creates a Client without functions. tag is what its events have before the job id.
+// newClient returns a Client without functions. tag is the prefix of its event tags, before the job id.
 func newClient(h *host.Host, kind, tag string) *Client {
 	if h.Log == nil {
 		h.Log = slog.New(slog.DiscardHandler)
@@ -50,7 +50,7 @@ func newClient(h *host.Host, kind, tag string) *Client {
 		env: &modules.Env{ID: h.ID, Opts: func() map[string]any { return h.Opts }, Log: h.Log}}
 }
 
-// NewClient makes a client for the runners of a host.
+// NewClient returns a client for the runners of a host.
 func NewClient(h *host.Host) *Client {
 	c := newClient(h, "runner", "salt/run/")
 	f := funcs{Host: h, client: c}
@@ -65,44 +65,44 @@ func NewClient(h *host.Host) *Client {
 	return c
 }
 
-// funcs are the functions of all runners.
+// funcs has the functions of the runners in this package.
 type funcs struct {
 	*host.Host
 	client *Client
 }
 
-// Request is one call.
+// Request is a call of one function.
 type Request struct {
 	Fun    string
 	Args   []any
 	Kwargs map[string]any
-	// JID is the id of the run; empty makes one. User is who asked.
+	// JID is the id of the run; if it is empty, one is created. User is the caller.
 	JID, User string
-	// Named says that the arguments stood in the request by their names, not as "arg" and "kwarg": those of a wheel
-	// function are then judged before it is called.
+	// Named means that the request had the arguments by name, not as "arg" and "kwarg". A wheel function's
+	// arguments are then checked before the call.
 	Named bool
-	// Saltenv, unless nil, is the value of the function's parameter saltenv, if it has one.
+	// Saltenv, if not nil, is the value of the function's parameter saltenv, if it has one.
 	Saltenv any
 }
 
-// Result is what became of a call, as the event of its end has it.
+// Result is the result of a call, as in its final event.
 type Result struct {
 	JID string
-	// Return is the function's value, or the text of an error.
+	// Return is the function's value, or the text of its error.
 	Return any
-	// Ordered is Return with those maps as payload.OrderedMap whose order is known.
+	// Ordered is Return with maps of known order as payload.OrderedMap.
 	Ordered any
 	Success bool
-	// Retcode is 1 when the function failed, and 0 else. Failed runs have it in their event.
+	// Retcode is 1 if the function failed, else 0. Failed runs have it in their event.
 	Retcode int
-	// Missing is set when there is no such function; nothing was run and no event fired.
+	// Missing means that the function does not exist. Nothing ran and no event was fired.
 	Missing bool
-	// Tag is the beginning of the tags of the run's events, Data what the last of them has.
+	// Tag is the prefix of the tags of the run's events. Data is the data of the last one.
 	Tag  string
 	Data map[string]any
 }
 
-// Call runs one function. Its start and its end are events on the master's bus, salt/run/<jid>/new and …/ret.
+// Call runs one function. It fires events at start and end on the master's bus, salt/run/<jid>/new and …/ret.
 func (c *Client) Call(ctx context.Context, q Request) Result {
 	if q.JID == "" {
 		q.JID = string(protocol.NewJID(time.Now()))
@@ -152,7 +152,7 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	case errors.As(out.Err, &invalid), errors.As(out.Err, &usage):
 		res.Return = "\nPassed invalid arguments: " + out.Err.Error() + "\n\nUsage:\n" + def.Doc
 		res.Ordered = res.Return
-		// stock shows this text, or the exception of whoever judges them
+		// Stock returns this text, or the exception of the argument check.
 		res.Success = c.kind != "wheel" || !q.Named
 	case out.Err != nil:
 		res.Return = "Exception occurred in " + c.kind + " " + q.Fun + ": " + out.Err.Error()
@@ -176,12 +176,12 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	return res
 }
 
-// storeRun stores the run with the jobs, as one that the master did itself.
+// storeRun stores the run like a job of the master itself.
 func (c *Client) storeRun(ctx context.Context, jid string, data map[string]any) {
 	if c.host.Jobs == nil {
 		return
 	}
-	ctx = context.WithoutCancel(ctx) // who asked may have left: the run was all the same
+	ctx = context.WithoutCancel(ctx) // the run must be stored even if the caller has left
 	id := c.host.ID
 	err := c.host.Jobs.SaveJob(ctx,
 		store.Job{JID: jid, Fun: data["fun"], Tgt: id, TgtType: "list", User: "root",
@@ -197,7 +197,7 @@ func (c *Client) storeRun(ctx context.Context, jid string, data map[string]any) 
 	}
 }
 
-// fireEvent puts an event of a run on the bus. A bus that is not there is no reason not to run.
+// fireEvent fires an event of a run. The run continues if there is no bus.
 func (c *Client) fireEvent(ctx context.Context, jid, suffix string, data map[string]any) {
 	if c.host.Fire == nil {
 		return
@@ -207,7 +207,8 @@ func (c *Client) fireEvent(ctx context.Context, jid, suffix string, data map[str
 	}
 }
 
-// Docs is the documentation of the functions that name means: one function, all of a runner, or a glob; "" means all.
+// Docs returns the documentation of the functions that name selects: one function, all of a runner, or a glob;
+// "" means all.
 func (c *Client) Docs(name string) map[string]string {
 	out := map[string]string{}
 	prefix := strings.TrimSuffix(name, ".") + "."
@@ -222,7 +223,7 @@ func (c *Client) Docs(name string) map[string]string {
 	return out
 }
 
-// Argspec returns a function's declaration, for command lines with arguments, or nil if it is unknown.
+// Argspec returns a function's declaration, for parsing its arguments, or nil if it is unknown.
 func (c *Client) Argspec(fun string) *modules.Def {
 	def, err := c.registry.Lookup(fun, c.env)
 	if err != nil {
@@ -231,7 +232,7 @@ func (c *Client) Argspec(fun string) *modules.Def {
 	return def
 }
 
-// NewWheel makes a client for the wheel functions of a host: those that change how the master is set up.
+// NewWheel returns a client for the wheel functions of a host, which change a master's setup.
 func NewWheel(h *host.Host) *Client {
 	c := newClient(h, "wheel", "salt/wheel/")
 	f := funcs{Host: h, client: c}

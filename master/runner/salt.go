@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// saltModule declares the runner salt (salt/runners/salt.py): functions of minions that run on the master.
+// saltModule declares the runner salt (salt/runners/salt.py): execution functions on the master.
 func (f funcs) saltModule() *modules.Module {
 	m := &modules.Module{Name: "salt", Doc: "Execution functions, from the master.",
 		Funcs: []modules.Def{
@@ -37,7 +37,7 @@ fun
 	return m
 }
 
-// cmdHere is the runner salt.cmd.
+// cmdHere is salt.cmd.
 func (f funcs) cmdHere(ctx context.Context, c *modules.Call) (any, error) {
 	kw := map[string]any{}
 	for k := range c.Keywords {

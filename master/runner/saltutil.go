@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Here is the host as its own functions reach it: what saltutil asks of a master stays in this process.
+// Here returns the host for its own functions: requests of saltutil to the master stay in this process.
 func Here(h *host.Host, runners, wheels *Client) modules.MasterHost {
 	return here{h, map[string]*Client{"runner": runners, "wheel": wheels}}
 }
@@ -32,7 +32,7 @@ func (h here) Fire(ctx context.Context, tag string, data map[string]any) error {
 	return h.host.Fire(ctx, tag, ordered.ToWire(data).(map[string]any))
 }
 
-// Run implements modules.MasterHost. It reports the returns that there are even if it fails.
+// Run implements modules.MasterHost. Even if it fails it reports the returns received.
 func (h here) Run(ctx context.Context, q modules.MasterJob, each func(modules.MasterAnswer)) error {
 	args, kwargs := onWire(q.Args, q.Kwargs)
 	answers, err := h.host.Command(ctx,
@@ -46,7 +46,7 @@ func (h here) Run(ctx context.Context, q modules.MasterJob, each func(modules.Ma
 	return err
 }
 
-// onWire are arguments of a function, in which values may be ordered, as they are published.
+// onWire converts arguments, which may hold ordered values, to wire types.
 func onWire(args []any, kwargs map[string]any) ([]any, map[string]any) {
 	list, _ := ordered.ToWire(args).([]any)
 	named, _ := ordered.ToWire(kwargs).(map[string]any)

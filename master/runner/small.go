@@ -64,7 +64,8 @@ func (f funcs) configModule() *modules.Module {
 	}}
 }
 
-// traverse goes down maps, and lists by number or through the maps in them (salt.utils.data.traverse_dict_and_list).
+// traverse follows a path through maps and lists. List items are selected by number, or searched if they are
+// maps (salt.utils.data.traverse_dict_and_list).
 func traverse(v any, path []string) (any, bool) {
 	for _, key := range path {
 		if m, ok := payload.Map(v); ok {
@@ -181,7 +182,7 @@ func (f funcs) testModule() *modules.Module {
 // test.sleep differs: it does not print its argument.
 // test.stdout_print absent: runners of this master have no standard output of their own.
 
-// splitWords returns the words of a text as a list of Salt's.
+// splitWords returns the words of a text as a list.
 func splitWords(text string) []any {
 	var out []any
 	for w := range strings.FieldsSeq(text) {
@@ -190,7 +191,7 @@ func splitWords(text string) []any {
 	return out
 }
 
-// waitFor waits unless ctx ends first.
+// waitFor waits for d, or until ctx ends.
 func waitFor(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -323,7 +324,7 @@ func (f funcs) networkModule() *modules.Module {
 	}}
 }
 
-// wakeList wakes up those in a file. What is wrong with it is told, and the answer is empty.
+// wakeList wakes the machines listed in a file. An error is logged, and the answer is empty.
 func (f funcs) wakeList(c *modules.Call, wake func(mac string) error) (any, error) {
 	text, err := os.ReadFile(c.Str("maclist"))
 	woken := []any{}
@@ -347,7 +348,7 @@ func (f funcs) wakeList(c *modules.Call, wake func(mac string) error) (any, erro
 	return []any{}, nil
 }
 
-// wakeMinions wakes up those whose grains name hardware addresses.
+// wakeMinions wakes minions by the hardware addresses in their grains.
 func (f funcs) wakeMinions(c *modules.Call, wake func(mac string) error) (any, error) {
 	ids, err := f.Meant(c)
 	if err != nil {

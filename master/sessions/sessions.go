@@ -1,4 +1,4 @@
-// Package sessions holds the keys that minions seal their requests with, and takes each request once.
+// Package sessions holds the session keys of minions, and accepts each request once.
 package sessions
 
 import (
@@ -18,48 +18,47 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// replayFile keeps, over a clean restart, up to which time each minion's requests were seen. No minion id begins with a
+// replayFile stores the time of each minion's newest request over a clean restart. No minion id begins with a
 // dot.
 const replayFile = ".seen"
 
-// maxNonces bounds what is remembered of one busy minion: at 40 bytes each, 160 KiB until the next sweep.
+// maxNonces limits the nonces per minion: at 40 bytes each, 160 KiB until the next sweep.
 const maxNonces = 4096
 
-// Store holds the keys that requests are sealed with, one per minion, and what was seen under each of them. A request
-// is taken once: its nonce is remembered as long as its time is within a window of the newest seen from that minion,
-// and an older one is refused. Both are the minion's own times, so a wrong clock breaks nothing; a clock that jumps
-// back far is healed by a new session key at the next sign-in, under which old recordings are worthless
-// (CVE-2024-38823).
+// Store holds one session key per minion, and the requests seen under it. A request is accepted once: its nonce
+// is remembered while its time is within a window of the newest time seen from that minion. Older requests are
+// refused. Both times are the minion's own, so a wrong clock does no harm. If a clock jumps far back, the next
+// sign-in gets a new session key, which makes recorded requests worthless (CVE-2024-38823).
 //
-// On disk a key is the file that Salt has, sessions/<id>. After a crash nobody knows what was seen, so all keys are new
-// then.
+// On disk a key is the file sessions/<id>, as in Salt. After a crash it is unknown which requests were seen, so
+// all keys are replaced.
 type Store struct {
-	dir    *confined.Dir // nil in memory
+	dir    *confined.Dir // nil if in memory
 	life   time.Duration
-	window int64 // seconds
+	window int64 // in seconds
 	log    *slog.Logger
 
 	mu  sync.Mutex // guards all
 	all map[string]*Session
 }
 
-// Session is the key of one minion, and what was seen under it.
+// Session is the key of one minion, with the requests seen under it.
 type Session struct {
 	mu      sync.Mutex // guards the fields below
 	key     *crypt.Key
-	owner   [32]byte         // hash of the public key that it was issued to
-	of      *crypt.PublicKey // one that was found to have this hash and is kept anyway
+	owner   [32]byte         // hash of the public key for which it was issued
+	of      *crypt.PublicKey // a public key known to have that hash, to save hashing
 	made    time.Time
-	newest  int64              // newest ts seen, seconds
-	floor   int64              // requests with a ts below are refused
-	seen    map[[16]byte]int64 // nonce → ts
+	newest  int64              // newest time seen, in seconds
+	floor   int64              // requests with an earlier time are refused
+	seen    map[[16]byte]int64 // time by nonce
 	expired bool               // the next sign-in gets another key
-	// generation is that of the key, where several masters make the same ones.
+	// generation is the key's generation, in a cluster, whose masters derive the same keys.
 	generation int64
 }
 
-// Open returns the sessions of a directory, or in memory if it is "". life is how long a key lives, window how far
-// apart in its own time two of a minion's requests may arrive out of order.
+// Open opens the sessions in a directory, or in memory if it is "". life is the lifetime of a key, window how
+// far apart two requests of a minion may arrive out of order, in its own time.
 func Open(cacheDir string, life, window time.Duration, log *slog.Logger) (*Store, error) {
 	s := &Store{life: life, window: int64(window / time.Second), log: log,
 		all: make(map[string]*Session)}
@@ -77,7 +76,7 @@ func Open(cacheDir string, life, window time.Duration, log *slog.Logger) (*Store
 	return s, nil
 }
 
-// load takes over the session keys of a master that ended cleanly, and removes those of one that did not.
+// load loads the session keys of a master that ended cleanly, and removes those of one that crashed.
 func (s *Store) load() error {
 	floors := map[string]any{}
 	b, _, err := s.dir.Read(replayFile, 64<<20)
@@ -115,7 +114,7 @@ func (s *Store) load() error {
 	return nil
 }
 
-// keptSession reads what close wrote of one session.
+// keptSession parses the record that Close wrote for one session.
 func keptSession(list []any) (newest int64, owner [32]byte, ok bool) {
 	if len(list) != 2 {
 		return 0, owner, false
@@ -128,10 +127,10 @@ func keptSession(list []any) (newest int64, owner [32]byte, ok bool) {
 	return newest, [32]byte(b), true
 }
 
-// OwnerOf returns what a session remembers of a public key: its hash.
+// OwnerOf returns the hash of a public key by which a session identifies its owner.
 func OwnerOf(pub *crypt.PublicKey) [32]byte { return sha256.Sum256([]byte(pub.Text())) }
 
-// Close writes what was seen.
+// Close stores which requests were seen.
 func (s *Store) Close() error {
 	if s.dir == nil {
 		return nil
@@ -159,15 +158,14 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Get returns the session of an id, or nil if it has no session. Callers have looked up the accepted key of the
-// id before.
+// Get returns the session of an id, or nil. Look up the id's accepted key first.
 func (s *Store) Get(id string) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all[id]
 }
 
-// Join returns the session of an id, which may have begun at another master.
+// Join returns the session of an id, which may have been issued by a peer master.
 func (s *Store) Join(id string) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +177,7 @@ func (s *Store) Join(id string) *Session {
 	return e
 }
 
-// Enter forgets what was seen under session keys of before.
+// Enter discards what was seen under earlier session keys.
 func (e *Session) Enter(generation int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -188,8 +186,8 @@ func (e *Session) Enter(generation int64) {
 	}
 }
 
-// Current returns the key that requests must be sealed with. It returns nil if the key is missing or too old, or if the
-// id now belongs to another public key: then the minion's request is refused, and it signs in again.
+// Current returns the key that seals requests. It returns nil if the key is missing or expired, or if the id
+// now has another public key. The minion's request is refused then, and it signs in again.
 func (e *Session) Current(life time.Duration, pub *crypt.PublicKey) *crypt.Key {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -201,7 +199,8 @@ func (e *Session) Current(life time.Duration, pub *crypt.PublicKey) *crypt.Key {
 	return e.key
 }
 
-// Issue returns the session key for a minion that just signed in with its accepted key, making one if needed.
+// Issue returns the session key for a minion that has just signed in with its accepted key, and creates it if
+// needed.
 func (s *Store) Issue(id string, pub *crypt.PublicKey) (*crypt.Key, error) {
 	owner := OwnerOf(pub)
 	if err := protocol.ValidID(id); err != nil {
@@ -226,7 +225,7 @@ func (s *Store) Issue(id string, pub *crypt.PublicKey) (*crypt.Key, error) {
 	if s.dir != nil {
 		err := s.dir.Write(id, []byte(key.Text()), 0o600, false)
 		if confined.IsDiskFull(err) {
-			// The key is for this process then: after a restart the minion signs in again.
+			// The key then lives as long as this process. After a restart the minion signs in again.
 			s.log.Error("Session key of a minion is only in memory: the disk is full", "minion", id,
 				"err", err)
 			err = s.dir.Remove(id)
@@ -240,7 +239,7 @@ func (s *Store) Issue(id string, pub *crypt.PublicKey) (*crypt.Key, error) {
 	return key, nil
 }
 
-// Forget drops the session of an id: its next request is refused.
+// Forget removes the session of an id. The minion's next request is refused.
 func (s *Store) Forget(id string) {
 	if protocol.ValidID(id) != nil {
 		return
@@ -256,10 +255,11 @@ func (s *Store) Forget(id string) {
 	}
 }
 
-// ErrReplayed says that a request was taken before, or could have been.
+// ErrReplayed means that a request was accepted before, or may have been.
 var ErrReplayed = errors.New("request was seen before")
 
-// Admit reports whether a verified request may be taken, and whether it repeats one that was taken already.
+// Admit returns an error unless a verified request may be accepted. repeated reports whether it was accepted
+// before.
 func (e *Session) Admit(v protocol.Verified, window int64) (repeated bool, err error) {
 	at, ok := v.Time()
 	if !ok {
@@ -272,7 +272,7 @@ func (e *Session) Admit(v protocol.Verified, window int64) (repeated bool, err e
 	defer e.mu.Unlock()
 	// guard: CVE-2024-38823 master:TestCVE_2024_38823_Replay
 	if ts < e.floor || ts < e.newest-window {
-		// Either old, or the minion's clock jumped back: a new session key tells the two apart.
+		// It is old, or the minion's clock jumped back. A new session key makes the two distinguishable.
 		e.expired = true
 		return false, fmt.Errorf("%w, or the minion's clock jumped back %d s", ErrReplayed,
 			e.newest-ts)
@@ -287,7 +287,8 @@ func (e *Session) Admit(v protocol.Verified, window int64) (repeated bool, err e
 	e.seen[nonce] = ts
 	e.newest = max(e.newest, ts)
 	if len(e.seen) > maxNonces {
-		// A very busy minion: remember less time instead of more nonces, but always the last seconds.
+		// For a very busy minion, shorten the remembered time instead of storing more nonces, but keep the last
+		// seconds.
 		e.trim(window)
 		for w := window / 2; len(e.seen) > maxNonces/2 && w > 2; w /= 2 {
 			e.trim(w)
@@ -296,7 +297,7 @@ func (e *Session) Admit(v protocol.Verified, window int64) (repeated bool, err e
 	return false, nil
 }
 
-// trim forgets what is older than a window; such requests are refused by their time from now on.
+// trim removes nonces older than a window. Such requests are refused by their time from now on.
 func (e *Session) trim(window int64) {
 	e.floor = max(e.floor, e.newest-window)
 	for n, ts := range e.seen {
@@ -309,9 +310,9 @@ func (e *Session) trim(window int64) {
 	}
 }
 
-// Sweep gives back the memory of minions that have been quiet, and drops sessions of ids that are not accepted any
-// more. It asks for the accepted ids, sorted, after it has looked which sessions there are: who signs in meanwhile
-// keeps his.
+// Sweep frees the memory of quiet minions, and removes the sessions of ids that are no longer accepted. It
+// calls accepted, which returns the sorted accepted ids, after listing the sessions, so that a minion that
+// signs in meanwhile keeps its own.
 func (s *Store) Sweep(accepted func() ([]string, error), now time.Time) {
 	s.mu.Lock()
 	all := maps.Clone(s.all)
@@ -337,8 +338,7 @@ func (s *Store) Sweep(accepted func() ([]string, error), now time.Time) {
 	}
 }
 
-// Generation returns the generation of the key that requests were last sealed with, where several masters make the same
-// ones.
+// Generation returns the generation of the key that last sealed a request, in a cluster.
 func (e *Session) Generation() int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -19,26 +19,26 @@ type Contents interface {
 	DropContent(ctx context.Context, key string) error
 	// ContentSize returns how many bytes all pieces have.
 	ContentSize(ctx context.Context) (int64, error)
-	// PurgeContents removes the pieces of orders without open deliveries, and pieces that no order owns and whose
-	// key was chosen before a time: those of uploads that never ended. It returns how many pieces it removed.
+	// PurgeContents removes the pieces of orders without open deliveries, and pieces without an order whose key
+	// was chosen before a time: those of incomplete uploads. It returns how many pieces it removed.
 	PurgeContents(ctx context.Context, before time.Time) (int, error)
 }
 
-// Labels finds orders by their labels. Some stores implement it; see LabelsOf.
+// Labels searches orders by label. Some stores implement it; see LabelsOf.
 type Labels interface {
 	// Orders returns the orders that a filter selects, oldest job id first.
 	Orders(ctx context.Context, f OrderFilter) ([]Order, error)
 }
 
-// An OrderFilter selects orders. Zero fields select all.
+// An OrderFilter selects orders. The zero value selects all.
 type OrderFilter struct {
 	// Labels are the labels that orders must have, each with this value.
 	Labels map[string]string
 	// Tenant selects the orders of one tenant.
 	Tenant string
-	// After selects job ids after it, which with Limit reads a long list in pages.
+	// After selects later job ids. Together with Limit it reads a long list in pages.
 	After string
-	// Limit is how many orders to return at most; 0 means 1000.
+	// Limit is the maximum number of orders; 0 means 1000.
 	Limit int
 }
 

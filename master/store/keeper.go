@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// KeeperOptions are what a Keeper needs.
+// KeeperOptions configure a Keeper.
 type KeeperOptions struct {
 	Store Store
-	// KeepJobs is how long jobs are kept, MaxJobs how many; 0 and below are no bound.
+	// KeepJobs is how long jobs are kept, MaxJobs how many; 0 and below mean no limit.
 	KeepJobs time.Duration
 	MaxJobs  int
-	// MaxBytes is about how large the store may be; 0 is what it says itself, below 0 no bound.
+	// MaxBytes is the approximate maximum size of the store; 0 means the store's own limit, below 0 no limit.
 	MaxBytes int64
 	Log      *slog.Logger
 }
 
-// Keeper keeps a store within its bounds.
+// Keeper keeps a store within its limits.
 type Keeper struct {
 	opts   KeeperOptions
-	purged time.Time // when old jobs were last forgotten
+	purged time.Time // time of the last purge
 }
 
 // NewKeeper returns a Keeper.
 func NewKeeper(o KeeperOptions) *Keeper { return &Keeper{opts: o} }
 
-// Tend forgets the jobs that are too many, too large or too old. In a cluster duty is true for the one master that is
-// to do it; it takes over from the others what they have left. One goroutine at a time may call it.
+// Tend removes jobs beyond the limits. In a cluster duty is true for the one master that does it; on the others
+// it does nothing. It must not be called concurrently.
 func (k *Keeper) Tend(ctx context.Context, now time.Time, duty bool) {
 	if !duty {
-		k.purged = now // another master's
+		k.purged = now // a peer master's task
 	} else if b, ok := BoundedOf(k.opts.Store); ok {
 		k.keepWithin(ctx, b)
 	}
@@ -42,7 +42,7 @@ func (k *Keeper) Tend(ctx context.Context, now time.Time, duty bool) {
 	k.logForgotten(ctx, "old jobs", n, err)
 }
 
-// keepWithin keeps the store to a number of jobs and a size.
+// keepWithin enforces the number of jobs and the size.
 func (k *Keeper) keepWithin(ctx context.Context, b Bounded) {
 	if k.opts.MaxJobs > 0 {
 		if err := k.keepNewest(ctx, b, k.opts.MaxJobs); err != nil {
@@ -58,7 +58,7 @@ func (k *Keeper) keepWithin(ctx context.Context, b Bounded) {
 	}
 	jobs, bytes, err := b.Size(ctx)
 	for keep := jobs; err == nil && bytes > limit; _, bytes, err = b.Size(ctx) {
-		if keep <= 1 { // what is left is not finished, or one job
+		if keep <= 1 { // the rest is unfinished, or a single job
 			k.opts.Log.Warn("Jobs take more room than they may", "bytes", bytes, "limit", limit)
 			return
 		}
@@ -76,7 +76,7 @@ func (k *Keeper) keepWithin(ctx context.Context, b Bounded) {
 	}
 }
 
-// keepNewest forgets the jobs that are not among the newest so many.
+// keepNewest removes all but the newest jobs.
 func (k *Keeper) keepNewest(ctx context.Context, b Bounded, keep int) error {
 	n := 0
 	at, err := b.Beyond(ctx, keep)
@@ -87,7 +87,7 @@ func (k *Keeper) keepNewest(ctx context.Context, b Bounded, keep int) error {
 	return err
 }
 
-// logForgotten logs how many jobs were forgotten, or why none could be.
+// logForgotten logs how many jobs were removed, or the error.
 func (k *Keeper) logForgotten(ctx context.Context, what string, n int, err error) {
 	if err != nil && ctx.Err() == nil {
 		k.opts.Log.Warn("Cannot forget "+what, "err", err)

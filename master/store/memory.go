@@ -12,8 +12,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// MemoryLimit is how many jobs a memory store holds, MemoryBytes about how many bytes of jobs and returns. Beyond
-// either the oldest job without open deliveries is dropped.
+// MemoryLimit is the maximum number of jobs in a memory store, MemoryBytes the approximate maximum of bytes of
+// jobs and returns. Beyond either, the oldest job without open deliveries is dropped.
 const (
 	MemoryLimit = 10000
 	MemoryBytes = 256 << 20
@@ -25,14 +25,14 @@ type memory struct {
 	jobs  map[string]*memoryJob
 	order []string // job ids, oldest first
 	limit int
-	bytes int64 // approximate, of all jobs and returns
+	bytes int64 // approximate size of all jobs and returns
 	most  int64
 	queue memoryQueue
 }
 
 type memoryJob struct {
 	job     Job
-	known   bool // SaveJob was called; else only returns are known
+	known   bool // SaveJob was called; otherwise only returns are known
 	created time.Time
 	returns map[string]Return
 	bytes   int64
@@ -66,15 +66,14 @@ func (m *memory) dropOldest() {
 	m.order = slices.Delete(m.order, i, i+1)
 }
 
-// dropJob drops a job, except for its place in the order.
+// dropJob drops a job, but leaves its id in order.
 func (m *memory) dropJob(jid string) {
 	m.queue.forgetOrder(jid)
 	m.bytes -= m.jobs[jid].bytes
 	delete(m.jobs, jid)
 }
 
-// addSize counts what was added to a job and makes room: of the other jobs the oldest without open deliveries are
-// dropped.
+// addSize adds to a job's size and then drops the oldest other jobs without open deliveries, as needed.
 func (m *memory) addSize(e *memoryJob, n int) {
 	e.bytes += int64(n)
 	m.bytes += int64(n)
@@ -180,7 +179,7 @@ func (m *memory) Beyond(ctx context.Context, keep int) (time.Time, error) {
 	return jobs[keep].Created.Add(time.Nanosecond), nil
 }
 
-// Room implements Bounded. A store in memory has limits of its own.
+// Room implements Bounded. It returns 0, because a memory store has limits of its own.
 func (m *memory) Room() int64 { return 0 }
 
 // Size implements Bounded.

@@ -64,7 +64,7 @@ func (m *memory) PurgeContents(_ context.Context, before time.Time) (n int, err 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q := &m.queue
-	owned := make(map[string]bool) // whether the order is open
+	owned := make(map[string]bool) // whether the order is open, by key
 	for _, o := range q.orders {
 		if o.Content != "" {
 			owned[o.Content] = q.isHeld(o.JID)

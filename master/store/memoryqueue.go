@@ -80,7 +80,7 @@ func (f DeliveryFilter) matches(d Delivery) bool {
 		(f.Due.IsZero() || !d.Due.After(f.Due))
 }
 
-// compare is the order in which Deliveries returns them.
+// compare is the sort order of Deliveries.
 func (f DeliveryFilter) compare(a, b Delivery) int {
 	if !f.Due.IsZero() {
 		return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.JID, b.JID),

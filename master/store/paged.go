@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Paged is a Store that returns the returns of a job in pages, so that a caller need not hold those of ten thousand
-// minions, and that keeps them when the process ends.
+// Paged is a persistent Store that returns the returns of a job in pages, so that a caller need not hold those
+// of ten thousand minions.
 type Paged interface {
 	Store
 	// Returned returns the ids of the minions that have returned.
@@ -35,8 +35,8 @@ func PagedOf(s Store) (Paged, bool) {
 // readPage is how many returns EachReturn reads at once.
 const readPage = 64
 
-// EachReturn calls f with the returns of a job that a store has, of the minions that are wanted. It reads a part at a
-// time where the store is a Paged.
+// EachReturn calls f for the stored returns of a job from wanted minions. It reads them in pages if the store
+// is a Paged.
 func EachReturn(ctx context.Context, s Store, jid string, wanted func(id string) bool,
 	f func(Return)) error {
 	db, ok := PagedOf(s)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ErrChanged means that a record was changed since it was read: read it again and decide again.
+// ErrChanged means that a record has changed since it was read. Read it and decide again.
 var ErrChanged = errors.New("record was changed by somebody else")
 
 // An Order is a job that is stored until each of its minions has run it or never will.

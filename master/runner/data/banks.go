@@ -18,7 +18,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// bank is the directory of a bank (salt/cache/localfs.py), which must not lead out of the cache.
+// bank returns the directory of a bank (salt/cache/localfs.py). It must not lead out of the cache.
 func (f funcs) bank(c *modules.Call) (string, error) {
 	dir := host.Text(c, "cachedir")
 	if dir == "" {
@@ -35,7 +35,7 @@ func (f funcs) bank(c *modules.Call) (string, error) {
 	return filepath.Join(dir, bank), nil
 }
 
-// bankKey is the file of a key.
+// bankKey returns the file of a key.
 func (f funcs) bankKey(c *modules.Call) (string, error) {
 	dir, err := f.bank(c)
 	if err != nil {
@@ -96,7 +96,7 @@ func (f funcs) bankList(_ context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// maxBank bounds one value of a bank.
+// maxBank is the maximum size in bytes of one value in a bank.
 const maxBank = 64 << 20
 
 // bankFetch is cache.fetch, which returns one value of a bank, and as in Salt an empty dictionary if it is missing.
@@ -160,15 +160,16 @@ func (f funcs) bankFlush(_ context.Context, c *modules.Call) (any, error) {
 	return true, nil
 }
 
-// minionBank is a bank with what masters that share a database know of minions, under the names of the directories in
-// which a master alone has it: minions and minions/<id> of Salt 3006 and 3007; grains, pillar and mine of 3008.
+// minionBank is a bank of minion data in a cluster's database, under the names of the directories in which a
+// single master has it: minions and minions/<id> of Salt 3006 and 3007; grains, pillar and mine of 3008.
 type minionBank struct {
 	cache *cache.Cache
 	name  string
 	id    string // of minions/<id>
 }
 
-// minionBank returns the bank of a call if the masters' database has it. Other banks are directories of this host.
+// minionBank returns the bank of a call if it is in the cluster's database. Other banks are directories on this
+// host.
 func (f funcs) minionBank(c *modules.Call) (b minionBank, ok bool) {
 	if f.Cache == nil || !f.Cache.Shared() || host.Text(c, "cachedir") != "" {
 		return b, false
@@ -181,7 +182,7 @@ func (f funcs) minionBank(c *modules.Call) (b minionBank, ok bool) {
 	return b, slices.Contains([]string{"minions", "grains", "pillar", "mine"}, b.name)
 }
 
-// entry is what the cache has of one minion under a name; nil if it has nothing.
+// entry returns the cached data of one minion under a name, or nil.
 func (b minionBank) entry(name, id string) any {
 	if name == "mine" {
 		if m := b.cache.Mine(id); len(m) > 0 {
@@ -201,7 +202,7 @@ func (b minionBank) entry(name, id string) any {
 	return map[string]any{"grains": orEmpty(d.Grains), "pillar": orEmpty(d.Pillar)}
 }
 
-// list returns the ids of minions, or for minions/<id> what is known of the minion.
+// list returns the ids of minions or, for minions/<id>, the names of the minion's data.
 func (b minionBank) list() (any, error) {
 	if b.id != "" {
 		out := []any{}
@@ -219,7 +220,7 @@ func (b minionBank) list() (any, error) {
 	return nested.Anys(ids), nil
 }
 
-// fetch returns one value, and as in Salt an empty dictionary if it is missing.
+// fetch returns one value, or an empty dictionary if it is missing, as in Salt.
 func (b minionBank) fetch(key string) (any, error) {
 	name, id := b.name, key
 	if b.id != "" {
@@ -233,7 +234,7 @@ func (b minionBank) fetch(key string) (any, error) {
 	return map[string]any{}, nil
 }
 
-// flush forgets a minion, all of them, or a part of what is known of one. It reports whether there was anything.
+// flush deletes the data of a minion, of all, or a part of a minion's data. It reports whether there was any.
 func (b minionBank) flush(key string) (any, error) {
 	ids := []string{key}
 	part := b.name
@@ -257,7 +258,7 @@ func (b minionBank) flush(key string) (any, error) {
 	return had, nil
 }
 
-// forget forgets a part of what is known of a minion: grains, pillar, data (both), mine; "minions" and "" are all.
+// forget deletes a part of a minion's data: grains, pillar, data (both) or mine; "minions" and "" mean all.
 func (b minionBank) forget(part, id string) (had bool, err error) {
 	d, known := b.cache.Data(id)
 	switch part {

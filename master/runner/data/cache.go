@@ -1,5 +1,6 @@
-// Package data has the runners that show and change what a master keeps: the cache of minions and its banks, the mine,
-// pillars, and the file server. Salt's sources: salt/runners/cache.py, mine.py, pillar.py, fileserver.py.
+// Package data contains the runners that show and change a master's data: the cache of minions and its banks,
+// the mine, pillars, and the file server. Salt's sources: salt/runners/cache.py, mine.py, pillar.py,
+// fileserver.py.
 package data
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// funcs are the functions of this package, on one host.
+// funcs has the functions of this package, for one host.
 type funcs struct{ *host.Host }
 
 // Cache returns the runner cache.
@@ -100,7 +101,7 @@ type
 	return m
 }
 
-// orEmpty is a map that is never nil.
+// orEmpty returns m, or an empty map if m is nil.
 func orEmpty(m map[string]any) map[string]any {
 	if m == nil {
 		return map[string]any{}
@@ -108,8 +109,8 @@ func orEmpty(m map[string]any) map[string]any {
 	return m
 }
 
-// cached creates a function that returns one part of what the master last saw of each minion that the caller
-// targets. Minions without cached data are left out, as in Salt.
+// cached returns a function that returns one part of the cached data of each targeted minion. Minions without
+// cached data are left out, as in Salt.
 func (f funcs) cached(part func(cache.Data) any) modules.Func {
 	return func(_ context.Context, c *modules.Call) (any, error) {
 		ids, err := f.Meant(c)
@@ -141,8 +142,8 @@ func (f funcs) cachedMine(_ context.Context, c *modules.Call) (any, error) {
 	return out, mines.Err()
 }
 
-// clear creates one of the functions that forget cached data. Without a target it does nothing and returns false:
-// Salt demands that the caller names the minions.
+// clear returns a function that deletes cached data. Without a target it does nothing and returns false,
+// because Salt requires one.
 func (f funcs) clear(name string) modules.Func {
 	return func(_ context.Context, c *modules.Call) (any, error) {
 		if c.Value("tgt") == nil {
@@ -161,8 +162,8 @@ func (f funcs) clear(name string) modules.Func {
 	}
 }
 
-// clearGitLock is cache.clear_git_lock, which removes the locks of repositories. A lock outlives a master that was
-// killed during an update, and keeps the repository from being updated until somebody removes it.
+// clearGitLock is cache.clear_git_lock, which removes the locks of repositories. The lock of a master that was
+// killed during an update remains and prevents further updates until it is removed.
 func (f funcs) clearGitLock(_ context.Context, c *modules.Call) (any, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Keywords)) {
 		if name != "type" && !strings.HasPrefix(name, "__") {
@@ -191,7 +192,7 @@ func (f funcs) clearGitLock(_ context.Context, c *modules.Call) (any, error) {
 	}
 }
 
-// backendsOf are the file server's repositories, for the role gitfs.
+// backendsOf returns the file server's repositories, for the role gitfs.
 func (f funcs) backendsOf(role string) []fileserver.Source {
 	var out []fileserver.Source
 	if f.Files == nil || role != "gitfs" {
@@ -205,7 +206,7 @@ func (f funcs) backendsOf(role string) []fileserver.Source {
 	return out
 }
 
-// forget clears one part of a minion's cached data. A minion that is not in the cache gets no record.
+// forget deletes one part of a minion's cached data. It creates no record for an unknown minion.
 func (f funcs) forget(name, id, fun string) error {
 	d, known := f.Cache.Data(id)
 	switch name {

@@ -109,8 +109,9 @@ remote
 		}}
 }
 
-// backends are those that the argument backend means: names with commas between or in a list, all without one, and all
-// but some where each has a minus before it (salt.fileserver.Fileserver.backends).
+// backends returns the backends that the argument backend selects: names in a comma-separated string or a list.
+// Without the argument it returns all; names with a minus exclude backends
+// (salt.fileserver.Fileserver.backends).
 func (f funcs) backends(c *modules.Call) []fileserver.Backend {
 	if f.Files == nil {
 		return nil
@@ -144,7 +145,7 @@ func (f funcs) backends(c *modules.Call) []fileserver.Backend {
 		func(b fileserver.Backend) bool { return named(b, prefix) == (prefix == "-") })
 }
 
-// sources are the backends among them that keep copies.
+// sources returns those of them that keep copies.
 func (f funcs) sources(c *modules.Call) []fileserver.Source {
 	var out []fileserver.Source
 	for _, b := range f.backends(c) {
@@ -155,9 +156,9 @@ func (f funcs) sources(c *modules.Call) []fileserver.Source {
 	return out
 }
 
-// updateFiles is fileserver.update, which fetches what is new from the remotes of all backends, or of those that
-// the caller names. A remote that fails is logged and does not keep the others from being updated; the answer is
-// true all the same, as in Salt.
+// updateFiles is fileserver.update, which fetches the remotes of all backends, or of those that the caller
+// names. A remote that fails is logged and does not prevent updates of the others. As in Salt, the answer is
+// true even then.
 func (f funcs) updateFiles(ctx context.Context, c *modules.Call) (any, error) {
 	var remotes []string
 	switch v := c.Keywords["remotes"].(type) {
@@ -171,7 +172,7 @@ func (f funcs) updateFiles(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	for _, s := range f.sources(c) {
 		if _, err := s.Update(ctx, remotes...); err != nil {
-			// and the answer is stock's
+			// The answer is stock's.
 			f.Log.Error("Cannot update files", "backend", s.Name(), "err", err)
 		}
 	}
@@ -202,7 +203,7 @@ func (f funcs) clearFiles(_ context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// lockFiles makes the functions lock and clear_lock.
+// lockFiles returns the functions lock and clear_lock.
 func (f funcs) lockFiles(do func(fileserver.Source, string) (done, failed []string), key,
 	none string) modules.Func {
 	return func(_ context.Context, c *modules.Call) (any, error) {

@@ -27,8 +27,8 @@ fun
 		}}
 }
 
-// mineGet is mine.get, which returns mine data by minion for one function, and by function and minion for a list of
-// them. Access rules do not count here: whoever may run runners sees the whole mine.
+// mineGet is mine.get, which returns mine data by minion for one function, and by function and minion for a
+// list of functions. Access rules do not apply: callers who may run runners see the whole mine.
 func (f funcs) mineGet(_ context.Context, c *modules.Call) (any, error) {
 	ids, err := f.Meant(c)
 	if err != nil {
@@ -67,7 +67,7 @@ func (f funcs) mineGet(_ context.Context, c *modules.Call) (any, error) {
 	return byFun, nil
 }
 
-// mineValue takes a value out of the wrapping that carries its access rules (salt.utils.mine.MINE_ITEM_ACL_DATA).
+// mineValue unwraps a value with access rules (salt.utils.mine.MINE_ITEM_ACL_DATA).
 func mineValue(v any) any {
 	if m, ok := payload.Map(v); ok {
 		if inner, ok := m["__data__"]; ok {
@@ -77,7 +77,7 @@ func mineValue(v any) any {
 	return v
 }
 
-// mineUpdate is mine.update, which has minions send their mine data now.
+// mineUpdate is mine.update, which makes minions send their mine data now.
 func (f funcs) mineUpdate(ctx context.Context, c *modules.Call) (any, error) {
 	return f.Values(ctx,
 		host.Job{Tgt: c.Value("tgt"), TgtType: c.Str("tgt_type"), Fun: "mine.update",

@@ -47,7 +47,7 @@ minion
 		}}
 }
 
-// keptFor lists the minions that are meant, and the environment.
+// keptFor returns the targeted minions and the environment.
 func (f funcs) keptFor(c *modules.Call) (ids []string, pillarenv string, err error) {
 	if f.Match != nil {
 		ids, err = f.Match("glob", c.Str("minion"))
@@ -58,8 +58,7 @@ func (f funcs) keptFor(c *modules.Call) (ids []string, pillarenv string, err err
 	return ids, pillarenv, err
 }
 
-// keptPillars returns the pillars that the master keeps with the option pillar_cache. It returns false if it keeps
-// none.
+// keptPillars returns the pillars cached with the option pillar_cache, or false without it.
 func (f funcs) keptPillars(_ context.Context, c *modules.Call) (any, error) {
 	if f.KeptPillars == nil {
 		return false, nil
@@ -77,7 +76,7 @@ func (f funcs) keptPillars(_ context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// clearPillars drops kept pillars, so that they are rendered again at the next request.
+// clearPillars empties that cache, so that pillars are compiled again at the next request.
 func (f funcs) clearPillars(_ context.Context, c *modules.Call) (any, error) {
 	if f.KeptPillars == nil {
 		return false, nil
@@ -94,8 +93,8 @@ func (f funcs) clearPillars(_ context.Context, c *modules.Call) (any, error) {
 	return map[string]any{}, nil
 }
 
-// showTop is pillar.show_top, which returns the pillar top file as one minion sees it, or as a minion without
-// grains does. Errors of rendering are the answer, so that the caller sees them.
+// showTop is pillar.show_top, which returns the pillar top file for one minion, or for a minion without grains.
+// Rendering errors are part of the answer.
 func (f funcs) showTop(ctx context.Context, c *modules.Call) (any, error) {
 	if f.PillarTop == nil {
 		return map[string]any{}, nil
@@ -115,8 +114,8 @@ func (f funcs) showTop(ctx context.Context, c *modules.Call) (any, error) {
 	return nested.Anys(errs), nil
 }
 
-// showPillar is pillar.show_pillar, which renders the pillar of a minion with its cached grains. Keyword arguments
-// are further grains, which shows what a minion would get that does not exist yet.
+// showPillar is pillar.show_pillar, which compiles the pillar of a minion with its cached grains. Keyword
+// arguments are additional grains, which shows the pillar of a minion that does not exist yet.
 func (f funcs) showPillar(ctx context.Context, c *modules.Call) (any, error) {
 	if f.Pillar == nil {
 		return map[string]any{}, nil
@@ -124,7 +123,7 @@ func (f funcs) showPillar(ctx context.Context, c *modules.Call) (any, error) {
 	id := c.Str("minion")
 	r := pillar.Request{ID: id, Grains: map[string]any{"fqdn": id}, Saltenv: "base"}
 	if f.Match != nil && f.Cache != nil {
-		// Salt takes the first minion that the name means as a glob.
+		// As in Salt, the first minion that matches the name as a glob.
 		ids, err := f.Match("glob", id)
 		if err == nil && len(ids) > 0 {
 			if d, ok := f.Cache.Data(ids[0]); ok && len(d.Grains) > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Command runs a job on minions with the master's own times, if it names none.
+// Command runs a job on minions, with the master's timeouts unless the job has its own.
 func (h *Host) Command(ctx context.Context, j Job) (map[string]Answer, error) {
 	if h.Run == nil {
 		return nil, Needs("way to its minions")
@@ -28,7 +28,7 @@ func (h *Host) Command(ctx context.Context, j Job) (map[string]Answer, error) {
 	return h.Run(ctx, j)
 }
 
-// Text is an argument that may be None.
+// Text returns an argument that may be None, as text.
 func Text(c *modules.Call, name string) string {
 	if v := c.Value(name); pytext.Truth(v) {
 		return pytext.Str(v)
@@ -36,7 +36,8 @@ func Text(c *modules.Call, name string) string {
 	return ""
 }
 
-// Patterns is an argument that may be None, a text with commas, or a list (salt/utils/args.py: split_input).
+// Patterns returns an argument that may be None, a comma-separated string, or a list (salt/utils/args.py:
+// split_input).
 func Patterns(c *modules.Call, name string) []string {
 	list, ok := c.Value(name).([]any)
 	if !ok {
@@ -46,7 +47,7 @@ func Patterns(c *modules.Call, name string) []string {
 		return nil
 	}
 	if len(list) == 0 {
-		return nil // no list is no search, as in stock
+		return nil // as in stock, anything else means no filter
 	}
 	out := make([]string, len(list))
 	for i, v := range list {
@@ -55,7 +56,7 @@ func Patterns(c *modules.Call, name string) []string {
 	return out
 }
 
-// Shown wraps a value with the outputter that the caller wants.
+// Shown wraps a value with the outputter that the caller chose.
 func Shown(c *modules.Call, v any) any {
 	if out := Text(c, "outputter"); out != "" {
 		return map[string]any{"outputter": out, "data": v}
@@ -63,7 +64,7 @@ func Shown(c *modules.Call, v any) any {
 	return v
 }
 
-// Values runs a job and gives what each minion returned.
+// Values runs a job and returns each minion's value.
 func (h *Host) Values(ctx context.Context, j Job) (any, error) {
 	answers, err := h.Command(ctx, j)
 	if err != nil {
@@ -78,7 +79,7 @@ func (h *Host) Values(ctx context.Context, j Job) (any, error) {
 	return out, nil
 }
 
-// Take sets what a call says of the arguments and the timeout of a job.
+// Take sets a job's arguments and timeout from a call.
 func (j *Job) Take(c *modules.Call) (err error) {
 	v, given := c.InOrder("arg")
 	if !given {
@@ -101,7 +102,7 @@ func (j *Job) Take(c *modules.Call) (err error) {
 	return err
 }
 
-// Seconds is a time argument that may be None.
+// Seconds returns a duration argument that may be None.
 func Seconds(c *modules.Call, name string) (time.Duration, error) {
 	if !pytext.Truth(c.Value(name)) {
 		return 0, nil
@@ -109,7 +110,7 @@ func Seconds(c *modules.Call, name string) (time.Duration, error) {
 	return c.Seconds(name)
 }
 
-// SplitInput reads a list with commas (salt.utils.args.split_input).
+// SplitInput splits a comma-separated list (salt.utils.args.split_input).
 func SplitInput(text string) []string {
 	var out []string
 	for part := range strings.SplitSeq(text, ",") {
@@ -118,7 +119,7 @@ func SplitInput(text string) []string {
 	return out
 }
 
-// Meant are the minions of a target; none stands for all, as in Salt.
+// Meant returns the minions of a call's target. As in Salt, no target means all.
 func (h *Host) Meant(c *modules.Call) ([]string, error) {
 	if h.Match == nil || h.Cache == nil {
 		return nil, Needs("cache of minions")

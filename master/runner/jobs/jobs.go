@@ -1,5 +1,5 @@
-// Package jobs is Salt's runner jobs: what became of jobs, from the job cache and from the minions that still run them.
-// Salt's source: salt/runners/jobs.py.
+// Package jobs is Salt's runner jobs: the results of jobs, from the job cache and from minions that still run
+// them. Salt's source: salt/runners/jobs.py.
 package jobs
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// funcs are the functions of this package, on one host.
+// funcs has the functions of this package, for one host.
 type funcs struct{ *host.Host }
 
-// Module returns the runner jobs: what became of jobs.
+// Module returns the runner jobs.
 func Module(h *host.Host) *modules.Module { return funcs{h}.jobsModule() }
 
-// everything is more jobs than a master keeps.
+// everything exceeds any number of stored jobs.
 const everything = 1 << 30
 
 // jobsModule declares the runner jobs (salt/runners/jobs.py).
@@ -103,7 +103,8 @@ metadata, function, target
 		}}
 }
 
-// startTime is a job id as Salt prints times (salt.utils.jid.jid_to_time), "" when it is none.
+// startTime returns the time of a job id as Salt prints it (salt.utils.jid.jid_to_time), or "" if it is
+// invalid.
 func startTime(jid string) string {
 	t, ok := protocol.JID(jid).Time()
 	if !ok || !protocol.ValidJID(jid) {
@@ -112,7 +113,7 @@ func startTime(jid string) string {
 	return t.Format("2006, Jan 02 15:04:05.000000")
 }
 
-// describeJob is a job as Salt lists it (salt.utils.jid.format_jid_instance).
+// describeJob returns a job's description as Salt lists it (salt.utils.jid.format_jid_instance).
 func describeJob(jid string, load map[string]any) map[string]any {
 	if len(load) == 0 {
 		return map[string]any{"Error": "Cannot contact returner or no job with this jid",
@@ -134,7 +135,7 @@ func describeJob(jid string, load map[string]any) map[string]any {
 	return out
 }
 
-// metadata finds what a caller attached to a job: on its own, among the keyword arguments of the client, or of the
+// metadata returns the metadata of a job: its own, or among the keyword arguments of the client or of the
 // function.
 func metadata(load map[string]any) (any, bool) {
 	if v, ok := load["metadata"]; ok {
@@ -156,7 +157,7 @@ func metadata(load map[string]any) (any, bool) {
 	return nil, false
 }
 
-// jobResults returns what minions returned to a job, by minion.
+// jobResults returns the minions' returns for a job, by minion.
 func (f funcs) jobResults(ctx context.Context, jid string) (map[string]any, error) {
 	returns, err := f.Jobs.Returns(ctx, jid)
 	if err != nil {
@@ -175,7 +176,7 @@ func (f funcs) jobResults(ctx context.Context, jid string) (map[string]any, erro
 	return out, nil
 }
 
-// jobLoad returns the load and the minions of a stored job; the load is empty if there is no such job.
+// jobLoad returns the load and the minions of a stored job. The load is empty if the job is missing.
 func (f funcs) jobLoad(ctx context.Context, jid string) (load map[string]any, minions []string,
 	err error) {
 	if f.Jobs == nil {
@@ -243,8 +244,8 @@ func (f funcs) printJob(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{c.Str("jid"): out}, nil
 }
 
-// lookupJID is jobs.lookup_jid, which returns what minions returned to a job. The outputter is that of the first
-// minion by name, since a job has one function and therefore one outputter.
+// lookupJID is jobs.lookup_jid, which returns the minions' returns for a job. The outputter is that of the
+// first minion by name, because a job has one function and therefore one outputter.
 func (f funcs) lookupJID(ctx context.Context, c *modules.Call) (any, error) {
 	job, err := f.describeWhole(ctx, c.Str("jid"))
 	if err != nil {
@@ -276,8 +277,8 @@ func (f funcs) lookupJID(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// exitSuccess is jobs.exit_success, which reports for each minion of a job whether it returned something that is
-// true in Python. A minion that has not returned counts as failed.
+// exitSuccess is jobs.exit_success, which reports for each minion of a job whether its return is true in
+// Python. A minion that has not returned counts as failed.
 func (f funcs) exitSuccess(ctx context.Context, c *modules.Call) (any, error) {
 	job, err := f.describeWhole(ctx, c.Str("jid"))
 	if err != nil {
@@ -298,14 +299,14 @@ func (f funcs) exitSuccess(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// search selects jobs. A filter that is not set lets all pass.
+// search selects jobs. Unset filters match all.
 type search struct {
 	metadata         any
 	function, target []string // patterns; nil means all
 	from, to         time.Time
 }
 
-// timeLayouts are the forms of a time that users give.
+// timeLayouts returns the accepted forms of a time.
 func timeLayouts() []string {
 	return []string{"2006, Jan 02 15:04:05.000000", "2006, Jan 02 15:04:05", "2006, Jan 02",
 		"2006-01-02T15:04:05.999999999Z07:00",
@@ -313,7 +314,7 @@ func timeLayouts() []string {
 		"2006 Jan 2", "Jan 2 2006", "15:04:05", "15:04"}
 }
 
-// parseTime reads a time in the host's zone; a time of day alone means today.
+// parseTime parses a time in the host's zone; a time of day alone means today.
 func parseTime(now time.Time, v any) (time.Time, error) {
 	if v == nil {
 		return time.Time{}, nil
@@ -458,8 +459,8 @@ func (f funcs) lastRun(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{jid: out}, nil
 }
 
-// activeJobs is jobs.active, which asks all minions what they run. A job that only absent minions run is not in the
-// answer.
+// activeJobs is jobs.active, which asks all minions for their running jobs. A job that only absent minions run
+// is missing in the answer.
 func (f funcs) activeJobs(ctx context.Context, c *modules.Call) (any, error) {
 	answers, err := f.Command(ctx, host.Job{Tgt: "*", Fun: "saltutil.running"})
 	if err != nil {

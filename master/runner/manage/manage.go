@@ -1,5 +1,6 @@
-// Package manage has Salt's runners manage and survey: which minions are there, by a ping, by their connections or by
-// their versions, and which of them return the same. Salt's sources: salt/runners/manage.py, salt/runners/survey.py.
+// Package manage contains Salt's runners manage and survey: which minions are present, by ping, connection or
+// version, and which of them return equal results. Salt's sources: salt/runners/manage.py,
+// salt/runners/survey.py.
 package manage
 
 import (
@@ -17,13 +18,13 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// funcs are the functions of this package, on one host.
+// funcs has the functions of this package, for one host.
 type funcs struct{ *host.Host }
 
-// Module returns the runner manage: which minions are there.
+// Module returns the runner manage.
 func Module(h *host.Host) *modules.Module { return funcs{h}.manageModule() }
 
-// Survey returns the runner survey: what minions return, by equal results.
+// Survey returns the runner survey, which groups minions by equal results.
 func Survey(h *host.Host) *modules.Module { return funcs{h}.surveyModule() }
 
 // manage.key_regen differs: the master keeps its own key, so that no restart is needed and its peers stay equal.
@@ -31,8 +32,8 @@ func Survey(h *host.Host) *modules.Module { return funcs{h}.surveyModule() }
 // manage.bootstrap_psexec absent: as manage.bootstrap.
 // manage.safe_accept absent: it asks minions for fingerprints through salt-ssh, which brine does not have.
 
-// manageModule declares the runner manage (salt/runners/manage.py). Six pairs of its functions are other names for
-// the same lists of connections.
+// manageModule declares the runner manage (salt/runners/manage.py). Six pairs of its functions are aliases for
+// lists of connections.
 func (f funcs) manageModule() *modules.Module {
 	times := []modules.Param{{Name: "timeout", Optional: true},
 		{Name: "gather_job_timeout", Optional: true}}
@@ -110,7 +111,7 @@ of themselves. Salt has no such function.
 	return m
 }
 
-// pingMinions sends test.ping, and returns the minions that answer and those that do not.
+// pingMinions sends test.ping. It returns the minions that answer and those that do not.
 func (f funcs) pingMinions(ctx context.Context, c *modules.Call) (up, down []string, err error) {
 	j := host.Job{Tgt: c.Value("tgt"), TgtType: c.Str("tgt_type"), Fun: "test.ping"}
 	if j.Timeout, err = host.Seconds(c, "timeout"); err != nil {
@@ -140,8 +141,8 @@ func (f funcs) pingMinions(ctx context.Context, c *modules.Call) (up, down []str
 	return up, down, nil
 }
 
-// listDown is manage.down, which returns the minions that do not answer. With removekeys it deletes their keys, so
-// a caller with a short timeout deletes those of slow minions as well, as in Salt.
+// listDown is manage.down, which returns the minions that do not answer. With removekeys it deletes their keys.
+// As in Salt, a short timeout therefore also deletes the keys of slow minions.
 func (f funcs) listDown(ctx context.Context, c *modules.Call) (any, error) {
 	_, down, err := f.pingMinions(ctx, c)
 	if err != nil {
@@ -160,7 +161,7 @@ func (f funcs) listDown(ctx context.Context, c *modules.Call) (any, error) {
 	return nested.Anys(down), nil
 }
 
-// inSubset returns whether an id is in the subset that the caller asks for; without one every id is.
+// inSubset reports whether an id is in the caller's subset; without one it returns true.
 func inSubset(c *modules.Call) func(string) bool {
 	if c.Value("subset") == nil {
 		return func(string) bool { return true }
@@ -172,7 +173,8 @@ func inSubset(c *modules.Call) func(string) bool {
 	return func(id string) bool { return ids[id] }
 }
 
-// listConnected returns the minions that are connected now. It asks none of them: the master knows its connections.
+// listConnected returns the connected minions. It sends nothing to them, because the master knows its
+// connections.
 func (f funcs) listConnected(ctx context.Context, c *modules.Call) (any, error) {
 	if f.Connected == nil {
 		return nil, host.Needs("list of connections")
@@ -235,8 +237,8 @@ func (f funcs) listClones(ctx context.Context, _ *modules.Call) (any, error) {
 	return f.Clones(ctx)
 }
 
-// versions is manage.versions, which sorts minions by how their version compares with the Salt version that this
-// master stands for.
+// versions is manage.versions, which sorts minions by comparing their version with the Salt version that this
+// master reports.
 func (f funcs) versions(ctx context.Context, _ *modules.Call) (any, error) {
 	answers, err := f.Command(ctx, host.Job{Tgt: "*", Fun: "test.version"})
 	if err != nil {
@@ -289,8 +291,8 @@ func compareVersions(a, b string) int {
 	return slices.Compare(number(a), number(b))
 }
 
-// keyRegen is manage.key_regen, which has all minions replace their keys, and deletes the keys that the master
-// knows.
+// keyRegen is manage.key_regen, which makes all minions replace their keys, and deletes their keys on the
+// master.
 func (f funcs) keyRegen(ctx context.Context, _ *modules.Call) (any, error) {
 	if f.Keys == nil {
 		return nil, host.Needs("keys")
@@ -309,7 +311,7 @@ func (f funcs) keyRegen(ctx context.Context, _ *modules.Call) (any, error) {
 			}
 		}
 	}
-	// Stock deletes the master's own key as well and demands a restart within a minute; here the master keeps its
+	// Stock also deletes the master's own key and demands a restart within a minute. Here the master keeps its
 	// identity.
 	return "The minions' keys have been deleted. Once the minions reconnect the new keys " +
 		"will\nappear in pending and will need to be " +

@@ -15,13 +15,13 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// pool are the minions that returned the same.
+// pool holds the minions with equal results.
 type pool struct {
 	ids    []string
-	result string // as Python's str
+	result string // like Python's str
 }
 
-// survey are the runners that compare minions (salt/runners/survey.py).
+// surveyModule declares the runner survey (salt/runners/survey.py).
 func (f funcs) surveyModule() *modules.Module {
 	return &modules.Module{Name: "survey",
 		Doc: "Which minions return the same, and how the others differ.", Funcs: []modules.Def{
@@ -54,8 +54,8 @@ tgt_type
 		}}
 }
 
-// groupResults runs the function of a call and puts the minions with equal results together. The keys of dictionaries
-// keep their order, so minions that return the same in another order are apart, as in stock.
+// groupResults runs the function of a call and groups the minions by result. Dictionaries keep their key order,
+// so results that differ only in order are in different groups, as in stock.
 func (f funcs) groupResults(ctx context.Context, c *modules.Call) ([]pool, error) {
 	if len(c.Extra) < 2 {
 		return nil, modules.Usagef("a target and a function are needed")
@@ -92,7 +92,7 @@ func (f funcs) groupResults(ctx context.Context, c *modules.Call) ([]pool, error
 		slices.Sort(ids)
 		pools = append(pools, pool{ids, result})
 	}
-	slices.SortFunc(pools, func(a, b pool) int { // groups of one size by their first minion
+	slices.SortFunc(pools, func(a, b pool) int { // groups of equal size by their first minion
 		d := len(b.ids) - len(a.ids)
 		if up {
 			d = -d
@@ -113,7 +113,7 @@ func poolValues(pools []pool) any {
 	return out
 }
 
-// poolDiff is what survey.diff prints.
+// poolDiff returns the lines that survey.diff prints.
 func poolDiff(pools []pool) (out []string) {
 	lines := func(text string) []string {
 		list := pytext.SplitLines(text, false)

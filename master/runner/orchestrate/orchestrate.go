@@ -1,5 +1,5 @@
-// Package orchestrate is Salt's runner state: orchestration. States are compiled and run on the master's host, by
-// host.Host.Exec, and those of saltmod command minions:
+// Package orchestrate is Salt's runner state: orchestration. States are compiled and run on the master's host
+// by host.Host.Exec; those of saltmod command minions:
 //
 //	salt-run state.orchestrate ── Exec(state.sls) ── saltmod.state ── host.Run ──▶ minions
 //
@@ -23,16 +23,16 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// funcs are the functions of this package, on one host.
+// funcs has the functions of this package, for one host.
 type funcs struct{ *host.Host }
 
-// Module returns the runner state, known as orchestration.
+// Module returns the runner state.
 func Module(h *host.Host) *modules.Module { return funcs{h}.stateModule() }
 
 // state.graph absent: it draws with what only 3008 has.
 // state.graph_highstate absent: it draws with what only 3008 has.
 
-// state is the runner "state": orchestration (salt/runners/state.py).
+// stateModule declares the runner state (salt/runners/state.py).
 func (f funcs) stateModule() *modules.Module {
 	opt := func(names ...string) []modules.Param {
 		list := make([]modules.Param, len(names))
@@ -130,7 +130,7 @@ node, sock_dir
 
     salt-run state.event 'salt/job/*' count=1`
 
-// pillarArg is the pillar that the caller gave, nil for none.
+// pillarArg returns the caller's pillar, or nil.
 func pillarArg(c *modules.Call) (*pyobj.Dict, error) {
 	switch v, _ := c.InOrder("pillar"); v := v.(type) {
 	case nil:
@@ -141,8 +141,8 @@ func pillarArg(c *modules.Call) (*pyobj.Dict, error) {
 	return nil, modules.Usagef("Pillar data must be formatted as a dictionary")
 }
 
-// orchestrate is state.orchestrate, which runs an SLS of orchestration on the master, as the minion with the
-// master's id. Its job id is known before it begins, so that the events of its steps can be followed by it.
+// orchestrate is state.orchestrate, which runs an orchestration SLS on the master, as a minion with the
+// master's id. Its job id is known beforehand, so that the events of its steps can be followed.
 func (f funcs) orchestrate(ctx context.Context, c *modules.Call) (any, error) {
 	pillar, err := pillarArg(c)
 	if err != nil {
@@ -178,23 +178,23 @@ func (f funcs) orchestrate(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{"data": data, "outputter": "highstate", "retcode": code}, nil
 }
 
-// orchestrateSingle is state.orchestrate_single, which runs one state of orchestration.
+// orchestrateSingle is state.orchestrate_single, which runs one orchestration state.
 func (f funcs) orchestrateSingle(ctx context.Context, c *modules.Call) (any, error) {
 	return f.runOne(ctx, c, "state.single", c.Value("fun"), c.Value("name"))
 }
 
-// orchestrateHigh is state.orchestrate_high, which runs high data of orchestration that the caller gives.
+// orchestrateHigh is state.orchestrate_high, which runs the caller's high data.
 func (f funcs) orchestrateHigh(ctx context.Context, c *modules.Call) (any, error) {
 	return f.runOne(ctx, c, "state.high", highData(c))
 }
 
-// highData is the high data that the caller gave, in its order.
+// highData returns the caller's high data in its order.
 func highData(c *modules.Call) any {
 	v, _ := c.InOrder("data")
 	return v
 }
 
-// runOne runs single states. As in Salt the arguments test and queue are taken and not used.
+// runOne runs single states. As in Salt, the arguments test and queue are accepted and ignored.
 func (f funcs) runOne(ctx context.Context, c *modules.Call, fun string, args ...any) (any, error) {
 	pillar, err := pillarArg(c)
 	if err != nil {
@@ -219,7 +219,7 @@ func (f funcs) runOne(ctx context.Context, c *modules.Call, fun string, args ...
 	return ret, nil
 }
 
-// showSLS is state.orchestrate_show_sls, which returns the high data of an SLS, with nothing run.
+// showSLS is state.orchestrate_show_sls, which returns the high data of an SLS without running it.
 func (f funcs) showSLS(ctx context.Context, c *modules.Call) (any, error) {
 	pillar, err := pillarArg(c)
 	if err != nil {
@@ -241,7 +241,7 @@ func (f funcs) showSLS(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{f.ID: v}, nil
 }
 
-// pauseFunc is one of the functions for the pauses of a run.
+// pauseFunc returns one of the functions for pausing a run.
 func (f funcs) pauseFunc(fun string) modules.Func {
 	return func(ctx context.Context, c *modules.Call) (any, error) {
 		args := []any{c.Value("jid"), c.Value("state_id")}
@@ -253,8 +253,8 @@ func (f funcs) pauseFunc(fun string) modules.Func {
 	}
 }
 
-// stateEvents is state.event, which prints events until count of them matched. The caller's context ends it when
-// the client has gone.
+// stateEvents is state.event, which prints events until count of them matched. It also ends when the caller's
+// context ends.
 func (f funcs) stateEvents(ctx context.Context, c *modules.Call) (any, error) {
 	if f.Listen == nil {
 		return nil, host.Needs("event bus")

@@ -1,5 +1,6 @@
-// Package rings has the runner update, which stock does not have: it updates minions of brine in rings. Each ring is a part of
-// the minions by a hash of their ids; canary hosts come first. It stops when too many of a ring fail. docs/update.md describes it.
+// Package rings contains the runner update, which stock does not have. It updates brine minions in rings. Each
+// ring is a part of the minions, chosen by a hash of their ids; canary hosts come first. It stops if too many
+// minions of a ring fail. docs/update.md describes it.
 package rings
 
 import (
@@ -20,13 +21,13 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// ringTag is the event of a ring that has ended.
+// ringTag is the tag of the event for a finished ring.
 const ringTag = "brine/update/ring"
 
-// statusPause is how often the minions of a ring are asked whether their update is settled.
+// statusPause is the interval at which a ring's minions are asked for the state of their update.
 const statusPause = time.Second
 
-// funcs are the functions of this package, on one host.
+// funcs has the functions of this package, for one host.
 type funcs struct{ *host.Host }
 
 // Module returns the runner update.
@@ -58,14 +59,14 @@ settle
 	}}
 }
 
-// plan is what the arguments say.
+// plan is the parsed arguments.
 type plan struct {
 	version       string
 	pause, settle time.Duration
 	failPercent   int64
 }
 
-// A ring is a part of the minions, and what became of them.
+// A ring is a part of the minions, with their results.
 type ring struct {
 	name    string
 	ids     []string
@@ -119,7 +120,7 @@ func (f funcs) rings(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{"result": true, "rings": done}, nil
 }
 
-// texts are the texts of a list, or one text.
+// texts returns a list of strings, or one string as a list.
 func texts(v any) (list []string) {
 	if s, ok := v.(string); ok && s != "" {
 		return []string{s}
@@ -131,13 +132,13 @@ func texts(v any) (list []string) {
 	return list
 }
 
-// Place is where a minion is among all, from 0 to 99, by a hash of its id.
+// Place returns a number from 0 to 99 for a minion, by a hash of its id.
 func Place(id string) int64 {
 	sum := sha256.Sum256([]byte(id))
 	return int64(binary.BigEndian.Uint64(sum[:]) % 100)
 }
 
-// divide puts the minions into rings. Empty rings are left out.
+// divide divides the minions into rings. Empty rings are left out.
 func divide(ids, canary []string, percentages any) ([]ring, error) {
 	parts, ok := percentages.([]any)
 	if !ok || len(parts) == 0 {
@@ -181,7 +182,8 @@ func (r *ring) report() map[string]any {
 	return map[string]any{"ring": r.name, "minions": nested.Anys(r.ids), "updated": nested.Anys(r.updated), "failed": failed}
 }
 
-// update orders the update of a ring, and waits until each minion answers with the new version, or went back.
+// update orders the update of a ring. It waits until each minion reports the new version, or that it rolled
+// back.
 func (f funcs) update(ctx context.Context, r *ring, p plan) error {
 	args := []any{}
 	if p.version != "" {
@@ -191,7 +193,7 @@ func (f funcs) update(ctx context.Context, r *ring, p plan) error {
 	if err != nil {
 		return err
 	}
-	waiting := map[string]string{} // the version that each should have
+	waiting := map[string]string{} // expected version by minion
 	for _, id := range r.ids {
 		a, ok := answers[id]
 		value, isMap := payload.Map(a.Value)
@@ -201,7 +203,7 @@ func (f funcs) update(ctx context.Context, r *ring, p plan) error {
 		case !isMap || a.Retcode != 0:
 			r.failed[id] = pytext.Str(a.Value)
 		case value["from"] == value["to"]:
-			r.updated = append(r.updated, id) // it has the version
+			r.updated = append(r.updated, id) // it runs the new version
 		default:
 			waiting[id] = pytext.Str(value["to"])
 		}
@@ -225,7 +227,8 @@ func (f funcs) update(ctx context.Context, r *ring, p plan) error {
 	return nil
 }
 
-// askStatus asks the minions that are waited for. An answer is the proof that the minion takes jobs of this master.
+// askStatus asks the pending minions for their state. An answer proves that the minion receives this master's
+// jobs.
 func (f funcs) askStatus(ctx context.Context, r *ring, waiting map[string]string) error {
 	answers, err := f.Command(ctx, host.Job{Tgt: nested.Anys(slices.Sorted(maps.Keys(waiting))), TgtType: "list", Fun: "agent.status"})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package wheel has Salt's wheel functions: those that change how a master is set up, above all the keys of its
-// minions. Salt's sources: salt/wheel/key.py, salt/wheel/minions.py, salt/wheel/config.py.
+// Package wheel contains Salt's wheel functions, which change a master's setup, above all the minions' keys.
+// Salt's sources: salt/wheel/key.py, salt/wheel/minions.py, salt/wheel/config.py.
 package wheel
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// funcs are the functions of this package, on one host.
+// funcs has the functions of this package, for one host.
 type funcs struct{ *host.Host }
 
 // Key returns the wheel module key.
@@ -127,7 +127,7 @@ func (f funcs) keyModule() *modules.Module {
 	}}
 }
 
-// states lists the states that an operation takes keys from.
+// states returns the states from which an operation selects keys.
 func states(first keys.State, more1 bool, s1 keys.State, more2 bool, s2 keys.State) []keys.State {
 	out := []keys.State{first}
 	if more1 {
@@ -139,8 +139,8 @@ func states(first keys.State, more1 bool, s1 keys.State, more2 bool, s2 keys.Sta
 	return out
 }
 
-// keysIn lists keys by the folder of their state. match is a glob, a list of them, or a map of folders and names; nil
-// is everything.
+// keysIn returns keys by the folder of their state. match is a glob, a list of globs, or a map from folders to
+// names; nil means all.
 func (f funcs) keysIn(in []keys.State, match any, empty bool) (map[string]any, error) {
 	out := map[string]any{}
 	for _, st := range in {
@@ -155,7 +155,7 @@ func (f funcs) keysIn(in []keys.State, match any, empty bool) (map[string]any, e
 	return out, nil
 }
 
-// idsIn returns the ids of one state that match has. As in Salt match is a glob, several with commas, a list of
+// idsIn returns the ids in one state that match. As in Salt, match is a glob, several with commas, a list of
 // globs, or a dictionary of ids by state, as the list functions return it; nil means all.
 func (f funcs) idsIn(st keys.State, match any) ([]string, error) {
 	switch m := match.(type) {
@@ -197,7 +197,8 @@ func (f funcs) idsIn(st keys.State, match any) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// listStatus returns the keys of the state whose name begins as match does: salt-key -l takes short names.
+// listStatus returns the keys of the state whose name starts with match, because salt-key -l accepts short
+// names.
 func (f funcs) listStatus(c *modules.Call) (any, error) {
 	m := c.Str("match")
 	for _, s := range []struct {
@@ -219,7 +220,8 @@ func (f funcs) listStatus(c *modules.Call) (any, error) {
 	return map[string]any{}, nil
 }
 
-// changeKeys applies a change to the keys that match, and answers with what matches afterwards, as Salt does.
+// changeKeys returns a function that applies a change to the matching keys. As in Salt, it answers with what
+// matches afterwards.
 func (f funcs) changeKeys(from func(*modules.Call) []keys.State,
 	change func(c *modules.Call, id string) error) func(*modules.Call) (any, error) {
 	return func(c *modules.Call) (any, error) {
@@ -239,7 +241,7 @@ func (f funcs) changeKeys(from func(*modules.Call) []keys.State,
 	}
 }
 
-// eachKey gives something of each key that matches, by state and id.
+// eachKey returns a value for each matching key, by state and id.
 func (f funcs) eachKey(c *modules.Call, of func(keys.Key) (string, error)) (any, error) {
 	out := map[string]any{}
 	for _, st := range keys.States() {
@@ -275,10 +277,10 @@ func (f funcs) hashType(c *modules.Call) string {
 	return "sha256"
 }
 
-// maxKeySize bounds the work that one request may ask for.
+// maxKeySize limits the computation that one request can cause.
 const maxKeySize = 8192
 
-// newPair creates a pair of keys in PEM for a minion that does not exist yet.
+// newPair creates a key pair in PEM for a minion that does not exist yet.
 func newPair(c *modules.Call) (map[string]any, error) {
 	bits, err := c.Int("keysize")
 	if err != nil {
@@ -294,8 +296,8 @@ func newPair(c *modules.Call) (map[string]any, error) {
 	return map[string]any{"priv": string(k.PEM()), "pub": k.Public().Text()}, nil
 }
 
-// genAccept is key.gen_accept, which creates a pair of keys and accepts its public half. It returns an empty
-// dictionary if the minion has an accepted key already and force is not set: that key is in use.
+// genAccept is key.gen_accept, which creates a key pair and accepts its public key. If the minion has an
+// accepted key, which is in use, it returns an empty dictionary unless force is set.
 func (f funcs) genAccept(c *modules.Call) (any, error) {
 	id := c.Str("id_")
 	if f.Keys.State(id) == keys.Accepted && !c.Bool("force") {
@@ -331,7 +333,7 @@ func (f funcs) minionsModule() *modules.Module {
 		}}
 }
 
-// configModule declares the wheel config. It only reads: docs/security.md says why nothing is written.
+// configModule declares the wheel config. It is read-only; docs/security.md explains why.
 func (f funcs) configModule() *modules.Module {
 	return &modules.Module{Name: "config", Doc: "The master's configuration.", Funcs: []modules.Def{
 		{Name: "values", Doc: "All options of the master.",

@@ -19,8 +19,8 @@ const (
 	// stormAt is how many returns of one job must be in progress for another one to be copied later. Copying
 	// continues when no more than calmAt of all jobs are in progress, and no more arrived within lookEvery.
 	stormAt, calmAt = 64, 16
-	// maxLag is how old the oldest return may be that is not copied yet, and maxBehind how many there may be (100
-	// bytes each). Beyond that new ones are written at once, and copying waits for nothing.
+	// maxLag is the maximum age of a return that is not copied yet, maxBehind the maximum number (100 bytes
+	// each). Beyond that, new ones are written at once, and copying waits for nothing.
 	maxLag    = 5 * time.Second
 	maxBehind = 100_000
 	// copyPage is how many returns are read at once. lookEvery is how often to check whether a storm is over.
@@ -28,25 +28,25 @@ const (
 	lookEvery = 20 * time.Millisecond
 	// finishTime is how long Close continues copying; the next start does the rest.
 	finishTime = 3 * time.Second
-	// mendSpan is how long before the newest job others may have been created whose files a loss of power emptied:
-	// the kernel writes a file within 30 seconds. At most mendJobs are checked.
+	// mendSpan is how long before the newest job others may have been created whose files a power failure
+	// emptied: the kernel writes a file within 30 seconds. At most mendJobs are checked.
 	mendSpan, mendJobs = 10 * time.Minute, 1000
 	// retryAfter is how long a job whose copying failed waits for the next attempt, retryMax the same after
 	// repeated failures.
 	retryAfter, retryMax = time.Second, time.Minute
 )
 
-// Behind is a store in front of a job cache that only Salt's tools read. The other store decides and is read.
+// Behind is a store in front of a job cache that only Salt's tools read. The other store is authoritative.
 //
 //	few returns    ─▶ first, then cache ─▶ acknowledged
 //	a storm        ─▶ mark the job ─▶ first ─▶ acknowledged        later: first ─▶ cache ─▶ unmark
-//	copy fails     ─▶ tried again, after a growing pause
+//	copy fails     ─▶ retried, after a growing pause
 //	crash          ─▶ marked jobs are copied at the next start
 //
-// Jobs, and returns that come in small numbers, are in both stores when they are acknowledged. When many minions
-// return for one job at the same time, their returns are only in the other store then, which handles many at once,
-// and are copied when the storm is over, at most some seconds later. What cannot be copied, because the disk is
-// full or descriptors are short, is tried again until it can. Files are never half there.
+// Jobs, and returns that arrive in small numbers, are in both stores when they are acknowledged. If many
+// minions return for one job at the same time, their returns are first only in the other store, which handles
+// many at once. They are copied when the storm is over, at most some seconds later. If copying fails, because
+// the disk is full or descriptors are short, it is retried until it succeeds. Files are never incomplete.
 type Behind struct {
 	store.Store // both
 	first       store.Paged
@@ -58,8 +58,8 @@ type Behind struct {
 
 	mu     sync.Mutex // guards the fields below
 	jobs   map[string]*copied
-	line   []*copied // jobs with ids to copy, the oldest first
-	behind int       // how many ids all jobs have
+	line   []*copied // jobs with ids to copy, oldest first
+	behind int       // number of ids of all jobs
 	saving int       // returns in progress to both
 	pace   pace
 
@@ -81,7 +81,7 @@ type copied struct {
 	tried  time.Time // when copying of a failed job started again, until all is copied
 }
 
-// Behind puts first in front of the cache. Close it before either store.
+// Behind returns a store with first in front of the cache. Close it before either store.
 func (s *Store) Behind(first store.Paged, log *slog.Logger) (*Behind, error) {
 	marks, err := confined.Open(s.dir.Path()+".behind", 0o750)
 	if err != nil {
@@ -93,7 +93,8 @@ func (s *Store) Behind(first store.Paged, log *slog.Logger) (*Behind, error) {
 		marks.Close()
 		return nil, err
 	}
-	// Found before the first job of this run comes: that one is between the two stores for a moment and needs no mending.
+	// Read this before the first job of this run arrives, which is between the two stores for a moment and
+	// needs no repair.
 	earlier, err := b.newestJobs()
 	if err != nil {
 		log.Error("Cannot mend the job cache", "err", err)
@@ -112,7 +113,7 @@ func (b *Behind) Close() error {
 	return b.marks.Close()
 }
 
-// resume continues what a crash interrupted.
+// resume continues copying that a crash interrupted.
 func (b *Behind) resume() error {
 	entries, err := b.marks.List(".")
 	if err != nil {
@@ -147,7 +148,7 @@ func (b *Behind) SaveReturn(ctx context.Context, r store.Return) (bool, error) {
 	isNew, err := b.first.SaveReturn(ctx, r)
 	// guard: lost-returns TestBehindAfterDeath
 	if err == nil && !(later && isNew) {
-		// Also a return that is not new: a crash may have kept it from the cache, and then it was not acknowledged.
+		// Duplicates too: a crash may have kept the return from the cache, and then it was not acknowledged.
 		_, _, err = b.cache.saveReturn(r)
 	}
 	b.leaveReturn(j, r.ID, later && isNew && err == nil, isNew && err != nil)
@@ -188,12 +189,12 @@ func (p *pace) countArrival(now time.Time) {
 
 func (p *pace) isQuick(now time.Time) bool { return now.Sub(p.last) < lookEvery }
 
-// isLate reports whether copying is as far behind as it may be. The caller holds mu.
+// isLate reports whether copying has reached its maximum lag. The caller holds mu.
 func (b *Behind) isLate() bool {
 	return b.behind >= maxBehind || len(b.line) > 0 && time.Since(b.line[0].since) > maxLag
 }
 
-// markJob makes sure that a job is found after a crash.
+// markJob marks a job, so that it is copied after a crash.
 func (b *Behind) markJob(j *copied) error {
 	b.mu.Lock()
 	marked := j.marked
@@ -212,14 +213,14 @@ func (b *Behind) markJob(j *copied) error {
 	return nil
 }
 
-// leaveReturn is called after a return was saved. later means that it is to be copied, failed that it is in the other
-// store only.
+// leaveReturn is called after a return was saved. later means that it must be copied, failed that it is only in
+// the other store.
 func (b *Behind) leaveReturn(j *copied, id string, later, failed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	j.saving--
 	b.saving--
-	if later && !j.failed { // else the next attempt finds it
+	if later && !j.failed { // otherwise the next attempt finds it
 		b.addCopies(j, id)
 	}
 	j.failed = j.failed || failed
@@ -251,8 +252,8 @@ func (b *Behind) signal() {
 	}
 }
 
-// newestJobs returns the jobs whose files may be lost. The files of the cache are not synced as those of the other store
-// are, so a loss of power empties or removes the last ones.
+// newestJobs returns the jobs whose files may be lost. Unlike the other store's, the cache's files are not
+// synced, so a power failure empties or removes the last ones.
 func (b *Behind) newestJobs() ([]store.Job, error) {
 	ctx := context.Background()
 	newest, err := b.first.Jobs(ctx, store.Filter{Limit: 1})
@@ -262,7 +263,7 @@ func (b *Behind) newestJobs() ([]store.Job, error) {
 	return b.first.Jobs(ctx, store.Filter{Since: newest[0].Created.Add(-mendSpan), Limit: mendJobs})
 }
 
-// mendCache restores what the cache lacks of some jobs.
+// mendCache restores missing files of some jobs in the cache.
 func (b *Behind) mendCache(jobs []store.Job) error {
 	begun := time.Now()
 	for _, listed := range jobs {
@@ -310,8 +311,8 @@ func (b *Behind) mendJob(ctx context.Context, jid string) error {
 	return nil
 }
 
-// run mends the files of jobs of the time before the start and copies until Close. One goroutine does all copying, so
-// that a storm has the disk for itself.
+// run repairs the files of earlier jobs and copies until Close. One goroutine does all copying, so that a storm
+// has the disk for itself.
 func (b *Behind) run(earlier []store.Job) {
 	defer close(b.done)
 	if err := b.mendCache(earlier); err != nil {
@@ -360,8 +361,8 @@ func (b *Behind) run(earlier []store.Job) {
 	}
 }
 
-// retryFailed starts to copy one failed job, the one that waited longest. One is enough to see whether the cause is
-// gone; then the others follow at once.
+// retryFailed starts to copy the failed job that has waited longest. One job shows whether the cause is gone;
+// then the others follow at once.
 func (b *Behind) retryFailed() {
 	var j *copied
 	b.mu.Lock()
@@ -370,7 +371,7 @@ func (b *Behind) retryFailed() {
 			j = x
 		}
 	}
-	if j == nil { // not even a mark could be made
+	if j == nil { // even the mark failed
 		b.mu.Unlock()
 		b.delayRetry()
 		return
@@ -391,7 +392,7 @@ func (b *Behind) retryFailed() {
 // delayRetry doubles the pause before the next attempt.
 func (b *Behind) delayRetry() { b.pause = min(max(2*b.pause, retryAfter), retryMax) }
 
-// failJob leaves everything that is to be copied of a job to the next attempt, which finds it in the other store.
+// failJob leaves all copies of a job to the next attempt, which finds them in the other store.
 func (b *Behind) failJob(j *copied, err error) {
 	b.mu.Lock()
 	j.failed = true
@@ -409,7 +410,7 @@ func (b *Behind) failJob(j *copied, err error) {
 	b.signal()
 }
 
-// nextPage returns the next returns to copy. wait means that returns in progress go first.
+// nextPage returns the next returns to copy. wait means that returns in progress have priority.
 func (b *Behind) nextPage() (j *copied, ids []string, wait bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 // maxBusy is how many directories of jobs are kept open.
 const maxBusy = 4
 
-// busyJobs are the directories that returns were last written to. The returns of a job arrive together, and finding
-// its directory again for each of them costs more than writing it.
+// busyJobs are the open directories to which returns were last written. The returns of a job arrive together,
+// and finding its directory for each costs more than writing it.
 type busyJobs struct {
 	mu   sync.Mutex // guards all, and users of each
 	all  []*busyJob // the last one used is last
@@ -66,7 +66,7 @@ func (b *busyJobs) find(jid string) *busyJob {
 	return j
 }
 
-// keepOpen keeps a directory open. There may be two of one job for a while.
+// keepOpen adds an open directory. A job may have two for a while.
 func (b *busyJobs) keepOpen(j *busyJob) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,7 +80,7 @@ func (b *busyJobs) keepOpen(j *busyJob) {
 	}
 }
 
-// forgetDir stops keeping a directory. The caller holds mu.
+// forgetDir removes a directory. The caller holds mu.
 func (b *busyJobs) forgetDir(j *busyJob) {
 	if i := slices.Index(b.all, j); i >= 0 {
 		b.all = slices.Delete(b.all, i, i+1)
@@ -91,7 +91,7 @@ func (b *busyJobs) forgetDir(j *busyJob) {
 	}
 }
 
-// drop forgets and releases a directory that was removed.
+// drop removes and releases a directory that was deleted.
 func (b *busyJobs) drop(j *busyJob) {
 	b.mu.Lock()
 	if !j.dropped {

@@ -42,8 +42,9 @@ const (
 // maxFile limits what is read back, in bytes.
 const maxFile = 256 << 20
 
-// A Store is an open directory; store.Store documents its methods. What Salt's layout has no place for is lost: of
-// a return's load only return, retcode, success and out are kept, and the time of a job is that of its id.
+// A Store is an open directory; store.Store documents its methods. Data without a place in Salt's layout is
+// lost: of a return's load only return, retcode, success and out are stored, and a job's time is that of its
+// id.
 type Store struct {
 	dir      *confined.Dir
 	hashType string
@@ -131,7 +132,7 @@ func (s *Store) saveJob(j store.Job) error {
 	}
 	for k, v := range map[string]any{"jid": j.JID, "fun": j.Fun, "arg": j.Arg, "tgt": j.Tgt, "tgt_type": j.TgtType, "user": j.User} {
 		if k == "user" && v == "" {
-			continue // a minion started it; readers take it for root's, as in stock
+			continue // started by a minion; readers treat it as root's, as in stock
 		}
 		if _, has := load[k]; !has {
 			load[k] = v
@@ -193,7 +194,8 @@ func (s *Store) restoreJob(j store.Job) error {
 	return nil
 }
 
-// hasReturn reports whether the return of a minion exists, or is not kept. An empty one is removed.
+// hasReturn reports whether the return of a minion exists, or is not stored on purpose. An empty file is
+// removed.
 func (s *Store) hasReturn(jid, id string) bool {
 	dir, err := s.jobDir(jid)
 	if err != nil {
@@ -230,7 +232,7 @@ func (s *Store) SaveReturn(_ context.Context, r store.Return) (bool, error) {
 	return isNew || !kept && err == nil, err
 }
 
-// saveReturn stores a return. kept is false for a job with nocache.
+// saveReturn stores a return. kept is false for a job whose returns are not stored.
 func (s *Store) saveReturn(r store.Return) (isNew, kept bool, err error) {
 	if isNew, kept, err = s.keepReturn(r); err != nil {
 		err = fmt.Errorf("cannot store return of %.80q for job %.40s: %w", r.ID, r.JID, err)
@@ -277,7 +279,7 @@ func (s *Store) keepReturn(r store.Return) (isNew, kept bool, err error) {
 func (s *Store) writeReturn(job *confined.Dir, r store.Return, kept []byte) (made bool, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	// The directory shows that a minion returned: the process that creates it was the first.
+	// The directory shows that a minion returned. The process that creates it is the first.
 	if made, err = job.MakeDir(r.ID, 0o750); err == nil && !made {
 		// A directory without a return was left by a master that ended in between.
 		if _, e := job.Stat(r.ID + "/" + returnFile); errors.Is(e, fs.ErrNotExist) {
@@ -287,7 +289,7 @@ func (s *Store) writeReturn(job *confined.Dir, r store.Return, kept []byte) (mad
 	if err != nil || !made {
 		return made, err
 	}
-	// The return comes last: who finds it, finds all of it. (Salt writes it first.)
+	// The return is written last, so that a reader who finds it finds all files. (Salt writes it first.)
 	if out, ok := r.Load["out"]; ok {
 		b, err := payload.MarshalBin(out)
 		if err != nil {
@@ -439,7 +441,7 @@ func (s *Store) Jobs(_ context.Context, f store.Filter) ([]store.Job, error) {
 		}
 		j, err := s.readJob(x.dir, x.jid)
 		if err != nil {
-			continue // it has only returns, or is half written
+			continue // it has only returns, or is incomplete
 		}
 		if f.Minion != "" && !slices.Contains(j.Minions, f.Minion) {
 			if protocol.ValidID(f.Minion) != nil {

@@ -59,7 +59,7 @@ func dialect() sqlstore.Dialect {
 			var e *mysql.MySQLError
 			return errors.As(err, &e) && (e.Number == 1213 || e.Number == 1205) // deadlock, lock wait timeout
 		},
-		// The value is sent in pieces of a packet each, but together they may not exceed one.
+		// The value is sent in pieces of one packet each, but their total is limited to one packet too.
 		MaxValue: "SELECT @@max_allowed_packet",
 		Lost: func(err error) bool {
 			var e *mysql.MySQLError
@@ -87,7 +87,7 @@ func tellScript(list []store.Message, made int64) string {
 	return string(append(b, "; COMMIT"...))
 }
 
-// maxConns is how many connections one master has at most.
+// maxConns limits the connections of one master.
 const maxConns = 8
 
 // Open connects to a database, given as user:password@tcp(host:3306)/name or

@@ -88,7 +88,7 @@ INSERT INTO brine_relay (seq, made, sender, receiver, kind, body) SELECT c.n - %
 	return string(append(b, ") AS m (i, f, t, k, b); COMMIT; BEGIN"...))
 }
 
-// maxConns is how many connections one master has at most.
+// maxConns limits the connections of one master.
 const maxConns = 8
 
 // Open connects to a database: a URL (postgres://user:password@host/name) or words (host=… dbname=…), as libpq
@@ -115,8 +115,8 @@ const (
 	maxPause = 5 * time.Second
 )
 
-// listen waits for notifications. It also calls wake when the connection returns, because some may have been
-// missed.
+// listen waits for notifications. It also calls wake when the connection is restored, because some may have
+// been missed.
 func listen(ctx context.Context, dsn string, wake func()) {
 	l := pq.NewListener(dsn, minPause, maxPause, nil)
 	defer l.Close()
