@@ -1,5 +1,5 @@
-// Package announced has the minions that are announced before they exist: how each proves at its first sign-in that it
-// is meant, by a token that it was given or by a key that is accepted already.
+// Package announced manages minions that are announced before they exist. At its first sign-in each proves its
+// identity by a token that it was given, or by a key that is accepted already.
 package announced
 
 import (
@@ -27,54 +27,56 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// DefaultTokenTTL is how long a token to join is good where nothing else is said.
+// DefaultTokenTTL is the default lifetime of a join token.
 const DefaultTokenTTL = 24 * time.Hour
 
 // ErrOtherTenant is returned for an id that was announced for another tenant.
 var ErrOtherTenant = errors.New("it is of another tenant")
 
-// Spec announces a minion that does not exist yet. The zero value of every field but ID is usable: then the minion
-// joins with a token, which brine's minion understands. Stock minions need KeyPair or PublicKey.
+// Spec describes a minion that does not exist yet. Every field but ID may be zero; then the minion joins with a
+// token, which brine's minion supports. Stock minions need KeyPair or PublicKey.
 type Spec struct {
 	ID string
-	// Tenant is the tenant that the minion belongs to. It cannot be changed while the minion is announced.
+	// Tenant is the minion's tenant. It cannot be changed while the minion is announced.
 	Tenant string
-	// Grains are written to the minion, and are what targets mean until it came and told its own.
+	// Grains are written to the minion. Targets match them until the minion has sent its own.
 	Grains map[string]any
-	// PublicKey is the minion's, made elsewhere: it is accepted before it ever called.
+	// PublicKey is the minion's key, if it was created elsewhere. It is accepted before the minion first signs
+	// in.
 	PublicKey string
-	// KeyPair has the master make the minion's keys. Anyone who can read the bootstrap can act as the minion.
+	// KeyPair makes the master create the minion's keys. Anyone who can read the bootstrap can act as the
+	// minion.
 	KeyPair bool
-	// TokenTTL is how long the token is good; 0 means DefaultTokenTTL.
+	// TokenTTL is the lifetime of the token; 0 means DefaultTokenTTL.
 	TokenTTL time.Duration
-	// Masters are the addresses that the minion is told; empty means those of the bootstrap.
+	// Masters are the master addresses for the minion; empty means those of the bootstrap.
 	Masters []string
-	// Config are further options of the minion.
+	// Config holds additional options of the minion.
 	Config map[string]any
-	// Events are tags that no other minion may fire: see requests.Events. nil leaves those that were granted before, an
-	// empty list takes them back.
+	// Events are tags that no other minion may fire: see requests.Events. nil leaves earlier grants unchanged,
+	// an empty list revokes them.
 	Events []string
 }
 
-// Grants are the tags that are granted to minions.
+// Grants holds the event tags granted to minions.
 type Grants interface {
-	// TakeGrants takes what a minion's record grants to it now.
+	// TakeGrants updates the grants of a minion from its record.
 	TakeGrants(x store.Minion)
 }
 
-// Options are what a Book needs. Fields that may be nil say so.
+// Options configure a Book. Fields that may be nil say so.
 type Options struct {
-	// Minions keeps the announcements; nil if the store keeps none.
+	// Minions stores the announcements; nil if the store cannot keep them.
 	Minions store.Minions
 	Keys    *keys.Store
 	Tenants *tenants.Registry
 	Grants  Grants
-	// Key is the masters': who has it can derive all tokens.
+	// Key is the masters' private key, from which all tokens can be derived.
 	Key *crypt.PrivateKey
 	Log *slog.Logger
 }
 
-// Book has the announcements. Its methods may be called from many goroutines.
+// Book holds the announcements. Its methods are safe for concurrent use.
 type Book struct{ Options }
 
 var _ signin.Records = (*Book)(nil)
@@ -85,10 +87,9 @@ func New(o Options) *Book { return &Book{o} }
 // isAccepted reports whether a key of an id is accepted.
 func (b *Book) isAccepted(id string) bool { return b.Keys.State(id) == keys.Accepted }
 
-// Ensure announces a minion. It returns what its machine must be told: the given bootstrap with what is the minion's
-// own. It may be called again with the same spec, by any master of the same store: until the minion came, the same
-// token or keys are given again, the token with a new term; afterwards, none. byTenant says that the spec's events are
-// granted by the tenant.
+// Ensure announces a minion. It returns the bootstrap b with the minion's own data. It may be repeated with the
+// same spec, on any master of the same store. Until the minion has joined, it returns the same token (with a
+// new expiry) or keys; after that it returns neither. byTenant means that the tenant grants the spec's events.
 func (b *Book) Ensure(ctx context.Context, s Spec, byTenant bool,
 	out bootstrap.Bootstrap) (bootstrap.Bootstrap, error) {
 	if b.Minions == nil {
@@ -160,7 +161,7 @@ func (b *Book) Ensure(ctx context.Context, s Spec, byTenant bool,
 	return out, err
 }
 
-// plain makes plain values of what a caller gave, as the store needs them.
+// plain converts a caller's values to the plain values that the store needs.
 func plain(v map[string]any) (map[string]any, error) {
 	if v == nil {
 		v = map[string]any{}
@@ -185,7 +186,7 @@ func (b *Book) preseed(id, public string) error {
 	return b.Keys.Preseed(id, public)
 }
 
-// secret derives what only the masters with this identity know.
+// secret derives a secret that only masters with this identity know.
 func (b *Book) secret(parts ...string) []byte {
 	root := sha256.Sum256(append([]byte("brine master secret\x00"), b.Key.PEM()...))
 	h := hmac.New(sha256.New, root[:])
@@ -196,14 +197,15 @@ func (b *Book) secret(parts ...string) []byte {
 	return h.Sum(nil)
 }
 
-// joinToken is the token of an announced minion. It is not stored: who reads the database learns none.
+// joinToken returns the token of an announced minion. It is not stored, so reading the database does not reveal
+// it.
 func (b *Book) joinToken(x store.Minion) string {
 	return base64.RawURLEncoding.EncodeToString(b.secret("join", x.ID,
 		fields.Text(x.Spec, "token_salt")))
 }
 
-// pairFor returns the key pair of a minion and makes it if needed. Until the minion connects it is in the store,
-// sealed.
+// pairFor returns a minion's key pair, and creates it if it is missing. Until the minion connects, the pair is
+// stored, sealed.
 func (b *Book) pairFor(x *store.Minion) (public, private string, err error) {
 	seal, err := crypt.ParseKey(base64.StdEncoding.EncodeToString(append(b.secret("pair", x.ID),
 		b.secret("pair mac", x.ID)[:24]...)))
@@ -233,8 +235,8 @@ func (b *Book) pairFor(x *store.Minion) (public, private string, err error) {
 	return key.Public().Text() + "\n", string(key.PEM()), nil
 }
 
-// JudgeToken implements signin.Records. A token is good for one key: the first that shows it, at any of the masters
-// that share the store.
+// JudgeToken implements signin.Records. A token is valid for one key: the first that uses it, at any master of
+// the same store.
 func (b *Book) JudgeToken(ctx context.Context, r protocol.AuthRequest) (signin.Verdict, error) {
 	if b.Minions == nil || len(r.JoinMAC) == 0 {
 		return signin.Verdict{}, nil
@@ -270,13 +272,14 @@ func (b *Book) JudgeToken(ctx context.Context, r protocol.AuthRequest) (signin.V
 	return signin.Verdict{Decision: signin.Accept, Reason: "it was announced with this token"}, nil
 }
 
-// Joined implements signin.Records: it forgets the private key that was made for a minion, once it came with it.
+// Joined implements signin.Records. It deletes the private key that was created for a minion, once the minion
+// has used it.
 func (b *Book) Joined(ctx context.Context, id string) {
 	if b.Minions == nil {
 		return
 	}
 	if x, err := b.Minions.Minion(ctx, id); err != nil || x.Joined && x.Spec["private"] == nil {
-		return // not announced, or known
+		return // not announced, or it has joined before
 	}
 	err := store.ChangeMinion(ctx, b.Minions, id, func(x *store.Minion) bool {
 		x.Joined = true
@@ -308,17 +311,17 @@ func (b *Book) Forget(ctx context.Context, id string) error {
 	return err
 }
 
-// Minion is a minion that was announced.
+// Minion describes an announced minion.
 type Minion struct {
 	ID, Tenant string
-	// Joined says that it has been here.
+	// Joined reports whether the minion has signed in.
 	Joined bool
 	Grains map[string]any
-	// Events are the tags that are granted to it.
+	// Events are the event tags granted to it.
 	Events []string
 }
 
-// List returns the minions that were announced, of one tenant or, with "", of all; sorted by id.
+// List returns the announced minions of a tenant, or all if tenant is empty, sorted by id.
 func (b *Book) List(ctx context.Context, tenant string) ([]Minion, error) {
 	if b.Minions == nil {
 		return nil, store.ErrNoMinions
@@ -334,8 +337,8 @@ func (b *Book) List(ctx context.Context, tenant string) ([]Minion, error) {
 	return out, err
 }
 
-// Absent returns the minions that were announced and have not been here, of one tenant or, with "", of all. Their
-// grains have the id, as those of minions that have been here. It returns none if the store keeps no announcements.
+// Absent returns the announced minions that have not joined, of a tenant or all. Their grains contain the id,
+// like those of joined minions. It returns nil if the store keeps no announcements.
 func (b *Book) Absent(ctx context.Context, tenant string) ([]Minion, error) {
 	if b.Minions == nil {
 		return nil, nil

@@ -14,69 +14,69 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// What became of a call in the audit log: it was let in, it was not, or it was and could not be begun.
+// Outcomes of a call: allowed, denied, or allowed but not started because of an error.
 const (
 	Allowed = "allowed"
 	Denied  = "denied"
 	Failed  = "failed"
 )
 
-// Entry is a line of the account: who asked for what, from where, and what became of it. Arguments are never in it.
+// Entry is a line of the audit log: who called what, from where, and the outcome. It never contains arguments.
 type Entry struct {
 	Time time.Time `json:"time"`
-	// Via is the door: "local" for tools on this host, "http", or "peer" for a minion that publishes.
+	// Via is how the call arrived: "local" for tools on this host, "http", or "peer" for a minion that
+	// publishes.
 	Via string `json:"via"`
-	// From is the address, or "uid 1000" for a caller on a unix socket that the kernel identified. It is empty where
-	// neither is known.
+	// From is the caller's address, or "uid 1000" for a caller on a unix socket that the kernel identified. It
+	// is empty if neither is known.
 	From string `json:"from,omitempty"`
-	// User is who they are, or, where Outcome is Denied, say they are.
+	// User is the caller or, if Outcome is Denied, the claimed name.
 	User  string `json:"user"`
 	EAuth string `json:"eauth,omitempty"`
-	// Kind is Salt's client without its ways to wait: "local", "runner", "wheel"; or "order", "login", "hook",
-	// "vendordata".
+	// Kind is Salt's client without its ways of waiting ("local", "runner", "wheel"), or "order", "login",
+	// "hook", "vendordata".
 	Kind    string   `json:"kind"`
 	Fun     []string `json:"fun,omitempty"`
 	TgtType string   `json:"tgt_type,omitempty"`
 	Tgt     any      `json:"tgt,omitempty"`
 	JID     string   `json:"jid,omitempty"`
 	Outcome string   `json:"outcome"`
-	// Omitted is how many denied calls before this entry have none: there were too many.
+	// Omitted is how many denied calls before this entry were not logged because there were too many.
 	Omitted int `json:"omitted,omitempty"`
 }
 
-// Bounds of an entry: peers decide about names and targets.
+// Limits of an entry, because peers choose names and targets.
 const (
-	// auditLine is the size in bytes of a line.
+	// auditLine is the maximum size in bytes of a line.
 	auditLine = 4 << 10
-	// deniedRate and deniedBurst bound the denied entries of one source, deniedAll and deniedAllBurst those of all, in
-	// entries a second and at once: unauthenticated peers can cause as many as they like.
+	// deniedRate and deniedBurst limit the denied entries per source, deniedAll and deniedAllBurst those in
+	// total, per second and at once. Unauthenticated peers can cause any number of them.
 	deniedRate, deniedBurst   = 5, 50
 	deniedAll, deniedAllBurst = 50, 500
 )
 
-// auditBounds are the bounds that are tried in turn until a line fits: bytes of a text, and elements of a list.
+// auditBounds are limits to try in turn until a line fits: bytes of a text, and items of a list.
 var auditBounds = [...]struct{ text, list int }{{1000, 100}, {100, 10}, {20, 2}}
 
-// Account writes the account of calls. Its methods may be called from many goroutines.
+// Account writes the audit log. Its methods are safe for concurrent use.
 type Account struct {
-	to  io.Writer // nil for none
+	to  io.Writer // may be nil
 	log *slog.Logger
 
 	source, all *ratelimit.Limiter
 
 	mu      sync.Mutex // guards the fields below, and the log
-	omitted int        // denied entries since the last line
+	omitted int        // denied calls omitted since the last line
 }
 
-// NewAccount returns an Account of whole lines that are written to w, or of nothing if it is nil. Lines that cannot be
-// written are logged.
+// NewAccount returns an Account that writes whole lines to w, or none if w is nil. Failed writes are logged.
 func NewAccount(w io.Writer, log *slog.Logger) *Account {
 	return &Account{to: w, log: log, source: ratelimit.New(deniedRate, deniedBurst),
 		all: ratelimit.New(deniedAll, deniedAllBurst)}
 }
 
-// Record writes a line. The time is set. Of many denied calls some are only counted, in the field
-// Omitted of the next line.
+// Record writes a line and sets its time. Under many denied calls some are only counted, in the field Omitted
+// of the next line.
 func (a *Account) Record(e Entry) {
 	if a.to == nil {
 		return
@@ -90,7 +90,7 @@ func (a *Account) Record(e Entry) {
 		return
 	}
 	if _, _, err := net.SplitHostPort(e.From); err != nil && !strings.HasPrefix(e.From, "uid ") {
-		e.From = "" // no address
+		e.From = "" // not an address
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -115,7 +115,7 @@ func (e Entry) line() (b []byte, err error) {
 	return b, err
 }
 
-// cut shortens what peers decide about.
+// cut shortens the fields that peers choose.
 func (e Entry) cut(text, list int) Entry {
 	cut := func(s string) string { return s[:min(len(s), text)] }
 	cutAll := func(in []string) []string {

@@ -1,7 +1,8 @@
-// Package audit keeps the master's account of calls (master.Options.Audit) in a file: whole lines whatever happened to
-// the one before, through rotation, and, on request, chained: each line names the SHA-256 of the line before it, so
-// that a line that was changed, taken out or put in shows ([Verify]). Whoever may write the file can make the whole
-// chain anew; the newest hash, kept where they cannot write, tells. Salt has no such account.
+// Package audit writes the master's audit log (master.Options.Audit) to a file. It writes whole lines, even
+// after an incomplete one, and across rotation. On request the lines are chained: each contains the SHA-256 of
+// the line before it, so that a changed, removed or inserted line is detected ([Verify]). Anyone who can write
+// the file can rebuild the whole chain; to detect that, store the newest hash where they cannot write. Salt has
+// no such log.
 package audit
 
 import (
@@ -15,23 +16,23 @@ import (
 	"sync"
 )
 
-// maxLine is the longest line that a chain goes on from: entries are far shorter.
+// maxLine is the longest line that a chain can continue from. Entries are far shorter.
 const maxLine = 4 << 20
 
-// File is an account in a file. Its methods may be called from many goroutines.
+// File is an audit log in a file. Its methods are safe for concurrent use.
 type File struct {
 	path  string
 	chain bool
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	f    *os.File
 	info os.FileInfo
-	torn bool   // the last line has no end
+	torn bool   // the last line is incomplete
 	last string // hash of the last line, or "" if there is no line yet
 }
 
-// Open opens the account at path, to be gone on with, and makes it if there is none, for its owner alone. With chain
-// each line has the hash of the line before, under "prev".
+// Open opens the audit log at path for appending, and creates it, for its owner only, if it is missing. With
+// chain, each line has the hash of the line before under "prev".
 func Open(path string, chain bool) (*File, error) {
 	a := &File{path: path, chain: chain}
 	if err := a.open(); err != nil {
@@ -40,7 +41,7 @@ func Open(path string, chain bool) (*File, error) {
 	return a, nil
 }
 
-// open opens what is at the path. A file that is empty goes on from the one before it.
+// open opens the file at the path. The chain continues into an empty file.
 func (a *File) open() error {
 	f, err := os.OpenFile(a.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -65,8 +66,8 @@ func (a *File) open() error {
 	return nil
 }
 
-// lastLine reads the last line of a file of that size, without its end; torn is when it has none: the writer died in
-// it.
+// lastLine reads the last line of a file of that size, without its line break. torn means that the line has
+// none, because the writer died while writing it.
 func lastLine(f *os.File, size int64) (line []byte, torn bool, err error) {
 	for n := int64(4096); ; n *= 4 {
 		n = min(n, size, maxLine)
@@ -87,8 +88,8 @@ func lastLine(f *os.File, size int64) (line []byte, torn bool, err error) {
 	}
 }
 
-// Write adds a line, an object of JSON with its end. Whoever renamed or removed the file finds a new one at its path,
-// and a file that was cut to nothing begins again; nobody needs to be told.
+// Write appends a line, a JSON object with a line break. If the file was renamed or removed, it creates a new
+// one at the path; a truncated file starts again. Rotation therefore needs no signal.
 func (a *File) Write(line []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -119,7 +120,7 @@ func (a *File) Write(line []byte) (int, error) {
 	case err == nil:
 		a.torn, a.last = false, sum(out[begin:len(out)-1])
 		return len(line), nil
-	case n > begin: // the disk is full: what is there of the line is a line of the chain
+	case n > begin: // the disk is full; the written part counts as a line of the chain
 		a.torn, a.last = true, sum(out[begin:n])
 	case n > 0:
 		a.torn = false

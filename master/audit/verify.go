@@ -9,17 +9,17 @@ import (
 	"io"
 )
 
-// Chain is what [Verify] found in files so far. The zero value is before the first.
+// Chain is the state of [Verify] after the files read so far. The zero value is the start.
 type Chain struct {
-	Lines int    // lines of the chain
-	Torn  int    // lines among them that their writer did not finish
+	Lines int    // lines in the chain
+	Torn  int    // incomplete lines among them
 	First string // hash of the line before the first of them; "" when it was the first of all
 	Last  string // hash of the last line
 	begun bool
 }
 
-// Verify reads a file of the chain, which goes on from those that were read before, oldest first. Lines from before
-// there was a chain may come first. The error says which line is not where it was written.
+// Verify reads a file of the chain, which continues those read before, oldest first. Lines from before chaining
+// was enabled may come first. The error names the line that is out of place.
 func (c *Chain) Verify(r io.Reader) error {
 	b := bufio.NewReader(r)
 	for n := 1; ; n++ {
@@ -42,7 +42,7 @@ func (c *Chain) line(line []byte) error {
 	}
 	bad := json.Unmarshal(line, &e) != nil
 	switch {
-	case len(line) == 0: // a file was cut to nothing behind a torn line
+	case len(line) == 0: // the file was truncated after an incomplete line
 		return nil
 	case bad:
 		if c.begun {
@@ -69,7 +69,7 @@ func (c *Chain) line(line []byte) error {
 	return nil
 }
 
-// readLine reads a line of at most maxLine bytes, without its end.
+// readLine reads a line of at most maxLine bytes, without its line break.
 func readLine(b *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {

@@ -1,6 +1,6 @@
-// Package bootstrap renders what a new machine must be told to become a master's minion: as cloud-config with and without
-// cloud-init's salt_minion module, as PowerShell, as JSON and as an environment file. It decides nothing; master.EnsureMinion fills
-// it. All YAML is written as JSON, which needs no care for quoting.
+// Package bootstrap renders the data with which a new machine becomes a master's minion: as cloud-config with
+// and without cloud-init's salt_minion module, as PowerShell, as JSON and as an environment file.
+// master.EnsureMinion fills in the data. All YAML is written as JSON, which avoids quoting rules.
 package bootstrap
 
 import (
@@ -15,27 +15,27 @@ import (
 	"unicode"
 )
 
-// Bootstrap is what a machine is told. It holds secrets: a token, or a private key.
+// Bootstrap is the data for one machine. It holds secrets: a token, or a private key.
 type Bootstrap struct {
 	ID string
-	// Masters are the addresses to use, in the order to try them.
+	// Masters are the master addresses, in the order of attempts.
 	Masters              []string
 	RetPort, PublishPort int
-	// Transport is Salt's name of it; empty is zeromq.
+	// Transport is Salt's name of the transport; empty means zeromq.
 	Transport string
-	// Fingerprint is the one of the master's key (master_finger), MasterKey the key itself.
+	// Fingerprint is the fingerprint of the master's key (master_finger), MasterKey the key itself.
 	Fingerprint, MasterKey string
-	// Token is sent, as a MAC, with the first sign-in. Only brine's minion knows how.
+	// Token is sent as a MAC with the first sign-in. Only brine's minion supports it.
 	Token string
-	// PrivateKey and PublicKey are the minion's, where the master made them.
+	// PrivateKey and PublicKey are the minion's keys, if the master created them.
 	PrivateKey, PublicKey string
 	Tenant                string
 	Grains                map[string]any
-	// Config are further options of the minion; they win over those above.
+	// Config holds additional options of the minion; they override those above.
 	Config map[string]any
 }
 
-// Conf is the minion's configuration.
+// Conf returns the minion's configuration.
 func (b Bootstrap) Conf() map[string]any {
 	c := map[string]any{"id": b.ID, "master": b.Masters, "cache_jobs": true}
 	if len(b.Masters) == 1 {
@@ -59,7 +59,8 @@ func (b Bootstrap) Conf() map[string]any {
 	return c
 }
 
-// check refuses what no minion can start with, as the zero value that EnsureMinion returns with an error.
+// check returns an error if a minion could not start with the data, for example with the zero value that
+// EnsureMinion returns with an error.
 func (b Bootstrap) check() error {
 	if b.ID == "" {
 		return errors.New("cannot render bootstrap: it has no minion id")
@@ -78,7 +79,7 @@ func object(v any) ([]byte, error) {
 	return readable(out.Bytes()), nil
 }
 
-// readable writes what YAML has no place for, and JSON has, as escapes: it can only be in strings.
+// readable escapes characters that JSON permits and YAML does not. They can only occur in strings.
 func readable(text []byte) []byte {
 	odd := func(r rune) bool {
 		return r >= 0x7f && r < 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff
@@ -97,7 +98,7 @@ func readable(text []byte) []byte {
 	return out.Bytes()
 }
 
-// CloudConfig is user data for machines whose cloud-init installs salt-minion by its salt_minion module.
+// CloudConfig returns user data for machines whose cloud-init installs salt-minion with its salt_minion module.
 func (b Bootstrap) CloudConfig() ([]byte, error) {
 	if err := b.check(); err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func cloudConfig(v map[string]any) ([]byte, error) {
 	return append([]byte("#cloud-config\n"), text...), err
 }
 
-// file is one that a machine gets.
+// file is a file for the machine.
 type file struct {
 	name, mode string
 	content    []byte
@@ -126,8 +127,9 @@ type file struct {
 // tokenFile is the file of the join token in the configuration directory.
 const tokenFile = "join_token"
 
-// files are those of a minion, with names relative to its configuration directory. Where dir says which that is, the token has a file of its own
-// (option join_token_file), so that it is in no dump of the configuration.
+// files returns the minion's files, with names relative to its configuration directory. If dir names that
+// directory, the token is in a file of its own (option join_token_file), so that dumps of the configuration do
+// not contain it.
 func (b Bootstrap) files(dir string) ([]file, error) {
 	if err := b.check(); err != nil {
 		return nil, err
@@ -162,7 +164,8 @@ func (b Bootstrap) files(dir string) ([]file, error) {
 	return out, nil
 }
 
-// CloudConfigFiles is user data for machines that have a salt-minion already: cloud-init writes its files and restarts it.
+// CloudConfigFiles returns user data for machines with salt-minion installed: cloud-init writes its files and
+// restarts it.
 func (b Bootstrap) CloudConfigFiles() ([]byte, error) {
 	const dir = "/etc/salt/"
 	files, err := b.files(dir)
@@ -177,7 +180,7 @@ func (b Bootstrap) CloudConfigFiles() ([]byte, error) {
 	return cloudConfig(map[string]any{"write_files": list, "runcmd": []any{[]any{"systemctl", "enable", "salt-minion"}, []any{"systemctl", "restart", "salt-minion"}}})
 }
 
-// PowerShell is user data for Windows machines that have a salt-minion already (cloudbase-init).
+// PowerShell returns user data for Windows machines with salt-minion installed (cloudbase-init).
 func (b Bootstrap) PowerShell() ([]byte, error) {
 	files, err := b.files("")
 	if err != nil {
@@ -188,7 +191,7 @@ func (b Bootstrap) PowerShell() ([]byte, error) {
 	for _, f := range files {
 		name := strings.ReplaceAll(f.name, "/", `\`)
 		fmt.Fprintf(&out, "$file = Join-Path $conf '%s'\r\nNew-Item -ItemType Directory -Force -Path (Split-Path $file) | Out-Null\r\n", name)
-		if f.mode != "0644" { // before there is something to read
+		if f.mode != "0644" { // restrict access before the content is written
 			out.WriteString("New-Item -ItemType File -Force -Path $file | Out-Null\r\n" +
 				"icacls $file /inheritance:r /grant '*S-1-5-18:F' '*S-1-5-32-544:F' | Out-Null\r\nif ($LASTEXITCODE) { throw \"icacls: $LASTEXITCODE\" }\r\n")
 		}
@@ -198,7 +201,7 @@ func (b Bootstrap) PowerShell() ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// JSON is one document with everything, for a tool of one's own or a metadata service.
+// JSON returns all data as one document, for other tools or a metadata service.
 func (b Bootstrap) JSON() ([]byte, error) {
 	if err := b.check(); err != nil {
 		return nil, err
@@ -216,8 +219,8 @@ func (b Bootstrap) JSON() ([]byte, error) {
 	return object(doc)
 }
 
-// Env is an environment file of lines NAME="value", as systemd and shells read it, for scripts that write the configuration themselves.
-// Keys are in base64.
+// Env returns an environment file with lines NAME="value", as systemd and shells read it, for scripts that
+// write the configuration themselves. Keys are in base64.
 func (b Bootstrap) Env() ([]byte, error) {
 	if err := b.check(); err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
-// Package cache is what a master remembers about its minions between their visits: the grains and the pillar of the
-// last pillar request, by which jobs are targeted, and the mine. On disk it has the layout of Salt 3006 and 3007
-// (minions/<id>/data.p and mine.p below cachedir), which salt-run reads, and beside it copies in the layout of 3008
+// Package cache caches what a master knows about its minions: the grains and the pillar of the last pillar
+// request, which targets match, and the mine. On disk it has the layout of Salt 3006 and 3007
+// (minions/<id>/data.p and mine.p below cachedir), which salt-run reads, plus copies in the layout of 3008
 // (banks.go), whose tools look nowhere else. Without a directory it is in memory, packed. Salt's source:
 // salt/cache/localfs.py, salt/daemons/masterapi.py.
 package cache
@@ -23,7 +23,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// MaxEntry is the largest packed entry in bytes: one minion cannot fill the disk with grains or a mine.
+// MaxEntry is the maximum size in bytes of a packed entry, so that one minion cannot fill the disk with grains
+// or a mine.
 const MaxEntry = 16 << 20
 
 const (
@@ -31,26 +32,25 @@ const (
 	mineFile = "mine.p"
 )
 
-// Data is what a minion's last pillar request showed.
+// Data is the data of a minion's last pillar request.
 type Data struct {
 	Grains, Pillar map[string]any
 }
 
-// Cache holds the data of many minions. Methods may be called from many goroutines; ids that are not valid have no
-// data.
+// Cache holds the data of many minions. Its methods are safe for concurrent use. Invalid ids have no data.
 type Cache struct {
-	dir  *confined.Dir // nil in memory and in a database
-	db   store.Shared  // nil if masters share nothing
+	dir  *confined.Dir // nil if in memory or in a database
+	db   store.Shared  // nil for a single master
 	seed maphash.Seed
-	mine [64]sync.Mutex // by hash of id: one change of a mine at a time
+	mine [64]sync.Mutex // by hash of id; serialises changes of a mine
 
-	index index // of what targets ask for
+	index index // of the keys that targets use
 
 	mu     sync.Mutex // guards memory
 	memory map[string][]byte
 }
 
-// Open opens the cache below a cachedir, or one in memory when dir is empty.
+// Open opens the cache below a cachedir. If dir is empty, the cache is in memory.
 func Open(dir string) (*Cache, error) {
 	c := &Cache{seed: maphash.MakeSeed()}
 	if dir == "" {
@@ -71,16 +71,16 @@ func Open(dir string) (*Cache, error) {
 	return c, nil
 }
 
-// OpenShared opens the cache of several masters in their database.
+// OpenShared opens the cache of a cluster in its database.
 func OpenShared(db store.Shared) *Cache { return &Cache{db: db, seed: maphash.MakeSeed()} }
 
-// sharedTime bounds one look at the database.
+// sharedTime limits a read of the database.
 const sharedTime = 2 * time.Minute
 
-// maxSwaps is how often a change of a mine is begun anew because another master changed it meanwhile.
+// maxSwaps is how often a change of a mine is retried after a peer master's change.
 const maxSwaps = 100
 
-// Close gives the directory back.
+// Close closes the directory.
 func (c *Cache) Close() error {
 	if c.dir == nil {
 		return nil
@@ -101,7 +101,7 @@ func (c *Cache) write(id, file string, v any) error {
 		ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
 		defer cancel()
 		if old, _, err := c.db.Datum(ctx, file, id); err != nil || bytes.Equal(old, b) {
-			return err // most of what comes is what was there
+			return err // most data is unchanged
 		}
 		_, err := c.db.SetDatum(ctx, file, id, b, -1)
 		return err
@@ -115,8 +115,7 @@ func (c *Cache) write(id, file string, v any) error {
 	return c.put("minions/"+id, file, b)
 }
 
-// put writes a file unless that is what it holds, as most of the time; its directory is made when it is not there (any
-// more).
+// put writes a file unless its content is unchanged, which it mostly is. It creates a missing directory.
 func (c *Cache) put(dir, file string, b []byte) error {
 	old, _, err := c.dir.Read(dir+"/"+file, int64(len(b)))
 	if err == nil && bytes.Equal(old, b) {
@@ -156,7 +155,7 @@ func (c *Cache) read(id, file string) (map[string]any, error) {
 	return unpack(b)
 }
 
-// packed returns an entry of a master alone, or nil if it is missing.
+// packed returns a single master's entry, or nil if it is missing.
 func (c *Cache) packed(id, file string) ([]byte, error) {
 	if c.dir == nil {
 		c.mu.Lock()
@@ -182,7 +181,7 @@ func unpack(b []byte) (map[string]any, error) {
 	return m, nil
 }
 
-// shared returns an entry of the database with its epoch, nil and 0 when there is none.
+// shared returns an entry of the database with its epoch, or nil and 0 if it is missing.
 func (c *Cache) shared(id, file string) (map[string]any, int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
 	defer cancel()
@@ -194,7 +193,7 @@ func (c *Cache) shared(id, file string) (map[string]any, int64, error) {
 	return m, epoch, err
 }
 
-// Store keeps a minion's grains and pillar.
+// Store stores a minion's grains and pillar.
 func (c *Cache) Store(id string, d Data) error {
 	err := c.write(id, dataFile, map[string]any{"grains": d.Grains, "pillar": d.Pillar})
 	if err == nil {
@@ -209,7 +208,7 @@ func (c *Cache) Store(id string, d Data) error {
 	return nil
 }
 
-// Data returns what is known of a minion; ok is false when nothing is, or nothing readable.
+// Data returns a minion's data; ok is false if it is missing or unreadable.
 func (c *Cache) Data(id string) (d Data, ok bool) {
 	m, err := c.read(id, dataFile)
 	if err != nil || m == nil {
@@ -218,15 +217,15 @@ func (c *Cache) Data(id string) (d Data, ok bool) {
 	return dataOf(m), true
 }
 
-// dataOf is the data of an entry.
+// dataOf returns the data in an entry.
 func dataOf(m map[string]any) (d Data) {
 	d.Grains, _ = payload.Map(payload.Plain(m["grains"]))
 	d.Pillar, _ = payload.Map(payload.Plain(m["pillar"]))
 	return d
 }
 
-// Mine returns what a minion put into its mine, by function, with maps as payload.OrderedMap. It is never nil and the
-// caller's own.
+// Mine returns a minion's mine by function, with maps as payload.OrderedMap. The map is never nil and belongs
+// to the caller.
 func (c *Cache) Mine(id string) map[string]any {
 	m, err := c.read(id, mineFile)
 	if err != nil || m == nil {
@@ -235,7 +234,7 @@ func (c *Cache) Mine(id string) map[string]any {
 	return m
 }
 
-// ChangeMine lets f change a minion's mine. When f returns false nothing is stored.
+// ChangeMine changes a minion's mine by calling f. If f returns false, nothing is stored.
 func (c *Cache) ChangeMine(id string, f func(mine map[string]any) bool) error {
 	lock := &c.mine[maphash.String(c.seed, id)%uint64(len(c.mine))]
 	lock.Lock()
@@ -260,7 +259,7 @@ func (c *Cache) ChangeMine(id string, f func(mine map[string]any) bool) error {
 	return nil
 }
 
-// swapMine is ChangeMine where other masters may change the mine, too.
+// swapMine is ChangeMine in a cluster, where peers may change the mine at the same time.
 func (c *Cache) swapMine(id string, f func(mine map[string]any) bool) error {
 	if err := protocol.ValidID(id); err != nil {
 		return err
@@ -290,7 +289,7 @@ func (c *Cache) swapMine(id string, f func(mine map[string]any) bool) error {
 	return errors.New("others change it all the time")
 }
 
-// Delete forgets a minion.
+// Delete deletes a minion's data.
 func (c *Cache) Delete(id string) error {
 	if err := protocol.ValidID(id); err != nil {
 		return err
@@ -321,15 +320,16 @@ func (c *Cache) Delete(id string) error {
 			return fmt.Errorf("cannot forget minion %q: %w", id, err)
 		}
 	}
-	// The directory stays when the minion pushed files (cp.push): they are the operator's.
+	// The directory remains if it contains files that the minion pushed (cp.push), because those are the
+	// operator's.
 	c.dir.Remove("minions/" + id)
 	return nil
 }
 
-// Shared reports whether several masters have this cache in their database.
+// Shared reports whether the cache is in a cluster's database.
 func (c *Cache) Shared() bool { return c.db != nil }
 
-// IDs lists the minions that something is known about, sorted.
+// IDs returns the ids of minions with data, sorted.
 func (c *Cache) IDs() ([]string, error) {
 	var ids []string
 	if c.db != nil {
@@ -345,7 +345,7 @@ func (c *Cache) IDs() ([]string, error) {
 	} else if c.dir == nil {
 		c.mu.Lock()
 		for k := range maps.Keys(c.memory) {
-			ids = append(ids, k[:len(k)-len("/data.p")]) // both names are of one length
+			ids = append(ids, k[:len(k)-len("/data.p")]) // both suffixes have the same length
 		}
 		c.mu.Unlock()
 	} else {

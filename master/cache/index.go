@@ -8,20 +8,20 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// The bounds of an index: of its columns, of the cells of all, and of the bytes of the packed values that they have.
+// Limits of an index: columns, cells in total, and bytes of their packed values.
 const (
 	maxColumns = 16
 	maxCells   = 1 << 20
 	maxValues  = 32 << 20
 )
 
-// index remembers single grains and keys of pillars of all minions, those that targets ask for. To unpack all that is
-// known of 10,000 minions takes a second; to look whether it is still what it was takes some milliseconds.
+// index caches single grains and pillar keys of all minions: those that targets use. Unpacking the data of
+// 10,000 minions takes a second; checking whether it has changed takes some milliseconds.
 //
 //	target ─▶ Needs ─▶ a column for each key ─▶ a cell for each minion: stamp, value
-//	                                             │ the stamp of its data is another one
+//	                                             │ the data has another stamp
 //	                                             ▼
-//	                                            read, unpack the keys, remember
+//	                                            read, unpack the keys, cache
 type index struct {
 	mu      sync.Mutex // guards all
 	columns map[columnKey]*column
@@ -30,31 +30,31 @@ type index struct {
 	bytes   int // of the packed values of all columns
 }
 
-// columnKey names a key of the outermost level of grains or pillar.
+// columnKey names a top-level key of grains or pillar.
 type columnKey struct {
 	pillar bool
 	key    string
 }
 
 type column struct {
-	used   uint64 // the turn of its last use
+	used   uint64 // turn of the last use
 	cells  map[string]cell
-	values map[string]any // by their packed form: most minions have one of a few
+	values map[string]any // by packed form: most minions have one of a few values
 	bytes  int
 }
 
-// cell is what one minion has. known is false if nothing is known of its grains, or its pillar; has is false if it does
-// not have the key.
+// cell is one minion's value. known is false if the minion has no grains or no pillar. has is false if the key
+// is missing.
 type cell struct {
 	stamp      stamp
 	known, has bool
 	value      any
 }
 
-// stamp changes when what is stored of a minion does.
+// stamp changes whenever a minion's stored data does.
 type stamp struct{ a, b, c int64 }
 
-// fileStamp is the stamp of a file.
+// fileStamp returns the stamp of a file.
 func fileStamp(path string) (stamp, bool) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -63,8 +63,8 @@ func fileStamp(path string) (stamp, bool) {
 	return stamp{info.ModTime().UnixNano(), info.Size(), int64(confined.Inode(info))}, true
 }
 
-// open returns the columns of some keys for targets among n minions. Those that were not used for the longest time make
-// room.
+// open returns the columns of keys for targets among n minions. If there are too many columns, the least
+// recently used are dropped.
 func (x *index) open(keys []columnKey, n int) []*column {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -75,7 +75,7 @@ func (x *index) open(keys []columnKey, n int) []*column {
 	out := make([]*column, len(keys))
 	for i, k := range keys {
 		col := x.columns[k]
-		if col != nil && len(col.cells) > 2*n+maxColumns { // most are of minions that are gone
+		if col != nil && len(col.cells) > 2*n+maxColumns { // most belong to minions that are gone
 			x.drop(k)
 			col = nil
 		}
@@ -91,15 +91,15 @@ func (x *index) open(keys []columnKey, n int) []*column {
 	return out
 }
 
-// drop forgets a column. The caller holds mu.
+// drop removes a column. The caller holds mu.
 func (x *index) drop(k columnKey) {
 	col := x.columns[k]
 	x.cells, x.bytes = x.cells-len(col.cells), x.bytes-col.bytes
-	col.cells, col.values, col.bytes = nil, nil, 0 // a Reader may have it
+	col.cells, col.values, col.bytes = nil, nil, 0 // a Reader may still hold it
 	delete(x.columns, k)
 }
 
-// dropOldest forgets the column that was not used for the longest time. The caller holds mu.
+// dropOldest removes the least recently used column. The caller holds mu.
 func (x *index) dropOldest() {
 	var oldest columnKey
 	first := true
@@ -111,7 +111,7 @@ func (x *index) dropOldest() {
 	x.drop(oldest)
 }
 
-// get returns the cells of a minion in some columns, and false if one is missing or has another stamp.
+// get returns a minion's cells in some columns, or false if one is missing or has another stamp.
 func (x *index) get(cols []*column, id string, at stamp, cells []cell) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -125,7 +125,7 @@ func (x *index) get(cols []*column, id string, at stamp, cells []cell) bool {
 	return true
 }
 
-// put remembers a cell, and returns it with the value of packed, which is nil if the minion does not have the key.
+// put stores a cell and returns it with the value of packed, which is nil if the minion does not have the key.
 func (x *index) put(col *column, id string, c cell, packed []byte) (cell, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -143,7 +143,7 @@ func (x *index) put(col *column, id string, c cell, packed []byte) (cell, error)
 			col.bytes, x.bytes = col.bytes+len(packed), x.bytes+len(packed)
 			seen = true
 		}
-		if !seen { // there is no room: it is read again the next time
+		if !seen { // no room: it is read again the next time
 			return c, nil
 		}
 	}

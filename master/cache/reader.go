@@ -10,35 +10,35 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// readAhead is how many minions' entries of a database a Reader reads at once.
+// readAhead is how many minions' entries a Reader reads from a database at once.
 const readAhead = 256
 
-// A Reader reads the data of many minions, one after the other. Where masters share a database it reads those of the
-// next some hundred ids at once. It is for one goroutine.
+// A Reader reads the data of many minions, one after another. In a cluster it reads the entries of several
+// hundred ids at once. It is not safe for concurrent use.
 type Reader struct {
 	c    *Cache
 	file string
-	ids  []string          // those that were not read yet
+	ids  []string          // not read yet
 	read map[string][]byte // nil for ids without an entry
 	err  error
 
-	parts *parts // nil for all that is known
+	parts *parts // nil for all keys
 }
 
-// parts are the keys that a Reader is to return.
+// parts are the keys that a Reader returns.
 type parts struct {
 	grains, pillar []string
 	columns        []*column // of the grains, then of the pillar
 	epochs         map[string]int64
 	found          []cell
-	data           Data // what Data returned last
+	data           Data // last result of Data
 }
 
-// Reader returns a Reader of the data of minions. Ask it in the order of ids; ids may be left out.
+// Reader returns a Reader of minions' data. Call it in the order of ids; ids may be left out.
 func (c *Cache) Reader(ids []string) *Reader { return &Reader{c: c, file: dataFile, ids: ids} }
 
-// Parts returns a Reader of those keys of grains and pillar that a target needs, among the accepted minions. It is much
-// quicker than one of all keys. What Data returns is valid until the next call.
+// Parts returns a Reader of those keys of grains and pillar that a target needs, among the accepted minions. It
+// is much faster than a Reader of all keys. The result of Data is valid until the next call.
 func (c *Cache) Parts(accepted []string, n target.Needs) *Reader {
 	r := c.Reader(accepted)
 	if n.AllGrains || n.AllPillar || n.Nothing() {
@@ -68,7 +68,7 @@ func (c *Cache) Parts(accepted []string, n target.Needs) *Reader {
 	if p.epochs, r.err = c.db.DataEpochs(ctx, dataFile); r.err != nil {
 		return r
 	}
-	// What is read ahead is only what is not known.
+	// Only entries that are not in the index are read ahead.
 	var unknown []string
 	for _, id := range accepted {
 		if e, ok := p.epochs[id]; ok && !c.index.get(p.columns, id, stamp{a: e}, p.found) {
@@ -79,10 +79,10 @@ func (c *Cache) Parts(accepted []string, n target.Needs) *Reader {
 	return r
 }
 
-// MineReader returns a Reader of mines. Ask it in the order of ids; ids may be left out.
+// MineReader returns a Reader of mines. Call it in the order of ids; ids may be left out.
 func (c *Cache) MineReader(ids []string) *Reader { return &Reader{c: c, file: mineFile, ids: ids} }
 
-// Err returns why the database could not be read. What Data and Mine returned since is unknown.
+// Err returns the error of reading the database. Results of Data and Mine since then are incomplete.
 func (r *Reader) Err() error { return r.err }
 
 // Data is Cache.Data.
@@ -137,7 +137,7 @@ func (r *Reader) partsOf(id string) (Data, bool) {
 			return Data{}, false
 		}
 		if err := r.findParts(id, at, b); err != nil {
-			return Data{}, false // as of an entry that cannot be read
+			return Data{}, false // like an unreadable entry
 		}
 	}
 	n := len(p.grains)
@@ -145,7 +145,7 @@ func (r *Reader) partsOf(id string) (Data, bool) {
 		Pillar: fill(p.data.Pillar, p.pillar, p.found[n:])}, true
 }
 
-// fill puts the values of some keys into a map, and returns nil if nothing is known.
+// fill returns m with the values of some keys, or nil if the minion has no data.
 func fill(m map[string]any, keys []string, cells []cell) map[string]any {
 	clear(m)
 	for i, k := range keys {
@@ -159,7 +159,7 @@ func fill(m map[string]any, keys []string, cells []cell) map[string]any {
 	return m
 }
 
-// findParts unpacks the keys of an entry into p.found, and remembers them.
+// findParts unpacks the keys of an entry into p.found and stores them in the index.
 func (r *Reader) findParts(id string, at stamp, b []byte) error {
 	p := r.parts
 	top, err := payload.Fields(b, "grains", "pillar")
@@ -212,19 +212,19 @@ func (r *Reader) entry(id string) map[string]any {
 	return m
 }
 
-// packed returns an entry, or nil if it is missing. It sets err if the question has no answer.
+// packed returns an entry, or nil if it is missing. It sets err if the database fails.
 func (r *Reader) packed(id string) []byte {
 	if r.c.db == nil {
 		b, err := r.c.packed(id, r.file)
 		if err != nil {
-			return nil // as one that cannot be unpacked
+			return nil // like an unreadable entry
 		}
 		return b
 	}
 	b, ok := r.read[id]
 	if !ok {
 		i := slices.Index(r.ids, id)
-		if i < 0 { // asked out of order
+		if i < 0 { // called out of order
 			ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
 			defer cancel()
 			b, _, err := r.c.db.Datum(ctx, r.file, id)

@@ -10,22 +10,23 @@ import (
 	"time"
 )
 
-// BatchOptions say how a batch proceeds.
+// BatchOptions configure a batch.
 type BatchOptions struct {
 	RunOptions
-	// Size is how many minions run at a time: a number, or a percentage of those that answer ("10%" or "%10").
+	// Size is how many minions run the job at once: a number, or a percentage of the answering minions ("10%"
+	// or "%10").
 	Size string
 	// Wait is how long a slot stays empty after its minion is done.
 	Wait time.Duration
-	// Stop, if set, is asked after every return whether to end the batch (--failhard).
+	// Stop, if set, is called after every return and reports whether to end the batch (--failhard).
 	Stop func(Return) bool
-	// Down hears, before anything runs, of the targeted minions that do not answer; they get no job.
+	// Down is called, before anything runs, with the targeted minions that do not answer; they get no job.
 	Down func(ids []string)
-	// Started hears of every group of minions that gets the job.
+	// Started is called with each group of minions that gets the job.
 	Started func(ids []string)
 }
 
-// SizeError is a batch size that makes no sense.
+// SizeError is the error for an invalid batch size.
 type SizeError struct{ Size string }
 
 func (e *SizeError) Error() string {
@@ -33,7 +34,7 @@ func (e *SizeError) Error() string {
 		e.Size)
 }
 
-// BatchSize is how many of total minions a size means; at least one.
+// BatchSize returns how many of total minions a size stands for, at least one.
 func BatchSize(size string, total int) (int, error) {
 	text := strings.TrimSpace(size)
 	if strings.Contains(text, "%") {
@@ -51,8 +52,9 @@ func BatchSize(size string, total int) (int, error) {
 	return n, nil
 }
 
-// Batch runs a command on the minions that answer a ping, some at a time, and calls each with every minion's return or
-// loss, from one goroutine. ErrNoMatch when nobody is meant, ErrNoAnswer when nobody answers.
+// Batch runs a command on the minions that answer a ping, some at a time. It calls each, from one goroutine,
+// with the return or loss of every minion. It returns ErrNoMatch if the target matches no minion, and
+// ErrNoAnswer if none answers.
 func (c *Client) Batch(ctx context.Context, cmd Command, o BatchOptions, each func(Return)) error {
 	if _, err := BatchSize(o.Size, 1); err != nil {
 		return err
@@ -80,7 +82,7 @@ func (c *Client) Batch(ctx context.Context, cmd Command, o BatchOptions, each fu
 	return err
 }
 
-// pingTargets finds out who is there.
+// pingTargets returns which targeted minions answer a ping.
 func (c *Client) pingTargets(ctx context.Context, cmd Command, o RunOptions) (up, down []string,
 	err error) {
 	r, err := c.Run(ctx,
@@ -101,7 +103,7 @@ func (c *Client) pingTargets(ctx context.Context, cmd Command, o RunOptions) (up
 	return up, down, r.Err()
 }
 
-// batch is a batch under way.
+// batch is a batch in progress.
 type batch struct {
 	c    *Client
 	cmd  Command
@@ -110,11 +112,11 @@ type batch struct {
 	size int
 
 	ret     chan Return // of running jobs
-	done    chan error  // one for each job that ended
+	done    chan error  // one for each ended job
 	jobs    int         // running
-	active  int         // minions that have the job
+	active  int         // minions running the job
 	resting []time.Time // when slots become free again
-	free    time.Time   // when the first of the free slots became free; zero without one
+	free    time.Time   // when the first free slot became free; zero if there is none
 }
 
 // gatherSlots is how long a free slot of a batch waits for others.
@@ -154,9 +156,10 @@ func (b *batch) runBatch(ctx context.Context, each func(Return)) error {
 	}
 }
 
-// startNext gives the job to as many minions as there are free slots, all at once or, while others still work, when
-// half of the slots are free or the first has been for gatherSlots: each part is a job of its own, and a batch of a
-// hundred would otherwise be hundreds of jobs. It returns what to wait for, if it has not started all that it may.
+// startNext gives the job to as many minions as there are free slots. It does so at once or, while other
+// minions are working, if half of the slots are free or the first has been free for gatherSlots. Each part is a
+// job of its own, so a batch of a hundred would otherwise become hundreds of jobs. If it did not start all that
+// it may, it returns a channel to wait for.
 func (b *batch) startNext(ctx context.Context, now time.Time) (gathering <-chan time.Time) {
 	n := min(b.size-b.active-len(b.resting), len(b.todo))
 	if n <= 0 {
@@ -177,7 +180,7 @@ func (b *batch) startNext(ctx context.Context, now time.Time) (gathering <-chan 
 	return nil
 }
 
-// wakeAt frees the slots whose rest is over.
+// wakeAt frees the slots whose pause is over.
 func (b *batch) wakeAt(now time.Time) {
 	for len(b.resting) > 0 && !b.resting[0].After(now) {
 		b.resting = b.resting[1:]
@@ -209,7 +212,7 @@ func (b *batch) followJob(ctx context.Context, cmd Command, ids []string) error 
 	}
 	pass := func(ret Return) {
 		if !left[ret.ID] {
-			return // a stranger answered
+			return // a minion outside of the group
 		}
 		delete(left, ret.ID)
 		select {
@@ -228,7 +231,7 @@ func (b *batch) followJob(ctx context.Context, cmd Command, ids []string) error 
 	return r.Err()
 }
 
-// drain waits for jobs that are still running after the batch was ended.
+// drain waits for jobs that are still running when the batch ends.
 func (b *batch) drain() {
 	for b.jobs > 0 {
 		select {

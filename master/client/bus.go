@@ -13,9 +13,9 @@ import (
 
 const jobPrefix = "salt/job/"
 
-// bus is one connection to the event socket, shared by all runs. It is opened by the first watch and opened again when
-// the master cuts it off or goes away and comes back. What happened meanwhile was missed: each watch is told, and reads
-// it from the store.
+// bus is one connection to the event socket, shared by all runs. The first watch opens it. It is reopened if
+// the master closes it, or stops and returns. Events in between are lost: each watch is notified and reads from
+// the store instead.
 type bus struct {
 	at  ipc.Sockets
 	log *slog.Logger
@@ -40,7 +40,7 @@ func (b *bus) close() {
 	b.wg.Wait()
 }
 
-// watchEvents starts to look for the events of jobs, which bind names later.
+// watchEvents starts watching the events of jobs, which bind identifies later.
 func (b *bus) watchEvents(ctx context.Context) (*watch, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,7 +57,7 @@ func (b *bus) watchEvents(ctx context.Context) (*watch, error) {
 	return w, nil
 }
 
-// readEvents hands events to the watches until the bus is closed.
+// readEvents passes events to the watches until the bus is closed.
 func (b *bus) readEvents(conn *ipc.Client) {
 	pause := 50 * time.Millisecond
 	for {
@@ -93,7 +93,7 @@ func (b *bus) readEvents(conn *ipc.Client) {
 	}
 }
 
-// tellGap tells all watches that events were missed.
+// tellGap notifies all watches that events were missed.
 func (b *bus) tellGap() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,18 +111,18 @@ func (b *bus) handOut(e events.Event) {
 	}
 }
 
-// watch collects the events of some jobs. While a publish is under way it keeps those of every job, because a minion
-// may answer before the client knows the job's id.
+// watch collects the events of some jobs. During a publish it collects those of every job, because a minion may
+// answer before the client knows the job's id.
 type watch struct {
 	bus   *bus
-	ready chan struct{} // has one element when there is something to see
+	ready chan struct{} // has one element if there is something new
 
 	mu    sync.Mutex // guards the fields below
 	jids  map[string]bool
-	open  int // publishes under way
+	open  int // publishes in progress
 	held  []heldEvent
 	queue []events.Event
-	gap   bool // events were missed since the last look
+	gap   bool // events were missed since the last check
 }
 
 type heldEvent struct {
@@ -142,7 +142,7 @@ func (w *watch) offer(jid string, e events.Event) {
 	}
 }
 
-// missed notes that events were missed.
+// missed records that events were missed.
 func (w *watch) missed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,7 +166,7 @@ func (w *watch) signalReader() {
 	}
 }
 
-// holdEvents is called before a publish, bind after it, with the job's id or "" if there was none.
+// holdEvents must be called before a publish. Call bind after it, with the job's id, or "" if it failed.
 func (w *watch) holdEvents() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,14 +191,14 @@ func (w *watch) bindJob(jid string) {
 	}
 }
 
-// forgetJob drops a job that is of no more interest.
+// forgetJob stops watching a job.
 func (w *watch) forgetJob(jid string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.jids, jid)
 }
 
-// takeEvents returns what has come.
+// takeEvents returns the events collected so far.
 func (w *watch) takeEvents() []events.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,21 +12,21 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Minions is what masters know of their minions. Clients use it in place of the files below pki_dir and cachedir, which
-// are those of a master alone.
+// Minions provides minion data from a cluster. Without it clients read the files below pki_dir and cachedir,
+// which belong to a single master.
 type Minions interface {
-	// Accepted lists the ids with an accepted key, sorted.
+	// Accepted returns the ids with an accepted key, sorted.
 	Accepted() ([]string, error)
-	// Known returns what is known of some minions: a function that returns the grains and the pillar of one, with those
-	// keys at least that are needed, to be called in the order of ids, and one that returns the error that kept it from
-	// knowing. What the first returns is valid until its next call.
+	// Known returns two functions. The first returns the grains and pillar of a minion, with at least the keys
+	// in needs; call it in the order of ids. Its result is valid until the next call. The second returns the
+	// error that made results incomplete.
 	Known(ids []string, needs target.Needs) (cached func(id string) (grains, pillar map[string]any),
 		failed func() error)
 	// Close is called when the client is closed.
 	Close() error
 }
 
-// known is Minions.Known of where this client looks.
+// known is Minions.Known for this client's source of data.
 func (c *Client) known(ids []string, needs target.Needs) (
 	cached func(id string) (grains, pillar map[string]any), failed func() error) {
 	if c.o.Minions != nil {
@@ -35,7 +35,7 @@ func (c *Client) known(ids []string, needs target.Needs) (
 	return c.Cached, func() error { return nil }
 }
 
-// maxCacheFile bounds what is read from the master's cache in one piece.
+// maxCacheFile is the maximum size in bytes of a file read from the master's cache.
 const maxCacheFile = 128 << 20
 
 // readPacked reads a msgpack file of the master's cache.
@@ -55,14 +55,14 @@ func readPacked(path string) (any, error) {
 	return payload.UnmarshalDisk(b, payload.Limits{Bytes: maxCacheFile}, "return")
 }
 
-// jobDir is a job's place in the job cache.
+// jobDir returns a job's directory in the job cache.
 func (c *Client) jobDir(jid string) string {
 	return filepath.Join(c.o.CacheDir, "jobs",
 		filepath.FromSlash(protocol.JobDir(jid, c.o.HashType)))
 }
 
-// cachedIDs lists the minions whose returns the job cache (salt/returners/local_cache.py) has, though their events may
-// have been missed.
+// cachedIDs returns the minions with a return in the job cache (salt/returners/local_cache.py), whose events
+// may have been missed.
 func (c *Client) cachedIDs(jid string) []string {
 	if c.o.CacheDir == "" {
 		return nil
@@ -80,8 +80,8 @@ func (c *Client) cachedIDs(jid string) []string {
 	return ids
 }
 
-// cachedReturn reads a return from the job cache. The minion's directory is made before its files are, so there may be
-// none yet.
+// cachedReturn reads a return from the job cache. The minion's directory is created before its files, so they
+// may be missing.
 func (c *Client) cachedReturn(jid, id string) (map[string]any, bool) {
 	dir := filepath.Join(c.jobDir(jid), id)
 	v, err := readPacked(filepath.Join(dir, "return.p"))
@@ -102,8 +102,8 @@ func (c *Client) cachedReturn(jid, id string) (map[string]any, bool) {
 	return data, true
 }
 
-// Cached is what a master alone remembers of a minion: its grains, and its pillar when the master keeps it. Both are
-// nil when nothing is known. Stock Salt 3006 and 3007 keep minions/<id>/data.p, 3008 one bank for each.
+// Cached returns a single master's cached data of a minion: its grains, and its pillar if the master caches it.
+// Both are nil if nothing is cached. Stock Salt 3006 and 3007 use minions/<id>/data.p, 3008 one bank for each.
 func (c *Client) Cached(id string) (grains, pillar map[string]any) {
 	if c.o.CacheDir == "" || protocol.ValidID(id) != nil {
 		return nil, nil
@@ -124,7 +124,7 @@ func (c *Client) Cached(id string) (grains, pillar map[string]any) {
 	return grains, pillar
 }
 
-// cachedMinions lists the minions that Cached may know something about.
+// cachedMinions returns the minions for which Cached may have data.
 func (c *Client) cachedMinions() []string {
 	var ids []string
 	dirs, _ := os.ReadDir(filepath.Join(c.o.CacheDir, "minions"))
@@ -140,7 +140,7 @@ func (c *Client) cachedMinions() []string {
 	return ids
 }
 
-// Accepted lists the ids with an accepted key, sorted.
+// Accepted returns the ids with an accepted key, sorted.
 func (c *Client) Accepted() ([]string, error) {
 	if c.o.Minions != nil {
 		return c.o.Minions.Accepted()
@@ -159,8 +159,7 @@ func (c *Client) Accepted() ([]string, error) {
 	return ids, nil
 }
 
-// CleanMinionCache removes what the master remembers of minions that keep does not name (salt/key.py:
-// check_minion_cache).
+// CleanMinionCache removes the cached data of minions that are not in keep (salt/key.py: check_minion_cache).
 func CleanMinionCache(cacheDir string, keep map[string]bool) error {
 	dirs, err := os.ReadDir(filepath.Join(cacheDir, "minions"))
 	if err != nil && !os.IsNotExist(err) {
@@ -186,8 +185,8 @@ func CleanMinionCache(cacheDir string, keep map[string]bool) error {
 	return nil
 }
 
-// DropFile asks the master for a new shared key (salt/crypt.py: dropfile). Masters of 3007 and later want their own id
-// in the file; others do not read it.
+// DropFile requests a new shared key from the master (salt/crypt.py: dropfile). Masters of 3007 and later
+// require their own id in the file; others ignore it.
 func DropFile(cacheDir, masterID string) error {
 	path, temp := filepath.Join(cacheDir, ".dfn"), filepath.Join(cacheDir, ".dfn-next")
 	fail := func(err error) error { return fmt.Errorf("cannot ask for a new key: %w", err) }

@@ -12,26 +12,26 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// FunctionCall is a runner or wheel function to run.
+// FunctionCall is a call of a runner or wheel function.
 type FunctionCall struct {
 	// Kind is "runner" or "wheel".
 	Kind, Fun string
 	Args      []any
 	Kwargs    map[string]any
-	// Saltenv, unless nil, is the value of the function's parameter saltenv, if it has one. Stock masters do not look
-	// at it.
+	// Saltenv, if not nil, is the value of the function's parameter saltenv, if it has one. Stock masters
+	// ignore it.
 	Saltenv any
-	// Login says who asks in place of the key file: "eauth", "username" and "password", or "token".
+	// Login authenticates the caller instead of the key file: "eauth", "username" and "password", or "token".
 	Login map[string]any
 }
 
-// ErrNoFunction says that the master has no such runner or wheel function.
+// ErrNoFunction means that the master has no such runner or wheel function.
 var ErrNoFunction = errors.New("the master has no such function")
 
-// Call runs a runner or wheel function in the master and waits for its end. The answer tells with "success" whether
-// "return" is the function's result or the text of an error.
+// Call runs a runner or wheel function on the master and waits for its end. In the answer, "success" reports
+// whether "return" is the function's result or the text of an error.
 func (c *Client) Call(ctx context.Context, f FunctionCall) (map[string]any, error) {
-	bus, err := ipc.Dial(ctx, c.o.Events) // before the call, or its end may be missed
+	bus, err := ipc.Dial(ctx, c.o.Events) // before the call, so that its end is not missed
 	if err != nil {
 		if ctx.Err() == nil {
 			err = fmt.Errorf("%w: %w", ErrNotRunning, err)
@@ -67,8 +67,8 @@ func (c *Client) Call(ctx context.Context, f FunctionCall) (map[string]any, erro
 	}
 }
 
-// Start is [Client.Call] for a runner function whose end nobody waits for. It gives the run's job id and the beginning
-// of its tags.
+// Start is [Client.Call] for a runner function without waiting for its end. It returns the run's job id and the
+// prefix of its event tags.
 func (c *Client) Start(ctx context.Context, f FunctionCall) (jid, tag string, err error) {
 	reply, err := c.callMaster(ctx, f)
 	if err != nil {
@@ -86,7 +86,7 @@ func tagOf(reply map[string]any) (string, error) {
 	return tag, nil
 }
 
-// missedFor is how long the end of a function is looked for in the store after the event socket was lost.
+// missedFor is how long the store is searched for the end of a function after the event socket was lost.
 const missedFor = 5 * time.Second
 
 // missedEnd finds the end of a runner function in the store, after events were missed because of cause.
@@ -115,7 +115,8 @@ func (c *Client) missedEnd(ctx context.Context, fun, tag string, cause error) (d
 		"by salt-run jobs.lookup_jid %s", fun, cause, jid)
 }
 
-// callMaster asks for a function; a master that was started anew has a new key.
+// callMaster requests a function call. If the key is refused it retries with the current one, because a
+// restarted master has a new key.
 func (c *Client) callMaster(ctx context.Context, f FunctionCall) (map[string]any, error) {
 	args, kwargs := f.Args, f.Kwargs
 	if args == nil {

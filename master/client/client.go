@@ -1,7 +1,7 @@
-// Package client commands a running Salt master from the same host, as stock `salt` does: it publishes jobs through the
-// master's request port with the key file that the master leaves for local users, and learns of returns through the
-// event socket. The master may be ours, stand-alone, or stock Salt; an embedded master is commanded through its own
-// methods instead. Salt's source: salt/client/__init__.py.
+// Package client commands a running Salt master from the same host, as stock `salt` does. It publishes jobs
+// through the master's request port with the key file for local users, and receives returns through the event
+// socket. The master may be brine's stand-alone master or stock Salt. An embedded master is commanded through
+// its own methods instead. Salt's source: salt/client/__init__.py.
 package client
 
 import (
@@ -21,56 +21,56 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// Errors that callers test for.
+// Errors that callers may test for.
 var (
-	// ErrNotRunning says that no master uses the socket directory.
+	// ErrNotRunning means that no master uses the socket directory.
 	ErrNotRunning = errors.New("the master is not running")
-	// ErrTimeout says that the master did not answer in time.
+	// ErrTimeout means that the master did not answer in time.
 	ErrTimeout = errors.New("the master does not answer")
-	// ErrNoMatch says that the master knows no minion for a target. No job was published.
+	// ErrNoMatch means that the master knows no minion for a target. No job was published.
 	ErrNoMatch = errors.New("no minions matched the target")
-	// ErrNoAnswer says that none of a batch's minions answered a ping, so that none got the job.
+	// ErrNoAnswer means that no minion of a batch answered a ping. No job was published.
 	ErrNoAnswer = errors.New("no minion answered")
-	// ErrAuthentication and ErrAuthorization are the master's refusals.
-	// Both texts are Salt's.
+	// ErrAuthentication and ErrAuthorization are refusals by the master. The texts are Salt's.
 	ErrAuthentication = errors.New("Authentication error occurred.") //nolint:staticcheck
 	ErrAuthorization  = errors.New("Authorization error occurred.")  //nolint:staticcheck
 )
 
-// PublishError is another refusal of the master.
+// PublishError is any other refusal by the master.
 type PublishError struct{ Msg string }
 
 func (e *PublishError) Error() string { return e.Msg }
 
-// Options say how to reach the master. Dialer, Addr and SockDir are needed.
+// Options configure a Client. Dialer, Addr and SockDir are required.
 type Options struct {
-	// Dialer is the transport that the master listens with.
+	// Dialer is the transport of the master's request port.
 	Dialer transport.Dialer
-	// Client is how to connect; RequestAddr is set from Addr.
+	// Client holds the connection's options; RequestAddr is set from Addr.
 	Client transport.ClientOptions
 	// Addr is the master's request port, "host:port".
 	Addr string
-	// Events are the addresses of the master's event bus; none means sockets below SockDir.
+	// Events are the addresses of the master's event bus; the zero value means sockets below SockDir.
 	Events ipc.Sockets
 	// SockDir is the master's sock_dir, CacheDir its cachedir, PKIDir its pki_dir.
 	SockDir, CacheDir, PKIDir string
-	// Minions is what masters that share a database know of their minions; nil means what CacheDir and PKIDir have.
+	// Minions provides a cluster's minion data; nil means the files in CacheDir and PKIDir.
 	Minions Minions
-	// User is the name under which commands are recorded ("root", "sudo_alice"); KeyFile holds the key that proves it.
+	// User is the user name under which commands are recorded ("root", "sudo_alice"). KeyFile holds the key
+	// that proves it.
 	User, KeyFile string
-	// HashType names the directories of the job cache; empty means sha256.
+	// HashType determines the directories of the job cache; empty means sha256.
 	HashType string
-	// PublishPort is where minions are connected, for telling who is not; 0 means not to look.
+	// PublishPort is the port to which minions are connected. It is used to report which are not; 0 omits that.
 	PublishPort int
-	// PublishTimeout is how long the master may take to answer; 0 means 30 s.
+	// PublishTimeout limits how long the master may take to answer; 0 means 30 s.
 	PublishTimeout time.Duration
-	// OrderMasters is set under a master of masters: an empty target is no error, and timeouts are sent along.
+	// OrderMasters is for a master of masters: an empty target is not an error, and timeouts are sent along.
 	OrderMasters bool
-	// Log is silent when nil.
+	// Log receives log messages; nil discards them.
 	Log *slog.Logger
 }
 
-// Client is a connection to a master. Its methods may be called from several goroutines. Close it.
+// Client is a connection to a master. Its methods are safe for concurrent use. Close it after use.
 type Client struct {
 	o   Options
 	log *slog.Logger
@@ -83,7 +83,7 @@ type Client struct {
 	connectedAt time.Time
 }
 
-// New makes a client. It connects when it is used.
+// New returns a Client. It connects at its first use.
 func New(o Options) (*Client, error) {
 	if o.Dialer == nil {
 		return nil, errors.New("cannot reach the master: no transport given")
@@ -114,7 +114,7 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Close ends all connections.
+// Close closes all connections.
 func (c *Client) Close() error {
 	c.bus.close()
 	err := c.req.Close()
@@ -124,7 +124,7 @@ func (c *Client) Close() error {
 	return err
 }
 
-// readKey reads the local key and reports whether it changed. Without one the master will refuse.
+// readKey reads the local key and reports whether it has changed. Without a key the master refuses requests.
 func (c *Client) readKey() bool {
 	b, err := os.ReadFile(c.o.KeyFile)
 	if err != nil {
@@ -137,8 +137,8 @@ func (c *Client) readKey() bool {
 	return changed
 }
 
-// WhyNot says, for operators, what the master may not like about the key file of this user. The master does not say: it
-// may be talking to an unauthenticated peer.
+// WhyNot explains to operators why the master may refuse this user's key file. The master itself gives no
+// reason to unauthenticated peers.
 func (c *Client) WhyNot() string {
 	if _, err := os.ReadFile(c.o.KeyFile); err != nil {
 		return fmt.Sprintf("there is no key to show to the master: %v. Run the command on the "+
@@ -150,28 +150,29 @@ func (c *Client) WhyNot() string {
 
 // Command is a job to publish.
 type Command struct {
-	// Fun is a function's name, or []string for several at once; Arg then has one list for each.
+	// Fun is a function name, or []string for several functions; Arg then has one list for each.
 	Fun any
 	Arg []any
-	// Tgt is text, or []string for list targets; TgtType is Salt's tgt_type, "" meaning glob.
+	// Tgt is a string, or []string for list targets. TgtType is Salt's tgt_type; "" means glob.
 	Tgt     any
 	TgtType string
-	// Ret names returners, comma separated.
+	// Ret names returners, separated by commas.
 	Ret string
 	// JID is the job id; empty lets the master choose.
 	JID string
-	// Kwargs are further fields of the request: delimiter, metadata, ret_config, module_executors, …
+	// Kwargs are additional fields of the request: delimiter, metadata, ret_config, module_executors, …
 	Kwargs map[string]any
 }
 
-// Published is what the master says about a new job.
+// Published is the master's reply about a new job.
 type Published struct {
 	JID string
-	// Minions are expected to answer; Missing are ids of a list target that the master does not know.
+	// Minions are the minions expected to return. Missing are ids of a list target that the master does not
+	// know.
 	Minions, Missing []string
 }
 
-// Publish sends a job and does not wait for returns. ErrNoMatch if nobody is meant.
+// Publish sends a job and does not wait for returns. It returns ErrNoMatch if the target matches no minion.
 func (c *Client) Publish(ctx context.Context, cmd Command) (Published, error) {
 	if marker := c.o.Events.Marker; marker != "" {
 		if _, err := os.Stat(marker); err != nil {
@@ -188,7 +189,7 @@ func (c *Client) Publish(ctx context.Context, cmd Command) (Published, error) {
 	return c.readPublished(reply)
 }
 
-// isEmpty is how a master refuses without a word.
+// isEmpty reports whether a reply is empty, which is a refusal without a reason.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -223,7 +224,7 @@ func (c *Client) publishJob(ctx context.Context, cmd Command) (any, error) {
 	return c.Request(ctx, load)
 }
 
-// Request sends a clear request (publish, wheel, runner, …) and returns the reply as the master gave it.
+// Request sends a clear request (publish, wheel, runner, …) and returns the master's reply unchanged.
 func (c *Client) Request(ctx context.Context, load map[string]any) (any, error) {
 	v, err := c.requestOrdered(ctx, load)
 	return payload.Plain(v), err
@@ -252,7 +253,7 @@ func (c *Client) requestOrdered(ctx context.Context, load map[string]any) (any, 
 	return v, nil
 }
 
-// readPublished reads the reply to a publish.
+// readPublished parses the reply to a publish.
 func (c *Client) readPublished(reply any) (Published, error) {
 	if text, ok := payload.Text(reply); ok {
 		if text == "" {
@@ -287,7 +288,7 @@ func (c *Client) readPublished(reply any) (Published, error) {
 	return p, nil
 }
 
-// refusalError is the error in a reply.
+// refusalError returns the error in a reply.
 func refusalError(e any) error {
 	m, ok := payload.Map(e)
 	if !ok {

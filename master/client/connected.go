@@ -20,13 +20,13 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// connectedFor is how long an answer of the system about its connections is used.
+// connectedFor is how long the system's list of connections is cached.
 const connectedFor = 10 * time.Second
 
-// disconnected says that a minion has surely no connection to the master: the master remembers its addresses, another
-// remembered minion is connected, and this one is not (salt/utils/minions.py: connected_ids). It is used for the words
-// about a minion that did not return, and is only as good as addresses are: behind address translation it knows
-// nothing. Masters that share a database are asked, since a minion may be connected to any of them.
+// disconnected reports whether a minion certainly has no connection to the master: its addresses are cached,
+// another cached minion is connected, and this one is not (salt/utils/minions.py: connected_ids). It only
+// affects the text about a minion that did not return. It relies on addresses, so it does not work behind
+// address translation. A cluster's masters are asked instead, because a minion may be connected to any of them.
 func (c *Client) disconnected(ctx context.Context, id string) bool {
 	if c.o.PublishPort == 0 {
 		return false
@@ -59,11 +59,12 @@ func (c *Client) disconnected(ctx context.Context, id string) bool {
 	return len(connected) > 0 && !connected[id]
 }
 
-// presentTime is how long the master may take to say who is there.
+// presentTime limits how long the master may take to list connected minions.
 const presentTime = 10 * time.Second
 
-// Present asks the master who is connected. A master of ours knows it to the connection; a stock one looks where
-// Connected does, and so does this where no master answers. Masters that share a database must answer.
+// Present asks the master for the connected minions. A brine master knows them per connection. A stock master
+// uses the same method as Connected, which is also the fallback if the master does not answer. The masters of a
+// cluster must answer.
 func (c *Client) Present(ctx context.Context) ([]string, error) {
 	ids, err := c.askPresent(ctx)
 	if err == nil {
@@ -76,8 +77,8 @@ func (c *Client) Present(ctx context.Context) ([]string, error) {
 	return slices.Collect(maps.Keys(c.Connected())), nil
 }
 
-// Addresses returns an address of each of these minions, where one is known: the one that it is connected with to this
-// host, or else one of its grains that is not of the loopback interface.
+// Addresses returns known addresses of minions: that of the minion's connection to this host, or else one of
+// its grains outside of loopback.
 func (c *Client) Addresses(ids []string) (map[string]string, error) {
 	remote := remoteAddresses(c.o.PublishPort)
 	cached, failed := c.known(ids, target.Needs{Grains: []string{"ipv4", "ipv6"}})
@@ -97,7 +98,7 @@ func (c *Client) Addresses(ids []string) (map[string]string, error) {
 	return out, failed()
 }
 
-// Clones shows the ids that several hosts use at once, as the master has found them.
+// Clones returns the ids that several hosts use at once, as found by the master.
 func (c *Client) Clones(ctx context.Context) (map[string]any, error) {
 	v, err := c.askMinions(ctx, "minions.clones")
 	if err != nil {
@@ -112,7 +113,7 @@ func (c *Client) askPresent(ctx context.Context) ([]string, error) {
 	return fields.Texts(v), err
 }
 
-// askMinions asks the master for what it knows of minions' connections.
+// askMinions queries the master about minions' connections.
 func (c *Client) askMinions(ctx context.Context, fun string) (any, error) {
 	if marker := c.o.Events.Marker; marker != "" {
 		if _, err := os.Stat(marker); err != nil {
@@ -137,8 +138,8 @@ func (c *Client) askMinions(ctx context.Context, fun string) (any, error) {
 	return data["return"], nil
 }
 
-// Connected lists the minions that a master alone remembers and that have a connection to its publish port on this
-// host, with the address of each. It is as good as the addresses in their grains are.
+// Connected returns the minions in a single master's cache that have a connection to its publish port on this
+// host, with their addresses. It relies on the addresses in their grains.
 func (c *Client) Connected() map[string]string {
 	remote := remoteAddresses(c.o.PublishPort)
 	ids := map[string]string{}
@@ -155,7 +156,7 @@ func (c *Client) Connected() map[string]string {
 	return ids
 }
 
-// addressesIn are the addresses that a minion's grains have.
+// addressesIn returns the addresses in a minion's grains.
 func addressesIn(grains map[string]any) []netip.Addr {
 	var out []netip.Addr
 	for _, key := range []string{"ipv4", "ipv6"} {
@@ -170,8 +171,8 @@ func addressesIn(grains map[string]any) []netip.Addr {
 	return out
 }
 
-// remoteAddresses are the addresses connected to the publish port. A connection over loopback counts for the other
-// addresses of this host.
+// remoteAddresses returns the addresses connected to the publish port. A connection over loopback counts for
+// all addresses of this host.
 func remoteAddresses(port int) map[netip.Addr]bool {
 	remote := map[netip.Addr]bool{}
 	loop := false
@@ -201,8 +202,8 @@ func remoteAddresses(port int) map[netip.Addr]bool {
 	return remote
 }
 
-// parseTCPLine reads a line of /proc/net/tcp or tcp6 and returns the remote address of an established connection to a
-// local port.
+// parseTCPLine parses a line of /proc/net/tcp or tcp6. It returns the remote address of an established
+// connection to a local port.
 func parseTCPLine(line string, port int) (netip.Addr, bool) {
 	fields := strings.Fields(line)
 	const established = "01"
@@ -219,7 +220,7 @@ func parseTCPLine(line string, port int) (netip.Addr, bool) {
 	if err != nil || len(b) != 4 && len(b) != 16 {
 		return netip.Addr{}, false
 	}
-	// The kernel prints 32 bit words in the byte order of the host.
+	// The kernel prints 32-bit words in the host's byte order.
 	for i := 0; i < len(b); i += 4 {
 		binary.BigEndian.PutUint32(b[i:], binary.NativeEndian.Uint32(b[i:]))
 	}

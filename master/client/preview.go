@@ -6,9 +6,9 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Preview lists the minions that the master would expect to answer, without publishing anything, from the keys and
-// the minion cache on disk or in the masters' database (salt/utils/minions.py: CkMinions). Minions of which a grain or
-// pillar is not known count.
+// Preview returns the minions that the master would expect to return, without publishing. It uses the keys and
+// the minion cache on disk or in the cluster's database (salt/utils/minions.py: CkMinions). Minions with
+// unknown grains or pillar are included.
 func (c *Client) Preview(tgtType string, tgt any, delimiter string,
 	nodegroups map[string]any) ([]string, error) {
 	ids, err := c.Accepted()

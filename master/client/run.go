@@ -15,35 +15,35 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Status is how a minion's part of a job ended.
+// Status is how a job ended on a minion.
 type Status int
 
-// The ways.
+// The statuses.
 const (
 	Returned     Status = iota // there is a result
-	NoResponse                 // neither a result nor a sign of the job running
-	NotConnected               // the same, and the minion has no connection to the master
+	NoResponse                 // no result, and the minion does not report the job as running
+	NotConnected               // the same, and the minion is not connected to the master
 )
 
-// Return is one minion's part of a job.
+// Return is the outcome of a job on one minion.
 type Return struct {
 	ID     string
 	Status Status
-	// Unknown is set with a lost minion when the master has no key of it: a list named it.
+	// Unknown means that the master has no key of the minion, which a list target named.
 	Unknown bool
 	JID     string
-	// Value is what the function returned, Ordered the same with its maps as payload.OrderedMap.
+	// Value is the function's result, Ordered the same with its maps as payload.OrderedMap.
 	Value, Ordered any
-	// Out is the outputter that the minion asks for; Retcode is a number, or a map or list for several functions.
-	// HasRetcode is false for returns without one.
+	// Out is the outputter that the minion requests. Retcode is a number, or a map or list for several
+	// functions. HasRetcode is false for returns without one.
 	Out        string
 	Retcode    any
 	HasRetcode bool
-	// Data is the whole return as it travelled.
+	// Data is the whole return as received.
 	Data map[string]any
 }
 
-// Code is the return code; the highest one of several functions.
+// Code returns the return code; for several functions the highest.
 func (r Return) Code() int {
 	var codes []any
 	switch v := r.Retcode.(type) {
@@ -69,23 +69,25 @@ func (r Return) Code() int {
 	return highest
 }
 
-// RunOptions say how long to wait.
+// RunOptions are the timeouts of a run.
 type RunOptions struct {
-	// Timeout is how long a minion may keep silent: until it returns, or until it last said that the job is running.
+	// Timeout is how long a minion may be silent before it returns, or after it last reported the job as
+	// running.
 	Timeout time.Duration
-	// Gather is how long to wait, after Timeout, for answers to the question whether the job is running; as
-	// gather_job_timeout in stock Salt, where it is 10 s. 0 asks early enough to be done a second after Timeout; only
-	// minions that are connected are then waited for as long as stock does: they, or the machine, may be slow.
+	// Gather is how long to wait, after Timeout, for answers to the probe whether the job still runs. Stock
+	// Salt's gather_job_timeout is 10 s. With 0 the probe is sent early enough to be over a second after
+	// Timeout, and only connected minions are waited for as long as in stock, because they or the machine may
+	// be slow.
 	Gather time.Duration
-	// Again is how long to wait between two such questions while the job runs; 0 means the larger of Timeout and 10 s.
+	// Again is the pause between such probes while the job runs; 0 means the larger of Timeout and 10 s.
 	Again time.Duration
-	// OnState is told of each state that ended, where the job's minions say so (state_events); may be nil. Returns
-	// calls it.
+	// OnState is called for each finished state, if the job's minions report states (state_events). Returns
+	// calls it. It may be nil.
 	OnState func(StateDone)
 }
 
-// StateDone is a state that ended on a minion: the Number-th of Total. Fun, such as "pkg.installed", is "" for stock
-// minions.
+// StateDone is a finished state on a minion: number Number of Total. Fun, such as "pkg.installed", is "" for
+// stock minions.
 type StateDone struct {
 	ID            string
 	Number, Total int
@@ -94,18 +96,19 @@ type StateDone struct {
 	Ended, Targeted int
 }
 
-// answerGrace is how long after the timeout answers may come in when no Gather is given.
+// answerGrace is how long after the timeout answers are accepted if Gather is 0.
 const answerGrace = 800 * time.Millisecond
 
-// stockGather is how long connected minions have for an answer when no Gather is given. A stock minion starts a process
+// stockGather is how long connected minions have for an answer if Gather is 0. A stock minion starts a process
 // for it, which takes seconds on a busy machine.
 const stockGather = 10 * time.Second
 
-// silentProbes is how many probes in a row a connected minion may leave without an answer that has said before that it
-// works: a stock minion on a busy machine may need longer than stockGather to start the process that answers.
+// silentProbes is how many probes in a row a connected minion may leave unanswered if it has reported the job
+// as running before: a stock minion on a busy machine may need longer than stockGather to start the process
+// that answers.
 const silentProbes = 1
 
-// Run is a published job whose returns are awaited. Close it.
+// Run is a published job whose returns are awaited. Close it after use.
 type Run struct {
 	Published
 	c *Client
@@ -113,41 +116,41 @@ type Run struct {
 	o RunOptions
 
 	expected map[string]*expectation
-	seen     map[string]bool // ids that were reported
+	seen     map[string]bool // ids already reported
 	missing  map[string]bool
 	probe    *probe
-	unheard  int         // probes in a row that were repeated
-	next     time.Time   // of the next probe
-	looks    []time.Time // at the job cache before the first probe
-	rereads  []time.Time // of the store, because events were missed
+	unheard  int         // probes repeated in a row
+	next     time.Time   // time of the next probe
+	looks    []time.Time // reads of the job cache before the first probe
+	rereads  []time.Time // reads of the store after missed events
 	creds    map[string]any
 	err      error
 	wg       sync.WaitGroup
 }
 
-// expectation is what is known of a minion that has not returned.
+// expectation is the state of a minion that has not returned.
 type expectation struct {
-	answered bool      // the last probe, whatever it said
-	until    time.Time // silence is forgiven until then
-	running  bool      // it said so to the last probe
-	worked   bool      // it said so to an earlier probe
-	silent   int       // probes in a row without an answer since then
+	answered bool      // it answered the last probe
+	until    time.Time // silence is accepted until then
+	running  bool      // by its answer to the last probe
+	worked   bool      // by its answer to an earlier probe
+	silent   int       // unanswered probes in a row since then
 }
 
-// probe is one question whether the job is running.
+// probe is one query whether the job still runs.
 type probe struct {
-	prolonged bool   // it was asked already who is connected
+	prolonged bool   // the connected minions were queried
 	jid       string // "" until it is published
 	start     time.Time
-	end       time.Time // of the wait for answers
-	gap       bool      // events were missed meanwhile
+	end       time.Time // end of the wait for answers
+	gap       bool      // events were missed during it
 	result    chan Published
 }
 
-// maxUnheard is how many probes in a row may be repeated because events were missed meanwhile.
+// maxUnheard is how many probes in a row may be repeated because events were missed.
 const maxUnheard = 3
 
-// Run publishes a job and awaits its returns. The caller ranges over Returns, then closes the run.
+// Run publishes a job and awaits its returns. Range over Returns, then close the run.
 func (c *Client) Run(ctx context.Context, cmd Command, o RunOptions) (*Run, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = 5 * time.Second
@@ -174,7 +177,7 @@ func (c *Client) Run(ctx context.Context, cmd Command, o RunOptions) (*Run, erro
 	for _, id := range p.Missing {
 		r.missing[id] = true
 	}
-	// A minion may answer before the master has noticed that this client listens; the job cache knows.
+	// A minion may answer before the master has noticed this listener. The job cache has such a return.
 	for d := 50 * time.Millisecond; d < o.Timeout/2; d *= 3 {
 		r.looks = append(r.looks, now.Add(d))
 	}
@@ -185,16 +188,16 @@ func (c *Client) Run(ctx context.Context, cmd Command, o RunOptions) (*Run, erro
 	return r, nil
 }
 
-// Close stops waiting. A range over Returns must have ended.
+// Close stops waiting. Do not call it while ranging over Returns.
 func (r *Run) Close() {
 	r.wg.Wait()
 	r.w.close()
 }
 
-// Err is why Returns ended early: the context's error, or ErrAuthorization when the master withdrew the job.
+// Err returns why Returns ended early: the context's error, or ErrAuthorization if the master withdrew the job.
 func (r *Run) Err() error { return r.err }
 
-// Outstanding lists the minions that have not been reported yet.
+// Outstanding returns the minions not reported yet.
 func (r *Run) Outstanding() []string {
 	var ids []string
 	for id := range r.expected {
@@ -212,8 +215,8 @@ func (r *Run) expectMinions(ids []string, now time.Time) {
 	}
 }
 
-// Returns yields every targeted minion exactly once: when its return arrives, or when it is given up. It ends when all
-// are reported, or with ctx.
+// Returns yields every targeted minion exactly once: when its return arrives, or when it is given up. It ends
+// when all are reported, or with ctx.
 func (r *Run) Returns(ctx context.Context) iter.Seq[Return] {
 	return func(yield func(Return) bool) {
 		probing, stop := context.WithCancel(ctx)
@@ -263,7 +266,7 @@ func sortedKeys(set map[string]bool) []string {
 	return ids
 }
 
-// wait sleeps until something may be done.
+// wait waits until there is something to do.
 func (r *Run) wait(ctx context.Context) error {
 	until := r.next
 	var published chan Published
@@ -285,7 +288,7 @@ func (r *Run) wait(ctx context.Context) error {
 		r.probe.result = nil
 		r.probe.jid = p.JID
 		r.w.bindJob(p.JID)
-		// Only now the minions have the question.
+		// The minions have the probe only now.
 		if r.o.Gather > 0 {
 			r.probe.end = time.Now().Add(r.o.Gather)
 		}
@@ -294,7 +297,7 @@ func (r *Run) wait(ctx context.Context) error {
 	return nil
 }
 
-// handleEvent takes one event in and reports whether it is a return to report.
+// handleEvent handles an event. It reports whether it is a return to yield.
 func (r *Run) handleEvent(e events.Event) (Return, bool) {
 	jid := tagPart(e.Tag, -1)
 	if r.probe != nil && jid == r.probe.jid {
@@ -326,7 +329,7 @@ func (r *Run) handleEvent(e events.Event) (Return, bool) {
 	return Return{}, false
 }
 
-// reportProgress takes the event of a state that ended.
+// reportProgress handles the event of a finished state.
 func (r *Run) reportProgress(e events.Event) {
 	data, ok := payload.Map(e.Data["data"])
 	if !ok {
@@ -338,7 +341,7 @@ func (r *Run) reportProgress(e events.Event) {
 	}
 	number, _ := payload.Int(ret["__run_num__"])
 	total, _ := payload.Int(data["len"])
-	id := tagPart(e.Tag, 1) // with the number of the event
+	id := tagPart(e.Tag, 1) // followed by the number of the event
 	if i := strings.LastIndexByte(id, '/'); i >= 0 {
 		id = id[:i]
 	}
@@ -359,7 +362,7 @@ func (r *Run) returnOf(id string, data map[string]any) Return {
 	return ret
 }
 
-// lostReturn gives a minion up.
+// lostReturn returns the outcome of a minion that is given up.
 func (r *Run) lostReturn(ctx context.Context, id string) Return {
 	r.seen[id] = true
 	delete(r.expected, id)
@@ -370,7 +373,7 @@ func (r *Run) lostReturn(ctx context.Context, id string) Return {
 	return ret
 }
 
-// probeAnswer takes one minion's answer to the question whether the job is running.
+// probeAnswer handles a minion's answer to a probe.
 func (r *Run) probeAnswer(e events.Event) {
 	if tagPart(e.Tag, 0) != "ret" {
 		return
@@ -400,7 +403,7 @@ func (r *Run) probeAnswer(e events.Event) {
 	x.until = now.Add(r.o.Timeout)
 }
 
-// stepAt does what the time asks for: probes, and gives up minions after one.
+// stepAt does what is due: it sends probes, and gives up minions after one.
 func (r *Run) stepAt(ctx context.Context, now time.Time) []Return {
 	if p := r.probe; p != nil {
 		if now.Before(p.end) {
@@ -409,13 +412,13 @@ func (r *Run) stepAt(ctx context.Context, now time.Time) []Return {
 		if out, longer := r.prolongWait(ctx, p, now); longer {
 			return out
 		}
-		if p.result != nil { // the master did not even take the question
+		if p.result != nil { // the master did not accept the probe
 			r.w.bindJob("")
 		} else if p.jid != "" {
 			r.w.forgetJob(p.jid)
 		}
 		r.probe = nil
-		if p.gap && r.unheard < maxUnheard { // an answer may be among the events that were missed
+		if p.gap && r.unheard < maxUnheard { // an answer may be among the missed events
 			r.unheard++
 			r.next = now
 			return r.fromStore(ctx)
@@ -445,8 +448,8 @@ func (r *Run) stepAt(ctx context.Context, now time.Time) []Return {
 	return out
 }
 
-// readStored reads the store after events were missed: at once, and twice later, for the master takes a moment to
-// notice that this client listens again.
+// readStored reads the store after events were missed: at once, and twice later, because the master takes a
+// moment to notice that this client listens again.
 func (r *Run) readStored(ctx context.Context, now time.Time) []Return {
 	if r.w.gapped() {
 		r.rereads = []time.Time{now, now.Add(300 * time.Millisecond), now.Add(time.Second)}
@@ -461,8 +464,8 @@ func (r *Run) readStored(ctx context.Context, now time.Time) []Return {
 	return r.fromStore(ctx)
 }
 
-// prolongWait keeps a probe open for minions that have not answered and are connected, as far as the master knows. The
-// others are given up.
+// prolongWait extends a probe for minions that have not answered and are connected, as far as the master knows.
+// The others are given up.
 func (r *Run) prolongWait(ctx context.Context, p *probe, now time.Time) (out []Return,
 	longer bool) {
 	if r.o.Gather > 0 || p.prolonged || p.gap {
@@ -494,7 +497,7 @@ func (r *Run) prolongWait(ctx context.Context, p *probe, now time.Time) (out []R
 	return r.giveUp(ctx, now, keep), true
 }
 
-// giveUp reports the minions that neither returned nor are running the job, but for those to keep.
+// giveUp returns the minions that neither returned nor run the job, except those in keep.
 func (r *Run) giveUp(ctx context.Context, now time.Time, keep map[string]bool) []Return {
 	out := r.fromStore(ctx)
 	if ctx.Err() != nil {
@@ -506,7 +509,7 @@ func (r *Run) giveUp(ctx context.Context, now time.Time, keep map[string]bool) [
 			continue
 		}
 		if keep == nil && x.worked && !x.answered && x.silent < silentProbes {
-			x.silent++ // it worked a moment ago, and is slow
+			x.silent++ // it worked a moment ago, so it is slow
 			continue
 		}
 		out = append(out, r.lostReturn(ctx, id))
@@ -514,7 +517,7 @@ func (r *Run) giveUp(ctx context.Context, now time.Time, keep map[string]bool) [
 	return out
 }
 
-// fromStore finds returns whose events did not arrive here, in the master's store.
+// fromStore finds returns in the master's store whose events were missed.
 func (r *Run) fromStore(ctx context.Context) []Return {
 	var out []Return
 	err := r.c.storedReturns(ctx, r.JID, r.Outstanding(), r.creds,
@@ -529,7 +532,7 @@ func (r *Run) fromStore(ctx context.Context) []Return {
 	return append(out, r.fromCache()...)
 }
 
-// fromCache finds returns whose events did not arrive here, in the files of the job cache.
+// fromCache finds returns in the files of the job cache whose events were missed.
 func (r *Run) fromCache() []Return {
 	var out []Return
 	for _, id := range r.c.cachedIDs(r.JID) {
@@ -543,7 +546,7 @@ func (r *Run) fromCache() []Return {
 	return out
 }
 
-// askRunning publishes the question whether the job is running, in the background.
+// askRunning publishes a probe whether the job still runs, in the background.
 func (r *Run) askRunning(ctx context.Context, now time.Time) {
 	ids := r.Outstanding()
 	for _, x := range r.expected {
@@ -568,7 +571,7 @@ func (r *Run) askRunning(ctx context.Context, now time.Time) {
 	})
 }
 
-// LostText is what Salt shows in place of the return of a minion that nobody has heard of.
+// LostText returns Salt's text in place of the return of a minion that was lost.
 func LostText(jid string) string {
 	return "Minion did not return. [No response]\nThe minions may not have all finished running " +
 		"and any remaining minions will " +

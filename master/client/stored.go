@@ -10,15 +10,15 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// askedReturns is how many minions' returns are asked for at once.
+// askedReturns is how many minions' returns are requested at once.
 const askedReturns = 1000
 
-// errNoReturns says that the master does not answer requests for returns: a stock one. What it has is in the files of
-// the job cache.
+// errNoReturns means that the master does not answer requests for returns, because it is a stock master. Its
+// returns are in the files of the job cache.
 var errNoReturns = errors.New("the master does not answer requests for returns")
 
-// storedReturns asks the master for the returns of a job that its store has, of some minions, or of all if ids is
-// empty, and calls f with each. creds are the token, or the name and password, that the job was published with, if any.
+// storedReturns requests a job's stored returns from the master, of some minions or of all if ids is empty, and
+// calls f with each. creds are the token, or the name and password, that the job was published with, if any.
 func (c *Client) storedReturns(ctx context.Context, jid string, ids []string, creds map[string]any,
 	f func(id string, data map[string]any)) error {
 	for all := len(ids) == 0; all || len(ids) > 0; {
@@ -55,7 +55,7 @@ func (c *Client) storedReturns(ctx context.Context, jid string, ids []string, cr
 	return nil
 }
 
-// takeCredentials are what of a command's fields says who sends it.
+// takeCredentials returns the credentials among a command's fields.
 func takeCredentials(kwargs map[string]any) map[string]any {
 	creds := map[string]any{}
 	for _, key := range [...]string{"token", "eauth", "username", "password", "sharedsecret"} {

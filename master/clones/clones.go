@@ -1,11 +1,11 @@
-// Package clones finds ids that several hosts use at once with one key, as copies of a machine's image do. Two hosts
-// that cannot be the same one must answer one question, twice in a row.
+// Package clones detects ids that several hosts use at once with the same key, like copies of a machine's
+// image. Two hosts that cannot be the same must answer one question, twice in a row.
 //
 //	another address, other hardware ──► suspect ──► asked ──► one answers: asked again later, then left alone
 //	                                                  │
 //	                                                  └──► two answer ──► asked once more ──► found: event, Notes
 //	                                                                                            │
-//	                             one host alone answered several times in a row ◄── asked from time to time
+//	                             only one host answered several times in a row ◄── asked from time to time
 package clones
 
 import (
@@ -24,41 +24,41 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Clone is an id that several hosts use at once with one key, as copies of a machine's image do.
+// Clone is an id that several hosts use at once with the same key, like copies of a machine's image.
 type Clone struct {
 	ID    string
 	Since time.Time
 	Hosts []Host
 }
 
-// Host is what one of them said of itself.
+// Host describes one of the hosts, by its own report.
 type Host struct {
 	Name, MachineID, UUID string
 	HWAddrs, IPv4         []string // sorted
 }
 
 const (
-	// cloneFirst is how soon after a suspicion the question is asked: a new connection takes a moment until it listens.
-	// cloneQuiet is how long another address alone is no reason to ask again.
+	// cloneFirst is the delay between a suspicion and the question, because a new connection does not listen at
+	// once. cloneQuiet is how long a further change of address is not a reason to ask again.
 	cloneFirst, cloneQuiet = 2 * time.Second, 10 * time.Minute
-	// cloneRecheck is how often it is asked whether clones are there still, cloneGone how often in a row one host alone
-	// must have answered.
+	// cloneRecheck is the interval at which found clones are asked again. cloneGone is how often in a row only
+	// one host must answer before the clone counts as gone.
 	cloneRecheck, cloneGone = 5 * time.Minute, 3
-	// cloneBatch is how many ids one question is for.
+	// cloneBatch is the maximum number of ids in one question.
 	cloneBatch = 500
-	// maxGuarded bounds the minions of which it is remembered what they said last.
+	// maxGuarded limits the minions whose last state is remembered.
 	maxGuarded = 200_000
 )
 
 // hostGrains are the grains that hostOf reads.
 var hostGrains = [...]string{"machine_id", "uuid", "hwaddr_interfaces", "nodename", "ipv4"}
 
-// cloneAgain are the pauses before the question is asked again when one host alone has answered.
+// cloneAgain are the pauses before the question is repeated if only one host has answered.
 var cloneAgain = [...]time.Duration{10 * time.Second, time.Minute}
 
-// Guard finds out whether an id is used by several hosts. Another address or other hardware than before is reason to
-// ask, and nothing more: a host may be replaced, a way through the network may change. The question is a job for that
-// id, and only if two hosts that cannot be the same one answer it, twice in a row, they are there both.
+// Guard detects ids used by several hosts. Another address or hardware than before is only a reason to ask,
+// because a host may be replaced and a network path may change. The question is a job for that id. Only if two
+// hosts that cannot be the same answer it, twice in a row, the id is a clone.
 type Guard struct {
 	asker  Asker
 	notes  Notes
@@ -71,43 +71,43 @@ type Guard struct {
 	mu    sync.Mutex // guards the fields below
 	known map[string]guarded
 	due   map[string]cloneCheck
-	last  map[string]time.Time // when it was asked last whether clones are there still
-	alone map[string]int       // how often in a row one of those that were found has answered alone
+	last  map[string]time.Time // last recheck, by id of a found clone
+	alone map[string]int       // how often in a row only one host of a found clone has answered
 }
 
-// guarded is what was seen last of a minion: hashes of its host's marks and of its address, 0 for none.
+// guarded is the last state of a minion: hashes of its host's marks and of its address, 0 if unknown.
 type guarded struct {
 	marks, peer uint64
 	asked       time.Time
 }
 
-// cloneCheck is a question that is to be asked.
+// cloneCheck is a scheduled question.
 type cloneCheck struct {
 	next  time.Time
-	done  int  // of cloneAgain
-	watch bool // of one that was found
+	done  int  // index in cloneAgain
+	watch bool // about a found clone
 }
 
-// Asker is what a Guard needs of the master.
+// Asker is the master as a Guard uses it.
 type Asker interface {
 	// Accepted reports whether a minion has an accepted key.
 	Accepted(id string) bool
-	// Grains returns what is known of a minion's grains.
+	// Grains returns a minion's cached grains.
 	Grains(id string) (grains map[string]any, known bool)
-	// AskHosts asks minions for grains until ctx ends, and calls each with every answer, also with further ones of the
-	// same id.
+	// AskHosts asks minions for grains until ctx ends. It calls each with every answer, including further ones
+	// of the same id.
 	AskHosts(ctx context.Context, ids, grains []string, each func(id string, answer any))
 }
 
-// Notes keep the clones that were found: Memory, or the database of several masters.
+// Notes stores the found clones: Memory, or a cluster's database.
 type Notes interface {
-	// Add keeps what was found of an id, unless something is kept already. It reports whether this was the first.
+	// Add stores a clone unless its id has one already. It reports whether it was the first.
 	Add(ctx context.Context, id string, body []byte) (first bool, err error)
-	// Read returns what is kept of an id, nil if there is nothing.
+	// Read returns what is stored of an id, or nil.
 	Read(ctx context.Context, id string) ([]byte, error)
-	// Drop forgets an id. It is no error that nothing was kept.
+	// Drop removes an id. A missing id is not an error.
 	Drop(ctx context.Context, id string) error
-	// IDs lists the ids of which something is kept.
+	// IDs returns the stored ids.
 	IDs(ctx context.Context) ([]string, error)
 }
 
@@ -120,7 +120,7 @@ func NewGuard(asker Asker, notes Notes, bus *events.Bus, window time.Duration,
 		last: make(map[string]time.Time), alone: make(map[string]int)}
 }
 
-// hostOf reads the grains that tell hosts apart.
+// hostOf returns the host described by grains.
 func hostOf(grains map[string]any) Host {
 	h := Host{Name: fields.Text(grains, "nodename"), MachineID: fields.Text(grains, "machine_id"),
 		UUID: strings.ToLower(fields.Text(grains, "uuid"))}
@@ -141,7 +141,7 @@ func hostOf(grains map[string]any) Host {
 	return h
 }
 
-// differs says that two hosts cannot be the same one: the firmware or the system has another number, or they have no
+// differs reports whether two hosts cannot be the same: firmware or system have different ids, or they have no
 // network card in common.
 func (h Host) differs(o Host) bool {
 	other := func(a, b string) bool { return a != "" && b != "" && a != b }
@@ -155,7 +155,7 @@ func (h Host) body() map[string]any {
 		"hwaddrs": nested.Anys(h.HWAddrs), "ipv4": nested.Anys(h.IPv4)}
 }
 
-// Map is what events and runners show of it.
+// Map returns the clone in the form of events and runners.
 func (c Clone) Map() map[string]any {
 	hosts := make([]any, len(c.Hosts))
 	for i, h := range c.Hosts {
@@ -164,7 +164,7 @@ func (c Clone) Map() map[string]any {
 	return map[string]any{"id": c.ID, "since": c.Since.UTC().Format(time.RFC3339), "hosts": hosts}
 }
 
-// SignedIn notes where a minion came from.
+// SignedIn records from where a minion signed in.
 func (g *Guard) SignedIn(id, peer string) {
 	h := maphash.String(g.seed, address(peer))
 	g.mu.Lock()
@@ -180,7 +180,7 @@ func (g *Guard) SignedIn(id, peer string) {
 	g.remember(id, e)
 }
 
-// AsksPillar notes what a minion says of its host, before that takes the place of what was known of it.
+// AsksPillar compares a minion's host with its last state, before the new grains replace it.
 func (g *Guard) AsksPillar(id string, grains map[string]any) {
 	host := hostOf(grains)
 	h := maphash.Comparable(g.seed, [3]string{host.UUID, host.MachineID,
@@ -204,7 +204,7 @@ func (g *Guard) AsksPillar(id string, grains map[string]any) {
 	g.suspect(id, time.Now())
 }
 
-// remember keeps what is known of a minion. Callers hold mu.
+// remember stores the state of a minion. The caller holds mu.
 func (g *Guard) remember(id string, e guarded) {
 	if _, ok := g.known[id]; !ok && len(g.known) >= maxGuarded {
 		clear(g.known)
@@ -212,7 +212,7 @@ func (g *Guard) remember(id string, e guarded) {
 	g.known[id] = e
 }
 
-// suspect has an id asked. Callers hold mu.
+// suspect schedules a question for an id. The caller holds mu.
 func (g *Guard) suspect(id string, now time.Time) {
 	g.due[id] = cloneCheck{next: now.Add(cloneFirst)}
 	g.signal()
@@ -225,7 +225,7 @@ func (g *Guard) signal() {
 	}
 }
 
-// Run asks until ctx ends.
+// Run asks the scheduled questions until ctx ends.
 func (g *Guard) Run(ctx context.Context) {
 	var questions sync.WaitGroup
 	defer questions.Wait()
@@ -246,7 +246,7 @@ func (g *Guard) Run(ctx context.Context) {
 	}
 }
 
-// take takes those whose time has come, and says when to look again.
+// take returns the due questions, and the pause until the next.
 func (g *Guard) take(now time.Time) (batch map[string]cloneCheck, next time.Duration) {
 	next = time.Hour
 	g.mu.Lock()
@@ -267,7 +267,7 @@ func (g *Guard) take(now time.Time) (batch map[string]cloneCheck, next time.Dura
 	return batch, next
 }
 
-// check asks ids, and those of which several hosts answer once more.
+// check asks about ids, and once more about those for which several hosts answer.
 func (g *Guard) check(ctx context.Context, batch map[string]cloneCheck, window time.Duration) {
 	ids := make([]string, 0, len(batch))
 	for id := range batch {
@@ -309,7 +309,8 @@ func (g *Guard) check(ctx context.Context, batch map[string]cloneCheck, window t
 	}
 }
 
-// ask asks ids and gives the hosts that answer in a time, by id: sooner, when several have answered of each.
+// ask asks about ids and returns the answering hosts by id. It returns after window, or when several hosts have
+// answered for each id.
 func (g *Guard) ask(ctx context.Context, ids []string, window time.Duration) map[string][]Host {
 	if len(ids) == 0 {
 		return nil
@@ -352,7 +353,7 @@ func (g *Guard) ask(ctx context.Context, ids []string, window time.Duration) map
 	return out
 }
 
-// several tells of an id that several hosts use, once.
+// several reports an id that several hosts use, once.
 func (g *Guard) several(ctx context.Context, c Clone) {
 	g.mu.Lock()
 	delete(g.alone, c.ID)
@@ -377,7 +378,7 @@ func (g *Guard) several(ctx context.Context, c Clone) {
 	g.events.Publish("brine/clone/"+c.ID, body)
 }
 
-// one notes that one host alone answered; after some times in a row, one of several that were found is left.
+// one records that only one host answered. After several times in a row a found clone counts as gone.
 func (g *Guard) one(ctx context.Context, id string) {
 	g.mu.Lock()
 	g.alone[id]++
@@ -391,7 +392,7 @@ func (g *Guard) one(ctx context.Context, id string) {
 	g.events.Publish("brine/clone/"+id, map[string]any{"id": id, "cloned": false})
 }
 
-// Forget drops what was found of an id, whose key is gone or which one host uses.
+// Forget removes the record of an id whose key is gone or which only one host uses.
 func (g *Guard) Forget(ctx context.Context, id string) {
 	g.mu.Lock()
 	delete(g.last, id)
@@ -403,7 +404,7 @@ func (g *Guard) Forget(ctx context.Context, id string) {
 	}
 }
 
-// Recheck asks those that were found, from time to time.
+// Recheck asks about found clones at intervals.
 func (g *Guard) Recheck(ctx context.Context, now time.Time) {
 	list, err := g.notes.IDs(ctx)
 	if err != nil {
@@ -423,7 +424,7 @@ func (g *Guard) Recheck(ctx context.Context, now time.Time) {
 	}
 }
 
-// List returns what was found, sorted by id, of the ids whose keys are accepted.
+// List returns the found clones with accepted keys, sorted by id.
 func (g *Guard) List(ctx context.Context) ([]Clone, error) {
 	ids, err := g.notes.IDs(ctx)
 	var out []Clone
@@ -439,7 +440,7 @@ func (g *Guard) List(ctx context.Context) ([]Clone, error) {
 	return out, err
 }
 
-// clone is what was found of an id.
+// clone returns the record of an id.
 func (g *Guard) clone(ctx context.Context, id string) (Clone, error) {
 	b, err := g.notes.Read(ctx, id)
 	if err != nil || b == nil {
@@ -458,13 +459,13 @@ func (g *Guard) clone(ctx context.Context, id string) (Clone, error) {
 	return c, err
 }
 
-// Check asks now who uses ids, as after the last of the suspicions or, if watch is set, as when clones were found.
-// Hosts may take so long to answer.
+// Check asks now which hosts use an id, as after the last suspicion or, if watch is set, as for found clones.
+// window is how long hosts may take to answer.
 func (g *Guard) Check(ctx context.Context, id string, watch bool, window time.Duration) {
 	g.check(ctx, map[string]cloneCheck{id: {done: len(cloneAgain), watch: watch}}, window)
 }
 
-// address is the host of a peer.
+// address returns the host of a peer.
 func address(peer string) string {
 	if host, _, err := net.SplitHostPort(peer); err == nil {
 		return host

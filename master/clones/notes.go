@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// Memory are the Notes of a master alone. The zero value is empty.
+// Memory implements Notes for a single master. The zero value is empty.
 type Memory struct {
 	mu  sync.Mutex
 	all map[string][]byte // guarded by mu
@@ -54,7 +54,7 @@ func (n *Memory) IDs(context.Context) ([]string, error) {
 // noteKind is the kind of the notes in a database.
 const noteKind = "clone"
 
-// Shared are the Notes of masters that share a database.
+// Shared implements Notes for a cluster.
 type Shared struct{ DB store.Shared }
 
 // Add implements Notes.

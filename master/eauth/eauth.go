@@ -1,7 +1,7 @@
-// Package eauth is Salt's external authentication: systems such as "file" or "pam" that check a user's name and
-// password, tokens that stand for such a check, and what the option external_auth lets that user do.
+// Package eauth implements Salt's external authentication: systems such as "file" or "pam" that check
+// passwords, tokens, and the rules of the option external_auth.
 //
-// Rules match functions in full; stock Salt matches their beginning only, so that a rule for "test.p" also grants
+// Rules match functions in full. Stock Salt matches only the beginning, so that a rule for "test.p" also grants
 // "test.provider". Salt's sources: salt/auth/__init__.py, salt/utils/minions.py.
 package eauth
 
@@ -29,66 +29,66 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// ErrDenied says that credentials do not fit. It does not say why.
+// ErrDenied means that the credentials are wrong. It has no details.
 var ErrDenied = errors.New("could not authenticate using provided credentials")
 
 // System checks credentials.
 type System interface {
-	// Authenticate reports whether a name and a password fit together, and which groups the name is in.
-	// config is the part of external_auth that belongs to the system. An error means that it could not be
-	// found out.
+	// Authenticate reports whether the password is the user's, and returns the user's groups. config is the
+	// system's part of external_auth. An error means that the check failed to run.
 	Authenticate(ctx context.Context, config map[string]any, username, password string) (ok bool,
 		groups []string, err error)
 }
 
-// Expander is a System whose rules may name minions in its own notation, as "ldap" does for the computers of a unit.
+// Expander is a System whose rules may name minions in its own notation, such as "ldap" for the computers of a
+// unit.
 type Expander interface {
-	// Expand returns a user's rules with minion ids in place of that notation. It is called for every request.
+	// Expand returns a user's rules with that notation replaced by minion ids. It is called for every request.
 	Expand(ctx context.Context, rules []any) ([]any, error)
 }
 
-// Options of an Auth.
+// Options configure an Auth.
 type Options struct {
-	// Config is Salt's external_auth: systems, and for each the names and their rules.
+	// Config is Salt's external_auth: rules by system and name.
 	Config map[string]any
-	// Systems are the systems there are; nil means [Systems].
+	// Systems are the available systems; nil means [Systems].
 	Systems map[string]System
-	// TokenLife is how long a token lives; 0 means Salt's 12 hours. MaxTokens bounds how many there are at
-	// once; 0 means 10,000.
+	// TokenLife is the lifetime of a token; 0 means Salt's 12 hours. MaxTokens limits the number of tokens; 0
+	// means 10,000.
 	TokenLife time.Duration
 	MaxTokens int
-	// Match lists the minions that a target means. Rules for minions allow nothing without it.
+	// Match returns the minions that a target matches. Without it, rules for minions allow nothing.
 	Match func(tgtType string, tgt any) ([]string, error)
-	// Permissive is Salt's permissive_acl: rules for "*" count beside those for a name.
+	// Permissive is Salt's permissive_acl: rules for "*" apply in addition to those for a name.
 	Permissive bool
-	// Tenant returns the tenant of a user, "" for a user without one, who sees everything. A user for whom it
-	// returns an error cannot log in. If it is nil, all users are of none. See TenantRules.
+	// Tenant returns the tenant of a user, or "" for a user who sees everything. A user for whom it returns an
+	// error cannot log in. If it is nil, no user has a tenant. See TenantRules.
 	Tenant func(t Token) (string, error)
 	Log    *slog.Logger
-	// Now is the clock; nil is time.Now.
+	// Now returns the time; nil means time.Now.
 	Now func() time.Time
 }
 
-// Auth checks people and remembers their tokens. Its methods may be called from many goroutines.
+// Auth authenticates users and holds their tokens. Its methods are safe for concurrent use.
 type Auth struct {
 	o        Options
-	refusals *ratelimit.Limiter // of log lines about peers
+	refusals *ratelimit.Limiter // for log lines about peers
 
 	mu     sync.Mutex // guards tokens
 	tokens map[string]Token
 }
 
-// Token stands for somebody who was authenticated.
+// Token represents an authenticated user.
 type Token struct {
 	ID          string
 	Name, EAuth string
 	Groups      []string
-	// UID is the decimal user id of a caller that the kernel identified (see [Auth.Peer]), "" for others.
+	// UID is the decimal user id of a caller that the kernel identified (see [Auth.Peer]), otherwise "".
 	UID           string
 	Start, Expire time.Time
 }
 
-// New makes an Auth. The rules are checked now, so that a mistake in them is found at the start.
+// New returns an Auth. It validates the rules, so that mistakes are found at start.
 func New(o Options) (*Auth, error) {
 	if o.Systems == nil {
 		o.Systems = Systems()
@@ -152,7 +152,7 @@ func names(m map[string]System) []string {
 	return out
 }
 
-// Login checks credentials and makes a token. ErrDenied if they do not fit.
+// Login checks credentials and creates a token. It returns ErrDenied if they are wrong.
 func (a *Auth) Login(ctx context.Context, eauth, username, password string) (Token, error) {
 	t, err := a.Check(ctx, eauth, username, password)
 	if err != nil {
@@ -173,7 +173,7 @@ func (a *Auth) Login(ctx context.Context, eauth, username, password string) (Tok
 	return t, nil
 }
 
-// Check checks credentials without making a token; the result has no ID.
+// Check checks credentials without creating a token; the result has no ID.
 func (a *Auth) Check(ctx context.Context, eauth, username, password string) (Token, error) {
 	config, enabled := a.o.Config[eauth].(map[string]any)
 	sys := a.o.Systems[eauth]
@@ -208,7 +208,7 @@ func (a *Auth) Check(ctx context.Context, eauth, username, password string) (Tok
 	return t, nil
 }
 
-// brief keeps what strangers send short in the log.
+// brief shortens text from unauthenticated peers for the log.
 func brief(s string) string {
 	if len(s) > 64 {
 		s = s[:64] + "…"
@@ -216,7 +216,7 @@ func brief(s string) string {
 	return s
 }
 
-// Token finds a token that is alive.
+// Token returns a valid token.
 func (a *Auth) Token(id string) (Token, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -236,7 +236,7 @@ func (a *Auth) Revoke(id string) {
 	delete(a.tokens, id)
 }
 
-// sweep forgets dead tokens. Callers hold mu.
+// sweep removes expired tokens. The caller holds mu.
 func (a *Auth) sweep() {
 	now := a.o.Now()
 	for id, t := range a.tokens {
@@ -246,9 +246,9 @@ func (a *Auth) sweep() {
 	}
 }
 
-// Shown returns the rules that a log-in shows to its user (salt/netapi/__init__.py: sum_permissions): those
-// for the very name, for everybody, and for the user's groups, each once. What the user may do is what
-// [Auth.Rules] says.
+// Shown returns the rules that a log-in shows to its user (salt/netapi/__init__.py: sum_permissions): those for
+// the exact name, for everybody, and for the user's groups, without duplicates. [Auth.Rules] decides what the
+// user may do.
 func (a *Auth) Shown(t Token) []any {
 	config, _ := a.o.Config[t.EAuth].(map[string]any)
 	keys := []string{t.Name, "*"}
@@ -273,7 +273,7 @@ func (a *Auth) Shown(t Token) []any {
 	return rules
 }
 
-// rulesAt are the rules at a key of a system's configuration.
+// rulesAt returns the rules under a key of a system's configuration.
 func rulesAt(config map[string]any, key string) []any {
 	list, ok := config[key].([]any)
 	if !ok && config[key] != nil {
@@ -282,7 +282,7 @@ func rulesAt(config map[string]any, key string) []any {
 	return list
 }
 
-// Rules are what external_auth says about the owner of a token (CkMinions.fill_auth_list).
+// Rules returns the rules of external_auth for the owner of a token (CkMinions.fill_auth_list).
 func (a *Auth) Rules(t Token) []any {
 	config, _ := a.o.Config[t.EAuth].(map[string]any)
 	var keys []string
@@ -330,8 +330,8 @@ func keyConcerns(key string, t Token) bool {
 }
 
 // MatchName reports whether a pattern matches a name: exactly, as a glob, or as a regular expression. It is
-// stricter than [pyre.Expr], which is Salt's expr_match to the letter: every alternative of "a|b" must match
-// the whole name.
+// stricter than [pyre.Expr], which is exactly Salt's expr_match: every alternative of "a|b" must match the
+// whole name.
 func MatchName(pattern, name string) bool {
 	return pattern == name || fnmatch.Match(pattern, name) || matchesWhole(pattern, name)
 }
@@ -358,7 +358,7 @@ func (a *Auth) MayPublish(rules []any, funs []string, args [][]any, tgtType stri
 			arg = args[i]
 		}
 		if fun == "saltutil.find_job" && len(rules) > 0 {
-			continue // or nobody could wait
+			continue // needed to wait for any job
 		}
 		if fun == "" || !a.Allows(rules, fun, arg, tgtType, tgt) {
 			return false
@@ -368,11 +368,11 @@ func (a *Auth) MayPublish(rules []any, funs []string, args [][]any, tgtType stri
 }
 
 // Allows reports whether rules allow one function, with its arguments as published, on every minion of the
-// target. Conditions on arguments see what a minion makes of them: texts like name=value and every map of
-// keyword arguments, wherever they stand, are keyword arguments, so they do not move positional ones away
-// from their conditions.
+// target. Conditions see the arguments as a minion does: texts like name=value and every map of keyword
+// arguments count as keyword arguments at any position, so they cannot shift positional ones away from their
+// conditions.
 func (a *Auth) Allows(rules []any, fun string, args []any, tgtType string, tgt any) bool {
-	args, _ = payload.Plain(args).([]any) // conditions are compared with the text of values
+	args, _ = payload.Plain(args).([]any) // conditions are compared with the values' text
 	// guard: arguments-of-rules TestMayPublish,TestRulesSeeWhatMinionsGet instead: pos, kw := protocol.ParseArgs(nil, yaml.ParseValue); pos = args
 	pos, kw := protocol.ParseArgs(args, yaml.ParseValue)
 	for _, rule := range rules {
@@ -396,7 +396,7 @@ func (a *Auth) Allows(rules []any, fun string, args []any, tgtType string, tgt a
 	return false
 }
 
-// Everywhere leaves the rules about functions that hold on all minions.
+// Everywhere returns the rules about functions that apply to all minions.
 func Everywhere(rules []any) []any {
 	return slices.DeleteFunc(slices.Clone(rules), func(r any) bool {
 		s, ok := r.(string)
@@ -404,7 +404,7 @@ func Everywhere(rules []any) []any {
 	})
 }
 
-// within reports whether all minions of a target are among those of a rule (a compound expression).
+// within reports whether a rule's compound expression matches all minions of a target.
 func (a *Auth) within(rule, tgtType string, tgt any) bool {
 	if a.o.Match == nil {
 		return false
@@ -417,14 +417,14 @@ func (a *Auth) within(rule, tgtType string, tgt any) bool {
 	if err != nil {
 		return false
 	}
-	allowed := make(map[string]struct{}, len(list)) // both may be ten thousand
+	allowed := make(map[string]struct{}, len(list)) // both lists may have ten thousand ids
 	for _, id := range list {
 		allowed[id] = struct{}{}
 	}
 	return !slices.ContainsFunc(meant, func(id string) bool { _, ok := allowed[id]; return !ok })
 }
 
-// allowed is Salt's check of a function and its arguments against the conditions of a rule.
+// allowed is Salt's check of a function and its arguments against a rule's conditions.
 func allowed(conds any, fun string, args []any, kwargs map[string]any) bool {
 	for _, c := range asList(conds) {
 		switch c := c.(type) {

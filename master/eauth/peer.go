@@ -13,13 +13,13 @@ import (
 // PeerSystem is the name of the system "peer" in external_auth.
 const PeerSystem = "peer"
 
-// ErrNoPeer is returned by [Auth.Peer] where the kernel reports no peer: the connection is not a unix socket,
+// ErrNoPeer is returned by [Auth.Peer] if the kernel reports no peer: the connection is not a unix socket,
 // [WithConn] was not called, or external_auth has no system "peer".
 var ErrNoPeer = errors.New("the caller is not known to the kernel")
 
-// Peer is the system "peer": the kernel knows who is at the other end of a unix socket, so there is no
-// password. Rules are for names of users, decimal user ids and "group%", where the group is a name or a
-// decimal group id. It needs a context of [WithConn].
+// Peer is the system "peer": the kernel identifies the process at the other end of a unix socket, so there is
+// no password. Rules are for names of users, decimal user ids and "group%", where the group is a name or a
+// decimal group id. It needs a context from [WithConn].
 type Peer struct{}
 
 // Authenticate implements System. It reports whether the name is the peer's.
@@ -42,18 +42,18 @@ type peerConn struct {
 	err  error
 }
 
-// peer is who a connection's peer is.
+// peer is the identity of a connection's peer.
 type peer struct {
 	uid, name string
 	groups    []string
 }
 
-// peerNames remembers names for a minute.
+// peerNames caches names for a minute.
 var peerNames peercred.Names
 
-// WithConn returns a context in which c is the connection that a request came through: it is for
-// http.Server.ConnContext. With it, [Auth.Peer] and the system "peer" know the process at the other end of a
-// unix socket. It changes nothing for other connections.
+// WithConn returns a context in which c is the connection of a request; it is for http.Server.ConnContext. It
+// lets [Auth.Peer] and the system "peer" identify the process at the other end of a unix socket. It does not
+// affect other connections.
 func WithConn(ctx context.Context, c net.Conn) context.Context {
 	if !peercred.Supported {
 		return ctx
@@ -78,9 +78,9 @@ func peerOf(ctx context.Context) (peer, error) {
 		groups: peerNames.Groups(ctx, p.cred.GIDs)}, nil
 }
 
-// Peer returns who is at the other end of the unix socket that a request came through, as if that user had
-// logged in. The token has no ID and is not stored. The error is ErrNoPeer if that is not known, and
-// ErrDenied for a user that no rule of external_auth is for, or that Options.Tenant refuses.
+// Peer returns a token for the user at the other end of the unix socket of a request, as if that user had
+// logged in. The token has no ID and is not stored. It returns ErrNoPeer if the peer is unknown, and ErrDenied
+// for a user without a rule in external_auth, or one that Options.Tenant refuses.
 func (a *Auth) Peer(ctx context.Context) (Token, error) {
 	if _, enabled := a.o.Config[PeerSystem].(map[string]any); !enabled {
 		return Token{}, ErrNoPeer

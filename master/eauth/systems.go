@@ -16,15 +16,14 @@ import (
 	"github.com/brine-salt/brine/internal/unixcrypt"
 )
 
-// Systems returns the systems of this package under Salt's names: "file", "pam" and "auto", and "peer", which
-// Salt does not have. "sharedsecret" needs a secret: see SharedSecret. "ldap" is in package
-// master/eauth/ldap.
+// Systems returns this package's systems under Salt's names: "file", "pam" and "auto", and "peer", which Salt
+// does not have. "sharedsecret" needs a secret: see SharedSecret. "ldap" is in package master/eauth/ldap.
 func Systems() map[string]System {
 	return map[string]System{"file": File{}, "pam": PAM{}, "auto": Auto{}, PeerSystem: Peer{}}
 }
 
-// Auto lets everybody in, under any name and with any password, for tests (salt/auth/auto.py). Like every
-// system it counts only if external_auth names it.
+// Auto accepts every name with any password, for tests (salt/auth/auto.py). Like every system it is only used
+// if external_auth names it.
 type Auto struct{}
 
 // Authenticate implements System.
@@ -32,7 +31,7 @@ func (Auto) Authenticate(context.Context, map[string]any, string, string) (bool,
 	return true, nil, nil
 }
 
-// SharedSecret lets anybody in who knows the secret (salt/auth/sharedsecret.py).
+// SharedSecret accepts every name with the secret as password (salt/auth/sharedsecret.py).
 type SharedSecret struct{ Secret string }
 
 // Authenticate implements System.
@@ -49,7 +48,7 @@ func (s SharedSecret) Authenticate(_ context.Context, _ map[string]any, _, passw
 // ^hashtype ("plaintext" or a hash's name).
 type File struct{}
 
-// maxUserFile bounds the lines that are read.
+// maxUserFile is how many bytes of the file are read.
 const maxUserFile = 1 << 20
 
 // Authenticate implements System.
@@ -91,7 +90,7 @@ func (File) Authenticate(_ context.Context, config map[string]any, username,
 	return subtle.ConstantTimeCompare([]byte(stored), []byte(given)) == 1, nil, nil
 }
 
-// line finds a name in a file and gives the field behind it.
+// line finds a name in a file and returns the field after it.
 func line(file, sep, name string) (string, bool, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -112,8 +111,8 @@ func line(file, sep, name string) (string, bool, error) {
 }
 
 // PAM checks users of this host with unix_chkpwd, the program that PAM's own module for /etc/shadow uses. A
-// program without cgo cannot load PAM's libraries: of a PAM configuration only pam_unix counts, for passwords
-// and for accounts that have expired. The master must run as root.
+// program without cgo cannot load PAM's libraries, so of a PAM configuration only pam_unix applies, for
+// passwords and for expired accounts. The master must run as root.
 type PAM struct{}
 
 // Authenticate implements System.

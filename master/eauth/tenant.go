@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// ErrNoTenant says that nobody said whose somebody is, or several did and disagree.
+// ErrNoTenant means that a user has no tenant, or that rules name different ones.
 var ErrNoTenant = errors.New("the user is of no tenant, or of several")
 
 // TenantRules returns a function for Options.Tenant that finds users in rules. The keys are those of
-// external_auth: names, shell patterns, regular expressions, "group%", and "*" for users that no other key
-// is for. The values are names of tenants, "" for a user without one, who sees everything. A key that is the
-// name itself decides, or the user id of a caller on a unix socket; otherwise all keys that match a user
-// must agree. The function returns ErrNoTenant if no key matches, or if they disagree.
+// external_auth: names, shell patterns, regular expressions, "group%", and "*" for users without another key.
+// The values are names of tenants, or "" for a user who sees everything. A key equal to the name decides, or
+// the user id of a caller on a unix socket; otherwise all matching keys must agree. The function returns
+// ErrNoTenant if no key matches or they disagree.
 func TenantRules(rules map[string]any) (func(t Token) (string, error), error) {
 	tenants := make(map[string]string, len(rules))
 	for key, v := range rules {
@@ -51,7 +51,7 @@ func TenantRules(rules map[string]any) (func(t Token) (string, error), error) {
 	}, nil
 }
 
-// Tenant says whose somebody is, "" for nobody's, who sees everything. With an error they may do nothing.
+// Tenant returns a user's tenant, or "" for one who sees everything. A user with an error may do nothing.
 func (a *Auth) Tenant(t Token) (string, error) {
 	if a.o.Tenant == nil {
 		return "", nil

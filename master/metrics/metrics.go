@@ -1,4 +1,5 @@
-// Package metrics shows a master's counters to monitoring, in the OpenMetrics text format that Prometheus and its kin read.
+// Package metrics serves a master's counters to monitoring systems, in the OpenMetrics text format that
+// Prometheus reads.
 package metrics
 
 import (
@@ -13,11 +14,11 @@ import (
 	"github.com/brine-salt/brine/master"
 )
 
-// ContentType is that of OpenMetrics.
+// ContentType is the content type of OpenMetrics.
 const ContentType = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-// Handler answers with the counters of a master. It asks nobody who they are and shows no names: mount it where only monitoring can
-// reach it, or not at all. Whether the master is well is [master.Master.Health].
+// Handler serves a master's counters. It needs no authentication and shows no names: mount it where only
+// monitoring can reach it, or not at all. [master.Master.Health] reports whether the master is well.
 func Handler(m *master.Master) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		s, err := m.Stats()
@@ -30,7 +31,7 @@ func Handler(m *master.Master) http.Handler {
 	})
 }
 
-// Text is the OpenMetrics text of what a master has done and sees.
+// Text returns a master's counters as OpenMetrics text.
 func Text(s master.Stats) []byte {
 	var b bytes.Buffer
 	head := func(name, kind, help string) {
@@ -83,7 +84,7 @@ func Text(s master.Stats) []byte {
 	return b.Bytes()
 }
 
-// sorted goes through a map in the order of its keys.
+// sorted iterates over a map in the order of its keys.
 func sorted[V any](m map[string]V) func(yield func(string, V) bool) {
 	return func(yield func(string, V) bool) {
 		for _, k := range slices.Sorted(maps.Keys(m)) {

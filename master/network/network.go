@@ -1,5 +1,5 @@
-// Package network has the connections of a master: the transports that listen, which minions are behind their
-// subscribers, and what is sent to these.
+// Package network manages a master's connections: the listening transports, the identification of their
+// subscribers, and what is sent to them.
 //
 //	transport ── request ──────────► Door
 //	    │
@@ -8,7 +8,7 @@
 //	    │
 //	    └◄── Sender ◄── jobs, sealed under the keys of Keyring
 //
-// What the parts do is in package subscribers; a Network opens and closes them together.
+// Package subscribers implements the parts; a Network opens and closes them together.
 package network
 
 import (
@@ -29,37 +29,37 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// storeTime bounds one use of the database where no request bounds it.
+// storeTime limits a use of the database outside of any request.
 const storeTime = 2 * time.Minute
 
-// Door answers requests.
+// Door handles requests.
 type Door interface {
-	// Handle answers one request of a peer. publishPort is the one that minions are told.
+	// Handle answers a peer's request. publishPort is the port that minions are given.
 	Handle(ctx context.Context, peer string, body []byte, publishPort int) []byte
 }
 
-// Paths hear of connections.
+// Paths is notified of connections.
 type Paths interface {
-	// PathChanged notes that a subscription began or ended.
+	// PathChanged reports that a subscription began or ended.
 	PathChanged(up bool)
 }
 
-// SignIns decide about minions that sign in.
+// SignIns handles sign-ins.
 type SignIns interface {
-	// Busy reports whether some wait for their turn.
+	// Busy reports whether sign-ins are queued.
 	Busy() bool
 }
 
-// Counts count sign-ins.
+// Counts counts sign-ins.
 type Counts interface {
-	// AllSignIns is how many there were, whatever became of them.
+	// AllSignIns returns the number of sign-ins with any outcome.
 	AllSignIns() int64
 }
 
-// Options are what a Network needs. Fields that may be nil say so.
+// Options configure a Network. Fields that may be nil say so.
 type Options struct {
 	Tenants *tenants.Registry
-	// Minions has the records of minions; nil if the store keeps none.
+	// Minions holds the records of minions; nil if the store keeps none.
 	Minions store.Minions
 	Keys    *keys.Store
 	SignIns SignIns
@@ -68,9 +68,9 @@ type Options struct {
 	// Key signs publishes with Algorithm.
 	Key       *crypt.PrivateKey
 	Algorithm string
-	// Name tells this master from others of a cluster, "" for a master alone.
+	// Name is this master's name in a cluster, or "" for a single master.
 	Name string
-	// Isolate delivers each job only to the minions it targets, also without tenants.
+	// Isolate delivers each job only to the minions it targets, even without tenants.
 	Isolate bool
 	// MaxMessage is the largest request in bytes; 0 means the transport's default.
 	MaxMessage int64
@@ -80,7 +80,7 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// Network is the connections of a master. Its methods may be called from many goroutines.
+// Network holds a master's connections. Its methods are safe for concurrent use.
 type Network struct {
 	Presence *subscribers.Presence
 	Keyring  *subscribers.Keyring
@@ -97,7 +97,7 @@ func New() *Network {
 	return &Network{Presence: subscribers.NewPresence(), Keyring: new(subscribers.Keyring)}
 }
 
-// Prepare has the Network ready to listen and to send. It is called once.
+// Prepare prepares the Network to listen and send. Call it once.
 func (n *Network) Prepare(o Options) {
 	n.o = o
 	n.Names = subscribers.NewIdentifier(prober{n}, n.Presence, o.Log)
@@ -108,13 +108,13 @@ func (n *Network) Prepare(o Options) {
 		Isolate: o.Isolate, Clock: o.Clock, Log: o.Log})
 }
 
-// Transport is one to listen on. Options say where, and how.
+// Transport is a transport to listen on. Options say where, and how.
 type Transport struct {
 	Listen  transport.Listen
 	Options transport.ServerOptions
 }
 
-// Listen opens transports, and has door answer what arrives. If it fails, Stop closes those that are open.
+// Listen opens transports, and passes requests to door. If it fails, Stop closes those that are open.
 func (n *Network) Listen(door Door, list ...Transport) error {
 	for _, t := range list {
 		s, err := n.listenOn(door, t)
@@ -158,7 +158,7 @@ func (n *Network) listenOn(door Door, t Transport) (transport.Server, error) {
 	return s, nil
 }
 
-// Stop closes the transports. Requests that run may take until ctx ends.
+// Stop closes the transports. Running requests may take until ctx ends.
 func (n *Network) Stop(ctx context.Context) error {
 	var errs []error
 	for _, s := range n.servers {
@@ -170,13 +170,13 @@ func (n *Network) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// PublishAddr is the address of the publish channel of the first transport, once it listens.
+// PublishAddr returns the address of the first transport's publish channel, once it listens.
 func (n *Network) PublishAddr() net.Addr { return n.servers[0].PublishAddr() }
 
-// RequestAddr is the address of the request channel of the first transport, once it listens.
+// RequestAddr returns the address of the first transport's request channel, once it listens.
 func (n *Network) RequestAddr() net.Addr { return n.servers[0].RequestAddr() }
 
-// Named is how many minions the publish connections are known of.
+// Named returns the number of minions whose publish connections are identified.
 func (n *Network) Named() int {
 	ids := make(map[string]struct{})
 	for _, s := range n.servers {
@@ -187,7 +187,8 @@ func (n *Network) Named() int {
 	return len(ids)
 }
 
-// Subscribers is how many publish connections are open, and how many were closed because they did not keep up.
+// Subscribers returns the number of open publish connections, and how many were closed because they did not
+// keep up.
 func (n *Network) Subscribers() (open int, dropped int64) {
 	for _, s := range n.servers {
 		open += s.Subscribers()
@@ -196,7 +197,7 @@ func (n *Network) Subscribers() (open int, dropped int64) {
 	return open, dropped
 }
 
-// PortOf is the port of an address, 0 if it has none.
+// PortOf returns the port of an address, or 0.
 func PortOf(a net.Addr) int {
 	if t, ok := a.(*net.TCPAddr); ok {
 		return t.Port
@@ -215,7 +216,7 @@ func PortOf(a net.Addr) int {
 	return n
 }
 
-// prober is a Network as its Identifier sees it.
+// prober implements subscribers.Prober.
 type prober struct{ n *Network }
 
 var _ subscribers.Prober = prober{}

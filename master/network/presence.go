@@ -13,10 +13,10 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// presencePause is how long changes are gathered before an event tells of them.
+// presencePause is how long changes are collected before an event reports them.
 const presencePause = 2 * time.Second
 
-// judgePresence judges a presence frame of tcp.
+// judgePresence checks a presence frame of tcp and returns the minion's id.
 func (n *Network) judgePresence(peer string, load []byte) (string, bool) {
 	e, err := protocol.ParseEnvelope(load, presenceLimits())
 	if err != nil {
@@ -48,7 +48,7 @@ func presenceLimits() payload.Limits {
 	return payload.Limits{Depth: 4, Elements: 64, Bytes: 8 << 10}
 }
 
-// Present lists the accepted minions that are connected, to this master or to one that shares its database; sorted.
+// Present returns the accepted minions that are connected to this master or to a peer, sorted.
 func (n *Network) Present() []string {
 	ids := n.Presence.Present(n.servers, time.Now(), !n.Sender.Isolated())
 	accepted, err := n.o.Keys.List(keys.Accepted)
@@ -62,24 +62,25 @@ func (n *Network) Present() []string {
 	})
 }
 
-// Connected are the ids that are connected to this master, as a set of the caller's.
+// Connected returns the set of ids connected to this master. The set belongs to the caller.
 func (n *Network) Connected() map[string]struct{} {
 	return n.Presence.Here(n.servers, time.Now(), !n.Sender.Isolated())
 }
 
-// Count is how many ids are connected to any master, and whether one of them is id.
+// Count returns the number of ids connected to any master, and whether id is among them.
 func (n *Network) Count(id string) (int, bool) {
 	return n.Presence.Count(id, n.servers,
 		time.Now())
 }
 
-// TellPresence publishes an event of all who are there, after one of who came and went.
+// TellPresence fires an event with the minions that connected and disconnected, and one with all connected
+// minions.
 func (n *Network) TellPresence() {
 	n.o.Events.Publish("salt/presence/present",
 		map[string]any{"present": nested.Anys(n.tellChange())})
 }
 
-// tellChange tells of those who came and went, and lists who is there.
+// tellChange fires an event with the minions that connected and disconnected, and returns the connected ones.
 func (n *Network) tellChange() []string {
 	ids := n.Present()
 	fresh, lost := n.Presence.Change(ids)
@@ -90,7 +91,7 @@ func (n *Network) tellChange() []string {
 	return ids
 }
 
-// TellChanges tells of changes soon after they happen, until ctx ends.
+// TellChanges fires such events soon after changes, until ctx ends.
 func (n *Network) TellChanges(ctx context.Context) {
 	for {
 		select {
@@ -98,7 +99,7 @@ func (n *Network) TellChanges(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		// Somebody who was just heard of counts for some time more.
+		// A minion counts as connected for the grace after its last sign of life.
 		end := time.Now().Add(subscribers.PresenceGrace + presencePause)
 		for time.Now().Before(end) {
 			select {

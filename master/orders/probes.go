@@ -239,7 +239,7 @@ func (d *Deliverer) AskedElsewhere(ids []string) {
 			continue
 		}
 		if p.asked != 0 {
-			p.wait = min(max(p.wait, now-p.asked), probeLast) // the pauses grow on all masters alike
+			p.wait = min(max(p.wait, now-p.asked), probeLast) // pauses grow on all masters
 		}
 		p.asked, p.next = now, now+p.wait+mathrand.N(p.wait)
 	}
@@ -271,7 +271,7 @@ func (d *Deliverer) sendProbes(ctx context.Context, now time.Time) time.Duration
 		d.logFailure(ctx, "Cannot ask minions that are awaited", err)
 		d.mu.Lock()
 		for _, id := range gone {
-			d.peers.enter(d.peers.of(id), idle) // not accepted, so it cannot listen; its sign-in brings it back
+			d.peers.enter(d.peers.of(id), idle) // it cannot listen; sign-in revives it
 		}
 		d.mu.Unlock()
 	}
@@ -287,7 +287,7 @@ func (d *Deliverer) dueProbes(now moment) (near, others []string, next time.Dura
 	var over []*peer // deferred, and the peer's time is over
 	awaited := d.peers.awaited
 	for i, from := 0, mathrand.N(max(1, len(awaited))); i < len(awaited); i++ {
-		p := awaited[(from+i)%len(awaited)] // start at a random one, so that each has its turn if many are due
+		p := awaited[(from+i)%len(awaited)] // from a random one, for fairness
 		if wait := p.next - now; wait > 0 {
 			next = min(next, wait)
 			continue

@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// fetchedJobs is how many jobs are at hand for minions that fetch them, and fetchedFor how long; after that the store
-// is asked.
+// fetchedJobs is how many jobs are cached for minions that fetch them, and fetchedFor how long. After that they
+// are read from the store.
 const (
 	fetchedJobs = 8
 	fetchedFor  = time.Minute
 )
 
-// FetchCache keeps the jobs that are being fetched. One of those who ask for a job at a time reads it from the store,
-// the others wait.
+// FetchCache caches the jobs that are being fetched. Of several callers that need a job, one reads it from the
+// store and the others wait.
 type FetchCache struct {
 	mu      sync.Mutex
-	jobs    []FetchedJob             // guarded by mu; the newest first
-	reading map[string]chan struct{} // guarded by mu; closed when a job was read
+	jobs    []FetchedJob             // guarded by mu; newest first
+	reading map[string]chan struct{} // guarded by mu; closed when the job was read
 }
 
-// FetchedJob is a job as the minions in IDs get it.
+// FetchedJob is a job in the form for the minions in IDs.
 type FetchedJob struct {
 	JID  string
 	At   time.Time
-	Load map[string]any // not changed
+	Load map[string]any // not modified
 	IDs  map[string]struct{}
 }
 
-// Get is a job that is at hand and for a minion. A batch may have added the minion since; then the store knows. While
-// another one reads the job there, it gives what to wait for; else the caller is to read it, and to call read
-// afterwards.
+// Get returns a cached job if it is for the minion. Otherwise the job must be read from the store, which also
+// knows minions that a batch has added since. If another caller is reading it, Get returns a channel to wait
+// for. Else the caller must read the job, and call read afterwards.
 func (c *FetchCache) Get(jid, id string, now time.Time) (load map[string]any, wait <-chan struct{},
 	read func()) {
 	c.mu.Lock()
@@ -58,7 +58,7 @@ func (c *FetchCache) Get(jid, id string, now time.Time) (load map[string]any, wa
 	}
 }
 
-// Put keeps a job that was read.
+// Put caches a job that was read.
 func (c *FetchCache) Put(x FetchedJob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

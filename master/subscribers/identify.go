@@ -13,34 +13,35 @@ import (
 )
 
 const (
-	// nameDelay is how long a new subscriber may take to say who it is by itself: tcp's presence frame.
+	// nameDelay is how long a new subscriber may take to identify itself with tcp's presence frame.
 	nameDelay = 500 * time.Millisecond
-	// namePace and nameBatch bound how fast subscribers are asked, each under a signature of its own.
+	// namePace and nameBatch limit how fast subscribers are probed, because each probe costs a signature.
 	namePace, nameBatch = 100 * time.Millisecond, 25
-	// stormRate is how many sign-ins a second go before questions, each of which costs a signature as well; a
-	// subscriber that has waited for stormPatience is asked all the same.
+	// stormRate is how many sign-ins per second have priority over probes, which cost a signature too. A
+	// subscriber that has waited for stormPatience is probed even then.
 	stormRate, stormPatience = 50, time.Minute
-	// unansweredRate and unansweredBurst bound the questions to one address that are not answered, a second and at
-	// once. Those that are answered cost nothing: thousands of minions behind one address are asked as fast as they
-	// answer. unknownRate and unknownBurst are the same for an address at which no minion is known.
+	// unansweredRate and unansweredBurst limit the unanswered probes per address, per second and at once.
+	// Answered probes cost nothing: thousands of minions behind one address are probed as fast as they answer.
+	// unknownRate and unknownBurst are the limits for an address without a known minion.
 	unansweredRate, unansweredBurst = 2, 250
 	unknownRate, unknownBurst       = 1, 16
 )
 
-// nameAgain are the pauses before a subscriber that does not answer is asked again; the last one repeats. A minion with
-// the shared key of before a restart signs in at the first question and answers the second one.
+// nameAgain are the pauses before a silent subscriber is probed again; the last one repeats. A minion with the
+// shared key from before a restart signs in at the first probe and answers the second one.
 var nameAgain = [...]time.Duration{3 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute}
 
-// Prober is what an Identifier needs of the master.
+// Prober is the master as an Identifier uses it.
 type Prober interface {
-	// Tenants lists whose minions there are, those of no tenant first; nil if there are no tenants.
+	// Tenants returns the tenants that have minions, with "" for minions without a tenant first. It returns nil
+	// if there are no tenants.
 	Tenants(ctx context.Context) []string
-	// LastTenant returns whose minion signed in last from an address.
+	// LastTenant returns the tenant whose minion last signed in from an address.
 	LastTenant(peer string) string
-	// SignIns counts all sign-ins, and reports whether some wait for their turn.
+	// SignIns returns the number of all sign-ins, and whether some are queued.
 	SignIns() (count int64, waiting bool)
-	// SealProbe seals a probe with a mark under a tenant's key and hands it to send, in the order of publishes. It
-	// returns what send does.
+	// SealProbe seals a probe with a mark under a tenant's key and passes it to send, in the order of
+	// publishes. It returns send's result.
 	SealProbe(tenant, mark string, send func(msg []byte) bool) (sent bool, err error)
 }
 
@@ -52,10 +53,10 @@ type Identifier struct {
 	presence *Presence
 	log      *slog.Logger
 	wake     chan struct{}
-	// Of questions without an answer: asks at addresses with a minion, unknown at others.
+	// Limits for unanswered probes: asks for addresses with a known minion, unknown for others.
 	asks, unknown *ratelimit.Limiter
 
-	// Of the goroutine that asks: how many sign-ins there were when, and whether they were many.
+	// Used by Run only: the number of sign-ins at a time, and whether they were many.
 	signIns int64
 	looked  time.Time
 	busy    bool
@@ -70,18 +71,18 @@ type linkKey struct {
 	peer   string
 }
 
-// link is a subscriber that nobody knows.
+// link is a subscriber that is not identified.
 type link struct {
 	linkKey
-	mark  string // proves that an answer comes from there
+	mark  string // identifies the connection in an answer
 	since time.Time
 	next  time.Time
 	asked int
-	guess string // whose minion it may be
+	guess string // tenant that its minion may have
 	asks  *ratelimit.Limiter
 }
 
-// LateServer is a transport that has connections before the master has it.
+// LateServer is a transport that has connections before it is assigned.
 type LateServer struct {
 	bound chan struct{} // closed when Server is set
 	transport.Server
@@ -97,19 +98,19 @@ func (s *LateServer) minionAt(peer string) bool {
 	}
 }
 
-// NewLateServer returns a LateServer without its transport.
+// NewLateServer returns a LateServer; call Bind to set its transport.
 func NewLateServer() *LateServer { return &LateServer{bound: make(chan struct{})} }
 
-// Bind sets the transport. It is called once.
+// Bind sets the transport. Call it once.
 func (s *LateServer) Bind(server transport.Server) {
 	s.Server = server
 	close(s.bound)
 }
 
-// Bound is closed when the transport is set.
+// Bound returns a channel that is closed when the transport is set.
 func (s *LateServer) Bound() <-chan struct{} { return s.bound }
 
-// NewIdentifier returns an Identifier, which probes while Run runs. It tells presence of the minions that it finds.
+// NewIdentifier returns an Identifier. It probes while Run runs, and reports identified minions to presence.
 func NewIdentifier(prober Prober, presence *Presence, log *slog.Logger) *Identifier {
 	return &Identifier{prober: prober, presence: presence, log: log, wake: make(chan struct{}, 1),
 		asks:    ratelimit.New(unansweredRate, unansweredBurst),
@@ -117,7 +118,7 @@ func NewIdentifier(prober Prober, presence *Presence, log *slog.Logger) *Identif
 		marks: make(map[string]*link)}
 }
 
-// Subscribed notes that a subscription began or ended.
+// Subscribed records that a subscription began or ended.
 func (n *Identifier) Subscribed(s *LateServer, peer string, up bool) {
 	k := linkKey{s, peer}
 	n.mu.Lock()
@@ -139,21 +140,21 @@ func (n *Identifier) Subscribed(s *LateServer, peer string, up bool) {
 	}
 }
 
-// HasUnknown reports whether there are subscribers that nobody knows.
+// HasUnknown reports whether there are unidentified subscribers.
 func (n *Identifier) HasUnknown() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.links) > 0
 }
 
-// drop forgets a link; callers hold mu.
+// drop removes a link. The caller holds mu.
 func (n *Identifier) drop(l *link) {
 	delete(n.links, l.linkKey)
 	delete(n.marks, l.mark)
 }
 
-// Answered takes the return of a minion, and reports whether it answers a question of this master. load comes from the
-// minion that id names.
+// Answered handles a minion's return, and reports whether it answers a probe of this master. load is
+// authenticated: it comes from the minion id.
 func (n *Identifier) Answered(id string, load map[string]any) bool {
 	n.mu.Lock()
 	l := n.marks[probe.Link(load)]
@@ -173,14 +174,14 @@ func (n *Identifier) Answered(id string, load map[string]any) bool {
 	return true
 }
 
-// Run asks until ctx ends.
+// Run probes until ctx ends.
 func (n *Identifier) Run(ctx context.Context) {
 	for {
 		wait := time.NewTimer(n.turn(ctx, time.Now()))
 		select {
 		case <-n.wake:
 			wait.Stop()
-			select { // those that come together are asked together
+			select { // subscribers that arrive together are probed together
 			case <-time.After(namePace):
 			case <-ctx.Done():
 				return
@@ -193,7 +194,7 @@ func (n *Identifier) Run(ctx context.Context) {
 	}
 }
 
-// turn asks some of those whose time has come, and says when to go on.
+// turn probes some of the due subscribers. It returns the pause until the next turn.
 func (n *Identifier) turn(ctx context.Context, now time.Time) time.Duration {
 	tenants := n.prober.Tenants(ctx)
 	due, next := n.due(now, n.storm(now), len(tenants))
@@ -203,7 +204,7 @@ func (n *Identifier) turn(ctx context.Context, now time.Time) time.Duration {
 		}
 		if !n.ask(l, tenants) {
 			n.mu.Lock()
-			n.drop(l) // it is gone, or said by itself who it is
+			n.drop(l) // it is gone, or has identified itself
 			n.mu.Unlock()
 			n.presence.Changed()
 		}
@@ -211,7 +212,8 @@ func (n *Identifier) turn(ctx context.Context, now time.Time) time.Duration {
 	return max(next, namePace)
 }
 
-// due takes some of those whose time has come, and says when to go on. Each of so many tenants is asked for.
+// due returns some of the due subscribers, and the pause until the next turn. Each is probed for several
+// tenants.
 func (n *Identifier) due(now time.Time, storm bool, tenants int) (due []*link, next time.Duration) {
 	next = time.Hour
 	n.mu.Lock()
@@ -246,7 +248,7 @@ func (n *Identifier) due(now time.Time, storm bool, tenants int) (due []*link, n
 	return due, next
 }
 
-// storm reports whether many minions sign in, as counted about once a second, or some wait for their turn.
+// storm reports whether many minions sign in, counted about once a second, or sign-ins are queued.
 func (n *Identifier) storm(now time.Time) bool {
 	count, waiting := n.prober.SignIns()
 	if waiting {
@@ -259,9 +261,10 @@ func (n *Identifier) storm(now time.Time) bool {
 	return n.busy
 }
 
-// ask sends the question to one subscriber, and reports whether it is there and unknown. It must be under the key of
-// the minion's tenant: first, twice, of whose minion signed in last from there, which is nearly always right, then of
-// all in turn. A minion that cannot read it signs in again.
+// ask probes one subscriber and reports whether it is still there and unidentified. The probe must be sealed
+// with the key of the minion's tenant. The first two use that of the last sign-in from its address, which is
+// nearly always right; later ones use all tenants' keys in turn. A minion that cannot read the probe signs in
+// again.
 func (n *Identifier) ask(l *link, tenants []string) bool {
 	select {
 	case <-l.server.bound:
@@ -269,7 +272,7 @@ func (n *Identifier) ask(l *link, tenants []string) bool {
 		return true
 	}
 	if !l.server.Unnamed(l.peer) {
-		return false // before there is a signature for nothing
+		return false // avoids a signature in vain
 	}
 	tenant := l.guess
 	if l.asked > 2 && len(tenants) > 0 {

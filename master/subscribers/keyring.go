@@ -10,25 +10,27 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// Keyring has the shared key and the counter of publishes under it. Salt counts from 1 at every start; here the counter
-// is the time in microseconds, so it also rises over restarts, which peers that remember it can rely on.
+// Keyring holds the shared key and the serial of publishes under it. Salt's serial starts at 1 with every
+// process. Here it is the time in microseconds, so it also increases across restarts, on which peers that
+// remember it can rely.
 type Keyring struct {
-	// mu guards the fields below. It is held while a publish is sealed and handed over, to keep them in order.
+	// mu guards the fields below. It is held while a publish is sealed and sent, to keep publishes in order.
 	mu     sync.Mutex
 	aes    *crypt.Key
 	serial int64
-	// tenants are the keys of tenants, made from the key that stands beside them.
+	// tenants are the tenants' keys, derived from key.
 	tenants map[string]*crypt.Key
 	from    *crypt.Key
 }
 
-// next returns the next serial. Callers hold mu.
+// next returns the next serial. The caller holds mu.
 func (k *Keyring) next(now time.Time) int64 {
 	k.serial = max(k.serial+1, now.UnixMicro())
 	return k.serial
 }
 
-// of is the key of a tenant's publishes, "" for that of minions which are nobody'k. Callers hold mu.
+// of returns the key for a tenant's publishes, or for minions without a tenant if tenant is empty. The caller
+// holds mu.
 func (k *Keyring) of(tenant string) (*crypt.Key, error) {
 	if tenant == "" {
 		return k.aes, nil
@@ -51,7 +53,7 @@ func (k *Keyring) of(tenant string) (*crypt.Key, error) {
 	return key, nil
 }
 
-// KeyOf implements tenants.Keys: it is of for those who do not hold the lock.
+// KeyOf implements tenants.Keys. It is of for callers that do not hold mu.
 func (k *Keyring) KeyOf(tenant string) (*crypt.Key, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

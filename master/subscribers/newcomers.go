@@ -13,31 +13,31 @@ import (
 	"github.com/brine-salt/brine/protocol/peernet"
 )
 
-// newcomerPlaces is the part of the processors that may work for newcomers at once, newcomerPart the part of its time
-// for which a place is used: after each sign-in it stays empty.
+// newcomerPlaces limits the processors used for newcomers to one in newcomerPlaces. newcomerPart is the part of
+// its time for which a place is used: after each sign-in it pauses.
 const newcomerPlaces, newcomerPart = 2, 8
 
-// newcomersWaiting is how many sign-ins of newcomers may wait in all, newcomersOfOne how many from one source. They
-// take memory though their connections may have ended.
+// newcomersWaiting is how many sign-ins of newcomers may be queued in total, newcomersOfOne how many per
+// source. They use memory even if their connections have ended.
 const newcomersWaiting, newcomersOfOne = 2000, 500
 
-// newcomerRate and newcomerBurst are the sign-ins of one source, a second and at once, after which a place does not
-// stay empty: a thousand new minions with addresses of their own come in as fast as the processors can.
+// newcomerRate and newcomerBurst are the sign-ins per source, per second and at once, beyond which a place
+// pauses. A thousand new minions with addresses of their own sign in as fast as the processors allow.
 const newcomerRate, newcomerBurst = 1, 100
 
 var errManyNewcomers = errors.New("too many sign-ins wait")
 
-// Newcomers are the places for sign-ins without an accepted key, whose signatures would otherwise keep known minions
-// waiting: half as many as there are processors. After a sign-in of a source that has had many, a place stays empty, so
-// that it is used for an eighth of the time. Sources take turns, so that the flood of one address holds up nobody
-// else's first sign-in.
+// Newcomers limits sign-ins without an accepted key, whose signatures would otherwise delay known minions. It
+// has half as many places as there are processors. After a sign-in from a source with many sign-ins a place
+// pauses, so that it is used for an eighth of the time. Sources take turns, so a flood from one address does
+// not delay the first sign-in from another.
 type Newcomers struct {
 	unpaced bool
-	few     *ratelimit.Limiter // of sources that have had few sign-ins
+	few     *ratelimit.Limiter // for sources with few sign-ins
 
 	mu    sync.Mutex // guards the fields below
 	free  int
-	lines []line // of those that wait, by source, the next one first; none is empty
+	lines []line // queues by source, the next source first; never empty
 }
 
 type line struct {
@@ -45,14 +45,14 @@ type line struct {
 	waiting []chan struct{}
 }
 
-// NewNewcomers returns the places for this host. unpaced leaves out the pauses and the bounds.
+// NewNewcomers returns the places for this host. unpaced omits pauses and limits.
 func NewNewcomers(unpaced bool) *Newcomers {
 	return &Newcomers{free: max(1, runtime.GOMAXPROCS(0)/newcomerPlaces), unpaced: unpaced,
 		few: ratelimit.New(newcomerRate, newcomerBurst)}
 }
 
-// Enter waits for a place, or returns an error when too many wait already. leave gives it back, after the pause, and
-// does not wait for that.
+// Enter waits for a place, or returns an error if too many sign-ins are queued. leave frees the place after the
+// pause, without waiting for that.
 func (n *Newcomers) Enter(ctx context.Context, peer string) (leave func(), err error) {
 	if err := n.wait(ctx, peer); err != nil {
 		return nil, err
@@ -113,10 +113,10 @@ func (n *Newcomers) wait(ctx context.Context, peer string) error {
 			return ctx.Err()
 		}
 	}
-	return nil // the turn came meanwhile
+	return nil // admitted at the same moment
 }
 
-// give passes a place on, to the source whose turn it is.
+// give passes a free place to the source whose turn it is.
 func (n *Newcomers) give() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

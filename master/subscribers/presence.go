@@ -11,29 +11,29 @@ import (
 )
 
 const (
-	// PresenceGrace is how long a minion that was heard of counts as connected before it is known which subscriber it
-	// is, and after the end of a connection, which it may be about to make anew. Where nobody may see jobs that are not
-	// for him it does not count: nothing reaches a subscriber that nobody knows.
+	// PresenceGrace is how long a minion counts as connected after a sign of life, before its subscriber is
+	// identified, and after its connection ends, because it may reconnect. With isolation there is no grace,
+	// because an unidentified subscriber receives nothing.
 	PresenceGrace = 10 * time.Second
 )
 
 // Presence tracks connected minions: this master's from its subscribers, its peers' from their reports.
 type Presence struct {
-	wake chan struct{} // something may have changed
+	wake chan struct{} // signals a possible change
 
 	mu     sync.Mutex                     // guards the fields below
-	seen   map[string]time.Time           // when minions were last heard of, while that counts
-	others map[string]map[string]struct{} // the minions of other masters, by name of the master
-	told   []string                       // ids of the last presence event, sorted
+	seen   map[string]time.Time           // last sign of life, within the grace
+	others map[string]map[string]struct{} // minions of peer masters, by master
+	told   []string                       // ids in the last presence event, sorted
 }
 
-// NewPresence returns a Presence that knows of no minion.
+// NewPresence returns an empty Presence.
 func NewPresence() *Presence {
 	return &Presence{wake: make(chan struct{}, 1), seen: make(map[string]time.Time),
 		others: make(map[string]map[string]struct{})}
 }
 
-// Changed notes that somebody may have come or gone.
+// Changed signals that a minion may have connected or disconnected.
 func (p *Presence) Changed() {
 	select {
 	case p.wake <- struct{}{}:
@@ -41,7 +41,7 @@ func (p *Presence) Changed() {
 	}
 }
 
-// Saw notes a sign of life of a minion.
+// Saw records a sign of life of a minion.
 func (p *Presence) Saw(id string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,22 +51,22 @@ func (p *Presence) Saw(id string, now time.Time) {
 	p.seen[id] = now
 }
 
-// Forget drops a minion that may not sign in any more.
+// Forget removes a minion that may no longer sign in.
 func (p *Presence) Forget(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.seen, id)
 }
 
-// ForgetOthers drops what other masters said; they are asked anew.
+// ForgetOthers discards the reports of peer masters; they are asked again.
 func (p *Presence) ForgetOthers() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.others)
 }
 
-// Here lists the ids that are connected to this master, as a set of the caller's; with those that were heard of, if
-// they count.
+// Here returns the set of ids connected to this master, and with heard also those within the grace. The set
+// belongs to the caller.
 func (p *Presence) Here(servers []transport.Server, now time.Time, heard bool) map[string]struct{} {
 	ids := make(map[string]struct{})
 	for _, s := range servers {
@@ -87,7 +87,7 @@ func (p *Presence) Here(servers []transport.Server, now time.Time, heard bool) m
 	return ids
 }
 
-// Present lists the ids that are connected to any master, sorted.
+// Present returns the ids connected to any master, sorted.
 func (p *Presence) Present(servers []transport.Server, now time.Time, heard bool) []string {
 	ids := p.Here(servers, now, heard)
 	p.mu.Lock()
@@ -98,7 +98,7 @@ func (p *Presence) Present(servers []transport.Server, now time.Time, heard bool
 	return slices.Sorted(maps.Keys(ids))
 }
 
-// Elsewhere reports whether another master has a minion.
+// Elsewhere reports whether a minion is connected to a peer master.
 func (p *Presence) Elsewhere(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,21 +110,21 @@ func (p *Presence) Elsewhere(id string) bool {
 	return false
 }
 
-// Knows reports whether another master of this name is there.
+// Knows reports whether the peer master of this name is alive.
 func (p *Presence) Knows(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.others[name] != nil
 }
 
-// Count is how many ids are connected, and whether one of them is id.
+// Count returns the number of connected ids, and whether id is among them.
 func (p *Presence) Count(id string, servers []transport.Server, now time.Time) (int, bool) {
 	ids := p.Present(servers, now, true)
 	_, known := slices.BinarySearch(ids, id)
 	return len(ids), known
 }
 
-// Change compares with the last call: ids that came and went.
+// Change returns the ids that connected and disconnected since the last call.
 func (p *Presence) Change(now []string) (fresh, lost []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +142,7 @@ func (p *Presence) Change(now []string) (fresh, lost []string) {
 	return fresh, lost
 }
 
-// Keep drops what does not count any more.
+// Keep removes signs of life older than the grace.
 func (p *Presence) Keep(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,11 +152,11 @@ func (p *Presence) Keep(now time.Time) {
 	})
 }
 
-// Woken is signalled when a minion may have come or gone.
+// Woken returns a channel that signals possible changes.
 func (p *Presence) Woken() <-chan struct{} { return p.wake }
 
-// KeepMasters forgets the minions of masters that are gone. It reports whether there is a master that has not yet told
-// of its minions.
+// KeepMasters removes the minions of masters that are gone. It reports whether some master has not reported its
+// minions yet.
 func (p *Presence) KeepMasters(names map[string]struct{}) (unknown bool) {
 	p.mu.Lock()
 	for name := range names {
@@ -175,8 +175,8 @@ func (p *Presence) KeepMasters(names map[string]struct{}) (unknown bool) {
 	return unknown
 }
 
-// HearOf takes what another master tells of its minions: which came and went, or, if full, which there are. What comes
-// before its first full list says nothing.
+// HearOf handles a peer master's report of its minions: those that connected and disconnected or, if full, the
+// complete list. Reports before its first full list are ignored.
 func (p *Presence) HearOf(master string, full bool, up, down []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,7 +185,7 @@ func (p *Presence) HearOf(master string, full bool, up, down []string) {
 	}
 	ids := p.others[master]
 	if ids == nil {
-		return // a full list is to come
+		return // wait for a full list
 	}
 	for _, id := range up {
 		ids[id] = struct{}{}

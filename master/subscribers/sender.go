@@ -20,20 +20,20 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// storeTime bounds one use of the database where no request bounds it.
+// storeTime limits a use of the database outside of any request.
 const storeTime = 2 * time.Minute
 
-// Connected are the minions that are connected.
+// Connected provides the connected minions.
 type Connected interface {
-	// Present lists the accepted minions that are connected to this master or to one that shares its database.
+	// Present returns the accepted minions that are connected to this master or to a peer.
 	Present() []string
 }
 
-// SenderOptions are what a Sender needs. Fields that may be nil say so.
+// SenderOptions configure a Sender. Fields that may be nil say so.
 type SenderOptions struct {
 	Keyring *Keyring
 	Tenants *tenants.Registry
-	// Minions has the records of minions, which say who fetches jobs; nil if the store keeps none.
+	// Minions holds the records of minions, which show who fetches jobs; nil if the store keeps none.
 	Minions   store.Minions
 	Keys      *keys.Store
 	Names     *Identifier
@@ -41,18 +41,18 @@ type SenderOptions struct {
 	// Key signs publishes with Algorithm.
 	Key       *crypt.PrivateKey
 	Algorithm string
-	// Name tells this master from others of a cluster, "" for a master alone.
+	// Name is this master's name in a cluster, or "" for a single master.
 	Name string
-	// Isolate has nobody see jobs that are not for him, also without tenants.
+	// Isolate sends each job only to its minions, even without tenants.
 	Isolate bool
-	// Clock makes the ids of jobs for nobody.
+	// Clock creates ids for jobs without a target.
 	Clock *protocol.JIDClock
 	Log   *slog.Logger
 }
 
-// Sender hands jobs to the connections of this master. Each tenant's publishes are sealed under a key of their own,
-// made from the master's, so that equal masters have the same ones and they change when it does. A minion knows that of
-// its tenant alone: what it records of others' publishes it cannot read.
+// Sender sends jobs to this master's connections. Each tenant's publishes are sealed under a key of their own,
+// derived from the shared key, so that all masters of a cluster have the same keys and they change with it. A
+// minion only knows its tenant's key, so it cannot read recordings of other tenants' publishes.
 type Sender struct {
 	SenderOptions
 	servers []transport.Server
@@ -61,22 +61,22 @@ type Sender struct {
 // NewSender returns a Sender without connections.
 func NewSender(o SenderOptions) *Sender { return &Sender{SenderOptions: o} }
 
-// Use tells the transports. It is called once, before anything is sent.
+// Use sets the transports. Call it once, before anything is sent.
 func (s *Sender) Use(servers []transport.Server) { s.servers = servers }
 
-// Isolated reports whether nobody may see jobs that are not for him: with Isolate, and as soon as there are tenants.
+// Isolated reports whether jobs go only to their minions: with Isolate, and once there are tenants.
 func (s *Sender) Isolated() bool { return s.Isolate || s.Tenants.Any() }
 
-// Audience is for whom a job is.
+// Audience describes the recipients of a job.
 type Audience struct {
-	// IDs may fetch the job, which is stored; nil for what is always sent whole.
+	// IDs are the minions that may fetch the stored job; nil for a job that is always sent whole.
 	IDs []string
-	// Topics are whose connections get it; nil is all.
+	// Topics are the minions whose connections receive it; nil means all.
 	Topics []string
 }
 
-// Topics are the ids to send a publish to, where a transport can choose: for targets by id only, as Salt does
-// (salt/channel/server.py, wrap_payload), unless it is for all of them. nil is everybody.
+// Topics returns the ids to which a transport that can choose sends a publish: only for targets by id, as in
+// Salt (salt/channel/server.py, wrap_payload). nil means all connections.
 func (s *Sender) Topics(tgtType string, ids, missing []string) []string {
 	if s.Isolated() {
 		return slices.Concat(ids, missing)
@@ -87,8 +87,8 @@ func (s *Sender) Topics(tgtType string, ids, missing []string) []string {
 	return nil
 }
 
-// announces is who of a job's minions gets an announcement in place of the job itself: those that fetch, when the job
-// has arguments, and others than its minions would get it too.
+// announces returns the minions that receive an announcement instead of the job: those that fetch jobs, if the
+// job has arguments and other minions would also receive it.
 func (s *Sender) announces(job map[string]any, to Audience) []string {
 	if len(to.IDs) == 0 || s.Minions == nil || s.Isolated() || !hasArguments(job) ||
 		!s.overheard(to) {
@@ -104,7 +104,7 @@ func (s *Sender) announces(job map[string]any, to Audience) []string {
 	return ids
 }
 
-// hasArguments reports whether a job has something to hide.
+// hasArguments reports whether a job has arguments, which others should not see.
 func hasArguments(job map[string]any) bool {
 	args, _ := payload.List(job["arg"])
 	if _, compound := payload.List(job["fun"]); compound {
@@ -113,17 +113,17 @@ func hasArguments(job map[string]any) bool {
 	return len(args) > 0 || job["ret_kwargs"] != nil
 }
 
-// overheard reports whether somebody else than those a job is for would get it: it goes to all connections, or to some
-// that nobody knows.
+// overheard reports whether minions outside the audience would receive a job: it goes to all connections, or
+// some connections are unidentified.
 func (s *Sender) overheard(to Audience) bool {
 	accepted, err := s.Keys.List(keys.Accepted)
 	if err == nil && len(to.IDs) >= len(accepted) {
-		return false // it is for everybody who can read it
+		return false // it is for all minions that can read it
 	}
 	if to.Topics == nil || s.Names.HasUnknown() {
 		return true
 	}
-	// where subscribers choose, those that are known count as well
+	// Where subscribers choose, identified ones receive it too.
 	for _, server := range s.servers {
 		if _, nameless := server.Reach(); nameless > 0 {
 			return true
@@ -132,7 +132,7 @@ func (s *Sender) overheard(to Audience) bool {
 	return false
 }
 
-// fetchers is which of some minions said at their start that they fetch jobs.
+// fetchers returns those minions that announced at their start that they fetch jobs.
 func (s *Sender) fetchers(ctx context.Context, ids []string) ([]string, error) {
 	list, err := s.Minions.Minions(ctx, store.MinionFilter{IDs: ids})
 	if err != nil {
@@ -147,8 +147,8 @@ func (s *Sender) fetchers(ctx context.Context, ids []string) ([]string, error) {
 	return out, nil
 }
 
-// Send hands a job to the connections of this master: whole, or to minions that fetch it as an announcement where
-// others would read it.
+// Send sends a job to this master's connections: whole, or as an announcement to minions that fetch, if others
+// would read it.
 func (s *Sender) Send(job map[string]any, to Audience) error {
 	if !s.reaches(to.Topics) {
 		return nil
@@ -172,8 +172,8 @@ func (s *Sender) Send(job map[string]any, to Audience) error {
 	return s.transmit(job, rest)
 }
 
-// reaches reports whether a subscriber of this master may be one of some minions, or anybody is there if topics is nil.
-// Signing what nobody gets would be most of the work of several masters.
+// reaches reports whether a subscriber of this master may be one of some minions or, if topics is nil, whether
+// there is any. In a cluster, signing publishes that reach no subscriber would be most of the work.
 func (s *Sender) reaches(topics []string) bool {
 	for _, server := range s.servers {
 		if topics == nil && server.Subscribers() > 0 {
@@ -186,7 +186,7 @@ func (s *Sender) reaches(topics []string) bool {
 	return false
 }
 
-// Here reports whether one of this master's subscribers is known to be a minion.
+// Here reports whether a minion's subscriber is connected to this master.
 func (s *Sender) Here(id string) bool {
 	for _, server := range s.servers {
 		if named, _ := server.Reach(id); named > 0 {
@@ -196,8 +196,8 @@ func (s *Sender) Here(id string) bool {
 	return false
 }
 
-// transmit seals a job map and hands it to every transport: where there are tenants, to each one's minions apart.
-// topics are ids, nil for everybody.
+// transmit seals a job and sends it on every transport. With tenants it does so once per tenant. topics are
+// ids; nil means all.
 func (s *Sender) transmit(job map[string]any, topics []string) error {
 	if !s.Tenants.Any() {
 		return s.transmitTo("", job, topics)
@@ -216,7 +216,7 @@ func (s *Sender) transmit(job map[string]any, topics []string) error {
 	return nil
 }
 
-// transmitTo seals a job map under the key of a tenant and hands it to every transport.
+// transmitTo seals a job under a tenant's key and sends it on every transport.
 func (s *Sender) transmitTo(tenant string, job map[string]any, topics []string) error {
 	s.Keyring.mu.Lock()
 	defer s.Keyring.mu.Unlock()
@@ -232,8 +232,9 @@ func (s *Sender) transmitTo(tenant string, job map[string]any, topics []string) 
 	return nil
 }
 
-// sealJob makes the message of a job map under a tenant's key; callers hold the lock of the keyring. Equal masters send
-// no serial, as those of Salt's cluster: minions would drop what one of them sends after another one counted further.
+// sealJob returns the sealed message of a job under a tenant's key. The caller holds the keyring's mu. Masters
+// of a cluster send no serial, as in Salt's cluster: minions would drop one master's messages after another
+// one's higher serial.
 func (s *Sender) sealJob(tenant string, job map[string]any) ([]byte, error) {
 	key, err := s.Keyring.of(tenant)
 	if err != nil {
@@ -247,14 +248,15 @@ func (s *Sender) sealJob(tenant string, job map[string]any) ([]byte, error) {
 	return protocol.SealPublish(job, key, s.Key, s.Algorithm)
 }
 
-// part is what one tenant's minions get of a job.
+// part is a job for one tenant's minions.
 type part struct {
 	tenant string
 	job    map[string]any
 	ids    []string
 }
 
-// parts divides a job by tenants. A target that could name others becomes the list of those whom it means.
+// parts divides a job by tenants. A target that could contain other tenants' ids becomes the list of matching
+// minions.
 func (s *Sender) parts(ctx context.Context, job map[string]any, topics []string) ([]part, error) {
 	of, err := s.Tenants.All(ctx)
 	if err != nil {
@@ -283,8 +285,8 @@ func (s *Sender) parts(ctx context.Context, job map[string]any, topics []string)
 	return out, nil
 }
 
-// Dismiss has minions that are connected, but whose key was deleted or rejected, notice that: they get a job for
-// nobody, which they cannot read. Jobs do not go to their connections.
+// Dismiss makes connected minions whose key was deleted or rejected notice that. It sends them a job without a
+// target, which they cannot read. Their connections receive no other jobs.
 func (s *Sender) Dismiss() {
 	accepted, err := s.Keys.List(keys.Accepted)
 	if err != nil {
@@ -309,7 +311,7 @@ func (s *Sender) Dismiss() {
 	}
 }
 
-// SealProbe seals a probe with a mark under a tenant's key and hands it to send, in the order of publishes.
+// SealProbe seals a probe with a mark under a tenant's key and passes it to send, in the order of publishes.
 func (s *Sender) SealProbe(tenant, mark string, send func(msg []byte) bool) (bool, error) {
 	job := map[string]any{"fun": "test.ping", "arg": []any{}, "tgt": "*",
 		"tgt_type": target.TypeGlob, "ret": "", "jid": string(s.Clock.Next(time.Now())),

@@ -1,5 +1,5 @@
-// Package targets finds out which accepted minions a target means, by what the master knows of them. Every minion
-// decides for itself whether it runs a job; this is whom to wait for. Salt's source is salt/utils/minions.py.
+// Package targets finds the accepted minions that a target matches, by the master's data. The result is whom to
+// wait for; each minion decides for itself whether it runs a job. Salt's source is salt/utils/minions.py.
 package targets
 
 import (
@@ -15,18 +15,18 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Finder finds minions. All fields must be set.
+// Finder matches targets. All fields are required.
 type Finder struct {
 	Keys *keys.Store
-	// Cache has the grains and pillars that the master last saw.
+	// Cache holds the grains and pillars last seen of minions.
 	Cache      *cache.Cache
 	Nodegroups map[string]any
 }
 
-// Expected lists the accepted minions that a target means, as far as the master can tell, and those of a list that it
-// does not know. Every minion decides for itself whether it runs a job; this is whom to wait for. Salt's source is
-// salt/utils/minions.py: a minion whose grains or pillar are not known does not count for targets on them, but does for
-// ipcidr.
+// Expected returns the accepted minions that a target matches, as far as the master can tell, and the unknown
+// ids of a list. The result is whom to wait for; each minion decides for itself whether it runs the job. As in
+// Salt (salt/utils/minions.py), a minion with unknown grains or pillar does not match targets on them, but does
+// match ipcidr.
 func (t *Finder) Expected(tgtType string, tgt any,
 	delimiter string) (ids, missing []string, err error) {
 	accepted, err := t.Keys.List(keys.Accepted)
@@ -54,13 +54,13 @@ func (t *Finder) Expected(tgtType string, tgt any,
 			ids = append(ids, id)
 		}
 	}
-	// Without its database a master does not know whom a target means: an error, not an empty list.
+	// If the database fails, the result is unknown: that is an error, not an empty list.
 	return ids, nil, known.Err()
 }
 
-// ByID is the target of somebody who may reach some minions only. Minions judge grains, pillars and addresses by
-// themselves, also those of which this master knows others, or none: such a target becomes the list of ids that it
-// means here.
+// ByID returns the target for a caller who may reach only some minions. Minions match grains, pillar and
+// addresses themselves, and the master's data about them may be out of date. So such a target becomes the list
+// of ids that it matches here.
 func (t *Finder) ByID(tgtType string, tgt any, delimiter string) (string, any, error) {
 	if target.OfIDs(tgtType) {
 		return tgtType, tgt, nil
@@ -73,7 +73,8 @@ func (t *Finder) ByID(tgtType string, tgt any, delimiter string) (string, any, e
 	return target.TypeList, nested.Anys(ids), err
 }
 
-// Subject is what the master knows of a minion. Its cached data is read once, and only if the expression asks for it.
+// Subject returns the master's data about a minion. Cached data is read once, and only if the expression needs
+// it.
 func (t *Finder) Subject(id string) target.Subject { return t.subjectOf(id, t.Cache.Data) }
 
 func (t *Finder) subjectOf(id string, data func(id string) (cache.Data, bool)) target.Subject {
@@ -91,13 +92,13 @@ func (t *Finder) subjectOf(id string, data func(id string) (cache.Data, bool)) t
 	}
 }
 
-// Means reports whether a target means one minion.
+// Means reports whether a target matches one minion.
 func (t *Finder) Means(tgtType string, tgt any, id string) bool {
 	ok, err := target.Match(tgtType, tgt, "", t.Subject(id))
 	return ok && err == nil
 }
 
-// Listed splits a list target in known and unknown ids.
+// Listed splits a list target into known and unknown ids.
 func Listed(tgt any, accepted []string) (ids, missing []string, err error) {
 	var names []string
 	switch list := tgt.(type) {
@@ -129,8 +130,8 @@ func Listed(tgt any, accepted []string) (ids, missing []string, err error) {
 	return ids, missing, nil
 }
 
-// OnWire turns a target into the one that is published: node groups are the master's, so they are written out
-// (salt/client/__init__.py, _prep_pub).
+// OnWire returns the target in the form that is published. Node groups are expanded, because only the master
+// knows them (salt/client/__init__.py, _prep_pub).
 func (t *Finder) OnWire(tgtType string, tgt any) (string, any, error) {
 	tgtType = KindOf(tgtType, tgt)
 	switch tgtType {
@@ -166,7 +167,7 @@ func (t *Finder) OnWire(tgtType string, tgt any) (string, any, error) {
 	return tgtType, tgt, nil
 }
 
-// KindOf returns the kind of a target: the given one; without one, a list is a list of ids, and text a glob.
+// KindOf returns the kind of a target: tgtType if set, else "list" for a list and "glob" for a string.
 func KindOf(tgtType string, tgt any) string {
 	if tgtType != "" {
 		return tgtType
@@ -178,7 +179,7 @@ func KindOf(tgtType string, tgt any) string {
 	return target.TypeGlob
 }
 
-// Find lists the accepted minions that a target means, node groups and lists of any form among them.
+// Find returns the accepted minions that a target matches, including node groups and lists in any form.
 func (t *Finder) Find(tgtType string, tgt any) ([]string, error) {
 	tgtType, tgt, err := t.OnWire(tgtType, tgt)
 	if err != nil {
@@ -187,13 +188,13 @@ func (t *Finder) Find(tgtType string, tgt any) ([]string, error) {
 	return t.Match(tgtType, tgt)
 }
 
-// Match returns the accepted minions that a target means, as it is on the wire.
+// Match returns the accepted minions that a target in wire form matches.
 func (t *Finder) Match(tgtType string, tgt any) ([]string, error) {
 	ids, _, err := t.Expected(tgtType, tgt, "")
 	return ids, err
 }
 
-// NoMinionsError says that a target means no minion that the master knows.
+// NoMinionsError is the error for a target that matches no minion known to the master.
 type NoMinionsError struct {
 	Tgt any
 	// Missing are the ids of a list target.

@@ -1,6 +1,6 @@
-// Package tenants knows which minions are whose: a minion is a tenant's when it was announced for it. Minions of one
-// tenant know of no others, and read only what is published to their own. What the store says of all minions is read
-// every few seconds; what is asked of one is read at once.
+// Package tenants knows the tenant of each minion: that for which it was announced. Minions of one tenant do
+// not see others, and can only read what is published to their own. Data about all minions is read every few
+// seconds; data about a single one is always read from the store.
 package tenants
 
 import (
@@ -21,50 +21,50 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// Keys are the keys of publishes.
+// Keys provides the keys of publishes.
 type Keys interface {
-	// KeyOf returns the key of a tenant's publishes, "" for that of minions which are nobody's.
+	// KeyOf returns the key for a tenant's publishes, or for minions without a tenant if tenant is empty.
 	KeyOf(tenant string) (*crypt.Key, error)
 }
 
-// tenantsFor is how long what the store says about all minions is used, where this master has not changed it.
+// tenantsFor is how long data about all minions is cached if this master has not changed it.
 const tenantsFor = 2 * time.Second
 
-// Registry knows which minions are whose. Its methods may be called from many goroutines.
+// Registry knows the tenants of minions. Its methods are safe for concurrent use.
 type Registry struct {
-	minions store.Minions // nil if the store keeps none
+	minions store.Minions // nil if the store keeps no minions
 	log     *slog.Logger
 
 	mu    sync.Mutex        // guards the fields below; held while the store is read
-	of    map[string]string // tenants by minion, of those that have one
+	of    map[string]string // tenant by minion; minions without one are missing
 	names []string          // all of them, nobody's ("") first
 	read  time.Time
-	last  map[string][]string // by host, whose minions signed in there last, the last first
+	last  map[string][]string // tenants of the last sign-ins by host, latest first
 
-	any   atomic.Bool        // there is a tenant, or was one
-	tries *ratelimit.Limiter // of keys that are none of the host's
+	any   atomic.Bool        // there is or was a tenant
+	tries *ratelimit.Limiter // for attempts with keys of other hosts' tenants
 }
 
-// New returns a Registry of the minions in a store; nil is a store that keeps none.
+// New returns a Registry of the minions in a store; nil means a store that keeps none.
 func New(minions store.Minions, log *slog.Logger) *Registry {
 	return &Registry{minions: minions, log: log, tries: ratelimit.New(triesRate, triesBurst)}
 }
 
-// Any reports whether there is a tenant, or was one.
+// Any reports whether there is or was a tenant.
 func (t *Registry) Any() bool { return t.any.Load() }
 
-// Add notes that there will be a tenant.
+// Add records that there will be a tenant.
 func (t *Registry) Add() { t.any.Store(true) }
 
-// Forget has the store read again.
+// Forget makes the next call read the store again.
 func (t *Registry) Forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.read = time.Time{}
 }
 
-// All returns the tenants of all minions that have one, by what was last read of them, a few seconds ago at most. The
-// map is not to be changed.
+// All returns the tenants of all minions that have one. The data may be a few seconds old. The map must not be
+// modified.
 func (t *Registry) All(ctx context.Context) (map[string]string, error) {
 	if t.minions == nil {
 		return nil, nil
@@ -95,7 +95,7 @@ func (t *Registry) All(ctx context.Context) (map[string]string, error) {
 	return of, nil
 }
 
-// Of returns whose a minion is, "" for nobody's, and whether it was announced.
+// Of returns a minion's tenant, or "", and whether it was announced.
 func (t *Registry) Of(ctx context.Context, id string) (tenant string, announced bool, err error) {
 	if t.minions == nil {
 		return "", false, nil
@@ -110,8 +110,8 @@ func (t *Registry) Of(ctx context.Context, id string) (tenant string, announced 
 	return x.Tenant, err == nil, err
 }
 
-// Neighbours leaves those of ids that a minion may know of: the minions of its own tenant, or those of nobody for one
-// of nobody's. bounded says that there are borders at all.
+// Neighbours returns those of ids that a minion may see: the minions of its tenant or, for a minion without a
+// tenant, those without one. bounded reports whether there are tenants at all.
 func (t *Registry) Neighbours(ctx context.Context, id string,
 	ids []string) (same []string, bounded bool, err error) {
 	of, err := t.All(ctx)
@@ -126,8 +126,8 @@ func (t *Registry) Neighbours(ctx context.Context, id string,
 		func(other string) bool { return of[other] != own }), true, nil
 }
 
-// Within returns those of the minions of a job that a tenant's border lets through, "" for that of minions which are
-// nobody's. If the target is a list, the others count as missing: as ids that nobody knows.
+// Within returns those of a job's minions that belong to a tenant; "" means minions without one. For a list
+// target the others count as missing, like unknown ids.
 func (t *Registry) Within(ctx context.Context, tenant string, listed bool, ids,
 	missing []string) (in, out []string, bounded bool, err error) {
 	of, err := t.All(ctx)
@@ -141,20 +141,21 @@ func (t *Registry) Within(ctx context.Context, tenant string, listed bool, ids,
 		if of[id] == tenant {
 			in = append(in, id)
 		} else if listed {
-			missing = append(missing, id) // as one that nobody knows
+			missing = append(missing, id) // like an unknown id
 		}
 	}
 	return in, missing, true, nil
 }
 
-// Bounds of what is remembered of the hosts that minions sign in from, and of what is tried for peers that say only
-// inside who they are: a peer needs no key to have its request tried, so what it costs does not grow with the tenants.
+// Limits of what is remembered of the hosts from which minions sign in, and of attempts to open requests whose
+// sender is only named inside. A peer needs no key to cause an attempt, so its cost must not grow with the
+// number of tenants.
 const (
 	maxHosts     = 10_000
-	hostTenants  = 4 // the last that signed in from one host: there may be several behind a gateway
+	hostTenants  = 4 // the last ones per host: several may be behind one gateway
 	triesRate    = 10
 	triesBurst   = 100
-	maxGuessable = 64 << 10 // bytes; what is larger is tried with the keys of its host only
+	maxGuessable = 64 << 10 // in bytes; larger requests are tried only with the keys of their host
 )
 
 func hostOf(peer string) string {
@@ -164,7 +165,7 @@ func hostOf(peer string) string {
 	return peer
 }
 
-// SignedIn notes whose minion signed in from where, and that what was read of the store is old if it does not say so.
+// SignedIn records the tenant of a sign-in by its host. If the cached data disagrees, it is discarded.
 func (t *Registry) SignedIn(peer, id, tenant string) {
 	if !t.any.Load() {
 		return
@@ -184,7 +185,8 @@ func (t *Registry) SignedIn(peer, id, tenant string) {
 	}
 }
 
-// signedInAt is whose minions signed in from where a peer comes, the last first. The list is not to be changed.
+// signedInAt returns the tenants of the last sign-ins from a peer's host, latest first. The list must not be
+// modified.
 func (t *Registry) signedInAt(peer string) []string {
 	if !t.any.Load() {
 		return nil
@@ -194,7 +196,7 @@ func (t *Registry) signedInAt(peer string) []string {
 	return t.last[hostOf(peer)]
 }
 
-// LastAt is whose minion signed in last from where a subscriber comes, "" for nobody's.
+// LastAt returns the tenant of the last sign-in from a peer's host, or "".
 func (t *Registry) LastAt(peer string) string {
 	if all := t.signedInAt(peer); len(all) > 0 {
 		return all[0]
@@ -202,7 +204,7 @@ func (t *Registry) LastAt(peer string) string {
 	return ""
 }
 
-// Guesses are all whose minions there are, nobody's first. The list is not to be changed.
+// Guesses returns all tenants with minions, "" first. The list must not be modified.
 func (t *Registry) Guesses(ctx context.Context) []string {
 	if !t.any.Load() {
 		return nil
@@ -216,16 +218,16 @@ func (t *Registry) Guesses(ctx context.Context) []string {
 	return t.names
 }
 
-// Why a request that says only inside who it is from is not opened.
+// Reasons why a request whose sender is only named inside is not opened.
 var (
 	errForeignKey = errors.New("minion uses the key of another tenant")
 	errGuesses    = errors.New("too many keys to try: a minion that signs in again is known")
 )
 
-// UnderKey opens what a minion sealed with the key of publishes, which says only inside who it is from. open gives the
-// id. The keys of those whose minions signed in from where it comes are tried first, which is nearly always right; then
-// the others', as far as the source has not had too many tried in vain. A minion that is refused signs in again, and is
-// known after that.
+// UnderKey opens a message sealed with a shared key, which names its sender only inside. open returns the id.
+// The keys of tenants that signed in from the peer's host are tried first, and are nearly always right. Then
+// the other tenants' keys are tried, unless the source has caused too many failed attempts. A minion that is
+// refused signs in again, and is known after that.
 func (t *Registry) UnderKey(ctx context.Context, peer string, size int, keys Keys,
 	open func(key *crypt.Key) (id string, err error)) error {
 	var failure error
@@ -267,13 +269,13 @@ func (t *Registry) UnderKey(ctx context.Context, peer string, size int, keys Key
 	return failure
 }
 
-// TenantOf is Of without whether the minion was announced.
+// TenantOf returns a minion's tenant, or "", from the store.
 func (t *Registry) TenantOf(ctx context.Context, id string) (string, error) {
 	tenant, _, err := t.Of(ctx, id)
 	return tenant, err
 }
 
-// KnownTenant is TenantOf by what was last read of all minions.
+// KnownTenant is TenantOf from the cached data.
 func (t *Registry) KnownTenant(ctx context.Context, id string) (string, error) {
 	of, err := t.All(ctx)
 	return of[id], err

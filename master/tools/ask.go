@@ -18,21 +18,21 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// asker is who a clear request comes from.
+// asker is the sender of a clear request.
 type asker struct {
 	name string
-	// trusted askers may do everything: they showed the key of root or of the master's user.
+	// trusted askers may do everything: they have the key of root or of the master's user.
 	trusted bool
-	// external askers came with a token or a password, the others with a key.
+	// external askers have a token or a password, the others a key.
 	external bool
-	rules    []any // of external_auth, or of ACL
+	rules    []any // from external_auth or ACL
 }
 
-// errCredentials says that neither key nor token nor name and password fit.
+// errCredentials means that neither key nor token nor password is valid.
 var errCredentials = errors.New("credentials do not fit")
 
-// ask finds out who asks (salt/auth/__init__.py, LoadAuth.check_authentication). creds is where a token or a name and a
-// password are: with a publish among its kwargs, else in the request itself.
+// ask authenticates the sender (salt/auth/__init__.py, LoadAuth.check_authentication). creds holds a token or
+// password: for a publish it is the kwargs, else the request itself.
 func (s *Server) ask(ctx context.Context, peer string, load, creds map[string]any) (asker, error) {
 	if id, ok := creds["token"]; ok {
 		text, _ := payload.Text(id)
@@ -61,7 +61,8 @@ func (s *Server) ask(ctx context.Context, peer string, load, creds map[string]an
 	return s.byKey(load)
 }
 
-// external is the asker who owns a token. Nothing here keeps to one tenant's part, so who is of a tenant may not ask.
+// external returns the asker for a token's owner. Owners with a tenant are refused, because nothing here is
+// restricted to a tenant.
 func (s *Server) external(t eauth.Token) (asker, error) {
 	if tenant, err := s.Auth.Tenant(t); err != nil || tenant != "" {
 		return asker{name: t.Name}, errCredentials
@@ -69,7 +70,7 @@ func (s *Server) external(t eauth.Token) (asker, error) {
 	return asker{name: t.Name, external: true, rules: s.Auth.Rules(t)}, nil
 }
 
-// password is the secret of a request; the system "sharedsecret" calls it by its own name.
+// password returns the secret of a request. The system "sharedsecret" has its own field name.
 func password(creds map[string]any) string {
 	for _, key := range [...]string{"password", "sharedsecret"} {
 		if v, ok := creds[key]; ok && v != nil {
@@ -79,8 +80,8 @@ func password(creds map[string]any) string {
 	return ""
 }
 
-// byKey checks the key of a clear request (authenticate_key): root, the master's user and sudo_x may show any key of
-// the first two; others their own.
+// byKey checks the key of a clear request (authenticate_key). root, the master's user and sudo_x may use the
+// key of either of the first two; others must use their own.
 func (s *Server) byKey(load map[string]any) (asker, error) {
 	who := asker{name: fields.Text(load, "user")}
 	shown := fields.Text(load, "key")
@@ -105,18 +106,18 @@ func (s *Server) byKey(load map[string]any) (asker, error) {
 		return who, errCredentials
 	}
 	if who.rules = rulesOf(s.ACL, who.name); len(who.rules) == 0 {
-		return who, errCredentials // as stock, for users whose list is empty
+		return who, errCredentials // as in stock for users with an empty list
 	}
 	return who, nil
 }
 
-// denied is Salt's publisher_acl_blacklist for a request.
+// denied applies Salt's publisher_acl_blacklist to a request.
 func (s *Server) denied(who asker, load map[string]any) bool {
 	return s.Denies(who.name, fields.Functions(load["fun"])...) ||
 		s.Denies(fields.Text(load, "user"))
 }
 
-// Denies reports whether DeniedUsers or DeniedFunctions forbid a user to publish functions. As in Salt this holds for
+// Denies reports whether DeniedUsers or DeniedFunctions deny a user or functions. As in Salt this applies to
 // every job, whatever its origin.
 func (s *Server) Denies(user string, funs ...string) bool {
 	named := func(patterns []string, name string) bool {
@@ -127,8 +128,8 @@ func (s *Server) Denies(user string, funs ...string) bool {
 		func(fun string) bool { return named(s.DeniedFunctions, fun) })
 }
 
-// mayPublish reports whether somebody may publish what a request asks for: every function of a compound command
-// (CVE-2013-4435), and to which target. find_job is always allowed, or nobody could wait.
+// mayPublish reports whether the sender may publish a request: every function of a compound command
+// (CVE-2013-4435), on the target. find_job is always allowed, because waiting needs it.
 func (s *Server) mayPublish(who asker, load map[string]any, args []any) (tgtType string, tgt any,
 	ok bool) {
 	tgtType, tgt = fields.Text(load, "tgt_type"), load["tgt"]
@@ -166,7 +167,7 @@ func (s *Server) mayPublish(who asker, load map[string]any, args []any) (tgtType
 	return tgtType, tgt, err == nil && s.rules.MayPublish(who.rules, funs, each, tgtType, tgt)
 }
 
-// withoutSecrets is what may be kept of a request's kwargs.
+// withoutSecrets returns a request's kwargs without secrets, for storing.
 func withoutSecrets(kwargs map[string]any) map[string]any {
 	out := maps.Clone(kwargs)
 	for _, key := range [...]string{"token", "password", "sharedsecret", "username", "eauth"} {
@@ -175,25 +176,26 @@ func withoutSecrets(kwargs map[string]any) map[string]any {
 	return out
 }
 
-// Call is a runner or wheel function that a tool asks for.
+// Call is a tool's request to call a runner or wheel function.
 type Call struct {
 	// Kind is "runner" or "wheel".
 	Kind, Fun string
 	Args      []any
 	Kwargs    map[string]any
-	// Named says that the arguments stood in the request by their names, not as "arg" and "kwarg".
+	// Named means that the request had the arguments by name, not as "arg" and "kwarg".
 	Named bool
-	// Saltenv, unless nil, is the value of the function's parameter saltenv, if it has one.
+	// Saltenv, if not nil, is the value of the function's parameter saltenv, if it has one.
 	Saltenv any
-	// User is who asks. Wait is set for wheel functions: the tool wants their result; a runner's comes as an event.
+	// User is the caller. Wait is set for wheel functions, whose result the tool waits for; a runner's arrives
+	// as an event.
 	User string
 	Wait bool
 }
 
-// ErrNoFunction is what a Caller says of a function that it does not have.
+// ErrNoFunction is returned by a Caller for a function that does not exist.
 var ErrNoFunction = errors.New("there is no such function")
 
-// CallResult is where the events of a call are found, and its result if it was waited for.
+// CallResult holds the job id and tag of a call's events, and its result if it was waited for.
 type CallResult struct {
 	JID, Tag string
 	Data     map[string]any
@@ -242,7 +244,7 @@ func (s *Server) call(ctx context.Context, peer, kind string, load map[string]an
 	}
 	q.User = who.name
 	if !who.trusted {
-		q.Saltenv = nil // rules look at arguments, of which this would be one
+		q.Saltenv = nil // rules check arguments, and this would count as one
 	}
 	if !q.Wait {
 		s.admit()
@@ -263,8 +265,8 @@ func (s *Server) call(ctx context.Context, peer, kind string, load map[string]an
 	return map[string]any{"tag": res.Tag, "jid": res.JID}
 }
 
-// callOf reads a request's function and arguments: a runner's are {"arg": …, "kwarg": …} under "kwarg", a wheel's stand
-// in the request itself, as "arg" and "kwarg" or by their names.
+// callOf parses a request's function and arguments. A runner's are {"arg": …, "kwarg": …} under "kwarg". A
+// wheel's are in the request itself, as "arg" and "kwarg" or by name.
 func callOf(kind string, load map[string]any) Call {
 	c := Call{Kind: kind, Fun: fields.Text(load, "fun"), Wait: kind == "wheel"}
 	inner, hasInner := payload.Map(load["kwarg"])
@@ -296,7 +298,7 @@ func callOf(kind string, load map[string]any) Call {
 	return c
 }
 
-// makeToken answers mk_token with a token, or "" when name and password do not fit.
+// makeToken answers mk_token with a token, or "" if the credentials are wrong.
 func (s *Server) makeToken(ctx context.Context, peer string, load map[string]any) any {
 	name := fields.Text(load, "username")
 	proven, ok := s.tries.Try(peer, name)
@@ -317,7 +319,7 @@ func (s *Server) makeToken(ctx context.Context, peer string, load map[string]any
 	return tokenData(t.ID, t.Name, t.EAuth, t.Start, t.Expire)
 }
 
-// getToken answers get_token with what a token stands for, or with nothing.
+// getToken answers get_token with the data of a token, or with an empty answer.
 func (s *Server) getToken(load map[string]any) any {
 	id, ok := payload.Text(load["token"])
 	if !ok || s.Auth == nil {

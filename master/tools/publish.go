@@ -62,7 +62,7 @@ func (s *Server) publish(ctx context.Context, peer string, load map[string]any,
 	entry.Outcome, entry.JID = audit.Allowed, jid
 	switch {
 	case targets.IsNoMinions(err), target.Unusable(err):
-		// As stock answers: a target that cannot be understood matches no minion.
+		// As in stock, a target that cannot be parsed matches no minion.
 		s.Log.Info("No minion matches", "user", name, "err", err)
 		return map[string]any{"enc": "clear",
 			"load": map[string]any{"jid": nil, "minions": []any{},
@@ -71,7 +71,7 @@ func (s *Server) publish(ctx context.Context, peer string, load map[string]any,
 	case err != nil:
 		entry.Outcome = audit.Failed
 		s.Log.Error("Cannot publish", "user", name, "err", err)
-		// Not a load without minions: clients print that as a target that matches none.
+		// Not a load without minions, which clients report as a target without a match.
 		return map[string]any{"error": map[string]any{"name": "SaltMasterError",
 			"message": err.Error()}}
 	}

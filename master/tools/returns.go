@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// maxReturnIDs is how many minions one request for returns may name.
+	// maxReturnIDs limits the minions in one request for returns.
 	maxReturnIDs = 1000
-	// returnBytes is about how large the answer may be. Its last return may be larger.
+	// returnBytes is the approximate limit of the answer. Its last return may exceed it.
 	returnBytes = 8 << 20
 )
 
-// returns answers a tool that may have missed events: it returns what the store has of a job from the minions that the
-// request names, or from all if it names none. "left" lists the minions for which there was no room. A stock master
+// returns answers a tool that may have missed events with the stored returns of a job, from the minions in the
+// request, or from all if it names none. "left" lists the minions whose returns did not fit. A stock master
 // answers such a request with an empty map.
 func (s *Server) returns(ctx context.Context, peer string, load map[string]any) any {
 	kwargs, _ := payload.Map(load["kwargs"])
@@ -53,8 +53,8 @@ func (s *Server) returns(ctx context.Context, peer string, load map[string]any) 
 	return map[string]any{"returns": out, "left": left}
 }
 
-// returnsOf reads what the store has of a job from some minions, or from all if ids is empty, until that is about so
-// many bytes. left are the minions that have returned and were not read.
+// returnsOf reads a job's stored returns from some minions, or from all if ids is empty, up to about limit
+// bytes. left are the minions that have returned and were not read.
 func (s *Server) returnsOf(ctx context.Context, jid string, ids []string,
 	bytes int) (out map[string]any, left []string, err error) {
 	out, left = make(map[string]any), []string{}

@@ -1,6 +1,6 @@
-// Package tools answers Salt's own command line tools on the master's host: salt, salt-key and salt-run of every line.
-// They read key files, listen to the sockets of the event bus, and send requests in the clear that carry such a key, a
-// token, or a name and a password.
+// Package tools answers Salt's command line tools on the master's host: salt, salt-key and salt-run of 3006 to
+// 3008. They read key files, listen to the sockets of the event bus, and send clear requests with such a key, a
+// token, or a name and password.
 //
 //	request ──► from this host? ──► who asks: key, token, name and password
 //	                                   │
@@ -34,24 +34,24 @@ import (
 	"github.com/brine-salt/brine/protocol/events/ipc"
 )
 
-// Job is what a tool asks to have published, and may.
+// Job is an authorized request of a tool to publish.
 type Job struct {
-	// Fun, Arg, Tgt, TgtType and the rest are as they were sent.
+	// Fun, Arg, Tgt, TgtType and the rest are as received.
 	Fun                     any
 	Arg                     []any
 	Tgt                     any
 	TgtType, Delimiter, Ret string
-	// User is who asks, JID the job id that the tool chose, "" for none.
+	// User is the caller. JID is the tool's job id, or "".
 	User, JID string
-	// Load is what the store keeps, Extra are further fields of what minions get.
+	// Load is the form for the store. Extra holds additional fields for the minions.
 	Load, Extra map[string]any
-	// NoCache keeps the job and its returns out of the store.
+	// NoCache does not store the job and its returns.
 	NoCache bool
 }
 
 // Publisher publishes jobs.
 type Publisher interface {
-	// PublishFor publishes a job under its id, also a second time, and returns whom it is for. The error is a
+	// PublishFor publishes a job under its id, which may exist already, and returns its minions. The error is a
 	// *targets.NoMinionsError if its target matches no minion.
 	PublishFor(ctx context.Context, j Job) (jid string, minions, missing []string, err error)
 }
@@ -62,56 +62,58 @@ type Caller interface {
 	CallFor(ctx context.Context, c Call) (CallResult, error)
 }
 
-// Options are what a Server needs. Fields that may be left out say so.
+// Options configure a Server. Fields that may be left out say so.
 type Options struct {
-	// Dir is the directory of the users' key files and the job cache, HashType names the directories of the latter.
+	// Dir is the directory of the users' key files and the job cache. HashType determines the latter's
+	// directories.
 	Dir, HashType string
-	// Events are the addresses of Bus, WriteBuffer is how many bytes of it may wait for a client; 0 is 32 MiB.
+	// Events are the addresses of Bus. WriteBuffer is how many bytes of events may be pending for a client; 0
+	// means 32 MiB.
 	Events      ipc.Sockets
 	WriteBuffer int
 	// User is the user that the master runs as; empty means root.
 	User string
-	// ACL is Salt's publisher_acl; with SudoACL it also binds users who come through sudo.
+	// ACL is Salt's publisher_acl. With SudoACL it also applies to users who call through sudo.
 	ACL     map[string][]any
 	SudoACL bool
 	// DeniedUsers and DeniedFunctions are Salt's publisher_acl_blacklist.
 	DeniedUsers, DeniedFunctions []string
-	// Auth checks names, passwords and tokens; nil refuses tools that show them.
+	// Auth verifies passwords and tokens; nil refuses tools that use them.
 	Auth *eauth.Auth
-	// AnyHost lets tools on other hosts in.
+	// AnyHost accepts tools on other hosts.
 	AnyHost bool
-	// NoJobCache keeps jobs out of Dir/jobs.
+	// NoJobCache does not write jobs to Dir/jobs.
 	NoJobCache bool
 
 	Publisher Publisher
 	// Caller is nil if there are no functions of the master.
 	Caller  Caller
 	Targets *targets.Finder
-	// Store has jobs and returns. The Server puts the job cache beside or behind it: see Server.Store.
+	// Store holds jobs and returns. The Server combines it with the job cache: see Server.Store.
 	Store   store.Store
 	Bus     *events.Bus
 	Account *audit.Account
 	Log     *slog.Logger
 }
 
-// localRate and localBurst bound the log-ins of one name from one address that fail, a second and at once.
+// localRate and localBurst limit the failed log-ins per name and address, per second and at once.
 const localRate, localBurst = 1, 20
 
-// Server answers tools. Its methods may be called from many goroutines.
+// Server answers tools. Its methods are safe for concurrent use.
 type Server struct {
 	Options
-	rules    *eauth.Auth                // judges rules; it has no log-ins
-	keys     map[string]string          // by user; never changed
-	ipc      atomic.Pointer[ipc.Server] // requests may come before the sockets are open
+	rules    *eauth.Auth                // evaluates rules; it has no log-ins
+	keys     map[string]string          // by user; never modified
+	ipc      atomic.Pointer[ipc.Server] // requests may arrive before the sockets are open
 	store    store.Store
 	cache    *jobcache.Store
 	behind   *jobcache.Behind // nil without a database
 	tries    *ratelimit.Attempts
-	refusals *ratelimit.Limiter // of log lines about refused calls, by source
+	refusals *ratelimit.Limiter // for log lines about refused calls, by source
 	addrs    []netip.Addr       // of this host
 }
 
-// hostAddrs are the addresses of this host.
+// hostAddrs returns the addresses of this host.
 func hostAddrs() []netip.Addr {
 	var out []netip.Addr
 	list, err := net.InterfaceAddrs()
@@ -169,7 +171,7 @@ func Open(o Options) (*Server, error) {
 		return nil, err
 	}
 	first, ok := o.Store.(store.Paged)
-	if !ok { // it is gone with the process: the files are what stays
+	if !ok { // a memory store is lost with the process; the files remain
 		s.store = store.Multi(o.Store, s.cache)
 		return s, nil
 	}
@@ -181,10 +183,10 @@ func Open(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Store returns the store to use in place of the one of the options: it writes to the job cache as well.
+// Store returns the store to use instead of Options.Store. It also writes to the job cache.
 func (s *Server) Store() store.Store { return s.store }
 
-// Key returns what the tools of a user show, "" for a user who has no key.
+// Key returns the key of a user's tools, or "".
 func (s *Server) Key(user string) string { return s.keys[user] }
 
 // Listen opens the sockets of the event bus.
@@ -205,8 +207,8 @@ func (s *Server) Stop() error {
 	return nil
 }
 
-// admit lets in the connections to the event bus that wait. A program that asks for something listens already, and must
-// not miss what comes of it.
+// admit accepts the pending connections to the event bus. A program that sends a request listens already, and
+// must not miss its events.
 func (s *Server) admit() {
 	if bus := s.ipc.Load(); bus != nil {
 		bus.Admit()
@@ -225,10 +227,10 @@ func (s *Server) Close() {
 	}
 }
 
-// refusalRate and refusalBurst bound the log lines about refused calls of one source, in lines a second and at once.
+// refusalRate and refusalBurst limit the log lines about refused calls per source, per second and at once.
 const refusalRate, refusalBurst = 1, 20
 
-// warnRefused logs a refused call. Of many, from one source, some are logged at debug only.
+// warnRefused logs a refused call. Beyond the limit per source it logs at debug level.
 func (s *Server) warnRefused(peer, msg string, args ...any) {
 	level := slog.LevelWarn
 	// guard: log-flood master:TestRefusalsDoNotFillTheLogs
@@ -238,8 +240,8 @@ func (s *Server) warnRefused(peer, msg string, args ...any) {
 	s.Log.Log(context.Background(), level, msg, args...)
 }
 
-// Serve answers a tool's request. ordered is load with its maps as payload.OrderedMap: what is passed on; load is what
-// is judged.
+// Serve answers a tool's request. load is for checks. ordered returns the load with its maps as
+// payload.OrderedMap, for values that are passed on.
 func (s *Server) Serve(ctx context.Context, peer, cmd string, load map[string]any,
 	ordered func() map[string]any) any {
 	// guard: CVE-2020-11651,tools-of-other-hosts TestToolsOfOtherHosts

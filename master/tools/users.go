@@ -17,7 +17,8 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// aclUsers are those that get a key file: the names of rules, and the users of this host that patterns mean.
+// aclUsers returns the users that get a key file: those named in rules, and this host's users that patterns
+// match.
 func aclUsers(acl map[string][]any) []string {
 	var out []string
 	for name := range acl {
@@ -39,7 +40,7 @@ func aclUsers(acl map[string][]any) []string {
 	return out
 }
 
-// rulesOf are the rules for a user.
+// rulesOf returns the rules for a user.
 func rulesOf(acl map[string][]any, user string) []any {
 	var out []any
 	for _, name := range slices.Sorted(maps.Keys(acl)) {
@@ -50,8 +51,8 @@ func rulesOf(acl map[string][]any, user string) []any {
 	return out
 }
 
-// userKey reads a user's key file, or makes it (salt/daemons/masterapi.py, mk_key): "." + name + "_key", with a
-// backslash of Windows names as "_".
+// userKey reads a user's key file, or creates it (salt/daemons/masterapi.py, mk_key). The name is "." + name +
+// "_key", with "_" for a backslash in Windows names.
 func (s *Server) userKey(dir *confined.Dir, name string) error {
 	if name == "" || strings.ContainsAny(name, "/\x00") {
 		return fmt.Errorf("user name %q is none", name)
@@ -89,7 +90,7 @@ func (s *Server) userKey(dir *confined.Dir, name string) error {
 	}
 	uid, err := strconv.Atoi(u.Uid)
 	if err != nil {
-		return nil // not a Unix id
+		return nil // not a Unix user id
 	}
 	if err := os.Chown(dir.Path()+"/"+file, uid, -1); err != nil {
 		return fmt.Errorf("cannot give key file to user %q: %w", name, err)

@@ -1,5 +1,5 @@
-// Package upkeep is a master's housekeeping: work that comes again every loop_interval, and a new shared key when one
-// is asked for. In a cluster one of the masters has the duty of what is to be done once for all of them.
+// Package upkeep runs a master's maintenance: periodic work every loop_interval, and a new shared key on
+// request. In a cluster one master has the duty of work that is to be done once for all.
 //
 // Salt's source is salt/master.py (Maintenance).
 package upkeep
@@ -15,54 +15,54 @@ import (
 	"time"
 )
 
-// dropFile asks a master for a new shared key; salt-key makes it after a deletion (salt/crypt.py, dropfile).
+// dropFile requests a new shared key; salt-key creates it after a deletion (salt/crypt.py, dropfile).
 const dropFile = ".dfn"
 
-// dropInterval is how often it is looked for: stock masters look every loop_interval, minions of a deleted key listen
-// as long.
+// dropInterval is the interval at which dropFile is checked. Stock masters check every loop_interval, during
+// which minions with a deleted key still receive publishes.
 const dropInterval = 2 * time.Second
 
-// Chore is work that comes again.
+// Chore is periodic work.
 type Chore interface {
-	// Tend does what is to be done now. In a cluster duty is true for the one master that is to do what concerns all.
+	// Tend does the work that is due. In a cluster duty is true for the one master that does the common work.
 	Tend(ctx context.Context, now time.Time, duty bool)
 }
 
-// Duties are shared among the masters of a cluster.
+// Duties are assigned to the masters of a cluster.
 type Duties interface {
 	// Maintain keeps this master in its cluster, and reports whether it has the duty.
 	Maintain(ctx context.Context, now time.Time) (duty bool)
 }
 
-// Rotator has the shared key.
+// Rotator holds the shared key.
 type Rotator interface {
 	// Rotate replaces it.
 	Rotate(ctx context.Context) error
 }
 
-// Options are what a Round needs. All but DropDir must be set.
+// Options configure a Round. All fields but DropDir are required.
 type Options struct {
 	// Interval is the pause between two rounds.
 	Interval time.Duration
 	Duties   Duties
-	// Chores are done in this order.
+	// Chores are run in this order.
 	Chores  []Chore
 	Rotator Rotator
-	// DropDir is where a file asks for a new shared key; "" looks nowhere.
+	// DropDir is the directory of the drop file; "" means none.
 	DropDir string
 	Log     *slog.Logger
 }
 
-// Round does the chores.
+// Round runs the chores.
 type Round struct {
 	Options
-	rotate chan struct{} // asks for a new shared key
+	rotate chan struct{} // requests a new shared key
 }
 
 // New returns a Round, which works while Run runs.
 func New(o Options) *Round { return &Round{Options: o, rotate: make(chan struct{}, 1)} }
 
-// AskForKey asks for a new shared key. Several calls in a row make one key.
+// AskForKey requests a new shared key. Several calls in a row create one key.
 func (r *Round) AskForKey() {
 	select {
 	case r.rotate <- struct{}{}:
@@ -70,7 +70,7 @@ func (r *Round) AskForKey() {
 	}
 }
 
-// Run works until ctx ends.
+// Run runs the chores until ctx ends.
 func (r *Round) Run(ctx context.Context) {
 	drop := time.NewTicker(min(dropInterval, r.Interval))
 	defer drop.Stop()
@@ -101,8 +101,8 @@ func (r *Round) replaceKey(ctx context.Context) {
 	}
 }
 
-// takeDropFile reports whether the drop file was there, and removes it. As in Salt it counts only with mode 0400:
-// others cannot make a file that looks so in a directory they cannot write, and a file half written has another.
+// takeDropFile reports whether the drop file exists, and removes it. As in Salt it only counts with mode 0400:
+// others cannot create it in a directory they cannot write, and an incomplete file has another mode.
 func (r *Round) takeDropFile() bool {
 	if r.DropDir == "" {
 		return false

@@ -14,12 +14,13 @@ import (
 	"github.com/brine-salt/brine/master/eauth"
 )
 
-// maxMessage bounds what is kept of a program's error output.
+// maxMessage is how many bytes of a program's error output are kept.
 const maxMessage = 4 << 10
 
-// Program returns a Check that runs a program with the token, and nothing else, on its standard input. It is not run by a shell. Exit code 0 means
-// that the token is good, 1 that it is not, anything else that this cannot be found out: then the end of its error output is in the error. A program
-// that takes longer than the context is killed. Its output is not read.
+// Program returns a Check that runs a program with only the token on its standard input. No shell is involved.
+// Exit code 0 means that the token is valid, 1 that it is not. Anything else means that the check failed; the
+// error then contains the end of its error output. A program that outlives the context is killed. Its standard
+// output is ignored.
 func Program(args ...string) (Check, error) {
 	if len(args) == 0 {
 		return nil, errors.New("vendordata: the program that checks tokens is not named")
@@ -47,7 +48,7 @@ func Program(args ...string) (Check, error) {
 	}, nil
 }
 
-// tail keeps the end of what is written.
+// tail keeps the end of what is written to it.
 type tail struct{ b []byte }
 
 // Write implements io.Writer.
@@ -57,11 +58,11 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what was kept, without space around it.
+// String returns the kept text without surrounding space.
 func (t *tail) String() string { return strings.TrimSpace(string(t.b)) }
 
-// EAuth returns a Check by a system of external_auth: the token is the password of the user. The system decides alone; rules for the user are not
-// needed.
+// EAuth returns a Check that uses a system of external_auth, with the token as the user's password. Only the
+// system decides; rules for the user are not needed.
 func EAuth(auth *eauth.Auth, system, user string) Check {
 	return func(ctx context.Context, token string) error {
 		_, err := auth.Check(ctx, system, user, token)
@@ -72,11 +73,12 @@ func EAuth(auth *eauth.Auth, system, user string) Check {
 	}
 }
 
-// maxKept bounds the tokens that are remembered.
+// maxKept limits the remembered tokens.
 const maxKept = 1024
 
-// Remember returns a Check that asks another one about a good token once in so long: services use one token for thousands of requests. A token that
-// ends is good for that long. Tokens are kept as hashes, bad ones are not kept.
+// Remember returns a Check that remembers valid tokens for life, because services use one token for thousands
+// of requests. A token that expires remains valid for that long. Only hashes are stored, and only of valid
+// tokens.
 func Remember(check Check, life time.Duration) Check {
 	var mu sync.Mutex // guards kept
 	kept := make(map[[sha256.Size]byte]time.Time)

@@ -1,9 +1,10 @@
-// Package vendordata serves Nova's dynamic vendordata: for every instance that Nova shows its metadata to, the master announces a minion and
-// answers with what the instance must be told to join. No image needs a secret for it, and no user data.
+// Package vendordata serves Nova's dynamic vendordata: for every instance to which Nova shows its metadata, the
+// master announces a minion and answers with what the instance needs to join. No image needs a secret for it,
+// and no user data.
 //
-// Nova sends a POST with the instance's ids and a service token, and shows the answer to this instance alone, in vendor_data2.json. The format is
-// described in Nova's manual, "Metadata service: dynamic vendordata". It is served on a listener of its own, because compute hosts need no other
-// request of the master.
+// Nova sends a POST with the instance's ids and a service token. It shows the answer to this instance only, in
+// vendor_data2.json. Nova's manual describes the format ("Metadata service: dynamic vendordata"). It is served
+// on its own listener, because compute hosts need no other request of the master.
 package vendordata
 
 import (
@@ -24,37 +25,38 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// Path is where requests are posted to.
+// Path is the path for requests.
 const Path = "/v1/vendordata"
 
-// ErrDenied is what a [Check] returns for a token that is not good. Other errors mean that it could not be found out.
+// ErrDenied is returned by a [Check] for an invalid token. Other errors mean that the check failed.
 var ErrDenied = errors.New("the token is not good")
 
-// Check checks the token of a request. It gets a context that ends after Options.CheckTime.
+// Check checks the token of a request. Its context ends after Options.CheckTime.
 type Check func(ctx context.Context, token string) error
 
-// Options of a Server. Master and Check are needed.
+// Options configure a Server. Master and Check are required.
 type Options struct {
 	Master *master.Master
 	Check  Check
-	// CheckTime bounds one check; 0 means 10 s. Checks bounds how many run at once; 0 means 8.
+	// CheckTime limits one check; 0 means 10 s. Checks limits how many run at once; 0 means 8.
 	CheckTime time.Duration
 	Checks    int
-	// TokenTTL is how long an instance's join token is good after the last request for it; 0 means master.DefaultTokenTTL.
+	// TokenTTL is the lifetime of an instance's join token after the last request for it; 0 means
+	// master.DefaultTokenTTL.
 	TokenTTL time.Duration
-	// Rate and Burst bound the requests per second of one address; 0 means 100 and 1000. FailureRate and FailureBurst bound those with a token
-	// that is not good; 0 means 1 and 20. Below 0 there is no bound.
+	// Rate and Burst limit the requests per second of one address; 0 means 100 and 1000. FailureRate and
+	// FailureBurst limit those with an invalid token; 0 means 1 and 20. Below 0 there is no limit.
 	Rate, Burst               float64
 	FailureRate, FailureBurst float64
-	// Log gets what an operator should know; nil is silent.
+	// Log receives messages for operators; nil discards them.
 	Log *slog.Logger
 }
 
-// Bounds of a request.
+// Limits of a request.
 const (
 	maxBody    = 512 << 10 // user-data has up to 64 KiB, in base64
 	maxToken   = 8 << 10
-	maxEntries = 256 // of metadata; Nova's own bound is 128 by default
+	maxEntries = 256 // of metadata; Nova's own limit is 128 by default
 	maxValue   = 1024
 
 	defaultRate, defaultBurst               = 100, 1000
@@ -62,7 +64,7 @@ const (
 	defaultChecks, defaultCheckTime         = 8, 10 * time.Second
 )
 
-// Server is the http.Handler. Its requests are POST [Path] and GET /healthz.
+// Server is the http.Handler. It serves POST [Path] and GET /healthz.
 type Server struct {
 	o                  Options
 	requests, failures *ratelimit.Limiter
@@ -94,13 +96,13 @@ func setDefault[T comparable](p *T, def T) {
 	}
 }
 
-// HTTP returns a server that bounds how long clients may take: 10 seconds for a head, 30 for a whole request.
+// HTTP returns a server that limits how long clients may take: 10 seconds for a head, 30 for a whole request.
 func (s *Server) HTTP() *http.Server {
 	return &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug)}
 }
 
-// statusError is an answer other than success.
+// statusError is an answer with an error status.
 type statusError struct {
 	code int
 	text string
@@ -148,10 +150,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(answer) // a client that left misses nothing
+	_, _ = w.Write(answer) // an error means that the client has left
 }
 
-// fail answers with an error as JSON. What is not meant for the client is in the log.
+// fail answers with an error as JSON. Details are only logged.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var status *statusError
 	if !errors.As(err, &status) {
@@ -163,11 +165,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status.code)
-	text, _ := json.Marshal(map[string]any{"status": status.code, "return": status.text}) // plain text always packs
+	text, _ := json.Marshal(map[string]any{"status": status.code, "return": status.text}) // marshalling plain text cannot fail
 	_, _ = w.Write(text)
 }
 
-// serve checks who asks before it reads what they ask.
+// serve authenticates the caller before it reads the request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) (q query, answer []byte, err error) {
 	now := time.Now()
 	if !s.requests.Allow(r.RemoteAddr, now) {
@@ -194,7 +196,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) (q query, answer 
 	return q, answer, err
 }
 
-// authenticate checks the token of a request. Bad tokens are few for each address, so that nobody guesses them or keeps the check busy.
+// authenticate checks the token of a request. Invalid tokens are limited per address, so that tokens cannot be
+// guessed and the check is not kept busy.
 func (s *Server) authenticate(r *http.Request) error {
 	denied := &statusError{http.StatusUnauthorized, "The token is not good"}
 	token := r.Header.Get("X-Auth-Token")
@@ -226,7 +229,7 @@ func (s *Server) authenticate(r *http.Request) error {
 	return &statusError{http.StatusServiceUnavailable, "The token cannot be checked"}
 }
 
-// query is what Nova sends, as far as it is used.
+// query is Nova's request, as far as it is used.
 type query struct {
 	Project   string         `json:"project-id"`
 	Instance  string         `json:"instance-id"`
@@ -236,7 +239,7 @@ type query struct {
 	BootRoles any            `json:"boot-roles"`
 }
 
-// read reads and checks a request's body. Fields that are not known are Nova's business.
+// read reads and validates a request's body. Unknown fields are ignored.
 func read(body io.Reader) (q query, err error) {
 	b, err := io.ReadAll(body)
 	var large *http.MaxBytesError
@@ -269,8 +272,8 @@ func read(body io.Reader) (q query, err error) {
 
 const projectChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 
-// grains are what targets mean until the minion reported its own. They are below one name: metadata is the user's, who must not take the place of
-// other grains.
+// grains returns grains for targets until the minion has sent its own. They are below one name, because users
+// control the metadata, which must not replace other grains.
 func (q query) grains() map[string]any {
 	about := map[string]any{"project_id": q.Project, "instance_id": q.Instance}
 	for key, v := range map[string]string{"image_id": q.Image, "hostname": q.Hostname} {
@@ -287,7 +290,8 @@ func (q query) grains() map[string]any {
 	return map[string]any{"openstack": about}
 }
 
-// roles are the roles of the user that booted the instance, which Nova sends as a text with commas, and in some versions as a list.
+// roles returns the roles of the user that booted the instance. Nova sends them as comma-separated text, and in
+// some versions as a list.
 func (q query) roles() (out []any) {
 	switch v := q.BootRoles.(type) {
 	case string:
@@ -323,7 +327,7 @@ func (s *Server) announce(ctx context.Context, q query) (bootstrap.Bootstrap, er
 	return b, err
 }
 
-// form returns how to write the answer, by the parameter form of the query.
+// form returns the function that formats the answer, selected by the query parameter form.
 func form(r *http.Request) (func(bootstrap.Bootstrap) ([]byte, error), error) {
 	text := func(render func(bootstrap.Bootstrap) ([]byte, error)) func(bootstrap.Bootstrap) ([]byte, error) {
 		return func(b bootstrap.Bootstrap) ([]byte, error) {

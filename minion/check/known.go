@@ -17,7 +17,7 @@ import (
 
 // known holds the names that the program has.
 type known struct {
-	functions, states map[string]map[string]bool // functions by module; a nil map means any function
+	functions, states map[string]map[string]bool // by module; a nil map means any function
 	returners         map[string]bool
 	renderers         map[string]bool
 	custom            map[string]bool // the host owner's modules, by name

@@ -48,7 +48,7 @@ func (d *Directory) groups(ctx context.Context, c *ldap.Conn, username string) (
 	return list, nil
 }
 
-// groupsOfAD returns the groups that have the user's entry as a member, as Active Directory keeps them.
+// groupsOfAD returns the groups with the user's entry as a member, as stored by Active Directory.
 func (d *Directory) groupsOfAD(c *ldap.Conn, username string) ([]string, error) {
 	found, err := search(c, d.text("basedn"), ldap.ScopeWholeSubtree,
 		both(d.text("accountattributename"), username, d.text("persontype")), []string{"distinguishedName"})

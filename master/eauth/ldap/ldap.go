@@ -1,5 +1,5 @@
-// Package ldap is Salt's system "ldap" of external_auth (salt/auth/ldap.py): an LDAP directory checks a user's password and
-// lists the user's groups. It is a package of its own because it needs a client library.
+// Package ldap is Salt's system "ldap" of external_auth (salt/auth/ldap.py): an LDAP directory checks a user's
+// password and returns the user's groups. It is a separate package because it needs a client library.
 //
 //	auth.ldap.uri: ldaps://ldap.example.com
 //	auth.ldap.basedn: dc=example,dc=com
@@ -7,7 +7,7 @@
 //	auth.ldap.bindpw: secret
 //	auth.ldap.filter: uid={{ username }}               # ... for the user, who is then bound with the password given
 //
-// Where no bindpw is set, the binddn names the user: uid={{ username }},ou=people,dc=example,dc=com.
+// Without bindpw the binddn names the user: uid={{ username }},ou=people,dc=example,dc=com.
 package ldap
 
 import (
@@ -31,17 +31,18 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// prefix begins the names of the options.
+// prefix is the prefix of the options' names.
 const prefix = "auth.ldap."
 
 const (
-	// timeout bounds a connection and each request; in Salt a directory that does not answer blocks a worker forever.
+	// timeout limits a connection and each request. In Salt, a directory that does not answer blocks a worker
+	// for ever.
 	timeout = 10 * time.Second
-	// maxEntries bounds the answer to a search.
+	// maxEntries limits the result of a search.
 	maxEntries = 10_000
 )
 
-// defaults are those of Salt (__defopts__). An option that is not among them is unset.
+// defaults are Salt's (__defopts__). Other options have none.
 var defaults = map[string]any{"basedn": "", "uri": "", "server": "localhost", "port": "389", "starttls": false, "tls": false,
 	"no_verify": false, "anonymous": false, "scope": 2, "groupou": "Groups", "accountattributename": "memberUid",
 	"groupattribute": "memberOf", "persontype": "person", "groupclass": "posixGroup", "activedirectory": false,
@@ -51,11 +52,11 @@ var defaults = map[string]any{"basedn": "", "uri": "", "server": "localhost", "p
 // Directory is an LDAP directory, an [eauth.System]. It is safe for concurrent use.
 type Directory struct {
 	opts  map[string]any // by name without the prefix
-	roots *x509.CertPool // nil for those of the host
+	roots *x509.CertPool // nil means the host's
 	log   *slog.Logger
 }
 
-// New returns a Directory for a master's options. It does not connect. An error names the option that is wrong.
+// New returns a Directory for a master's options. It does not connect. An error names the invalid option.
 func New(opts map[string]any, log *slog.Logger) (*Directory, error) {
 	d := &Directory{opts: maps.Clone(defaults), log: log}
 	for name, v := range opts {
@@ -94,7 +95,7 @@ func (d *Directory) text(name string) string {
 
 func (d *Directory) truth(name string) bool { return pytext.Truth(d.opts[name]) }
 
-// scope is how deep a search for a user goes: 0 the base, 1 what is directly below it, 2 everything.
+// scope returns the depth of a search for a user: 0 is the base, 1 its direct children, 2 everything below it.
 func (d *Directory) scope() (int, error) {
 	i := slices.Index([]string{"0", "1", "2"}, d.text("scope"))
 	if i < 0 {
@@ -103,7 +104,7 @@ func (d *Directory) scope() (int, error) {
 	return i, nil
 }
 
-// fill renders an option that is a template of the user's name. The caller escapes the name.
+// fill renders an option that is a template of the user name. The caller escapes the name.
 func (d *Directory) fill(ctx context.Context, option, username string) (string, error) {
 	t, err := jinja.NewEnv().Compile(prefix+option, "", d.text(option))
 	if err != nil {
@@ -112,7 +113,7 @@ func (d *Directory) fill(ctx context.Context, option, username string) (string, 
 	return t.Render(ctx, map[string]any{"username": username})
 }
 
-// uris are the servers, in the order in which they are tried.
+// uris returns the servers in the order of attempts.
 func (d *Directory) uris() []string {
 	if list := strings.Fields(d.text("uri")); len(list) > 0 {
 		return list
@@ -159,7 +160,8 @@ func (d *Directory) dial(ctx context.Context, uri string) (*ldap.Conn, error) {
 	return c, nil
 }
 
-// authorities are the certificates that libldap would trust: TLS_CACERT of its configuration file, or LDAPTLS_CACERT.
+// authorities returns the certificates that libldap would trust: TLS_CACERT of its configuration file, or
+// LDAPTLS_CACERT.
 func authorities() (*x509.CertPool, error) {
 	file := os.Getenv("LDAPTLS_CACERT")
 	for _, conf := range []string{"/etc/ldap/ldap.conf", "/etc/openldap/ldap.conf"} {
@@ -176,7 +178,7 @@ func authorities() (*x509.CertPool, error) {
 	}
 	b, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil // Debian's file names the package ca-certificates, which need not be installed
+		return nil, nil // Debian's file names a file of ca-certificates, which may not be installed
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ldap: cannot read the certificates of TLS_CACERT: %w", err)
@@ -209,8 +211,9 @@ func (d *Directory) searcher(ctx context.Context) (*ldap.Conn, error) {
 // searches reports whether the options have a name and a password for searches.
 func (d *Directory) searches() bool { return d.text("binddn") != "" && d.text("bindpw") != "" }
 
-// Authenticate implements eauth.System. A refusal by the directory is a failed log-in; an error means that the directory
-// could not be asked. If the search for groups fails, the user has no groups and the log says why.
+// Authenticate implements eauth.System. A refusal by the directory is a failed log-in; an error means that the
+// directory could not be asked. If the search for groups fails, the user has no groups and the reason is
+// logged.
 func (d *Directory) Authenticate(ctx context.Context, _ map[string]any, username, password string) (bool, []string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*timeout)
 	defer cancel()
@@ -232,7 +235,7 @@ func (d *Directory) Authenticate(ctx context.Context, _ map[string]any, username
 	return true, groups, nil
 }
 
-// login connects and logs in as the user. It returns nil if name and password do not fit (auth and _bind).
+// login connects and logs in as the user. It returns nil if the name or password is wrong (auth and _bind).
 func (d *Directory) login(ctx context.Context, username, password string) (*ldap.Conn, error) {
 	switch {
 	case !d.truth("anonymous"):
@@ -301,10 +304,10 @@ func (d *Directory) nameOf(ctx context.Context, username string) (string, error)
 	return "", nil
 }
 
-// search returns the entries that match. It returns none if base is missing. Referrals are not followed.
+// search returns the matching entries, or nil if base does not exist. It does not follow referrals.
 func search(c *ldap.Conn, base string, scope int, filter string, attributes []string) ([]*ldap.Entry, error) {
 	if filter = strings.TrimSpace(filter); !strings.HasPrefix(filter, "(") {
-		filter = "(" + filter + ")" // as libldap does
+		filter = "(" + filter + ")" // like libldap
 	}
 	r, err := c.Search(ldap.NewSearchRequest(base, scope, ldap.NeverDerefAliases, maxEntries, int(timeout/time.Second), false,
 		filter, attributes, nil))

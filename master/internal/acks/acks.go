@@ -1,4 +1,5 @@
-// Package acks has the errors of requests that a minion gets no answer to: the connection closes, and it tries again.
+// Package acks contains the errors for requests that get no reply: the connection closes, and the minion tries
+// again.
 package acks
 
 import "errors"

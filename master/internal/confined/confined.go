@@ -1,7 +1,7 @@
-// Package confined keeps files below one directory, whatever the name says: every path is resolved by the kernel
-// beneath an open directory (os.Root), only regular files are read, sizes are limited before reading, and writes
-// replace a file in one step. It is the only way in which the master turns an id, a job id or a path of a peer into a
-// file.
+// Package confined confines files to one directory, whatever their names: the kernel resolves every path below
+// an open directory (os.Root), only regular files are read, sizes are limited before reading, and writes
+// replace a file atomically. The master turns an id, a job id or a path from a peer into a file only through
+// this package.
 package confined
 
 import (
@@ -17,19 +17,19 @@ import (
 	"time"
 )
 
-// ErrTooLarge says that a file has more bytes than its reader wants.
+// ErrTooLarge means that a file exceeds the reader's limit.
 var ErrTooLarge = errors.New("file is too large")
 
-// ErrNotRegular says that a name is a directory, link, pipe, socket or device where a plain file was expected.
+// ErrNotRegular means that a name is a directory, link, pipe, socket or device instead of a plain file.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Dir is a directory that names cannot leave. Its methods may be called from several goroutines.
+// Dir is a directory that names cannot leave. Its methods are safe for concurrent use.
 type Dir struct {
 	root *os.Root
 	path string
 }
 
-// Open opens the directory at path, creating it with the given permissions when it does not exist.
+// Open opens the directory at path, and creates it with the given permissions if it is missing.
 func Open(dir string, perm fs.FileMode) (*Dir, error) {
 	if err := os.MkdirAll(dir, perm); err != nil {
 		return nil, fmt.Errorf("cannot create directory %q: %w", dir, err)
@@ -41,7 +41,7 @@ func Open(dir string, perm fs.FileMode) (*Dir, error) {
 	return &Dir{root: root, path: dir}, nil
 }
 
-// Sub opens a directory below, for many uses of what is in it: names are then not looked up from above each time.
+// Sub opens a directory below d, for many uses of its content: names are then not resolved from d each time.
 func (d *Dir) Sub(name string) (*Dir, error) {
 	root, err := d.root.OpenRoot(name)
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *Dir) Sub(name string) (*Dir, error) {
 	return &Dir{root: root, path: path.Join(d.path, name)}, nil
 }
 
-// Same reports whether both are one directory.
+// Same reports whether both are the same directory.
 func (d *Dir) Same(o *Dir) bool {
 	a, err := d.root.Stat(".")
 	if err != nil {
@@ -60,19 +60,19 @@ func (d *Dir) Same(o *Dir) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// Path is the name that the directory was opened with.
+// Path returns the path with which the directory was opened.
 func (d *Dir) Path() string { return d.path }
 
-// Close gives the directory back. Later calls fail.
+// Close closes the directory. Later calls fail.
 func (d *Dir) Close() error { return d.root.Close() }
 
-// Mkdir makes the directories of name, each with the given permissions.
+// Mkdir creates the directories of name, each with the given permissions.
 func (d *Dir) Mkdir(name string, perm fs.FileMode) error { return d.root.MkdirAll(name, perm) }
 
 // Stat describes a name without following a link in its last part.
 func (d *Dir) Stat(name string) (fs.FileInfo, error) { return d.root.Lstat(name) }
 
-// Remove removes a file or an empty directory; a name that is not there is no error.
+// Remove removes a file or an empty directory. A missing name is not an error.
 func (d *Dir) Remove(name string) error {
 	err := d.root.Remove(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,8 +84,8 @@ func (d *Dir) Remove(name string) error {
 // RemoveAll removes a name and everything below it.
 func (d *Dir) RemoveAll(name string) error { return d.root.RemoveAll(name) }
 
-// List returns the entries of a directory below, unsorted. A directory that is not there has no entries. Their types
-// are what the directory says of them, which costs nothing; only Info asks for each.
+// List returns the entries of a directory below d, unsorted. A missing directory has no entries. Types come
+// from the directory itself, which costs nothing; only Info makes a system call for each entry.
 func (d *Dir) List(name string) ([]fs.DirEntry, error) {
 	f, err := d.root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +103,7 @@ func (d *Dir) List(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// entry is a name of a listed directory. Its Info goes through the root as everything does.
+// entry is a listed name. Info goes through the root, like everything else.
 type entry struct {
 	fs.DirEntry
 	dir    *Dir
@@ -113,7 +113,7 @@ type entry struct {
 // Info describes the entry without following a link.
 func (e entry) Info() (fs.FileInfo, error) { return e.dir.Stat(e.folder + "/" + e.Name()) }
 
-// OpenFile opens a regular file for reading. It neither waits for the writer of a pipe nor opens devices.
+// OpenFile opens a regular file for reading. It does not block on pipes and does not open devices.
 func (d *Dir) OpenFile(name string) (*os.File, fs.FileInfo, error) {
 	f, err := d.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
@@ -155,8 +155,8 @@ func (d *Dir) Read(name string, limit int64) ([]byte, fs.FileInfo, error) {
 	return b, info, err
 }
 
-// Write replaces a file by data in one step: a reader sees the old content or the new one, never a part. With sync the
-// data is on the disk before the name is, and the name when Write returns.
+// Write replaces a file by data atomically: a reader sees the old content or the new one. With sync the data is
+// on the disk before the name is, and the name when Write returns.
 func (d *Dir) Write(name string, data []byte, perm fs.FileMode, sync bool) error {
 	temp := path.Join(path.Dir(name), unfinished+randomName())
 	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -176,7 +176,7 @@ func (d *Dir) Write(name string, data []byte, perm fs.FileMode, sync bool) error
 	return err
 }
 
-// syncDir makes the names in a directory survive a crash of the machine.
+// syncDir makes the names in a directory durable.
 func (d *Dir) syncDir(name string) error {
 	f, err := d.root.Open(name)
 	if err != nil {
@@ -185,8 +185,9 @@ func (d *Dir) syncDir(name string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// WriteBelow is Write, without sync and with permissions that the umask restricts, for a file in a directory of this
-// one that was made here: what is not finished waits in this directory, so that the other is looked up once.
+// WriteBelow is Write without sync, and with permissions that the umask restricts, for a file in a directory
+// below that was created here. The temporary file is in d itself, so that the other directory is looked up only
+// once.
 func (d *Dir) WriteBelow(name string, data []byte, perm fs.FileMode) error {
 	temp := unfinished + randomName()
 	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
@@ -197,14 +198,14 @@ func (d *Dir) WriteBelow(name string, data []byte, perm fs.FileMode) error {
 	return d.finish(f, err, temp, name)
 }
 
-// unfinished begins the names of files that are being written.
+// unfinished is the prefix of temporary files.
 const unfinished = ".new-"
 
-// writingTime is how long a file that is being written may stand still. A file that waited for longer was left over by
-// a crash.
+// writingTime is how long a file that is being written may be idle. An older temporary file was left by a
+// crash.
 const writingTime = 10 * time.Second
 
-// RemoveUnfinished removes what a crash of the machine left over in a directory of files that were being written.
+// RemoveUnfinished removes the temporary files that a crash left in a directory.
 func (d *Dir) RemoveUnfinished(name string) error {
 	entries, err := d.List(name)
 	if err != nil {
@@ -216,7 +217,7 @@ func (d *Dir) RemoveUnfinished(name string) error {
 			continue
 		}
 		info, err := e.Info()
-		// The clock may have been set back since.
+		// The clock may have been set back.
 		if err != nil || time.Since(info.ModTime()).Abs() < writingTime {
 			continue
 		}
@@ -228,7 +229,7 @@ func (d *Dir) RemoveUnfinished(name string) error {
 	return errors.Join(errs...)
 }
 
-// finish closes a file that was written, unless err says that it was not, and gives it its name.
+// finish closes a file and renames it, unless err is not nil.
 func (d *Dir) finish(f *os.File, err error, temp, name string) error {
 	if e := f.Close(); err == nil {
 		err = e
@@ -242,7 +243,7 @@ func (d *Dir) finish(f *os.File, err error, temp, name string) error {
 	return err
 }
 
-// Create makes a file that must not exist yet and reports whether it was this call that made it.
+// Create creates a file that must not exist yet. It reports whether this call created it.
 func (d *Dir) Create(name string, data []byte, perm fs.FileMode) (bool, error) {
 	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if errors.Is(err, fs.ErrExist) {
@@ -258,7 +259,7 @@ func (d *Dir) Create(name string, data []byte, perm fs.FileMode) (bool, error) {
 	return true, err
 }
 
-// MakeDir makes one directory and reports whether it was this call that made it.
+// MakeDir creates one directory. It reports whether this call created it.
 func (d *Dir) MakeDir(name string, perm fs.FileMode) (bool, error) {
 	err := d.root.Mkdir(name, perm)
 	if errors.Is(err, fs.ErrExist) {
@@ -267,8 +268,8 @@ func (d *Dir) MakeDir(name string, perm fs.FileMode) (bool, error) {
 	return err == nil, err
 }
 
-// WriteAt writes data at an offset of a regular file; create makes or empties the file first. Writing behind the end is
-// refused, so a file has no holes.
+// WriteAt writes data at an offset of a regular file. create first creates or truncates the file. Writing
+// beyond the end is refused, so a file has no holes.
 func (d *Dir) WriteAt(name string, data []byte, offset int64, create bool, perm fs.FileMode) error {
 	flags := os.O_WRONLY | nonblock
 	if create {
@@ -295,8 +296,8 @@ func (d *Dir) WriteAt(name string, data []byte, offset int64, create bool, perm 
 	return err
 }
 
-// Size returns how many bytes the files and directories below a directory take, where each takes at least atLeast. A
-// directory that is not there takes none.
+// Size returns how many bytes the files and directories below a directory take, counting at least atLeast for
+// each. A missing directory takes none.
 func (d *Dir) Size(name string, atLeast int64) (int64, error) {
 	entries, err := d.List(name)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// nonblock is nothing where opening a file cannot wait.
+// nonblock is 0 on this system, where opening a file cannot block.
 const nonblock = 0
 
 // readEntries reads an open directory.

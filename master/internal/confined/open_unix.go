@@ -12,8 +12,9 @@ import (
 // nonblock keeps an open from waiting for the other end of a named pipe.
 const nonblock = unix.O_NONBLOCK
 
-// readEntries reads an open directory. A file that a root opened asks the kernel for each entry once more; a second
-// descriptor of the same directory takes the types from the directory itself, which is three times as fast.
+// readEntries reads an open directory. A file opened through a root queries the kernel once more for each
+// entry. A second descriptor of the same directory gets the types from the directory itself, which is three
+// times as fast.
 func readEntries(f *os.File) ([]fs.DirEntry, error) {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package counts counts what a master does: requests by kind, sign-ins by what became of them, and jobs. Its methods
-// may be called from any goroutine.
+// Package counts counts a master's work: requests by kind, sign-ins by outcome, and jobs. Its methods are safe
+// for concurrent use.
 package counts
 
 import (
@@ -11,15 +11,15 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// Requests are those of one kind: how many were answered, and how long that took all together.
+// Requests counts the requests of one kind, with their total time.
 type Requests struct {
 	Count   int64
 	Seconds float64
 }
 
-// Counters begin at zero. Make them with New.
+// Counters start at zero. Create them with New.
 type Counters struct {
-	// Started is when they were made.
+	// Started is when they were created.
 	Started time.Time
 
 	mu       sync.Mutex // guards the fields below
@@ -28,14 +28,13 @@ type Counters struct {
 	jobs     int64
 }
 
-// New returns counters that begin now.
+// New returns new counters.
 func New() *Counters {
 	return &Counters{Started: time.Now(), requests: map[string]Requests{},
 		signIns: map[string]int64{}}
 }
 
-// CountRequest implements door.Counts: it counts one that began at some time. Peers do not decide how many kinds there
-// are.
+// CountRequest implements door.Counts. Unknown commands count as one kind, so that peers cannot create kinds.
 func (c *Counters) CountRequest(cmd string, began time.Time) {
 	switch cmd {
 	case "_auth", "_pillar", "ping", "publish", "runner", "wheel", "mk_token", "get_token",
@@ -59,7 +58,7 @@ func (c *Counters) CountSignIn(act string) {
 	c.signIns[act]++
 }
 
-// CountJob counts a job that was published.
+// CountJob counts a published job.
 func (c *Counters) CountJob() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,8 +75,8 @@ func (c *Counters) AllSignIns() (n int64) {
 	return n
 }
 
-// Read returns copies of what was counted: requests by their command, with "other" for what does not exist, sign-ins by
-// what became of them, and jobs.
+// Read returns copies of the counters: requests by command (with "other" for unknown ones), sign-ins by
+// outcome, and jobs.
 func (c *Counters) Read() (requests map[string]Requests, signIns map[string]int64, jobs int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

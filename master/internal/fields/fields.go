@@ -1,5 +1,5 @@
-// Package fields reads fields of jobs, returns and requests: maps as they travel, whose values may be of any kind. A
-// value of another kind than asked for counts as missing.
+// Package fields reads fields of jobs, returns and requests: maps in wire form, whose values may have any type.
+// A value of another type than requested counts as missing.
 package fields
 
 import "github.com/brine-salt/brine/protocol/payload"
@@ -16,7 +16,8 @@ func List(v any) []any {
 	return l
 }
 
-// Texts returns the texts of a list. It is never nil: some requests tell an empty list from a missing one.
+// Texts returns the strings in a list. It is never nil, because some requests distinguish an empty list from a
+// missing one.
 func Texts(v any) []string {
 	list, _ := payload.List(v)
 	out := make([]string, 0, len(list))
@@ -66,7 +67,7 @@ func Has[V any](set map[string]V, id string) bool {
 	return ok
 }
 
-// Brief shortens what a peer sent, for the log.
+// Brief shortens text from a peer for the log.
 func Brief(s string) string {
 	if len(s) > 80 {
 		return s[:80] + "…"

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// How long a name is remembered, how many are, how long getent may take, and how many groups of a peer are looked up.
+// How long a name is cached, how many are, how long getent may take, and how many groups of a peer are looked
+// up.
 const (
 	keep      = time.Minute
 	maxKept   = 4096
@@ -18,10 +19,10 @@ const (
 	maxLooked = 1024
 )
 
-// Names looks names of users and groups up and remembers them for a minute. The zero value is ready; its methods may be
-// called from many goroutines.
+// Names looks up names of users and groups and caches them for a minute. The zero value is ready for use. Its
+// methods are safe for concurrent use.
 type Names struct {
-	// Find looks one name up, "" if there is none; nil is the databases of this host.
+	// Find looks up one name; "" means not found. nil means this host's databases.
 	Find func(ctx context.Context, database string, id uint32) string
 
 	mu   sync.Mutex // guards kept
@@ -38,8 +39,8 @@ type found struct {
 	at   time.Time
 }
 
-// User returns the name of a user, or the decimal id where no name is known. A name of digits does not count: it would
-// stand for another id.
+// User returns the name of a user, or the decimal id if the name is unknown. A name of digits is ignored,
+// because it would stand for another id.
 func (n *Names) User(ctx context.Context, uid uint32) string {
 	if name := n.lookup(ctx, entry{"passwd", uid}); name != "" {
 		return name
@@ -78,7 +79,7 @@ func (n *Names) lookup(ctx context.Context, e entry) string {
 		name = ""
 	}
 	if ctx.Err() != nil {
-		return name // it may be missing for want of time
+		return name // the look-up may have run out of time
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -92,7 +93,7 @@ func (n *Names) lookup(ctx context.Context, e entry) string {
 // Digits reports whether a text is a decimal number.
 func Digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// host asks the files of this host and then the program getent, which knows LDAP and its like.
+// host looks a name up in this host's files, and then with getent, which also knows LDAP and similar databases.
 func host(ctx context.Context, database string, id uint32) string {
 	text := strconv.FormatUint(uint64(id), 10)
 	if database == "passwd" {

@@ -11,14 +11,14 @@ import (
 // peers.
 var ErrUnsupported = errors.New("the kernel does not report the peer of this connection")
 
-// ErrForeign is the error of [Of] for a peer in another user namespace: the kernel shows the same user id for all of
-// those.
+// ErrForeign is the error of [Of] for a peer in another user namespace. The kernel shows the same user id for
+// all of those.
 var ErrForeign = errors.New("the peer's user has no id in this user namespace")
 
 // Cred describes a peer at the time it connected.
 type Cred struct {
 	UID uint32
-	// GIDs are its effective group and, without repetition, its supplementary groups.
+	// GIDs are its effective group and its supplementary groups, without duplicates.
 	GIDs []uint32
 }
 

@@ -1,11 +1,11 @@
-// Package probe marks the jobs that a master publishes for itself: probes, which ask whether a minion listens, and
-// status queries, which ask what became of its jobs. Minions send a job's metadata back with the return. It tells
-// masters that share a store what the return answers, which of them asked, and over whose connection the minion heard
-// it.
+// Package probe marks the jobs that a master publishes for itself: probes, which ask whether a minion listens,
+// and status queries, which ask for the state of its jobs. Minions send a job's metadata back with the return.
+// It shows the masters of a cluster what the return answers, which of them asked, and over whose connection the
+// minion received it.
 //
 //	metadata: {brine: "knock" | "ask", near: true, of: <name of the asking master>, link: <mark of one subscriber>}
 //
-// The words on the wire are fixed: masters of several versions may share a database.
+// The words on the wire must not change, because masters of several versions may share a database.
 package probe
 
 import (
@@ -15,20 +15,20 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Kind is what a question is about.
+// Kind is the subject of a question.
 type Kind string
 
 const (
 	// Listening asks whether a minion listens.
 	Listening Kind = "knock"
-	// Status asks what became of jobs.
+	// Status asks for the state of jobs.
 	Status Kind = "ask"
 )
 
 // linkField is the metadata field with the mark of the one subscriber that a probe was sent to.
 const linkField = "link"
 
-// Metadata returns the further fields of a question's job map. local marks it as sent over this master's own
+// Metadata returns the additional fields of a question's job. local marks it as sent over this master's own
 // connections, so that its peers ignore the answer.
 func Metadata(kind Kind, local bool) map[string]any {
 	meta := map[string]any{"brine": string(kind)}
@@ -38,34 +38,36 @@ func Metadata(kind Kind, local bool) map[string]any {
 	return map[string]any{"metadata": meta}
 }
 
-// LinkMetadata returns the metadata of a probe that one subscriber alone gets, which mark identifies.
+// LinkMetadata returns the metadata of a probe to a single subscriber, which mark identifies.
 func LinkMetadata(mark string) map[string]any {
 	return map[string]any{"brine": string(Listening), linkField: mark}
 }
 
-// Link returns the mark of the subscriber that a return came from, "" if it does not answer a probe of one subscriber.
+// Link returns the mark of the subscriber that answered, or "" if the return does not answer a probe to a
+// single subscriber.
 func Link(load map[string]any) string { return fields.Text(metadata(load), linkField) }
 
-// IsQuestion reports whether a job, or what a return answers, is a probe or a status query.
+// IsQuestion reports whether a job, or the job that a return answers, is a probe or a status query.
 func IsQuestion(load map[string]any) bool {
 	kind := metadata(load)["brine"]
 	return kind == string(Listening) || kind == string(Status)
 }
 
-// IsProbe reports whether a job, or what a return answers, is a probe. It may be another master's, or one of a master
-// that died.
+// IsProbe reports whether a job, or the job that a return answers, is a probe. It may be a peer master's, or
+// that of a master that died.
 func IsProbe(load map[string]any) bool { return metadata(load)["brine"] == string(Listening) }
 
-// Sender returns the master that sent a question over its own connections, "" if it was sent over all of them.
+// Sender returns the master that sent a question over its own connections, or "" if it was sent over those of
+// all.
 func Sender(load map[string]any) string { return fields.Text(metadata(load), "of") }
 
-// IsOwn reports whether a return is of interest to one master only: it asked, over its own connections.
+// IsOwn reports whether a return concerns only master, which asked over its own connections.
 func IsOwn(load map[string]any, master string) bool {
 	return metadata(load)["near"] == true && Sender(load) == master
 }
 
-// SentBy returns the job map of a question as one master of a cluster sends it. Its answer, whichever master gets it,
-// says which of them the minion listens to. job is not changed.
+// SentBy returns the job of a question as one master of a cluster sends it. The answer then shows, on any
+// master, to which of them the minion listens. It does not modify job.
 func SentBy(job map[string]any, master string) map[string]any {
 	job = maps.Clone(job)
 	meta := maps.Clone(metadata(job))

@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// sourceShare is how many times the bound of one name the failed attempts from one address may reach.
+	// sourceShare is the ratio of the limit of failed attempts per address to the limit per name.
 	sourceShare = 10
-	// maxName is how many bytes of a name tell it from others.
+	// maxName is how many bytes of a name are significant.
 	maxName = 100
 )
 
-// Attempts bounds attempts to log in that fail: of one name from one address, and, with a ten times larger bound, of
-// all names from there. So a right password is not refused because others behind the same proxy have tried other names.
+// Attempts limits failed log-ins: per name and address and, ten times higher, per address. So a correct
+// password is not refused because others behind the same proxy have tried other names.
 type Attempts struct{ names, sources *Limiter }
 
 // attempt is a name that is tried from an address.
@@ -22,13 +22,12 @@ type attempt struct {
 	name   string
 }
 
-// NewAttempts allows so many failures of a name a second, and so many at once. A rate below 0 is no bound.
+// NewAttempts allows rate failures of a name per second, and burst at once. A rate below 0 means no limit.
 func NewAttempts(rate, burst float64) *Attempts {
 	return &Attempts{names: New(rate, burst), sources: New(rate*sourceShare, burst*sourceShare)}
 }
 
-// Try reports whether a name may be tried by a peer ("ip:port"). If it may, proven is to be called when the credentials
-// were right.
+// Try reports whether a peer ("ip:port") may try a name. If so, call proven if the credentials are correct.
 func (a *Attempts) Try(peer, name string) (proven func(), ok bool) {
 	source, now := sourceOf(peer), time.Now()
 	key := attempt{source, name[:min(len(name), maxName)]}

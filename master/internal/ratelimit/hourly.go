@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// HourlyLog bounds log lines about minions that are refused: they try again for as long as they run.
+// HourlyLog limits log lines about refused minions, which retry for as long as they run.
 type HourlyLog struct{ said *Limiter }
 
-// NewHourlyLog returns an HourlyLog that has said nothing yet.
+// NewHourlyLog returns an HourlyLog.
 func NewHourlyLog() *HourlyLog { return &HourlyLog{New(1./3600, 1)} }
 
-// Level returns the level of a log line about a minion: the given one, or Debug if the same was said of the id within
-// an hour.
+// Level returns the level for a log line about a minion: level, or Debug if the same line was logged for the id
+// within an hour.
 func (h *HourlyLog) Level(id, what string, level slog.Level) slog.Level {
 	if h.said.AllowName(id+"\x00"+what, time.Now()) {
 		return level

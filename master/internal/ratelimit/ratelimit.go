@@ -1,9 +1,8 @@
-// Package ratelimit bounds how often somebody may ask for something: strangers, by where they come from, and users by
-// name.
+// Package ratelimit limits how often peers may make requests: unauthenticated ones by address, users by name.
 //
-// golang.org/x/time/rate is not used: it refuses a reservation beyond the burst, so that ChargeBytes could not count
-// what was larger, and its limiter is three times as large as a bucket, of which there are thousands. It would
-// replace the six lines of arithmetic in take.
+// golang.org/x/time/rate is not used. It refuses a reservation beyond the burst, so that ChargeBytes could not
+// count larger amounts, and its limiter is three times the size of a bucket, of which there are thousands. It
+// would replace the six lines of arithmetic in take.
 package ratelimit
 
 import (
@@ -14,8 +13,8 @@ import (
 	"github.com/brine-salt/brine/protocol/peernet"
 )
 
-// Limiter is a token bucket per source address (per /64 for IPv6), so that a stranger cannot keep the master busy with
-// signatures, or per name.
+// Limiter is a token bucket per source address (per /64 for IPv6), so that an unauthenticated peer cannot keep
+// the master busy with signatures, or per name.
 type Limiter struct {
 	rate, burst float64
 
@@ -28,35 +27,35 @@ type bucket struct {
 	at     time.Time
 }
 
-// maxSources bounds the table; beyond it sources that have rested are forgotten, then all.
+// maxSources limits the table. Beyond it idle sources are removed, then all.
 const maxSources = 8192
 
-// New makes a limiter of so many takes a second and source, and so many at once. A rate below 0 is no bound.
+// New returns a limiter with rate tokens per second and source, and burst at once. A rate below 0 means no
+// limit.
 func New(rate, burst float64) *Limiter {
 	return &Limiter{rate: rate, burst: max(burst, 1), buckets: make(map[any]bucket)}
 }
 
-// Allow takes a token of a peer ("ip:port"). A peer without an address, as of the in-memory transport, counts as one
-// source.
+// Allow takes one token of a peer ("ip:port") and reports whether there was one. Peers without an address, as
+// on the in-memory transport, count as one source.
 func (l *Limiter) Allow(peer string, now time.Time) bool { return l.allow(sourceOf(peer), now) }
 
-// AllowBytes takes n tokens of a peer, for limits that count bytes.
+// AllowBytes takes n tokens of a peer, for limits in bytes.
 func (l *Limiter) AllowBytes(peer string, n int64, now time.Time) bool {
 	return l.take(sourceOf(peer), float64(n), now)
 }
 
-// ChargeBytes takes n tokens of a peer whether they are there or not: nothing more is allowed until what is missing has
-// come.
+// ChargeBytes takes n tokens of a peer even if there are fewer. Nothing more is allowed until the debt is paid.
 func (l *Limiter) ChargeBytes(peer string, n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if b, ok := l.buckets[sourceOf(peer)]; ok { // it was allowed something
+	if b, ok := l.buckets[sourceOf(peer)]; ok { // it has taken tokens before
 		b.tokens -= float64(n)
 		l.buckets[sourceOf(peer)] = b
 	}
 }
 
-// sourceOf returns the network that a peer counts for.
+// sourceOf returns the network that a peer counts as.
 func sourceOf(peer string) (source netip.Prefix) {
 	if ap, err := netip.ParseAddrPort(peer); err == nil {
 		source = peernet.Of(ap.Addr())
@@ -64,7 +63,7 @@ func sourceOf(peer string) (source netip.Prefix) {
 	return source
 }
 
-// Refund returns the token that Allow took last of a peer's address.
+// Refund returns the last token that Allow took of a peer's address.
 func (l *Limiter) Refund(peer string) { l.giveBack(sourceOf(peer)) }
 
 // giveBack returns a token to a bucket.
@@ -77,10 +76,10 @@ func (l *Limiter) giveBack(key any) {
 	}
 }
 
-// AllowName takes a token of somebody.
+// AllowName takes one token of a name.
 func (l *Limiter) AllowName(name string, now time.Time) bool { return l.allow(name, now) }
 
-// AllowNameBytes takes n tokens of a name, for limits that count bytes.
+// AllowNameBytes takes n tokens of a name, for limits in bytes.
 func (l *Limiter) AllowNameBytes(name string, n int, now time.Time) bool {
 	return l.take(name, float64(n), now)
 }
@@ -109,7 +108,7 @@ func (l *Limiter) take(source any, n float64, now time.Time) bool {
 	return ok
 }
 
-// forget makes room. Callers hold mu.
+// forget removes sources to make room. The caller holds mu.
 func (l *Limiter) forget(now time.Time) {
 	for s, b := range l.buckets {
 		if b.tokens+l.rate*now.Sub(b.at).Seconds() >= l.burst {

@@ -1,5 +1,5 @@
-// Package requesttest is what tests of the rooms of the master share: the key of all minions, minions that are
-// accepted, and requests that have passed the check of an encrypted request.
+// Package requesttest helps the tests of the master's packages: it has the key of all minions, accepted
+// minions, and requests that have passed the check of an encrypted request.
 package requesttest
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// Key returns one private key for all minions and masters of a test program: making one takes longer than most tests.
+// Key returns one private key for all minions and masters of a test program, because creating one takes longer
+// than most tests.
 var Key = sync.OnceValue(func() *crypt.PrivateKey {
 	key, err := crypt.GenerateKey(2048)
 	if err != nil {
@@ -24,7 +25,7 @@ var Key = sync.OnceValue(func() *crypt.PrivateKey {
 	return key
 })
 
-// Keys returns the keys of minions, in memory, until the test ends. These minions are accepted with Key.
+// Keys returns a store of minions' keys, in memory, until the test ends. These minions are accepted with Key.
 func Keys(t testing.TB, minions ...string) *keys.Store {
 	t.Helper()
 	ks, err := keys.Open(keys.Options{})
@@ -40,8 +41,8 @@ func Keys(t testing.TB, minions ...string) *keys.Store {
 	return ks
 }
 
-// Told returns what minions have told, in memory, and their keys, which are accepted. A minion whose data is nil has
-// told nothing yet.
+// Told returns the accepted keys of minions and a cache with their data, in memory. A minion whose data is nil
+// has none yet.
 func Told(t testing.TB, minions map[string]*cache.Data) (*keys.Store, *cache.Cache) {
 	t.Helper()
 	c, err := cache.Open("")
@@ -81,7 +82,8 @@ func NewSender(t testing.TB) *Sender {
 	return &Sender{t: t, session: session, token: token}
 }
 
-// Pack returns a request of a minion, verified and as its envelope, and its nonce. Without cmd it is a mine request.
+// Pack returns a minion's request, verified and as its envelope, and its nonce. Without cmd it is a mine
+// request.
 func (s *Sender) Pack(id string, load map[string]any) (v protocol.Verified, e protocol.Envelope,
 	nonce string) {
 	s.t.Helper()

@@ -207,7 +207,7 @@ func (d *Desk) knownID(e protocol.Envelope) string {
 // storeAside runs store without holding a turn, so that another sign-in can compute.
 func (d *Desk) storeAside(store func() error) error {
 	<-d.turns
-	defer func() { d.turns <- struct{}{} }() // waits briefly at most, because turns are only held to compute
+	defer func() { d.turns <- struct{}{} }() // held to compute only: a short wait
 	return store()
 }
 
