@@ -9,8 +9,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// custom makes a state module of one that the host's owner has put there: its functions are declared as those of modules are, and
-// answer with Salt's maps.
+// custom returns the state module for a module that the host's owner added. Its functions are declared like
+// execution functions and return Salt's maps.
 func custom(m *modules.Module) *Module {
 	s := &Module{Name: m.Name, Virtual: m.Virtual, Doc: m.Doc}
 	for i := range m.Funcs {
@@ -32,7 +32,7 @@ func custom(m *modules.Module) *Module {
 	return s
 }
 
-// callCustom runs a function. What is no map of a result's form ends as the state system has it for stock's functions.
+// callCustom runs a function. A return value that is not a result's map is handled as for stock's functions.
 func callCustom(ctx context.Context, c *Call, d *modules.Def) (*Result, error) {
 	v, err := d.Run(modules.WithStateRun(ctx, stateRun{c}), c.Call)
 	if err != nil {
@@ -59,7 +59,7 @@ func callHook(ctx context.Context, c *Call, d *modules.Def, args []any) (any, er
 	return d.Run(modules.WithStateRun(ctx, stateRun{c}), mc)
 }
 
-// aggregateCustom puts what mod_aggregate answers in the place of the chunk.
+// aggregateCustom replaces the chunk by the result of mod_aggregate.
 func aggregateCustom(ctx context.Context, c *Call, d *modules.Def, chunks []*Low) error {
 	v, err := callHook(ctx, c, d, []any{c.Low.Plain(), plainLows(chunks), c.run.running.plain()})
 	if err != nil {
@@ -90,7 +90,7 @@ func plainLows(chunks []*Low) []any {
 	return list
 }
 
-// stateRun is what a custom function may ask of the run.
+// stateRun implements [modules.StateRun] for custom functions.
 type stateRun struct{ c *Call }
 
 var _ modules.StateRun = stateRun{}

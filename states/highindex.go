@@ -6,8 +6,9 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// A highIndex finds the states of high data that a requisite or an extension names by something else than their id.
-// Without it each name would be compared with every state. It knows texts; other values need the walk.
+// A highIndex finds the states of high data that a requisite or an extension names by something other than
+// their id. Without it each name would be compared with every state. It handles only strings; other values need
+// the walk.
 type highIndex struct {
 	high *pyobj.Dict
 	// states holds, in their order, the states of an SLS file, those with an argument of a value by their state and
@@ -18,7 +19,7 @@ type highIndex struct {
 }
 
 const (
-	slsKey  = "sls\x00" // as if sls were a state with the file as an argument
+	slsKey  = "sls\x00" // treats sls like a state with the file as its argument
 	nameKey = "\x00"
 )
 

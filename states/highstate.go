@@ -23,7 +23,7 @@ type HighState struct {
 	memory map[string]any // what renderers keep from one file to the next
 	iorder int64
 	envs   []string // the known environments; nil until they are needed
-	lacks  []string // what the top file asks for and only code that does not run here would give
+	lacks  []string // what the top file needs from code that does not run here
 	avail  map[string][]string
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// A listener is a chunk that listens to others. A chunk with listen is named by its state and id, one that a
-// listen_in names by whatever that says, which may also be a name.
+// A listener is a chunk that listens to others. A chunk with listen is identified by its state and id, one in a
+// listen_in by the text there, which may also be a name.
 type listener struct {
 	state, id string
 	to        []any
@@ -18,7 +18,7 @@ type listener struct {
 func (r *Run) findNamed(chunks []*Low, state, id string) []*Low {
 	p := pattern{key: state, val: id}
 	found := r.findTargets(&p, chunks)
-	if state == id || state == "id" || state == "sls" { // which patterns take otherwise
+	if state == id || state == "id" || state == "sls" { // patterns interpret these differently
 		found = nil
 		for _, c := range chunks {
 			if c.state == state && (state == id || p.matchesName(c.id) || p.matchesName(c.name)) {

@@ -17,10 +17,10 @@ type Registry struct {
 	found    map[*modules.Def]function
 }
 
-// A function is what a declaration stands for.
+// A function is a declared function with its module.
 type function struct {
 	module *Module
-	def    *Def // nil for mod_init and its like
+	def    *Def // nil for special functions such as mod_init
 }
 
 // global is the registry that the blank imports of a program fill.
@@ -116,7 +116,7 @@ func (r *Registry) lookupFunction(fun string, e *modules.Env) (function, *module
 	}
 	called, name, _ := strings.Cut(fun, ".")
 	m, reason := modules.FindIn(modules.KindStates, e, called)
-	if m == nil { // it has gone meanwhile
+	if m == nil { // it was removed meanwhile
 		return function{}, nil, &modules.NotAvailableError{Fun: fun, Virtual: reason}
 	}
 	s := custom(m)

@@ -27,8 +27,8 @@ func notUsed(key string) bool {
 	return isReqIn(key)
 }
 
-// An extension collects what the requisites of some states add to others. It has the form of an extend declaration,
-// and is merged like one.
+// An extension collects what the requisites of some states add to others. It has the form of an extend
+// declaration and is merged like one.
 type extension struct {
 	r    *Run
 	high *pyobj.Dict
@@ -37,11 +37,11 @@ type extension struct {
 	by   *highIndex // see index
 }
 
-// maxRepeated is how many members a requisite may have for each to be repeated as Salt repeats it. The repetitions
-// change nothing but what state.show_lowstate prints, and of 10,000 members they would be 50 million.
+// maxRepeated is the maximum number of members of a requisite for which each is repeated as in Salt. The
+// repetitions only affect what state.show_lowstate prints, and for 10,000 members they would be 50 million.
 const maxRepeated = 100
 
-// index returns the index of the high data, which do not change before all is collected.
+// index returns the index of the high data, which does not change until everything is collected.
 func (x *extension) index() *highIndex {
 	if x.by == nil {
 		x.by = newHighIndex(x.high)

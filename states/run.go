@@ -64,7 +64,7 @@ type Run struct {
 	conditions *pyobj.Dict
 	disabled   []string // requisites that the option disabled_requisites switches off
 	umask      *int
-	// shipped is, by environment, the code that the tree distributes and this host does not run.
+	// shipped is the code that the tree distributes and this host does not run, by environment.
 	shipped map[string][]owncode.File
 }
 

@@ -12,10 +12,10 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// maxCode bounds a file of code of which the names are looked at.
+// maxCode is the maximum size in bytes of a code file whose names are read.
 const maxCode = 1 << 20
 
-// noteShipped keeps what an environment's tree distributes of code that this host does not run, and names it in the log.
+// noteShipped records and logs the code in an environment's tree that this host does not run.
 func (h *HighState) noteShipped(env string, listing []string) {
 	if h.shipped == nil {
 		h.shipped = map[string][]owncode.File{}
@@ -27,7 +27,7 @@ func (h *HighState) noteShipped(env string, listing []string) {
 	}
 }
 
-// shippedOf are the files of a kind in all environments that were looked at.
+// shippedOf returns such files of one kind, in all environments examined so far.
 func (r *Run) shippedOf(kind string) []owncode.File {
 	var list []owncode.File
 	for _, files := range r.shipped {
@@ -41,7 +41,7 @@ func (r *Run) shippedOf(kind string) []owncode.File {
 	return list
 }
 
-// code is the text of a file of code, which is read and not run; "" if it cannot be had.
+// code returns the text of a code file, or "" if it cannot be read. The code is not run.
 func (r *Run) code(ctx context.Context, f owncode.File) string {
 	path, err := r.env.Files.Cache(ctx, "salt://"+f.Path, f.SaltEnv)
 	if err != nil || path == "" {
@@ -59,7 +59,7 @@ func (r *Run) code(ctx context.Context, f owncode.File) string {
 
 var virtualName = regexp.MustCompile(`(?m)^__virtualname__\s*=\s*["']([^"']+)["']`)
 
-// shippedState tells of the file that would define a state module, or "" if it is missing.
+// shippedState returns the file that would define a state module, or "" if there is none.
 func (r *Run) shippedState(state string) string {
 	for _, f := range r.shippedOf("states") {
 		m := virtualName.FindStringSubmatch(r.code(context.Background(), f))
@@ -71,7 +71,8 @@ func (r *Run) shippedState(state string) string {
 	return ""
 }
 
-// lacksGrain tells of the file of the tree that would define one of the grains, if this host lacks it: what depends on it must fail.
+// lacksGrain returns the file in the tree that would define one of the grains, if this host lacks the grain.
+// States that depend on it must fail.
 func (h *HighState) lacksGrain(ctx context.Context, what, env string, grains []string) (string, error) {
 	have := h.call.GrainData()
 	grains = slices.DeleteFunc(grains, func(name string) bool { _, ok := have[name]; return ok })
@@ -92,7 +93,7 @@ func (h *HighState) lacksGrain(ctx context.Context, what, env string, grains []s
 	return "", nil
 }
 
-// topGrains are the grains that a target of a top file asks for.
+// topGrains returns the grains that a target of a top file uses.
 func topGrains(kind, tgt string) []string {
 	key := func(text string) string { name, _, _ := strings.Cut(text, ":"); return name }
 	switch kind {
@@ -112,7 +113,7 @@ func topGrains(kind, tgt string) []string {
 	return nil
 }
 
-// matchKind is how a target of a top file is matched.
+// matchKind returns how a target of a top file is matched.
 func matchKind(data []any) string {
 	kind := "compound"
 	for _, x := range data {
@@ -123,6 +124,6 @@ func matchKind(data []any) string {
 	return kind
 }
 
-// Lacks lists what the top file asked for and only code that the tree distributes and this host does not run would give. It is
+// Lacks returns what the top file needs from code that the tree distributes and this host does not run. It is
 // complete after Matches.
 func (h *HighState) Lacks() []string { return h.lacks }
