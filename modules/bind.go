@@ -51,8 +51,9 @@ func (c *Call) bind(d *Def, args []any, kwargs map[string]any) error {
 	return c.fill()
 }
 
-// InOrder is an argument with its dictionaries in the order in which the caller has them (package modules/pyobj), for functions that are not
-// Ordered but for this argument: a parameter or a further keyword, and whether the caller gave one.
+// InOrder returns an argument with its dictionaries in the order in which the caller has them (package
+// modules/pyobj), for functions that are not Ordered but for this argument: a parameter or a further keyword, and
+// whether the caller gave one.
 func (c *Call) InOrder(name string) (any, bool) {
 	if v, ok := c.kwargs[name]; ok {
 		return pyobj.From(v), true
@@ -101,7 +102,7 @@ func (d *Def) checkKeywords(kwargs map[string]any) error {
 	return &UsageError{Msg: "The following keyword arguments are not valid: " + strings.Join(bad, ", "), Early: true}
 }
 
-// unknown are the keywords that are no parameters, sorted.
+// unknown returns the keywords that are no parameters, sorted.
 func (d *Def) unknown(kwargs map[string]any) []string {
 	var names []string
 	for name := range kwargs {

@@ -39,7 +39,7 @@ type Call struct {
 	depth    int
 }
 
-// Value is the argument as it came.
+// Value returns the argument as it came.
 func (c *Call) Value(name string) any {
 	if i := c.def.index(name); i >= 0 {
 		return c.values[i]
@@ -53,7 +53,7 @@ func (c *Call) Given(name string) bool {
 	return i >= 0 && c.given[i]
 }
 
-// Str is the argument as Python's str() shows it; "" for None.
+// Str returns the argument as Python's str() shows it; "" for None.
 func (c *Call) Str(name string) string {
 	if v := c.Value(name); v != nil {
 		return pytext.Str(v)
@@ -61,13 +61,13 @@ func (c *Call) Str(name string) string {
 	return ""
 }
 
-// Bool is the argument's truth by Python's rules.
+// Bool returns the argument's truth by Python's rules.
 func (c *Call) Bool(name string) bool { return pytext.Truth(c.Value(name)) }
 
-// Int is the argument as an integer, by the rules and with the errors of Python's int().
+// Int returns the argument as an integer, by the rules and with the errors of Python's int().
 func (c *Call) Int(name string) (int64, error) { return ToInt(c.Value(name)) }
 
-// Float is the argument as a float; integers and text that holds a number are taken too.
+// Float returns the argument as a float; integers and text that holds a number are taken too.
 func (c *Call) Float(name string) (float64, error) {
 	switch v := c.Value(name).(type) {
 	case float64:
@@ -84,7 +84,7 @@ func (c *Call) Float(name string) (float64, error) {
 	return 0, Usagef("%s must be a number, not %s", name, pytext.Repr(c.Value(name)))
 }
 
-// Seconds is the argument as a duration in seconds; None and 0 give 0, which means no limit.
+// Seconds returns the argument as a duration in seconds; None and 0 give 0, which means no limit.
 func (c *Call) Seconds(name string) (time.Duration, error) {
 	if c.Value(name) == nil {
 		return 0, nil
@@ -93,7 +93,7 @@ func (c *Call) Seconds(name string) (time.Duration, error) {
 	return time.Duration(f * float64(time.Second)), err
 }
 
-// Strings is the argument as a list of texts: a list as it is, text split at commas, None empty.
+// Strings returns the argument as a list of texts: a list as it is, text split at commas, None empty.
 func (c *Call) Strings(name string) []string {
 	switch v := c.Value(name).(type) {
 	case nil:
@@ -115,7 +115,7 @@ func (c *Call) Strings(name string) []string {
 	}
 }
 
-// Map is the argument as a map; None gives an empty one.
+// Map returns the argument as a map; None gives an empty one.
 func (c *Call) Map(name string) (map[string]any, error) {
 	switch v := c.Value(name).(type) {
 	case nil:
@@ -158,14 +158,14 @@ func (c *Call) Cmd(ctx context.Context, cmd Command) (CommandResult, error) {
 	return c.Env.Cmd(ctx, cmd)
 }
 
-// GrainData is the minion's grains as the job has left them; callers must not change it.
+// GrainData returns the minion's grains as the job has left them; callers must not change it.
 func (c *Call) GrainData() map[string]any { return c.job.overGrains(c.Env.GrainData()) }
 
-// Grain is a grain's value, nil when not set.
+// Grain returns a grain's value, nil when not set.
 func (c *Call) Grain(name string) any { return c.GrainData()[name] }
 
-// Options is the minion's configuration as Salt's __opts__ has it: with the grains and the pillar in it. The map is a copy, its
-// values must not be changed.
+// Options returns the minion's configuration as Salt's __opts__ has it: with the grains and the pillar in it. The
+// map is a copy, its values must not be changed.
 func (c *Call) Options() map[string]any {
 	opts := maps.Clone(c.Config())
 	if opts == nil {
@@ -192,13 +192,13 @@ func (c *Call) Exec(ctx context.Context, fun string, args ...any) (any, error) {
 	return c.ExecKw(ctx, fun, args, nil)
 }
 
-// ExecKw is Exec with keyword arguments.
+// ExecKw is like Exec with keyword arguments.
 func (c *Call) ExecKw(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
 	v, err := c.exec(ctx, fun, args, kwargs)
 	return pyobj.Plain(v), err
 }
 
-// exec gives the result as the function made it.
+// exec returns the result as the function made it.
 func (c *Call) exec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
 	if c.depth >= maxDepth {
 		return nil, Errorf("functions call each other more than %d deep at %s", maxDepth, fun)
@@ -231,7 +231,7 @@ func (c *Call) fit(d *Def, args []any, kwargs map[string]any) error {
 	return c.bind(d, args, kwargs)
 }
 
-// Registry is the set of functions the call can reach.
+// Registry returns the set of functions the call can reach.
 func (c *Call) Registry() *Registry { return c.registry }
 
 // Env is what a program offers to the functions it runs. The zero value is a program without configuration, master or files;
@@ -294,27 +294,27 @@ type StateStep struct {
 	Fun, Name     string
 }
 
-// Opt is a configuration value, nil when not set.
+// Opt returns a configuration value, nil when not set.
 func (e *Env) Opt(name string) any { return call(e.Opts)[name] }
 
-// Config is the minion's configuration.
+// Config returns the minion's configuration.
 func (e *Env) Config() map[string]any { return call(e.Opts) }
 
-// Grain is a grain's value, nil when not set.
+// Grain returns a grain's value, nil when not set.
 func (e *Env) Grain(name string) any { return call(e.Grains)[name] }
 
 // GrainData and PillarData are the minion's grains and pillar.
 func (e *Env) GrainData() map[string]any { return call(e.Grains) }
 
-// PillarData is the minion's pillar.
+// PillarData returns the minion's pillar.
 func (e *Env) PillarData() map[string]any { return call(e.Pillar) }
 
-// OptionInOrder is an option's value with ordered dictionaries (package modules/pyobj), and whether it is set.
+// OptionInOrder returns an option's value with ordered dictionaries (package modules/pyobj), and whether it is set.
 func (e *Env) OptionInOrder(name string) (any, bool) {
 	return inOrder(e.Config(), e.OptsOrder, name)
 }
 
-// ConfigInOrder is the minion's configuration with ordered dictionaries.
+// ConfigInOrder returns the minion's configuration with ordered dictionaries.
 func (e *Env) ConfigInOrder() *pyobj.Dict { return pyobj.FromMapIn(e.Config(), orders(e.OptsOrder)) }
 
 func orders(f func() *pyobj.Dict) *pyobj.Dict {
@@ -343,7 +343,7 @@ func call(f func() map[string]any) map[string]any {
 	return f()
 }
 
-// Path is a path of the host; every file access goes through it.
+// Path returns a path of the host; every file access goes through it.
 func (e *Env) Path(path string) string {
 	if e.Root == "" {
 		return path
@@ -357,7 +357,7 @@ func (e *Env) IsFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Now is the time.
+// Now returns the time.
 func (e *Env) Now() time.Time {
 	if e.Clock != nil {
 		return e.Clock()

@@ -58,7 +58,7 @@ func (x *Context) Close() {
 	}
 }
 
-// Retcode is the job's return code so far.
+// Retcode returns the job's return code so far.
 func (x *Context) Retcode() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -71,7 +71,7 @@ func (x *Context) setRetcode(code int) {
 	x.retcode = code
 }
 
-// Get is a value that was left under a key.
+// Get returns a value that was left under a key.
 func (x *Context) Get(key string) (any, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -89,7 +89,7 @@ func (x *Context) Set(key string, v any) {
 	x.values[key] = v
 }
 
-// Getenv is an environment variable as the job sees it.
+// Getenv returns an environment variable as the job sees it.
 func (x *Context) Getenv(name string) (string, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -117,7 +117,7 @@ func (x *Context) change(name string, value *string) {
 	x.environ[name] = value
 }
 
-// Environ are the job's changes as a [Command] takes them: "name=value", and a bare name for a removed variable.
+// Environ returns the job's changes as a [Command] takes them: "name=value", and a bare name for a removed variable.
 func (x *Context) Environ() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -147,7 +147,7 @@ func (x *Context) changeGrain(name string, value *any) {
 	x.grains[name] = value
 }
 
-// overGrains is the grains with the job's changes.
+// overGrains returns the grains with the job's changes.
 func (x *Context) overGrains(grains map[string]any) map[string]any {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -61,7 +61,7 @@ type PythonError struct{ Type, Msg string }
 
 func (e *PythonError) Error() string { return e.Type + ": " + e.Msg }
 
-// Answer is what a function answers with what it was given by another, which returned v or failed.
+// Answer returns what a function answers with what it was given by another, which returned v or failed.
 func Answer[T any](v T, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func Answer[T any](v T, err error) (any, error) {
 	return v, nil
 }
 
-// AnswerList is Answer for a list of texts, which Salt's values know as a list of any.
+// AnswerList is like Answer for a list of texts, which Salt's values know as a list of any.
 func AnswerList(list []string, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -81,7 +81,8 @@ func AnswerList(list []string, err error) (any, error) {
 	return out, nil
 }
 
-// NoAttribute is the AttributeError that stock raises where a value of another type than expected lacks a method.
+// NoAttribute returns the AttributeError that stock raises where a value of another type than expected lacks a
+// method.
 func NoAttribute(v any, name string) error {
 	return &PythonError{Type: "AttributeError", Msg: "'" + TypeName(v) + "' object has no attribute '" + name + "'"}
 }
@@ -94,16 +95,17 @@ func Text(v any, method string) (string, error) {
 	return "", NoAttribute(v, method)
 }
 
-// IndexError is what stock raises where the output of a program has fewer words or lines than it counts on.
+// IndexError returns what stock raises where the output of a program has fewer words or lines than it counts on.
 func IndexError() error { return &PythonError{Type: "IndexError", Msg: "list index out of range"} }
 
-// ExceptionText is the text of the Python exception that an error stands for.
+// ExceptionText returns the text of the Python exception that an error stands for.
 func ExceptionText(err error) string {
 	_, text := Exception(err)
 	return text
 }
 
-// Exception is the qualified name and the text of the Python exception that an error stands for, "" if it stands for none.
+// Exception returns the qualified name and the text of the Python exception that an error stands for, "" if it
+// stands for none.
 func Exception(err error) (name, text string) {
 	var (
 		exec    *ExecError
@@ -150,7 +152,7 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the error inside.
+// Unwrap returns the error inside.
 func (e *ExitError) Unwrap() error { return e.Err }
 
 // ErrEngine is what [Call.Render] answers for a template engine that the program does not have.
@@ -163,7 +165,7 @@ type NotAvailableError struct {
 	Virtual string
 }
 
-// Error is Salt's text for a missing function (salt/loader/lazy.py missing_fun_string).
+// Error returns Salt's text for a missing function (salt/loader/lazy.py missing_fun_string).
 func (e *NotAvailableError) Error() string {
 	if e.Virtual != "" {
 		return e.Virtual
@@ -171,7 +173,7 @@ func (e *NotAvailableError) Error() string {
 	return fmt.Sprintf("'%s' is not available.", e.Fun)
 }
 
-// errorText is what a failed call returns to the master (salt/minion.py _thread_return).
+// errorText returns what a failed call returns to the master (salt/minion.py _thread_return).
 func errorText(fun string, doc string, err error) string {
 	var (
 		exec    *ExecError

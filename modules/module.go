@@ -89,7 +89,7 @@ func (m *Module) Def(name string) *Def {
 	return nil
 }
 
-// Called is the name by which the module's functions are called.
+// Called returns the name by which the module's functions are called.
 func (m *Module) Called() string {
 	if m.Virtual != "" {
 		return m.Virtual
@@ -181,7 +181,7 @@ func (d *Def) python() string {
 	return d.Name
 }
 
-// index is the place of a parameter, -1 if there is none of that name, as in no function at all.
+// index returns the place of a parameter, -1 if there is none of that name, as in no function at all.
 func (d *Def) index(name string) int {
 	if d == nil {
 		return -1
@@ -194,7 +194,7 @@ func (d *Def) index(name string) int {
 	return -1
 }
 
-// Schema is the JSON Schema of the function's keyword arguments.
+// Schema returns the JSON Schema of the function's keyword arguments.
 func (d *Def) Schema() map[string]any {
 	props := map[string]any{}
 	required := []any{}
@@ -222,7 +222,8 @@ func (d *Def) Schema() map[string]any {
 	}
 }
 
-// Argspec is what sys.argspec answers for the function: args (with those that are keywords only), defaults, varargs, kwargs.
+// Argspec returns what sys.argspec answers for the function: args (with those that are keywords only), defaults,
+// varargs, kwargs.
 func (d *Def) Argspec() map[string]any {
 	args, defaults := []any{}, []any{}
 	for _, p := range d.Params {

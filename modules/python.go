@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// TypeName is the name of the Python type that a value has in Salt: "int", "str", "NoneType" and so on.
+// TypeName returns the name of the Python type that a value has in Salt: "int", "str", "NoneType" and so on.
 func TypeName(v any) string {
 	switch v.(type) {
 	case nil:
@@ -39,7 +39,8 @@ func TypeName(v any) string {
 	return "int"
 }
 
-// ToInt is Python's int(v). The errors are Python's: *TypeError, or a *PythonError of type ValueError or OverflowError.
+// ToInt implements Python's int(v). The errors are Python's: *TypeError, or a *PythonError of type ValueError or
+// OverflowError.
 func ToInt(v any) (int64, error) {
 	switch v := v.(type) {
 	case int64:
@@ -88,8 +89,8 @@ func OSError(err error) error {
 	return &PythonError{Type: name, Msg: text}
 }
 
-// OSErrorText is the text and the type of [OSError], "" for an error that is not the operating system's. Paths are shown if
-// the error has any.
+// OSErrorText returns the text and the type of [OSError], "" for an error that is not the operating system's.
+// Paths are shown if the error has any.
 func OSErrorText(err error) (text, name string) {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -118,7 +119,7 @@ func OSErrorText(err error) (text, name string) {
 	return text, errnoType(errno)
 }
 
-// capital is the C library's spelling of an error, which begins with a capital letter.
+// capital returns the C library's spelling of an error, which begins with a capital letter.
 func capital(s string) string {
 	if s == "" {
 		return s

@@ -44,7 +44,7 @@ type Source interface {
 // global is what the blank imports of a program register into.
 var global Registry
 
-// Default is the registry that [Register] fills.
+// Default returns the registry that [Register] fills.
 func Default() *Registry { return &global }
 
 // Register adds a module to the default registry. Call it from init and nowhere else.
@@ -163,7 +163,7 @@ func (m *Module) suits(e *Env) (found *Module, ok bool, reason string) {
 	return m.with(&Module{found: []Found{more}}), true, ""
 }
 
-// with is m and the functions of other that m lacks.
+// with returns m and the functions of other that m lacks.
 func (m *Module) with(other *Module) *Module {
 	if other == nil {
 		return m
@@ -190,8 +190,8 @@ func (r *Registry) own(called string, e *Env) *choice {
 	})
 }
 
-// remembered is the choice of a key, made when it is first asked for. That happens outside of the lock, since modules look at the host;
-// two calls at once may both make it.
+// remembered returns the choice of a key, made when it is first asked for. That happens outside of the lock,
+// since modules look at the host; two calls at once may both make it.
 func (r *Registry) remembered(key string, decide func() *choice) *choice {
 	r.mu.Lock()
 	c, ok := r.chosen[key]
@@ -215,8 +215,8 @@ func (r *Registry) remembered(key string, decide func() *choice) *choice {
 	return c
 }
 
-// provider is the module that the option "providers" puts behind a called name, whether the host suits it or not; nil if the
-// option names none, or one that is not there.
+// provider returns the module that the option "providers" puts behind a called name, whether the host suits it or
+// not; nil if the option names none, or one that is not there.
 func (r *Registry) provider(called string, e *Env) *Module {
 	providers, _ := e.Opt("providers").(map[string]any)
 	name, ok := providers[called].(string)
@@ -250,7 +250,7 @@ func (r *Registry) Reset() {
 	r.forget()
 }
 
-// Native is a registry with the modules of the program and no sources.
+// Native returns a registry with the modules of the program and no sources.
 func (r *Registry) Native() *Registry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -415,7 +415,7 @@ func (r *Registry) failed(e *Env, fun string, def *Def, err error) Result {
 	return res
 }
 
-// AsGiven is the answer as the function gave it.
+// AsGiven returns the answer as the function gave it.
 func (r Result) AsGiven() any {
 	if r.Ordered != nil {
 		return r.Ordered
@@ -423,7 +423,7 @@ func (r Result) AsGiven() any {
 	return r.Return
 }
 
-// falseResult is Salt's look at a returned map: a false "result" or "success" makes the return code 1.
+// falseResult implements Salt's look at a returned map: a false "result" or "success" makes the return code 1.
 func falseResult(v any) bool {
 	for _, key := range [...]string{"result", "success"} {
 		if x, ok := Field(v, key); ok && !pyobj.Truth(x) {
@@ -433,7 +433,7 @@ func falseResult(v any) bool {
 	return false
 }
 
-// Field is an entry of a dictionary that a function returned, plain or in order, and whether there is one.
+// Field returns an entry of a dictionary that a function returned, plain or in order, and whether there is one.
 func Field(v any, key string) (x any, ok bool) {
 	switch m := v.(type) {
 	case map[string]any:
@@ -476,8 +476,8 @@ func (d *Def) run(ctx context.Context, c *Call, args []any, kwargs, pub map[stri
 	return d.Run(ctx, c)
 }
 
-// Docs is sys.doc: the documentation of every function whose name matches the pattern. The pattern is a module name, a
-// function name, or either with "*" at its end; "" is everything.
+// Docs implements sys.doc: the documentation of every function whose name matches the pattern. The pattern is a
+// module name, a function name, or either with "*" at its end; "" is everything.
 func (r *Registry) Docs(e *Env, pattern string) map[string]any {
 	docs := map[string]any{}
 	prefix, glob := strings.CutSuffix(pattern, "*")

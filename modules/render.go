@@ -53,7 +53,7 @@ type RenderError struct {
 
 func (e *RenderError) Error() string { return e.Text }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *RenderError) Unwrap() error { return e.Err }
 
 // Template sends a text through renderers. The result is a string, or data (*pyobj.Dict, *pyobj.List, scalars).
@@ -95,15 +95,16 @@ func (c *Call) Decrypt(ctx context.Context, data any, renderer string, newlines 
 	return v, err
 }
 
-// ExecOrdered is ExecKw for callers that have ordered values (package modules/pyobj), as templates do: arguments may be
-// such, and collections in the result are *pyobj.Dict and *pyobj.List. Functions whose [Def] is Ordered get the very objects.
+// ExecOrdered is like ExecKw for callers that have ordered values (package modules/pyobj), as templates do:
+// arguments may be such, and collections in the result are *pyobj.Dict and *pyobj.List. Functions whose [Def] is
+// Ordered get the very objects.
 func (c *Call) ExecOrdered(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
 	v, err := c.exec(ctx, fun, args, kwargs)
 	return pyobj.From(v), err
 }
 
-// OrderedPillar is the pillar in the order of its source, as this job has it: changes by templates are seen by the rest of
-// the job, and by no other.
+// OrderedPillar returns the pillar in the order of its source, as this job has it: changes by templates are seen
+// by the rest of the job, and by no other.
 func (c *Call) OrderedPillar() *pyobj.Dict {
 	return c.job.orderedPillar(func() *pyobj.Dict {
 		if c.Env.OrderedPillar != nil {
@@ -115,7 +116,7 @@ func (c *Call) OrderedPillar() *pyobj.Dict {
 	})
 }
 
-// OrderedGrains is the grains as this job has them, changes by templates included.
+// OrderedGrains returns the grains as this job has them, changes by templates included.
 func (c *Call) OrderedGrains() *pyobj.Dict {
 	return pyobj.FromMapIn(c.GrainData(), orders(c.GrainsOrder))
 }
@@ -125,7 +126,7 @@ func (c *Call) OrderedGrain(name string) (any, bool) {
 	return inOrder(c.GrainData(), c.GrainsOrder, name)
 }
 
-// PillarData is the pillar as the job has it, with an override; callers must not change it.
+// PillarData returns the pillar as the job has it, with an override; callers must not change it.
 func (c *Call) PillarData() map[string]any {
 	if d := c.job.pillarOverride(); d != nil {
 		return d

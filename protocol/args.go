@@ -51,7 +51,7 @@ func ParseArgs(arg []any, yaml func(string) any) (args []any, kwargs map[string]
 	return args, kwargs
 }
 
-// pairsOf are the entries of a map of any kind.
+// pairsOf returns the entries of a map of any kind.
 func pairsOf(v any) payload.OrderedMap {
 	m, _ := v.(payload.OrderedMap)
 	switch v := v.(type) {

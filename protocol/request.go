@@ -34,14 +34,14 @@ func (r Requester) Pack(load map[string]any, now time.Time) (Envelope, string, e
 	return r.packSealed(load, now, nil)
 }
 
-// PackSigned is Pack for a return with a signature of its own (option minion_sign_messages). Masters 3006 and 3007
-// accept it; 3008 raises an exception on every signed return and loses it. The signature covers the load without
-// nonce and tok, packed as for files, in the order in which it travels (salt/master.py:AESFuncs._return).
+// PackSigned is like Pack for a return with a signature of its own (option minion_sign_messages). Masters 3006
+// and 3007 accept it; 3008 raises an exception on every signed return and loses it. The signature covers the load
+// without nonce and tok, packed as for files, in the order in which it travels (salt/master.py:AESFuncs._return).
 func (r Requester) PackSigned(load map[string]any, now time.Time, key *crypt.PrivateKey) (Envelope, string, error) {
 	return r.packSealed(load, now, key)
 }
 
-// packSealed is the body of Pack and PackSigned; a nil key signs nothing.
+// packSealed implements Pack and PackSigned; a nil key signs nothing.
 func (r Requester) packSealed(load map[string]any, now time.Time, key *crypt.PrivateKey) (Envelope, string, error) {
 	fail := func(err error) (Envelope, string, error) {
 		return Envelope{}, "", fmt.Errorf("cannot pack request %.40v: %w", load["cmd"], err)
@@ -106,7 +106,7 @@ func (r Requester) OpenReply(v any, nonce string) (any, error) {
 	return out, nil
 }
 
-// OpenReplyOrdered is OpenReply with every map as a payload.OrderedMap.
+// OpenReplyOrdered is like OpenReply with every map as a payload.OrderedMap.
 func (r Requester) OpenReplyOrdered(v any, nonce string) (any, error) {
 	packed, err := r.openSealed(v, nonce)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r Requester) OpenReplyOrdered(v any, nonce string) (any, error) {
 	return out, nil
 }
 
-// OpenReplyRaw is OpenReply for replies with file contents: byte strings stay bytes, and map keys are strings.
+// OpenReplyRaw is like OpenReply for replies with file contents: byte strings stay bytes, and map keys are strings.
 func (r Requester) OpenReplyRaw(v any, nonce string) (any, error) {
 	packed, err := r.openSealed(v, nonce)
 	if err != nil {

@@ -59,7 +59,7 @@ func OpenRequest(e Envelope, session *crypt.Key, pub *crypt.PublicKey) (Verified
 	return OpenRequestWith(e, session, func(string) *crypt.PublicKey { return pub })
 }
 
-// OpenRequestWith is OpenRequest for dialects before 3. Their envelopes have no id and their requests are sealed
+// OpenRequestWith is like OpenRequest for dialects before 3. Their envelopes have no id and their requests are sealed
 // with the shared key. lookup returns the accepted key of the id inside, nil if there is none. It is called only
 // after the HMAC was verified.
 func OpenRequestWith(e Envelope, session *crypt.Key, lookup func(id string) *crypt.PublicKey) (Verified, error) {

@@ -199,7 +199,7 @@ func firstOf(req any) (key string, val any) {
 	return "", nil
 }
 
-// matchesGlob is fnmatch.Match. It first compares the strings, because nearly all names in requisites have no
+// matchesGlob implements fnmatch.Match. It first compares the strings, because nearly all names in requisites have no
 // wildcard and a run compares them thousands of times.
 func matchesGlob(name, pattern string) bool {
 	if name == pattern && !strings.ContainsAny(pattern, "[]") {

@@ -252,7 +252,7 @@ func (r *Run) callUnmet(ctx context.Context, low *Low, running *results, chunks 
 	return nil
 }
 
-// recursionRecord is the record of a chunk whose requisites were not met after 20 rounds.
+// recursionRecord returns the record of a chunk whose requisites were not met after 20 rounds.
 func (r *Run) recursionRecord(low *Low) record {
 	r.env.Logger().Error("Recursive requisite found")
 	return identifyRecord(low, record{"changes": map[string]any{}, "result": false, "comment": "Recursive requisite found", "__run_num__": r.num})

@@ -21,7 +21,7 @@ type crash struct {
 
 func (e *crash) Error() string { return fmt.Sprintf("%v\n%s", e.value, e.stack) }
 
-// tracebackText is what an uncaught exception leaves in a state's comment. Stock has Python's frames between the
+// tracebackText returns what an uncaught exception leaves in a state's comment. Stock has Python's frames between the
 // two lines; ours has none, since the code is another.
 func tracebackText(err error) string {
 	name, text := exceptionOf(err)

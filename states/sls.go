@@ -319,7 +319,7 @@ func (f *stateFile) assignOrder() {
 	}
 }
 
-// expandTemplate is expandDeclarations for a template that is not an SLS file (State.render_template): it has
+// expandTemplate is like expandDeclarations for a template that is not an SLS file (State.render_template): it has
 // neither SLS nor environment, and Salt's error texts differ.
 func (f *stateFile) expandTemplate() []string {
 	for _, name := range f.state.Keys() {

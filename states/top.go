@@ -166,8 +166,8 @@ func (h *HighState) mergeTops(t *tops) (*pyobj.Dict, error) {
 	return mergeTops(t)
 }
 
-// mergeTops is the strategy "merge": the top file of base decides for all environments that it names; the others
-// decide only for themselves.
+// mergeTops implements the strategy "merge": the top file of base decides for all environments that it names; the
+// others decide only for themselves.
 func mergeTops(t *tops) (*pyobj.Dict, error) {
 	top := &pyobj.Dict{Ordered: true}
 	for _, d := range t.list["base"] {
@@ -198,7 +198,7 @@ func mergeTops(t *tops) (*pyobj.Dict, error) {
 	return top, nil
 }
 
-// mergeSame is the strategy "same": each environment uses its own top file only, or its section in the one of
+// mergeSame implements the strategy "same": each environment uses its own top file only, or its section in the one of
 // default_top if it has none.
 func (h *HighState) mergeSame(t *tops) (*pyobj.Dict, error) {
 	top := &pyobj.Dict{Ordered: true}
@@ -225,7 +225,8 @@ func (h *HighState) mergeSame(t *tops) (*pyobj.Dict, error) {
 	return top, nil
 }
 
-// mergeAll is the strategy "merge_all": the entries of all top files apply, and the lists of one target are joined.
+// mergeAll implements the strategy "merge_all": the entries of all top files apply, and the lists of one target
+// are joined.
 func mergeAll(t *tops) (*pyobj.Dict, error) {
 	top := &pyobj.Dict{Ordered: true}
 	for _, own := range t.envs {

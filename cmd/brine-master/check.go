@@ -94,7 +94,7 @@ func runCheck(ctx context.Context, c *saltcli.Console, args []string) int {
 	return 0
 }
 
-// reactorFiles are the files that the option reactor names, each once.
+// reactorFiles returns the files that the option reactor names, each once.
 func reactorFiles(config *conf.Config) []string {
 	var files []string
 	list, _ := config.Opts["reactor"].([]any)

@@ -118,7 +118,7 @@ func newSharedMinions(c *conf.Config) *sharedMinions {
 	return s
 }
 
-// openedMinions are those of a database that is open, and that its owner closes.
+// openedMinions returns those of a database that is open, and that its owner closes.
 func openedMinions(k *keys.Store, c *cache.Cache) *sharedMinions {
 	return &sharedMinions{open: func() (*sharedKnown, error) {
 		return &sharedKnown{keys: k, cache: c}, nil

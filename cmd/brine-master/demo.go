@@ -28,7 +28,7 @@ import (
 // demoTimeout ends a demonstration that hangs.
 const demoTimeout = 3 * time.Minute
 
-// demoIDs are the minions of the demonstration.
+// demoIDs returns the minions of the demonstration.
 func demoIDs() []string { return []string{"web1", "web2", "db1"} }
 
 // demo is a master and three minions in this process, in a temporary directory and on loopback.
@@ -60,7 +60,7 @@ func demoParser(c *saltcli.Console) *optparse.Parser {
 	}
 }
 
-// runDemo is the demonstration from command line to exit code.
+// runDemo runs the demonstration and returns its exit code.
 func runDemo(ctx context.Context, c *saltcli.Console, args []string) int {
 	parser := demoParser(c)
 	v, err := parser.Parse(args)

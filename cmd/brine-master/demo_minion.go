@@ -93,13 +93,13 @@ func writeConfig(path string, options [][2]string) error {
 	return nil
 }
 
-// portOf is the number in an address.
+// portOf returns the number in an address.
 func portOf(a net.Addr) string {
 	_, p, _ := net.SplitHostPort(a.String())
 	return p
 }
 
-// userName is who runs this program.
+// userName returns who runs this program.
 func userName() (string, error) {
 	u, err := user.Current()
 	if err != nil {

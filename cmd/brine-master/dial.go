@@ -25,7 +25,7 @@ func newClient(p *saltcli.Program) (*client.Client, error) {
 	return newClientOf(p, minions)
 }
 
-// newClientOf is newClient with what is known of minions; nil means what is in the master's directories.
+// newClientOf is like newClient with what is known of minions; nil means what is in the master's directories.
 func newClientOf(p *saltcli.Program, minions client.Minions) (*client.Client, error) {
 	dialer, options, err := dialerFor(p.Conf)
 	if err != nil {
@@ -35,7 +35,7 @@ func newClientOf(p *saltcli.Program, minions client.Minions) (*client.Client, er
 		localmaster.Way{Dialer: dialer, Options: options, Minions: minions}, p.Env, p.Log)
 }
 
-// dialerFor is the transport of a master's configuration.
+// dialerFor returns the transport of a master's configuration.
 func dialerFor(c *conf.Config) (transport.Dialer, transport.ClientOptions, error) {
 	var o transport.ClientOptions
 	name := c.String("transport")

@@ -11,8 +11,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// tokenOrLogin are the fields of a request of a user who logs in (--auth, --username, --password). nil means that the
-// command line has none.
+// tokenOrLogin returns the fields of a request of a user who logs in (--auth, --username, --password). nil means
+// that the command line has none.
 func tokenOrLogin(p *saltcli.Program) (map[string]any, error) {
 	v := p.Values
 	auth := v.String("eauth")
@@ -26,7 +26,7 @@ func tokenOrLogin(p *saltcli.Program) (map[string]any, error) {
 		"password": v.String("password")}, nil
 }
 
-// login is credentials after --make-token: the token that the master gave for them.
+// login returns credentials after --make-token: the token that the master gave for them.
 func login(ctx context.Context, p *saltcli.Program, cl *client.Client) (map[string]any, error) {
 	creds, err := tokenOrLogin(p)
 	if err != nil || creds == nil || !p.Values.Bool("mktoken") {

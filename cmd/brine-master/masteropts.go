@@ -227,7 +227,7 @@ func unboundedInt(c *conf.Config, name string) int64 {
 	return -1
 }
 
-// minionVisible are the options that minions ask the master for (_master_opts).
+// minionVisible returns the options that minions ask the master for (_master_opts).
 func minionVisible(c *conf.Config) map[string]any {
 	out := map[string]any{}
 	for _, name := range []string{"renderer", "failhard", "state_top", "state_top_saltenv",

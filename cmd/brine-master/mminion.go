@@ -96,7 +96,7 @@ func (m *masterMinion) renderTemplate(ctx context.Context, t modules.Template) (
 	return m.registry().NewCall(m.env(), "template", "", nil).Template(ctx, t)
 }
 
-// env is the surroundings of one call.
+// env returns the surroundings of one call.
 func (m *masterMinion) env() *modules.Env {
 	data := m.grains()
 	opts := m.options(data)
@@ -121,7 +121,7 @@ func (m *masterMinion) env() *modules.Env {
 	return env
 }
 
-// overrideOf is the pillar of a command as a pillar's request has it: nil for none.
+// overrideOf returns the pillar of a command as a pillar's request has it: nil for none.
 func overrideOf(d *pyobj.Dict) map[string]any {
 	if d == nil {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"github.com/brine-salt/brine/internal/saltcli"
 )
 
-// cpParser is the command line of `salt-cp` (salt/utils/parsers.py: SaltCPOptionParser).
+// cpParser returns the command line of `salt-cp` (salt/utils/parsers.py: SaltCPOptionParser).
 func cpParser(c *saltcli.Console) *optparse.Parser {
 	options := append(saltcli.VersionOptions(), saltcli.ConfigOptions(c.ConfigDir())...)
 	options = append(options,

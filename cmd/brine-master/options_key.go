@@ -5,7 +5,7 @@ import (
 	"github.com/brine-salt/brine/internal/saltcli"
 )
 
-// keyParser is the command line of `salt-key` (salt/utils/parsers.py: SaltKeyOptionParser).
+// keyParser returns the command line of `salt-key` (salt/utils/parsers.py: SaltKeyOptionParser).
 func keyParser(c *saltcli.Console) *optparse.Parser {
 	options := append(saltcli.VersionOptions(), saltcli.ConfigOptions(c.ConfigDir())...)
 	options = append(options, saltcli.UserOption("salt-key"), saltcli.HardCrashOption())

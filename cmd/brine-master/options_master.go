@@ -5,7 +5,7 @@ import (
 	"github.com/brine-salt/brine/internal/saltcli"
 )
 
-// masterParser is the command line of `salt-master` (salt/utils/parsers.py: MasterOptionParser).
+// masterParser returns the command line of `salt-master` (salt/utils/parsers.py: MasterOptionParser).
 func masterParser(c *saltcli.Console) *optparse.Parser {
 	options := append(saltcli.VersionOptions(), saltcli.ConfigOptions(c.ConfigDir())...)
 	options = append(options, saltcli.UserOption("salt-master"))

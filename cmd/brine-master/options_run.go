@@ -5,7 +5,7 @@ import (
 	"github.com/brine-salt/brine/internal/saltcli"
 )
 
-// runParser is the command line of `salt-run` (salt/utils/parsers.py: SaltRunOptionParser).
+// runParser returns the command line of `salt-run` (salt/utils/parsers.py: SaltRunOptionParser).
 func runParser(c *saltcli.Console) *optparse.Parser {
 	options := append(saltcli.VersionOptions(), saltcli.ConfigOptions(c.ConfigDir())...)
 	options = append(options, []optparse.Option{

@@ -5,7 +5,7 @@ import (
 	"github.com/brine-salt/brine/internal/saltcli"
 )
 
-// saltParser is the command line of `salt` (salt/utils/parsers.py: SaltCMDOptionParser).
+// saltParser returns the command line of `salt` (salt/utils/parsers.py: SaltCMDOptionParser).
 func saltParser(c *saltcli.Console) *optparse.Parser {
 	options := append(saltcli.VersionOptions(), saltcli.ConfigOptions(c.ConfigDir())...)
 	options = append(options, saltBeforeOptions()...)
@@ -126,7 +126,7 @@ func saltReturnOptions() []optparse.Option {
 	}
 }
 
-// delimiterGroup is the group "Additional Target Options".
+// delimiterGroup returns the group "Additional Target Options".
 func delimiterGroup() optparse.Group {
 	return optparse.Group{Title: "Additional Target Options",
 		Description: "Additional options for minion targeting.",
@@ -135,7 +135,7 @@ func delimiterGroup() optparse.Group {
 				"Default: '%default'."}}}
 }
 
-// targetGroup is the group "Target Options"; the flags exclude each other.
+// targetGroup returns the group "Target Options"; the flags exclude each other.
 func targetGroup() optparse.Group {
 	const instead = "Instead of using shell globs to evaluate the target "
 	flag := func(short, long, help string) optparse.Option {

@@ -29,7 +29,7 @@ const (
 	endTime   = 30 * time.Second
 )
 
-// parentOption is the option of masterParser that stock does not have, so its help does not show it.
+// parentOption returns the option of masterParser that stock does not have, so its help does not show it.
 func parentOption() optparse.Option {
 	return optparse.Option{Names: []string{"--with-parent"}, Kind: optparse.True, Hidden: true,
 		Help: "End when standard input closes: it is a pipe that the parent process holds open."}

@@ -20,7 +20,7 @@ func pillarFiles(c *conf.Config, log *slog.Logger) *pillar.Roots {
 		}})
 }
 
-// localFiles is a file client on the master's own file_roots.
+// localFiles returns a file client on the master's own file_roots.
 func localFiles(c *conf.Config, log *slog.Logger) modules.Files {
 	return fileclient.New(fileclient.Options{Roots: roots(c, "file_roots"),
 		CacheDir: c.String("cachedir"), HashType: c.String("hash_type"), Log: log})

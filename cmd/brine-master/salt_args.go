@@ -20,7 +20,7 @@ func targetFlags() [][3]string {
 		{"pillar_pcre", "--pillar-pcre", "pillar_pcre"}, {"ipcidr", "--ipcidr", "ipcidr"}}
 }
 
-// targetType is the tgt_type that the flags choose.
+// targetType returns the tgt_type that the flags choose.
 func targetType(p *saltcli.Program) (string, error) {
 	tgtType := "glob"
 	var given []string

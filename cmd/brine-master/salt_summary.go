@@ -34,7 +34,7 @@ func (s *summary) add(ret client.Return, code int) {
 	s.lost++
 }
 
-// text is what --summary shows.
+// text returns what --summary shows.
 func (s *summary) text() string {
 	var b strings.Builder
 	line := strings.Repeat("-", 43)

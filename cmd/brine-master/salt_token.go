@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/master/client"
 )
 
-// tokenFile is where a token is kept for later commands (option token_file).
+// tokenFile returns where a token is kept for later commands (option token_file).
 func tokenFile(p *saltcli.Program) string {
 	if f := p.Conf.String("token_file"); f != "" {
 		return f
@@ -32,7 +32,7 @@ func tokenFile(p *saltcli.Program) string {
 	return filepath.Join(home, "salt_token")
 }
 
-// storedToken is the token of an earlier command, for users without a key file of their own.
+// storedToken returns the token of an earlier command, for users without a key file of their own.
 func storedToken(p *saltcli.Program) string {
 	_, keyUser := localmaster.UserNames(p.Conf, p.Env)
 	if f, err := os.Open(p.Conf.String("cachedir") + "/." + keyUser + "_key"); err == nil {

@@ -92,7 +92,7 @@ func openAPI(s *services) (*api, error) {
 	return a, nil
 }
 
-// allowedAddresses are the rules of who may come from where.
+// allowedAddresses returns the rules of who may come from where.
 func allowedAddresses(o *conf.Config) restapi.Addresses {
 	a := restapi.Addresses{Authorized: o.Strings("authorized_ips")}
 	if acl := o.Map("api_acl"); len(acl) > 0 {

@@ -37,7 +37,7 @@ type saltCp struct {
 	dest string
 }
 
-// runCp is salt-cp from command line to exit code.
+// runCp runs salt-cp and returns its exit code.
 func runCp(ctx context.Context, c *saltcli.Console, args []string) int {
 	p, err := saltcli.Setup(c, cpParser(c), saltcli.Master, args)
 	if err == nil {
@@ -98,7 +98,7 @@ func (s *saltCp) run(ctx context.Context) error {
 	return s.print.Print(ret, "", 0)
 }
 
-// realPath is Python's os.path.realpath: what is not there stays as it is.
+// realPath implements Python's os.path.realpath: what is not there stays as it is.
 func realPath(name string) string {
 	if abs, err := filepath.Abs(name); err == nil {
 		name = abs
@@ -205,7 +205,7 @@ func (t *tree) add(name string, depth int) error {
 	return nil
 }
 
-// remotePath is where a file or an empty directory goes.
+// remotePath returns where a file or an empty directory goes.
 func (s *saltCp) remotePath(name string, intoDir bool) string {
 	if slices.Contains(s.src, name) {
 		if !intoDir {
@@ -221,7 +221,7 @@ func (s *saltCp) remotePath(name string, intoDir bool) string {
 	return s.dest
 }
 
-// joinRemote is os.path.join for what only the minion knows: it cleans nothing.
+// joinRemote implements os.path.join for what only the minion knows: it cleans nothing.
 func joinRemote(dir string, names ...string) string {
 	if !strings.HasSuffix(dir, "/") && dir != "" {
 		dir += "/"
@@ -311,7 +311,7 @@ func (s *saltCp) sendFile(ctx context.Context, name, to string, mode fs.FileMode
 	}
 }
 
-// packPiece is a piece of a file as it travels.
+// packPiece returns a piece of a file as it travels.
 func packPiece(b []byte, zip bool) (string, error) {
 	if zip {
 		var out bytes.Buffer
@@ -331,7 +331,7 @@ func packPiece(b []byte, zip bool) (string, error) {
 	return base64.StdEncoding.EncodeToString(b), nil
 }
 
-// pythonMode is a mode as st_mode's last four octal digits have it.
+// pythonMode returns a mode as st_mode's last four octal digits have it.
 func pythonMode(m fs.FileMode) fs.FileMode {
 	out := m.Perm()
 	for _, bit := range []struct{ is, has fs.FileMode }{{fs.ModeSetuid, 0o4000},

@@ -45,7 +45,7 @@ type keyStore interface {
 	DeleteState(id string, st keys.State) error
 }
 
-// runKey is salt-key from command line to exit code.
+// runKey runs salt-key and returns its exit code.
 func runKey(ctx context.Context, c *saltcli.Console, args []string) int {
 	p, err := saltcli.Setup(c, keyParser(c), saltcli.Master, args)
 	if err == nil {
@@ -69,7 +69,8 @@ func runKey(ctx context.Context, c *saltcli.Console, args []string) int {
 	return p.Exit(err)
 }
 
-// keyCommands are the actions in the order in which the first one given counts; list_all is also what no action means.
+// keyCommands returns the actions in the order in which the first one given counts; list_all is also what no
+// action means.
 func keyCommands() []string {
 	return []string{"gen_keys", "gen_signature", "list", "list_all", "print", "print_all", "accept",
 		"accept_all", "reject",
@@ -482,7 +483,7 @@ func (k *saltKey) cleanCache(ctx context.Context, spared []string) error {
 	return client.CleanMinionCache(k.Conf.String("cachedir"), keep)
 }
 
-// cleanDatabase is cleanCache for masters that share a database.
+// cleanDatabase is like cleanCache for masters that share a database.
 func (k *saltKey) cleanDatabase(ctx context.Context, keep map[string]bool) error {
 	known := cache.OpenShared(k.db)
 	ids, err := known.IDs()

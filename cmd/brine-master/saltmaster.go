@@ -25,7 +25,7 @@ const detached = "BRINE_DETACHED"
 // exitPorts is how stock ends when its ports are taken.
 const exitPorts = 4
 
-// runMaster is salt-master from command line to exit code.
+// runMaster runs salt-master and returns its exit code.
 func runMaster(ctx context.Context, c *saltcli.Console, args []string) int {
 	p, err := saltcli.Setup(c, masterParser(c), saltcli.Master, args)
 	if err != nil {

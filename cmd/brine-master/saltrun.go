@@ -37,7 +37,7 @@ type saltRun struct {
 	print *saltcli.Printer
 }
 
-// runRun is salt-run from command line to exit code.
+// runRun runs salt-run and returns its exit code.
 func runRun(ctx context.Context, c *saltcli.Console, args []string) int {
 	p, err := saltcli.Setup(c, runParser(c), saltcli.Master, args)
 	if err == nil {

@@ -129,7 +129,7 @@ func (s *services) filesChanged() {
 	s.master.Files().Forget()
 }
 
-// shownOptions are the options that functions and templates may show: without secrets.
+// shownOptions returns the options that functions and templates may show: without secrets.
 func shownOptions(c *conf.Config) map[string]any {
 	shown := maps.Clone(c.Opts)
 	for _, secret := range []string{"sharedsecret", "signing_key_pass", "key_pass",

@@ -49,7 +49,7 @@ func masterTops(c *conf.Config,
 	}, nil
 }
 
-// nodeTops is what a description of a node says: classes, a list or the keys of a dict, for one environment.
+// nodeTops returns what a description of a node says: classes, a list or the keys of a dict, for one environment.
 func nodeTops(v any, id string, log *slog.Logger) map[string]any {
 	node, _ := v.(*pyobj.Dict)
 	if node == nil {

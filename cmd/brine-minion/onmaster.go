@@ -113,7 +113,7 @@ func (h masterHere) Run(ctx context.Context, q modules.MasterJob,
 	return h.explainFailure(ctx, r.Err())
 }
 
-// explainFailure is an error of a client for modules.
+// explainFailure returns an error of a client for modules.
 func (h masterHere) explainFailure(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.Is(err, client.ErrNoMatch):

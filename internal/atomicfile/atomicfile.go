@@ -24,7 +24,7 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 	return writeFrom(path, bytes.NewReader(data), mode)
 }
 
-// writeFrom is WriteFile with the data of r.
+// writeFrom is like WriteFile with the data of r.
 func writeFrom(path string, r io.Reader, mode os.FileMode) error {
 	if err := write(path, r, mode, os.Rename); err != nil {
 		return fmt.Errorf("cannot write %q: %w", path, err)
@@ -32,7 +32,8 @@ func writeFrom(path string, r io.Reader, mode os.FileMode) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// Create is WriteFile for a file that must not be there yet; else the error matches fs.ErrExist and the file is untouched.
+// Create is like WriteFile for a file that must not be there yet; else the error matches fs.ErrExist and the file
+// is untouched.
 func Create(path string, data []byte, mode os.FileMode) error {
 	if err := write(path, bytes.NewReader(data), mode, linkNew); err != nil {
 		return fmt.Errorf("cannot create %q: %w", path, err)

@@ -17,7 +17,7 @@ func Replace(path string, data []byte, mode os.FileMode) error {
 	return ReplaceFrom(path, bytes.NewReader(data), mode)
 }
 
-// ReplaceFrom is Replace with the data of r. An error of r leaves the file untouched.
+// ReplaceFrom is like Replace with the data of r. An error of r leaves the file untouched.
 func ReplaceFrom(path string, r io.Reader, mode os.FileMode) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

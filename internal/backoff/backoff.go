@@ -15,7 +15,7 @@ type Backoff struct {
 	failures  int
 }
 
-// Window is the upper end of the next delay.
+// Window returns the upper end of the next delay.
 func (b *Backoff) Window() time.Duration {
 	base, limit := b.Base, b.Max
 	if base <= 0 {
@@ -41,13 +41,13 @@ func (b *Backoff) Next() time.Duration {
 	return Random(0, w)
 }
 
-// Failures is the number of failures since the last Reset.
+// Failures returns the number of failures since the last Reset.
 func (b *Backoff) Failures() int { return b.failures }
 
 // Reset notes a success.
 func (b *Backoff) Reset() { b.failures = 0 }
 
-// Random is a random duration in [low, high].
+// Random returns a random duration in [low, high].
 func Random(low, high time.Duration) time.Duration {
 	if high <= low {
 		return low

@@ -11,8 +11,8 @@ import (
 // noLimit is more memory than any host has: what version 1 says in place of "none".
 const noLimit = 1 << 50
 
-// Memory is how many bytes of memory this process and those beside it may use, 0 if no group limits them. The smallest limit on the way
-// up counts.
+// Memory returns how many bytes of memory this process and those beside it may use, 0 if no group limits them.
+// The smallest limit on the way up counts.
 func Memory() int64 { return memory("/") }
 
 func memory(root string) int64 {

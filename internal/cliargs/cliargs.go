@@ -33,7 +33,7 @@ func Parse(list, noParse []string) (args []any, kwargs map[string]any) {
 	return parse(list, noParse, Value)
 }
 
-// ParseOrdered is Parse with dictionaries as payload.OrderedMap, for what goes to functions of a minion.
+// ParseOrdered is like Parse with dictionaries as payload.OrderedMap, for what goes to functions of a minion.
 func ParseOrdered(list, noParse []string) (args []any, kwargs map[string]any) {
 	return parse(list, noParse, func(s string) any { return ordered.ToWire(yaml.ParseValueObject(s)) })
 }

@@ -54,7 +54,7 @@ func (l *loader) applyMinion(files map[string]any) error {
 	return l.algorithm("signing_algorithm", "The signging algorithm", signingAlgorithms)
 }
 
-// applyMaster is applyMinion for the master (salt.config.apply_master_config).
+// applyMaster is like applyMinion for the master (salt.config.apply_master_config).
 func (l *loader) applyMaster(files map[string]any) error {
 	l.start(files, "master")
 	o := l.Opts
@@ -197,7 +197,7 @@ func (l *loader) appendIDToDirs() {
 	}
 }
 
-// join is os.path.join of Python: a later absolute part wins, nothing is cleaned.
+// join implements os.path.join of Python: a later absolute part wins, nothing is cleaned.
 func join(parts ...string) string {
 	out := ""
 	for _, p := range parts {
@@ -294,7 +294,7 @@ func (l *loader) prependRootDir(keys ...string) {
 	}
 }
 
-// saltJoin is salt.utils.path.join: later parts are never absolute, the result is cleaned.
+// saltJoin implements salt.utils.path.join: later parts are never absolute, the result is cleaned.
 func saltJoin(root, path string) string {
 	return filepath.Join(root, path)
 }
@@ -333,7 +333,7 @@ func (l *loader) finish(files map[string]any) {
 	}
 }
 
-// ipcBuffer is half of the larger of 5 % of the memory and 10 MiB, in bytes.
+// ipcBuffer returns half of the larger of 5 % of the memory and 10 MiB, in bytes.
 func ipcBuffer() int64 {
 	space := float64(10 << 20)
 	if b, err := os.ReadFile("/proc/meminfo"); err == nil {

@@ -62,7 +62,7 @@ type Error struct {
 	Msg string
 }
 
-// Error gives "Error parsing configuration file: PATH - MSG", or MSG alone without a path.
+// Error returns "Error parsing configuration file: PATH - MSG", or MSG alone without a path.
 func (e *Error) Error() string {
 	if e.Path == "" {
 		return e.Msg
@@ -70,7 +70,7 @@ func (e *Error) Error() string {
 	return "Error parsing configuration file: " + e.Path + " - " + e.Msg
 }
 
-// String gives an option as text, "" when it is absent or empty; numbers and truth values in Python's spelling.
+// String returns an option as text, "" when it is absent or empty; numbers and truth values in Python's spelling.
 func (c *Config) String(key string) string {
 	switch v := c.Opts[key].(type) {
 	case nil:
@@ -91,8 +91,8 @@ func (c *Config) String(key string) string {
 	}
 }
 
-// Int gives an option as a number. Text of a number counts as it, true as 1; anything else is the default of the option
-// for the role, or 0.
+// Int returns an option as a number. Text of a number counts as it, true as 1; anything else is the default of
+// the option for the role, or 0.
 func (c *Config) Int(key string) int {
 	if f, ok := number(c.Opts[key]); ok {
 		return int(f)
@@ -103,7 +103,7 @@ func (c *Config) Int(key string) int {
 	return 0
 }
 
-// Float is Int for numbers with a fraction.
+// Float is like Int for numbers with a fraction.
 func (c *Config) Float(key string) float64 {
 	if f, ok := number(c.Opts[key]); ok {
 		return f
@@ -112,7 +112,7 @@ func (c *Config) Float(key string) float64 {
 	return f
 }
 
-// Duration gives an option counted in unit.
+// Duration returns an option counted in unit.
 func (c *Config) Duration(key string, unit time.Duration) time.Duration {
 	d := c.Float(key) * float64(unit)
 	if d > math.MaxInt64 {
@@ -124,7 +124,7 @@ func (c *Config) Duration(key string, unit time.Duration) time.Duration {
 	return time.Duration(d)
 }
 
-// fallback is the default of an option for the role.
+// fallback returns the default of an option for the role.
 func (c *Config) fallback(key string) any {
 	role, _ := c.Opts["__role"].(string)
 	return Default(role, key)
@@ -174,7 +174,7 @@ func (c *Config) Bool(key string) bool {
 	return Truth(c.Opts[key])
 }
 
-// Truth is Bool for a value.
+// Truth is like Bool for a value.
 func Truth(v any) bool {
 	if s, ok := v.(string); ok {
 		switch strings.ToLower(strings.TrimSpace(s)) {
@@ -186,7 +186,7 @@ func Truth(v any) bool {
 	return pytext.Truth(v)
 }
 
-// List gives an option as a list; a single value counts as a list of one, nil and empty text as none.
+// List returns an option as a list; a single value counts as a list of one, nil and empty text as none.
 func (c *Config) List(key string) []any {
 	switch v := c.Opts[key].(type) {
 	case nil:
@@ -203,7 +203,7 @@ func (c *Config) List(key string) []any {
 	}
 }
 
-// Strings is List with every element as text; elements without a text form are left out.
+// Strings is like List with every element as text; elements without a text form are left out.
 func (c *Config) Strings(key string) []string {
 	var out []string
 	for _, v := range c.List(key) {
@@ -214,7 +214,7 @@ func (c *Config) Strings(key string) []string {
 	return out
 }
 
-// Map gives an option as a mapping with text keys, nil when it is none.
+// Map returns an option as a mapping with text keys, nil when it is none.
 func (c *Config) Map(key string) map[string]any {
 	return textMap(c.Opts[key])
 }

@@ -22,7 +22,7 @@ type Doubt struct {
 	Near string
 }
 
-// Error is the sentence for the log.
+// Error returns the sentence for the log.
 func (d Doubt) Error() string {
 	text := fmt.Sprintf("Config option '%s' is unknown", d.Option)
 	if d.Near != "" {
@@ -66,7 +66,7 @@ func (c *Config) Unknown(own ...string) []Doubt {
 	return list
 }
 
-// names are the options that are known for the role.
+// names returns the options that are known for the role.
 func (c *Config) names() map[string]bool {
 	known := map[string]bool{}
 	for _, defaults := range []map[string]any{MinionDefaults(), MasterDefaults()} { // a master's file may serve a minion's too
@@ -117,7 +117,8 @@ func nearest(name string, known map[string]bool) string {
 	return best
 }
 
-// distance is how many letters must be added, dropped, changed or swapped with the next one (optimal string alignment).
+// distance returns how many letters must be added, dropped, changed or swapped with the next one (optimal string
+// alignment).
 func distance(a, b string) int {
 	var before []int
 	row := make([]int, len(b)+1)
@@ -182,7 +183,7 @@ func (c *Config) Idle() []Doubt {
 	return list
 }
 
-// Placed is the text of a note with the place of the option that it is about, if a file sets it.
+// Placed returns the text of a note with the place of the option that it is about, if a file sets it.
 func (c *Config) Placed(n Note) string {
 	if n.Option == "" || !c.Given[n.Option] {
 		return n.Text

@@ -25,7 +25,7 @@ type Host struct {
 	Addrs func() []string
 }
 
-// MinionID gives the id that Load has settled on. It is an error if there is none or it could not be a file name.
+// MinionID returns the id that Load has settled on. It is an error if there is none or it could not be a file name.
 func MinionID(c *Config) (string, error) {
 	id := c.String("id")
 	switch {
@@ -112,7 +112,7 @@ func removeDomain(id string, rule any) string {
 	return id
 }
 
-// guessID is salt.utils.network.generate_minion_id: the first name of the host that does not mean every host.
+// guessID implements salt.utils.network.generate_minion_id: the first name of the host that does not mean every host.
 func guessID(h *Host) string {
 	if h == nil {
 		h = &Host{}
@@ -189,7 +189,8 @@ func usableName(s string) bool {
 // nameTimeout bounds the name services; an id must not wait for a dead name server longer.
 const nameTimeout = 5 * time.Second
 
-// realFQDN is socket.getfqdn: the names of the first address of the host, the first one with a dot, else the first.
+// realFQDN implements socket.getfqdn: the names of the first address of the host, the first one with a dot, else
+// the first.
 func realFQDN(hostname string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), nameTimeout)
 	defer cancel()

@@ -45,18 +45,18 @@ func LoadMinion(path string, overrides map[string]any) (*Config, error) {
 	return LoadMinionWith(path, Options{Overrides: overrides})
 }
 
-// LoadMaster is LoadMinion for a master.
+// LoadMaster is like LoadMinion for a master.
 func LoadMaster(path string, overrides map[string]any) (*Config, error) {
 	return LoadMasterWith(path, Options{Overrides: overrides, TolerateIncludes: true})
 }
 
-// LoadMinionWith is LoadMinion with all options (salt.config.minion_config).
+// LoadMinionWith is like LoadMinion with all options (salt.config.minion_config).
 func LoadMinionWith(path string, o Options) (*Config, error) {
 	l := &loader{Options: o, Config: &Config{Path: path}, defaults: MinionDefaults(), name: "minion"}
 	return l.load((*loader).applyMinion)
 }
 
-// LoadMasterWith is LoadMaster with all options (salt.config.master_config).
+// LoadMasterWith is like LoadMaster with all options (salt.config.master_config).
 func LoadMasterWith(path string, o Options) (*Config, error) {
 	l := &loader{Options: o, Config: &Config{Path: path}, defaults: MasterDefaults(), name: "master"}
 	return l.load((*loader).applyMaster)

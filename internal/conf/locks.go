@@ -68,12 +68,14 @@ whitelist_modules
 whitelist_state_modules
 `
 
-// HonouredLocks are the options that allow, forbid, sign or verify, and that a minion or a master honours, sorted.
+// HonouredLocks returns the options that allow, forbid, sign or verify, and that a minion or a master honours,
+// sorted.
 func HonouredLocks() []string {
 	return strings.Fields(honouredLocks)
 }
 
-// RefuseLocks is an error for a master's option that locks something and has no effect here. An option that is unset or off is no error.
+// RefuseLocks returns an error for a master's option that locks something and has no effect here. An option that
+// is unset or off is no error.
 func (c *Config) RefuseLocks() error {
 	for _, o := range refusedOptions {
 		if v, set := c.Opts[o.name]; set && Truth(v) {

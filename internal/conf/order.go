@@ -41,7 +41,7 @@ func override(opts, more map[string]any) {
 	}
 }
 
-// mergeOrder is [mergeInto] for the documents in order; lists count as one after the other.
+// mergeOrder is like [mergeInto] for the documents in order; lists count as one after the other.
 func mergeOrder(have, more *pyobj.Dict) *pyobj.Dict {
 	out := have.Copy()
 	for k, v := range more.All() {

@@ -9,9 +9,10 @@ import (
 	"strconv"
 )
 
-// OwnerPolicy gives a function for Options.Trust: a configuration file and its directory must belong to root or to one of
-// the users, and neither may be writable by everybody; a sticky directory may. A file that somebody else may have planted
-// would otherwise choose the master. On platforms without numeric owners everything is trusted.
+// OwnerPolicy returns a function for Options.Trust: a configuration file and its directory must belong to root or
+// to one of the users, and neither may be writable by everybody; a sticky directory may. A file that somebody
+// else may have planted would otherwise choose the master. On platforms without numeric owners everything is
+// trusted.
 func OwnerPolicy(uids ...int) func(path string) error {
 	return func(path string) error {
 		for _, at := range []string{path, filepath.Dir(path)} {

@@ -11,7 +11,7 @@ import (
 // Dirs are the directories that Salt's defaults are below (salt/syspaths.py).
 type Dirs struct{ Root, Config, Cache, Sock, Srv, Logs, Run string }
 
-// PlatformDirs gives the directories of this platform.
+// PlatformDirs returns the directories of this platform.
 func PlatformDirs() Dirs { return dirsOf(runtime.GOOS, os.Getenv) }
 
 func dirsOf(goos string, getenv func(string) string) Dirs {
@@ -42,7 +42,7 @@ func isDir(path string) bool {
 	return err == nil && fi.IsDir()
 }
 
-// currentUser is the name of the user that the process runs as, "root" when it has none.
+// currentUser returns the name of the user that the process runs as, "root" when it has none.
 func currentUser() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		if runtime.GOOS == "windows" {
@@ -61,7 +61,7 @@ func homeDir() string {
 	return "/"
 }
 
-// expandUser is os.path.expanduser of Python.
+// expandUser implements os.path.expanduser of Python.
 func expandUser(path string) string {
 	if !strings.HasPrefix(path, "~") {
 		return path
@@ -81,8 +81,8 @@ func expandUser(path string) string {
 	return strings.TrimSuffix(home, "/") + "/" + rest
 }
 
-// glob is glob.glob of Python, sorted: names that begin with a dot match only a pattern that does, [!x] negates, a
-// backslash is an ordinary character, and what cannot be read matches nothing.
+// glob implements glob.glob of Python, sorted: names that begin with a dot match only a pattern that does, [!x]
+// negates, a backslash is an ordinary character, and what cannot be read matches nothing.
 func glob(pattern string) []string {
 	if !strings.ContainsAny(pattern, "*?[") {
 		if _, err := os.Lstat(pattern); err != nil {

@@ -28,7 +28,7 @@ const (
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// handled is everything that a version of Landlock knows, and so denies where nothing grants it.
+// handled returns everything that a version of Landlock knows, and so denies where nothing grants it.
 func handled(abi int) uint64 {
 	all := uint64(unix.LANDLOCK_ACCESS_FS_IOCTL_DEV<<1 - 1)
 	if abi < 5 {
@@ -37,7 +37,7 @@ func handled(abi int) uint64 {
 	return all
 }
 
-// landlockABI is the version of Landlock that the kernel has, 0 if it has none.
+// landlockABI returns the version of Landlock that the kernel has, 0 if it has none.
 func landlockABI() int {
 	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -127,7 +127,7 @@ func ruleset(r Rules, abi int, report *Report) (fd int, err error) {
 	return set, nil
 }
 
-// loaders are what the kernel starts in place of a program with shared libraries.
+// loaders returns what the kernel starts in place of a program with shared libraries.
 func loaders(programs []string) []string {
 	if len(programs) == 0 {
 		return nil
@@ -187,7 +187,7 @@ const (
 	atFirst  = 16
 )
 
-// architecture is the kernel's name of this processor's system calls.
+// architecture returns the kernel's name of this processor's system calls.
 func architecture() (uint32, bool) {
 	switch runtime.GOARCH {
 	case "amd64":
@@ -204,7 +204,7 @@ func architecture() (uint32, bool) {
 	return 0, false
 }
 
-// systemCalls is the seccomp filter.
+// systemCalls returns the seccomp filter.
 func systemCalls(r Rules) ([]unix.SockFilter, error) {
 	arch, ok := architecture()
 	if !ok {

@@ -25,7 +25,7 @@ func LimitMemory() {
 	}
 }
 
-// heapLimit is the part of a group's memory for the Go heap, 0 for no limit.
+// heapLimit returns the part of a group's memory for the Go heap, 0 for no limit.
 func heapLimit(group int64) int64 {
 	// guard: small-memory TestHeapLimit instead: true
 	if group <= 0 {

@@ -92,14 +92,15 @@ func (s *shrinker) adapt() {
 	s.percent(int(max(leastPercent, min(percentSettled, mostGrowth*100/max(live, 1)))))
 }
 
-// usage is how much memory was ever asked for, and how much is held now.
+// usage returns how much memory was ever asked for, and how much is held now.
 func usage() (asked, held uint64) {
 	m := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(m)
 	return m[0].Value.Uint64(), m[1].Value.Uint64() - m[2].Value.Uint64()
 }
 
-// lives is how much memory the last round of the garbage collector found in use, with the stacks: what its percentages are of.
+// lives returns how much memory the last round of the garbage collector found in use, with the stacks: what its
+// percentages are of.
 func lives() uint64 {
 	m := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}}
 	metrics.Read(m)

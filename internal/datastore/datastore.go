@@ -21,7 +21,7 @@ const maxFile = 64 << 20
 // mu makes changes follow each other; jobs of one program change the same file.
 var mu sync.Mutex
 
-// Path is the store's file below a cache directory.
+// Path returns the store's file below a cache directory.
 func Path(cacheDir string) string { return filepath.Join(cacheDir, "datastore") }
 
 // Load reads the store. One that is not there, or cannot be read, is empty, as in Salt; content that is no map is an error.

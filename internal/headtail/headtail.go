@@ -43,14 +43,14 @@ func (c *Buffer) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// Total is how many bytes were written, Dropped how many of them are not kept.
+// Total returns how many bytes were written, Dropped how many of them are not kept.
 func (c *Buffer) Total() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.total
 }
 
-// Dropped is how many bytes are not kept.
+// Dropped returns how many bytes are not kept.
 func (c *Buffer) Dropped() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Through is the proxy that Salt's options proxy_host, proxy_port, proxy_username and proxy_password name, nil without host
-// or port. Hosts of the option no_proxy are asked directly.
+// Through returns the proxy that Salt's options proxy_host, proxy_port, proxy_username and proxy_password name,
+// nil without host or port. Hosts of the option no_proxy are asked directly.
 func Through(host string, port int, user, password string, direct []string) func(*http.Request) (*url.URL, error) {
 	if host == "" || port <= 0 || port > 65535 {
 		return nil
@@ -30,7 +30,7 @@ func Through(host string, port int, user, password string, direct []string) func
 	}
 }
 
-// Options is the proxy of [Through] with the values that an option's name gives, whatever their types are.
+// Options returns the proxy of [Through] with the values that an option's name gives, whatever their types are.
 func Options(opt func(name string) any) func(*http.Request) (*url.URL, error) {
 	text := func(name string) string {
 		if v := opt(name); v != nil {

@@ -309,7 +309,7 @@ func (c *checker) combined(s *Schema, v any, at string, depth int) error {
 	return nil
 }
 
-// broken is what a value does wrong, "" if the limit is not about such values.
+// broken returns what a value does wrong, "" if the limit is not about such values.
 func (l limit) broken(v any) string {
 	if n, ok := number(v); ok {
 		switch {
@@ -343,7 +343,7 @@ func (l limit) broken(v any) string {
 	return ""
 }
 
-// value is the limit as it was probably written.
+// value returns the limit as it was probably written.
 func (l limit) value() any {
 	if l.n == math.Trunc(l.n) && math.Abs(l.n) < 1<<53 {
 		return int64(l.n)

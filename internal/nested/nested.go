@@ -26,7 +26,7 @@ func Get(data any, key, delimiter string) (any, bool) {
 
 func split(key, delimiter string) []string { return strings.Split(key, delimiter) }
 
-// Follow is Get with the key in pieces.
+// Follow is like Get with the key in pieces.
 func Follow(data any, path []string) (any, bool) {
 	for _, word := range path {
 		var ok bool
@@ -91,7 +91,7 @@ func inMap(data any, word string) (any, bool) {
 	return nil, false
 }
 
-// Equal is Python's ==: True is 1 and 1.0, lists and maps are compared by their content.
+// Equal implements Python's ==: True is 1 and 1.0, lists and maps are compared by their content.
 func Equal(a, b any) bool {
 	if x, ok := number(a); ok {
 		y, ok := number(b)
@@ -152,7 +152,7 @@ func number(v any) (any, bool) {
 	return nil, false
 }
 
-// items is a map with keys of any type; nil for what is none.
+// items returns a map with keys of any type; nil for what is none.
 func items(v any) map[any]any {
 	switch m := v.(type) {
 	case map[any]any:
@@ -211,7 +211,7 @@ func Copy(v any) any {
 	return v
 }
 
-// CopyMap is Copy of a map, never nil.
+// CopyMap is like Copy for a map, never nil.
 func CopyMap(m map[string]any) map[string]any {
 	out := make(map[string]any, len(m))
 	for k, x := range m {
@@ -241,7 +241,7 @@ func Update(dest, upd map[string]any, mergeLists bool) map[string]any {
 	return dest
 }
 
-// Anys is a list of values of one type as a list of any.
+// Anys returns a list of values of one type as a list of any.
 func Anys[T any](list []T) []any {
 	out := make([]any, len(list))
 	for i, x := range list {
@@ -250,8 +250,8 @@ func Anys[T any](list []T) []any {
 	return out
 }
 
-// Join is a list and what of another is not in it yet. Members that are twice in the other are judged against the first list
-// only, as Salt does.
+// Join returns a list and what of another is not in it yet. Members that are twice in the other are judged
+// against the first list only, as Salt does.
 func Join(a, b []any) []any {
 	out := Copy(a).([]any)
 	for _, x := range b {
@@ -271,7 +271,7 @@ var (
 // ErrUpdate is Python's TypeError of a merge into something that is no map.
 var ErrUpdate = errors.New("Cannot update using non-dict types in dictupdate.update()")
 
-// FollowObject is Follow for ordered values (package pyobj).
+// FollowObject is like Follow for ordered values (package pyobj).
 func FollowObject(data any, path []string) (any, bool) {
 	for _, word := range path {
 		ok := false

@@ -9,7 +9,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// UpdateObject is salt.utils.dictupdate.update of ordered values: it changes dest, and shares the values of upd with it.
+// UpdateObject implements salt.utils.dictupdate.update of ordered values: it changes dest, and shares the values
+// of upd with it.
 func UpdateObject(dest, upd *pyobj.Dict, mergeLists bool) *pyobj.Dict {
 	for k, v := range upd.All() {
 		switch v := v.(type) {
@@ -29,8 +30,8 @@ func UpdateObject(dest, upd *pyobj.Dict, mergeLists bool) *pyobj.Dict {
 	return dest
 }
 
-// JoinObjects is a copy of a list and what of another is not in it yet. Members that are twice in the other are judged against
-// the first list only, as Salt does.
+// JoinObjects returns a copy of a list and what of another is not in it yet. Members that are twice in the other
+// are judged against the first list only, as Salt does.
 func JoinObjects(a, b *pyobj.List) *pyobj.List {
 	out := pyobj.DeepCopy(a).(*pyobj.List)
 	for _, x := range b.Items {
@@ -50,8 +51,8 @@ func hasObject(list []any, v any) bool {
 	return false
 }
 
-// FilterObject is [Filter] of ordered values: keys of the table are tried in its order. As in Salt the entry that was picked is
-// the table's own, and a merge changes it. data is plain or ordered.
+// FilterObject is like [Filter] for ordered values: keys of the table are tried in its order. As in Salt the
+// entry that was picked is the table's own, and a merge changes it. data is plain or ordered.
 func FilterObject(table *pyobj.Dict, key string, data, merge, byDefault, base any) (any, error) {
 	values := []any{}
 	if found, ok := GetObject(data, key, ":"); ok {
@@ -101,7 +102,7 @@ func MergeObject(picked, merge any, mergeLists bool) (any, error) {
 	return UpdateObject(into, pyobj.DeepCopy(m).(*pyobj.Dict), mergeLists), nil
 }
 
-// pick is the entry for the first value that has one.
+// pick returns the entry for the first value that has one.
 func pick(table *pyobj.Dict, values []any) any {
 	for _, v := range values {
 		text := pyobj.Str(v)
@@ -117,7 +118,7 @@ func pick(table *pyobj.Dict, values []any) any {
 	return nil
 }
 
-// GetObject is [Get] for ordered values, or plain ones, whose result it makes ordered.
+// GetObject is like [Get] for ordered values, or plain ones, whose result it makes ordered.
 func GetObject(data any, key, delimiter string) (any, bool) {
 	switch data.(type) {
 	case map[string]any, map[any]any, []any:
@@ -130,7 +131,8 @@ func GetObject(data any, key, delimiter string) (any, bool) {
 	return FollowObject(data, split(key, delimiter))
 }
 
-// Path is a key as the pieces that [Follow] takes: text is split, a number is one, a list has them. ok is false for others.
+// Path returns a key as the pieces that [Follow] takes: text is split, a number is one, a list has them. ok is
+// false for others.
 func Path(key any, delimiter string) (path []string, ok bool) {
 	var items []any
 	switch k := key.(type) {
@@ -153,8 +155,9 @@ func Path(key any, delimiter string) (path []string, ok bool) {
 	return path, true
 }
 
-// Repack is salt.utils.data.repack_dictlist of an ordered value: one dict of a list, also as YAML in a text, of dicts with one
-// key and of names and numbers, whose value is None. Anything else, a dict too, is none; Salt goes on with an empty dict.
+// Repack implements salt.utils.data.repack_dictlist of an ordered value: one dict of a list, also as YAML in a
+// text, of dicts with one key and of names and numbers, whose value is None. Anything else, a dict too, is none;
+// Salt goes on with an empty dict.
 func Repack(v any) (d *pyobj.Dict, ok bool) {
 	if text, isText := v.(string); isText {
 		var err error

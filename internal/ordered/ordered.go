@@ -41,8 +41,8 @@ func ToWire(v any) any {
 	return pyobj.Plain(v)
 }
 
-// States is what a function with the outputter "highstate" returned, in the order in which the states ran. Everything else it returns as
-// it is.
+// States returns what a function with the outputter "highstate" returned, in the order in which the states ran.
+// Everything else it returns as it is.
 func States(plain any, outputter string) any {
 	chunks, ok := plain.(map[string]any)
 	if !ok || len(chunks) == 0 || outputter != "highstate" {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// fill is textwrap.fill of Python with both indents alike: lines of at most width columns, broken at blanks and after
-// hyphens within words, longer words cut.
+// fill implements textwrap.fill of Python with both indents alike: lines of at most width columns, broken at
+// blanks and after hyphens within words, longer words cut.
 func fill(s string, width int, indent string) string {
 	s = strings.Map(func(r rune) rune {
 		if r == '\t' || r == '\n' || r == '\v' || r == '\f' || r == '\r' {

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// highstate is salt/output/highstate.py: the results of states, host by host.
+// highstate implements salt/output/highstate.py: the results of states, host by host.
 func (r *renderer) highstate(v any, level int) (string, error) {
 	if m, ok := v.(map[string]any); ok {
 		if inner, ok := m["return"]; ok {
@@ -118,7 +118,7 @@ func (p *report) count(result any) int {
 
 const warnings = "warnings"
 
-// total is the number of states.
+// total returns the number of states.
 func (p *report) total() int {
 	n := 0
 	for _, c := range p.counts {
@@ -412,7 +412,7 @@ func commentText(comment any, info map[string]any) string {
 	return s + " " + pytext.Str(data)
 }
 
-// terse gives a state in one line.
+// terse returns a state in one line.
 func (p *report) terse(color string, comps []string, info map[string]any) string {
 	result := "Clean"
 	if truth(info["changes"]) {

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// nested is salt/output/nested.py.
+// nested implements salt/output/nested.py.
 func (r *renderer) nested(v any, indent int) string {
 	n := nester{renderer: r}
 	n.display(v, indent, "")
@@ -106,7 +106,7 @@ func nestedOrder(m []entry) []entry {
 	return m
 }
 
-// noReturn is salt/output/no_return.py.
+// noReturn implements salt/output/no_return.py.
 func (r *renderer) noReturn(v any, indent int) (string, error) {
 	var b strings.Builder
 	pad := strings.Repeat(" ", indent)
@@ -129,7 +129,7 @@ func (r *renderer) noReturn(v any, indent int) (string, error) {
 	return b.String(), nil
 }
 
-// key is salt/output/key.py: the keys by their state.
+// key implements salt/output/key.py: the keys by their state.
 func (r *renderer) key(v any) (string, error) {
 	m, ok := entries(v)
 	if !ok {

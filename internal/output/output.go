@@ -67,8 +67,9 @@ func Names() []string {
 		"raw", "table", "txt", "yaml"}
 }
 
-// Render gives what Salt would print of v, without the final newline, by the outputter name; "" is nested. A value that
-// does not fit the outputter is shown by nested, and so is everything for an unknown outputter, with an ErrUnknown.
+// Render returns what Salt would print of v, without the final newline, by the outputter name; "" is nested. A
+// value that does not fit the outputter is shown by nested, and so is everything for an unknown outputter, with
+// an ErrUnknown.
 func Render(name string, v any, o Options) (string, error) {
 	r := renderer{Options: o, colors: palette(o)}
 	var text string
@@ -156,7 +157,7 @@ type renderer struct {
 // entry is an entry of a mapping.
 type entry struct{ key, value any }
 
-// entries gives the entries of a mapping in order, ok is false when v is none.
+// entries returns the entries of a mapping in order, ok is false when v is none.
 func entries(v any) (list []entry, ok bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -178,7 +179,7 @@ func entries(v any) (list []entry, ok bool) {
 	return nil, false
 }
 
-// items gives the elements of a list, ok is false when v is none.
+// items returns the elements of a list, ok is false when v is none.
 func items(v any) ([]any, bool) {
 	switch v := v.(type) {
 	case []any:
@@ -193,7 +194,7 @@ func items(v any) ([]any, bool) {
 	return nil, false
 }
 
-// asText gives text, or bytes that are UTF-8.
+// asText returns text, or bytes that are UTF-8.
 func asText(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// txt is salt/output/txt.py.
+// txt implements salt/output/txt.py.
 func (r *renderer) txt(v any) string {
 	var b strings.Builder
 	m, ok := entries(v)
@@ -38,7 +38,7 @@ func (r *renderer) txt(v any) string {
 	return b.String()
 }
 
-// splitByteLines is bytes.splitlines of Python, which knows only \n, \r and both.
+// splitByteLines implements bytes.splitlines of Python, which knows only \n, \r and both.
 func splitByteLines(b []byte) [][]byte {
 	var lines [][]byte
 	start := 0
@@ -58,7 +58,7 @@ func splitByteLines(b []byte) [][]byte {
 	return lines
 }
 
-// values is salt/output/newline_values_only.py.
+// values implements salt/output/newline_values_only.py.
 func (r *renderer) values(v any) (string, error) {
 	m, ok := entries(v)
 	if !ok {
@@ -77,7 +77,7 @@ func (r *renderer) values(v any) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// yaml is salt/output/yaml_out.py.
+// yaml implements salt/output/yaml_out.py.
 func (r *renderer) yaml(v any) (string, error) {
 	s := yaml.Style{}
 	if r.Indent != nil {
@@ -93,7 +93,7 @@ func (r *renderer) yaml(v any) (string, error) {
 	return text, nil
 }
 
-// json is salt/output/json_out.py over Python's json.dumps(ensure_ascii=False, default=repr).
+// json implements salt/output/json_out.py over Python's json.dumps(ensure_ascii=False, default=repr).
 func (r *renderer) json(v any) (string, error) {
 	w := jsonWriter{indent: 4}
 	switch {

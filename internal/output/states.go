@@ -217,7 +217,8 @@ func (p *Plan) Lost(host, why string) {
 	p.problems = append(p.problems, (&renderer{Options: p.Options}).stripEscapes(host)+": "+why)
 }
 
-// Code is the exit code: 0 if nothing would change, 2 if something would, 1 if a state failed or a minion has no result of states.
+// Code returns the exit code: 0 if nothing would change, 2 if something would, 1 if a state failed or a minion
+// has no result of states.
 func (p *Plan) Code() int {
 	code := 0
 	for _, c := range p.changes {

@@ -272,7 +272,7 @@ func (t *tabler) align(s string, width int) string {
 	return strings.Repeat(" ", left) + s + strings.Repeat(" ", pad-left)
 }
 
-// titleCase is str.title of Python.
+// titleCase implements str.title of Python.
 func titleCase(s string) string {
 	inWord := false
 	return strings.Map(func(r rune) rune {
@@ -285,7 +285,7 @@ func titleCase(s string) string {
 	}, s)
 }
 
-// profile is salt/output/profile.py: the states by duration in a table.
+// profile implements salt/output/profile.py: the states by duration in a table.
 func (r *renderer) profile(v any) (string, error) {
 	hosts, ok := entries(v)
 	if !ok {

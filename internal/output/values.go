@@ -80,7 +80,7 @@ func isInt(v any) bool {
 	return false
 }
 
-// truth is Python's bool(), of ordered mappings too.
+// truth implements Python's bool(), of ordered mappings too.
 func truth(v any) bool {
 	if m, ok := v.(payload.OrderedMap); ok {
 		return len(m) > 0
@@ -88,7 +88,7 @@ func truth(v any) bool {
 	return pytext.Truth(v)
 }
 
-// words gives the elements of a list, or of text with commas.
+// words returns the elements of a list, or of text with commas.
 func words(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -103,7 +103,7 @@ func words(v any) []string {
 	return nil
 }
 
-// float is float() of Python for the durations of states.
+// float implements float() of Python for the durations of states.
 func float(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -130,7 +130,8 @@ func (r *renderer) stripEscapes(s string) string {
 	return strings.ReplaceAll(s, "\x1b", "?")
 }
 
-// pythonic gives ordered mappings, also those inside others, the form in which Python's text of a dict keeps their order.
+// pythonic returns ordered mappings, also those inside others, the form in which Python's text of a dict keeps
+// their order.
 func pythonic(v any) any {
 	switch v := v.(type) {
 	case payload.OrderedMap:

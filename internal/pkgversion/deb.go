@@ -57,7 +57,8 @@ func parseDeb(s string) (debVersion, bool) {
 	return v, true
 }
 
-// debOrder is the weight of a character that is no digit: "~" before the end, the end before letters, letters before others.
+// debOrder returns the weight of a character that is no digit: "~" before the end, the end before letters,
+// letters before others.
 func debOrder(s string, i int) int {
 	if i >= len(s) {
 		return 0

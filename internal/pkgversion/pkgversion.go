@@ -60,7 +60,7 @@ func SplitComparison(s string) (oper, version string) {
 	return "", s
 }
 
-// Match is the first of the available versions that fits what is desired ("1.2", ">=1.2"), "" if none does.
+// Match returns the first of the available versions that fits what is desired ("1.2", ">=1.2"), "" if none does.
 func Match(desired string, available []string, by Func) string {
 	oper, version := SplitComparison(desired)
 	if oper == "" {
@@ -74,7 +74,7 @@ func Match(desired string, available []string, by Func) string {
 	return ""
 }
 
-// WithoutEpoch is the version behind the first colon.
+// WithoutEpoch returns the version behind the first colon.
 func WithoutEpoch(v string) string {
 	if _, rest, ok := strings.Cut(v, ":"); ok {
 		return rest
@@ -99,7 +99,7 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// fill is a number as Python's str(int).zfill(8), other parts as they are.
+// fill returns a number as Python's str(int).zfill(8), other parts as they are.
 func fill(p string) string {
 	if !digits(p) {
 		return p
@@ -139,7 +139,7 @@ func looseParts(s string) []string {
 	return parts
 }
 
-// atoi is the number at the front of a text of digits, capped.
+// atoi returns the number at the front of a text of digits, capped.
 func atoi(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // Digests are the names of digests for signatures.
 const Digests = "sha1, sha224, sha256, sha384, sha512, sha512_224, sha512_256, sha3_224, sha3_256, sha3_384, sha3_512"
 
-// digest is a digest with the algorithms that sign it.
+// digest returns a digest with the algorithms that sign it.
 func digest(name string) (h crypto.Hash, rsaOID, ecOID string) {
 	switch strings.ToLower(name) {
 	case "sha1": // for reading only
@@ -79,7 +79,7 @@ func derTime(t time.Time) []byte {
 	return b
 }
 
-// extensions is a list of extensions, nothing if there are none.
+// extensions returns a list of extensions, nothing if there are none.
 func extensions(list []Extension) []byte {
 	var out []byte
 	for _, e := range list {
@@ -164,7 +164,7 @@ func RevocationList(key crypto.Signer, digest string, issuer []byte, from, to ti
 	})
 }
 
-// Serial is a serial number: a number, text in hex, or nil for a random one.
+// Serial returns a serial number: a number, text in hex, or nil for a random one.
 func Serial(v any) (*big.Int, error) {
 	switch v := v.(type) {
 	case nil:
@@ -185,7 +185,7 @@ func Serial(v any) (*big.Int, error) {
 	return nil, failed("Could not parse serial number %v", v)
 }
 
-// PEM is DER as PEM.
+// PEM returns DER as PEM.
 func PEM(kind string, b []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b})
 }
@@ -248,7 +248,7 @@ func CRL(b []byte) (*x509.RevocationList, error) {
 	return nil, usage("Could not load DER-encoded certificate revocation list.")
 }
 
-// SignatureName is the name of the algorithm that signed a certificate or revocation list.
+// SignatureName returns the name of the algorithm that signed a certificate or revocation list.
 func SignatureName(raw []byte) string {
 	list, err := inside(raw)
 	if err != nil || len(list) != 3 {
@@ -280,7 +280,8 @@ func SignatureName(raw []byte) string {
 	return id
 }
 
-// InDays is the time some days from another, which may be more than a time.Duration holds. ok is false where no certificate can have it.
+// InDays returns the time some days from another, which may be more than a time.Duration holds. ok is false where
+// no certificate can have it.
 func InDays(from time.Time, days int64) (t time.Time, ok bool) {
 	if days > 1<<22 || days < -(1<<22) {
 		return t, false

@@ -58,13 +58,13 @@ func infoAccess(v any) (Extension, error) {
 	return Extension{"", false, der(tagSequence, out)}, nil
 }
 
-// reasons are why certificates are revoked, by their numbers; "" are those that say nothing.
+// reasons returns why certificates are revoked, by their numbers; "" are those that say nothing.
 func reasons() []string {
 	return []string{"unspecified", "keyCompromise", "cACompromise", "affiliationChanged", "superseded", "cessationOfOperation", "certificateHold", "",
 		"removeFromCRL", "privilegeWithdrawn", "aACompromise"}
 }
 
-// flagged are reasons as the flags of a distribution point, whose bits have other numbers.
+// flagged returns reasons as the flags of a distribution point, whose bits have other numbers.
 func flagged() []string {
 	return []string{"", "keyCompromise", "cACompromise", "affiliationChanged", "superseded", "cessationOfOperation", "certificateHold", "privilegeWithdrawn", "aACompromise"}
 }
@@ -95,7 +95,7 @@ func textList(v any) []namedValue {
 	return out
 }
 
-// pointName is the name of a distribution point from fullname or relativename.
+// pointName returns the name of a distribution point from fullname or relativename.
 func pointName(m map[string]any) ([]byte, error) {
 	switch {
 	case pytext.Truth(m["fullname"]):

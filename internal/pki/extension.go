@@ -77,7 +77,8 @@ func Build(args map[string]any, where string, ca Issuer) ([]Extension, error) {
 	return out, nil
 }
 
-// FromRequest are the extensions of a request that a certificate takes over, where the arguments say nothing of them.
+// FromRequest returns the extensions of a request that a certificate takes over, where the arguments say nothing
+// of them.
 func FromRequest(csr *x509.CertificateRequest, args map[string]any) []Extension {
 	var out []Extension
 	for _, k := range kinds() {
@@ -93,7 +94,7 @@ func FromRequest(csr *x509.CertificateRequest, args map[string]any) []Extension 
 	return out
 }
 
-// has is Python's "in": a key of a map, an item of a list, a part of a text.
+// has implements Python's "in": a key of a map, an item of a list, a part of a text.
 func has(v any, word string) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -253,7 +254,7 @@ func (ca Issuer) basicConstraints(v any) (Extension, error) {
 	return Extension{"", critical, der(tagSequence, parts...)}, nil
 }
 
-// usages are the names of key usages by their bits.
+// usages returns the names of key usages by their bits.
 func usages() []string {
 	return []string{"digitalSignature", "nonRepudiation", "keyEncipherment", "dataEncipherment", "keyAgreement", "keyCertSign", "cRLSign", "encipherOnly", "decipherOnly"}
 }
@@ -269,7 +270,7 @@ func keyUsage(v any) (Extension, error) {
 	return Extension{"", has(v, "critical"), bits(set)}, nil
 }
 
-// purposes are the names of extended key usages, with their numbers.
+// purposes returns the names of extended key usages, with their numbers.
 func purposes() []pair {
 	return []pair{
 		{"serverAuth", "1.3.6.1.5.5.7.3.1"}, {"clientAuth", "1.3.6.1.5.5.7.3.2"}, {"codeSigning", "1.3.6.1.5.5.7.3.3"}, {"emailProtection", "1.3.6.1.5.5.7.3.4"},
@@ -316,7 +317,7 @@ func extendedKeyUsage(v any) (Extension, error) {
 	return Extension{"", critical, der(tagSequence, out)}, nil
 }
 
-// KeyID is the identifier of a public key: the SHA-1 of its bits.
+// KeyID returns the identifier of a public key: the SHA-1 of its bits.
 func KeyID(pub any) ([]byte, error) {
 	b, err := x509.MarshalPKIXPublicKey(pub)
 	if err != nil {
@@ -398,7 +399,7 @@ func (ca Issuer) authorityKey(v any) (Extension, error) {
 	return Extension{"", false, der(tagSequence, parts...)}, nil
 }
 
-// namePairs are the kinds and values of general names.
+// namePairs returns the kinds and values of general names.
 func namePairs(v any) (list []namedValue, critical bool, err error) {
 	critical = has(v, "critical")
 	switch v := v.(type) {

@@ -104,7 +104,7 @@ func KeyType(pub any) string {
 	return ""
 }
 
-// KeySize is the size of a public key in bits.
+// KeySize returns the size of a public key in bits.
 func KeySize(pub any) int {
 	switch k := pub.(type) {
 	case *rsa.PublicKey:
@@ -121,7 +121,7 @@ func SamePublic(a, b any) bool {
 	return ok && k.Equal(b)
 }
 
-// PublicPEM is a public key as PEM.
+// PublicPEM returns a public key as PEM.
 func PublicPEM(pub any) (string, error) {
 	b, err := x509.MarshalPKIXPublicKey(pub)
 	if err != nil {
@@ -130,7 +130,7 @@ func PublicPEM(pub any) (string, error) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: b})), nil
 }
 
-// EncodeKey is a private key as PKCS#8 in DER, encrypted if there is a passphrase, and the type of its PEM.
+// EncodeKey returns a private key as PKCS#8 in DER, encrypted if there is a passphrase, and the type of its PEM.
 func EncodeKey(key crypto.Signer, passphrase []byte) (b []byte, kind string, err error) {
 	b, err = x509.MarshalPKCS8PrivateKey(key)
 	if err != nil || passphrase == nil {
@@ -279,7 +279,7 @@ func decrypt(b, passphrase []byte) (key []byte, ok bool, err error) {
 	return text, true, err
 }
 
-// Bytes is a source that is no file: PEM, text in hex or base64, or bytes as they are.
+// Bytes returns a source that is no file: PEM, text in hex or base64, or bytes as they are.
 func Bytes(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case []byte:
@@ -301,7 +301,7 @@ func Bytes(v any) ([]byte, error) {
 	return nil, usage("Could not load provided source. You need to pass an existing file, (PEM|hex|base64)-encoded string or raw bytes.")
 }
 
-// KeyEncoding is how a private key that could be read is written: pem, der or pkcs12.
+// KeyEncoding returns how a private key that could be read is written: pem, der or pkcs12.
 func KeyEncoding(b []byte) string {
 	if IsPEM(b) {
 		return "pem"

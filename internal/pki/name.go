@@ -16,7 +16,7 @@ type attribute struct {
 	tag       byte
 }
 
-// attributes are those that have a keyword argument, in the order in which names are built of them.
+// attributes returns those that have a keyword argument, in the order in which names are built of them.
 func attributes() []attribute {
 	return []attribute{
 		{"C", "2.5.4.6", tagPrintable}, {"ST", "2.5.4.8", tagUTF8}, {"L", "2.5.4.7", tagUTF8}, {"STREET", "2.5.4.9", tagUTF8}, {"O", "2.5.4.10", tagUTF8},
@@ -73,7 +73,8 @@ func (a attribute) der(v string) ([]byte, error) {
 	return der(tagSequence, id, der(a.tag, []byte(v))), nil
 }
 
-// Name is a distinguished name: an RFC 4514 text, a list of its parts, or a map of the attributes that have arguments.
+// Name returns a distinguished name: an RFC 4514 text, a list of its parts, or a map of the attributes that have
+// arguments.
 func Name(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case string:
@@ -120,7 +121,7 @@ func Name(v any) ([]byte, error) {
 	return nil, usage("Need string, list or dict to parse distinguished names")
 }
 
-// RDN is one part of a name.
+// RDN returns one part of a name.
 func RDN(text string) ([]byte, error) {
 	if len(split(text, ',')) > 1 {
 		return nil, usage("Specified string is not a Relative Distinguished Name, but a Distinguished Name.")
@@ -220,7 +221,7 @@ func unescape(s string) (string, bool) {
 
 type namePart struct{ id, value string }
 
-// parts are the attributes of a name, grouped as they are.
+// parts returns the attributes of a name, grouped as they are.
 func parts(raw []byte) ([][]namePart, error) {
 	sets, err := inside(raw)
 	if err != nil {
@@ -245,7 +246,7 @@ func parts(raw []byte) ([][]namePart, error) {
 	return out, nil
 }
 
-// NameMap are the attributes of a name that have short names, the first of each kind.
+// NameMap returns the attributes of a name that have short names, the first of each kind.
 func NameMap(raw []byte) map[string]any {
 	out := map[string]any{}
 	groups, _ := parts(raw)
@@ -261,7 +262,7 @@ func NameMap(raw []byte) map[string]any {
 	return out
 }
 
-// NameText is a name as RFC 4514 writes it.
+// NameText returns a name as RFC 4514 writes it.
 func NameText(raw []byte) string {
 	groups, _ := parts(raw)
 	slices.Reverse(groups)
@@ -303,7 +304,7 @@ func escape(s string) string {
 	return s
 }
 
-// NameHash is the hash of a name that OpenSSL's directories of certificates use.
+// NameHash returns the hash of a name that OpenSSL's directories of certificates use.
 func NameHash(raw []byte) string {
 	sum := sha1.Sum(raw)
 	b := sum[:4]

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// OpenSSLText is the short name of an extension and what it says, as OpenSSL writes both; what OpenSSL has no words for is shown
-// in hex.
+// OpenSSLText returns the short name of an extension and what it says, as OpenSSL writes both; what OpenSSL has
+// no words for is shown in hex.
 func OpenSSLText(e pkix.Extension) (name, text string) {
 	id := e.Id.String()
 	name = openSSLName(id)
@@ -126,7 +126,7 @@ func openSSLValue(name string, v asn1.RawValue, raw []byte) (text string, ok boo
 	return "", false
 }
 
-// flagTexts are the names of the bits that are set.
+// flagTexts returns the names of the bits that are set.
 func flagTexts(v asn1.RawValue, names ...string) string {
 	var out []string
 	for i, name := range names {
@@ -137,7 +137,7 @@ func flagTexts(v asn1.RawValue, names ...string) string {
 	return strings.Join(out, ", ")
 }
 
-// longName is the name that OpenSSL has for an object, or its number.
+// longName returns the name that OpenSSL has for an object, or its number.
 func longName(id string) string {
 	switch id {
 	case "1.3.6.1.5.5.7.3.1":
@@ -187,7 +187,8 @@ func generalTexts(list []asn1.RawValue, show func(asn1.RawValue) string) []strin
 	return out
 }
 
-// printedName is a general name on a line of its own, listedName one in a list: OpenSSL writes names of directories in two ways.
+// printedName returns a general name on a line of its own, listedName one in a list: OpenSSL writes names of
+// directories in two ways.
 func printedName(v asn1.RawValue) string {
 	if v.Tag == 4 {
 		return "DirName:" + spacedName(v.Bytes)
@@ -242,7 +243,7 @@ func otherNameText(v asn1.RawValue) string {
 	return "othername:" + kind + ":" + string(inner[0].Bytes)
 }
 
-// plainAddress is an address as OpenSSL writes it: that of IPv6 without a short form.
+// plainAddress returns an address as OpenSSL writes it: that of IPv6 without a short form.
 func plainAddress(b []byte) string {
 	if a, ok := netip.AddrFromSlice(b); ok && a.Is4() {
 		return a.String()
@@ -257,7 +258,7 @@ func plainAddress(b []byte) string {
 	return strings.Join(groups, ":")
 }
 
-// NameComponents are the attributes of a name in their order, with the names that OpenSSL has for them.
+// NameComponents returns the attributes of a name in their order, with the names that OpenSSL has for them.
 func NameComponents(raw []byte) [][2]string {
 	groups, _ := parts(raw)
 	var out [][2]string
@@ -314,7 +315,7 @@ func shortName(id string) string {
 	return "UNDEF"
 }
 
-// slashedName is a name as /C=DE/CN=x.
+// slashedName returns a name as /C=DE/CN=x.
 func slashedName(raw []byte) string {
 	var b strings.Builder
 	groups, _ := parts(raw)
@@ -336,7 +337,7 @@ func slashedName(raw []byte) string {
 	return b.String()
 }
 
-// numbered is the short name of an attribute, or its number.
+// numbered returns the short name of an attribute, or its number.
 func numbered(id string) string {
 	if name := shortName(id); name != "UNDEF" {
 		return name
@@ -344,7 +345,7 @@ func numbered(id string) string {
 	return id
 }
 
-// spacedName is a name as "C = DE, CN = x".
+// spacedName returns a name as "C = DE, CN = x".
 func spacedName(raw []byte) string {
 	var out []string
 	groups, _ := parts(raw)
@@ -399,7 +400,7 @@ func authorityText(list []asn1.RawValue) string {
 	return strings.Join(out, "\n")
 }
 
-// indented are general names on lines of their own.
+// indented returns general names on lines of their own.
 func indented(b []byte) string {
 	list, _ := children(b)
 	names := generalTexts(list, printedName)
@@ -508,7 +509,7 @@ func constraintTexts(list []asn1.RawValue) string {
 	return strings.Join(out, "\n")
 }
 
-// Version is the version that a certificate says to have, 0 if it cannot be read.
+// Version returns the version that a certificate says to have, 0 if it cannot be read.
 func Version(raw []byte) int64 {
 	fields, err := tbsFields(raw)
 	if err != nil {
@@ -525,7 +526,7 @@ func Version(raw []byte) int64 {
 	return integer(n[0].Bytes) + 1
 }
 
-// SubjectOf is the subject of a certificate, also of one that crypto/x509 does not take.
+// SubjectOf returns the subject of a certificate, also of one that crypto/x509 does not take.
 func SubjectOf(raw []byte) ([]byte, error) {
 	fields, err := tbsFields(raw)
 	if err != nil {
@@ -541,7 +542,7 @@ func SubjectOf(raw []byte) ([]byte, error) {
 	return fields[at].FullBytes, nil
 }
 
-// tbsFields are the elements of what is signed of a certificate.
+// tbsFields returns the elements of what is signed of a certificate.
 func tbsFields(raw []byte) ([]asn1.RawValue, error) {
 	list, err := inside(raw)
 	if err != nil || len(list) != 3 {
@@ -557,7 +558,8 @@ func tbsFields(raw []byte) ([]asn1.RawValue, error) {
 // Attribute is a part of a name as OpenSSL calls it.
 type Attribute struct{ Name, Value string }
 
-// OpenSSLName is a distinguished name as OpenSSL makes it. problem is what OpenSSL says of a value that cannot be.
+// OpenSSLName returns a distinguished name as OpenSSL makes it. problem is what OpenSSL says of a value that
+// cannot be.
 func OpenSSLName(list []Attribute) (name []byte, problem string) {
 	var out []byte
 	for _, p := range list {

@@ -43,7 +43,7 @@ const maxSafes = 8
 // Iterations of what is made.
 const macIterations, tripleDESIterations = 2048, 50_000
 
-// bmp is a passphrase as PKCS#12 takes it: UTF-16 with a zero at the end.
+// bmp returns a passphrase as PKCS#12 takes it: UTF-16 with a zero at the end.
 func bmp(text []byte) []byte {
 	var out []byte
 	for _, u := range append(utf16.Encode([]rune(string(text))), 0) {
@@ -52,7 +52,8 @@ func bmp(text []byte) []byte {
 	return out
 }
 
-// kdf is the function of RFC 7292, appendix B, that makes keys (1), initialization vectors (2) and keys of MACs (3).
+// kdf implements the function of RFC 7292, appendix B, that makes keys (1), initialization vectors (2) and keys
+// of MACs (3).
 func kdf(h func() hash.Hash, passphrase, salt []byte, iterations int, id byte, size int) []byte {
 	block := h().BlockSize()
 	fill := func(b []byte) []byte {
@@ -267,7 +268,7 @@ func ParsePKCS12(b, passphrase []byte) (*Bundle, error) {
 	return out, nil
 }
 
-// octets is the OCTET STRING in an element.
+// octets returns the OCTET STRING in an element.
 func octets(v asn1.RawValue) ([]byte, error) {
 	var b []byte
 	_, err := asn1.Unmarshal(v.Bytes, &b)
@@ -306,7 +307,7 @@ func (p *pfx) checkMAC(all, passphrase []byte) error {
 	return errPassword
 }
 
-// open gives the bags of a part.
+// open returns the bags of a part.
 func (c contentInfo) open(passphrase []byte) ([]byte, error) {
 	switch c.ID.String() {
 	case oidData:
@@ -357,7 +358,7 @@ func unseal(algorithm, data, passphrase []byte) ([]byte, error) {
 	return unpadded(text, block.BlockSize())
 }
 
-// pbe are the ciphers of old of PKCS#12.
+// pbe returns the ciphers of old of PKCS#12.
 func pbe(id string, passphrase, salt []byte, iterations int) (cipher.Block, []byte, error) {
 	switch id {
 	case oidTripleDES:

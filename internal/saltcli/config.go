@@ -70,7 +70,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// ConfigDir is the absolute configuration directory; exists is false when there is none, about which Salt warns.
+// ConfigDir returns the absolute configuration directory; exists is false when there is none, about which Salt warns.
 func ConfigDir(v *optparse.Values, at Place) (dir string, exists bool) {
 	dir = Expand(v.String("config_dir"), at)
 	if !filepath.IsAbs(dir) {

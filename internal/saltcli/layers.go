@@ -18,11 +18,11 @@ type layers interface {
 	Get(name string) any
 }
 
-// overrides are the options that replace those of the configuration files: the command line's over the environment's. Only
-// options with a single value can come from the environment, typed as YAML.
+// overrides returns the options that replace those of the configuration files: the command line's over the
+// environment's. Only options with a single value can come from the environment, typed as YAML.
 //
-// viper keeps these layers, in builds that have it (newLayers). It never sees a configuration file: it would fold the case of
-// every key in it (package conf reads the files).
+// viper keeps these layers, in builds that have it (newLayers). It never sees a configuration file: it would fold
+// the case of every key in it (package conf reads the files).
 func overrides(role Role, p *optparse.Parser, values *optparse.Values) (map[string]any, error) {
 	defaults := conf.MinionDefaults()
 	if role == Master {
@@ -58,8 +58,8 @@ func overrides(role Role, p *optparse.Parser, values *optparse.Values) (map[stri
 	return over, nil
 }
 
-// typed is a value of the command line as the option has it: a boolean that is written as a word becomes one. Other words stay
-// text, which is true, as in stock's process_state_verbose.
+// typed returns a value of the command line as the option has it: a boolean that is written as a word becomes
+// one. Other words stay text, which is true, as in stock's process_state_verbose.
 func typed(value, def any) any {
 	text, ok := value.(string)
 	if _, boolean := def.(bool); !ok || !boolean {

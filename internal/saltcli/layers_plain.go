@@ -29,7 +29,7 @@ func (l *plainLayers) Set(name string, value any) { l.set[name] = value }
 // IsSet reports whether an option has a value. An empty variable counts as not set, as with viper.
 func (l *plainLayers) IsSet(name string) bool { return l.Get(name) != nil }
 
-// Get is the value of an option, nil if it has none.
+// Get returns the value of an option, nil if it has none.
 func (l *plainLayers) Get(name string) any {
 	if v, ok := l.set[name]; ok {
 		return v

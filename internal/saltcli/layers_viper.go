@@ -4,7 +4,7 @@ package saltcli
 
 import "github.com/spf13/viper"
 
-// newLayers are viper's. Keys have no separator, since Salt's options hold dots.
+// newLayers returns layers as viper's. Keys have no separator, since Salt's options hold dots.
 func newLayers() layers {
 	v := viper.NewWithOptions(viper.KeyDelimiter("\x00"))
 	v.SetEnvPrefix(envPrefix)

@@ -11,7 +11,7 @@ import (
 // Epilog ends the help of every program.
 const Epilog = `You can find additional help about %prog issuing "man %prog" or on https://docs.saltproject.io`
 
-// VersionOptions are --version, --versions-report and --help.
+// VersionOptions returns --version, --versions-report and --help.
 func VersionOptions() []optparse.Option {
 	return []optparse.Option{
 		{Names: []string{"--version"}, Kind: optparse.True, Help: "show program's version number and exit"},
@@ -21,7 +21,7 @@ func VersionOptions() []optparse.Option {
 	}
 }
 
-// ConfigOptions are --saltfile and --config-dir.
+// ConfigOptions returns --saltfile and --config-dir.
 func ConfigOptions(dir string) []optparse.Option {
 	return []optparse.Option{
 		{Names: []string{"--saltfile"}, Help: "Specify the path to a Saltfile. If not passed, one will be searched for in " +
@@ -36,7 +36,7 @@ func UserOption(prog string) optparse.Option {
 	return optparse.Option{Names: []string{"-u", "--user"}, Help: "Specify user to run " + prog + "."}
 }
 
-// DaemonOptions are --daemon, --pid-file and --disable-keepalive.
+// DaemonOptions returns --daemon, --pid-file and --disable-keepalive.
 func DaemonOptions(prog, pidfile string) []optparse.Option {
 	return []optparse.Option{
 		{Names: []string{"-d", "--daemon"}, Kind: optparse.True, Help: "Run the " + prog + " as a daemon."},
@@ -55,7 +55,7 @@ func HardCrashOption() optparse.Option {
 		Help: "Raise any original exception rather than exiting gracefully. Default: %default."}
 }
 
-// OutputGroup is the group "Output Options".
+// OutputGroup returns the group "Output Options".
 func OutputGroup(prog string) optparse.Group {
 	return optparse.Group{Title: "Output Options", Description: "Configure your preferred output format.",
 		Options: []optparse.Option{
@@ -78,7 +78,7 @@ func OutputGroup(prog string) optparse.Group {
 		}}
 }
 
-// OwnGroup are the options of salt and salt-call that stock Salt does not have; --doctor is salt-call's.
+// OwnGroup returns the options of salt and salt-call that stock Salt does not have; --doctor is salt-call's.
 func OwnGroup(doctor bool) optparse.Group {
 	flag := func(name, help string) optparse.Option {
 		return optparse.Option{Names: []string{name}, Kind: optparse.True, Help: help, Own: true}
@@ -95,7 +95,7 @@ func OwnGroup(doctor bool) optparse.Group {
 	return g
 }
 
-// EAuthGroup is the group "External Authentication"; short reports whether -a belongs to it.
+// EAuthGroup returns the group "External Authentication"; short reports whether -a belongs to it.
 func EAuthGroup(short bool) optparse.Group {
 	names := []string{"--auth", "--eauth", "--external-auth"}
 	if short {
@@ -111,7 +111,8 @@ func EAuthGroup(short bool) optparse.Group {
 	}}
 }
 
-// levelNames are the log levels in the order in which help shows them, levelChoices in the order in which errors do.
+// levelNames returns the log levels in the order in which help shows them, levelChoices in the order in which
+// errors do.
 func levelNames() []string {
 	return []string{"all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet"}
 }
@@ -128,7 +129,7 @@ type Logging struct {
 	FileDest string // configuration option of the log file; empty means log_file
 }
 
-// LoggingGroup is the group "Logging Options".
+// LoggingGroup returns the group "Logging Options".
 func LoggingGroup(l Logging) optparse.Group {
 	flags := []string{"--log-level"}
 	if l.Short {

@@ -15,10 +15,10 @@ import (
 	"github.com/brine-salt/brine/internal/version"
 )
 
-// Version is what --version prints after the program's name. Tools take the second word for Salt's version.
+// Version returns what --version prints after the program's name. Tools take the second word for Salt's version.
 func Version() string { return version.Salt + " (brine " + version.Brine() + ")" }
 
-// VersionsReport is what --versions-report prints, in the look of stock's.
+// VersionsReport returns what --versions-report prints, in the look of stock's.
 func VersionsReport() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Salt Version:\n%14s: %s\n%14s: %s\n \n", "Salt", version.Salt, "brine", version.Brine())
@@ -101,7 +101,8 @@ type Printer struct {
 	KeepOrder bool
 }
 
-// Outputter is the outputter that would show a result: the one from the command line, else the result's own, else nested.
+// Outputter returns the outputter that would show a result: the one from the command line, else the result's own,
+// else nested.
 func (p *Printer) Outputter(own string) string {
 	name := own
 	if cli, ok := p.Opts["output"].(string); ok && cli != "" && cli != "highstate" {
@@ -125,7 +126,7 @@ func (p *Printer) InOrder(own string) bool {
 	return false
 }
 
-// options are those of the outputters.
+// options returns those of the outputters.
 func (p *Printer) options(retcode int) output.Options {
 	o := output.OptionsFrom(p.Opts, output.Options{Retcode: retcode, Color: p.color(), KeepOrder: p.KeepOrder})
 	if n, ok := p.Opts["output_indent"].(int64); ok {

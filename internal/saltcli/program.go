@@ -33,7 +33,7 @@ type Console struct {
 	ErrWidth func() int
 }
 
-// OSConsole is the real one.
+// OSConsole returns the real one.
 func OSConsole() *Console {
 	info, err := os.Stdout.Stat()
 	return &Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv,
@@ -43,7 +43,7 @@ func OSConsole() *Console {
 // defaultWidth is the width of a terminal that does not say how wide it is.
 const defaultWidth = 80
 
-// Place is where the program finds its environment.
+// Place returns where the program finds its environment.
 func (c *Console) Place() Place {
 	home, _ := os.UserHomeDir()
 	if h := c.Env("HOME"); h != "" {
@@ -53,7 +53,7 @@ func (c *Console) Place() Place {
 	return Place{Env: c.Env, Home: home, Dir: dir}
 }
 
-// ConfigDir is the default of --config-dir.
+// ConfigDir returns the default of --config-dir.
 func (c *Console) ConfigDir() string {
 	if dir := c.Env("SALT_CONFIG_DIR"); dir != "" {
 		return dir
@@ -61,7 +61,7 @@ func (c *Console) ConfigDir() string {
 	return conf.PlatformDirs().Config
 }
 
-// Width is the terminal's width for help texts, which Python takes from COLUMNS.
+// Width returns the terminal's width for help texts, which Python takes from COLUMNS.
 func (c *Console) Width() int {
 	n, err := strconv.Atoi(c.Env("COLUMNS"))
 	if err != nil || n < 1 {
@@ -97,7 +97,7 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return e.Text }
 
-// Usage is a wrong command line.
+// Usage returns a wrong command line.
 func (p *Program) Usage(msg string) *ExitError { return &ExitError{ExitUsage, p.Parser.ErrorText(msg)} }
 
 // Exit writes what an error has to say and gives the exit code.

@@ -125,7 +125,7 @@ func (p *Program) StateMeter(fun string) *Meter {
 	return p.StartMeter()
 }
 
-// StateText is what a meter shows of a state.
+// StateText returns what a meter shows of a state.
 func StateText(number, total int, fun, name string) string {
 	return strings.Join(strings.Fields(fmt.Sprintf("state %d/%d %s %s", number, total, fun, name)), " ")
 }

@@ -132,7 +132,7 @@ func parseConversion(s string) (part, int) {
 	return p, i + 1
 }
 
-// line gives a record as text, without a line end.
+// line returns a record as text, without a line end.
 func (f *formatter) line(r *record) []byte {
 	return f.expand(nil, f.parts, r)
 }
@@ -154,7 +154,7 @@ func (f *formatter) expand(b []byte, parts []part, r *record) []byte {
 	return b
 }
 
-// value gives an attribute of Python's LogRecord or one that Salt adds, nil for an unknown one.
+// value returns an attribute of Python's LogRecord or one that Salt adds, nil for an unknown one.
 func (f *formatter) value(key string, r *record) any {
 	name, number := levelOf(r.level)
 	switch key {
@@ -221,7 +221,7 @@ func (f *formatter) jobText(parts []part, key, value string) []byte {
 	return b
 }
 
-// decorated gives the attributes in brackets and colours.
+// decorated returns the attributes in brackets and colours.
 func (f *formatter) decorated(key, level string, r *record) any {
 	color := ""
 	text := ""

@@ -17,7 +17,7 @@ const (
 	LevelQuiet    = slog.Level(math.MaxInt16)
 )
 
-// LevelNames are the names of the levels, from the most to the least talkative.
+// LevelNames returns the names of the levels, from the most to the least talkative.
 func LevelNames() []string {
 	return []string{"all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet"}
 }
@@ -53,7 +53,7 @@ func ParseLevel(name string) (level slog.Level, ok bool) {
 	return slog.LevelError, false
 }
 
-// fromPython is the level that shows what Python's logging shows at a number.
+// fromPython returns the level that shows what Python's logging shows at a number.
 func fromPython(n int) slog.Level {
 	for _, l := range []slog.Level{LevelGarbage, LevelTrace, slog.LevelDebug, LevelProfile, slog.LevelInfo, slog.LevelWarn,
 		slog.LevelError, LevelCritical} {
@@ -67,7 +67,7 @@ func fromPython(n int) slog.Level {
 	return LevelQuiet
 }
 
-// levelOf gives the name and the number that Python's log records hold for a level.
+// levelOf returns the name and the number that Python's log records hold for a level.
 func levelOf(l slog.Level) (name string, number int) {
 	switch {
 	case l >= LevelCritical:

@@ -251,7 +251,7 @@ func (h handler) Handle(_ context.Context, r slog.Record) error {
 	return errors.Join(errs...)
 }
 
-// granularLevel is the lowest level of a logger: its own, else that of the nearest logger above.
+// granularLevel returns the lowest level of a logger: its own, else that of the nearest logger above.
 func granularLevel(levels map[string]slog.Level, logger string) slog.Level {
 	for len(levels) > 0 {
 		if l, ok := levels[logger]; ok {

@@ -172,7 +172,7 @@ func (p *bplist) object(b []byte, n int, v any) ([]byte, error) {
 	return b, nil
 }
 
-// sizeOf is how many bytes a number takes.
+// sizeOf returns how many bytes a number takes.
 func sizeOf(n uint64) int {
 	switch {
 	case n < 1<<8:
@@ -258,7 +258,7 @@ func (p *binaryPlist) length(at uint64, low byte) (n, from uint64, err error) {
 	return n, at + 1 + uint64(width), err
 }
 
-// bytes are the content of an object of n parts of some bytes.
+// bytes returns the content of an object of n parts of some bytes.
 func (p *binaryPlist) bytes(from, n uint64, size int) ([]byte, error) {
 	if from > uint64(len(p.data)) || n > (uint64(len(p.data))-from)/uint64(size) {
 		return nil, errPlist
@@ -266,7 +266,7 @@ func (p *binaryPlist) bytes(from, n uint64, size int) ([]byte, error) {
 	return p.data[from : from+n*uint64(size)], nil
 }
 
-// scalar is bytes of a text or of bytes, which are counted.
+// scalar returns bytes of a text or of bytes, which are counted.
 func (p *binaryPlist) scalar(from, n uint64, size int) ([]byte, error) {
 	b, err := p.bytes(from, n, size)
 	if p.content += len(b); p.content > len(p.data)+maxPlistRepeats {

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// separator is the option of that name.
+// separator returns the option of that name.
 func separator(opts *pyobj.Dict) string {
 	if s, ok := opts.Value("separator").(string); ok {
 		return s

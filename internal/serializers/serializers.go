@@ -112,7 +112,7 @@ func refuse(format string, opts *pyobj.Dict, known ...string) error {
 	return nil
 }
 
-// indentOf is an option indent, bounded.
+// indentOf returns an option indent, bounded.
 func indentOf(opts *pyobj.Dict, none int) int {
 	if n, ok := opts.Value("indent").(int64); ok {
 		return int(min(max(n, 0), 100))
@@ -170,7 +170,7 @@ func writeYAML(format string, v any, opts *pyobj.Dict) (any, error) {
 	return strings.TrimSuffix(text, "\n"), err
 }
 
-// iterate is Python's iteration, with the error that unpacking a value which has none gives.
+// iterate implements Python's iteration, with the error that unpacking a value which has none gives.
 func iterate(v any) ([]any, error) {
 	if list, ok := pyobj.Iterate(v); ok {
 		return list, nil

@@ -215,7 +215,7 @@ func (m *minion) call(ctx context.Context, load map[string]any) (any, error) {
 	}
 }
 
-// publishAddr is where the master in use publishes.
+// publishAddr returns where the master in use publishes.
 func (m *minion) publishAddr() (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -125,10 +125,10 @@ func New(o Options) (*Swarm, error) {
 	return s, err
 }
 
-// ID is the id of the i-th minion.
+// ID returns the id of the i-th minion.
 func (s *Swarm) ID(i int) string { return fmt.Sprintf("%s%05d", s.o.Prefix, i) }
 
-// source is the address that the i-th minion connects from, "" for any.
+// source returns the address that the i-th minion connects from, "" for any.
 func (s *Swarm) source(i int) string {
 	if !s.o.Spread {
 		return ""
@@ -137,7 +137,7 @@ func (s *Swarm) source(i int) string {
 	return fmt.Sprintf("127.%d.%d.%d", 64+n>>16, n>>8&0xff, n&0xff)
 }
 
-// PublicKey is the key of all minions as PEM text.
+// PublicKey returns the key of all minions as PEM text.
 func (s *Swarm) PublicKey() string { return s.o.Key.Public().Text() }
 
 // Run lets the minions live until ctx ends.
@@ -150,7 +150,7 @@ func (s *Swarm) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Stats are the counters now.
+// Stats returns the counters now.
 func (s *Swarm) Stats() Stats {
 	return Stats{s.ready.Load(), s.signIns.Load(), s.refused.Load(), s.failed.Load(), s.jobs.Load(), s.repeated.Load(), s.returns.Load(), s.retries.Load(), s.asked.Load()}
 }
@@ -218,8 +218,9 @@ func (s *Swarm) known(key *crypt.PublicKey) *crypt.PublicKey {
 	return key
 }
 
-// Answer is what minions without a Do answer: to test.ping, test.echo and test.version as Salt does, to cmd.run_all as if the command
-// had printed itself, to "swarm.text" with so many bytes, and true to everything else.
+// Answer returns what minions without a Do answer: to test.ping, test.echo and test.version as Salt does, to
+// cmd.run_all as if the command had printed itself, to "swarm.text" with so many bytes, and true to everything
+// else.
 func Answer(_ context.Context, _ string, j protocol.Job) any {
 	arg := func() any {
 		if len(j.Args) > 0 && len(j.Args[0]) > 0 {

@@ -73,7 +73,7 @@ const (
 	workRounds = 10000000
 )
 
-// sha is the SHA-crypt of both sizes.
+// sha returns the SHA-crypt of both sizes.
 func sha(password, setting, prefix string, newHash func() hash.Hash, order []byte) (string, error) {
 	rounds, given := defaultRounds, false
 	if rest, ok := strings.CutPrefix(setting, "rounds="); ok {

@@ -8,8 +8,8 @@ import (
 // A Library is a module that this program is built from.
 type Library struct{ Name, Version string }
 
-// Libraries are the modules that this program is built from, by short names: the last part of the path that is no major version. Of several
-// modules with one such name each has its whole path.
+// Libraries returns the modules that this program is built from, by short names: the last part of the path that
+// is no major version. Of several modules with one such name each has its whole path.
 func Libraries() []Library {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -40,7 +40,7 @@ func shortNames(paths []string) []string {
 	return out
 }
 
-// shortName is "msgpack" of github.com/vmihailenco/msgpack/v5, and "yaml" of gopkg.in/yaml.v3.
+// shortName returns "msgpack" of github.com/vmihailenco/msgpack/v5, and "yaml" of gopkg.in/yaml.v3.
 func shortName(path string) string {
 	dir, last := cut(path)
 	if isMajor(last) && dir != "" {

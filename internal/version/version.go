@@ -10,7 +10,8 @@ const Salt = "3007.16"
 // release is the version of a released build. The linker sets it: make VERSION=1.2.3, which is the one place for the version.
 var release string
 
-// Brine is the version of this build: that of its release, else the module's, or the commit's when built from a checkout, or "devel".
+// Brine returns the version of this build: that of its release, else the module's, or the commit's when built
+// from a checkout, or "devel".
 func Brine() string {
 	if release != "" {
 		return "v" + release

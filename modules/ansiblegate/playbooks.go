@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// playbookLine is the command line of ansible-playbook.
+// playbookLine returns the command line of ansible-playbook.
 func playbookLine(c *modules.Call) (string, error) {
 	words := []string{"ansible-playbook", c.Str("playbook")}
 	flag := func(names ...string) {
@@ -55,7 +55,7 @@ func playbookLine(c *modules.Call) (string, error) {
 	return strings.Join(append(words, "--forks="+c.Str("forks")), " "), err
 }
 
-// moreOptions are the options of playbook_kwargs.
+// moreOptions returns the options of playbook_kwargs.
 func moreOptions(c *modules.Call) ([]string, error) {
 	if !c.Bool("playbook_kwargs") {
 		return nil, nil

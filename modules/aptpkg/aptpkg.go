@@ -72,7 +72,7 @@ func call(ctx context.Context, c *modules.Call, o apt, args ...string) (saltcmd.
 	return res, err
 }
 
-// runEnv is the keyword env as "name=value".
+// runEnv returns the keyword env as "name=value".
 func runEnv(c *modules.Call) []string {
 	var out []string
 	add := func(k, v any) { out = append(out, pytext.Str(k)+"="+pytext.Str(v)) }
@@ -202,7 +202,7 @@ func policy(text string, names []string) (candidates map[string]string, order []
 	return candidates, order
 }
 
-// answered are the names that apt knows. In the place of others come those of other architectures.
+// answered returns the names that apt knows. In the place of others come those of other architectures.
 func answered(names []string, candidates map[string]string, order []string) []string {
 	var known, foreign []string
 	for _, name := range names {
@@ -310,7 +310,7 @@ func updated(lines []string) (ret map[string]any, failed []string) {
 // packages are those that dpkg knows, by their state.
 type packages struct{ installed, removed, purge pkglist.List }
 
-// seen is the part that list_pkgs was asked for.
+// seen returns the part that list_pkgs was asked for.
 func (p *packages) seen(removed, purge bool) pkglist.List {
 	switch {
 	case removed:
@@ -412,7 +412,7 @@ func listRepoPkgs(ctx context.Context, c *modules.Call) (any, error) {
 	return list.Plain(true), err
 }
 
-// repoPkgs are the versions that the repositories have, of the named packages or of all.
+// repoPkgs returns the versions that the repositories have, of the named packages or of all.
 func repoPkgs(ctx context.Context, c *modules.Call, names []string) (pkglist.List, error) {
 	cmd := []string{"apt-cache", "dump"}
 	if len(names) > 0 {
@@ -437,7 +437,7 @@ func repoPkgs(ctx context.Context, c *modules.Call, names []string) (pkglist.Lis
 	return ret, nil
 }
 
-// failure is what an apt that failed has to say, for the list of errors.
+// failure returns what an apt that failed has to say, for the list of errors.
 func failure(out saltcmd.Result) []any {
 	if out.Retcode != 0 && out.Stderr != "" {
 		return []any{out.Stderr}

@@ -93,7 +93,7 @@ func yes(text string) bool {
 	return slices.Contains([]string{"yes", "true", "with", "on", "enable", "1"}, strings.ToLower(text))
 }
 
-// each is the stanza as repositories of the older form: one for each address, suite and type.
+// each returns the stanza as repositories of the older form: one for each address, suite and type.
 func (s *stanza) each() []*source {
 	var out []*source
 	for _, uri := range s.words("URIs") {
@@ -217,7 +217,7 @@ func (a *sources) readStanzas(path string) error {
 	return nil
 }
 
-// stanzaFile is the text of a file of the newer form, and whether it is to be written.
+// stanzaFile returns the text of a file of the newer form, and whether it is to be written.
 func (a *sources) stanzaFile(path string) (text string, changed bool) {
 	var parts []string
 	for _, s := range a.stanzas {

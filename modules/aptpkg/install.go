@@ -199,7 +199,7 @@ func (p *plan) again(name, told string) {
 	p.reinstalls[name] = told
 }
 
-// compared are the packages whose version begins with "<" or ">".
+// compared returns the packages whose version begins with "<" or ">".
 func (p *plan) compared() []string {
 	var names []string
 	for _, t := range p.targets.Packages {
@@ -210,7 +210,7 @@ func (p *plan) compared() []string {
 	return names
 }
 
-// known are the versions in the repositories, of the packages whose version is compared.
+// known returns the versions in the repositories, of the packages whose version is compared.
 func (p *plan) known(ctx context.Context) (pkglist.List, error) {
 	names := p.compared()
 	if len(names) == 0 {
@@ -241,7 +241,7 @@ func (p *plan) choose(name, version string, known pkglist.List) (string, error) 
 	return "", nil
 }
 
-// options are the options of apt-get in front of "install".
+// options returns the options of apt-get in front of "install".
 func (p *plan) options() []string {
 	kw := p.c.Keywords
 	cmd := []string{"apt-get", "-q", "-y"}

@@ -29,7 +29,7 @@ func parseSource(line, file string) (*source, error) {
 	return &source{Line: *l}, nil
 }
 
-// plain is the repository as list_repos shows it.
+// plain returns the repository as list_repos shows it.
 func (s *source) plain() map[string]any {
 	m := map[string]any{
 		"file": s.File, "comps": nested.Anys(s.Comps), "disabled": s.Disabled, "dist": s.Dist, "type": s.Kind, "uri": s.URI,

@@ -22,7 +22,7 @@ type call struct {
 	ctx context.Context
 }
 
-// needs is an error unless a program is there.
+// needs returns an error unless a program is there.
 func (c *call) needs(program string) error {
 	if c.Which(program) == "" {
 		return &modules.MissingCommandError{Command: fmt.Sprintf("The '%s' binary was not found in $PATH.", program)}
@@ -30,7 +30,7 @@ func (c *call) needs(program string) error {
 	return nil
 }
 
-// words are the elements of a list, the parts of a text between commas, or a number as text.
+// words returns the elements of a list, the parts of a text between commas, or a number as text.
 func words(v any) []string {
 	var out []string
 	switch v := v.(type) {
@@ -49,7 +49,7 @@ func words(v any) []string {
 	return out
 }
 
-// sources are the files that an argument names, with patterns expanded.
+// sources returns the files that an argument names, with patterns expanded.
 func (c *call) sources(v any) []string {
 	var out []string
 	for _, s := range words(v) {
@@ -75,7 +75,7 @@ func (c *call) run(args []any, more map[string]any) ([]string, error) {
 	return pytext.SplitLines(pytext.Str(v), false), nil
 }
 
-// trimmed is a list of files as long as the argument trim_output allows.
+// trimmed returns a list of files as long as the argument trim_output allows.
 func (c *call) trimmed(files []string) any {
 	v := c.Value("trim_output")
 	count := int64(100)
@@ -235,7 +235,7 @@ func named(err error, path string) error {
 	return err
 }
 
-// commonPrefix is os.path.commonprefix: the characters that all texts begin with.
+// commonPrefix implements os.path.commonprefix: the characters that all texts begin with.
 func commonPrefix(texts []string) string {
 	if len(texts) == 0 {
 		return ""
@@ -249,7 +249,7 @@ func commonPrefix(texts []string) string {
 	return prefix
 }
 
-// rendered are arguments expanded by the template engine that the call names.
+// rendered returns arguments expanded by the template engine that the call names.
 func (c *call) rendered(names ...string) ([]any, error) {
 	out := make([]any, len(names))
 	engine := c.Value("template")
@@ -270,7 +270,7 @@ func (c *call) rendered(names ...string) ([]any, error) {
 	return out, nil
 }
 
-// user is the account that runas names, which must exist; "" without runas.
+// user returns the account that runas names, which must exist; "" without runas.
 func (c *call) user() (string, error) {
 	if !c.Bool("runas") {
 		return "", nil

@@ -42,7 +42,7 @@ type answer struct {
 	errs []string // by command, "" where it worked
 }
 
-// saved is the error of saving, the last command; "" if it worked.
+// saved returns the error of saving, the last command; "" if it worked.
 func (a answer) saved() string {
 	text := a.errs[len(a.errs)-1]
 	if text == "" {
@@ -160,7 +160,7 @@ const (
 	noMatch = "  (no matches)\n"
 )
 
-// printAnd is print with further commands, in one run of augtool. Their answer comes without what print says.
+// printAnd is like print with further commands, in one run of augtool. Their answer comes without what print says.
 func (t *tool) printAnd(ctx context.Context, path string, lines ...string) ([]node, answer, error) {
 	said, err := t.run(ctx, append([]string{"print " + quote(path), noNode}, lines...)...)
 	if err != nil {

@@ -32,13 +32,13 @@ func keyword(c *modules.Call, name string) bool { return pytext.Truth(c.Keywords
 
 func complete(reply map[string]any) bool { return pytext.Truth(reply["complete"]) }
 
-// beaconsOf are the beacons in an answer.
+// beaconsOf returns the beacons in an answer.
 func beaconsOf(reply map[string]any) map[string]any {
 	m, _ := reply["beacons"].(map[string]any)
 	return m
 }
 
-// configured are the minion's beacons, nil if it does not answer.
+// configured returns the minion's beacons, nil if it does not answer.
 func configured(ctx context.Context, c *modules.Call, pillar, opts bool) map[string]any {
 	reply, ok := ask(ctx, c, map[string]any{"func": "list", "include_pillar": pillar, "include_opts": opts}, "s_list_complete")
 	if !ok || !complete(reply) {
@@ -47,7 +47,7 @@ func configured(ctx context.Context, c *modules.Call, pillar, opts bool) map[str
 	return beaconsOf(reply)
 }
 
-// notIterable is what Python says of "in" with the None of a minion that does not answer.
+// notIterable returns what Python says of "in" with the None of a minion that does not answer.
 func notIterable() error {
 	return &modules.TypeError{Msg: "argument of type 'NoneType' is not iterable"}
 }
@@ -83,7 +83,7 @@ func listAvailable(ctx context.Context, c *modules.Call) (any, error) {
 	return names, nil
 }
 
-// moduleOf is the kind of beacon that a configuration asks for.
+// moduleOf returns the kind of beacon that a configuration asks for.
 func moduleOf(name string, data any) string {
 	items, _ := data.([]any)
 	for _, x := range items {
@@ -134,7 +134,7 @@ func add(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// silent is what is said of a minion that does not answer.
+// silent returns what is said of a minion that does not answer.
 func silent(c *modules.Call, what string) string {
 	wait := "60"
 	if v, ok := c.Keywords["timeout"]; ok {
@@ -143,7 +143,7 @@ func silent(c *modules.Call, what string) string {
 	return "Did not receive the " + what + " before the timeout of " + wait + "s"
 }
 
-// validate asks whether a configuration is right, and why not.
+// validate reports whether a configuration is right, and why not.
 func validate(ctx context.Context, c *modules.Call, name string, data any) (string, bool) {
 	reply, ok := ask(ctx, c, map[string]any{"name": name, "beacon_data": data, "func": "validate_beacon"}, "_validation_complete")
 	if !ok {
@@ -207,7 +207,7 @@ func modify(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// lines is a configuration as the difference of two shows it.
+// lines returns a configuration as the difference of two shows it.
 func lines(config any) []string {
 	var out []string
 	list, _ := config.([]any)
@@ -331,7 +331,7 @@ func switchOne(ctx context.Context, c *modules.Call, name, verb, would, good, ba
 	return ret, nil
 }
 
-// setting is a value of a beacon's configuration, whose last part wins.
+// setting returns a value of a beacon's configuration, whose last part wins.
 func setting(config any, key string) (v any, ok bool) {
 	if m, dict := config.(map[string]any); dict {
 		v, ok = m[key]

@@ -42,7 +42,7 @@ func readOptions(c *modules.Call) (*options, error) {
 	return o, nil
 }
 
-// shellDefault is true for commands that an operator wrote, unless told otherwise.
+// shellDefault returns true for commands that an operator wrote, unless told otherwise.
 func (o *options) shellDefault(pubJID bool) bool {
 	v := o.value("python_shell")
 	if v != nil {
@@ -65,7 +65,8 @@ func (o *options) text(name string) string {
 	return ""
 }
 
-// inherited is an argument, or what the state that runs the command has left for all its commands: runas and its password.
+// inherited returns an argument, or what the state that runs the command has left for all its commands: runas and
+// its password.
 func (o *options) inherited(name string) string {
 	if s := o.text(name); s != "" || o.value(name) != nil {
 		return s
@@ -87,7 +88,7 @@ func (o *options) truth(name string, otherwise bool) bool {
 	return otherwise
 }
 
-// shellPath is the shell: the argument, or what the minion's own SHELL is (grain "shell").
+// shellPath returns the shell: the argument, or what the minion's own SHELL is (grain "shell").
 func (o *options) shellPath() string {
 	if !o.c.Given("shell") {
 		if s, ok := o.c.Grain("shell").(string); ok && s != "" {
@@ -101,7 +102,8 @@ func (o *options) shellPath() string {
 	return o.text("shell")
 }
 
-// dir is the working directory: the argument, or the home of the user, or the root directory if that cannot be read.
+// dir returns the working directory: the argument, or the home of the user, or the root directory if that cannot
+// be read.
 func (o *options) dir() string {
 	if cwd := o.value("cwd"); pytext.Truth(cwd) {
 		return pytext.Str(cwd)
@@ -206,7 +208,7 @@ func (o *options) globs(ctx context.Context, name string) []string {
 	return globs
 }
 
-// locale are the settings for English messages.
+// locale returns the settings for English messages.
 func locale() []string {
 	return []string{
 		"LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LC_COLLATE", "LC_MONETARY", "LC_MESSAGES", "LC_PAPER", "LC_NAME", "LC_ADDRESS",
@@ -214,7 +216,7 @@ func locale() []string {
 	}
 }
 
-// defaults are the settings for English messages, unless the caller wants others.
+// defaults returns the settings for English messages, unless the caller wants others.
 func (o *options) defaults() []string {
 	v := o.value("reset_system_locale")
 	if v != nil && v != true || runtime.GOOS == "windows" {
@@ -230,7 +232,7 @@ func (o *options) defaults() []string {
 	return env
 }
 
-// environ are the settings of the command: what the caller wants, and the path in front of PATH.
+// environ returns the settings of the command: what the caller wants, and the path in front of PATH.
 func (o *options) environ() ([]string, error) {
 	set := envMap(o.value("env"))
 	var env []string
@@ -288,7 +290,7 @@ func envMap(v any) map[string]any {
 	return out
 }
 
-// timeout is the time the command has, 0 for no limit, and how Salt writes it.
+// timeout returns the time the command has, 0 for no limit, and how Salt writes it.
 func (o *options) timeout() (time.Duration, string, error) {
 	v := o.value("timeout")
 	if !pytext.Truth(v) {
@@ -309,7 +311,7 @@ func (o *options) timeout() (time.Duration, string, error) {
 	return limit, pytext.Str(v), nil
 }
 
-// splitInput is a list as it is, and a text cut at commas (salt/utils/args.py split_input).
+// splitInput returns a list as it is, and a text cut at commas (salt/utils/args.py split_input).
 func splitInput(v any) []any {
 	if list, ok := v.([]any); ok {
 		return list
@@ -360,7 +362,7 @@ func (o *options) success() (success, error) {
 	return s, nil
 }
 
-// limit is how much output is kept, 0 for the runner's own limit.
+// limit returns how much output is kept, 0 for the runner's own limit.
 func (o *options) limit() int64 {
 	n, _ := o.c.Opt("cmd_output_limit").(int64)
 	return max(n, 0)

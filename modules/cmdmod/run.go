@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// run is Salt's _run: the checks in its order, the command, and what becomes of its output.
+// run implements Salt's _run: the checks in its order, the command, and what becomes of its output.
 func (o *options) run(ctx context.Context) (*result, error) {
 	cmd, err := o.command(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func (o *options) fill(cmd *modules.Command, sh string) error {
 	return nil
 }
 
-// shown is the command as Salt writes it in messages: the list it was split into, or what the caller gave.
+// shown returns the command as Salt writes it in messages: the list it was split into, or what the caller gave.
 func (o *options) shown(cmd modules.Command) string {
 	if _, ok := o.cmd.(string); ok && !o.pythonShell && o.shellPath() != "" {
 		return pytext.Repr(cmd.Args)
@@ -274,7 +274,7 @@ func (o *options) report(res *result) {
 	}
 }
 
-// program is the command without its arguments, which may hold secrets.
+// program returns the command without its arguments, which may hold secrets.
 func (o *options) program() string {
 	text := pytext.Str(o.cmd)
 	if list, ok := o.cmd.([]any); ok && len(list) > 0 {

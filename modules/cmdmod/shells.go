@@ -27,7 +27,7 @@ func shells(_ context.Context, c *modules.Call) (any, error) {
 	return list, nil
 }
 
-// known is how to ask a shell for its version and how to find that in the answer.
+// known returns how to ask a shell for its version and how to find that in the answer.
 func known(shell string) (pattern string, cmd []string) {
 	switch shell {
 	case "bash":
@@ -118,7 +118,7 @@ func shellFailed(ctx context.Context, cmd []string, err error) (map[string]any, 
 	return map[string]any{"error": text, "installed": false}, nil
 }
 
-// leading are the digits and dots at the beginning of a version.
+// leading returns the digits and dots at the beginning of a version.
 func leading(s string) string {
 	end := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
 	if end < 0 {

@@ -37,7 +37,7 @@ func decode(b []byte, encoding string) (string, error) {
 	return "", &modules.PythonError{Type: "LookupError", Msg: "unknown encoding: " + encoding}
 }
 
-// rstrip is Python's str.rstrip.
+// rstrip implements Python's str.rstrip.
 func rstrip(s string) string {
 	return strings.TrimRightFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f })
 }

@@ -2,5 +2,5 @@
 
 package configmod
 
-// hostsFile is the file of host names.
+// hostsFile returns the file of host names.
 func hostsFile() string { return "/etc/hosts" }

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// hostsFile is the file of host names.
+// hostsFile returns the file of host names.
 func hostsFile() string {
 	return filepath.Join(os.Getenv("SystemRoot"), "System32", "drivers", "etc", "hosts")
 }

@@ -42,7 +42,7 @@ func isScheme(s string) bool {
 // local reports whether the address is a path of this host. A scheme of one letter is a Windows drive.
 func (a location) local() bool { return a.scheme == "" || a.scheme == "file" || len(a.scheme) == 1 }
 
-// localPath is the path of a local address. Salt does not look whether there is a file.
+// localPath returns the path of a local address. Salt does not look whether there is a file.
 func (a location) localPath() (string, error) {
 	path := a.path
 	if !strings.HasPrefix(path, "/") && a.host != "" {
@@ -85,7 +85,7 @@ func splitEnv(url string) (path, env string) {
 	return address(before), env
 }
 
-// saltPath is the path in a salt:// address, without its environment.
+// saltPath returns the path in a salt:// address, without its environment.
 func saltPath(url string) (string, error) {
 	rest, ok := strings.CutPrefix(url, "salt://")
 	if !ok {

@@ -85,7 +85,7 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// join is os.path.join of two parts: what is absolute wins.
+// join implements os.path.join of two parts: what is absolute wins.
 func join(dir, name string) string {
 	if strings.HasPrefix(name, "/") || dir == "" || strings.HasSuffix(dir, "/") {
 		if strings.HasPrefix(name, "/") {
@@ -96,7 +96,7 @@ func join(dir, name string) string {
 	return dir + "/" + name
 }
 
-// dirname is os.path.dirname, which unlike filepath.Dir leaves "" for a bare name.
+// dirname implements os.path.dirname, which unlike filepath.Dir leaves "" for a bare name.
 func dirname(name string) string {
 	i := strings.LastIndexByte(name, '/')
 	if i < 0 {

@@ -174,7 +174,7 @@ func getURL(ctx context.Context, c *modules.Call) (any, error) {
 	return v, nil
 }
 
-// url is stock's Client.get_url: without toFile the answer is the content.
+// url implements stock's Client.get_url: without toFile the answer is the content.
 func (f *files) url(ctx context.Context, url, dest string, toFile bool) (any, error) {
 	a := parse(url)
 	if toFile && dest != "" && (isDir(f.c.Path(dest)) || strings.HasSuffix(dest, "/") || strings.HasSuffix(dest, `\`)) {
@@ -218,7 +218,7 @@ func (f *files) url(ctx context.Context, url, dest string, toFile bool) (any, er
 // maxText bounds the files whose content is an answer.
 const maxText = 256 << 20
 
-// content is a file's content as text.
+// content returns a file's content as text.
 func (f *files) content(name string) (any, error) {
 	if info, err := os.Stat(name); err == nil && info.Size() > maxText {
 		return nil, modules.Errorf("cannot return the content of %s: it has more than %d bytes", name, maxText)
@@ -301,7 +301,7 @@ func getTemplate(ctx context.Context, c *modules.Call) (any, error) {
 	return dest, nil
 }
 
-// templatePath is where a rendered template is put that has no destination (Client._extrn_path).
+// templatePath returns where a rendered template is put that has no destination (Client._extrn_path).
 func (f *files) templatePath(url string) string {
 	a := parse(url)
 	rel := filepath.Join(f.env, a.host, filepath.FromSlash(a.path))
@@ -337,7 +337,7 @@ func (f *files) render(ctx context.Context, engine, text string, vars map[string
 	return f.c.Render(ctx, engine, text, all)
 }
 
-// rendered are the path and dest of the call, expanded if a template engine is named.
+// rendered returns the path and dest of the call, expanded if a template engine is named.
 func (f *files) rendered(ctx context.Context) (source, dest string, err error) {
 	source, dest = f.c.Str("path"), f.c.Str("dest")
 	engine := f.c.Str("template")

@@ -20,7 +20,7 @@ type table struct {
 	crons, special, env []map[string]any
 }
 
-// jobs are all jobs, those with @names last.
+// jobs returns all jobs, those with @names last.
 func (t *table) jobs() []map[string]any { return slices.Concat(t.crons, t.special) }
 
 func read(ctx context.Context, c *modules.Call, user any) (*table, error) {
@@ -87,7 +87,7 @@ func remark(line string, comment, identifier any) (any, any) {
 	return comment.(string) + "\n" + line, identifier
 }
 
-// render is the text of the table.
+// render returns the text of the table.
 func (t *table) render() (string, error) {
 	var b strings.Builder
 	for _, line := range t.pre {

@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// path is the store's file.
+// path returns the store's file.
 func path(c *modules.Call) (string, error) {
 	dir, _ := c.Opt("cachedir").(string)
 	if dir == "" {

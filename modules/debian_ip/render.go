@@ -8,8 +8,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// text is the interface as /etc/network/interfaces has it, byte by byte as stock's template makes it. Files to read further are
-// shown only if asSource is set: stock forgets those that it finds in the file.
+// text returns the interface as /etc/network/interfaces has it, byte by byte as stock's template makes it. Files
+// to read further are shown only if asSource is set: stock forgets those that it finds in the file.
 func (a *adapter) text(asSource bool) string {
 	var b strings.Builder
 	if asSource {
@@ -74,7 +74,7 @@ func writeOptions(b *strings.Builder, options map[string]any) {
 	}
 }
 
-// members are the texts in a list.
+// members returns the texts in a list.
 func members(v any) ([]string, bool) {
 	switch v := v.(type) {
 	case []any:
@@ -93,7 +93,7 @@ func members(v any) ([]string, bool) {
 	return nil, false
 }
 
-// spelled is the name of an option in the file.
+// spelled returns the name of an option in the file.
 func spelled(name string) string {
 	switch name {
 	case "addresses":
@@ -108,8 +108,8 @@ func spelled(name string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(name, "_cmds"), "_", "-")
 }
 
-// lines are the lines of a text, each with a line end, as Salt compares them; a line end at the end of the text makes an empty
-// line behind it.
+// lines returns the lines of a text, each with a line end, as Salt compares them; a line end at the end of the
+// text makes an empty line behind it.
 func lines(text string) []any {
 	var out []any
 	for _, s := range strings.Split(text, "\n") {
@@ -118,7 +118,7 @@ func lines(text string) []any {
 	return out
 }
 
-// ended are the lines of a text as Python reads them.
+// ended returns the lines of a text as Python reads them.
 func ended(text string) []any {
 	out := []any{}
 	for _, s := range strings.SplitAfter(text, "\n") {
@@ -129,7 +129,7 @@ func ended(text string) []any {
 	return out
 }
 
-// peer is the file of a connection over PPPoE.
+// peer returns the file of a connection over PPPoE.
 func peer(options map[string]any) string {
 	if !pytext.Truth(options["user"]) {
 		return ""

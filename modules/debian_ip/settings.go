@@ -145,7 +145,7 @@ func number(v any) (bool, any, error) {
 	return true, float64(n.(int64)), nil
 }
 
-// words is a list that came as one, or as words between white space.
+// words returns a list that came as one, or as words between white space.
 func words(v any) (bool, any, error) {
 	switch x := v.(type) {
 	case string:

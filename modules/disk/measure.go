@@ -16,7 +16,7 @@ func hdparms(ctx context.Context, c *modules.Call) (any, error) {
 	return modules.Answer(ask(ctx, c, c.Value("args")))
 }
 
-// ask is disk.hdparms.
+// ask implements disk.hdparms.
 func ask(ctx context.Context, c *modules.Call, args any) (map[string]any, error) {
 	if err := saltcmd.Needs(c, "hdparm"); err != nil {
 		return nil, err
@@ -260,7 +260,7 @@ type samples struct {
 	rows   [][]*big.Rat
 }
 
-// average is the mean of each column with two digits, rounded half to even as Python's decimals are.
+// average returns the mean of each column with two digits, rounded half to even as Python's decimals are.
 func (s *samples) average() map[string]any {
 	out := map[string]any{}
 	for i, h := range s.header {

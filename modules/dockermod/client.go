@@ -48,7 +48,7 @@ type client struct {
 	file   string
 }
 
-// option is a setting of the configuration, grains or pillar (config.option); nil if there is none.
+// option returns a setting of the configuration, grains or pillar (config.option); nil if there is none.
 func option(c *modules.Call, name string) any {
 	pillar := c.PillarData()
 	master, _ := pillar["master"].(map[string]any)
@@ -60,7 +60,7 @@ func option(c *modules.Call, name string) any {
 	return nil
 }
 
-// dockerError is an exception of docker-py that Salt lets through.
+// dockerError returns an exception of docker-py that Salt lets through.
 func dockerError(format string, args ...any) error {
 	return &modules.PythonError{Type: "docker.errors.DockerException", Msg: fmt.Sprintf(format, args...)}
 }
@@ -139,8 +139,8 @@ func (d *client) dial(host string) error {
 	return nil
 }
 
-// secured is the configuration of TLS: ca.pem, cert.pem and key.pem of DOCKER_CERT_PATH, and ~/.docker without it if want is set, as the
-// program docker has it. The certificate of the daemon is verified always.
+// secured returns the configuration of TLS: ca.pem, cert.pem and key.pem of DOCKER_CERT_PATH, and ~/.docker
+// without it if want is set, as the program docker has it. The certificate of the daemon is verified always.
 func (d *client) secured(want bool) (*tls.Config, error) {
 	dir, _ := d.Context().Getenv("DOCKER_CERT_PATH")
 	if dir == "" && want {
@@ -238,7 +238,7 @@ type request struct {
 // forever is the patience for streams and for what takes its time.
 const forever = -1
 
-// resource is the name in a path.
+// resource returns the name in a path.
 func resource(attr string, id any) (string, error) {
 	if m, ok := id.(map[string]any); ok {
 		id = m["Id"]
@@ -253,7 +253,7 @@ func resource(attr string, id any) (string, error) {
 	return s, nil
 }
 
-// unable is Salt's error for what docker-py itself refuses.
+// unable returns Salt's error for what docker-py itself refuses.
 func unable(attr, text string) error { return modules.Errorf("Unable to perform %s: %s", attr, text) }
 
 // open sends a request. The answer is one of success; the caller closes its body.
@@ -313,7 +313,7 @@ func (d *client) open(attr string, r request) (*http.Response, context.CancelFun
 	return nil, nil, err
 }
 
-// cause is an error without the URL, which says less than where.
+// cause returns an error without the URL, which says less than where.
 func cause(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -364,7 +364,7 @@ func (d *client) send(ctx context.Context, method, to string, body io.Reader, r 
 	return nil, modules.Errorf("Error %d: %s", resp.StatusCode, said)
 }
 
-// refused is the status and the explanation of an error that the daemon answered with, "" for any other error.
+// refused returns the status and the explanation of an error that the daemon answered with, "" for any other error.
 func refused(err error) (status, explanation string) {
 	if rest, ok := strings.CutPrefix(err.Error(), "Error "); ok && modules.IsExecError(err) {
 		status, explanation, _ = strings.Cut(rest, ": ")
@@ -398,7 +398,7 @@ func (d *client) call(attr string, r request) (any, error) {
 	return v, nil
 }
 
-// dict is call for an answer that is a dictionary.
+// dict is like call for an answer that is a dictionary.
 func (d *client) dict(attr string, r request) (map[string]any, error) {
 	v, err := d.call(attr, r)
 	m, ok := v.(map[string]any)
@@ -408,7 +408,7 @@ func (d *client) dict(attr string, r request) (map[string]any, error) {
 	return m, err
 }
 
-// list is call for an answer that is a list of dictionaries; None is an empty one.
+// list is like call for an answer that is a list of dictionaries; None is an empty one.
 func (d *client) list(attr string, r request) ([]map[string]any, error) {
 	v, err := d.call(attr, r)
 	if err != nil || v == nil {
@@ -546,7 +546,7 @@ func readSmall(path string) ([]byte, error) {
 	return b, err
 }
 
-// credentials are the log-ins of Docker's configuration by registry.
+// credentials returns the log-ins of Docker's configuration by registry.
 func (d *client) credentials() map[string]any {
 	out := map[string]any{}
 	auths, _ := d.config["auths"].(map[string]any)
@@ -570,7 +570,7 @@ func (d *client) credentials() map[string]any {
 
 const indexURL = "https://index.docker.io/v1/"
 
-// hostOf is the name of a registry's host.
+// hostOf returns the name of a registry's host.
 func hostOf(registry string) string {
 	registry = strings.TrimPrefix(strings.TrimPrefix(registry, "http://"), "https://")
 	registry, _, _ = strings.Cut(registry, "/")
@@ -580,7 +580,7 @@ func hostOf(registry string) string {
 	return registry
 }
 
-// authorize is the header with the log-in at the registry of an image.
+// authorize returns the header with the log-in at the registry of an image.
 func (d *client) authorize(attr, repository string) (map[string]string, error) {
 	if strings.Contains(repository, "://") {
 		return nil, modules.Errorf("Repository name cannot contain a scheme (%s)", repository)
@@ -605,7 +605,7 @@ func encoded(header string, v any) (map[string]string, error) {
 	return map[string]string{header: base64.URLEncoding.EncodeToString([]byte(text))}, err
 }
 
-// proxies are the settings of Docker's configuration for the environment of containers.
+// proxies returns the settings of Docker's configuration for the environment of containers.
 func (d *client) proxies() map[string]any {
 	all, _ := d.config["proxies"].(map[string]any)
 	own, ok := all[d.where].(map[string]any)

@@ -21,7 +21,7 @@ func changed(ret dict, part, key string, old, now any) {
 	m[key] = dict{"old": old, "new": now}
 }
 
-// sorted is a list by its members' text, and anything else as it is.
+// sorted returns a list by its members' text, and anything else as it is.
 func sorted(v any) any {
 	list, ok := v.([]any)
 	if !ok {
@@ -38,7 +38,7 @@ func sorted(v any) any {
 	return out
 }
 
-// ignored are the names in an argument.
+// ignored returns the names in an argument.
 func ignored(v any) map[string]bool {
 	out := map[string]bool{}
 	if pytext.Truth(v) {
@@ -122,7 +122,7 @@ func scrubbed(v any, name string) any {
 	return out
 }
 
-// inspected is what the daemon says of a container, or what the caller has of it already.
+// inspected returns what the daemon says of a container, or what the caller has of it already.
 func (d *client) inspected(v any) (info dict, state any, err error) {
 	if m, ok := v.(dict); ok {
 		state, err = d.state(m)
@@ -214,7 +214,7 @@ func (c *netComparison) compare(name, key string) {
 	}
 }
 
-// aliases are the other names of a container without those that it has by itself.
+// aliases returns the other names of a container without those that it has by itself.
 func (m member) aliases(v any, withID bool) any {
 	list, ok := v.([]any)
 	if !ok {
@@ -339,7 +339,7 @@ func (d *client) compareNetworks() (any, error) {
 	return ret, nil
 }
 
-// pools are the address pools of a network without what is empty in them.
+// pools returns the address pools of a network without what is empty in them.
 func pools(v any) any {
 	list, _ := v.([]any)
 	out := make([]any, len(list))

@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// endpoint is how a container is in a network, of docker-py's arguments.
+// endpoint returns how a container is in a network, of docker-py's arguments.
 func endpoint(kw dict) (dict, error) {
 	out, ipam := dict{}, dict{}
 	for _, k := range slices.Sorted(maps.Keys(kw)) {
@@ -133,7 +133,7 @@ func (d *client) create() (any, error) {
 	return ret, nil
 }
 
-// newNetworks are the networks that run_container connects to.
+// newNetworks returns the networks that run_container connects to.
 func (d *client) newNetworks() (dict, error) {
 	v := d.Value("networks")
 	if s, ok := v.(string); ok && s != "" {

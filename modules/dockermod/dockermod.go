@@ -190,7 +190,7 @@ func (d *client) run(fun string) (any, error) {
 	return nil, &modules.NotAvailableError{Fun: d.Fun}
 }
 
-// refusal is refused for an error that may be nil.
+// refusal is like refused for an error that may be nil.
 func refusal(err error) (status, explanation string) {
 	if err == nil {
 		return "", ""
@@ -229,7 +229,7 @@ func clientArgs(c *modules.Call) any {
 	return all
 }
 
-// get is a dictionary in another one, nil if there is none.
+// get returns a dictionary in another one, nil if there is none.
 func get(m dict, key string) dict { v, _ := m[key].(dict); return v }
 
 // numbers adds the numbers of a version.
@@ -288,10 +288,10 @@ func sizeText(v any) any {
 	return nil
 }
 
-// elapsed is the time since a moment in seconds.
+// elapsed returns the time since a moment in seconds.
 func (d *client) elapsed(since time.Time) float64 { return d.Now().Sub(since).Seconds() }
 
-// invalid is the error for keyword arguments that a function does not know.
+// invalid returns the error for keyword arguments that a function does not know.
 func invalid(kw dict) error {
 	if len(kw) == 0 {
 		return nil
@@ -303,7 +303,7 @@ func invalid(kw dict) error {
 	return modules.Usagef("The following keyword arguments are not valid: %s", strings.Join(list, ", "))
 }
 
-// keywords are the keyword arguments without the fields of the job.
+// keywords returns the keyword arguments without the fields of the job.
 func (d *client) keywords() dict {
 	kw := dict{}
 	for k, v := range d.Keywords {
@@ -324,7 +324,7 @@ func pop(m dict, key string, other any) any {
 	return v
 }
 
-// byID is a dictionary of entries by their Id, each with what inspect says of it if that is wanted.
+// byID returns a dictionary of entries by their Id, each with what inspect says of it if that is wanted.
 func (d *client) byID(list []dict, verbose bool, inspect func(any) (dict, error)) (dict, error) {
 	out := dict{}
 	for _, m := range list {
@@ -341,7 +341,7 @@ func (d *client) byID(list []dict, verbose bool, inspect func(any) (dict, error)
 	return out, nil
 }
 
-// splitInput is a list as it is, and a text cut at commas (salt.utils.args split_input).
+// splitInput returns a list as it is, and a text cut at commas (salt.utils.args split_input).
 func splitInput(v any) []any {
 	if list, ok := v.([]any); ok {
 		return list

@@ -134,7 +134,7 @@ func listPkgs(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// installed are the names of the installed packages among those that were asked about.
+// installed returns the names of the installed packages among those that were asked about.
 func installed(ctx context.Context, c *modules.Call) (names []string, complaint string, err error) {
 	lines, complaint, err := query(ctx, c, "${db:Status-Status}\t${binary:Package}\n")
 	for _, line := range lines {
@@ -145,7 +145,7 @@ func installed(ctx context.Context, c *modules.Call) (names []string, complaint 
 	return names, complaint, err
 }
 
-// contents are the files of a package.
+// contents returns the files of a package.
 func contents(ctx context.Context, c *modules.Call, name string) ([]string, error) {
 	out, err := saltcmd.Run(ctx, c, saltcmd.Command{Args: []string{"dpkg", "-L", name}, Merge: true})
 	return out.Lines(), err
@@ -258,7 +258,7 @@ func parseInfo(text string) map[string]any {
 	return pkg
 }
 
-// license are the licences that a package's copyright file names.
+// license returns the licences that a package's copyright file names.
 func license(c *modules.Call, name string) string {
 	b, err := os.ReadFile(c.Path(filepath.Join("/usr/share/doc", filepath.Base(name), "copyright")))
 	if err != nil {
@@ -274,7 +274,7 @@ func license(c *modules.Call, name string) string {
 	return strings.Join(slices.Compact(list), ", ")
 }
 
-// selectable is what dselect knows about packages, if it is installed.
+// selectable returns what dselect knows about packages, if it is installed.
 func selectable(ctx context.Context, c *modules.Call) (map[string]map[string]any, error) {
 	if c.Which("dselect") == "" {
 		return nil, nil

@@ -74,7 +74,8 @@ type client struct {
 	user, password string
 }
 
-// settings are the configuration of etcd: that of the profile, or what minion, pillar and the master's options in it say.
+// settings returns the configuration of etcd: that of the profile, or what minion, pillar and the master's
+// options in it say.
 func settings(c *modules.Call) (func(name string) any, error) {
 	pillar := c.PillarData()
 	master, _ := pillar["master"].(map[string]any)
@@ -153,7 +154,8 @@ func connect(ctx context.Context, c *modules.Call) (keys, error) {
 	return newStore(ctx, c, e, pick)
 }
 
-// secured is the configuration for a server whose certificate ca signed, with a certificate of ours where there is one.
+// secured returns the configuration for a server whose certificate ca signed, with a certificate of ours where
+// there is one.
 func secured(c *modules.Call, ca, cert, key any) (*tls.Config, error) {
 	b, err := os.ReadFile(c.Path(pytext.Str(ca)))
 	if err != nil {
@@ -334,7 +336,7 @@ func read(m map[string]any) node {
 	return n
 }
 
-// leaves are the nodes below this one that have none below them; itself where that is so.
+// leaves returns the nodes below this one that have none below them; itself where that is so.
 func (n node) leaves() []node {
 	if len(n.nodes) == 0 {
 		return []node{n}

@@ -115,7 +115,7 @@ func levelOf(c byte) slog.Level {
 	return slog.LevelInfo
 }
 
-// because is the last line as the reason of a failure.
+// because returns the last line as the reason of a failure.
 func (l *logger) because() string {
 	if last := l.lastLine(); last != "" {
 		return ": " + last

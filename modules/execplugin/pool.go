@@ -92,7 +92,7 @@ func poolOf(x *modules.Context) *pool {
 	return p
 }
 
-// take gives a free process, nil if there is none.
+// take returns a free process, nil if there is none.
 func (p *pool) take() *pyHost {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,7 +160,7 @@ func (s *Source) call(ctx context.Context, c *modules.Call, path, module string,
 	return res.value(c, 0, log)
 }
 
-// callLog is the log of one call.
+// callLog returns the log of one call.
 func callLog(c *modules.Call) *logger {
 	return &logger{log: c.Logger(), attrs: []any{"fun", c.Fun, "jid", c.JID}, ended: make(chan struct{}, 1)}
 }
@@ -221,7 +221,7 @@ func (s *Source) exchange(ctx context.Context, c *modules.Call, m map[string]any
 	return res, nil
 }
 
-// died is the error of a process that ended in the middle of a call.
+// died returns the error of a process that ended in the middle of a call.
 func (h *pyHost) died(log *logger) error {
 	var absent *modules.MissingCommandError
 	if h.err != nil && errors.As(h.err, &absent) {

@@ -62,7 +62,7 @@ func (p *pythonFiles) reset() {
 	p.mods = nil
 }
 
-// pythonName is the module that a Python file or package stands for.
+// pythonName returns the module that a Python file or package stands for.
 func pythonName(path string, dir bool) string {
 	name := filepath.Base(path)
 	if dir {
@@ -78,7 +78,7 @@ func pythonName(path string, dir bool) string {
 	return name
 }
 
-// files are the Python files of a kind: paths by name. The first file of a name is used.
+// files returns the Python files of a kind: paths by name. The first file of a name is used.
 func (s *Source) files(e *modules.Env, k kind) map[string]string {
 	files := map[string]string{}
 	for _, d := range s.dirs(e, k) {
@@ -91,7 +91,7 @@ func (s *Source) files(e *modules.Env, k kind) map[string]string {
 	return files
 }
 
-// allFiles are the Python files of every kind, as the process is told of them.
+// allFiles returns the Python files of every kind, as the process is told of them.
 func (s *Source) allFiles(e *modules.Env) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, k := range owncode.Kinds() {
@@ -102,7 +102,8 @@ func (s *Source) allFiles(e *modules.Env) map[string]map[string]string {
 	return all
 }
 
-// find are the modules under a name: the file of that name, else, if the program has no such module, those that call themselves so.
+// find returns the modules under a name: the file of that name, else, if the program has no such module, those
+// that call themselves so.
 func (p *pythonFiles) find(s *Source, r *modules.Registry, e *modules.Env, called string) []*modules.Module {
 	files := s.files(e, s.of())
 	if len(files) == 0 {
@@ -125,7 +126,8 @@ func (p *pythonFiles) modules(s *Source, r *modules.Registry, e *modules.Env) []
 	})
 }
 
-// described are some of the files as modules, sorted by file name. Those that have changed describe themselves anew.
+// described returns some of the files as modules, sorted by file name. Those that have changed describe
+// themselves anew.
 func (p *pythonFiles) described(s *Source, r *modules.Registry, e *modules.Env, some map[string]string) []*modules.Module {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +158,7 @@ func (p *pythonFiles) described(s *Source, r *modules.Registry, e *modules.Env, 
 	return list
 }
 
-// pythonID is the state of a file or package.
+// pythonID returns the state of a file or package.
 func pythonID(path string) (identity, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
@@ -208,7 +210,7 @@ func (p *pythonFiles) ask(s *Source, r *modules.Registry, e *modules.Env, files 
 	return found
 }
 
-// trustedModule is trusted for a file or a package.
+// trustedModule is like trusted for a file or a package.
 func trustedModule(path string) error {
 	err := trusted(path)
 	if err == nil && filepath.Ext(path) != ".py" {
@@ -222,7 +224,7 @@ type startError struct{ err error }
 
 func (e *startError) Error() string { return e.err.Error() }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *startError) Unwrap() error { return e.err }
 
 func (p *pythonFiles) askOnce(s *Source, a describing, files map[string]string, names []string, add func(*modules.Module)) error {

@@ -86,7 +86,7 @@ func (s *renderSource) isPython(e *modules.Env, name string) bool {
 	return s.files(e, s.kind)[name] != ""
 }
 
-// renderer is a module with the function render, whose first extra argument is the *modules.Template.
+// renderer returns a module with the function render, whose first extra argument is the *modules.Template.
 func (s *renderSource) renderer(name string, run func(context.Context, *modules.Call, *modules.Template) (any, error)) *modules.Module {
 	return &modules.Module{Name: name, Funcs: []modules.Def{{Name: "render", Args: "template", Run: func(ctx context.Context, c *modules.Call) (any, error) {
 		return run(ctx, c, c.Extra[0].(*modules.Template))
@@ -120,7 +120,7 @@ func (s *renderSource) render(ctx context.Context, c *modules.Call, name string,
 	return inOrder(res["value"]), nil
 }
 
-// inOrder is a value of which Python has marked all maps, with their order.
+// inOrder returns a value of which Python has marked all maps, with their order.
 func inOrder(v any) any {
 	switch v := v.(type) {
 	case []any:

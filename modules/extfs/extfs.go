@@ -27,7 +27,7 @@ const (
 		"feature=O mmp_check=p reserved=r reserved_percentage=m quota_opts=Q time=T user=u uuid=U "
 )
 
-// options are the keywords as options; True is an option without a value.
+// options returns the keywords as options; True is an option without a value.
 func options(c *modules.Call, known string) []any {
 	var out []any
 	for _, k := range slices.Sorted(maps.Keys(c.Keywords)) {
@@ -97,7 +97,7 @@ func dump(ctx context.Context, c *modules.Call) (any, error) {
 	return modules.Answer(read(ctx, c))
 }
 
-// read is extfs.dump.
+// read implements extfs.dump.
 func read(ctx context.Context, c *modules.Call) (map[string]any, error) {
 	cmd := []any{"dumpe2fs", c.Value("device")}
 	if c.Bool("args") {

@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// uidToUser is the name of a user, or the number again.
+// uidToUser returns the name of a user, or the number again.
 func (h *host) uidToUser(uid int64) any {
 	if u, ok := nss.UserByID(h.ctx, h.Call, uid); ok {
 		return u.Name
@@ -20,7 +20,7 @@ func (h *host) uidToUser(uid int64) any {
 	return uid
 }
 
-// gidToGroup is the same of a group.
+// gidToGroup returns the same of a group.
 func (h *host) gidToGroup(gid int64) any {
 	if g, ok := nss.GroupByID(h.ctx, h.Call, gid); ok {
 		return g.Name
@@ -28,7 +28,7 @@ func (h *host) gidToGroup(gid int64) any {
 	return gid
 }
 
-// userToUID is the number of a user, "" for one that does not exist; None is the user of the process.
+// userToUID returns the number of a user, "" for one that does not exist; None is the user of the process.
 func (h *host) userToUID(user any) (any, error) {
 	if user == nil {
 		return int64(os.Geteuid()), nil
@@ -36,7 +36,7 @@ func (h *host) userToUID(user any) (any, error) {
 	return toNumber(user, "getpwnam() argument", h.uidOf)
 }
 
-// groupToGID is the number of a group, "" for none.
+// groupToGID returns the number of a group, "" for none.
 func (h *host) groupToGID(group any) (any, error) {
 	if group == nil {
 		return "", nil
@@ -54,7 +54,7 @@ func (h *host) gidOf(name string) (int64, bool) {
 	return g.GID, ok
 }
 
-// toNumber is the number behind a name, a number itself, or "" for a name that find does not know.
+// toNumber returns the number behind a name, a number itself, or "" for a name that find does not know.
 func toNumber(v any, what string, find func(name string) (int64, bool)) (any, error) {
 	switch v := v.(type) {
 	case int64:
@@ -120,7 +120,7 @@ func uidToUser(h *host) (any, error) {
 	return nil, &modules.TypeError{Msg: "uid should be integer, not " + modules.TypeName(v)}
 }
 
-// owner is what the functions answer that give a part of stats.
+// owner returns what the functions answer that give a part of stats.
 func owner(h *host, key string) (any, error) {
 	path, err := h.path("path")
 	if err != nil {
@@ -130,8 +130,8 @@ func owner(h *host, key string) (any, error) {
 	return s[key], err
 }
 
-// ids are the numbers that chown is called with, -1 for one that stays, and what there is to complain about. A name that does
-// not exist leaves nil.
+// ids returns the numbers that chown is called with, -1 for one that stays, and what there is to complain about.
+// A name that does not exist leaves nil.
 func (h *host) ids(user, group any) (uid, gid any, complaint string, err error) {
 	if uid, err = h.userToUID(user); err != nil {
 		return nil, nil, "", err
@@ -152,7 +152,7 @@ func (h *host) ids(user, group any) (uid, gid any, complaint string, err error) 
 	return uid, gid, complaint, nil
 }
 
-// chown is file.chown: nil, or a text that says what is wrong.
+// chown implements file.chown: nil, or a text that says what is wrong.
 func (h *host) chown(path string, user, group any) (any, error) {
 	uid, gid, complaint, err := h.ids(user, group)
 	if err != nil {
@@ -174,7 +174,8 @@ func (h *host) chown(path string, user, group any) (any, error) {
 	return nil, h.named(os.Chown(h.Path(path), int(uid.(int64)), int(gid.(int64))), path)
 }
 
-// lchown is file.lchown. Stock forgets to look at what it found wrong, so that an unknown name is a TypeError.
+// lchown implements file.lchown. Stock forgets to look at what it found wrong, so that an unknown name is a
+// TypeError.
 func (h *host) lchown(path string, user, group any) (any, error) {
 	uid, gid, _, err := h.ids(user, group)
 	if err != nil {
@@ -220,7 +221,7 @@ func chgrp(h *host) (any, error) {
 	return v, modules.OSError(err)
 }
 
-// setMode is file.set_mode.
+// setMode implements file.set_mode.
 func (h *host) setMode(path string, mode any) (any, error) {
 	digits := strings.TrimLeft(pytext.Str(mode), "0Oo")
 	if digits == "" {

@@ -12,12 +12,12 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// plainSelinux is selinuxArgs for functions that get ordered values.
+// plainSelinux is like selinuxArgs for functions that get ordered values.
 func (h *host) plainSelinux() selinux {
 	return selinux{h.plain("seuser"), h.plain("serole"), h.plain("setype"), h.plain("serange")}
 }
 
-// changeOrder is the order in which Salt finds changes.
+// changeOrder returns the order in which Salt finds changes.
 func changeOrder() []string {
 	return []string{"newfile", "diff", "sum", "user", "group", "mode", "attrs", "selinux"}
 }
@@ -147,7 +147,7 @@ func checkFileMeta(h *host) (any, error) {
 	return changes, nil
 }
 
-// checkMeta is file.check_file_meta: what would change.
+// checkMeta implements file.check_file_meta: what would change.
 func (h *host) checkMeta(m meta) (map[string]any, error) {
 	changes := map[string]any{}
 	// Salt expands a leading ~ only where it looks at the file, not where it names it.
@@ -224,7 +224,7 @@ func (h *host) metaNew(m meta, changes map[string]any) error {
 	return nil
 }
 
-// execText gives the text of Salt's own errors in the place of a result.
+// execText returns the text of Salt's own errors in the place of a result.
 func (h *host) execText(s string, err error) (string, error) {
 	if isExec(err) {
 		return err.Error(), nil

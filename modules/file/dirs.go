@@ -44,7 +44,8 @@ func makeDirs(h *host) (any, error) {
 	return v, nil
 }
 
-// makeDirs is file.makedirs: it makes the directory that a path is in. A text says that there is nothing to do.
+// makeDirs implements file.makedirs: it makes the directory that a path is in. A text says that there is nothing
+// to do.
 func (h *host) makeDirs(path string, user, group, mode any) (any, error) {
 	if pytext.Truth(mode) {
 		mode = modules.NormalMode(mode)
@@ -81,7 +82,8 @@ func makeDirsPerms(h *host) (any, error) {
 	return nil, modules.OSError(h.makeDirsPerms(path, h.Value("user"), h.Value("group"), h.Value("mode")))
 }
 
-// makeDirsPerms is file.makedirs_perms: it makes a directory and those it is in, each with the owner and mode.
+// makeDirsPerms implements file.makedirs_perms: it makes a directory and those it is in, each with the owner and
+// mode.
 func (h *host) makeDirsPerms(path string, user, group, mode any) error {
 	head, tail := posixpath.Split(path)
 	if tail == "" {
@@ -106,8 +108,8 @@ func (h *host) makeDirsPerms(path string, user, group, mode any) error {
 	return err
 }
 
-// intMode is what Salt makes of a mode before it is normal: int(f"{mode}"), nil for none. An odd one is an error before
-// anything is made.
+// intMode returns what Salt makes of a mode before it is normal: int(f"{mode}"), nil for none. An odd one is an
+// error before anything is made.
 func intMode(mode any) (any, error) {
 	if !pytext.Truth(mode) {
 		return nil, nil
@@ -115,7 +117,7 @@ func intMode(mode any) (any, error) {
 	return modules.Answer(modules.ToInt(pytext.Str(mode)))
 }
 
-// octal is int(str(mode).lstrip("0Oo"), 8).
+// octal implements int(str(mode).lstrip("0Oo"), 8).
 func octal(mode any) (uint32, error) {
 	s := pytext.Str(mode)
 	for s != "" && (s[0] == '0' || s[0] == 'o' || s[0] == 'O') {

@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// lineArgs are the lines that append, prepend and write are given: *args, or the keyword "args".
+// lineArgs returns the lines that append, prepend and write are given: *args, or the keyword "args".
 func (h *host) lineArgs() []any {
 	v, ok := h.Keywords["args"]
 	if !ok {
@@ -28,7 +28,7 @@ func (h *host) lineArgs() []any {
 	return []any{v}
 }
 
-// joined are the lines with their line ends.
+// joined returns the lines with their line ends.
 func joined(lines []any) string {
 	var s strings.Builder
 	for _, l := range lines {
@@ -269,7 +269,7 @@ func truncate(h *host) (any, error) {
 	return nil, modules.OSError(h.named(f.Truncate(length), path))
 }
 
-// windows are the pieces in which Salt looks at a file: 256 KiB, moved on by 32 KiB.
+// windows returns the pieces in which Salt looks at a file: 256 KiB, moved on by 32 KiB.
 func windows(s string) []string {
 	const window, step = 256 << 10, 32 << 10
 	if s == "" {

@@ -27,7 +27,7 @@ type host struct {
 
 func on(ctx context.Context, c *modules.Call) *host { return &host{Call: c, ctx: ctx} }
 
-// path is an argument that names a file, with a leading ~ replaced.
+// path returns an argument that names a file, with a leading ~ replaced.
 func (h *host) path(name string) (string, error) { return h.pathOf(h.Value(name)) }
 
 func (h *host) pathOf(v any) (string, error) {
@@ -58,10 +58,10 @@ func (s *stat) isRegular() bool { return s.kind() == unix.S_IFREG }
 
 func (s *stat) isLink() bool { return s.kind() == unix.S_IFLNK }
 
-// perm is the mode without the type.
+// perm returns the mode without the type.
 func (s *stat) perm() uint32 { return s.mode & 0o7777 }
 
-// digits is the mode as Salt shows it.
+// digits returns the mode as Salt shows it.
 func (s *stat) digits() any { return modules.NormalMode(strconv.FormatUint(uint64(s.perm()), 8)) }
 
 func (h *host) stat(path string) (*stat, error) { return h.statAt(path, 0) }
@@ -123,7 +123,7 @@ func (h *host) isLink(path string) bool {
 	return err == nil && st.isLink()
 }
 
-// abs is os.path.abspath.
+// abs implements os.path.abspath.
 func (h *host) abs(path string) string {
 	if !posixpath.IsAbs(path) {
 		if cwd, err := os.Getwd(); err == nil {
@@ -133,7 +133,7 @@ func (h *host) abs(path string) string {
 	return posixpath.Norm(path)
 }
 
-// real is os.path.realpath.
+// real implements os.path.realpath.
 func (h *host) real(path string) string {
 	if !posixpath.IsAbs(path) {
 		if cwd, err := os.Getwd(); err == nil {
@@ -149,7 +149,7 @@ func (h *host) real(path string) string {
 	})
 }
 
-// readLink is os.readlink.
+// readLink implements os.readlink.
 func (h *host) readLink(path string) (string, error) {
 	target, err := os.Readlink(h.Path(path))
 	return target, h.named(err, path)
@@ -167,7 +167,7 @@ func (h *host) named(err error, path string) error {
 // maxFile bounds what is read into memory at once.
 const maxFile = 1 << 30
 
-// read is a file's content. A directory is an error, as it is for Python's open.
+// read returns a file's content. A directory is an error, as it is for Python's open.
 func (h *host) read(path string) ([]byte, error) {
 	st, err := h.stat(path)
 	if err != nil {
@@ -183,7 +183,7 @@ func (h *host) read(path string) ([]byte, error) {
 	return b, h.named(err, path)
 }
 
-// readText is a file's content as text, which must be UTF-8.
+// readText returns a file's content as text, which must be UTF-8.
 func (h *host) readText(path string) (string, error) {
 	b, err := h.read(path)
 	if err != nil {
@@ -202,10 +202,10 @@ func (h *host) chmod(path string, mode uint32) error {
 
 func (h *host) testing() bool { return pytext.Truth(h.Opt("test")) }
 
-// testOnly is the stricter question of some functions, whether test is True and nothing else.
+// testOnly reports whether test is True and nothing else, as some functions ask.
 func (h *host) testOnly() bool { return h.Opt("test") == any(true) }
 
-// strerror is the text of an operating system's error alone.
+// strerror returns the text of an operating system's error alone.
 func strerror(err error) string {
 	var errno unix.Errno
 	if errors.As(err, &errno) {
@@ -215,7 +215,7 @@ func strerror(err error) string {
 	return err.Error()
 }
 
-// osText is an error as Python's str() shows it.
+// osText returns an error as Python's str() shows it.
 func osText(err error) string {
 	if s, _ := modules.OSErrorText(err); s != "" {
 		return s
@@ -229,7 +229,7 @@ func isOS(err error) bool {
 	return s != ""
 }
 
-// message is the text of an error that a function of Salt raised, as str(exc) and exc.strerror give it.
+// message returns the text of an error that a function of Salt raised, as str(exc) and exc.strerror give it.
 func message(err error) string {
 	if isOS(err) {
 		return osText(err)
@@ -246,7 +246,7 @@ func valueError(format string, args ...any) error {
 	return &modules.PythonError{Type: "ValueError", Msg: fmt.Sprintf(format, args...)}
 }
 
-// str is Python's str() of a value that stands for text; None is "".
+// str implements Python's str() of a value that stands for text; None is "".
 func str(v any) string {
 	if v == nil {
 		return ""

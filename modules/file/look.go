@@ -20,7 +20,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// found is what file.stats looks at.
+// found returns what file.stats looks at.
 func (h *host) found(path string, follow bool) (*stat, error) {
 	if follow {
 		if st, err := h.stat(path); err == nil {
@@ -34,7 +34,7 @@ func (h *host) found(path string, follow bool) (*stat, error) {
 	return st, nil
 }
 
-// stats is file.stats.
+// stats implements file.stats.
 func (h *host) stats(path string, hashType any, follow bool) (map[string]any, error) {
 	st, err := h.found(path, follow)
 	if err != nil {
@@ -90,7 +90,7 @@ func stats(h *host) (any, error) {
 	return pyobj.Keyed(s, "inode", "uid", "gid", "group", "user", "atime", "mtime", "ctime", "size", "mode", "sum", "type", "target"), nil
 }
 
-// absolute is the argument "path", which must be absolute; otherwise the error is the given one.
+// absolute returns the argument "path", which must be absolute; otherwise the error is the given one.
 func (h *host) absolute(name, complaint string) (string, error) {
 	path, err := h.path(name)
 	if err != nil {
@@ -228,7 +228,7 @@ func readlink(h *host) (any, error) {
 	return target, nil
 }
 
-// names are the entries of a directory in the directory's own order.
+// names returns the entries of a directory in the directory's own order.
 func (h *host) names(path string) ([]string, error) {
 	d, err := os.Open(h.Path(path))
 	if err != nil {
@@ -315,7 +315,7 @@ func getDevmm(h *host) (any, error) {
 	return pyobj.Tuple{int64(0), int64(0)}, nil
 }
 
-// textArg is an argument of the functions that only look at the text of a path.
+// textArg returns an argument of the functions that only look at the text of a path.
 func (h *host) textArg(name string) (string, error) {
 	switch v := h.Value(name).(type) {
 	case string:
@@ -380,8 +380,8 @@ func diskusage(h *host) (any, error) {
 	return total, err
 }
 
-// walk is os.walk from the top: links to directories count as directories but are not entered; directories that cannot be
-// read are left out. visit may shorten the list of directories to enter.
+// walk implements os.walk from the top: links to directories count as directories but are not entered;
+// directories that cannot be read are left out. visit may shorten the list of directories to enter.
 func (h *host) walk(top string, visit func(dir string, dirs *[]string, files []string) error) error {
 	if err := h.ctx.Err(); err != nil {
 		return err

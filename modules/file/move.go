@@ -139,7 +139,7 @@ func move(h *host) (any, error) {
 	return map[string]any{"result": true, "comment": fmt.Sprintf("'%s' moved to '%s'", src, dst)}, nil
 }
 
-// move is shutil.move.
+// move implements shutil.move.
 func (h *host) move(src, dst string) error {
 	to := dst
 	if h.isDir(dst) {
@@ -238,7 +238,7 @@ func copyPath(h *host) (any, error) {
 	return true, nil
 }
 
-// copyFile is shutil.copyfile, and shutil.copy2 if also mode and times are wanted.
+// copyFile implements shutil.copyfile, and shutil.copy2 if also mode and times are wanted.
 func (h *host) copyFile(src, dst string, all bool) error {
 	if all && h.isDir(dst) {
 		dst = posixpath.Join(dst, posixpath.Base(src))
@@ -273,7 +273,8 @@ func (h *host) copyFile(src, dst string, all bool) error {
 	return errors.Join(h.chmod(dst, st.perm()), h.copyTimes(src, h.Path(dst)))
 }
 
-// copyInto is salt.utils.files.recursive_copy: the files below a directory go below another; links to directories do not.
+// copyInto implements salt.utils.files.recursive_copy: the files below a directory go below another; links to
+// directories do not.
 func (h *host) copyInto(src, dst string) error {
 	return h.walk(src, func(dir string, _ *[]string, files []string) error {
 		rel := strings.TrimLeft(strings.ReplaceAll(dir, src, ""), "/")
@@ -292,7 +293,7 @@ func (h *host) copyInto(src, dst string) error {
 	})
 }
 
-// copyTree is shutil.copytree into a directory that is not there. links says that links are copied as such.
+// copyTree implements shutil.copytree into a directory that is not there. links says that links are copied as such.
 func (h *host) copyTree(src, dst string, links bool) error {
 	if err := h.ctx.Err(); err != nil {
 		return err

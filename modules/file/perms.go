@@ -72,7 +72,7 @@ func checkPerms(h *host) (any, error) {
 	return pyobj.Tuple{ret, was}, nil
 }
 
-// same is Python's == for a name or number of a user or group.
+// same implements Python's == for a name or number of a user or group.
 func same(a, b any) bool { return a == b || pytext.Repr(a) == pytext.Repr(b) && a != nil }
 
 // isNumber reports whether Python would say that a value is an int.
@@ -84,8 +84,9 @@ func isNumber(v any) bool {
 	return false
 }
 
-// checkPerms is file.check_perms: it makes a file have owner, group, mode, attributes and context, and puts what it changed into
-// ret, which it may be given and changes. The second map is what it set: "cuser", "cgroup", "cmode".
+// checkPerms implements file.check_perms: it makes a file have owner, group, mode, attributes and context, and
+// puts what it changed into ret, which it may be given and changes. The second map is what it set: "cuser",
+// "cgroup", "cmode".
 func (h *host) checkPerms(name string, ret map[string]any, want perms) (map[string]any, map[string]any, error) {
 	mode := modules.NormalMode(want.mode)
 	given := any("")
@@ -330,7 +331,7 @@ func (h *host) attrChanges(path string, want any) (added, removed string, known 
 	return without(wish, have), without(have, wish), true, nil
 }
 
-// without is the texts of a that are not in b, each once.
+// without returns the texts of a that are not in b, each once.
 func without(a, b []string) string {
 	out := ""
 	for _, s := range a {
@@ -411,7 +412,7 @@ func splitContext(v any) (selinux, bool) {
 	return selinux{f[0], f[1], f[2], f[3]}, true
 }
 
-// selinuxOf is the context of a file, if it has one of four parts.
+// selinuxOf returns the context of a file, if it has one of four parts.
 func (h *host) selinuxOf(path string) (selinux, bool, error) {
 	v, err := h.contextOf(path)
 	if err != nil {
@@ -438,7 +439,7 @@ func setSelinuxContext(h *host) (any, error) {
 	return h.setContext(h.Str("path"), selinux{h.Value("user"), h.Value("role"), h.Value("type"), h.Value("range")}, h.Bool("persist"))
 }
 
-// setContext is file.set_selinux_context: the new context, or false.
+// setContext implements file.set_selinux_context: the new context, or false.
 func (h *host) setContext(path string, want selinux, persist bool) (any, error) {
 	if !want.wanted() {
 		return false, nil
@@ -484,7 +485,7 @@ func restorecon(h *host) (any, error) {
 	return v == any(int64(0)), nil
 }
 
-// lsattr is file.lsattr, nil without the program.
+// lsattr implements file.lsattr, nil without the program.
 func (h *host) lsattr(path string) (map[string]any, error) {
 	if h.Which("lsattr") == "" {
 		return nil, nil
@@ -522,7 +523,7 @@ func (h *host) lsattr(path string) (map[string]any, error) {
 	return out, nil
 }
 
-// attrLetters are the attributes that the chattr of the host knows, judged by its package's version.
+// attrLetters returns the attributes that the chattr of the host knows, judged by its package's version.
 func (h *host) attrLetters() (string, error) {
 	const old, extended = "acdijstuADST", "aAcCdDeijPsStTu"
 	tune := h.Which("tune2fs")

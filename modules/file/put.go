@@ -94,8 +94,8 @@ func linkError(err error) error {
 	return err
 }
 
-// newMode is the mode that the process gives to new files. It cannot be asked for without changing it for a moment, so a file
-// is made to see.
+// newMode returns the mode that the process gives to new files. It cannot be asked for without changing it for a
+// moment, so a file is made to see.
 func (h *host) newMode() (uint32, error) {
 	dir := h.tempDir()
 	if h.Root != "" {
@@ -141,8 +141,8 @@ func (h *host) rewrite(path string, content, old []byte) error {
 	return h.named(errors.Join(err, f.Close()), path)
 }
 
-// place is salt.utils.files.copyfile: it puts content where dest is, with the owner and mode of what was there, after a backup
-// if the mode of backups wants one. New files have mode 0600.
+// place implements salt.utils.files.copyfile: it puts content where dest is, with the owner and mode of what was
+// there, after a backup if the mode of backups wants one. New files have mode 0600.
 func (h *host) place(dest string, content io.Reader, backup any) error {
 	if !h.isDir(posixpath.Dir(dest)) {
 		return &modules.PythonError{Type: "OSError", Msg: "[Errno 2] No such file or directory: " + dest}
@@ -190,7 +190,7 @@ func (h *host) fill(dest, name string) error {
 	return h.rewrite(dest, fresh, old)
 }
 
-// placeFile is place with the content of a file.
+// placeFile is like place with the content of a file.
 func (h *host) placeFile(source, dest string, backup any) error {
 	if !h.isFile(source) {
 		return &modules.PythonError{Type: "OSError", Msg: "[Errno 2] No such file or directory: " + source}
@@ -216,13 +216,13 @@ func (h *host) relabel(path string) error {
 	return nil
 }
 
-// backupRoot is where the minion keeps backups.
+// backupRoot returns where the minion keeps backups.
 func (h *host) backupRoot() string {
 	cache, _ := h.Opt("cachedir").(string)
 	return posixpath.Join(cache, "file_backup")
 }
 
-// backup is salt.utils.files.backup_minion: a copy whose name tells the time.
+// backup implements salt.utils.files.backup_minion: a copy whose name tells the time.
 func (h *host) backup(path, root string) error {
 	st, err := h.stat(path)
 	if err != nil {
@@ -247,7 +247,7 @@ func (h *host) backup(path, root string) error {
 	return h.named(os.Rename(name, h.Path(to)), to)
 }
 
-// backupMode is what config.backup_mode makes of an argument.
+// backupMode returns what config.backup_mode makes of an argument.
 func (h *host) backupMode(arg any) any {
 	if pytext.Truth(arg) {
 		return arg
@@ -255,7 +255,7 @@ func (h *host) backupMode(arg any) any {
 	return h.option("backup_mode")
 }
 
-// option is a value of the configuration, as config.option looks for it.
+// option returns a value of the configuration, as config.option looks for it.
 func (h *host) option(name string) any {
 	if v, err := h.Exec(h.ctx, "config.option", name); err == nil {
 		return v

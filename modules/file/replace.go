@@ -18,7 +18,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// regexFlag is the value of a flag of Python's re by its name, 0 for none.
+// regexFlag returns the value of a flag of Python's re by its name, 0 for none.
 func regexFlag(name string) pyre.Flags {
 	switch name {
 	case "I", "IGNORECASE":
@@ -99,7 +99,7 @@ func compileBytes(pattern string, flags pyre.Flags) (*pyre.Regexp, error) {
 	return re, regexError(err)
 }
 
-// regexError is an error about a pattern or a replacement under Python's name.
+// regexError returns an error about a pattern or a replacement under Python's name.
 func regexError(err error) error {
 	var index *pyre.IndexError
 	switch {
@@ -134,7 +134,7 @@ func replace(h *host) (any, error) {
 	return v, modules.OSError(err)
 }
 
-// search is file.replace without replacing anything.
+// search implements file.replace without replacing anything.
 func search(h *host) (any, error) {
 	flags, err := regexFlags(h.Value("flags"))
 	if err != nil {
@@ -211,7 +211,7 @@ func (h *host) replace(flags any) (any, error) {
 	return r.run()
 }
 
-// content is the file as the pattern sees it.
+// content returns the file as the pattern sees it.
 func (r *replacing) content() (string, error) {
 	if size, ok := r.Value("bufsize").(string); ok && size != "file" && r.encoding == "" {
 		return "", &modules.TypeError{Msg: "'str' object cannot be interpreted as an integer"}
@@ -235,7 +235,7 @@ func (r *replacing) compile(pattern string) (*pyre.Regexp, error) {
 	return compileText(pattern, r.flags)
 }
 
-// pattern is the compiled argument.
+// pattern returns the compiled argument.
 func (r *replacing) pattern() (*pyre.Regexp, error) {
 	switch v := r.Value("pattern").(type) {
 	case string:
@@ -324,7 +324,7 @@ func (r *replacing) run() (any, error) {
 	return changed && d != "", nil
 }
 
-// lines are the lines of the diff: str.splitlines of text, bytes.splitlines of bytes.
+// lines returns the lines of the diff: str.splitlines of text, bytes.splitlines of bytes.
 func (r *replacing) lines(s string) []string {
 	if r.encoding != "" {
 		return pytext.SplitLines(s, true)
@@ -332,7 +332,7 @@ func (r *replacing) lines(s string) []string {
 	return textLines(s)
 }
 
-// added is the lines with another one at the end or at the beginning.
+// added returns the lines with another one at the end or at the beginning.
 func (r *replacing) added(lines []string, extra string) []string {
 	if r.prepend {
 		return slices.Insert(slices.Clone(lines), 0, extra+"\n")
@@ -344,7 +344,7 @@ func (r *replacing) added(lines []string, extra string) []string {
 	return append(lines, extra+"\n")
 }
 
-// bytesOf is content as it is written.
+// bytesOf returns content as it is written.
 func (r *replacing) bytesOf(content string) ([]byte, error) {
 	if r.encoding == "" {
 		return []byte(content), nil

@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// plain is an argument of a function that gets ordered values, as a plain one.
+// plain returns an argument of a function that gets ordered values, as a plain one.
 func (h *host) plain(name string) any { return pyobj.Plain(h.Value(name)) }
 
 // cacheFile brings a file to the minion and gives its path here, "" if there is no such file.
@@ -94,7 +94,7 @@ func sourceList(h *host) (any, error) {
 // chosen is what sourceList remembers for the rest of the job.
 type chosen struct{ source, sum any }
 
-// sourceList is file.source_list: of a list of sources the first that is there, with its hash.
+// sourceList implements file.source_list: of a list of sources the first that is there, with its hash.
 func (h *host) sourceList(source, sum, saltenv any) (any, any, error) {
 	all, ok := source.([]any)
 	if !ok {
@@ -277,7 +277,7 @@ func applyTemplate(h *host) (any, error) {
 	return out, nil
 }
 
-// renderError is a template's error under the name of Salt's exception.
+// renderError returns a template's error under the name of Salt's exception.
 func renderError(err error) error {
 	var render *modules.RenderError
 	if errors.As(err, &render) {
@@ -299,7 +299,7 @@ type wanted struct {
 	kwargs                         map[string]any
 }
 
-// managedArgs are the arguments that the functions have in common that get a managed file.
+// managedArgs returns the arguments that the functions have in common that get a managed file.
 func (h *host) managedArgs() (wanted, error) {
 	w := wanted{
 		template: h.plain("template"), source: h.plain("source"), hash: h.plain("source_hash"), hashName: h.plain("source_hash_name"),
@@ -330,7 +330,7 @@ func getManaged(h *host) (any, error) {
 	return pyobj.Tuple{sfn, sum, comment}, nil
 }
 
-// getManaged is file.get_managed: the file to put in place, its hash, and a comment on what went wrong.
+// getManaged implements file.get_managed: the file to put in place, its hash, and a comment on what went wrong.
 func (h *host) getManaged(w wanted) (sfn any, sum map[string]any, comment string, err error) {
 	none := map[string]any{}
 	if !pytext.Truth(w.source) {

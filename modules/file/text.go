@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/difflib"
 )
 
-// head is the beginning of a file.
+// head returns the beginning of a file.
 func (h *host) head(path string, n int) ([]byte, error) {
 	st, err := h.stat(path)
 	if err != nil {
@@ -34,13 +34,13 @@ func (h *host) head(path string, n int) ([]byte, error) {
 	return block[:got], ignoreEOF(err)
 }
 
-// isText is salt.utils.files.is_text.
+// isText implements salt.utils.files.is_text.
 func (h *host) isText(path string) bool {
 	block, err := h.head(path, 512)
 	return err == nil && !pycodec.Binary(block)
 }
 
-// isBinary is salt.utils.files.is_binary.
+// isBinary implements salt.utils.files.is_binary.
 func (h *host) isBinary(path string) bool {
 	if !h.isFile(path) {
 		return false
@@ -49,7 +49,7 @@ func (h *host) isBinary(path string) bool {
 	return err == nil && pycodec.Binary(block)
 }
 
-// textLines are the lines that Python reads from a file opened with newline="": they end with \n, \r\n or \r.
+// textLines returns the lines that Python reads from a file opened with newline="": they end with \n, \r\n or \r.
 func textLines(s string) []string {
 	var lines []string
 	for s != "" {
@@ -66,7 +66,7 @@ func textLines(s string) []string {
 	return lines
 }
 
-// byteLines are the lines of a file opened in binary mode: they end with \n.
+// byteLines returns the lines of a file opened in binary mode: they end with \n.
 func byteLines(s string) []string {
 	var lines []string
 	for l := range strings.Lines(s) {
@@ -75,7 +75,7 @@ func byteLines(s string) []string {
 	return lines
 }
 
-// diff is salt.utils.stringutils.get_diff: lines that are no UTF-8 are taken for Latin-1.
+// diff implements salt.utils.stringutils.get_diff: lines that are no UTF-8 are taken for Latin-1.
 func diff(a, b []string) string { return diffNamed(a, b, "", "") }
 
 func diffNamed(a, b []string, from, to string) string {
@@ -96,7 +96,7 @@ func decoded(lines []string) []string {
 	return out
 }
 
-// latin is bytes read as Latin-1.
+// latin returns bytes read as Latin-1.
 func latin(s string) string {
 	var b strings.Builder
 	for i := range len(s) {

@@ -93,7 +93,7 @@ func sedContains(h *host) (any, error) {
 	return pytext.Truth(v), err
 }
 
-// psed is sed with Python's expressions.
+// psed is like sed with Python's expressions.
 func psed(h *host) (any, error) {
 	path, err := h.path("path")
 	if err != nil {
@@ -243,7 +243,7 @@ func openFiles(h *host) (any, error) {
 	return files, nil
 }
 
-// openBy are the files that a process has open, and its program, sorted.
+// openBy returns the files that a process has open, and its program, sorted.
 func (h *host) openBy(proc string) []string {
 	tids, err := h.names(proc + "/task")
 	if err != nil {

@@ -85,7 +85,7 @@ func verb(c *modules.Call, words ...string) (args []any, err error) {
 	return args, nil
 }
 
-// withOpts is verb with the options of the caller behind it, without some.
+// withOpts returns verb with the options of the caller behind it, without some.
 func withOpts(c *modules.Call, without []string, words ...string) ([]any, error) {
 	args, err := verb(c, words...)
 	if err != nil {
@@ -108,7 +108,7 @@ func expand(ctx context.Context, c *modules.Call, path string) string {
 	return nss.ExpandUser(ctx, c, "~"+c.Str("user")) + "/" + path
 }
 
-// directory is the argument cwd.
+// directory returns the argument cwd.
 func directory(ctx context.Context, c *modules.Call) string { return expand(ctx, c, c.Str("cwd")) }
 
 // address puts user and password into an address.
@@ -228,7 +228,8 @@ func (cmd command) asIdentity(ctx context.Context, c *modules.Call, identity any
 	return result{}, modules.Errorf("%s", text)
 }
 
-// keyFile is the path of a key, "" if there is none. One of the file server becomes a file that only the user can read.
+// keyFile returns the path of a key, "" if there is none. One of the file server becomes a file that only the
+// user can read.
 func keyFile(ctx context.Context, c *modules.Call, key string) (path string, temporary bool, err error) {
 	if !strings.Contains(key, "salt://") {
 		if !c.IsFile(key) {
@@ -298,7 +299,7 @@ func output(ctx context.Context, c *modules.Call, args []any, more command) (any
 	return r.stdout, nil
 }
 
-// simple is a function that is one verb with its options and further words.
+// simple runs a function that is one verb with its options and further words.
 func simple(ctx context.Context, c *modules.Call, more command, name string, words ...any) (any, error) {
 	args, err := withOpts(c, nil, name)
 	if err != nil {
@@ -314,7 +315,7 @@ func known(c *modules.Call, names ...string) (map[string]any, error) {
 
 const versionKey = "git.version"
 
-// version is git's version.
+// version returns git's version.
 func version(ctx context.Context, c *modules.Call) (string, error) {
 	if v, ok := c.Context().Get(versionKey); ok {
 		if s, ok := v.(string); ok {

@@ -154,7 +154,7 @@ func diff(ctx context.Context, c *modules.Call) (any, error) {
 	return output(ctx, c, args, more)
 }
 
-// words is a list as it is, and text cut at commas.
+// words returns a list as it is, and text cut at commas.
 func words(v any) []any {
 	switch v := v.(type) {
 	case nil:

@@ -73,7 +73,7 @@ func info(ctx context.Context, c *modules.Call) (any, error) {
 	return modules.Answer(lookup(ctx, c, c.Value("name"), c.Value("root")))
 }
 
-// lookup is group.info.
+// lookup implements group.info.
 func lookup(ctx context.Context, c *modules.Call, name, root any) (map[string]any, error) {
 	if root == nil {
 		s, ok := name.(string)
@@ -107,7 +107,7 @@ func describe(g nss.Group) map[string]any {
 	return map[string]any{"name": g.Name, "passwd": g.Passwd, "gid": g.GID, "members": members}
 }
 
-// file are the lines of the group file below root that have all fields.
+// file returns the lines of the group file below root that have all fields.
 func file(c *modules.Call, root any) ([][]string, error) {
 	dir := "/"
 	if pytext.Truth(root) {

@@ -20,7 +20,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// plain is a rendered value as modules have it.
+// plain returns a rendered value as modules have it.
 func plain(v any) any { return pyobj.Plain(v) }
 
 // answer fills the result from the server's answer.
@@ -166,7 +166,7 @@ func waitFor(ctx context.Context, c *modules.Call) (any, error) {
 	}
 }
 
-// bundles are where hosts have their certificate authorities.
+// bundles returns where hosts have their certificate authorities.
 func bundles() []string {
 	return []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/pki/tls/certs/ca-bundle.trust.crt",
 		"/etc/ssl/certs/ca-bundle.crt", "/var/lib/ca-certificates/ca-bundle.pem", "/etc/ssl/cert.pem"}

@@ -134,7 +134,7 @@ func (f *file) flush() error {
 	return nil
 }
 
-// itemsOf is an argument as options and sections.
+// itemsOf returns an argument as options and sections.
 func itemsOf(v any, depth int) ([]item, error) {
 	d, ok := v.(*pyobj.Dict)
 	if !ok {
@@ -177,7 +177,7 @@ func setOption(_ context.Context, c *modules.Call) (any, error) {
 	return changes, f.flush()
 }
 
-// shown is a value as a function returns it.
+// shown returns a value as a function returns it.
 func shown(v any) any {
 	if s, ok := v.(*section); ok {
 		return s.plain()
@@ -238,7 +238,7 @@ func noItems() error {
 	return modules.NoAttribute("", "items")
 }
 
-// visible are the options of the section itself, with all that is in the sections below.
+// visible returns the options of the section itself, with all that is in the sections below.
 func (s *section) visible() *pyobj.Dict {
 	d := pyobj.NewDict()
 	for _, it := range s.items {

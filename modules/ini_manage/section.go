@@ -165,7 +165,7 @@ func changed(changes *pyobj.Dict, key string, before, after any) {
 	_ = changes.Set(key, pyobj.NewDict("before", before, "after", after))
 }
 
-// plain is the section as a dict.
+// plain returns the section as a dict.
 func (s *section) plain() *pyobj.Dict {
 	d := pyobj.NewDict()
 	for _, it := range s.items {
@@ -178,7 +178,7 @@ func (s *section) plain() *pyobj.Dict {
 	return d
 }
 
-// options is the section without comments and lines that are no options.
+// options returns the section without comments and lines that are no options.
 func (s *section) options() *pyobj.Dict {
 	d := pyobj.NewDict()
 	for _, it := range s.items {

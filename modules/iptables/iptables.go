@@ -23,7 +23,7 @@ func available(e *modules.Env) (bool, string) {
 	return e.Which("iptables") != "", "The iptables execution module cannot be loaded: iptables not installed."
 }
 
-// program is the path of iptables for a family of addresses.
+// program returns the path of iptables for a family of addresses.
 func program(c *modules.Call, suffix string) string {
 	name := "iptables" + suffix
 	if c.Value("family") == "ipv6" {
@@ -35,7 +35,7 @@ func program(c *modules.Call, suffix string) string {
 	return name
 }
 
-// wait is the option with which iptables waits for its lock, if it has it.
+// wait returns the option with which iptables waits for its lock, if it has it.
 func wait(ctx context.Context, c *modules.Call) ([]string, error) {
 	has, err := hasOption(ctx, c, "--wait")
 	if err != nil || !has {
@@ -72,7 +72,7 @@ func words(rule any) ([]string, error) {
 	return list, nil
 }
 
-// missing is Salt's text for the first of the named arguments that was not given, "" if all were.
+// missing returns Salt's text for the first of the named arguments that was not given, "" if all were.
 func missing(c *modules.Call, names ...string) string {
 	for _, n := range names {
 		if !c.Bool(n) {
@@ -244,7 +244,7 @@ func insert(ctx context.Context, c *modules.Call) (any, error) {
 	return run(ctx, c, append([]string{"-t", c.Str("table"), "-I", c.Str("chain"), pytext.Str(position)}, rule...)...)
 }
 
-// size is the number of rules of the chain.
+// size returns the number of rules of the chain.
 func size(ctx context.Context, c *modules.Call) (int64, error) {
 	tables, err := inForce(ctx, c)
 	if err != nil {
@@ -278,7 +278,7 @@ func deleteRule(ctx context.Context, c *modules.Call) (any, error) {
 	return run(ctx, c, append([]string{"-t", c.Str("table"), "-D", pytext.Str(c.Value("chain"))}, list...)...)
 }
 
-// rulesFile is the file of rules that the system reads at boot.
+// rulesFile returns the file of rules that the system reads at boot.
 func rulesFile(c *modules.Call, v6 bool) (string, error) {
 	four, six := "", ""
 	switch name, _ := c.Grain("os").(string); {

@@ -18,7 +18,7 @@ import (
 
 func available(e *modules.Env) (bool, string) { return e.Grain("kernel") == "Linux", "" }
 
-// config is the file of the modules that are loaded at boot.
+// config returns the file of the modules that are loaded at boot.
 func config(c *modules.Call) string {
 	if _, ok := c.GrainData()["systemd"]; ok {
 		return "/etc/modules-load.d/salt_managed.conf"
@@ -30,7 +30,7 @@ func listAvailable(ctx context.Context, c *modules.Call) (any, error) {
 	return nested.Anys(all(ctx, c)), nil
 }
 
-// all are the names of the modules in the kernel and in files.
+// all returns the names of the modules in the kernel and in files.
 func all(ctx context.Context, c *modules.Call) []string {
 	release := kernelRelease(c)
 	dirs := []string{"/lib/modules/" + release}
@@ -63,7 +63,7 @@ func nameOf(d fs.DirEntry) string {
 	return d.Name()
 }
 
-// kernelRelease is what uname -r tells.
+// kernelRelease returns what uname -r tells.
 func kernelRelease(c *modules.Call) string {
 	text, err := os.ReadFile(c.Path("/proc/sys/kernel/osrelease"))
 	if err != nil {
@@ -89,7 +89,7 @@ func lsmod(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// loaded is kmod.lsmod.
+// loaded implements kmod.lsmod.
 func loaded(ctx context.Context, c *modules.Call) ([]map[string]any, error) {
 	path, err := saltcmd.Which(c, "lsmod")
 	if err != nil {
@@ -114,7 +114,7 @@ func loaded(ctx context.Context, c *modules.Call) ([]map[string]any, error) {
 	return out, nil
 }
 
-// names are the sorted names of the loaded modules.
+// names returns the sorted names of the loaded modules.
 func names(ctx context.Context, c *modules.Call) ([]string, error) {
 	list, err := loaded(ctx, c)
 	out := make([]string, len(list))
@@ -132,7 +132,7 @@ func modList(ctx context.Context, c *modules.Call) (any, error) {
 	return modules.AnswerList(names(ctx, c))
 }
 
-// persistent are the sorted names of the modules that are loaded at boot.
+// persistent returns the sorted names of the modules that are loaded at boot.
 func persistent(c *modules.Call) []string {
 	text, err := os.ReadFile(c.Path(config(c)))
 	if err != nil {

@@ -31,10 +31,10 @@ type spwd struct {
 	numbers      [7]int64
 }
 
-// fields are the names of the first numbers.
+// fields returns the names of the first numbers.
 func fields() []string { return []string{"lstchg", "min", "max", "warn", "inact", "expire"} }
 
-// value is the entry as shadow.info shows it.
+// value returns the entry as shadow.info shows it.
 func (s spwd) value() map[string]any {
 	m := map[string]any{"name": s.name, "passwd": s.passwd}
 	for i, f := range fields() {
@@ -74,7 +74,7 @@ func shadowFile(root any) (string, error) {
 	return strings.TrimSuffix(dir, "/") + "/etc/shadow", nil
 }
 
-// lines are the lines of the shadow file. A file that cannot be read is an error of the operating system.
+// lines returns the lines of the shadow file. A file that cannot be read is an error of the operating system.
 func lines(c *modules.Call, root any) ([]string, error) {
 	path, err := shadowFile(root)
 	if err != nil {
@@ -91,7 +91,7 @@ func info(_ context.Context, c *modules.Call) (any, error) {
 	return modules.Answer(lookup(c, c.Value("name"), c.Value("root")))
 }
 
-// lookup is shadow.info.
+// lookup implements shadow.info.
 func lookup(c *modules.Call, name, root any) (map[string]any, error) {
 	none := map[string]any{"name": "", "passwd": ""}
 	for _, f := range fields() {

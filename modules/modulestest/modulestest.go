@@ -129,7 +129,7 @@ func secret(p string) bool {
 	return strings.Contains(p, "password") || strings.Contains(p, "passphrase")
 }
 
-// values are what a caller may put where something else belongs.
+// values returns what a caller may put where something else belongs.
 func values() []any {
 	return []any{
 		nil, true, int64(-1), int64(1 << 62), 1.5, "", "x", "../../x", "a\x00b", "é", strings.Repeat("x", 5000), []byte{0xff},

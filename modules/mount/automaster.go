@@ -46,7 +46,7 @@ func autoEntry(line string) ([]string, bool) {
 	return f, len(f) == 3 && !strings.HasPrefix(line, "#")
 }
 
-// afterColon is the second part of the device, as Python's list has it.
+// afterColon returns the second part of the device, as Python's list has it.
 func afterColon(s string) (string, error) {
 	parts := strings.Split(s, ":")
 	if len(parts) < 2 {

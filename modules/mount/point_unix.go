@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// isMountPoint is os.path.ismount.
+// isMountPoint implements os.path.ismount.
 func isMountPoint(path string) bool {
 	var here, above syscall.Stat_t
 	if syscall.Lstat(path, &here) != nil || here.Mode&syscall.S_IFMT == syscall.S_IFLNK {

@@ -48,7 +48,8 @@ const (
 	maxRows = 1 << 20
 )
 
-// settings are how to connect: what the caller says, else the configuration, else the option file that the caller names.
+// settings returns how to connect: what the caller says, else the configuration, else the option file that the
+// caller names.
 func settings(ctx context.Context, c *modules.Call, a args) (map[string]any, error) {
 	out := map[string]any{}
 	file, named := a["connection_default_file"]
@@ -85,7 +86,7 @@ func settings(ctx context.Context, c *modules.Call, a args) (map[string]any, err
 	return out, nil
 }
 
-// optionFile is a group of one of MySQL's option files; a file that cannot be read is empty.
+// optionFile returns a group of one of MySQL's option files; a file that cannot be read is empty.
 func optionFile(c *modules.Call, path, group string) map[string]string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		home, _ := os.UserHomeDir()
@@ -177,7 +178,7 @@ func flags(v any) (list []string) {
 	return list
 }
 
-// failure is an error as PyMySQL has it.
+// failure returns an error as PyMySQL has it.
 func failure(err error, host string) error {
 	var (
 		said  *mysql.MySQLError
@@ -198,7 +199,7 @@ func failure(err error, host string) error {
 	return &sqlError{"OperationalError", 2003, err.Error()}
 }
 
-// literal is a value in a statement.
+// literal returns a value in a statement.
 func literal(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -283,7 +284,7 @@ func (n *conn) read(ctx context.Context, query string, texts bool) (*rows, error
 	}
 }
 
-// value is a value as Python's library gives it: of its type, or as text.
+// value returns a value as Python's library gives it: of its type, or as text.
 func value(v driver.Value, kind string, text bool) any {
 	switch x := v.(type) {
 	case nil:

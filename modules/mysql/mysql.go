@@ -27,12 +27,12 @@ type sqlError struct {
 
 func (e *sqlError) Error() string { return fmt.Sprintf("MySQL Error %d: %s", e.code, e.text) }
 
-// raised is the exception that nobody caught.
+// raised returns the exception that nobody caught.
 func (e *sqlError) raised() error {
 	return &modules.PythonError{Type: "pymysql.err." + e.class, Msg: fmt.Sprintf("(%d, %s)", e.code, pytext.Repr(e.text))}
 }
 
-// classOf is PyMySQL's class of an error number.
+// classOf returns PyMySQL's class of an error number.
 func classOf(code int) string {
 	switch code {
 	case 1007, 1149, 1064, 1146, 1102, 1103, 1110, 1111, 1112, 1113, 1179, 1166:
@@ -60,7 +60,7 @@ func remember(c *modules.Call, err error) (ok bool) {
 	return true
 }
 
-// through is an error that goes through to the caller.
+// through returns an error that goes through to the caller.
 func through(err error) error {
 	var e *sqlError
 	if errors.As(err, &e) {
@@ -74,7 +74,7 @@ type args map[string]any
 
 func given(c *modules.Call) args { return c.Keywords }
 
-// caught gives the value that stands for failure for an error that stock catches.
+// caught returns the value that stands for failure for an error that stock catches.
 func caught(c *modules.Call, err error, failure any) (any, error) {
 	if remember(c, err) {
 		return failure, nil
@@ -142,7 +142,7 @@ func quoteIdentifier(_ context.Context, c *modules.Call) (any, error) {
 	return quote(name, c.Bool("for_grants")), nil
 }
 
-// firsts is the first column of all rows.
+// firsts returns the first column of all rows.
 func firsts(r *rows) (any, error) {
 	list := []any{}
 	for _, row := range r.data {
@@ -151,7 +151,7 @@ func firsts(r *rows) (any, error) {
 	return list, nil
 }
 
-// dicts is all rows with the names of their columns.
+// dicts returns all rows with the names of their columns.
 func dicts(r *rows) (any, error) {
 	list := []any{}
 	for _, row := range r.data {
@@ -180,7 +180,7 @@ func processlist(ctx context.Context, c *modules.Call) (any, error) {
 	})
 }
 
-// show is a query whose errors count as an answer without rows.
+// show returns a query whose errors count as an answer without rows.
 func show(ctx context.Context, c *modules.Call, query string, firstOnly bool) (any, error) {
 	return on(ctx, c, given(c), []any{}, func(n *conn) (any, error) {
 		v := any([]any{})

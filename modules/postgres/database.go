@@ -25,7 +25,7 @@ func dbExists(ctx context.Context, c *modules.Call) (any, error) {
 	return has(all, c.Value("name")), err
 }
 
-// quoted is a value of a statement in quotes, "" for None.
+// quoted returns a value of a statement in quotes, "" for None.
 func quoted(v any, quote string) (string, error) {
 	if v == nil {
 		return "", nil
@@ -116,7 +116,7 @@ func ownerTo(ctx context.Context, c *modules.Call) (any, error) {
 	return p.ownerTo(ctx, c, c.Str("dbname"), c.Str("ownername"))
 }
 
-// ownerTo gives what is in a database to a role, in one transaction.
+// ownerTo returns what is in a database to a role, in one transaction.
 func (p conn) ownerTo(ctx context.Context, c *modules.Call, db, owner string) (map[string]any, error) {
 	p.db = db
 	role := ident(owner)
@@ -176,7 +176,7 @@ func tablespaceExists(ctx context.Context, c *modules.Call) (any, error) {
 	return has(all, c.Value("name")), err
 }
 
-// settings are "k = v" for each entry of a map.
+// settings returns "k = v" for each entry of a map.
 func settings(v any) ([]string, error) {
 	m, ok := v.(map[string]any)
 	if !ok {

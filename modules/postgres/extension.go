@@ -64,7 +64,7 @@ func isInstalledExtension(ctx context.Context, c *modules.Call) (any, error) {
 	return v != nil, err
 }
 
-// metadata is what an extension is, beside what the arguments ext_version and schema want.
+// metadata returns what an extension is, beside what the arguments ext_version and schema want.
 func metadata(ctx context.Context, c *modules.Call) ([]any, error) {
 	all, err := given(c).installed(ctx, c)
 	have, ok := all[c.Str("name")].(map[string]any)
@@ -215,7 +215,7 @@ func datadirInit(ctx context.Context, c *modules.Call) (any, error) {
 	return retcode(ret) == 0, err
 }
 
-// debian is a program of Debian's tools for clusters; stock has the functions for them only where the tools are.
+// debian returns a program of Debian's tools for clusters; stock has the functions for them only where the tools are.
 func debian(c *modules.Call, program string) (string, error) {
 	if c.Which("pg_createcluster") == "" {
 		return "", &modules.NotAvailableError{Fun: c.Fun}

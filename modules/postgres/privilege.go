@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// privilege is the name of a privilege that PostgreSQL shows as a letter.
+// privilege returns the name of a privilege that PostgreSQL shows as a letter.
 func privilege(letter byte) (string, error) {
 	switch letter {
 	case 'a':
@@ -155,7 +155,7 @@ func (w wish) check() error {
 	return nil
 }
 
-// granted are the privileges on an object: by role, and for each whether it may be passed on.
+// granted returns the privileges on an object: by role, and for each whether it may be passed on.
 func (p conn) granted(ctx context.Context, c *modules.Call, o object, schema, name string) (map[string]any, error) {
 	rows, err := p.rows(ctx, c, fill(o.list, schema, name), false)
 	if err != nil {

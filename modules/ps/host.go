@@ -27,7 +27,7 @@ func available(e *modules.Env) (bool, string) {
 	return e.Grain("kernel") == "Linux", "The ps module cannot be loaded: it is for Linux only."
 }
 
-// read is a file of /proc or /sys.
+// read returns a file of /proc or /sys.
 func read(c *modules.Call, path string) (string, error) {
 	text, err := os.ReadFile(c.Path(path))
 	if err != nil {
@@ -36,7 +36,7 @@ func read(c *modules.Call, path string) (string, error) {
 	return string(text), nil
 }
 
-// lines are the words of each line of a file.
+// lines returns the words of each line of a file.
 func lines(c *modules.Call, path string) ([][]string, error) {
 	text, err := read(c, path)
 	var out [][]string
@@ -53,10 +53,10 @@ func number(s string) int64 {
 	return n
 }
 
-// seconds are ticks of the kernel's clock, of which there are 100 in a second.
+// seconds returns ticks of the kernel's clock, of which there are 100 in a second.
 func seconds(ticks string) float64 { return float64(number(ticks)) / 100 }
 
-// percent is a share with one digit.
+// percent returns a share with one digit.
 func percent(part, whole float64) float64 {
 	if whole == 0 {
 		return 0
@@ -65,7 +65,7 @@ func percent(part, whole float64) float64 {
 	return f
 }
 
-// meminfo are the amounts of memory in bytes.
+// meminfo returns the amounts of memory in bytes.
 func meminfo(c *modules.Call) (map[string]int64, error) {
 	list, err := lines(c, "/proc/meminfo")
 	out := map[string]int64{}
@@ -134,7 +134,7 @@ func times() []string {
 	return []string{"user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice"}
 }
 
-// cpus are the lines of /proc/stat: all processors together, then each.
+// cpus returns the lines of /proc/stat: all processors together, then each.
 func cpus(c *modules.Call) ([][]string, error) {
 	list, err := lines(c, "/proc/stat")
 	var out [][]string
@@ -173,7 +173,7 @@ func cpuTimes(_ context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// busy is the share of the time between two lines of /proc/stat that was not idle.
+// busy returns the share of the time between two lines of /proc/stat that was not idle.
 func busy(before, after []string) float64 {
 	total, idle := 0.0, 0.0
 	for i := 0; i < len(before) && i < len(after) && i < 8; i++ { // guests' time is in the users' already
@@ -237,7 +237,7 @@ func numCPUs(_ context.Context, c *modules.Call) (any, error) {
 	return int64(len(list) - 1), err
 }
 
-// booted is when the host was booted.
+// booted returns when the host was booted.
 func booted(c *modules.Call) (int64, error) {
 	list, err := lines(c, "/proc/stat")
 	for _, f := range list {
@@ -437,5 +437,5 @@ func users(_ context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// base is the last part of a path.
+// base returns the last part of a path.
 func base(path string) string { return filepath.Base(path) }

@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// at is a word of the stat file by its number in proc(5).
+// at returns a word of the stat file by its number in proc(5).
 func (p *process) at(n int) string {
 	if i := n - 3; i < len(p.stat) {
 		return p.stat[i]
@@ -21,20 +21,20 @@ func (p *process) at(n int) string {
 	return "0"
 }
 
-// used is the time that the process has had of the processors.
+// used returns the time that the process has had of the processors.
 func (p *process) used() float64 { return seconds(p.at(14)) + seconds(p.at(15)) }
 
 func (p *process) cpuTimes() []any {
 	return []any{seconds(p.at(14)), seconds(p.at(15)), seconds(p.at(16)), seconds(p.at(17)), seconds(p.at(42))}
 }
 
-// created is when the process began.
+// created returns when the process began.
 func (p *process) created(c *modules.Call) (float64, error) {
 	boot, err := booted(c)
 	return float64(boot) + seconds(p.at(22)), err
 }
 
-// memory are rss, vms, shared, text, lib, data, dirty.
+// memory returns rss, vms, shared, text, lib, data, dirty.
 func (p *process) memory(c *modules.Call) []any {
 	list, _ := lines(c, dirOf(p.pid)+"statm") // gone with the process
 	if len(list) == 0 || len(list[0]) < 7 {
@@ -97,7 +97,7 @@ func attributes() []string {
 	}
 }
 
-// attribute is one thing that is known of a process; None when it cannot be read.
+// attribute returns one thing that is known of a process; None when it cannot be read.
 func (p *process) attribute(ctx context.Context, c *modules.Call, name string) any {
 	switch name {
 	case "cmdline":
@@ -161,7 +161,7 @@ func (p *process) attribute(ctx context.Context, c *modules.Call, name string) a
 	return p.files(c, name)
 }
 
-// files are the attributes that need a file or a directory of their own.
+// files returns the attributes that need a file or a directory of their own.
 func (p *process) files(c *modules.Call, name string) any {
 	switch name {
 	case "io_counters":
@@ -286,7 +286,7 @@ func (p *process) fullMemory(c *modules.Call) any {
 	return append(basic, uss, pss, swap)
 }
 
-// maps are the mapped files with their memory, each once.
+// maps returns the mapped files with their memory, each once.
 func (p *process) maps(c *modules.Call) any {
 	text, err := read(c, dirOf(p.pid)+"smaps")
 	if err != nil {
@@ -349,7 +349,7 @@ func (p *process) openFiles(c *modules.Call) any {
 	return out
 }
 
-// mode is how a file was opened, as Python's open would say.
+// mode returns how a file was opened, as Python's open would say.
 func mode(flags int64) string {
 	m := [...]string{"r", "w", "w+", ""}[flags&3]
 	if flags&0o2000 != 0 {

@@ -40,7 +40,7 @@ func Aggregate(a, b any, deep bool) any {
 	return b
 }
 
-// missing are the items of b that are not in a.
+// missing returns the items of b that are not in a.
 func missing(a, b []any) []any {
 	var (
 		have = map[any]bool{}
@@ -66,7 +66,7 @@ func missing(a, b []any) []any {
 	return out
 }
 
-// marked is a value that can be joined: a dict or a list, else a list of the value.
+// marked returns a value that can be joined: a dict or a list, else a list of the value.
 func marked(v any) any {
 	switch v := v.(type) {
 	case *Dict:

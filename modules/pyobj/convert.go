@@ -105,7 +105,7 @@ func plainDict(d Entries, depth int) any {
 	return out
 }
 
-// PlainMap is Plain of a dict as a map with text keys, never nil; other keys become text.
+// PlainMap is like Plain, but returns a dict as a map with text keys, never nil; other keys become text.
 func PlainMap(d *Dict) map[string]any {
 	out := map[string]any{}
 	for k, x := range d.All() {
@@ -176,7 +176,7 @@ func From(v any) any {
 	return v
 }
 
-// FromMap is From of a map.
+// FromMap is like From for a map.
 func FromMap(m map[string]any) *Dict {
 	d := &Dict{entries: make([]entry, 0, len(m))}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -185,7 +185,7 @@ func FromMap(m map[string]any) *Dict {
 	return d
 }
 
-// Int is a big integer as a value: an int64 if it is one.
+// Int returns a big integer as a value: an int64 if it is one.
 func Int(n *big.Int) any {
 	if n.IsInt64() {
 		return n.Int64()
@@ -193,7 +193,7 @@ func Int(n *big.Int) any {
 	return n
 }
 
-// DeepCopy is copy.deepcopy of data: what is shared within v is shared within the copy.
+// DeepCopy implements copy.deepcopy of data: what is shared within v is shared within the copy.
 func DeepCopy(v any) any {
 	c := copier{}
 	return c.copy(v)

@@ -7,8 +7,9 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Order is what plain data cannot keep of v: how the keys of its dicts follow each other. It is a value of the same shape as v without its content,
-// nil where every key is in the order of the text, as [From] has it. [InOrder] puts it back.
+// Order returns what plain data cannot keep of v: how the keys of its dicts follow each other. It is a value of
+// the same shape as v without its content, nil where every key is in the order of the text, as [From] has it.
+// [InOrder] puts it back.
 func Order(v any) any {
 	switch v := v.(type) {
 	case *Dict:
@@ -53,8 +54,8 @@ func orderIn(items []any) any {
 	return out
 }
 
-// InOrder is [From] of plain data with the keys of its maps in the order that [Order] has kept. Only v decides what there is: keys that the
-// order does not have come after those that it has, by their text.
+// InOrder is like [From] for plain data with the keys of its maps in the order that [Order] has kept. Only v
+// decides what there is: keys that the order does not have come after those that it has, by their text.
 func InOrder(v, order any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -119,7 +120,7 @@ func mixedInOrder(m map[any]any, order *Dict) *Dict {
 	return d
 }
 
-// FromMapIn is [FromMap] with each value in the order that orders has under its key; orders may be nil.
+// FromMapIn is like [FromMap] with each value in the order that orders has under its key; orders may be nil.
 func FromMapIn(m map[string]any, orders *Dict) *Dict {
 	if orders == nil || orders.live == 0 {
 		return FromMap(m)
@@ -132,7 +133,7 @@ func FromMapIn(m map[string]any, orders *Dict) *Dict {
 	return d
 }
 
-// Keyed is [FromMap] with the named keys first, in this order.
+// Keyed is like [FromMap] with the named keys first, in this order.
 func Keyed(m map[string]any, keys ...string) *Dict {
 	d := &Dict{entries: make([]entry, 0, len(m))}
 	for _, k := range keys {

@@ -33,13 +33,13 @@ type List struct {
 // NewList makes a list of the items.
 func NewList(items ...any) *List { return &List{Items: items} }
 
-// Members are the items.
+// Members returns the items.
 func (l *List) Members() []any { return l.Items }
 
 // Tuple is Python's tuple. Do not change the items.
 type Tuple []any
 
-// Members are the items.
+// Members returns the items.
 func (t Tuple) Members() []any { return t }
 
 // Object is a value of another kind, as the template engine has them.
@@ -98,11 +98,11 @@ func NewDict(pairs ...any) *Dict {
 // Grow makes room for n more entries.
 func (d *Dict) Grow(n int) { d.entries = slices.Grow(d.entries, n) }
 
-// Len is the number of entries.
+// Len returns the number of entries.
 func (d *Dict) Len() int { return d.live }
 
-// Entry is the first entry at or behind a place, with the place behind it, as it is packed: a key that is no scalar is
-// its text. The first place is 0; there are Len entries.
+// Entry returns the first entry at or behind a place, with the place behind it, as it is packed: a key that is no
+// scalar is its text. The first place is 0; there are Len entries.
 func (d *Dict) Entry(at int) (key, value any, next int) {
 	for d.entries[at].dead() {
 		at++
@@ -111,7 +111,7 @@ func (d *Dict) Entry(at int) (key, value any, next int) {
 	return plainKey(e.key), e.value, at + 1
 }
 
-// plainKey is a key as plain maps have it.
+// plainKey returns a key as plain maps have it.
 func plainKey(k any) any {
 	switch k := k.(type) {
 	case string, int64:
@@ -167,7 +167,7 @@ func (d *Dict) findText(s string) int {
 	return -1
 }
 
-// Get is the value of a key. A key that cannot be one is not there.
+// Get returns the value of a key. A key that cannot be one is not there.
 func (d *Dict) Get(key any) (any, bool) {
 	id, err := Hash(key)
 	if err != nil {
@@ -179,7 +179,7 @@ func (d *Dict) Get(key any) (any, bool) {
 	return nil, false
 }
 
-// Text is Get of a key that is a text.
+// Text is like Get for a key that is a text.
 func (d *Dict) Text(key string) (any, bool) {
 	if i := d.findText(key); i >= 0 {
 		return d.entries[i].value, true
@@ -187,13 +187,14 @@ func (d *Dict) Text(key string) (any, bool) {
 	return nil, false
 }
 
-// Value is Get, nil when the key is not there.
+// Value is like Get, nil when the key is not there.
 func (d *Dict) Value(key any) any {
 	v, _ := d.Get(key)
 	return v
 }
 
-// Lookup is Python's d.get(key): the value of a key, nil if there is none, and the error of a key that is not hashable.
+// Lookup implements Python's d.get(key): the value of a key, nil if there is none, and the error of a key that is
+// not hashable.
 func (d *Dict) Lookup(key any) (any, error) {
 	if _, err := Hash(key); err != nil {
 		return nil, err
@@ -277,7 +278,7 @@ func (d *Dict) compact() {
 // Clear removes everything.
 func (d *Dict) Clear() { d.entries, d.index, d.live = nil, nil, 0 }
 
-// All are the entries in order. The dict may be changed meanwhile; entries that are added are seen.
+// All returns the entries in order. The dict may be changed meanwhile; entries that are added are seen.
 func (d *Dict) All() iter.Seq2[any, any] {
 	return func(yield func(any, any) bool) {
 		if d == nil {
@@ -291,7 +292,7 @@ func (d *Dict) All() iter.Seq2[any, any] {
 	}
 }
 
-// Keys are the keys in order.
+// Keys returns the keys in order.
 func (d *Dict) Keys() []any {
 	keys := make([]any, 0, d.live)
 	for k := range d.All() {
@@ -300,7 +301,7 @@ func (d *Dict) Keys() []any {
 	return keys
 }
 
-// Values are the values in order.
+// Values returns the values in order.
 func (d *Dict) Values() []any {
 	values := make([]any, 0, d.live)
 	for _, v := range d.All() {
@@ -309,7 +310,7 @@ func (d *Dict) Values() []any {
 	return values
 }
 
-// Last is the entry that was added last.
+// Last returns the entry that was added last.
 func (d *Dict) Last() (key, value any, ok bool) {
 	for i := len(d.entries) - 1; i >= 0; i-- {
 		if e := &d.entries[i]; !e.dead() {
@@ -319,7 +320,7 @@ func (d *Dict) Last() (key, value any, ok bool) {
 	return nil, nil, false
 }
 
-// Copy is a dict with the same entries; the values are shared.
+// Copy returns a dict with the same entries; the values are shared.
 func (d *Dict) Copy() *Dict {
 	out := &Dict{Ordered: d.Ordered, Aggregate: d.Aggregate, entries: make([]entry, 0, d.live)}
 	for k, v := range d.All() {
@@ -412,13 +413,13 @@ func (s *Set) Remove(v any) bool {
 	return ok
 }
 
-// Len is the number of members.
+// Len returns the number of members.
 func (s *Set) Len() int { return s.d.Len() }
 
-// Members are the members.
+// Members returns the members.
 func (s *Set) Members() []any { return s.d.Keys() }
 
-// Iterate is Python's iteration of a value: its members, keys or letters; false if it has none to give.
+// Iterate implements Python's iteration of a value: its members, keys or letters; false if it has none to give.
 func Iterate(v any) ([]any, bool) {
 	switch v := v.(type) {
 	case *List:

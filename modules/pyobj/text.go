@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// TypeName is the name of the Python type of a value.
+// TypeName returns the name of the Python type of a value.
 func TypeName(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -53,7 +53,7 @@ func TypeName(v any) string {
 	return "object"
 }
 
-// Str is Python's str(v).
+// Str implements Python's str(v).
 func Str(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -68,15 +68,15 @@ func Str(v any) string {
 	return pytext.Str(v)
 }
 
-// Repr is Python's repr(v).
+// Repr implements Python's repr(v).
 func Repr(v any) string {
 	w := writer{limit: math.MaxInt}
 	w.value(v)
 	return w.String()
 }
 
-// StrWithin is Str of a collection that may be huge: a list that holds another many times is short in memory and long as a text. ok is
-// false if the text has more bytes than the limit.
+// StrWithin is like Str for a collection that may be huge: a list that holds another many times is short in
+// memory and long as a text. ok is false if the text has more bytes than the limit.
 func StrWithin(v any, limit int) (text string, ok bool) {
 	switch v.(type) {
 	case *Dict, *List, Tuple, *Set:
@@ -211,7 +211,7 @@ func (w *writer) dict(d *Dict) {
 	w.WriteString(end)
 }
 
-// Truth is Python's bool(v).
+// Truth implements Python's bool(v).
 func Truth(v any) bool {
 	switch v := v.(type) {
 	case *Dict:
@@ -230,7 +230,7 @@ func Truth(v any) bool {
 	return pytext.Truth(v)
 }
 
-// Equal is Python's ==: True is 1 and 1.0, collections are compared by their content.
+// Equal implements Python's ==: True is 1 and 1.0, collections are compared by their content.
 func Equal(a, b any) bool { return equal(a, b, 0) }
 
 func equal(a, b any, depth int) bool {

@@ -49,7 +49,7 @@ func ctl(ctx context.Context, c *modules.Call, args ...string) (saltcmd.Result, 
 	return run(ctx, c, append([]string{program(c, "rabbitmqctl")}, args...)...)
 }
 
-// secret is ctl with something in its arguments that is nobody's business.
+// secret is like ctl with something in its arguments that is nobody's business.
 func secret(ctx context.Context, c *modules.Call, args ...string) (saltcmd.Result, error) {
 	return saltcmd.Run(ctx, c, saltcmd.Command{Args: append([]string{program(c, "rabbitmqctl")}, args...), RunAs: runas(c), KeepLocale: true, Secret: true})
 }
@@ -69,7 +69,7 @@ func checked(out saltcmd.Result, err error) (string, error) {
 	return out.Stdout, err
 }
 
-// done is the answer of what changes something.
+// done returns the answer of what changes something.
 func done(what string, out saltcmd.Result, err error) (any, error) {
 	text, err := checked(out, err)
 	if err != nil {
@@ -78,10 +78,10 @@ func done(what string, out saltcmd.Result, err error) (any, error) {
 	return map[string]any{what: text}, nil
 }
 
-// text is the answer of what only shows what the program said.
+// text returns the answer of what only shows what the program said.
 func text(out saltcmd.Result, err error) (any, error) { return modules.Answer(checked(out, err)) }
 
-// rows are the lines of a listing without what stands around them.
+// rows returns the lines of a listing without what stands around them.
 func rows(lines []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
 		list := strings.HasPrefix(line, "Listing")
@@ -92,7 +92,7 @@ func rows(lines []string) []string {
 
 func lines(s string) []string { return rows(pytext.SplitLines(s, false)) }
 
-// words are all words of a listing.
+// words returns all words of a listing.
 func words(s string) []any {
 	ret := []any{}
 	for _, line := range lines(s) {
@@ -103,7 +103,7 @@ func words(s string) []any {
 	return ret
 }
 
-// table is a listing by its first column; the others are read by value.
+// table returns a listing by its first column; the others are read by value.
 func table(s string, value func(string) any) map[string]any {
 	ret := map[string]any{}
 	for _, line := range lines(s) {
@@ -201,7 +201,7 @@ func upstreamExists(ctx context.Context, c *modules.Call) (any, error) {
 	return ok, err
 }
 
-// password is one that nobody knows.
+// password returns one that nobody knows.
 func password() (string, error) {
 	const from = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	b := make([]byte, 15)
@@ -310,7 +310,7 @@ func setPermissions(ctx context.Context, c *modules.Call) (any, error) {
 	return done("Permissions Set", out, err)
 }
 
-// permissions are a list of maps by one of their keys.
+// permissions returns a list of maps by one of their keys.
 func permissions(key string, out saltcmd.Result, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -392,7 +392,7 @@ func joinCluster(ctx context.Context, c *modules.Call) (any, error) {
 	return done("Join", out, nil)
 }
 
-// queues are queues with the columns that were asked for.
+// queues returns queues with the columns that were asked for.
 func queues(ctx context.Context, c *modules.Call, cmd ...string) (any, error) {
 	for _, x := range c.Extra {
 		cmd = append(cmd, pytext.Str(x))
@@ -413,7 +413,7 @@ func listQueuesVhost(ctx context.Context, c *modules.Call) (any, error) {
 	return queues(ctx, c, "list_queues", "-q", "-p", c.Str("vhost"))
 }
 
-// serverVersion is the version of the server's package.
+// serverVersion returns the version of the server's package.
 func serverVersion(ctx context.Context, c *modules.Call) (string, error) {
 	name := "rabbitmq-server"
 	if c.Grain("os_family") == "FreeBSD" {

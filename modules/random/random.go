@@ -175,7 +175,7 @@ func shadowHash(_ context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// generator is Python's generator with a seed, or without one.
+// generator returns Python's generator with a seed, or without one.
 func generator(v any) (*pyrandom.Rand, error) {
 	if v == nil {
 		b := make([]byte, 32)
@@ -189,7 +189,7 @@ func generator(v any) (*pyrandom.Rand, error) {
 	return r, nil
 }
 
-// integer is an argument where Python's randrange wants an integer; numbers without a fraction pass.
+// integer returns an argument where Python's randrange wants an integer; numbers without a fraction pass.
 func integer(c *modules.Call, name, called string) (int64, error) {
 	n, err := modules.ToInt(c.Value(name))
 	if err != nil {
@@ -234,7 +234,7 @@ func randInt(_ context.Context, c *modules.Call) (any, error) {
 	return int64(uint64(start) + r.Below(width)), nil
 }
 
-// emptyRange is Python's complaint about randrange(start, end+1).
+// emptyRange returns Python's complaint about randrange(start, end+1).
 func emptyRange(start, end int64) string {
 	over := new(big.Int).Add(big.NewInt(end), big.NewInt(1))
 	return fmt.Sprintf("empty range for randrange() (%d, %s, %s)", start, over, new(big.Int).Sub(over, big.NewInt(start)))
@@ -292,7 +292,7 @@ func hexSum(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// population is the list to draw from.
+// population returns the list to draw from.
 func population(c *modules.Call) ([]any, error) {
 	switch v := c.Value("value").(type) {
 	case []any:

@@ -25,7 +25,7 @@ func (b *bond) set(name string, v any) {
 	b.values[name] = v
 }
 
-// bonding are the options of a bond.
+// bonding returns the options of a bond.
 func bonding(o *options) (string, error) {
 	names := []string{"balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"}
 	text, _ := o.opts["mode"].(string) // which prepare has made of it
@@ -74,7 +74,7 @@ func bonding(o *options) (string, error) {
 	return strings.Join(words, " "), err
 }
 
-// number is a value that Python counts with.
+// number returns a value that Python counts with.
 func number(v any) (float64, error) {
 	switch v := v.(type) {
 	case int64:
@@ -136,7 +136,7 @@ func (b *bond) miimon() error {
 	return nil
 }
 
-// twice is Python's v * 2, which repeats a text.
+// twice implements Python's v * 2, which repeats a text.
 func twice(v any) any {
 	switch v := v.(type) {
 	case string:

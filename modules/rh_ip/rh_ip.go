@@ -36,7 +36,7 @@ func available(e *modules.Env) (bool, string) {
 	return true, ""
 }
 
-// settings are the keyword arguments of a call, which the function may change.
+// settings returns the keyword arguments of a call, which the function may change.
 func settings(c *modules.Call) map[string]any {
 	s := maps.Clone(c.Keywords)
 	if s == nil {
@@ -45,7 +45,7 @@ func settings(c *modules.Call) map[string]any {
 	return s
 }
 
-// lowered are settings with their names in lower case.
+// lowered returns settings with their names in lower case.
 func lowered(m map[string]any) map[string]any {
 	out := make(map[string]any, len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -54,10 +54,10 @@ func lowered(m map[string]any) map[string]any {
 	return out
 }
 
-// name is the interface of the call.
+// name returns the interface of the call.
 func name(c *modules.Call) string { return pytext.Str(c.Value("iface")) }
 
-// kind is the type of interface of the call, in lower case.
+// kind returns the type of interface of the call, in lower case.
 func kind(c *modules.Call) (string, error) {
 	s, ok := c.Value("iface_type").(string)
 	if !ok {
@@ -66,7 +66,7 @@ func kind(c *modules.Call) (string, error) {
 	return strings.ToLower(s), nil
 }
 
-// major is the major release of the system.
+// major returns the major release of the system.
 func major(c *modules.Call) (float64, error) {
 	switch v := c.Grain("osmajorrelease").(type) {
 	case int64:
@@ -80,7 +80,7 @@ func major(c *modules.Call) (float64, error) {
 	}
 }
 
-// shown are the lines of a text as these functions return them: without the first that is empty.
+// shown returns the lines of a text as these functions return them: without the first that is empty.
 func shown(text string) []any {
 	list := pytext.SplitLines(text, false)
 	if i := slices.Index(list, ""); i >= 0 {
@@ -93,7 +93,7 @@ func shown(text string) []any {
 	return out
 }
 
-// contents are the lines of files; one that cannot be read has none.
+// contents returns the lines of files; one that cannot be read has none.
 func contents(c *modules.Call, paths ...string) []any {
 	out := []any{}
 	for _, p := range paths {
@@ -119,7 +119,7 @@ func write(c *modules.Call, file, text string) error {
 	return nil
 }
 
-// cause is what the system says, without the name of the file that takes the place of the old one.
+// cause returns what the system says, without the name of the file that takes the place of the old one.
 func cause(err error) error {
 	for {
 		inner, ok := err.(interface{ Unwrap() error })

@@ -164,7 +164,7 @@ func (o *options) card(kind string) error {
 	return nil
 }
 
-// channels are how many channels of each kind the card has, which are no more than processors.
+// channels returns how many channels of each kind the card has, which are no more than processors.
 func (o *options) channels(v any) (string, error) {
 	var words []string
 	for _, name := range [...]string{"rx", "tx", "other", "combined"} {
@@ -381,7 +381,7 @@ func (o *options) addresses() error {
 	return nil
 }
 
-// items is what Python iterates over.
+// items returns what Python iterates over.
 func items(v any) ([]any, error) {
 	if list, ok := v.([]any); ok {
 		return list, nil

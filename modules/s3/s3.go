@@ -44,7 +44,7 @@ type request struct {
 	code, complain string // what an answer says that is an error
 }
 
-// setting is an argument, or the option that stands for it.
+// setting returns an argument, or the option that stands for it.
 func (r *request) setting(name, option string) (any, error) {
 	if v := r.Value(name); v != nil && v != "" {
 		return v, nil
@@ -56,7 +56,7 @@ func (r *request) setting(name, option string) (any, error) {
 	return v, err
 }
 
-// quote is urllib.parse.quote of a path.
+// quote implements urllib.parse.quote of a path.
 func quote(path string) string { return strings.ReplaceAll(url.PathEscape(path), "%2F", "/") }
 
 // do sends a request with a method and reads the answer. An object that is to be saved is saved.
@@ -176,7 +176,7 @@ func (r *request) save(body io.Reader) error {
 	return nil
 }
 
-// failed is the error of a request that the server refused.
+// failed returns the error of a request that the server refused.
 func (r *request) failed(what string) error {
 	return modules.Errorf("%s. %s: %s", what, r.code, r.complain)
 }

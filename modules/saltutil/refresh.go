@@ -142,8 +142,8 @@ func fire(c *modules.Call, tag string) (any, error) {
 // refresh is what follows after code of some kind would have been brought.
 type refresh func(ctx context.Context, c *modules.Call) (any, error)
 
-// synced is the answer of the functions that bring code: nothing is brought, and each file that the master distributes of the kind and
-// the host does not run is named. The refresh that the caller may rely on is done.
+// synced returns the answer of the functions that bring code: nothing is brought, and each file that the master
+// distributes of the kind and the host does not run is named. The refresh that the caller may rely on is done.
 func synced(ctx context.Context, c *modules.Call, after refresh, kind string) (any, error) {
 	list, err := notRun(ctx, c, []string{kind})
 	if err != nil {

@@ -43,7 +43,7 @@ func ask(ctx context.Context, c *modules.Call, data map[string]any, answer strin
 	return m.Manage(ctx, manageTag, data, answer)
 }
 
-// configDir is the directory of the minion's configuration.
+// configDir returns the directory of the minion's configuration.
 func configDir(c *modules.Call) string {
 	if dir, ok := c.Opt("conf_dir").(string); ok {
 		return dir
@@ -88,7 +88,7 @@ func readJobs(c *modules.Call, path string) (map[string]any, error) {
 	return m, nil
 }
 
-// saved are the jobs of the minion's own file.
+// saved returns the jobs of the minion's own file.
 func saved(c *modules.Call) (map[string]any, error) {
 	m, err := readJobs(c, included(c, "_schedule.conf"))
 	jobs, _ := m["schedule"].(map[string]any)
@@ -166,7 +166,7 @@ func jobs(ctx context.Context, c *modules.Call, showAll, showDisabled, offline b
 	return all, nil
 }
 
-// everything is jobs with the hidden and disabled ones.
+// everything returns jobs with the hidden and disabled ones.
 func everything(ctx context.Context, c *modules.Call, where any) (map[string]any, error) {
 	return jobs(ctx, c, true, true, false, where)
 }
@@ -206,10 +206,10 @@ func isEnabled(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{}, nil
 }
 
-// keyword is the truth of a keyword argument.
+// keyword returns the truth of a keyword argument.
 func keyword(c *modules.Call, name string) bool { return pytext.Truth(c.Keywords[name]) }
 
-// persist is the keyword of that name, True where it is not given.
+// persist returns the keyword of that name, True where it is not given.
 func persist(c *modules.Call) any {
 	if v, ok := c.Keywords["persist"]; ok {
 		return v
@@ -260,7 +260,7 @@ func holds(reply map[string]any, name string) bool {
 	return ok
 }
 
-// jobIn is a job of an answer's schedule.
+// jobIn returns a job of an answer's schedule.
 func jobIn(reply map[string]any, name string) (map[string]any, bool) {
 	m, _ := reply["schedule"].(map[string]any)
 	job, ok := m[name].(map[string]any)

@@ -67,7 +67,7 @@ func banner(_ context.Context, c *modules.Call) (any, error) {
 
 func length(s string) int { return utf8.RuneCountInString(s) }
 
-// center is Python's str.center.
+// center implements Python's str.center.
 func center(s string, width int) string {
 	pad := width - length(s)
 	if pad <= 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// refineEnc is the name that OpenSSH has for a kind of key.
+// refineEnc returns the name that OpenSSH has for a kind of key.
 func refineEnc(enc string) (string, error) {
 	switch enc {
 	case "r", "rsa", "ssh-rsa":
@@ -58,7 +58,7 @@ func (k authKey) shown() map[string]any {
 	return map[string]any{"enc": k.enc, "comment": k.comment, "options": options, "fingerprint": k.fingerprint}
 }
 
-// optionList is what Python's ",".join makes its pieces of: the elements of a list, the characters of a text.
+// optionList returns what Python's ",".join makes its pieces of: the elements of a list, the characters of a text.
 func optionList(v any) []string {
 	switch v := v.(type) {
 	case []any:
@@ -80,7 +80,7 @@ func keyLine() (*pyre.Regexp, error) {
 	return pyre.Compile(`^(.*?)\s?((?:sk-)?(?:ssh\-|ecds)[\w@.-]+\s.+)$`, 0)
 }
 
-// validKeys are the keys of a file, in their order; of equal ones the last counts.
+// validKeys returns the keys of a file, in their order; of equal ones the last counts.
 func (c *call) validKeys(path string, kind any) ([]authKey, error) {
 	text, err := c.read(path)
 	if isOS(err) {
@@ -145,7 +145,7 @@ func find(keys []authKey, key string) (authKey, bool) {
 // errNoUser says that a user's file is not known.
 var errNoUser = errors.New("no such user")
 
-// configFile is where a user's keys are, by the setting AuthorizedKeysFile of sshd.
+// configFile returns where a user's keys are, by the setting AuthorizedKeysFile of sshd.
 func (c *call) configFile(user any, config string) (string, error) {
 	info, err := c.account(user)
 	if err != nil {
@@ -181,7 +181,7 @@ func (c *call) configFile(user any, config string) (string, error) {
 	return posixpath.Join(home, path.String()), nil
 }
 
-// keysOf are a user's keys; none for a user who does not exist or has no file.
+// keysOf returns a user's keys; none for a user who does not exist or has no file.
 func (c *call) keysOf(user any, config string, kind any) ([]authKey, error) {
 	path, err := c.configFile(user, config)
 	if errors.Is(err, errNoUser) {
@@ -243,7 +243,7 @@ func (c *call) change() change {
 	return change{user: c.Value("user"), config: c.Str("config"), kind: c.Value("fingerprint_hash_type")}
 }
 
-// status is what is to be done: "add", "update", or nothing, "exists".
+// status returns what is to be done: "add", "update", or nothing, "exists".
 func (c *call) status(x change) (string, error) {
 	var err error
 	if x.key.enc, err = refineEnc(x.key.enc); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// keywords are the keyword arguments to pass on, with changes; the job's fields come with the call.
+// keywords returns the keyword arguments to pass on, with changes; the job's fields come with the call.
 func keywords(c *modules.Call, set map[string]any) map[string]any {
 	kw := maps.Clone(c.Keywords)
 	if v, ok := c.InOrder("pillar"); ok {
@@ -26,7 +26,7 @@ func apply(ctx context.Context, c *modules.Call) (any, error) {
 	return applyMods(ctx, c, c.Value("mods"), keywords(c, nil))
 }
 
-// applyMods is highstate or sls.
+// applyMods implements highstate and sls.
 func applyMods(ctx context.Context, c *modules.Call, mods any, kwargs map[string]any) (any, error) {
 	if pytext.Truth(mods) {
 		return c.ExecKw(ctx, "state.sls", []any{mods}, kwargs)

@@ -38,7 +38,8 @@ func low(ctx context.Context, c *modules.Call) (any, error) {
 	return rec, nil
 }
 
-// notAChunk is what Python says to a chunk that is no dictionary, in which stock looks for keys and then takes one.
+// notAChunk returns what Python says to a chunk that is no dictionary, in which stock looks for keys and then
+// takes one.
 func notAChunk(v any) string {
 	switch v.(type) {
 	case string:

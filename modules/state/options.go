@@ -24,7 +24,7 @@ const (
 	codePillar   = 5
 )
 
-// isTrue is salt/utils/data.py: is_true.
+// isTrue implements is_true of salt/utils/data.py.
 func isTrue(v any) bool {
 	switch v := v.(type) {
 	case int64:
@@ -53,7 +53,7 @@ func testMode(ctx context.Context, c *modules.Call, test any) any {
 	return test != false
 }
 
-// options are the options of a run (salt/utils/state.py: get_sls_opts).
+// options returns the options of a run (salt/utils/state.py: get_sls_opts).
 func options(ctx context.Context, c *modules.Call) (map[string]any, error) {
 	opts := maps.Clone(c.Config())
 	if opts == nil {
@@ -105,8 +105,8 @@ func localConfig(c *modules.Call, opts map[string]any, path string) error {
 	return nil
 }
 
-// override is the pillar that the caller gave, decrypted. As in Salt one that cannot be decrypted counts as it is if it is a dict, and
-// not at all otherwise.
+// override returns the pillar that the caller gave, decrypted. As in Salt one that cannot be decrypted counts as
+// it is if it is a dict, and not at all otherwise.
 func override(ctx context.Context, c *modules.Call) (*pyobj.Dict, error) {
 	v, _ := c.InOrder("pillar")
 	enc := c.Keywords["pillar_enc"]
@@ -138,7 +138,7 @@ func override(ctx context.Context, c *modules.Call) (*pyobj.Dict, error) {
 	return d, nil
 }
 
-// pillarErrors are the errors of the pillar, unless the caller wants to go on regardless.
+// pillarErrors returns the errors of the pillar, unless the caller wants to go on regardless.
 func pillarErrors(c *modules.Call) []any {
 	if pytext.Truth(c.Keywords["force"]) {
 		return nil
@@ -147,12 +147,12 @@ func pillarErrors(c *modules.Call) []any {
 	return list
 }
 
-// failedPillar are the errors of the pillar as a function answers them.
+// failedPillar returns the errors of the pillar as a function answers them.
 func failedPillar(errs []any) []any {
 	return append([]any{"Pillar failed to render with the following messages:"}, errs...)
 }
 
-// raisePillar are the errors of the pillar for the functions that raise.
+// raisePillar returns the errors of the pillar for the functions that raise.
 func raisePillar(errs []any) error { return saltcmd.Problem("Pillar failed to render", errs) }
 
 // setup is what the functions that run or show states begin with.
@@ -178,12 +178,12 @@ func prepare(ctx context.Context, c *modules.Call, opts map[string]any) (*setup,
 	return s, nil
 }
 
-// stateOptions are the options of package states.
+// stateOptions returns the options of package states.
 func (s *setup) stateOptions(c *modules.Call, jid string) states.Options {
 	return states.Options{Opts: s.opts, JID: jid, Mocked: pytext.Truth(c.Keywords["mock"])}
 }
 
-// pubJID is the job's id if the run can be followed by it.
+// pubJID returns the job's id if the run can be followed by it.
 func pubJID(c *modules.Call) string {
 	if v, ok := c.Keywords["__pub_jid"]; ok && v != nil {
 		return pytext.Str(v)
@@ -214,7 +214,7 @@ func inBase(opts map[string]any) {
 
 func saltenv(opts map[string]any) string { return pytext.Str(opts["saltenv"]) }
 
-// splitInput is a list, or a text split at commas (salt/utils/args.py: split_input).
+// splitInput returns a list, or a text split at commas (salt/utils/args.py: split_input).
 func splitInput(v any) []any {
 	if list, ok := pyobj.Plain(v).([]any); ok {
 		return append([]any{}, list...)

@@ -16,7 +16,8 @@ import (
 // waitInterval is how often a waiting run looks whether it may begin.
 const waitInterval = 100 * time.Millisecond
 
-// others are the state runs in progress besides this one. With ahead those that wait before this one count as well.
+// others returns the state runs in progress besides this one. With ahead those that wait before this one count as
+// well.
 func others(ctx context.Context, c *modules.Call, ahead bool) []map[string]any {
 	v, err := c.Exec(ctx, "saltutil.is_running", "state.*")
 	if err != nil {
@@ -55,7 +56,7 @@ func conflicts(ctx context.Context, c *modules.Call, concurrent bool) []any {
 	return list
 }
 
-// jidTime is the moment in a job id (salt/utils/jid.py: jid_to_time).
+// jidTime returns the moment in a job id (salt/utils/jid.py: jid_to_time).
 func jidTime(jid string) string {
 	if len(jid) != 20 && (len(jid) <= 21 || jid[20] != '_') {
 		return ""

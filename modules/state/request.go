@@ -34,7 +34,7 @@ func requestFile(c *modules.Call) string {
 	return c.Path(filepath.Join(cacheDir(c), "req_state.p"))
 }
 
-// requests are the pending requests by name.
+// requests returns the pending requests by name.
 func requests(c *modules.Call) map[string]any {
 	v, err := states.Load(requestFile(c))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -115,7 +115,7 @@ func diskusage(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// mounts is the table of mounted file systems.
+// mounts returns the table of mounted file systems.
 func mounts(ctx context.Context, c *modules.Call) (string, error) {
 	switch kernel(c) {
 	case "Linux":
@@ -188,7 +188,7 @@ func master(ctx context.Context, c *modules.Call) (any, error) {
 	return slices.ContainsFunc(addrs, func(a string) bool { return slices.Contains(connected(c, port), a) }), nil
 }
 
-// connected are the addresses to whose port this host has a connection.
+// connected returns the addresses to whose port this host has a connection.
 func connected(c *modules.Call, port int64) []string {
 	var list []string
 	for _, table := range [...]string{"/proc/net/tcp", "/proc/net/tcp6"} {

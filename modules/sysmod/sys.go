@@ -25,16 +25,16 @@ type functions struct {
 	in    map[string]*modules.Module // by the name that it is called by
 }
 
-// def is the declaration of one of the names.
+// def returns the declaration of one of the names.
 func (f functions) def(fun string) *modules.Def {
 	mod, name, _ := strings.Cut(fun, ".")
 	return f.in[mod].Def(name)
 }
 
-// own are the execution functions that may be called.
+// own returns the execution functions that may be called.
 func own(c *modules.Call) functions { return collect(c.Registry().Modules(c.Env)) }
 
-// other are the functions of another kind.
+// other returns the functions of another kind.
 func other(c *modules.Call, kind string) functions {
 	if c.Others == nil {
 		return functions{}
@@ -66,7 +66,7 @@ func module(function string) string {
 	return name
 }
 
-// words are the positional arguments, which must be texts.
+// words returns the positional arguments, which must be texts.
 func words(c *modules.Call) ([]string, error) {
 	out := make([]string, len(c.Extra))
 	for i, v := range c.Extra {
@@ -82,7 +82,7 @@ func words(c *modules.Call) ([]string, error) {
 	return out, nil
 }
 
-// pick are the functions that a name stands for: a pattern, a function, or a module with or without its dot.
+// pick returns the functions that a name stands for: a pattern, a function, or a module with or without its dot.
 func (f functions) pick(name string) []string {
 	if strings.Contains(name, "*") {
 		return fnmatch.Filter(f.names, name)
@@ -151,7 +151,7 @@ func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return fnmatch.Match(p, name) })
 }
 
-// list are functions: all, those of a module, or those that match a pattern.
+// list returns functions: all, those of a module, or those that match a pattern.
 func (f functions) list(c *modules.Call) (any, error) {
 	args, err := words(c)
 	if err != nil {
@@ -176,7 +176,7 @@ func (f functions) listed(name string) []string {
 	return slices.DeleteFunc(slices.Clone(f.names), func(n string) bool { return !strings.HasPrefix(n, name+".") })
 }
 
-// modules are modules: all, the one named, or those that have a function that matches a pattern.
+// modules returns modules: all, the one named, or those that have a function that matches a pattern.
 func (f functions) modules(c *modules.Call) (any, error) {
 	args, err := words(c)
 	if err != nil {
@@ -245,7 +245,7 @@ func reloadModules(_ context.Context, c *modules.Call) (any, error) {
 	return nil, nil
 }
 
-// argspecs are the arguments of functions by function. A name with neither star nor dot is a module's.
+// argspecs returns the arguments of functions by function. A name with neither star nor dot is a module's.
 func (f functions) argspecs(c *modules.Call) (map[string]any, error) {
 	name, ok := c.Value("module").(string)
 	if !ok {

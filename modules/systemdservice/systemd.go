@@ -32,7 +32,7 @@ func unitTypes() []string {
 	return []string{"service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer"}
 }
 
-// unit is the full name of a unit.
+// unit returns the full name of a unit.
 func unit(name string) string {
 	if slices.ContainsFunc(unitTypes(), func(t string) bool { return strings.HasSuffix(name, t) }) {
 		return name
@@ -40,7 +40,7 @@ func unit(name string) string {
 	return name + ".service"
 }
 
-// service is the name that lists show for a unit: without ".service". Other things than units give "".
+// service returns the name that lists show for a unit: without ".service". Other things than units give "".
 func service(full string) string {
 	i := strings.LastIndexByte(full, '.')
 	if i < 0 || !slices.Contains(unitTypes(), full[i+1:]) {
@@ -242,7 +242,7 @@ func all(c *modules.Call, root string) []string {
 	return append(names, scripts(c, root, names)...)
 }
 
-// units are the units that have files.
+// units returns the units that have files.
 func units(c *modules.Call, root string) []string {
 	var names []string
 	for _, dir := range []string{"/lib/systemd/system", "/usr/lib/systemd/system", localUnits} {
@@ -385,7 +385,7 @@ func change(ctx context.Context, c *modules.Call, verb string) (any, error) {
 	return true, nil
 }
 
-// complaint is what systemctl said, without the line about the scope.
+// complaint returns what systemctl said, without the line about the scope.
 func complaint(out saltcmd.Result) error {
 	lines := slices.DeleteFunc(pytext.SplitLines(out.Stderr, false), func(l string) bool { return strings.HasSuffix(l, ".scope") })
 	return modules.Errorf("%s", strings.TrimSpace(strings.Join(lines, "\n")))
@@ -437,7 +437,7 @@ func show(ctx context.Context, c *modules.Call) (any, error) {
 	return properties(ctx, c, c.Str("name"))
 }
 
-// properties are what systemctl show says of a unit.
+// properties returns what systemctl show says of a unit.
 func properties(ctx context.Context, c *modules.Call, name string) (map[string]any, error) {
 	out, err := ctl{args: []string{"show"}, name: name, root: c.Str("root"), merge: true}.run(ctx, c)
 	if err != nil {

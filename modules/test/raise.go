@@ -45,7 +45,7 @@ func raiseException(_ context.Context, c *modules.Call) (any, error) {
 	return nil, &modules.PythonError{Type: name, Msg: msg}
 }
 
-// message is Python's str() of an exception.
+// message implements Python's str() of an exception.
 func message(args []any) string {
 	switch len(args) {
 	case 0:

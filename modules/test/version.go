@@ -15,7 +15,7 @@ import (
 
 func version(context.Context, *modules.Call) (any, error) { return saltversion.Salt, nil }
 
-// sections are the parts of the report in their order.
+// sections returns the parts of the report in their order.
 func sections() []string {
 	return []string{"Salt Version", "Go Version", "Dependency Versions", "System Versions"}
 }

@@ -52,7 +52,7 @@ func getHwclock(ctx context.Context, c *modules.Call) (any, error) {
 	return nil, nil
 }
 
-// adjtime is the last line of /etc/adjtime, None where there is no clock.
+// adjtime returns the last line of /etc/adjtime, None where there is no clock.
 func adjtime(ctx context.Context, c *modules.Call) (any, error) {
 	const file = "/etc/adjtime"
 	if _, err := os.Stat(c.Path(file)); err == nil {

@@ -45,7 +45,7 @@ func (r *room) newKey(v any) (signer, error) {
 	return key, nil
 }
 
-// digest is the name of a digest for signatures.
+// digest returns the name of a digest for signatures.
 func digest(v any) (string, error) {
 	name := strings.ReplaceAll(strings.ToLower(pytext.Str(v)), "-", "")
 	switch name {
@@ -57,7 +57,7 @@ func digest(v any) (string, error) {
 	return "", errDigest
 }
 
-// subject is the name that the arguments describe.
+// subject returns the name that the arguments describe.
 func subject(arg func(name string) any) ([]byte, error) {
 	var list []pki.Attribute
 	for _, name := range [...]string{"C", "ST", "L", "O", "OU", "CN", "emailAddress"} {
@@ -78,7 +78,7 @@ func subject(arg func(name string) any) ([]byte, error) {
 	return name, nil
 }
 
-// newSerial is a serial number, which the cache of the minion keeps a note of.
+// newSerial returns a serial number, which the cache of the minion keeps a note of.
 func (r *room) newSerial(name string) (*big.Int, error) {
 	n, err := pki.Serial(nil)
 	if err != nil {
@@ -115,7 +115,7 @@ func keyPEM(key signer) ([]byte, error) {
 	return pki.PEM(kind, b), err
 }
 
-// span is from when to when a certificate of some days is valid.
+// span returns from when to when a certificate of some days is valid.
 func (r *room) span(days any) (from, to time.Time, err error) {
 	n, err := modules.ToInt(days)
 	if err != nil {
@@ -139,7 +139,8 @@ func (r *room) index(name string, raw []byte) error {
 	return r.append(r.base+"/"+name+"/index.txt", "V\t"+ends+"\t\t"+rest)
 }
 
-// indexEntry is when a certificate ends, and the part of its line in the index that never changes. Stock writes Python's bytes.
+// indexEntry returns when a certificate ends, and the part of its line in the index that never changes. Stock
+// writes Python's bytes.
 func indexEntry(cert *x509.Certificate) (ends, rest string) {
 	var list []string
 	for _, p := range pki.NameComponents(cert.RawSubject) {
@@ -251,7 +252,7 @@ func (r *room) makeCA(a authority) (any, error) {
 
 func (r *room) stamp() string { return r.Now().UTC().Format("20060102150405") }
 
-// oldKey is the key that an authority has already, with its text. One that cannot be read is put aside.
+// oldKey returns the key that an authority has already, with its text. One that cannot be read is put aside.
 func (r *room) oldKey(path string) (signer, []byte, error) {
 	if !r.exists(path) {
 		return nil, nil, nil

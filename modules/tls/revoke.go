@@ -17,7 +17,7 @@ import (
 // listDays is how long a revocation list is valid.
 const listDays = 36500
 
-// authority is the certificate and the key of the authority.
+// authority returns the certificate and the key of the authority.
 func (r *room) authority() (*x509.Certificate, signer, error) {
 	if err := r.fixVersion(); err != nil {
 		return nil, nil, err
@@ -73,7 +73,7 @@ func createEmptyCrl(ctx context.Context, c *modules.Call) (any, error) {
 	return `Created an empty CRL: "` + file + `"`, nil
 }
 
-// signer is the certificate and the key of the authority, whatever its version.
+// signer returns the certificate and the key of the authority, whatever its version.
 func (r *room) signer() (*x509.Certificate, signer, error) {
 	cert, err := r.cert(r.caFile() + ".crt")
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *room) markRevoked(index string, cert *x509.Certificate) (string, error)
 	return "", nil
 }
 
-// revoked are the certificates that an index calls revoked.
+// revoked returns the certificates that an index calls revoked.
 func (r *room) revoked(index string) ([]pki.Revoked, error) {
 	b, err := r.read(index)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// profile is a kind of certificate: the extensions of its requests and those of the certificates themselves.
+// profile returns a kind of certificate: the extensions of its requests and those of the certificates themselves.
 func profile(ctx context.Context, c *modules.Call, name any) (map[string]any, error) {
 	if name == "" {
 		c.Logger().Error("cert_type set to empty in tls_ca.get_extensions(); defaulting to ``server``")
@@ -147,7 +147,7 @@ func createCsr(ctx context.Context, c *modules.Call) (any, error) {
 	return `Created Private Key: "` + shown + `.key" Created CSR for "` + cn + `": "` + shown + `.csr"`, nil
 }
 
-// requestExtensions are the extensions that a request asks for.
+// requestExtensions returns the extensions that a request asks for.
 func (r *room) requestExtensions(key signer) ([]pki.Extension, error) {
 	kinds, err := profile(r.ctx, r.Call, r.Value("cert_type"))
 	if err != nil {

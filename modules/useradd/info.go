@@ -23,7 +23,7 @@ func info(ctx context.Context, c *modules.Call) (any, error) {
 	return pyobj.Keyed(m, "gid", "groups", "home", "name", "passwd", "shell", "uid", "fullname", "roomnumber", "workphone", "homephone", "other"), nil
 }
 
-// lookup is user.info.
+// lookup implements user.info.
 func lookup(ctx context.Context, c *modules.Call, name, root any) (map[string]any, error) {
 	u, ok, err := find(ctx, c, name, root)
 	if err != nil || !ok {
@@ -32,7 +32,7 @@ func lookup(ctx context.Context, c *modules.Call, name, root any) (map[string]an
 	return describeUser(u, nss.GroupNames(ctx, c, u.Name)), nil
 }
 
-// find is the user of a name, of the host or of the passwd file below another root.
+// find returns the user of a name, of the host or of the passwd file below another root.
 func find(ctx context.Context, c *modules.Call, name, root any) (nss.User, bool, error) {
 	if root == nil || c.Grain("kernel") == "AIX" {
 		u, ok := nss.UserByName(ctx, c, pytext.Str(name))
@@ -51,7 +51,7 @@ func find(ctx context.Context, c *modules.Call, name, root any) (nss.User, bool,
 	return nss.User{}, false, nil
 }
 
-// all are the users of the host or of another root.
+// all returns the users of the host or of another root.
 func all(ctx context.Context, c *modules.Call) ([]nss.User, error) {
 	root, ok := elsewhere(c)
 	if !ok {
@@ -72,7 +72,7 @@ func all(ctx context.Context, c *modules.Call) ([]nss.User, error) {
 	return users, nil
 }
 
-// passwd are the lines of a passwd file below root.
+// passwd returns the lines of a passwd file below root.
 func passwd(c *modules.Call, root any) ([]string, error) {
 	dir := "/"
 	if pytext.Truth(root) {
@@ -119,13 +119,13 @@ func describeUser(u nss.User, groups []string) map[string]any {
 	}
 }
 
-// gecos are the five parts of the comment field.
+// gecos returns the five parts of the comment field.
 func gecos(text string) (parts [5]string) {
 	copy(parts[:], strings.SplitN(text, ",", 5))
 	return parts
 }
 
-// part is the place of a key among the parts of the comment field.
+// part returns the place of a key among the parts of the comment field.
 func part(key string) int {
 	return slices.Index([]string{"fullname", "roomnumber", "workphone", "homephone", "other"}, key)
 }
@@ -182,7 +182,7 @@ func updateGecos(ctx context.Context, c *modules.Call, name any, key string, val
 	return gecos(u.Gecos)[part(key)] == text, nil
 }
 
-// must is [find] with Python's error for a user who is not there.
+// must is like [find] with Python's error for a user who is not there.
 func must(ctx context.Context, c *modules.Call, name, root any) (nss.User, error) {
 	u, ok, err := find(ctx, c, name, root)
 	if err != nil || ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// described is an error with the name of its class, as Salt shows it.
+// described returns an error with the name of its class, as Salt shows it.
 func described(err error) string {
 	var e *vaultkv.Error
 	if errors.As(err, &e) {
@@ -24,7 +24,7 @@ func described(err error) string {
 	return name[strings.LastIndexByte(name, '.')+1:] + ": " + text
 }
 
-// raise is an error of the server as policy functions show it; others stay as they are.
+// raise returns an error of the server as policy functions show it; others stay as they are.
 func raise(err error) error {
 	var e *vaultkv.Error
 	if errors.As(err, &e) {
@@ -33,7 +33,7 @@ func raise(err error) error {
 	return err
 }
 
-// missing is what a function returns that has a default, or else its error.
+// missing returns what a function returns that has a default, or else its error.
 func missing(c *modules.Call, what string, err error) (any, error) {
 	if v := c.Value("default"); v != unset {
 		return v, nil
@@ -41,13 +41,13 @@ func missing(c *modules.Call, what string, err error) (any, error) {
 	return nil, modules.Errorf("%s! %s", what, described(err))
 }
 
-// failed is what functions answer that log errors.
+// failed returns what functions answer that log errors.
 func failed(c *modules.Call, what string, err error) (any, error) {
 	c.Logger().Error("Failed to "+what+" secret!", slog.String("error", described(err)))
 	return false, nil
 }
 
-// written is the answer to a change: what version 2 says of the new version, or true.
+// written returns the answer to a change: what version 2 says of the new version, or true.
 func written(c *modules.Call, what string, answer any, err error) (any, error) {
 	if err != nil {
 		return failed(c, what, err)
@@ -83,7 +83,7 @@ func readSecret(ctx context.Context, c *modules.Call) (any, error) {
 	return v, nil
 }
 
-// keywords are the keys and values of a secret.
+// keywords returns the keys and values of a secret.
 func keywords(c *modules.Call) *pyobj.Dict {
 	d := pyobj.FromMap(c.Keywords)
 	for _, key := range d.Keys() {
@@ -159,7 +159,7 @@ func policyFetch(ctx context.Context, c *modules.Call) (any, error) {
 	return pick(answer, err, "rules")
 }
 
-// pick is a value of an answer.
+// pick returns a value of an answer.
 func pick(answer any, err error, key string) (any, error) {
 	if err != nil {
 		return nil, raise(err)

@@ -25,7 +25,7 @@ var interpreter = lazyre.Regexp{Expr: `(?i)^(python|pypy)[0-9.]*(\.exe)?$`}
 
 func isPython(path string) bool { return interpreter.Get().MatchString(filepath.Base(path)) }
 
-// options are what cmd.run_all is told besides the command.
+// options returns what cmd.run_all is told besides the command.
 func options(c *modules.Call) map[string]any {
 	kw := map[string]any{"runas": c.Value("user"), "python_shell": false}
 	for k, v := range c.Keywords {
@@ -50,7 +50,7 @@ func virtualenvVer(ctx context.Context, c *modules.Call) (any, error) {
 
 var build = lazyre.Regexp{Expr: `(rc|\+ds).*$`}
 
-// version is the version of a virtualenv program, as numbers.
+// version returns the version of a virtualenv program, as numbers.
 func version(ctx context.Context, c *modules.Call, program string) ([]int64, error) {
 	cmd := []any{program, "--version"}
 	kw := options(c)
@@ -82,7 +82,7 @@ func version(ctx context.Context, c *modules.Call, program string) ([]int64, err
 	return parts, nil
 }
 
-// text is an argument that counts only if there is something in it.
+// text returns an argument that counts only if there is something in it.
 func text(c *modules.Call, name string) string {
 	if s, ok := c.Value(name).(string); ok && strings.TrimSpace(s) != "" {
 		return s
@@ -94,7 +94,7 @@ func unsupported(what, option, program string) error {
 	return modules.Errorf("The `%s`(`%s`) option is not supported by '%s'", what, option, program)
 }
 
-// defaultProgram is what makes environments if the caller does not say.
+// defaultProgram returns what makes environments if the caller does not say.
 func defaultProgram(c *modules.Call) string {
 	for _, v := range []any{c.PillarData()["venv_bin"], c.Opt("venv_bin")} {
 		if pytext.Truth(v) {
@@ -231,7 +231,7 @@ func create(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// python is the interpreter of an environment.
+// python returns the interpreter of an environment.
 func python(c *modules.Call) (string, error) {
 	venv := c.Str("venv")
 	bin := filepath.Join(venv, "bin", "python")

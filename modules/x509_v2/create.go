@@ -19,7 +19,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// date is a time in Salt's form, UTC; the zero time for None.
+// date returns a time in Salt's form, UTC; the zero time for None.
 func date(v any, param string) (time.Time, error) {
 	if v == nil {
 		return time.Time{}, nil
@@ -32,7 +32,7 @@ func date(v any, param string) (time.Time, error) {
 	return t, nil
 }
 
-// subject is the name that the arguments describe.
+// subject returns the name that the arguments describe.
 func subject(args map[string]any) ([]byte, error) {
 	if v := args["subject"]; pytext.Truth(v) {
 		name, err := pki.Name(v)
@@ -42,7 +42,7 @@ func subject(args map[string]any) ([]byte, error) {
 	return name, Wrap(err)
 }
 
-// after is the time some days from now.
+// after returns the time some days from now.
 func after(c *modules.Call, days any) (t time.Time, err error) {
 	n, err := modules.ToInt(days)
 	if err != nil {
@@ -55,7 +55,7 @@ func after(c *modules.Call, days any) (t time.Time, err error) {
 	return t, nil
 }
 
-// span is from when to when a certificate is valid.
+// span returns from when to when a certificate is valid.
 func span(c *modules.Call, args map[string]any) (from, to time.Time, err error) {
 	if from, err = date(args["not_before"], "not_before"); err != nil {
 		return from, to, err
@@ -115,7 +115,7 @@ func copyTo(c *modules.Call, args map[string]any, b []byte) error {
 	return modules.OSError(atomicfile.Replace(path, pki.PEM("CERTIFICATE", b), 0o600))
 }
 
-// keywords are the keyword arguments, with short names and without those of the job.
+// keywords returns the keyword arguments, with short names and without those of the job.
 func keywords(c *modules.Call) map[string]any {
 	args := map[string]any{}
 	for k, v := range c.Keywords {
@@ -303,7 +303,7 @@ func oldForm(m map[string]any) map[string]any {
 	return m
 }
 
-// revocation is one entry; list reports whether it belongs in the list.
+// revocation returns one entry; list reports whether it belongs in the list.
 func revocation(c *modules.Call, m map[string]any) (r pki.Revoked, list bool, err error) {
 	serial := m["serial_number"]
 	ends, err := date(m["not_after"], "not_after")
@@ -337,7 +337,7 @@ func revocation(c *modules.Call, m map[string]any) (r pki.Revoked, list bool, er
 	return r, true, Wrap(err)
 }
 
-// ownPolicy is a signing policy of this minion, from its pillar or its configuration.
+// ownPolicy returns a signing policy of this minion, from its pillar or its configuration.
 func ownPolicy(ctx context.Context, c *modules.Call, name any) (map[string]any, error) {
 	if name == nil {
 		return map[string]any{}, nil

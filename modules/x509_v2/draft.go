@@ -21,7 +21,7 @@ type Draft struct {
 	CA *x509.Certificate
 }
 
-// DraftCertificate is what a certificate of the arguments would be. remote tells that another minion signs it.
+// DraftCertificate returns what a certificate of the arguments would be. remote tells that another minion signs it.
 func DraftCertificate(c *modules.Call, args map[string]any, remote bool) (*Draft, error) {
 	var err error
 	d := &Draft{}
@@ -74,7 +74,7 @@ func DraftCertificate(c *modules.Call, args map[string]any, remote bool) (*Draft
 	return d, nil
 }
 
-// subjectKey is the public key that the certificate is about.
+// subjectKey returns the public key that the certificate is about.
 func (d *Draft) subjectKey(c *modules.Call, args map[string]any, csr *x509.CertificateRequest) (any, error) {
 	switch {
 	case d.CA == nil:
@@ -95,7 +95,8 @@ func (d *Draft) subjectKey(c *modules.Call, args map[string]any, csr *x509.Certi
 	return nil, modules.Usagef("This certificate is not self-signed (signing_cert is set) and thus needs public_key, private_key or csr to derive public key to sign")
 }
 
-// DraftRequest is what a request of the arguments would say. The call has private_key and private_key_passphrase.
+// DraftRequest returns what a request of the arguments would say. The call has private_key and
+// private_key_passphrase.
 func DraftRequest(c *modules.Call, args map[string]any) (key crypto.Signer, who []byte, list []pki.Extension, err error) {
 	if key, err = PrivateKey(c, c.Value("private_key"), c.Value("private_key_passphrase")); err != nil {
 		return nil, nil, nil, err
@@ -116,7 +117,8 @@ type RevocationDraft struct {
 	Extensions []pki.Extension
 }
 
-// DraftRevocationList is what a revocation list with these extensions would be. The call has the other parameters of create_crl.
+// DraftRevocationList returns what a revocation list with these extensions would be. The call has the other
+// parameters of create_crl.
 func DraftRevocationList(c *modules.Call, extensions map[string]any) (*RevocationDraft, error) {
 	cert, err := Certificate(c, c.Value("signing_cert"))
 	if err != nil {

@@ -110,7 +110,7 @@ func modify(ctx context.Context, c *modules.Call) (any, error) {
 	return readDevices(c, out)
 }
 
-// choose is an option with one of two values; what is false in other ways than False gives none.
+// choose returns an option with one of two values; what is false in other ways than False gives none.
 func choose(v any, option, yes, no string) []any {
 	switch {
 	case pytext.Truth(v):
@@ -175,7 +175,7 @@ type mount struct {
 	options []any
 }
 
-// mounts are the mounted XFS file systems by device.
+// mounts returns the mounted XFS file systems by device.
 func mounts(c *modules.Call) (map[string]mount, error) {
 	b, err := os.ReadFile(c.Path("/proc/mounts"))
 	if err != nil {
@@ -246,7 +246,7 @@ func estimate(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// unpackError is Python's about values that are assigned to other than their number of names.
+// unpackError returns Python's error about values that are assigned to other than their number of names.
 func unpackError(want, got int) error {
 	if got > want {
 		return &modules.PythonError{Type: "ValueError", Msg: fmt.Sprintf("too many values to unpack (expected %d)", want)}

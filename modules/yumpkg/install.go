@@ -60,7 +60,7 @@ func installing(ctx context.Context, c *modules.Call, kw map[string]any) (any, e
 	return p.run(ctx)
 }
 
-// state is what is compared before and after: the installed packages, or the downloaded ones.
+// state returns what is compared before and after: the installed packages, or the downloaded ones.
 func (p *plan) state(ctx context.Context) (map[string]any, error) {
 	if p.c.Bool("downloadonly") {
 		return downloaded(ctx, p.c)
@@ -326,7 +326,7 @@ func (p *plan) compare() pkgversion.Func {
 	return rpm.Compare
 }
 
-// candidates are the versions of a package in the repositories.
+// candidates returns the versions of a package in the repositories.
 func (p *plan) candidates(ctx context.Context, name string) ([]string, error) {
 	if p.known == nil {
 		var names []string

@@ -24,7 +24,7 @@ type repo struct {
 	file     string
 }
 
-// plain is the repository as list_repos and get_repo show it.
+// plain returns the repository as list_repos and get_repo show it.
 func (r *repo) plain() map[string]any {
 	m := map[string]any{}
 	for _, o := range r.section.Options {
@@ -50,7 +50,7 @@ func python(err error) error {
 	return modules.OSError(err)
 }
 
-// directories are where repositories are looked for: the argument, or what the manager's configuration says.
+// directories returns where repositories are looked for: the argument, or what the manager's configuration says.
 func directories(c *modules.Call, basedir any, strict bool) ([]string, error) {
 	if pytext.Truth(basedir) {
 		switch basedir.(type) {
@@ -117,7 +117,7 @@ func readFile(c *modules.Call, path string, strict bool) (header string, list []
 	return header, list, nil
 }
 
-// readRepos are the repositories of all files.
+// readRepos returns the repositories of all files.
 func readRepos(c *modules.Call, basedir any, strict bool) ([]*repo, error) {
 	dirs, err := directories(c, basedir, strict)
 	if err != nil {
@@ -172,7 +172,7 @@ func listRepos(_ context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// fromCopr is the name of a Copr repository that is given as copr:owner/project.
+// fromCopr returns the name of a Copr repository that is given as copr:owner/project.
 func fromCopr(name string) (string, error) {
 	rest, ok := strings.CutPrefix(name, "copr:")
 	if !ok {

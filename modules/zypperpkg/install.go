@@ -23,7 +23,7 @@ func forget(c *modules.Call) {
 	c.Context().Set("pkg.list_provides", nil)
 }
 
-// installed is the list of installed packages as changes are told by it.
+// installed returns the list of installed packages as changes are told by it.
 func installed(ctx context.Context, c *modules.Call, root string, kinds []string, attr any) (map[string]any, error) {
 	have, err := listing(ctx, c, root, kinds, false)
 	if err != nil {
@@ -34,7 +34,7 @@ func installed(ctx context.Context, c *modules.Call, root string, kinds []string
 	return m, err
 }
 
-// kinds are what stands before a colon in names: product, pattern, patch.
+// kinds returns what stands before a colon in names: product, pattern, patch.
 func kinds(names []string) []string {
 	var out []string
 	for _, n := range names {
@@ -122,7 +122,7 @@ func install(ctx context.Context, c *modules.Call) (any, error) {
 	return pkglist.CompareMaps(old, now), nil
 }
 
-// installCommand is the command with its options.
+// installCommand returns the command with its options.
 func installCommand(c *modules.Call) []string {
 	var cmd []string
 	if c.Bool("skip_verify") {
@@ -179,7 +179,7 @@ func spell(ctx context.Context, c *modules.Call, asked pkglist.Targets, root str
 	return names, nil
 }
 
-// newest is the operator of a version or pattern with the newest version that fits it, "" if there is none.
+// newest returns the operator of a version or pattern with the newest version that fits it, "" if there is none.
 func newest(ctx context.Context, c *modules.Call, name, version, root string) (string, error) {
 	exact := strings.Map(func(r rune) rune {
 		if strings.ContainsRune("<>=+", r) {
@@ -357,7 +357,7 @@ func remove(ctx context.Context, c *modules.Call) (any, error) {
 
 func purge(ctx context.Context, c *modules.Call) (any, error) { return remove(ctx, c) }
 
-// fixes are the packages that are temporary fixes of SUSE's support.
+// fixes returns the packages that are temporary fixes of SUSE's support.
 func fixes(ctx context.Context, c *modules.Call, names []string, root string) ([]string, error) {
 	cmd := []string{"rpm"}
 	if root != "" {

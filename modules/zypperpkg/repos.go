@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// readRepos are the sections of the files of repositories. A later file adds to the sections of an earlier one.
+// readRepos returns the sections of the files of repositories. A later file adds to the sections of an earlier one.
 func readRepos(c *modules.Call, root string) ([]*configparser.Section, error) {
 	dir := c.Path(filepath.Join("/", root, "/etc/zypp/repos.d"))
 	entries, err := os.ReadDir(dir)
@@ -49,7 +49,7 @@ func readRepos(c *modules.Call, root string) ([]*configparser.Section, error) {
 	return all, nil
 }
 
-// plain is a repository as Salt shows it.
+// plain returns a repository as Salt shows it.
 func plain(s *configparser.Section) map[string]any {
 	if s == nil {
 		return map[string]any{}
@@ -167,7 +167,7 @@ func change(ctx context.Context, c *modules.Call, name string, kw map[string]any
 	return ret, err
 }
 
-// changes are zypper's options for what is to be changed.
+// changes returns zypper's options for what is to be changed.
 func changes(kw map[string]any) []string {
 	var opts []string
 	for _, o := range []struct{ name, on, off string }{

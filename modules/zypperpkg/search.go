@@ -33,7 +33,7 @@ func searchRun(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// searchOptions is the command for a search with keywords; their values do not matter.
+// searchOptions returns the command for a search with keywords; their values do not matter.
 func searchOptions(kw map[string]any) []string {
 	cmd := []string{"search"}
 	switch kw["match"] {
@@ -111,7 +111,7 @@ func resolveCapabilities(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// found are the patterns or patches that zypper knows.
+// found returns the patterns or patches that zypper knows.
 func found(ctx context.Context, c *modules.Call, root, kind string, installedOnly bool) (map[string]any, error) {
 	out, err := zypper{root: root, nolock: true, missing: true, xml: true}.call(ctx, c, "se", "-t", kind)
 	if err != nil {
@@ -156,7 +156,7 @@ func listInstalledPatterns(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, err
 }
 
-// installedPatterns are those that zypper shows, and those that only rpm knows.
+// installedPatterns returns those that zypper shows, and those that only rpm knows.
 func installedPatterns(ctx context.Context, c *modules.Call, root string) (map[string]any, error) {
 	cmd := []string{"rpm"}
 	if root != "" {
@@ -242,7 +242,7 @@ func products(ctx context.Context, c *modules.Call, root string, all bool) ([]an
 	return ret, nil
 }
 
-// firstLine is the first line of a file, "" if there is none.
+// firstLine returns the first line of a file, "" if there is none.
 func firstLine(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

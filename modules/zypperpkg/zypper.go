@@ -128,7 +128,7 @@ func (a answer) released(ctx context.Context, c *modules.Call) {
 	tell(ctx, c, map[string]any{"success": a.failed == "", "info": text}, "zypper/released")
 }
 
-// blocker is what is known about the process that holds zypper's lock.
+// blocker returns what is known about the process that holds zypper's lock.
 func blocker(ctx context.Context, c *modules.Call) map[string]any {
 	b, err := os.ReadFile(c.Path("/var/run/zypp.pid"))
 	if err != nil {
@@ -158,7 +158,7 @@ func blocker(ctx context.Context, c *modules.Call) map[string]any {
 	return info
 }
 
-// failure is the text of an error, "" if there is none.
+// failure returns the text of an error, "" if there is none.
 func (z zypper) failure(out saltcmd.Result) string {
 	if good(out.Retcode) || slices.Contains([]int{6, locked, 106, 107}, out.Retcode) {
 		return ""
@@ -215,7 +215,7 @@ func parse(text string) (*node, error) {
 	return n, nil
 }
 
-// all are the elements of a name below this one, in the order of the text.
+// all returns the elements of a name below this one, in the order of the text.
 func (n *node) all(name string) []*node {
 	var out []*node
 	for _, k := range n.Nodes {
@@ -227,7 +227,7 @@ func (n *node) all(name string) []*node {
 	return out
 }
 
-// attr is the value of an attribute, "" if there is none.
+// attr returns the value of an attribute, "" if there is none.
 func (n *node) attr(name string) string {
 	v, _ := n.has(name)
 	return v
@@ -242,7 +242,7 @@ func (n *node) has(name string) (string, bool) {
 	return "", false
 }
 
-// attrs are all attributes.
+// attrs returns all attributes.
 func (n *node) attrs() map[string]any {
 	ret := map[string]any{}
 	for _, a := range n.Attrs {
@@ -251,7 +251,7 @@ func (n *node) attrs() map[string]any {
 	return ret
 }
 
-// rootOf is a value that names a directory, "" for none.
+// rootOf returns a value that names a directory, "" for none.
 func rootOf(v any) string {
 	if !pytext.Truth(v) {
 		return ""

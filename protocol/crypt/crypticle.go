@@ -98,7 +98,7 @@ func (k *Key) Seal(msgpack []byte, nonce string) ([]byte, error) {
 	return k.sealWith(msgpack, nonce, iv)
 }
 
-// sealWith is Seal with a given IV, so that tests can compare with Salt's vectors.
+// sealWith is like Seal with a given IV, so that tests can compare with Salt's vectors.
 func (k *Key) sealWith(msgpack []byte, nonce string, iv [aes.BlockSize]byte) ([]byte, error) {
 	if nonce != "" && len(nonce) != NonceLen {
 		return nil, fmt.Errorf("cannot seal message: nonce has %d characters, not %d", len(nonce), NonceLen)
@@ -126,13 +126,13 @@ func (k *Key) sealWith(msgpack []byte, nonce string, iv [aes.BlockSize]byte) ([]
 // message is read before its HMAC was verified.
 func (k *Key) Open(ct []byte, nonce string) ([]byte, error) { return k.openMessage(ct, nonce, false) }
 
-// OpenInPlace is [Key.Open] for a message that belongs to the caller. It decrypts within ct and returns a part of
-// it, so a large message is in memory once. If the HMAC is wrong ct stays as it is.
+// OpenInPlace is like [Key.Open] for a message that belongs to the caller. It decrypts within ct and returns a
+// part of it, so a large message is in memory once. If the HMAC is wrong ct stays as it is.
 func (k *Key) OpenInPlace(ct []byte, nonce string) ([]byte, error) {
 	return k.openMessage(ct, nonce, true)
 }
 
-// openMessage is the body of Open and OpenInPlace.
+// openMessage implements of Open and OpenInPlace.
 func (k *Key) openMessage(ct []byte, nonce string, inPlace bool) ([]byte, error) {
 	at := len(ct) - sha256.Size
 	if at < 0 {

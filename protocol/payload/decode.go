@@ -45,12 +45,13 @@ const dateLayout = "20060102T15:04:05.000000"
 // error.
 func Unmarshal(b []byte) (any, error) { return decodeAll(b, Limits{}, how{}) }
 
-// UnmarshalLimits is [Unmarshal] within l.
+// UnmarshalLimits is like [Unmarshal], with the limits l.
 func UnmarshalLimits(b []byte, l Limits) (any, error) { return decodeAll(b, l, how{}) }
 
-// UnmarshalShared is [UnmarshalLimits] for input that is the caller's and of which nothing else is used or changed afterwards, except by
-// who owns the result: a text or byte string that makes up at least half of it is a part of it, and not copied. Smaller ones are, so that
-// none keeps much more memory than it has. Maps inside the named fields of the outermost map are [OrderedMap].
+// UnmarshalShared is like [UnmarshalLimits] for input that is the caller's and of which nothing else is used or
+// changed afterwards, except by who owns the result: a text or byte string that makes up at least half of it is a
+// part of it, and not copied. Smaller ones are, so that none keeps much more memory than it has. Maps inside the
+// named fields of the outermost map are [OrderedMap].
 func UnmarshalShared(b []byte, l Limits, ordered ...string) (any, error) {
 	return decodeAll(b, l, how{shared: true, fields: ordered})
 }
@@ -65,12 +66,12 @@ func UnmarshalDisk(b []byte, l Limits, ordered ...string) (any, error) {
 	return decodeAll(b, l, how{mode: modeDisk, fields: ordered})
 }
 
-// UnmarshalDiskOrdered is [UnmarshalDisk] with every map as an [OrderedMap].
+// UnmarshalDiskOrdered is like [UnmarshalDisk] with every map as an [OrderedMap].
 func UnmarshalDiskOrdered(b []byte, l Limits) (any, error) {
 	return decodeAll(b, l, how{mode: modeDisk, ordered: true})
 }
 
-// UnmarshalOrdered is [UnmarshalLimits] with every map as an [OrderedMap], in the order in which it was packed.
+// UnmarshalOrdered is like [UnmarshalLimits] with every map as an [OrderedMap], in the order in which it was packed.
 func UnmarshalOrdered(b []byte, l Limits) (any, error) { return decodeAll(b, l, how{ordered: true}) }
 
 func decodeAll(b []byte, l Limits, h how) (any, error) {
@@ -285,7 +286,7 @@ func (w *walker) content(n int) (b []byte, shared bool, err error) {
 	return w.s.take(n)
 }
 
-// short is the error for more than the rest of the input can hold.
+// short returns the error for more than the rest of the input can hold.
 func (w *walker) short(what string) error {
 	if w.s.r != nil {
 		return fmt.Errorf("%s exceed the limit: %w", what, ErrLimit)
@@ -330,8 +331,8 @@ func (w *walker) open(n, depth int) error {
 	return nil
 }
 
-// room is the capacity to set aside for n announced members. From a slice their bytes are known to be here; from a
-// stream they may never come.
+// room returns the capacity to set aside for n announced members. From a slice their bytes are known to be here;
+// from a stream they may never come.
 func (w *walker) room(n int) int {
 	if w.s.r != nil {
 		return min(n, 16)

@@ -26,10 +26,10 @@ func Marshal(v any) ([]byte, error) { return appendTo(nil, v, false) }
 // MarshalBin packs v in the dialect of files, IPC sockets and events: as [Marshal], but bytes keep a type of their own.
 func MarshalBin(v any) ([]byte, error) { return appendTo(nil, v, true) }
 
-// Append is [Marshal] into the free capacity of b.
+// Append is like [Marshal], but writes into the free capacity of b.
 func Append(b []byte, v any) ([]byte, error) { return appendTo(b, v, false) }
 
-// AppendBin is [MarshalBin] into the free capacity of b.
+// AppendBin is like [MarshalBin], but writes into the free capacity of b.
 func AppendBin(b []byte, v any) ([]byte, error) { return appendTo(b, v, true) }
 
 func appendTo(b []byte, v any, bin bool) ([]byte, error) {

@@ -119,7 +119,7 @@ func Plain(v any) any {
 	return v
 }
 
-// PlainMap is [Plain] of a map.
+// PlainMap is like [Plain] for a map.
 func PlainMap(m map[string]any) map[string]any {
 	if !hasOrder(m) {
 		return m

@@ -36,7 +36,7 @@ func ParseWord(w string) Word {
 	return Word{Pattern: w}
 }
 
-// oneLine is ".+$" of Python's pattern: at least one character, and no line break but a final one, which is
+// oneLine implements ".+$" of Python's pattern: at least one character, and no line break but a final one, which is
 // removed.
 func oneLine(s string) (string, bool) {
 	s = strings.TrimSuffix(s, "\n")

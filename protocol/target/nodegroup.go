@@ -47,7 +47,7 @@ func isOperator(w string) bool {
 	return false
 }
 
-// splitWords is Python's str.split.
+// splitWords implements Python's str.split.
 func splitWords(s string) []string { return strings.FieldsFunc(s, isSpace) }
 
 // An expander expands nested groups. open holds the groups that contain the current one, which finds loops; total

@@ -31,8 +31,8 @@ func SubdictMatch(data any, expr, delimiter string, m SubdictMode) bool {
 	return ok && err == nil
 }
 
-// matchSubdict is the recursion of Salt's function of that name. Keys may contain the delimiter, hence the attempts
-// from the longest key to the shortest.
+// matchSubdict implements the recursion of Salt's function of that name. Keys may contain the delimiter, hence
+// the attempts from the longest key to the shortest.
 func (r *run) matchSubdict(data any, expr, delimiter string, m SubdictMode) (bool, error) {
 	if strings.Count(expr, delimiter) >= maxSplits {
 		return false, ErrLimit
@@ -104,7 +104,7 @@ func (r *run) matchValue(value any, pattern string, m SubdictMode) (bool, error)
 	return r.matchScalar(value, pattern, m)
 }
 
-// matchDict is Salt's _dict_match: a map matches by one of its keys, or by something inside.
+// matchDict implements Salt's _dict_match: a map matches by one of its keys, or by something inside.
 func (r *run) matchDict(target any, pattern string, m SubdictMode) (bool, error) {
 	if err := r.spendStep(); err != nil {
 		return false, err

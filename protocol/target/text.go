@@ -226,7 +226,7 @@ func datetimeRepr(t time.Time) string {
 	return s + ")"
 }
 
-// lower is Python's str.lower. It differs from strings.ToLower in two letters, whose lower case is longer or
+// lower implements Python's str.lower. It differs from strings.ToLower in two letters, whose lower case is longer or
 // depends on the position.
 func lower(s string) string {
 	if !strings.ContainsAny(s, "İΣ") {
@@ -281,7 +281,7 @@ func caseIgnorable(r rune) bool {
 	return r == '\'' || r == '.' || r == ':' || r == '·' || unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk)
 }
 
-// isSpace is Python's str.isspace, which str.split and \s use.
+// isSpace implements Python's str.isspace, which str.split and \s use.
 func isSpace(r rune) bool {
 	return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f
 }

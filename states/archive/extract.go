@@ -155,7 +155,7 @@ func (j *job) undo() {
 	}
 }
 
-// count is the number of things that were unpacked.
+// count returns the number of things that were unpacked.
 func count(files any) int {
 	switch files := files.(type) {
 	case []any:

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// owner are the ids of a file's owner and group.
+// owner returns the ids of a file's owner and group.
 func owner(info fs.FileInfo) (uid, gid int64) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int64(st.Uid), int64(st.Gid)

@@ -2,5 +2,5 @@ package archive
 
 import "io/fs"
 
-// owner is not known here.
+// owner returns nothing on this system.
 func owner(fs.FileInfo) (uid, gid int64) { return -1, -1 }

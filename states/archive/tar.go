@@ -47,7 +47,8 @@ func (j *job) untar() error {
 	return nil
 }
 
-// unxz is untar for an archive that the program xz decompresses. If that is not what it takes, the comment says so.
+// unxz is like untar for an archive that the program xz decompresses. If that is not what it takes, the comment
+// says so.
 func (j *job) unxz() ([]string, error) {
 	program := j.Which("xz")
 	if program == "" {

@@ -112,7 +112,7 @@ func change(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, "Changes have been saved")
 }
 
-// allTexts are the items of a list, which must be text for Python's join.
+// allTexts returns the items of a list, which must be text for Python's join.
 func allTexts(list []any) ([]string, error) {
 	out := make([]string, len(list))
 	for i, v := range list {
@@ -125,10 +125,11 @@ func allTexts(list []any) ([]string, error) {
 	return out, nil
 }
 
-// fileOf is a path of Augeas without /files before it and a slash after it.
+// fileOf returns a path of Augeas without /files before it and a slash after it.
 func fileOf(path string) string { return strings.TrimSuffix(strings.TrimPrefix(path, "/files"), "/") }
 
-// changedFile is the file that changes are made to, "" for none. If they are wrong, text says why (_check_filepath).
+// changedFile returns the file that changes are made to, "" for none. If they are wrong, text says why
+// (_check_filepath).
 func changedFile(c *states.Call, changes []any) (file, text string, err error) {
 	for i, v := range changes {
 		change, ok := v.(string)
@@ -180,7 +181,7 @@ func isFile(c *states.Call, path string) bool {
 	return path != "" && err == nil && info.Mode().IsRegular()
 }
 
-// readLines are the lines of a file, if it exists.
+// readLines returns the lines of a file, if it exists.
 func readLines(c *states.Call, path string) (lines []string, exists bool, err error) {
 	if !isFile(c, path) {
 		return nil, false, nil

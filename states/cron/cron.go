@@ -101,7 +101,7 @@ type entry struct {
 
 var columns = [...]string{"minute", "hour", "daymonth", "month", "dayweek"}
 
-// status is what the table has of a job: "absent", "present" or "update".
+// status returns what the table has of a job: "absent", "present" or "update".
 func (e *entry) status(ctx context.Context, c *states.Call) (string, error) {
 	v, err := c.Exec(ctx, "cron.list_tab", c.Value("user"))
 	if err != nil {
@@ -143,7 +143,7 @@ func (e *entry) status(ctx context.Context, c *states.Call) (string, error) {
 	return "absent", nil
 }
 
-// wanted is the job that the state is about.
+// wanted returns the job that the state is about.
 func wanted(c *states.Call) (*entry, *states.Result) {
 	ret := c.Result()
 	ret.Name = pytext.Strip(c.Name())
@@ -251,7 +251,7 @@ func absent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return gone(c, ret, "Cron "+ret.Name, data)
 }
 
-// envStatus is what the table has of a variable.
+// envStatus returns what the table has of a variable.
 func envStatus(ctx context.Context, c *states.Call, name, value any) (string, error) {
 	v, err := c.Exec(ctx, "cron.list_tab", c.Value("user"))
 	if err != nil {

@@ -37,7 +37,7 @@ type limit struct {
 	bad any
 }
 
-// notBelow is "l >= o" of Python.
+// notBelow implements Python's l >= o.
 func (l limit) notBelow(o limit) (bool, error) {
 	if l.bad == nil && o.bad == nil {
 		return l.n >= o.n, nil

@@ -13,7 +13,7 @@ import (
 
 func keys(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }
 
-// infoLines are the texts of an error whose info is a list of them.
+// infoLines returns the texts of an error whose info is a list of them.
 func infoLines(err error) (lines []string) {
 	var e *modules.ExecError
 	if errors.As(err, &e) {
@@ -311,7 +311,7 @@ func (u *update) compare() (*states.Result, error) {
 	return nil, nil
 }
 
-// suspicious tells whether something empty would become nothing (_check_diff).
+// suspicious reports whether something empty would become nothing (_check_diff).
 func suspicious(changes dict) bool {
 	for _, part := range changes {
 		m, _ := part.(dict)

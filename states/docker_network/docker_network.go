@@ -46,14 +46,14 @@ type dict = map[string]any
 
 func get(m dict, key string) dict { v, _ := m[key].(dict); return v }
 
-// call is a function of the module docker whose answer is a dictionary.
+// call calls a function of the module docker whose answer is a dictionary.
 func call(ctx context.Context, c *states.Call, fun string, arg any) (dict, error) {
 	v, err := c.Exec(ctx, "docker."+fun, arg)
 	m, _ := v.(dict)
 	return m, err
 }
 
-// find is what the daemon says of the network, nil if there is none; problem is an error that is the comment.
+// find returns what the daemon says of the network, nil if there is none; problem is an error that is the comment.
 func find(ctx context.Context, c *states.Call) (network dict, problem string, err error) {
 	network, err = call(ctx, c, "inspect_network", c.Value("name"))
 	if err == nil || !modules.IsExecError(err) {
@@ -201,7 +201,7 @@ func (w *wish) containers(ctx context.Context) error {
 	return nil
 }
 
-// splitInput is a list as it is, and a text cut at commas (salt.utils.args split_input).
+// splitInput returns a list as it is, and a text cut at commas (salt.utils.args split_input).
 func splitInput(v any) []any {
 	if list, ok := v.([]any); ok {
 		return list

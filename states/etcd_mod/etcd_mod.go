@@ -56,7 +56,8 @@ func (a *action) call(fun string, args []any, kwargs map[string]any) (any, error
 	return a.ExecKw(a.ctx, "etcd."+fun, args, kw)
 }
 
-// current is what the server has, nil where it has nothing or cannot be asked; over is the answer where no profile may be why.
+// current returns what the server has, nil where it has nothing or cannot be asked; over is the answer where no
+// profile may be why.
 func (a *action) current(recurse bool) (v any, over *states.Result) {
 	kw := map[string]any{"key": a.Value("name"), "value": nil}
 	if recurse {

@@ -90,7 +90,7 @@ backslash_literal
 encoding
     the encoding of pattern and replacement`
 
-// read is a file decoded as its state wants it (bytes.decode).
+// read returns a file decoded as its state wants it (bytes.decode).
 func (j *job) read(name string) (string, error) {
 	b, err := os.ReadFile(j.Path(name))
 	if err != nil {
@@ -113,7 +113,7 @@ func (j *job) read(name string) (string, error) {
 	return "", err
 }
 
-// isText is salt.utils.files.is_text.
+// isText implements salt.utils.files.is_text.
 func (j *job) isText(name string) bool {
 	f, err := os.Open(j.Path(name))
 	if err != nil {
@@ -137,13 +137,13 @@ func (j *job) showDiff(ret *states.Result, name string, before, after []string, 
 	}
 }
 
-// search is file.search over several lines.
+// search implements file.search over several lines.
 func (j *job) search(name, pattern string) (bool, error) {
 	v, err := j.execKw("file.search", []any{name, pattern}, map[string]any{"multiline": true})
 	return pytext.Truth(v), err
 }
 
-// unanchored is a pattern without flags at its beginning and without anchors.
+// unanchored returns a pattern without flags at its beginning and without anchors.
 func unanchored(regex string) string {
 	bare, end := strings.CutSuffix(regex, "\n")
 	if strings.Contains(bare, "\n") {

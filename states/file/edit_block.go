@@ -90,7 +90,7 @@ func (j *job) accumulators() *accumulators {
 	return a
 }
 
-// accumulated are the texts collected for a file, by the names of the collections; nil if there are none.
+// accumulated returns the texts collected for a file, by the names of the collections; nil if there are none.
 func (j *job) accumulated(file string) *pyobj.Dict {
 	all := j.accumulators()
 	all.mu.Lock()
@@ -101,7 +101,7 @@ func (j *job) accumulated(file string) *pyobj.Dict {
 	return nil
 }
 
-// accumulatedHere are the texts for a file that are meant for this state, all of them if none is.
+// accumulatedHere returns the texts for a file that are meant for this state, all of them if none is.
 func (j *job) accumulatedHere(file string) []any {
 	texts := j.accumulated(file)
 	if texts == nil {
@@ -128,7 +128,7 @@ func (j *job) accumulatedHere(file string) []any {
 	return rest
 }
 
-// entries are the members of a requisite as Python sees them: values of a dict, characters of a text.
+// entries returns the members of a requisite as Python sees them: values of a dict, characters of a text.
 func entries(req any) []any {
 	switch req := req.(type) {
 	case *pyobj.Dict:
@@ -217,7 +217,7 @@ func accumulate(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, ret.Comment)
 }
 
-// stored is a value as Salt reads it from its file again: each dict is a plain one.
+// stored returns a value as Salt reads it from its file again: each dict is a plain one.
 func stored(v any) any {
 	switch v := v.(type) {
 	case *pyobj.Dict:

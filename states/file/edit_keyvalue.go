@@ -63,7 +63,7 @@ type keyValues struct {
 	changes   int
 }
 
-// keyPairs are the wanted keys and values; wrong says why there are none.
+// keyPairs returns the wanted keys and values; wrong says why there are none.
 func (j *job) keyPairs() (pairs *pyobj.Dict, wrong string) {
 	many := pyobj.From(j.ordered("key_values"))
 	d, ok := many.(*pyobj.Dict)
@@ -174,7 +174,7 @@ func (k *keyValues) edit(text string) error {
 	return nil
 }
 
-// textLines are the lines of a text with their ends, which are \n, \r\n or \r.
+// textLines returns the lines of a text with their ends, which are \n, \r\n or \r.
 func textLines(s string) []string {
 	var lines []string
 	for s != "" {
@@ -190,7 +190,8 @@ func textLines(s string) []string {
 	return lines
 }
 
-// uncommented is a line without the characters of a comment before it, or without blanks if none are given (str.lstrip).
+// uncommented returns a line without the characters of a comment before it, or without blanks if none are given
+// (str.lstrip).
 func (k *keyValues) uncommented(line string) string {
 	if chars, ok := k.Value("uncomment").(string); ok {
 		return strings.TrimLeft(line, chars)
@@ -198,7 +199,7 @@ func (k *keyValues) uncommented(line string) string {
 	return strings.TrimLeft(line, " \t\n\r\v\f\x1c\x1d\x1e\x1f\u0085\u00a0")
 }
 
-// line is what becomes of a line that begins with a key.
+// line returns what becomes of a line that begins with a key.
 func (k *keyValues) line(line, key, wanted string, value any, commented, foldKeys bool) string {
 	work := line
 	if commented {
@@ -242,7 +243,7 @@ func (k *keyValues) line(line, key, wanted string, value any, commented, foldKey
 	return line
 }
 
-// missing are the lines for keys that are still wanted.
+// missing returns the lines for keys that are still wanted.
 func (k *keyValues) missing() []string {
 	var lines []string
 	for key, value := range k.pairs.All() {

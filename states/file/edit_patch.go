@@ -179,8 +179,8 @@ func (p *patching) sanitize() (wrong string, err error) {
 	return "", nil
 }
 
-// patchSource is the first source there is. The argument saltenv does not change it: stock looks for a scheme in an address that it took
-// the scheme from.
+// patchSource returns the first source there is. The argument saltenv does not change it: stock looks for a
+// scheme in an address that it took the scheme from.
 func (j *job) patchSource() (any, error) {
 	v, err := j.exec("file.source_list", j.Value("source"), j.Value("source_hash"), j.Saltenv())
 	if err != nil {
@@ -193,7 +193,7 @@ func (j *job) patchSource() (any, error) {
 	return list[0], nil
 }
 
-// run is file.patch with further options.
+// run implements file.patch with further options.
 func (p *patching) run(patch string, dry bool, options ...any) (map[string]any, error) {
 	v, err := p.execKw("file.patch", []any{p.name, patch}, map[string]any{"options": append(slices.Clone(p.options), options...), "dry_run": dry})
 	return mapOf(v), err

@@ -145,7 +145,7 @@ func retention(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, count+"were removed from "+name+".\n")
 }
 
-// date is the time of a file of the directory, false if it has none.
+// date returns the time of a file of the directory, false if it has none.
 func (j *job) date(dir, file string) (dated, bool, error) {
 	if format := j.Str("strptime_format"); format != "" {
 		t, err := pydate.Strptime(file, format)
@@ -172,7 +172,7 @@ func (j *job) date(dir, file string) (dated, bool, error) {
 	return datedFile(file, time.Unix(int64(sec), int64(frac*1e9)).Local(), at), true, nil
 }
 
-// retained are the names of the files to keep.
+// retained returns the names of the files to keep.
 func retained(files []dated, retain any) (map[string]bool, error) {
 	rules, ok := retain.(map[string]any)
 	if !ok {
@@ -213,7 +213,7 @@ func sortedAnys(names []string) []any {
 	return nested.Anys(names)
 }
 
-// joinPath is os.path.join of a directory and a name.
+// joinPath implements os.path.join of a directory and a name.
 func joinPath(dir, name string) string {
 	if dir == "" || dir[len(dir)-1] == '/' {
 		return dir + name

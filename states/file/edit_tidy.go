@@ -268,7 +268,7 @@ func (t *tidying) judge(path string) (bool, error) {
 	return t.wanted(name)
 }
 
-// daysBetween is the number of days between two moments on the local calendar.
+// daysBetween returns the number of days between two moments on the local calendar.
 func daysBetween(a, b time.Time) float64 {
 	day := func(t time.Time) int64 {
 		y, m, d := t.Local().Date()

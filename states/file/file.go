@@ -51,7 +51,7 @@ func (j *job) execKw(fun string, args []any, kwargs map[string]any) (any, error)
 	return j.ExecKw(j.ctx, fun, args, kwargs)
 }
 
-// expandUser is [nss.ExpandUser].
+// expandUser calls [nss.ExpandUser].
 func (j *job) expandUser(path string) string { return nss.ExpandUser(j.ctx, j.Call.Call, path) }
 
 // exists follows links, lexists does not.
@@ -80,7 +80,7 @@ func (j *job) isLink(path string) bool {
 	return err == nil && info.Mode()&os.ModeSymlink != 0 && path != ""
 }
 
-// checkFile is _check_file: what is wrong with a path that must be there, "" if nothing is.
+// checkFile implements _check_file: what is wrong with a path that must be there, "" if nothing is.
 func (j *job) checkFile(name string) string {
 	switch {
 	case !posixpath.IsAbs(name):
@@ -91,7 +91,8 @@ func (j *job) checkFile(name string) string {
 	return ""
 }
 
-// checkUser is _check_user: what is wrong with an owner, "" if nothing is. In test mode an unknown one only makes a warning.
+// checkUser implements _check_user: what is wrong with an owner, "" if nothing is. In test mode an unknown one
+// only makes a warning.
 func (j *job) checkUser(user, group any) (string, error) {
 	text := ""
 	if pytext.Truth(user) {
@@ -119,7 +120,7 @@ func (j *job) checkUser(user, group any) (string, error) {
 	return text, nil
 }
 
-// textList is _validate_str_list: an argument as a list of texts.
+// textList implements _validate_str_list: an argument as a list of texts.
 func textList(arg any) []string {
 	switch arg := arg.(type) {
 	case string:
@@ -137,7 +138,7 @@ func textList(arg any) []string {
 	}
 }
 
-// testOwner is _test_owner: owner stands for user where that is not given.
+// testOwner implements _test_owner: owner stands for user where that is not given.
 func (j *job) testOwner(user any) any {
 	if pytext.Truth(user) {
 		return user
@@ -149,5 +150,5 @@ func (j *job) testOwner(user any) any {
 	return user
 }
 
-// raise is the exception of a Python function that was given something it cannot use.
+// raise returns the exception of a Python function that was given something it cannot use.
 func raise(class, text string) error { return &modules.PythonError{Type: class, Msg: text} }

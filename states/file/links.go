@@ -27,7 +27,8 @@ var hardlinkDef = states.Def{Name: "hardlink", Doc: hardlinkDoc, Params: []modul
 	{Name: "user", Optional: true}, {Name: "group", Optional: true}, {Name: "dir_mode", Optional: true},
 }, Kwargs: "kwargs", Run: func(ctx context.Context, c *states.Call) (*states.Result, error) { return hardlink(on(ctx, c)) }}
 
-// owners are a user and a group with what they are unless the state says: the minion's user and that user's group.
+// owners returns a user and a group with what they are unless the state says: the minion's user and that user's
+// group.
 func (j *job) owners(user, group any) (any, any, error) {
 	if user == nil {
 		if user = j.Opt("user"); user == nil {
@@ -99,7 +100,7 @@ func (l *linkRun) there() bool {
 	return l.lexists(l.name)
 }
 
-// ownersOf are the user and the group of a link itself.
+// ownersOf returns the user and the group of a link itself.
 func (j *job) ownersOf(path string) (user, group any, err error) {
 	kw := map[string]any{"follow_symlinks": false}
 	if user, err = j.execKw("file.get_user", []any{path}, kw); err != nil {
@@ -181,7 +182,7 @@ func (l *linkRun) chooseOwners() error {
 	return err
 }
 
-// makedirs is _makedirs: it makes the directory that a path is in.
+// makedirs implements _makedirs: it makes the directory that a path is in.
 func (j *job) makedirs(path string, user, group, mode any) error {
 	_, err := j.exec("file.makedirs", path, user, group, mode)
 	return err
@@ -203,7 +204,7 @@ func (l *linkRun) predict(dir string) (*states.Result, error) {
 	return l.ret.As(outcome, comment)
 }
 
-// check is _symlink_check.
+// check implements _symlink_check.
 func (l *linkRun) check() (states.Outcome, string, error) {
 	if l.isLink(l.name) {
 		now, err := l.exec("file.readlink", l.name)
@@ -339,7 +340,7 @@ func (l *linkRun) makeWay() (wrong string, err error) {
 	return "", err
 }
 
-// sameFile is _hardlink_same.
+// sameFile implements _hardlink_same.
 func (j *job) sameFile(a, b string) bool {
 	x, err1 := os.Lstat(j.Path(a))
 	y, err2 := os.Lstat(j.Path(b))

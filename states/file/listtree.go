@@ -35,7 +35,8 @@ type tree struct {
 	all, ignored map[string]bool
 }
 
-// listTree is _gen_recurse_managed_files as Salt 3008 has it, which merges sources and leaves links alone that are kept.
+// listTree implements _gen_recurse_managed_files as Salt 3008 has it, which merges sources and leaves links alone
+// that are kept.
 func (j *job) listTree(o treeOptions) (*tree, error) {
 	t := &tree{job: j, treeOptions: o, deep: -1, files: map[string]string{}, dirs: map[string]bool{}, links: map[string]string{},
 		keep: map[string]bool{}, all: map[string]bool{}, ignored: map[string]bool{}}
@@ -54,7 +55,7 @@ func (j *job) listTree(o treeOptions) (*tree, error) {
 	return t, nil
 }
 
-// texts are the paths that a function of cp lists.
+// texts returns the paths that a function of cp lists.
 func (t *tree) texts(fun string, s treeSource, root string) ([]string, error) {
 	v, err := t.exec(fun, s.env, root)
 	list, _ := v.([]any)
@@ -67,7 +68,7 @@ func (t *tree) texts(fun string, s treeSource, root string) ([]string, error) {
 	return names, err
 }
 
-// wanted is a path of the fileserver seen from the source; ok reports whether it is one to take.
+// wanted returns a path of the fileserver seen from the source; ok reports whether it is one to take.
 func (t *tree) wanted(path, root string) (rel string, ok bool, err error) {
 	rel = posixpath.Rel(path, root)
 	if strings.Contains("/"+rel+"/", "/../") || t.deep >= 0 && int64(strings.Count(strings.Trim(rel, "/"), "/")) > t.deep {

@@ -231,7 +231,8 @@ func (c *copying) identical() (bool, error) {
 	return a == b, err
 }
 
-// dirMode is the mode of directories that are made: without one of their own, that of the file with the right to search added.
+// dirMode returns the mode of directories that are made: without one of their own, that of the file with the
+// right to search added.
 func (c *copying) dirMode() (any, error) {
 	if v := c.Value("dir_mode"); v != nil || c.mode == nil {
 		return v, nil

@@ -83,7 +83,7 @@ func mknod(j *job) (*states.Result, error) {
 	return ret, nil
 }
 
-// modBeacon is what the argument beacon of managed and directory does.
+// modBeacon implements the argument beacon of managed and directory.
 func modBeacon(j *job) (*states.Result, error) {
 	ret := j.Result()
 	sfun := j.Keywords["sfun"]

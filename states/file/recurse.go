@@ -96,7 +96,7 @@ func recurse(j *job) (*states.Result, error) {
 // treeSource is a directory of the fileserver.
 type treeSource struct{ path, env string }
 
-// sources are the directories to take: of several the first that is there, or all with merge.
+// sources returns the directories to take: of several the first that is there, or all with merge.
 func (r *recursion) sources() (list []treeSource, wrong string, err error) {
 	names := textList(r.Value("source"))
 	for i, name := range names {
@@ -140,7 +140,8 @@ func (r *recursion) sources() (list []treeSource, wrong string, err error) {
 	return list, "", nil
 }
 
-// treeSource is salt.utils.url.parse: the path of an address, and the environment it names or that of the state.
+// treeSource implements salt.utils.url.parse: the path of an address, and the environment it names or that of the
+// state.
 func (j *job) treeSource(url string) treeSource {
 	s := treeSource{strings.TrimPrefix(url, "salt://"), j.Saltenv()}
 	if path, _, ok := strings.Cut(s.path, "?env="); ok {
@@ -158,7 +159,7 @@ func (j *job) onMaster(s treeSource) (bool, error) {
 	return slices.Contains(dirs, any(s.path)), err
 }
 
-// recurseSource is the source of another recurse state, "" if it has none that is there.
+// recurseSource returns the source of another recurse state, "" if it has none that is there.
 func (j *job) recurseSource(source any) (path, env string, err error) {
 	for _, name := range textList(source) {
 		s := j.treeSource(strings.TrimRight(name, "/"))

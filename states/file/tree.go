@@ -19,7 +19,7 @@ import (
 // errSpecial is a file that cannot be copied: a device or a pipe.
 const errSpecial = consterr.Error("not a regular file")
 
-// entries are the names in a directory in its own order: directories, links to such among them, and the rest.
+// entries returns the names in a directory in its own order: directories, links to such among them, and the rest.
 func (j *job) entries(dir string) (dirs, files []string, err error) {
 	f, err := os.Open(j.Path(dir))
 	if err != nil {
@@ -41,7 +41,8 @@ func (j *job) entries(dir string) (dirs, files []string, err error) {
 	return dirs, files, err
 }
 
-// walk is os.walk from the top: each directory that can be read, without following links. What look removes is not gone into.
+// walk implements os.walk from the top: each directory that can be read, without following links. What look
+// removes is not gone into.
 func (j *job) walk(top string, look func(dir string, dirs, files []string) error) error {
 	if err := j.ctx.Err(); err != nil {
 		return err
@@ -69,7 +70,8 @@ type level struct {
 	dirs, files []string
 }
 
-// levels is _depth_limited_walk: the directories below one, the top one among them; deep limits how far down, if it is not None.
+// levels implements _depth_limited_walk: the directories below one, the top one among them; deep limits how far
+// down, if it is not None.
 func (j *job) levels(top string, deep any) ([]level, error) {
 	most := int64(-1)
 	if deep != nil {
@@ -90,7 +92,7 @@ func (j *job) levels(top string, deep any) ([]level, error) {
 	return list, err
 }
 
-// copyFile is shutil.copy, and with times shutil.copy2.
+// copyFile implements shutil.copy, and with times shutil.copy2.
 func (j *job) copyFile(from, to string, times bool) error {
 	if info, err := os.Stat(j.Path(from)); err == nil && !info.Mode().IsRegular() {
 		return errSpecial // opening a pipe would wait for its other end
@@ -111,7 +113,7 @@ func (j *job) copyFile(from, to string, times bool) error {
 	return j.copyMode(from, to, times)
 }
 
-// copyMode is shutil.copymode, and with times most of shutil.copystat.
+// copyMode implements shutil.copymode, and with times most of shutil.copystat.
 func (j *job) copyMode(from, to string, times bool) error {
 	var st unix.Stat_t
 	if err := unix.Stat(j.Path(from), &st); err != nil {
@@ -128,7 +130,7 @@ func (j *job) copyMode(from, to string, times bool) error {
 	return nil
 }
 
-// copyTree is shutil.copytree with links kept as links; to must not be there.
+// copyTree implements shutil.copytree with links kept as links; to must not be there.
 func (j *job) copyTree(from, to string) error {
 	if err := j.ctx.Err(); err != nil {
 		return err

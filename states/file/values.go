@@ -8,10 +8,11 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// ordered is an argument in the order of the SLS: collections are those of package pyobj. One with slots in it is plain.
+// ordered returns an argument in the order of the SLS: collections are those of package pyobj. One with slots in
+// it is plain.
 func (j *job) ordered(name string) any { return j.orderedOf(name, j.Value(name)) }
 
-// orderedOf is the same for an argument that has the given plain value.
+// orderedOf returns the same for an argument that has the given plain value.
 func (j *job) orderedOf(name string, v any) any {
 	switch v.(type) {
 	case map[string]any, map[any]any, []any:
@@ -42,7 +43,7 @@ func hasSlot(v any) bool {
 	return false
 }
 
-// scheme is the scheme of an address, in small letters, "" if it has none.
+// scheme returns the scheme of an address, in small letters, "" if it has none.
 func scheme(url string) string {
 	name, _, ok := strings.Cut(strings.TrimLeftFunc(url, func(r rune) bool { return r <= ' ' }), ":")
 	for i, r := range name {

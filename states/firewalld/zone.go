@@ -229,7 +229,7 @@ func forwardings(v any) ([]forwarding, error) {
 	return out, nil
 }
 
-// forwards is parts for forwarded ports.
+// forwards is like parts for forwarded ports.
 func forwards(ctx context.Context, c *states.Call, ret *states.Result) error {
 	prune := c.Bool("prune_port_fwd")
 	if !c.Bool("port_fwd") && !prune {

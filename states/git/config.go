@@ -33,14 +33,14 @@ func (s *config) begin(known ...string) error {
 	return nil
 }
 
-// with are keywords of a call about the configuration.
+// with returns keywords of a call about the configuration.
 func (s *config) with(pairs ...any) map[string]any {
 	kw := quiet(pairs...)
 	kw["cwd"], kw["global"] = s.Value("repo"), s.global
 	return kw
 }
 
-// matches are the keys that match, with their values.
+// matches returns the keys that match, with their values.
 func (s *config) matches(ctx context.Context, key string, regex any) (map[string][]any, error) {
 	v, err := s.run(ctx, "config_get_regexp", s.with("key", key, "value_regex", regex))
 	m, _ := v.(map[string]any)

@@ -149,7 +149,7 @@ func (d *checkout) fetch(ctx context.Context) error {
 	return err
 }
 
-// commit is the revision to check out.
+// commit returns the revision to check out.
 func (d *checkout) commit(ctx context.Context) (any, error) {
 	if d.hash {
 		v, err := d.run(ctx, "describe", nil, d.target, d.rev)

@@ -215,7 +215,7 @@ func (l *latest) tracking(upstream any, branches any) (opts []any, action string
 	return nil, ""
 }
 
-// upstreamOf is the tracking branch of a local one, false if it has none.
+// upstreamOf returns the tracking branch of a local one, false if it has none.
 func (l *latest) upstreamOf(ctx context.Context, branch any) (any, error) {
 	s, ok := branch.(string)
 	if !ok {
@@ -305,7 +305,7 @@ func (l *latest) doClone(ctx context.Context, what string) error {
 	return nil
 }
 
-// start is what a new branch begins with.
+// start returns what a new branch begins with.
 func (l *latest) start() any {
 	switch {
 	case l.rev == "HEAD":

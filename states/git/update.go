@@ -101,7 +101,7 @@ func (u *update) look(ctx context.Context) (err error) {
 	return nil
 }
 
-// parse is the commit of a revision, nil if there is none.
+// parse returns the commit of a revision, nil if there is none.
 func (u *update) parse(ctx context.Context, rev any) (any, error) {
 	v, err := u.run(ctx, "rev_parse", quiet(), u.target, rev)
 	if failed(err) {
@@ -165,7 +165,7 @@ func (u *update) stays() bool {
 	return !u.match && !u.Bool("update_head") && (u.branch == nil || u.branch == u.localBranch)
 }
 
-// loc is the wanted revision as the beginning of a comment.
+// loc returns the wanted revision as the beginning of a comment.
 func (u *update) loc() string {
 	if u.rev == "HEAD" {
 		return "Remote head" + strings.ToLower(strings.TrimPrefix(u.remoteLoc, "remote HEAD"))
@@ -200,7 +200,7 @@ func (u *update) decide(ctx context.Context) error {
 	return nil
 }
 
-// action is what happens to the checkout.
+// action returns what happens to the checkout.
 func (u *update) action() string {
 	switch u.forward {
 	case false:
@@ -538,7 +538,7 @@ func (u *update) checkout(ctx context.Context) error {
 	return nil
 }
 
-// withLFS are keywords with those that LFS needs.
+// withLFS returns keywords with those that LFS needs.
 func (u *update) withLFS(kw map[string]any) map[string]any {
 	for k, v := range u.lfs {
 		kw[k] = v

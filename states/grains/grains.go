@@ -141,7 +141,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret, nil
 }
 
-// set is grains.set, whose answer has the form of a state's.
+// set implements grains.set, whose answer has the form of a state's.
 func set(ctx context.Context, c *states.Call, grain string, val any, kwargs map[string]any) (*states.Result, error) {
 	v, err := c.ExecKw(ctx, "grains.set", []any{grain, val}, kwargs)
 	if err != nil {

@@ -56,7 +56,7 @@ func info(ctx context.Context, c *states.Call) (map[string]any, error) {
 	return m, err
 }
 
-// users is an argument that lists users.
+// users returns an argument that lists users.
 func users(c *states.Call, arg string) ([]any, error) {
 	switch v := c.Value(arg).(type) {
 	case nil:
@@ -83,7 +83,7 @@ type wish struct {
 	members, add, del []any
 }
 
-// changes are what has to be changed, in the order of Salt's dict; nil if there is no such group.
+// changes returns what has to be changed, in the order of Salt's dict; nil if there is no such group.
 func (w *wish) changes(ctx context.Context, c *states.Call) (*pyobj.Dict, error) {
 	have, err := info(ctx, c)
 	if err != nil || len(have) == 0 {

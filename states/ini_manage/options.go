@@ -225,7 +225,7 @@ func optionsAbsent(ctx context.Context, c *states.Call) (*states.Result, error) 
 	return j.ret, nil
 }
 
-// tryAbsent is options_absent in test mode.
+// tryAbsent implements options_absent in test mode.
 func (j *job) tryAbsent(d *pyobj.Dict) (*states.Result, error) {
 	for section, keys := range d.All() {
 		v, err := j.exec("get_section", map[string]any{"section": section})

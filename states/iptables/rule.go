@@ -30,7 +30,7 @@ type rule struct {
 	command             string // the command as comments show it
 }
 
-// text is what comments say of the rule: the order of the parts differs between the functions.
+// text returns what comments say of the rule: the order of the parts differs between the functions.
 func (r *rule) text(begin, middle string) string {
 	name, family := pytext.Str(r.name), pytext.Str(r.family)
 	if r.action == appending {
@@ -113,7 +113,7 @@ func (r *rule) resave(ctx context.Context) error {
 	return err
 }
 
-// rules are the rules of all chains of all tables.
+// rules returns the rules of all chains of all tables.
 func rules(v any) []any {
 	list := []any{}
 	tables, _ := v.(map[string]any)

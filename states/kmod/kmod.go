@@ -57,7 +57,7 @@ func list(ctx context.Context, c *states.Call, fun string, args ...any) ([]strin
 	return out, err
 }
 
-// wanted are the modules that a state is about, each once.
+// wanted returns the modules that a state is about, each once.
 func wanted(c *states.Call) []string {
 	many, ok := c.Value("mods").([]any)
 	if !ok {

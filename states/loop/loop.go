@@ -131,7 +131,7 @@ func pause(ctx context.Context, sec float64) error {
 	}
 }
 
-// compare is Python's operator of that name; nil if there is none here.
+// compare implements Python's operator of that name; nil if there is none here.
 func compare(op string, a, b any) *bool {
 	x, okA := number(a)
 	y, okB := number(b)

@@ -60,7 +60,8 @@ func run(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return runEach(ctx, c)
 }
 
-// argument is an argument of the state with its dictionaries in the order of the state file, which the called function may want.
+// argument returns an argument of the state with its dictionaries in the order of the state file, which the
+// called function may want.
 func argument(c *states.Call, name string) any {
 	if v := c.Low.Ordered(name); reflect.DeepEqual(pyobj.Plain(v), c.Keywords[name]) {
 		return v
@@ -90,7 +91,7 @@ func known(c *states.Call, fun string) *modules.Def {
 	return d
 }
 
-// plural is what Salt puts there, Python's True.
+// plural returns what Salt puts there, Python's True.
 func plural(n int) string {
 	if n > 1 {
 		return "True"
@@ -171,7 +172,7 @@ func commentOf(m map[string]any, otherwise string) string {
 	return otherwise
 }
 
-// positional are the parameters that can be given by place.
+// positional returns the parameters that can be given by place.
 func positional(d *modules.Def) []modules.Param {
 	return slices.DeleteFunc(slices.Clone(d.Params), func(p modules.Param) bool { return p.KeywordOnly })
 }
@@ -240,7 +241,7 @@ func callWith(ctx context.Context, c *states.Call, fun string, argv any) (any, e
 	return c.ExecKw(ctx, fun, args, kwargs)
 }
 
-// renamed is the name under which a state can give an argument that the state system has itself.
+// renamed returns the name under which a state can give an argument that the state system has itself.
 func renamed(name string, def bool) string {
 	switch name {
 	case "name", "fun", "state", "saltenv":

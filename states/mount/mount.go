@@ -36,7 +36,7 @@ func (m *mounting) fail(text string) error {
 	return nil
 }
 
-// list is a list of texts, or a text cut at commas.
+// list returns a list of texts, or a text cut at commas.
 func list(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -87,7 +87,7 @@ func (m *mounting) look() error {
 	return err
 }
 
-// at is what is mounted there.
+// at returns what is mounted there.
 func (m *mounting) at(key string) (map[string]any, bool) {
 	e, ok := m.active[key].(map[string]any)
 	return e, ok

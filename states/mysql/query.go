@@ -71,7 +71,7 @@ func queryRunFile(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return keep(ctx, c, ret, got)
 }
 
-// flags is the argument client_flags for the module mysql.
+// flags returns the argument client_flags for the module mysql.
 func flags(c *states.Call) map[string]any {
 	list := c.Value("client_flags")
 	if list == nil {
@@ -117,7 +117,8 @@ func prepare(ctx context.Context, c *states.Call, missing string, look func(*sta
 	return ret, true, nil
 }
 
-// outputPlace is where the result goes, as comments say it; done tells that there is one already or no place for it.
+// outputPlace returns where the result goes, as comments say it; done tells that there is one already or no place
+// for it.
 func outputPlace(ctx context.Context, c *states.Call, ret *states.Result) (where string, done bool, err error) {
 	output, grain := c.Value("output"), c.Value("grain")
 	switch {
@@ -151,7 +152,7 @@ func outputPlace(ctx context.Context, c *states.Call, ret *states.Result) (where
 	return "not storing result", false, nil
 }
 
-// grainValue is the grain for the result, and whether there is one.
+// grainValue returns the grain for the result, and whether there is one.
 func grainValue(ctx context.Context, c *states.Call) (v any, there bool, err error) {
 	names, err := c.Exec(ctx, "grains.ls")
 	if err != nil {
@@ -219,7 +220,7 @@ func keep(ctx context.Context, c *states.Call, ret *states.Result, got map[strin
 	return ret, nil
 }
 
-// lines is a result as a file has it.
+// lines returns a result as a file has it.
 func lines(got map[string]any) string {
 	var b strings.Builder
 	write := func(m map[string]any, keys []string) {

@@ -159,7 +159,7 @@ func installed(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return act(ctx, c, ret, names, satisfied, install)
 }
 
-// letters are what Python iterates over in a text.
+// letters returns what Python iterates over in a text.
 func letters(s string) []any {
 	var list []any
 	for _, r := range s {
@@ -321,7 +321,7 @@ func cacheCleaned(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, "Cached "+what+" successfully removed")
 }
 
-// listed is Python's "in" for a text or a list.
+// listed implements Python's "in" for a text or a list.
 func listed(all any, s string) bool {
 	switch all := all.(type) {
 	case string:

@@ -199,7 +199,7 @@ func (i *install) look(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// check is the comment about a package that needs nothing, "" if it has to be installed.
+// check returns the comment about a package that needs nothing, "" if it has to be installed.
 func (i *install) check(ctx context.Context, r requirement, have map[string]any) (string, error) {
 	if len(have) == 0 {
 		var err error

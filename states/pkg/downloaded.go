@@ -64,7 +64,7 @@ func downloaded(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, "")
 }
 
-// cached is pkg.list_downloaded, with the versions of each package as a list.
+// cached implements pkg.list_downloaded, with the versions of each package as a list.
 func (t *task) cached() (map[string]any, error) {
 	v, err := t.exec("pkg.list_downloaded", nil, t.more)
 	if err != nil {
@@ -82,7 +82,7 @@ func (t *task) cached() (map[string]any, error) {
 	return out, nil
 }
 
-// missing are the packages that are not in the cache (_find_download_targets); a result is the end.
+// missing returns the packages that are not in the cache (_find_download_targets); a result is the end.
 func (t *task) missing(list any) (wanted, *states.Result, error) {
 	have, err := t.cached()
 	if err != nil {

@@ -17,8 +17,8 @@ type lock struct {
 	hasVersion          bool
 }
 
-// locks are the packages that are held; versions reports whether the manager holds them in a version. known is false where it
-// cannot tell.
+// locks returns the packages that are held; versions reports whether the manager holds them in a version. known
+// is false where it cannot tell.
 func (t *task) locks() (list []lock, versions, known bool, err error) {
 	var v any
 	switch {
@@ -100,7 +100,7 @@ func (h *holder) end() (*states.Result, error) {
 
 func (h *holder) say(text string) { h.comments = append(h.comments, text) }
 
-// call is pkg.hold or pkg.unhold for one package: the whole answer, and the part about the package.
+// call implements pkg.hold or pkg.unhold for one package: the whole answer, and the part about the package.
 func (h *holder) call(fun string, pkg any, name string) (all, one map[string]any, err error) {
 	v, err := h.exec(fun, nil, map[string]any{"name": h.Name(), "pkgs": []any{pkg}})
 	all, _ = v.(map[string]any)
@@ -126,7 +126,7 @@ func (h *holder) release(name string) error {
 	return nil
 }
 
-// which are the packages of name, version and pkgs.
+// which returns the packages of name, version and pkgs.
 func (t *task) which() wanted {
 	if t.val("pkgs") == nil && t.Name() != "" {
 		return wanted{{Name: t.Name(), Version: t.val("version")}}

@@ -62,14 +62,14 @@ type installation struct {
 	held     holds
 }
 
-// end is the result, with the warnings of the plan.
+// end returns the result, with the warnings of the plan.
 func (i *installation) end(o states.Outcome) (*states.Result, error) {
 	ret := i.Result()
 	ret.Changes, ret.Warnings = i.changes, i.warnings
 	return ret.As(o, strings.Join(i.comments, "\n"))
 }
 
-// abort is the end before anything came of it.
+// abort returns the result of a state that ends before it changed anything.
 func (i *installation) abort(comment string) (*states.Result, error) {
 	i.changes, i.comments = map[string]any{}, []string{comment}
 	return i.end(states.False)
@@ -146,7 +146,7 @@ func (i *installation) closing(good bool, err error) (*states.Result, error) {
 	return i.end(states.OutcomeOf(good))
 }
 
-// remaining are the sources that are to be installed.
+// remaining returns the sources that are to be installed.
 func (i *installation) remaining(sources any) []any {
 	all, _ := sources.([]any)
 	out := []any{}
@@ -163,7 +163,7 @@ func (i *installation) remaining(sources any) []any {
 	return out
 }
 
-// preview is the result in test mode.
+// preview returns the result in test mode.
 func (i *installation) preview() (*states.Result, error) {
 	fresh := func() map[string]any { return map[string]any{"new": "installed", "old": ""} }
 	if i.targets != nil {
@@ -210,7 +210,7 @@ func (i *installation) preview() (*states.Result, error) {
 	return i.end(states.None)
 }
 
-// installable are the changes that the installation of packages would bring (_get_installable_versions).
+// installable returns the changes that the installation of packages would bring (_get_installable_versions).
 func (t *task) installable(targets wanted, current map[string]any) (map[string]any, error) {
 	changes := map[string]any{}
 	found := changes
@@ -356,7 +356,7 @@ func (i *installation) verifyInstall() (ok, bad []string, err error) {
 	return i.task.compare(i.desired, now, provides)
 }
 
-// compare is _verify_install: which of the wanted packages are there as they should be.
+// compare implements _verify_install: which of the wanted packages are there as they should be.
 func (t *task) compare(desired wanted, now, provides map[string]any) (ok, bad []string, err error) {
 	for _, d := range desired {
 		name, _, _ := strings.Cut(d.Name, "=")

@@ -93,7 +93,7 @@ func allCurrent(names []string) string {
 	return "Package " + names[0] + " is already up-to-date"
 }
 
-// upToDate are the packages of the argument pkgs that are not to be upgraded.
+// upToDate returns the packages of the argument pkgs that are not to be upgraded.
 func upToDate(list any, targets wanted) []string {
 	var out []string
 	for _, name := range texts(list) {
@@ -168,7 +168,7 @@ func (t *task) upgrade(targets wanted, current []string, versions map[string]any
 	return ret.As(states.OutcomeOf(failed == nil), strings.Join(comments, " "))
 }
 
-// unchanged is the comment where an upgrade changed nothing.
+// unchanged returns the comment where an upgrade changed nothing.
 func unchanged(targets wanted, current []string) string {
 	names := slices.Sorted(slices.Values(targets.names()))
 	text := "Package " + names[0] + " failed to update."
@@ -231,7 +231,7 @@ func uptodate(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, "Upgrade ran successfully")
 }
 
-// upgrades are the packages that an upgrade would change, of those in a list if there is one.
+// upgrades returns the packages that an upgrade would change, of those in a list if there is one.
 func (t *task) upgrades(list, refresh any) (map[string]any, error) {
 	v, err := t.exec("pkg.list_upgrades", nil, t.with(map[string]any{"refresh": refresh}))
 	if err != nil {

@@ -51,13 +51,13 @@ func take(ctx context.Context, c *states.Call, params []modules.Param) *task {
 	return t
 }
 
-// val is an argument.
+// val returns an argument.
 func (t *task) val(name string) any { return t.values[name] }
 
-// is is an argument's truth.
+// is returns an argument's truth.
 func (t *task) is(name string) bool { return pytext.Truth(t.values[name]) }
 
-// with is the further arguments and some more.
+// with returns the further arguments and some more.
 func (t *task) with(more map[string]any) map[string]any {
 	kw := maps.Clone(t.more)
 	maps.Copy(kw, more)
@@ -72,12 +72,12 @@ func (t *task) exec(fun string, args []any, kwargs map[string]any) (any, error) 
 	return t.ExecKw(t.ctx, fun, args, kwargs)
 }
 
-// fail is a failure without changes.
+// fail returns a failure without changes.
 func (t *task) fail(comment string) (*states.Result, error) {
 	return t.Result().As(states.False, comment)
 }
 
-// broken is the result for an error of the execution module: what had changed, and what went wrong.
+// broken returns the result for an error of the execution module: what had changed, and what went wrong.
 func (t *task) broken(err error, prefix string) *states.Result {
 	ret := t.Result()
 	changes, text, ok := saltcmd.WithoutChanges(err)
@@ -101,7 +101,7 @@ func setChanges(ret *states.Result, changes any) {
 	}
 }
 
-// versions is pkg.list_pkgs with lists of versions.
+// versions implements pkg.list_pkgs with lists of versions.
 func (t *task) versions(kwargs map[string]any) (map[string]any, error) {
 	kw := maps.Clone(kwargs)
 	kw["versions_as_list"] = true
@@ -113,7 +113,7 @@ func (t *task) versions(kwargs map[string]any) (map[string]any, error) {
 	return m, nil
 }
 
-// texts are the members of a list as texts; those of a map its keys.
+// texts returns the members of a list as texts; those of a map its keys.
 func texts(v any) []string {
 	var out []string
 	switch v := v.(type) {
@@ -162,7 +162,7 @@ func (w *wanted) set(name string, version any) {
 	*w = append(*w, pkglist.Target{Name: name, Version: version})
 }
 
-// maps is a list of maps from a name to a version.
+// maps returns a list of maps from a name to a version.
 func (w wanted) maps() []any {
 	out := []any{}
 	for _, t := range w {
@@ -171,7 +171,7 @@ func (w wanted) maps() []any {
 	return out
 }
 
-// label is a package with its version, as comments show it.
+// label returns a package with its version, as comments show it.
 func (w wanted) label(name string) string {
 	v, _ := w.find(name)
 	if !pytext.Truth(v) {
@@ -230,7 +230,8 @@ func (t *task) resolve(list any, refresh any) (any, any, error) {
 	return v, false, err
 }
 
-// markFile is the file that tells that the indexes are to be brought up to date before the first installation of a run.
+// markFile returns the file that tells that the indexes are to be brought up to date before the first
+// installation of a run.
 func markFile(c *states.Call) string {
 	return c.Path(filepath.Join(pytext.Str(c.Opt("cachedir")), "pkg_refresh"))
 }

@@ -96,7 +96,7 @@ func (t *task) desire(p *plan, name string, version, list, sources any, kw map[s
 	return nil, nil
 }
 
-// verify is the argument pkg_verify: true, false or a list.
+// verify returns the argument pkg_verify: true, false or a list.
 func (t *task) verify() any {
 	if list, ok := t.val("pkg_verify").([]any); ok {
 		return list
@@ -104,7 +104,7 @@ func (t *task) verify() any {
 	return t.val("pkg_verify") == true
 }
 
-// verifyArgs are what pkg.verify is asked with.
+// verifyArgs returns what pkg.verify is asked with.
 func (t *task) verifyArgs(kw map[string]any) map[string]any {
 	out := map[string]any{"ignore_types": []any{}, "verify_options": []any{}}
 	list, _ := t.verify().([]any)
@@ -303,7 +303,7 @@ func (t *task) sort(p *plan, sources bool, current, provides, kw map[string]any)
 	return p, nil, nil
 }
 
-// installedAs are the installed versions of a package, also under the name that the manager has for it.
+// installedAs returns the installed versions of a package, also under the name that the manager has for it.
 func (t *task) installedAs(name string, current, provides map[string]any) ([]string, error) {
 	have := texts(current[name])
 	if len(have) == 0 {
@@ -356,7 +356,7 @@ func (t *task) check(p *plan, d pkglist.Target, kw map[string]any) (unverified s
 	return "", nil
 }
 
-// fileVersion is the version of a package file, nil where it cannot be known.
+// fileVersion returns the version of a package file, nil where it cannot be known.
 func (t *task) fileVersion(p *plan, d pkglist.Target) (version any, problem string, err error) {
 	if !t.has("lowpkg.bin_pkg_info") {
 		return nil, "", nil

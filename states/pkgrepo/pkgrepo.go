@@ -153,7 +153,7 @@ func (m *manager) look() (map[string]any, error) {
 	return maps.Clone(have), err
 }
 
-// expand is the repository as apt's files would have it (aptpkg._expand_repo_def).
+// expand returns the repository as apt's files would have it (aptpkg._expand_repo_def).
 func (m *manager) expand() (map[string]any, error) {
 	repo := m.repo
 	if os := m.Grain("os"); strings.HasPrefix(repo, "ppa:") && (os == "Ubuntu" || os == "Mint" || os == "neon") {
@@ -280,7 +280,7 @@ func (m *manager) same(key string, v, have any) (bool, error) {
 	return pytext.Str(v) == pytext.Str(have), nil
 }
 
-// sorted are the members of a list as texts, in order.
+// sorted returns the members of a list as texts, in order.
 func sorted(v any) []string {
 	list, _ := v.([]any)
 	out := make([]string, len(list))
@@ -310,7 +310,7 @@ func (m *manager) sameLine(want, have string) bool {
 	return pytext.Strip(comment) == debComments(m.kw["comments"])
 }
 
-// debComments is a comment, or a list of them, as apt's lines have it (salt/utils/pkg/deb.py combine_comments).
+// debComments returns a comment, or a list of them, as apt's lines have it (salt/utils/pkg/deb.py combine_comments).
 func debComments(v any) string {
 	list, ok := v.([]any)
 	if !ok {
@@ -323,7 +323,7 @@ func debComments(v any) string {
 	return pytext.Strip(strings.Join(texts, " "))
 }
 
-// rpmComments is the same for files of dnf (salt/utils/pkg/rpm.py).
+// rpmComments returns the same for files of dnf (salt/utils/pkg/rpm.py).
 func rpmComments(v any) string {
 	list, ok := v.([]any)
 	if !ok {
@@ -371,7 +371,7 @@ func (m *manager) configure() (*states.Result, error) {
 	return m.ret.As(states.True, "Configured package repo '"+m.name+"'")
 }
 
-// absent is pkgrepo.absent.
+// absent implements pkgrepo.absent.
 func absent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	ret := c.Result()
 	kw, name := c.OwnKeywords(), c.Name()

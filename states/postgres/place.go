@@ -12,12 +12,12 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// schemaArgs are the keyword arguments of the functions for schemas.
+// schemaArgs returns the keyword arguments of the functions for schemas.
 func schemaArgs(c *states.Call) map[string]any {
 	return pick(c, "db_user", "db_password", "db_host", "db_port", "user")
 }
 
-// inDatabase is a result that names the database as well.
+// inDatabase returns a result that names the database as well.
 func inDatabase(c *states.Call) *states.Result {
 	ret := c.Result()
 	ret.Extra = map[string]any{"dbname": c.Value("dbname")}

@@ -30,7 +30,7 @@ func failed(ret *states.Result, err error) (*states.Result, error) {
 	return ret.As(states.False, "Error: "+states.ErrorText(err))
 }
 
-// said is what the server said about a change.
+// said returns what the server said about a change.
 func said(v any, key string) string {
 	m, _ := v.(map[string]any)
 	return pytext.Str(m[key])
@@ -127,7 +127,7 @@ func joined(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, said(v, "Join"))
 }
 
-// parsed is a definition as a value, "" for none.
+// parsed returns a definition as a value, "" for none.
 func parsed(v any) (any, error) {
 	if !pytext.Truth(v) {
 		return "", nil
@@ -177,8 +177,8 @@ func policyPresent(ctx context.Context, c *states.Call) (*states.Result, error) 
 	return ret.As(states.True, said(v, "Set"))
 }
 
-// outdated are the parts of a policy that are not as they should be. What it applies to counts as one whenever it is named: stock
-// looks for it under another name than the execution module gives it.
+// outdated returns the parts of a policy that are not as they should be. What it applies to counts as one
+// whenever it is named: stock looks for it under another name than the execution module gives it.
 func outdated(c *states.Call, policy map[string]any) ([]any, error) {
 	if len(policy) == 0 {
 		return nil, nil
@@ -231,7 +231,7 @@ func policyAbsent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, "Deleted")
 }
 
-// upstreamOptions are the names of an upstream's options.
+// upstreamOptions returns the names of an upstream's options.
 func upstreamOptions() []string {
 	return []string{
 		"uri", "prefetch_count", "reconnect_delay", "ack_mode", "trust_user_id", "exchange", "max_hops", "expires", "message_ttl",
@@ -278,7 +278,7 @@ func upstreamPresent(ctx context.Context, c *states.Call) (*states.Result, error
 	return ret.As(states.OutcomeOf(pytext.Truth(done)), `Upstream "`+name+`" `+action+"d.")
 }
 
-// difference is what differs between two flat maps: the old values, the new ones.
+// difference returns what differs between two flat maps: the old values, the new ones.
 func difference(have, want map[string]any) map[string]any {
 	old, now, ret := map[string]any{}, map[string]any{}, map[string]any{}
 	for k, v := range have {

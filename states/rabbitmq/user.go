@@ -118,7 +118,7 @@ func (g grant) plain() map[string]any {
 	return map[string]any{"configure": g.perms[0], "write": g.perms[1], "read": g.perms[2]}
 }
 
-// grants are the permissions of the state: a list of maps from a virtual host to three patterns.
+// grants returns the permissions of the state: a list of maps from a virtual host to three patterns.
 func grants(c *states.Call) ([]grant, error) {
 	v := c.Value("perms")
 	list, ok := v.([]any)

@@ -12,8 +12,8 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// parseAddress is ipaddress.ip_address, else ip_interface. text is how Python shows the address; ok is false if v
-// is neither.
+// parseAddress implements ipaddress.ip_address, else ip_interface. text is how Python shows the address; ok is
+// false if v is neither.
 func parseAddress(v any) (addr netip.Addr, text string, ok bool) {
 	// Python takes an integer for an IPv4 address.
 	if n, isInt := v.(int64); isInt && n >= 0 && n <= 1<<32-1 {
@@ -83,8 +83,8 @@ func inNetworks(a netip.Addr, networks ...string) bool {
 	})
 }
 
-// isPrivate is ipaddress's is_private. The lists are those of Python 3.10 and early 3.11; later patch releases have
-// exceptions within 192.0.0.0/24 and 2001::/23.
+// isPrivate implements ipaddress's is_private. The lists are those of Python 3.10 and early 3.11; later patch
+// releases have exceptions within 192.0.0.0/24 and 2001::/23.
 func isPrivate(a netip.Addr) bool {
 	if a.Is4() {
 		return inNetworks(a, "0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/29", "192.0.0.170/31",
@@ -97,7 +97,7 @@ func isPrivate(a netip.Addr) bool {
 	return inNetworks(a, "::1/128", "::/128", "100::/64", "2001::/23", "2001:2::/48", "2001:db8::/32", "2001:10::/28", "fc00::/7", "fe80::/10")
 }
 
-// isReserved is ipaddress's is_reserved.
+// isReserved implements ipaddress's is_reserved.
 func isReserved(a netip.Addr) bool {
 	if a.Is4() {
 		return inNetworks(a, "240.0.0.0/4")
@@ -131,8 +131,8 @@ func addressOption(option string, a netip.Addr) bool {
 	return true
 }
 
-// matchAddress is salt.utils.network's _is_ipv: the address as text if it is of the version and fits all options,
-// else nil.
+// matchAddress implements salt.utils.network's _is_ipv: the address as text if it is of the version and fits all
+// options, else nil.
 func matchAddress(v any, version int, options string) any {
 	a, text, ok := parseAddress(v)
 	if !ok || a.Is4() != (version == 4) {
@@ -251,7 +251,8 @@ func addressFilter(name string) jinja.Filter {
 	return nil
 }
 
-// networkFilter is ip_host, network_hosts and network_size. For a text it returns one value, for a list a list.
+// networkFilter implements ip_host, network_hosts and network_size. For a text it returns one value, for a list a
+// list.
 func networkFilter(name string, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind(name, []string{"options", "version"}, nil, nil)
 	if err != nil {
@@ -329,7 +330,7 @@ func hostsOf(p netip.Prefix) (*pyobj.List, error) {
 	return out, nil
 }
 
-// byNetworks is filter_by_networks: the addresses that are in one of the networks. A dict is filtered by its
+// byNetworks implements filter_by_networks: the addresses that are in one of the networks. A dict is filtered by its
 // values.
 func byNetworks(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("filter_by_networks", []string{"networks"})

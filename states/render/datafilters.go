@@ -223,7 +223,8 @@ func isIter(v any) bool {
 	return err == nil
 }
 
-// compareDicts is salt.utils.data.compare_dicts: keys that were added, changed or removed, with old and new value.
+// compareDicts implements salt.utils.data.compare_dicts: keys that were added, changed or removed, with old and
+// new value.
 func compareDicts(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("compare_dicts", []string{"new"}, nil)
 	if err != nil {
@@ -257,7 +258,7 @@ func compareDicts(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return out, nil
 }
 
-// compareLists is salt.utils.data.compare_lists: members that were added or removed.
+// compareLists implements salt.utils.data.compare_lists: members that were added or removed.
 func compareLists(r *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("compare_lists", []string{"new"}, nil)
 	if err != nil {
@@ -370,7 +371,7 @@ func mysqlToDict(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return out, nil
 }
 
-// flattenFilter is salt.utils.data.flatten. Without levels all lists are flattened.
+// flattenFilter implements salt.utils.data.flatten. Without levels all lists are flattened.
 func flattenFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("flatten", []string{"levels", "preserve_nulls"}, nil, false)
 	if err != nil {
@@ -422,8 +423,8 @@ func flattenFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return out, walk(v, levels, args[0] == nil)
 }
 
-// randomSample is random_sample and random_shuffle. With a seed the result is that of Python's random, so that a
-// minion gets the same order under either.
+// randomSample implements random_sample and random_shuffle. With a seed the result is that of Python's random, so
+// that a minion gets the same order under either.
 func randomSample(name string) jinja.Filter {
 	return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 		params := []string{"size", "seed"}
@@ -504,7 +505,7 @@ func toEntries(v any) (any, error) {
 	return out, nil
 }
 
-// fromEntries is the reverse of toEntries.
+// fromEntries reverses toEntries.
 func fromEntries(v any) (any, error) {
 	items, err := jinja.Collect(v)
 	if err != nil {

@@ -176,7 +176,7 @@ func isBinary(b []byte) bool {
 	return float64(odd)/float64(len(b)) > 0.3
 }
 
-// fileHash is file_hashsum: the hash of a file's content.
+// fileHash implements file_hashsum: the hash of a file's content.
 func (s *session) fileHash(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("get_hash", []string{"form", "chunk_size"}, "sha256", int64(65536))
 	if err != nil {
@@ -205,7 +205,7 @@ func (s *session) fileHash(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 // maxListed bounds the filter list_files, which would otherwise list a whole disk.
 const maxListed = 1_000_000
 
-// listFiles is list_files: the directory and everything below it.
+// listFiles implements list_files: the directory and everything below it.
 func (s *session) listFiles(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 	dir, err := textArg(v)
 	if err != nil {
@@ -227,7 +227,7 @@ func (s *session) listFiles(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 	return out, err
 }
 
-// macBytes is mac_str_to_bytes: with or without separators.
+// macBytes implements mac_str_to_bytes: with or without separators.
 func macBytes(v any) (any, error) {
 	n, err := jinja.Length(v)
 	if err != nil {

@@ -37,7 +37,7 @@ func hasEqual(items []any, v any) bool {
 	return false
 }
 
-// uniqueItems is Salt's filter: a set if the value is hashable, else a list without repeated members.
+// uniqueItems implements Salt's filter: a set if the value is hashable, else a list without repeated members.
 func uniqueItems(v any) (any, error) {
 	// A hashable value becomes a set, although its members may be a text's characters.
 	if isHashable(v) {
@@ -206,7 +206,7 @@ func listFilter(name string) jinja.Filter {
 	return nil
 }
 
-// toBool is Salt's filter: yes, 1 and true in any case, positive numbers, and lists that are not empty.
+// toBool implements Salt's filter: yes, 1 and true in any case, positive numbers, and lists that are not empty.
 func toBool(v any) (any, error) {
 	switch x := v.(type) {
 	case nil:

@@ -11,7 +11,7 @@ import (
 // maxPrintDepth is how deep collections may nest in a value that a template prints.
 const maxPrintDepth = 200
 
-// printable is Salt's finalizer: dicts print as {…} with YAML-safe texts, whatever their class.
+// printable implements Salt's finalizer: dicts print as {…} with YAML-safe texts, whatever their class.
 func printable(v any) (any, error) {
 	// A collection without a dict prints as Python prints it.
 	switch v := v.(type) {

@@ -223,7 +223,7 @@ func (m *saltModule) GetAttr(_ *jinja.Run, name string) (any, bool, error) {
 	return m.o.functionOf(fun), true, nil
 }
 
-// raiseError is the global raise, which ends the template with a message.
+// raiseError implements the global raise, which ends the template with a message.
 func raiseError(_ *jinja.Run, a jinja.Args) (any, error) {
 	args, err := a.Bind("jinja_raise", []string{"msg"})
 	if err != nil {
@@ -292,8 +292,8 @@ func simpleTypes(v any, depth int) any {
 	return v
 }
 
-// ifelse is match.ifelse: the value after the first target that matches this minion, else the last argument. A text
-// is a compound target, anything else a condition.
+// ifelse implements match.ifelse: the value after the first target that matches this minion, else the last
+// argument. A text is a compound target, anything else a condition.
 func (s *session) ifelse(_ *jinja.Run, a jinja.Args) (any, error) {
 	args := a.Pos
 	if len(args)%2 == 0 {

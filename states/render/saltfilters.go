@@ -27,7 +27,7 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// bytesArg is salt.utils.stringutils.to_bytes.
+// bytesArg implements salt.utils.stringutils.to_bytes.
 func bytesArg(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case []byte:
@@ -242,7 +242,7 @@ func asciiQuoted(s string) string {
 	return b.String()
 }
 
-// isSpace is Python's str.isspace for one character.
+// isSpace implements Python's str.isspace for one character.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 // computeMAC returns the HMAC-SHA256 of a value under a secret.
@@ -287,7 +287,7 @@ func toNum(v any) (any, error) {
 	return jinja.Int(v)
 }
 
-// humanToBytes is salt.utils.stringutils.human_to_bytes: "1.5G" as a number of bytes.
+// humanToBytes implements salt.utils.stringutils.human_to_bytes: "1.5G" as a number of bytes.
 func humanToBytes(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("human_to_bytes", []string{"default_unit", "handle_metric"}, "B", false)
 	if err != nil {
@@ -304,7 +304,7 @@ func humanToBytes(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return pyobj.Int(humansize.Bytes(s, pyobj.Str(args[0]), metric)), nil
 }
 
-// whitelistFilter is check_whitelist_blacklist. Lists are patterns; a single text is a list of one.
+// whitelistFilter implements check_whitelist_blacklist. Lists are patterns; a single text is a list of one.
 func whitelistFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("check_whitelist_blacklist", []string{"whitelist", "blacklist"}, nil, nil)
 	if err != nil {
@@ -337,7 +337,7 @@ func whitelistFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return (!set[0] || match[0]) && !match[1], nil
 }
 
-// snakeCase is camel_to_snake_case: an underscore goes before a capital that begins a word.
+// snakeCase implements camel_to_snake_case: an underscore goes before a capital that begins a word.
 func snakeCase(r *jinja.Run, v any) (any, error) {
 	first, err := r.Subscript(v, int64(0))
 	if err != nil {
@@ -362,7 +362,7 @@ func snakeCase(r *jinja.Run, v any) (any, error) {
 	return string(out), nil
 }
 
-// camelCase is snake_to_camel_case.
+// camelCase implements snake_to_camel_case.
 func camelCase(r *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("snake_to_camel_case", []string{"uppercamel"}, false)
 	if err != nil {

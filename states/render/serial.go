@@ -129,7 +129,8 @@ func yamlValue(v any) any {
 	return v
 }
 
-// filterSLSParams is dict_to_sls_yaml_params: a list of dicts with one key each, the form of a state's arguments.
+// filterSLSParams implements dict_to_sls_yaml_params: a list of dicts with one key each, the form of a state's
+// arguments.
 func filterSLSParams(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("dict_to_sls_yaml_params", []string{"flow_style"}, false)
 	if err != nil {
@@ -163,8 +164,8 @@ func filterJSON(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return pyobj.Markup(strings.TrimSpace(s)), err
 }
 
-// filterToJSON is Salt's tojson, which takes the options of json.dumps and returns a plain text, unlike Jinja's.
-// The options are those of json.dumps, by name.
+// filterToJSON implements Salt's tojson, which takes the options of json.dumps and returns a plain text, unlike
+// Jinja's. The options are those of json.dumps, by name.
 func filterToJSON(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	o := pyjson.Options{ASCII: true, Indent: -1}
 	if len(a.Pos) > 1 {
@@ -208,7 +209,7 @@ func filterToJSON(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return jinja.HTMLSafe(s), err
 }
 
-// filterLoadYAML is load_yaml, of a text or an imported template.
+// filterLoadYAML implements load_yaml, of a text or an imported template.
 func filterLoadYAML(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 	v = moduleText(v)
 	var text string
@@ -271,7 +272,7 @@ func isUnchanged(x, y any) bool {
 	return true
 }
 
-// filterLoadJSON is load_json.
+// filterLoadJSON implements load_json.
 func filterLoadJSON(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 	v = moduleText(v)
 	fail := &jinja.Error{Kind: "TemplateRuntimeError", Msg: "Unable to load json from " + pyobj.Str(v)}

@@ -103,7 +103,7 @@ func (s *stateconf) readOptions(arg string) (rest []string, err error) {
 	return words, nil
 }
 
-// renderStateconf is the renderer.
+// renderStateconf implements the renderer.
 func renderStateconf(ctx context.Context, c *modules.Call, t *modules.Template, in any, arg string) (any, error) {
 	s := &stateconf{sls: t.SLS, env: t.SaltEnv}
 	// Each option has a default that stock sets only on a master.
@@ -381,7 +381,7 @@ func iterMembers(v any) []any {
 	return nil
 }
 
-// hasWord is Python's "word in v".
+// hasWord implements Python's "word in v".
 func hasWord(v any, word string) bool {
 	if s, ok := v.(string); ok {
 		return strings.Contains(s, word)

@@ -44,7 +44,7 @@ offline
 	disabledDoc = `Have a job of the schedule disabled.` + options
 )
 
-// current are the jobs of the schedule.
+// current returns the jobs of the schedule.
 func current(ctx context.Context, c *states.Call, offline bool) (map[string]any, error) {
 	kw := map[string]any{"show_all": true, "return_yaml": false}
 	if offline {
@@ -75,13 +75,13 @@ func call(ctx context.Context, c *states.Call, fun string) (map[string]any, erro
 	return m, err
 }
 
-// refused is the result where a function did nothing.
+// refused returns the result where a function did nothing.
 func refused(ret *states.Result, res map[string]any) (*states.Result, error) {
 	ret.Extra = map[string]any{"comment": res["comment"]}
 	return ret.As(states.OutcomeOf(pytext.Truth(res["result"])), "")
 }
 
-// changes are the changes of an answer.
+// changes returns the changes of an answer.
 func changes(res map[string]any) (map[string]any, error) {
 	v, ok := res["changes"]
 	if !ok {

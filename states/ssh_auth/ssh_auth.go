@@ -134,7 +134,7 @@ func (k *key) exec(fun string, args []any, kwargs map[string]any) (any, error) {
 	return k.ExecKw(k.ctx, fun, args, kwargs)
 }
 
-// some are the options, or none.
+// some returns the options, or none.
 func (k *key) some() any {
 	if pytext.Truth(k.options) {
 		return k.options
@@ -142,7 +142,7 @@ func (k *key) some() any {
 	return []any{}
 }
 
-// complaint is what the execution module left behind about a failure.
+// complaint returns what the execution module left behind about a failure.
 func (k *key) complaint() string {
 	v, _ := k.Context().Get("ssh_auth.error")
 	k.Context().Set("ssh_auth.error", nil)

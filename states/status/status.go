@@ -82,7 +82,7 @@ func loadavg(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, "Load avg in acceptable range")
 }
 
-// float is Python's float().
+// float implements Python's float().
 func float(v any) (float64, error) {
 	switch v := v.(type) {
 	case float64:

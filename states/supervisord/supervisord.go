@@ -81,7 +81,7 @@ func (s *service) look(ctx context.Context) error {
 	return err
 }
 
-// members are the processes that the name stands for; group reports whether it is that of a group.
+// members returns the processes that the name stands for; group reports whether it is that of a group.
 func (s *service) members() (names []string, group bool) {
 	for name := range s.procs {
 		if before, _, ok := strings.Cut(name, ":"); ok && before+":" == s.name {

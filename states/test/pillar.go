@@ -13,7 +13,7 @@ var kinds = [...]struct{ arg, shown string }{
 	{"listing", "<class 'list'>"}, {"dictionary", "<class 'dict'>"},
 }
 
-// isKind is Python's isinstance: a bool is an integer as well.
+// isKind implements Python's isinstance: a bool is an integer as well.
 func isKind(arg string, v any) bool {
 	switch v.(type) {
 	case bool:

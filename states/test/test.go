@@ -105,7 +105,7 @@ func nop(_ context.Context, c *states.Call) (*states.Result, error) {
 	return c.Result().As(states.True, "Success!")
 }
 
-// say is a result with the comment that the caller may have given.
+// say returns a result with the comment that the caller may have given.
 func say(c *states.Call, o states.Outcome, comment string) *states.Result {
 	ret := c.Result()
 	ret.Result, ret.Comment = o, comment
@@ -115,12 +115,12 @@ func say(c *states.Call, o states.Outcome, comment string) *states.Result {
 	return ret
 }
 
-// pretended are the changes of a state that changes nothing.
+// pretended returns the changes of a state that changes nothing.
 func pretended() map[string]any {
 	return map[string]any{"testing": map[string]any{"old": "Unchanged", "new": "Something pretended to change"}}
 }
 
-// testing is the result in test mode.
+// testing returns the result in test mode.
 func testing(ret *states.Result, o states.Outcome, comment string) (*states.Result, error) {
 	ret.Extra = nil
 	return ret.As(o, comment)

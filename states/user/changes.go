@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// changes are what has to be changed, in the order of Salt's dict; nil if there is no such user.
+// changes returns what has to be changed, in the order of Salt's dict; nil if there is no such user.
 func (a *account) changes(ctx context.Context, gid any, uidMay, gidMay bool) (*pyobj.Dict, error) {
 	var shadow map[string]any
 	var err error
@@ -150,7 +150,7 @@ func (a *account) groupChanges(ctx context.Context, d *pyobj.Dict, have map[stri
 	return err
 }
 
-// unite is the sorted union of two lists of names.
+// unite returns the sorted union of two lists of names.
 func unite(a, b []any) []any {
 	all := append(slices.Clone(a), b...)
 	sort.SliceStable(all, func(i, j int) bool { return pytext.Str(all[i]) < pytext.Str(all[j]) })

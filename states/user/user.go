@@ -112,7 +112,7 @@ func (a *account) ask(ctx context.Context, fun string, args ...any) (map[string]
 	return m, nil
 }
 
-// elements are the members of what Python iterates over.
+// elements returns the members of what Python iterates over.
 func elements(v any) ([]any, error) {
 	switch v := v.(type) {
 	case nil:
@@ -243,7 +243,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return a.update(ctx, ret, changes)
 }
 
-// text is an argument as text, None as it is.
+// text returns an argument as text, None as it is.
 func text(v any) any {
 	if v == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// encodingOf is how something is written.
+// encodingOf returns how something is written.
 func encodingOf(b []byte) any {
 	if pki.IsPEM(b) {
 		return "pem"
@@ -20,7 +20,7 @@ func encodingOf(b []byte) any {
 	return "der"
 }
 
-// signatureHash is the digest that a signature is of, "" where the kind of the key says it or it is not known.
+// signatureHash returns the digest that a signature is of, "" where the kind of the key says it or it is not known.
 func signatureHash(raw []byte) string {
 	name := strings.ToLower(pki.SignatureName(raw))
 	if h, ok := strings.CutPrefix(name, "ecdsa-with-"); ok {
@@ -108,7 +108,7 @@ func (j *job) expires(end func(days int) bool, days any) error {
 	return nil
 }
 
-// texts are the sorted keys of a set.
+// texts returns the sorted keys of a set.
 func texts(set map[string]bool) []any {
 	list := make([]any, 0, len(set))
 	for s := range set {

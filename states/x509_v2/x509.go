@@ -82,7 +82,7 @@ func (j *job) unknown() error {
 	return modules.Usagef("Unrecognized keyword arguments: %s", pytext.Repr(j.names))
 }
 
-// digest is the argument of that name, or what it was called once.
+// digest returns the argument of that name, or what it was called once.
 func (j *job) digest() any {
 	v, old := j.args["algorithm"]
 	if !old {
@@ -235,7 +235,7 @@ func (j *job) write(more map[string]any) bool {
 	return false
 }
 
-// answer is what the state came to. Errors that Salt's functions expect are comments.
+// answer returns what the state came to. Errors that Salt's functions expect are comments.
 func (j *job) answer(err error) (*states.Result, error) {
 	if err == nil {
 		return j.ret, nil

@@ -113,7 +113,7 @@ func (a *agent) run(list []string) error {
 
 func mib(n int64) float64 { return float64(n) / (1 << 20) }
 
-// packages are the import paths of a word.
+// packages returns the import paths of a word.
 func (a *agent) packages(word string) ([]string, error) {
 	if strings.Contains(word, "/") {
 		dir := path.Clean(strings.TrimPrefix(word, ours+"/"))
@@ -147,7 +147,7 @@ func (a *agent) packages(word string) ([]string, error) {
 	return found, nil
 }
 
-// mainGo is the agent's main.go.
+// mainGo returns the agent's main.go.
 func mainGo(name string, modules []module) string {
 	packages := []string{ours + "/minion/program"}
 	for _, m := range modules {

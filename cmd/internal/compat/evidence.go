@@ -101,7 +101,7 @@ var program = map[string]*regexp.Regexp{
 	"salt-run": regexp.MustCompile(`salt-run|saltRun`),
 }
 
-// flagEvidence is the first test that gives a program an option of the command line, or "" if it is missing.
+// flagEvidence returns the first test that gives a program an option of the command line, or "" if it is missing.
 func (e *evidence) flagEvidence(prog, flag string) string {
 	use := regexp.MustCompile("(?:^|[\"` ',(])" + regexp.QuoteMeta(flag) + "(?:[\"` ',=)\n]|$)")
 	return e.firstSource("flag "+prog+" "+flag, e.programs, func(s source) bool {
@@ -111,7 +111,7 @@ func (e *evidence) flagEvidence(prog, flag string) string {
 	})
 }
 
-// optionEvidence is the first test that sets an option, or gives it to what reads it.
+// optionEvidence returns the first test that sets an option, or gives it to what reads it.
 func (e *evidence) optionEvidence(name string) string {
 	q := regexp.QuoteMeta(name)
 	use := regexp.MustCompile("(?m)(?:^|[\"`{]|\\\\n|, )" + q + ": ?|\"" + q + "\"")
@@ -119,7 +119,7 @@ func (e *evidence) optionEvidence(name string) string {
 		func(s source) bool { return strings.Contains(s.text, name) && use.MatchString(s.text) })
 }
 
-// requestEvidence is the first test that sends a request.
+// requestEvidence returns the first test that sends a request.
 func (e *evidence) requestEvidence(name string) string {
 	use := regexp.MustCompile(`"cmd": ?"` + regexp.QuoteMeta(name) + `"|"` +
 		regexp.QuoteMeta(name) + `"`)
@@ -141,7 +141,7 @@ func (e *evidence) firstSource(question string, list []source, shows func(source
 	return name
 }
 
-// proof is the status of what is there: the test that shows it.
+// proof returns the status of what is there: the test that shows it.
 func proof(status, test string) string {
 	if test == "" {
 		return "not compared"

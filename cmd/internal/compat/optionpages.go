@@ -85,7 +85,7 @@ func (o *option) typeText(role string) string {
 	return strings.Join(list, ", ")
 }
 
-// value is the default of an option for a role, or what it counts as while it is not set.
+// value returns the default of an option for a role, or what it counts as while it is not set.
 func (o *option) value(role string) any {
 	if v, has := o.defaults[role]; has {
 		return v
@@ -96,7 +96,7 @@ func (o *option) value(role string) any {
 // widest is how long a default may be that a table shows whole.
 const widest = 70
 
-// defaultText is the default of an option, with the lines of Salt that have another one.
+// defaultText returns the default of an option, with the lines of Salt that have another one.
 func (c *compat) defaultText(o *option, role string) string {
 	text := func(v any) string {
 		if v == nil {
@@ -118,7 +118,7 @@ func (c *compat) defaultText(o *option, role string) string {
 	return out
 }
 
-// flow is a value on one line.
+// flow returns a value on one line.
 func flow(v any) string {
 	switch v := v.(type) {
 	case float64:
@@ -153,7 +153,7 @@ func (o *option) onlyIn() string {
 	return strings.Join(o.lines, ", ")
 }
 
-// defaults are stock's for a role.
+// defaults implements stock's for a role.
 func (i inventory) defaults(role string) map[string]any {
 	if role == master {
 		return i.MasterOptions
@@ -161,7 +161,8 @@ func (i inventory) defaults(role string) map[string]any {
 	return i.MinionOptions
 }
 
-// unmarked is a value of an inventory as the table has it: JSON's numbers are whole ones there, floats are marked.
+// unmarked returns a value of an inventory as the table has it: JSON's numbers are whole ones there, floats are
+// marked.
 func unmarked(v any) any {
 	switch v := v.(type) {
 	case float64:

@@ -10,10 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// samplePath is the commented configuration file of a role, which the packages have.
+// samplePath returns the commented configuration file of a role, which the packages have.
 func samplePath(role string) string { return "pkg/etc/" + role }
 
-// files are all files but pages that follow from the table, by path.
+// files returns all files but pages that follow from the table, by path.
 func (t *optionTable) files() (map[string]string, error) {
 	files, err := t.goTables()
 	if err != nil {
@@ -32,7 +32,8 @@ func (t *optionTable) files() (map[string]string, error) {
 // notInSamples are an option that the command line sets, and the old name of one.
 var notInSamples = []string{"conf_file", "environment"}
 
-// sample is the configuration file of a role: every option that has an effect, by theme, as a comment with its default.
+// sample returns the configuration file of a role: every option that has an effect, by theme, as a comment with
+// its default.
 func (t *optionTable) sample(role string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Configuration of the Salt %s. Options that are comments show their defaults; remove "#" to change
@@ -68,7 +69,7 @@ func (t *optionTable) sample(role string) (string, error) {
 	return b.String(), nil
 }
 
-// blockText is an option with its value on lines of YAML.
+// blockText returns an option with its value on lines of YAML.
 func blockText(name string, v any) (string, error) {
 	if v == nil {
 		return name + ":\n", nil

@@ -184,7 +184,7 @@ func (o *option) check() error {
 // sentence begins with a capital letter or a name and ends with a full stop.
 var sentence = regexp.MustCompile("^[A-Z`].*[^.]\\.$")
 
-// plainValue is a value of the table: map[string]any, []any, string, int64, float64, bool or nil.
+// plainValue returns a value of the table: map[string]any, []any, string, int64, float64, bool or nil.
 func plainValue(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.MappingNode:

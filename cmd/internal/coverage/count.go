@@ -55,7 +55,7 @@ func (s *share) add(b block) {
 	}
 }
 
-// packages are the shares of the packages, and of all of them together.
+// packages returns the shares of the packages, and of all of them together.
 func (c counted) packages() (each map[string]*share, all share) {
 	each = map[string]*share{}
 	for place, b := range c {

@@ -46,7 +46,7 @@ func goTest(env []string, args ...string) error {
 	return nil
 }
 
-// withoutPython is the environment with a PATH of one directory, made below dir, which has every program of this
+// withoutPython returns the environment with a PATH of one directory, made below dir, which has every program of this
 // one's PATH but Python and Salt, and without the variables that name installations of stock Salt.
 func withoutPython(dir string) ([]string, error) {
 	programs, err := filepath.Abs(filepath.Join(dir, "programs"))

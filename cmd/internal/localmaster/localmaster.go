@@ -40,8 +40,8 @@ func Connect(c *conf.Config, w Way, env func(string) string, log *slog.Logger) (
 	})
 }
 
-// Gather is gather_job_timeout where it was changed, 0 otherwise: by default silent minions are waited for shorter than
-// in stock.
+// Gather returns the option gather_job_timeout where it was changed, 0 otherwise: by default silent minions are
+// waited for shorter than in stock.
 func Gather(d time.Duration) time.Duration {
 	standard, _ := conf.Default("master", "gather_job_timeout").(int64)
 	if d == time.Duration(standard)*time.Second {
@@ -50,8 +50,8 @@ func Gather(d time.Duration) time.Duration {
 	return max(d, time.Second)
 }
 
-// EventSockets are the addresses of the master's event bus: below its sock_dir, or another when one is given, or ports
-// with ipc_mode: tcp.
+// EventSockets returns the addresses of the master's event bus: below its sock_dir, or another when one is given,
+// or ports with ipc_mode: tcp.
 func EventSockets(c *conf.Config, dir string) ipc.Sockets {
 	if c.String("ipc_mode") == "tcp" {
 		return ipc.Ports(c.Bool("ipv6"), c.Int("tcp_master_pub_port"),
@@ -63,7 +63,7 @@ func EventSockets(c *conf.Config, dir string) ipc.Sockets {
 	return ipc.Master(dir)
 }
 
-// publishPort is where to look for connected minions, 0 when the master remembers none.
+// publishPort returns where to look for connected minions, 0 when the master remembers none.
 func publishPort(c *conf.Config) int {
 	if !c.Bool("minion_data_cache") {
 		return 0
@@ -82,7 +82,7 @@ func reachable(addr string) string {
 	return addr
 }
 
-// User is the user that the master runs as.
+// User returns the user that the master runs as.
 func User(c *conf.Config) string {
 	if u := c.String("user"); u != "" {
 		return u
@@ -90,8 +90,8 @@ func User(c *conf.Config) string {
 	return "root"
 }
 
-// UserNames are the name under which jobs are recorded, and the user whose key file proves it (salt/utils/user.py:
-// get_specific_user, salt/client/__init__.py).
+// UserNames returns the name under which jobs are recorded, and the user whose key file proves it
+// (salt/utils/user.py: get_specific_user, salt/client/__init__.py).
 func UserNames(c *conf.Config, env func(string) string) (name, key string) {
 	name = "root"
 	if u, err := user.Current(); err == nil {

@@ -15,8 +15,8 @@ import (
 // packager is who stands in the packages' changelogs.
 const packager = "The brine authors <brine-salt@users.noreply.github.com>"
 
-// commitTime is the time of the last commit, which files and changelogs of the packages have: the same sources make the
-// same packages.
+// commitTime returns the time of the last commit, which files and changelogs of the packages have: the same
+// sources make the same packages.
 func commitTime() (int64, error) {
 	out, err := exec.Command("git", "log", "-1", "--format=%ct").Output()
 	if err != nil {
@@ -25,7 +25,7 @@ func commitTime() (int64, error) {
 	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
 }
 
-// changesOf is the section of a version in CHANGELOG.md, or "Unreleased" if it has none of its own.
+// changesOf returns the section of a version in CHANGELOG.md, or "Unreleased" if it has none of its own.
 func changesOf(text, version string) ([]string, error) {
 	notes := sectionLines(text, "## "+version)
 	if notes == nil {
@@ -37,7 +37,8 @@ func changesOf(text, version string) ([]string, error) {
 	return notes, nil
 }
 
-// rpmChangelog is the changelog as nfpm reads it. It is for rpm alone: of Debian's, nfpm makes lines that are too long.
+// rpmChangelog returns the changelog as nfpm reads it. It is for rpm alone: of Debian's, nfpm makes lines that
+// are too long.
 func rpmChangelog(notes []string, version string, epoch int64) (string, error) {
 	type note struct {
 		Note string `yaml:"note"`
@@ -52,8 +53,8 @@ func rpmChangelog(notes []string, version string, epoch int64) (string, error) {
 	return string(out), err
 }
 
-// debChangelog is Debian's changelog of a package (deb-changelog(5)). A version that precedes a release has "~" in it,
-// as nfpm writes it.
+// debChangelog returns Debian's changelog of a package (deb-changelog(5)). A version that precedes a release has
+// "~" in it, as nfpm writes it.
 func debChangelog(notes []string, name, version string, epoch int64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s-1) stable; urgency=medium\n\n", name, strings.Replace(version, "-", "~", 1))

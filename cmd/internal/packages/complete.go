@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// functionsOf is the command that lists what may stand as the first word after the options, empty if there is no such
-// list.
+// functionsOf returns the command that lists what may stand as the first word after the options, empty if there
+// is no such list.
 func functionsOf(program string) string {
 	if program == "salt-call" {
 		return "salt-call --local --out=newline_values_only sys.list_functions"
@@ -15,10 +15,10 @@ func functionsOf(program string) string {
 	return ""
 }
 
-// shellName is a program's name as part of the name of a shell's function.
+// shellName returns a program's name as part of the name of a shell's function.
 func shellName(program string) string { return "_brine_" + strings.ReplaceAll(program, "-", "_") }
 
-// bash is the completion for bash.
+// bash returns the completion for bash.
 func (h *help) bash(program string) string {
 	var all, any, dirs, files []string
 	var b strings.Builder
@@ -63,7 +63,7 @@ func (h *help) bash(program string) string {
 	return b.String()
 }
 
-// zsh is the completion for zsh.
+// zsh returns the completion for zsh.
 func (h *help) zsh(program string) string {
 	quote := strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`, `:`, `\:`, `'`, `'\''`)
 	var b strings.Builder
@@ -102,7 +102,7 @@ func (h *help) zsh(program string) string {
 	return b.String()
 }
 
-// fish is the completion for fish.
+// fish returns the completion for fish.
 func (h *help) fish(program string) string {
 	quote := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 	var b strings.Builder

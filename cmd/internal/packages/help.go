@@ -126,7 +126,7 @@ var (
 	quoted = regexp.MustCompile(`'([^']+)'`)
 )
 
-// choiceList are the values that the help of an option lists.
+// choiceList returns the values that the help of an option lists.
 func (o option) choiceList() []string {
 	m := oneOf.FindStringSubmatch(o.help)
 	if m == nil {
@@ -139,7 +139,7 @@ func (o option) choiceList() []string {
 	return list
 }
 
-// kind is what the value of an option is: "dir", "file", or "" for any text.
+// kind returns what the value of an option is: "dir", "file", or "" for any text.
 func (o option) kind() string {
 	name := strings.TrimLeft(o.names[len(o.names)-1], "-")
 	switch {

@@ -40,7 +40,7 @@ func seeAlso(names []string) string {
 	return b.String()
 }
 
-// man is the manual page of a program.
+// man returns the manual page of a program.
 func (h *help) man(name, ofBrine string, epoch int64, also []string) string {
 	var b strings.Builder
 	b.WriteString(manHead(name, ofBrine, epoch))
@@ -81,7 +81,7 @@ func (h *help) man(name, ofBrine string, epoch int64, also []string) string {
 	return b.String()
 }
 
-// overviewPage is the manual page of brine-minion or brine-master: which programs it is.
+// overviewPage returns the manual page of brine-minion or brine-master: which programs it is.
 func overviewPage(side, ofBrine string, epoch int64) string {
 	name := "brine-" + side
 	var b strings.Builder

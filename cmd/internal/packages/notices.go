@@ -14,8 +14,9 @@ import (
 	"strings"
 )
 
-// licenseNotices are the licences of brine, of Go and of every module that is linked into a program, whole, with the
-// notices that come with them. A module without a licence is an error. The program is a package of the module in dir.
+// licenseNotices returns the licences of brine, of Go and of every module that is linked into a program, whole,
+// with the notices that come with them. A module without a licence is an error. The program is a package of the
+// module in dir.
 func licenseNotices(dir, program string) (string, error) {
 	modules := map[string]string{} // directories by path and version
 	for _, a := range arches {
@@ -74,7 +75,7 @@ func licenseNotices(dir, program string) (string, error) {
 	return b.String(), nil
 }
 
-// licenceFiles are the files of a module's directory with its licence and its notices.
+// licenceFiles returns the files of a module's directory with its licence and its notices.
 func licenceFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

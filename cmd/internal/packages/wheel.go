@@ -15,8 +15,8 @@ import (
 // runs with every C library.
 var wheelPlatforms = map[string]string{"amd64": "x86_64", "arm64": "aarch64", "arm7": "armv7l"}
 
-// pythonVersion is a version as Python's packages write it (PEP 440): 1.2.3-rc.1 is 1.2.3rc1. A prerelease that Python
-// has no word for is a development release.
+// pythonVersion returns a version as Python's packages write it (PEP 440): 1.2.3-rc.1 is 1.2.3rc1. A prerelease
+// that Python has no word for is a development release.
 func pythonVersion(release string) string {
 	version, pre, ok := strings.Cut(release, "-")
 	if !ok {
@@ -35,14 +35,14 @@ func pythonVersion(release string) string {
 	return version + ".dev" + number
 }
 
-// pythonMetadata is the file METADATA of the package brine-openstack.
+// pythonMetadata returns the file METADATA of the package brine-openstack.
 func pythonMetadata(release string) string {
 	return "Metadata-Version: 2.1\nName: brine-openstack\nVersion: " + pythonVersion(release) +
 		"\nSummary: OpenStack services as Salt masters: the sidecar, its client, and plugins for Heat, Trove and Sahara\n" +
 		"Home-page: https://github.com/brine-salt/brine\nLicense: Apache-2.0\nRequires-Python: >=3.9\n"
 }
 
-// pythonEntryPoints is the file entry_points.txt of that package: how Sahara finds its driver. They are those of
+// pythonEntryPoints returns the file entry_points.txt of that package: how Sahara finds its driver. They are those of
 // pyproject.toml.
 func pythonEntryPoints() (string, error) {
 	const project = "openstack/python/pyproject.toml"

@@ -112,7 +112,7 @@ func openAgent(publicFile, socket string) (*signer, error) {
 	}}, nil
 }
 
-// publicKey is minisign's form of a key.
+// publicKey returns minisign's form of a key.
 func publicKey(id uint64, raw ed25519.PublicKey) minisign.PublicKey {
 	b := binary.LittleEndian.AppendUint16(nil, minisign.EdDSA)
 	b = binary.LittleEndian.AppendUint64(b, id)

@@ -182,7 +182,7 @@ func (r *Repository) signTargets(snapshot *metadata.Metadata[metadata.SnapshotTy
 	return nil
 }
 
-// newRoot is a root with the keys of the directory.
+// newRoot returns a root with the keys of the directory.
 func (r *Repository) newRoot(version int64) (*metadata.Metadata[metadata.RootType], error) {
 	root := metadata.Root(r.until(r.Life.Root))
 	root.Signed.Version = version

@@ -73,7 +73,7 @@ func needOf(n int) need {
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 
-// table is the table of sizes in Markdown.
+// table returns the table of sizes in Markdown.
 func table() string {
 	var b strings.Builder
 	b.WriteString("| minions | databases | masters | memory of all masters | all sign in again | a job to all | an order to all | " +

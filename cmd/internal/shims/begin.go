@@ -96,7 +96,7 @@ func readDeclaration(path string) (*declaration, error) {
 	return d, nil
 }
 
-// source is the package, to be formatted.
+// source returns the package, to be formatted.
 func (d *declaration) source(wing, name string) string {
 	var b bytes.Buffer
 	kind, virtual, imports := "execution", "", `"github.com/brine-salt/brine/modules"`
@@ -159,7 +159,7 @@ var Module = &%[4]s.Module{Name: %[1]q, %[6]sDoc: "", Funcs: []%[4]s.Def{
 	return b.String()
 }
 
-// cases are one call of each function, with a value for each argument that it needs.
+// cases returns one call of each function, with a value for each argument that it needs.
 func (d *declaration) cases(wing, name string) string {
 	called := name
 	if d.Called != "" {
@@ -192,7 +192,7 @@ func testOf(wing, name string) string {
 		name, module+suite, call)
 }
 
-// literal is a plain value of Python in Go.
+// literal returns a plain value of Python in Go.
 func literal(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -220,7 +220,7 @@ func literal(v any) string {
 	return "nil"
 }
 
-// goName is the name of the Go function of a function of Salt's.
+// goName returns the name of the Go function of a function of Salt's.
 func goName(name string) string {
 	parts := strings.Split(strings.Trim(name, "_"), "_")
 	for i, p := range parts {

@@ -64,7 +64,7 @@ func (w wing) shims(root string) (map[string]string, error) {
 	return files, nil
 }
 
-// shim is the text of one shim.
+// shim returns the text of one shim.
 func (w wing) shim(folder string, p *registering) string {
 	names := slices.Concat(p.files, p.called)
 	if len(p.files) > 1 {
@@ -232,7 +232,7 @@ func bothNames(file, called string) (string, string, error) {
 	return file, called, nil
 }
 
-// textOf is the text of a literal or a constant, "" of anything else.
+// textOf returns the text of a literal or a constant, "" of anything else.
 func textOf(e ast.Expr, texts map[string]string) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:

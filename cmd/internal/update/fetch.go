@@ -108,7 +108,7 @@ func (f fetcher) downloadSalt(address string, maxLength int64) ([]byte, error) {
 	return nil, fmt.Errorf("salt-call cannot fetch %s: %w%s", address, err, exitText(err))
 }
 
-// exitText is what a program that failed said on its standard error, shortened.
+// exitText returns what a program that failed said on its standard error, shortened.
 func exitText(err error) string {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || len(exit.Stderr) == 0 {

@@ -43,7 +43,7 @@ func parser(c *saltcli.Console) *optparse.Parser {
 				Help: "With order, which the minion calls: the job. The minion is restarted when it has returned."})}
 }
 
-// Main is brine-update, from its arguments without its name to its exit code.
+// Main runs brine-update with its arguments, without the name, and returns the exit code.
 func Main(ctx context.Context, args []string, c *saltcli.Console) int {
 	p := parser(c)
 	v, err := p.Parse(args)

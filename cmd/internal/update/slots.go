@@ -76,7 +76,7 @@ func (u *Updater) path(parts ...string) string {
 	return filepath.Join(append([]string{u.StateDir}, parts...)...)
 }
 
-// slotProgram is the program in a slot.
+// slotProgram returns the program in a slot.
 func (u *Updater) slotProgram(slot string) string { return u.path(slotsDir, slot, layout.Program) }
 
 // readState reads the state; a new host has an empty one.
@@ -109,7 +109,8 @@ func (u *Updater) writeState(s *State) error {
 	return atomicfile.WriteFile(u.path(stateFile), append(text, '\n'), 0o600)
 }
 
-// linked is the slot that the minion's program leads to; "" if it is a file of its own, as a package installs it.
+// linked returns the slot that the minion's program leads to; "" if it is a file of its own, as a package
+// installs it.
 func (u *Updater) linked() (string, error) {
 	to, err := os.Readlink(u.Program)
 	if err != nil {

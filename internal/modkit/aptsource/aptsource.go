@@ -26,7 +26,7 @@ type Line struct {
 // Option is one of those in brackets: [arch=amd64 signed-by=/x].
 type Option struct{ Key, Full, Value string }
 
-// Options are the options of a line. Those that Salt knows have names of their own.
+// Options returns the options of a line. Those that Salt knows have names of their own.
 func Options(line string) []Option {
 	inner, ok := bracketed(line)
 	if !ok {
@@ -61,7 +61,7 @@ func setOption(list []Option, o Option) []Option {
 	return append(list, o)
 }
 
-// bracketed is what stands between the first "[" with a "=" behind it and the "]" behind the last such "=".
+// bracketed returns what stands between the first "[" with a "=" behind it and the "]" behind the last such "=".
 func bracketed(line string) (string, bool) {
 	for i := 0; i < len(line); i++ {
 		if line[i] != '[' {
@@ -139,7 +139,7 @@ func Parse(line, file string) (*Line, error) {
 	return s, nil
 }
 
-// String is the line as it is written.
+// String returns the line as it is written.
 func (s *Line) String() string {
 	if s.Invalid {
 		return s.Text

@@ -10,7 +10,7 @@ import (
 // NoID is what stands for the identifier of a job that has none.
 const NoID = "NO ID SET"
 
-// ID is the identifier of a job as text.
+// ID returns the identifier of a job as text.
 func ID(job map[string]any) string { return id(job["identifier"]) }
 
 func id(v any) string {

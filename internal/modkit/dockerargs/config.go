@@ -163,7 +163,7 @@ func healthcheck(v any) any {
 	return out
 }
 
-// dockerError is a DockerException of docker-py, which Salt shows as it is.
+// dockerError returns a DockerException of docker-py, which Salt shows as it is.
 func dockerError(format string, args ...any) error { return modules.Errorf(format, args...) }
 
 // hostValue converts a value of the host configuration; nil leaves the field out.
@@ -287,7 +287,7 @@ func each(list []any, keys string) []any {
 	return out
 }
 
-// joined are the entries of a dictionary as "key:value".
+// joined returns the entries of a dictionary as "key:value".
 func joined(v any) []any {
 	out := []any{}
 	for _, p := range Pairs(v) {

@@ -166,7 +166,7 @@ log_opt = - -
 mac_address s - -
 `
 
-// rows are the lines of containerArgs as words.
+// rows returns the lines of containerArgs as words.
 func rows() [][]string {
 	var out [][]string
 	for line := range strings.Lines(containerArgs[1:]) {
@@ -285,7 +285,7 @@ func (t *translation) run(given map[string]any) (map[string]any, error) {
 
 func has(m map[string]any, key string) bool { _, ok := m[key]; return ok }
 
-// aliasOf is the last alias of a name, the one that Salt's reverse table has.
+// aliasOf returns the last alias of a name, the one that Salt's reverse table has.
 func (t *translation) aliasOf(name string) (alias string) {
 	for i := 0; i < len(t.aliases); i += 2 {
 		if t.aliases[i+1] == name {
@@ -304,7 +304,7 @@ func (t *translation) realName(key string) string {
 	return key
 }
 
-// kind is how the value of an argument is translated, "" for one that is not.
+// kind returns how the value of an argument is translated, "" for one that is not.
 func (t *translation) kind(name string) string {
 	for line := range strings.Lines(t.args) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] == name && f[1] != "-" {
@@ -490,7 +490,7 @@ func (t *translation) skips(names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(t.skip, n) })
 }
 
-// portDef is a port as translated: an integer for TCP, a text for UDP.
+// portDef returns a port as translated: an integer for TCP, a text for UDP.
 func portDef(n int64, proto string) any {
 	if strings.EqualFold(proto, "udp") {
 		return fmt.Sprint(n, "/udp")

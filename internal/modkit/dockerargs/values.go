@@ -165,7 +165,7 @@ func stringList(list []any) []string {
 	return out
 }
 
-// listOf is a list of texts: one that is given, or the parts of a text between commas (translate_stringlist).
+// listOf returns a list of texts: one that is given, or the parts of a text between commas (translate_stringlist).
 func listOf(v any) []string {
 	if list, ok := v.([]any); ok {
 		return stringList(list)

@@ -61,27 +61,27 @@ func IsMAC(v any) (bool, error) {
 		pyre.Expr(s, `^([0-9a-f]{1,2}\.){5}[0-9a-f]{1,2}$`), nil
 }
 
-// AttributeError is the error that these modules raise.
+// AttributeError returns the error that these modules raise.
 func AttributeError(text string) error {
 	return &modules.PythonError{Type: "AttributeError", Msg: text}
 }
 
-// KeyError is the error about a setting or a grain that is not there.
+// KeyError returns the error about a setting or a grain that is not there.
 func KeyError(name string) error {
 	return &modules.PythonError{Type: "KeyError", Msg: "'" + name + "'"}
 }
 
-// Invalid is the error about an option of an interface with a value that is not among the expected.
+// Invalid returns the error about an option of an interface with a value that is not among the expected.
 func Invalid(iface, option, expected string) error {
 	return AttributeError("Invalid option -- Interface: " + iface + ", Option: " + option + ", Expected: [" + expected + "]")
 }
 
-// InvalidNetwork is the error about a setting of the whole host.
+// InvalidNetwork returns the error about a setting of the whole host.
 func InvalidNetwork(setting, expected string) error {
 	return AttributeError("Invalid network setting -- Setting: " + setting + ", Expected: [" + expected + "]")
 }
 
-// InvalidRoutes is the error about the routes of an interface.
+// InvalidRoutes returns the error about the routes of an interface.
 func InvalidRoutes(iface string) error {
 	return AttributeError("Invalid option -- Route interface: " + iface + ", Option: routes, Expected: [List of routes]")
 }

@@ -129,7 +129,7 @@ func known(kind string) bool {
 	return false
 }
 
-// moduleName is the module that a file below a kind's directory is, or is part of; "" if of none.
+// moduleName returns the module that a file below a kind's directory is, or is part of; "" if of none.
 func moduleName(rest string) string {
 	first, inside, ok := strings.Cut(rest, "/")
 	if ok {
@@ -192,7 +192,7 @@ func (f File) Cure() string {
 	return "brine does not run code of this kind"
 }
 
-// Notice is one line that names files and says how to use them.
+// Notice returns one line that names files and says how to use them.
 func Notice(list []File) string {
 	var names, options []string
 	for _, f := range list {

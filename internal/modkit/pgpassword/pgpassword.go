@@ -112,8 +112,8 @@ func hashSCRAM(password string, salt []byte, iterations int) (string, error) {
 	return scram + "$" + strconv.Itoa(iterations) + ":" + b64(salt) + "$" + b64(stored[:]) + ":" + b64(mac("Server Key")), nil
 }
 
-// prepare is SASLprep (RFC 4013) of a password: spaces are one space, what shows nothing is gone, and the rest has Unicode's
-// compatibility form. Control characters are refused.
+// prepare applies SASLprep (RFC 4013) to a password: spaces are one space, what shows nothing is gone, and the
+// rest has Unicode's compatibility form. Control characters are refused.
 func prepare(s string) (string, error) {
 	ascii := true
 	for i := range len(s) {

@@ -82,7 +82,7 @@ func items(v any) []map[string]any {
 	return out
 }
 
-// attributes are those that were asked for and that there are; version and arch always.
+// attributes returns those that were asked for and that there are; version and arch always.
 func attributes(attr any) ([]string, error) {
 	all := []string{"epoch", "version", "release", "arch", "install_date", "install_date_time_t"}
 	if attr == "all" {
@@ -97,7 +97,7 @@ func attributes(attr any) ([]string, error) {
 	}), nil
 }
 
-// Attribute are the wanted attributes: "all", a list, or nothing.
+// Attribute returns the wanted attributes: "all", a list, or nothing.
 func Attribute(v any) any {
 	if v == nil || v == "all" {
 		return v

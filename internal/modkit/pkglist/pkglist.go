@@ -31,14 +31,14 @@ func (l List) Sort() {
 	}
 }
 
-// Over is the list with the entries of another one over it.
+// Over returns the list with the entries of another one over it.
 func (l List) Over(other List) List {
 	out := maps.Clone(l)
 	maps.Copy(out, other)
 	return out
 }
 
-// Plain is the list as Salt returns it: versions joined by commas, or as lists.
+// Plain returns the list as Salt returns it: versions joined by commas, or as lists.
 func (l List) Plain(asList bool) map[string]any {
 	out := make(map[string]any, len(l))
 	for name, versions := range l {
@@ -51,7 +51,7 @@ func (l List) Plain(asList bool) map[string]any {
 	return out
 }
 
-// Version is a package's version, those of several joined by commas, "" if it is not in the list.
+// Version returns a package's version, those of several joined by commas, "" if it is not in the list.
 func (l List) Version(name string) string { return strings.Join(l[name], ",") }
 
 // Compare tells what changed between two lists.
@@ -113,7 +113,7 @@ func ClearMark(c *modules.Call) {
 	}
 }
 
-// SplitInput is a list as it is, and a text cut at commas (salt/utils/args.py split_input).
+// SplitInput returns a list as it is, and a text cut at commas (salt/utils/args.py split_input).
 func SplitInput(v any) []string {
 	var out []string
 	switch v := v.(type) {
@@ -130,7 +130,7 @@ func SplitInput(v any) []string {
 	return out
 }
 
-// Keywords are the keyword arguments without the fields of the job. Those that are not in known are an error.
+// Keywords returns the keyword arguments without the fields of the job. Those that are not in known are an error.
 func Keywords(c *modules.Call, known ...string) (map[string]any, error) {
 	out := map[string]any{}
 	var bad []string
@@ -149,7 +149,8 @@ func Keywords(c *modules.Call, known ...string) (map[string]any, error) {
 	return out, nil
 }
 
-// Kept is what a job knows about the installed packages under a key that begins with "pkg.list_pkgs"; it is read once.
+// Kept returns what a job knows about the installed packages under a key that begins with "pkg.list_pkgs"; it is
+// read once.
 func Kept[T any](c *modules.Call, key string, read func() (T, error)) (T, error) {
 	if v, _ := c.Context().Get(key); v != nil {
 		if t, ok := v.(T); ok {
@@ -166,7 +167,7 @@ func Kept[T any](c *modules.Call, key string, read func() (T, error)) (T, error)
 // Forget makes the next list of installed packages a new one.
 func Forget(c *modules.Call) { c.Context().Set("pkg.list_pkgs", nil) }
 
-// WithoutJob are keyword arguments without the fields of the job.
+// WithoutJob returns keyword arguments without the fields of the job.
 func WithoutJob(kw map[string]any) map[string]any {
 	out := map[string]any{}
 	for k, v := range kw {
@@ -177,12 +178,12 @@ func WithoutJob(kw map[string]any) map[string]any {
 	return out
 }
 
-// VersionOf is pkg.version.
+// VersionOf implements pkg.version.
 func VersionOf(ctx context.Context, c *modules.Call) (any, error) {
 	return c.ExecKw(ctx, "pkg_resource.version", c.Extra, WithoutJob(c.Keywords))
 }
 
-// Names are the positional arguments beyond the parameters, as texts.
+// Names returns the positional arguments beyond the parameters, as texts.
 func Names(c *modules.Call) []string {
 	names := make([]string, len(c.Extra))
 	for i, x := range c.Extra {
@@ -191,7 +192,7 @@ func Names(c *modules.Call) []string {
 	return names
 }
 
-// Truth is the first value that was given, by Salt's is_true; otherwise if there is none.
+// Truth returns the first value that was given, by Salt's is_true; otherwise if there is none.
 func Truth(c *modules.Call, name string, otherwise bool) bool {
 	if v, ok := c.Keywords[name]; ok {
 		return pytext.IsTrue(v)
@@ -202,7 +203,7 @@ func Truth(c *modules.Call, name string, otherwise bool) bool {
 	return otherwise
 }
 
-// Keyword is a keyword argument's text, "" for none.
+// Keyword returns a keyword argument's text, "" for none.
 func Keyword(c *modules.Call, name string) string {
 	if v := c.Keywords[name]; v != nil {
 		return pytext.Str(v)
@@ -210,7 +211,7 @@ func Keyword(c *modules.Call, name string) string {
 	return ""
 }
 
-// Full is epoch, version and release as one version.
+// Full returns epoch, version and release as one version.
 func Full(epoch, version, release string) string {
 	if epoch != "" {
 		version = epoch + ":" + version

@@ -40,7 +40,7 @@ func (t Targets) Named(name string) bool {
 	return false
 }
 
-// Plain is what pkg_resource.parse_targets answers.
+// Plain returns what pkg_resource.parse_targets answers.
 func (t Targets) Plain() []any {
 	switch t.Kind {
 	case "":
@@ -131,8 +131,8 @@ func Has(c *modules.Call, fun string) bool {
 	return err == nil
 }
 
-// Repack is a list of names and of maps from a name to a version, as targets (salt/utils/data.py repack_dictlist). Anything
-// else is empty.
+// Repack returns a list of names and of maps from a name to a version, as targets (salt/utils/data.py
+// repack_dictlist). Anything else is empty.
 func Repack(c *modules.Call, v any) []Target {
 	if text, ok := v.(string); ok {
 		parsed, err := yaml.Parse([]byte(text), "pkgs")
@@ -159,7 +159,7 @@ func Repack(c *modules.Call, v any) []Target {
 	return out
 }
 
-// entry is a name, or a map with one name and its value.
+// entry returns a name, or a map with one name and its value.
 func entry(x any) (name string, value any, ok bool) {
 	switch x := x.(type) {
 	case string, int64, float64, bool:
@@ -176,8 +176,8 @@ func entry(x any) (name string, value any, ok bool) {
 	return "", nil, false
 }
 
-// Pack is what a caller named with pkgs, each package once; names are as the manager has them if normalize says so
-// (salt/modules/pkg_resource.py _repack_pkgs).
+// Pack returns what a caller named with pkgs, each package once; names are as the manager has them if normalize
+// says so (salt/modules/pkg_resource.py _repack_pkgs).
 func Pack(ctx context.Context, c *modules.Call, pkgs any, normalize bool) ([]Target, error) {
 	var list []Target
 	for _, t := range Repack(c, pkgs) {
@@ -223,7 +223,7 @@ func set(list []Target, name string, version any) []Target {
 	return append(list, Target{name, version})
 }
 
-// Sources is a list of maps from a package to its file; anything else is empty.
+// Sources returns a list of maps from a package to its file; anything else is empty.
 func Sources(ctx context.Context, c *modules.Call, v any, normalize bool) ([]Target, error) {
 	if text, ok := v.(string); ok {
 		parsed, err := yaml.Parse([]byte(text), "sources")
@@ -312,7 +312,7 @@ func Cache(ctx context.Context, c *modules.Call, url, saltenv string) (string, e
 	return path, err
 }
 
-// File is the package that the argument path of lowpkg.bin_pkg_info names, on this host.
+// File returns the package that the argument path of lowpkg.bin_pkg_info names, on this host.
 func File(ctx context.Context, c *modules.Call) (string, error) {
 	path := c.Str("path")
 	if Fetchable(path) {
@@ -332,7 +332,7 @@ func File(ctx context.Context, c *modules.Call) (string, error) {
 	return path, nil
 }
 
-// Held are the packages that hold and unhold are asked about: name, pkgs or sources.
+// Held returns the packages that hold and unhold are asked about: name, pkgs or sources.
 func Held(c *modules.Call) ([]string, error) {
 	pkgs, sources := c.Value("pkgs"), c.Value("sources")
 	if !pytext.Truth(c.Value("name")) && !pytext.Truth(pkgs) && !pytext.Truth(sources) {

@@ -60,7 +60,7 @@ func codecOf(name string) (codec, error) {
 	return codec{}, &modules.PythonError{Type: "LookupError", Msg: "unknown encoding: " + name}
 }
 
-// Encode is str.encode. errors is "strict", "ignore", "replace", "backslashreplace" or "xmlcharrefreplace".
+// Encode implements str.encode. errors is "strict", "ignore", "replace", "backslashreplace" or "xmlcharrefreplace".
 func Encode(s, encoding, errors string) ([]byte, error) {
 	c, err := codecOf(encoding)
 	if err != nil {
@@ -104,7 +104,7 @@ func Encode(s, encoding, errors string) ([]byte, error) {
 	return out, nil
 }
 
-// byteOf is the byte of a character.
+// byteOf returns the byte of a character.
 func (c codec) byteOf(r rune, high []rune) (byte, bool) {
 	if i := slices.Index(high, r); i >= 0 && r != 0 {
 		return byte(c.low + i), true
@@ -147,7 +147,7 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// Decode is bytes.decode, strict.
+// Decode implements bytes.decode, strict.
 func Decode(b []byte, encoding string) (string, error) {
 	c, err := codecOf(encoding)
 	if err != nil {

@@ -22,7 +22,7 @@ func IsTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// Error is the text of a request that got no answer. The address is not in it: it may hold a password.
+// Error returns the text of a request that got no answer. The address is not in it: it may hold a password.
 func Error(err error) string {
 	var e *url.Error
 	if errors.As(err, &e) {
@@ -42,7 +42,7 @@ func Error(err error) string {
 	return err.Error()
 }
 
-// Status is the text of an answer that is no success, with the reason that the server gave.
+// Status returns the text of an answer that is no success, with the reason that the server gave.
 func Status(resp *http.Response) string {
 	_, reason, _ := strings.Cut(resp.Status, " ")
 	if reason == "" {

@@ -11,32 +11,32 @@ import (
 
 // The functions of pkg that are the same for all managers of rpm packages.
 
-// FileList is pkg.file_list.
+// FileList implements pkg.file_list.
 func FileList(ctx context.Context, c *modules.Call) (any, error) {
 	return c.Exec(ctx, "lowpkg.file_list", c.Extra...)
 }
 
-// FileDict is pkg.file_dict.
+// FileDict implements pkg.file_dict.
 func FileDict(ctx context.Context, c *modules.Call) (any, error) {
 	return c.Exec(ctx, "lowpkg.file_dict", c.Extra...)
 }
 
-// Owner is pkg.owner.
+// Owner implements pkg.owner.
 func Owner(ctx context.Context, c *modules.Call) (any, error) {
 	return c.Exec(ctx, "lowpkg.owner", c.Extra...)
 }
 
-// Verify is pkg.verify.
+// Verify implements pkg.verify.
 func Verify(ctx context.Context, c *modules.Call) (any, error) {
 	return c.ExecKw(ctx, "lowpkg.verify", c.Extra, pkglist.WithoutJob(c.Keywords))
 }
 
-// Modified is pkg.modified.
+// Modified implements pkg.modified.
 func Modified(ctx context.Context, c *modules.Call) (any, error) {
 	return c.ExecKw(ctx, "lowpkg.modified", c.Extra, pkglist.WithoutJob(c.Keywords))
 }
 
-// InfoInstalled is pkg.info_installed.
+// InfoInstalled implements pkg.info_installed.
 func InfoInstalled(ctx context.Context, c *modules.Call) (any, error) {
 	v, err := c.ExecKw(ctx, "lowpkg.info", c.Extra, pkglist.WithoutJob(c.Keywords))
 	if err != nil {
@@ -65,7 +65,7 @@ func InfoInstalled(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// NormalizeName is pkg.normalize_name.
+// NormalizeName implements pkg.normalize_name.
 func NormalizeName(_ context.Context, c *modules.Call) (any, error) {
 	name := c.Str("name")
 	bare, arch := Split(name)
@@ -75,7 +75,7 @@ func NormalizeName(_ context.Context, c *modules.Call) (any, error) {
 	return name, nil
 }
 
-// ParseArch is pkg.parse_arch.
+// ParseArch implements pkg.parse_arch.
 func ParseArch(_ context.Context, c *modules.Call) (any, error) {
 	bare, arch := Split(c.Str("name"))
 	if arch == "" {
@@ -84,7 +84,7 @@ func ParseArch(_ context.Context, c *modules.Call) (any, error) {
 	return map[string]any{"name": bare, "arch": arch}, nil
 }
 
-// Diff is pkg.diff; download brings packages to the minion and tells the path of each.
+// Diff implements pkg.diff; download brings packages to the minion and tells the path of each.
 func Diff(ctx context.Context, c *modules.Call, download func(names []string) (map[string]any, error)) (any, error) {
 	ret, byPackage := map[string]any{}, map[string][]string{}
 	var names []string

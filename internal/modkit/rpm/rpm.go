@@ -26,7 +26,7 @@ type Package struct {
 	Time int64
 }
 
-// Map is the package as lowpkg.bin_pkg_info shows it.
+// Map returns the package as lowpkg.bin_pkg_info shows it.
 func (p *Package) Map() map[string]any {
 	m := map[string]any{"name": p.Name, "version": p.Version, "arch": p.Arch, "repoid": p.Repo, "install_date": nil, "install_date_time_t": nil}
 	if p.Date != "" {
@@ -57,7 +57,7 @@ func Both32(a, b string) bool {
 	return slices.Contains(small(), a) && slices.Contains(small(), b) || slices.Contains(smallARM(), a) && slices.Contains(smallARM(), b)
 }
 
-// Resolve is the name of a package, with its architecture if that is not the host's.
+// Resolve returns the name of a package, with its architecture if that is not the host's.
 func Resolve(name, arch, osarch string) string {
 	if Both32(arch, osarch) || arch == osarch || arch == "noarch" || slices.Contains(x86(), arch) && slices.Contains(x86(), osarch) {
 		return name
@@ -125,12 +125,12 @@ func Compare(a, b string) (int, bool) {
 	return pkgversion.RPM(x.release, y.release), true
 }
 
-// WithoutEpoch is Compare with the epochs left out.
+// WithoutEpoch is like Compare, without the epochs.
 func WithoutEpoch(a, b string) (int, bool) {
 	return Compare(pkgversion.WithoutEpoch(a), pkgversion.WithoutEpoch(b))
 }
 
-// Comments are the lines of comments in a file of repositories.
+// Comments returns the lines of comments in a file of repositories.
 func Comments(list []string) string {
 	var b strings.Builder
 	for _, c := range list {

@@ -75,8 +75,8 @@ func (a *account) find(ctx context.Context, name string) error {
 	return nil
 }
 
-// getent is the line of a system database: from the file, or from whatever else (LDAP) the program getent asks. A static
-// program has no other way to the latter.
+// getent returns the line of a system database: from the file, or from whatever else (LDAP) the program getent
+// asks. A static program has no other way to the latter.
 func getent(ctx context.Context, database, key string) string {
 	if strings.ContainsAny(key, ":\n\x00") || strings.HasPrefix(key, "-") || key == "" {
 		return ""
@@ -96,7 +96,7 @@ func getent(ctx context.Context, database, key string) string {
 	return line
 }
 
-// ask is what a small system program prints, "" when it fails.
+// ask returns what a small system program prints, "" when it fails.
 func ask(ctx context.Context, program string, args ...string) string {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -152,7 +152,7 @@ func LookupID(uid int) (Account, error) {
 // LookupGroup finds the number of a group.
 func LookupGroup(ctx context.Context, name string) (uint32, error) { return groupID(ctx, name) }
 
-// groupsOf are all groups of a user.
+// groupsOf returns all groups of a user.
 func groupsOf(ctx context.Context, name string, primary uint32) []uint32 {
 	fields := strings.Fields(ask(ctx, "id", "-G", name))
 	if len(fields) == 0 {
@@ -169,7 +169,7 @@ func groupsOf(ctx context.Context, name string, primary uint32) []uint32 {
 	return groups
 }
 
-// homeDir is the home of the account or of the current user, the root directory if that cannot be entered.
+// homeDir returns the home of the account or of the current user, the root directory if that cannot be entered.
 func homeDir(a *account) string {
 	home := ""
 	if a != nil {
@@ -188,8 +188,8 @@ func homeDir(a *account) string {
 	return "/"
 }
 
-// loginEnv is the environment that a login of the user gives, as su sees it; without su or the right to use it, the settings
-// that every login has.
+// loginEnv returns the environment that a login of the user gives, as su sees it; without su or the right to use
+// it, the settings that every login has.
 func loginEnv(ctx context.Context, c modules.Command, a *account) []string {
 	const mark = "<<<login environment>>>"
 	plain := []string{"HOME=" + a.home, "LOGNAME=" + a.name, "USER=" + a.name}

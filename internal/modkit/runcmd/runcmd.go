@@ -96,8 +96,8 @@ func (r *Runner) init() {
 	})
 }
 
-// share is a number of bytes, at most one part in n of the memory that the process may have: what a program prints is copied some times on
-// its way to the master.
+// share returns a number of bytes, at most one part in n of the memory that the process may have: what a program
+// prints is copied some times on its way to the master.
 func share(bytes, n int64) int64 {
 	// guard: small-memory TestOutputIsAShareOfMemory instead: return bytes
 	return min(bytes, max(memlimit.Limit()/n, MinLimit))
@@ -109,7 +109,7 @@ const (
 	placeDescriptors = 8
 )
 
-// Places is how many of the wanted programs the descriptors of this process let run at once.
+// Places returns how many of the wanted programs the descriptors of this process let run at once.
 func Places(wanted int) int { return places(wanted, descriptors.Limit()) }
 
 func places(wanted, descriptors int) int {
@@ -117,13 +117,13 @@ func places(wanted, descriptors int) int {
 	return max(min(wanted, (descriptors-keptDescriptors)/placeDescriptors), 1)
 }
 
-// Sub is a runner with its own list of running programs and the same limits as r: one for each job.
+// Sub returns a runner with its own list of running programs and the same limits as r: one for each job.
 func (r *Runner) Sub() *Runner {
 	r.init()
 	return &Runner{Max: r.Max, Permit: r.Permit, Total: r.Total, shared: r.shared}
 }
 
-// PIDs are the process ids of the programs that run now, in ascending order, without their descendants.
+// PIDs returns the process ids of the programs that run now, in ascending order, without their descendants.
 func (r *Runner) PIDs() []int {
 	r.init()
 	r.mu.Lock()
@@ -236,8 +236,9 @@ func name(c modules.Command) string {
 	return "a command without a program"
 }
 
-// environment is the inherited environment (unless CleanEnv), then the defaults, then the login environment of the user to run
-// as, then the settings of the command; later ones win. NOTIFY_SOCKET is systemd's line to the daemon and not passed on.
+// environment returns the inherited environment (unless CleanEnv), then the defaults, then the login environment
+// of the user to run as, then the settings of the command; later ones win. NOTIFY_SOCKET is systemd's line to the
+// daemon and not passed on.
 func environment(ctx context.Context, c modules.Command, who *account) []string {
 	var env []string
 	if !c.CleanEnv {
@@ -333,7 +334,7 @@ type StartError struct {
 
 func (e *StartError) Error() string { return "cannot run " + e.Program + ": " + e.Err.Error() }
 
-// Unwrap gives the reason, and *modules.MissingCommandError for a program that is not there.
+// Unwrap returns the reason, and *modules.MissingCommandError for a program that is not there.
 func (e *StartError) Unwrap() []error {
 	if errors.Is(e.Err, os.ErrNotExist) {
 		return []error{e.Err, &modules.MissingCommandError{Command: e.Program}}

@@ -2,5 +2,6 @@
 
 package runcmd
 
-// descendants is empty where there is no /proc to look through: there the process group is all that is signalled.
+// descendants returns nothing where there is no /proc to look through: there the process group is all that is
+// signalled.
 func descendants(_ int, known []int) []int { return known }

@@ -51,10 +51,10 @@ type Result struct {
 	Retcode, PID   int
 }
 
-// Lines are the lines of standard output.
+// Lines returns the lines of standard output.
 func (r Result) Lines() []string { return pytext.SplitLines(r.Stdout, false) }
 
-// Map is the result as cmd.run_all shows it.
+// Map returns the result as cmd.run_all shows it.
 func (r Result) Map() map[string]any {
 	return map[string]any{"pid": int64(r.PID), "retcode": int64(r.Retcode), "stdout": r.Stdout, "stderr": r.Stderr}
 }
@@ -97,7 +97,8 @@ func Run(ctx context.Context, c *modules.Call, cmd Command) (Result, error) {
 	return res, nil
 }
 
-// Problem is a CommandExecutionError with info: what else is known, which the text shows as nested and callers may look at.
+// Problem returns a CommandExecutionError with info: what else is known, which the text shows as nested and
+// callers may look at.
 func Problem(text string, info any) error {
 	if !pytext.Truth(info) {
 		return &modules.ExecError{Msg: text}
@@ -116,8 +117,8 @@ func Problem(text string, info any) error {
 	return &modules.ExecError{Msg: text + "Additional info follows:\n\n" + nested, Info: info, Brief: brief}
 }
 
-// WithoutChanges are what changed before the error of a CommandExecutionError, and its text without that; ok is false where
-// err is none with info.
+// WithoutChanges returns what changed before the error of a CommandExecutionError, and its text without that; ok
+// is false where err is none with info.
 func WithoutChanges(err error) (changes any, text string, ok bool) {
 	var e *modules.ExecError
 	if !errors.As(err, &e) || !pytext.Truth(e.Info) {
@@ -132,7 +133,7 @@ func WithoutChanges(err error) (changes any, text string, ok bool) {
 	return info["changes"], Problem(e.Brief, rest).Error(), true
 }
 
-// Locale are the settings for English messages that env does not make itself.
+// Locale returns the settings for English messages that env does not make itself.
 func Locale(env []string) []string {
 	var out []string
 	for _, name := range [...]string{
@@ -146,7 +147,7 @@ func Locale(env []string) []string {
 	return out
 }
 
-// Environment is what the configuration and the pillar say about the environment of the programs of a module
+// Environment returns what the configuration and the pillar say about the environment of the programs of a module
 // (system-environment:modules:<module>:_), as "name=value".
 func Environment(c *modules.Call, names ...string) []string {
 	set := map[string]any{}
@@ -202,7 +203,7 @@ func notStarted(ctx context.Context, cmd Command, err error) error {
 		cmd.shown(), pytext.Repr(dir), stderr, reason, pytext.Repr(cmd.Args[0]))
 }
 
-// shown is the command in errors.
+// shown returns the command in errors.
 func (cmd Command) shown() string {
 	if cmd.Secret {
 		return "REDACTED"

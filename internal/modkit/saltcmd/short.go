@@ -17,24 +17,24 @@ func Words(list ...any) []string {
 	return out
 }
 
-// Text is cmd.run of a list: what the program printed on both streams.
+// Text implements cmd.run of a list: what the program printed on both streams.
 func Text(ctx context.Context, c *modules.Call, words ...any) (string, error) {
 	r, err := Run(ctx, c, Command{Args: Words(words...), Merge: true})
 	return r.Stdout, err
 }
 
-// All is cmd.run_all of a list.
+// All implements cmd.run_all of a list.
 func All(ctx context.Context, c *modules.Call, words ...any) (Result, error) {
 	return Run(ctx, c, Command{Args: Words(words...)})
 }
 
-// Retcode is cmd.retcode of a list.
+// Retcode implements cmd.retcode of a list.
 func Retcode(ctx context.Context, c *modules.Call, words ...any) (int, error) {
 	r, err := Run(ctx, c, Command{Args: Words(words...), Merge: true})
 	return r.Retcode, err
 }
 
-// Which is the path of a program that a function cannot do without. Salt's modules have the text for themselves.
+// Which returns the path of a program that a function cannot do without. Salt's modules have the text for themselves.
 func Which(c *modules.Call, program string) (string, error) {
 	if path := c.Which(program); path != "" {
 		return path, nil
@@ -42,7 +42,7 @@ func Which(c *modules.Call, program string) (string, error) {
 	return "", modules.Errorf("Command '%s' cannot be found", program)
 }
 
-// Needs is Salt's decorator for functions that need a program in the PATH.
+// Needs implements Salt's decorator for functions that need a program in the PATH.
 func Needs(c *modules.Call, program string) error {
 	if c.Which(program) == "" {
 		return &modules.MissingCommandError{Command: "The '" + program + "' binary was not found in $PATH."}
@@ -50,7 +50,7 @@ func Needs(c *modules.Call, program string) error {
 	return nil
 }
 
-// Line is cmd.run_all of a text, which is split into words as a shell does it.
+// Line implements cmd.run_all of a text, which is split into words as a shell does it.
 func Line(ctx context.Context, c *modules.Call, line string) (Result, error) {
 	words, err := split(line)
 	if err != nil {
@@ -59,7 +59,7 @@ func Line(ctx context.Context, c *modules.Call, line string) (Result, error) {
 	return Run(ctx, c, Command{Args: words})
 }
 
-// LineText is cmd.run of a text, which is split into words as a shell does it.
+// LineText implements cmd.run of a text, which is split into words as a shell does it.
 func LineText(ctx context.Context, c *modules.Call, line string) (string, error) {
 	words, err := split(line)
 	if err != nil {

@@ -272,7 +272,7 @@ func (c *Client) request(ctx context.Context, method, endpoint string, payload a
 	return answer, nil
 }
 
-// refusal is the exception for an answer (_raise_status).
+// refusal returns the exception for an answer (_raise_status).
 func refusal(resp *http.Response, answer any) error {
 	var said []string
 	if list, ok := field(answer, "errors").(*pyobj.List); ok {

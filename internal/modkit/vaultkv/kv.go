@@ -17,7 +17,8 @@ type mount struct {
 	base string // of the mount
 }
 
-// at is the path for a kind of request: data, metadata, delete or destroy. Only version 2 has kinds (_v2_the_path).
+// at returns the path for a kind of request: data, metadata, delete or destroy. Only version 2 has kinds
+// (_v2_the_path).
 func (m mount) at(kind string) string {
 	if !m.v2 {
 		return m.path

@@ -20,7 +20,7 @@ type Section struct {
 	Options []Option
 }
 
-// Get is the value of an option.
+// Get returns the value of an option.
 func (s *Section) Get(name string) (string, bool) {
 	for _, o := range s.Options {
 		if o.Name == name {
@@ -51,7 +51,7 @@ type Error struct{ Type, Msg string }
 
 func (e *Error) Error() string { return e.Msg }
 
-// Find is a section of a list, nil if there is none of the name.
+// Find returns a section of a list, nil if there is none of the name.
 func Find(list []*Section, name string) *Section {
 	for _, s := range list {
 		if s.Name == name {

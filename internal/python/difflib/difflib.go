@@ -101,7 +101,7 @@ func (m *matcher) longest(alo, ahi, blo, bhi int) block {
 	return best
 }
 
-// blocks are the matching blocks in ascending order, adjacent ones joined, with an empty one at the end.
+// blocks returns the matching blocks in ascending order, adjacent ones joined, with an empty one at the end.
 func (m *matcher) blocks() []block {
 	var found []block
 	queue := [][4]int{{0, len(m.a), 0, len(m.b)}}
@@ -152,7 +152,8 @@ func (m *matcher) opcodes() []opcode {
 	return codes
 }
 
-// grouped are the opcodes in groups that are at least 2n equal lines apart, each with up to n equal lines around it.
+// grouped returns the opcodes in groups that are at least 2n equal lines apart, each with up to n equal lines
+// around it.
 func (m *matcher) grouped(n int) [][]opcode {
 	codes := m.opcodes()
 	if len(codes) == 0 {
@@ -181,16 +182,16 @@ func (m *matcher) grouped(n int) [][]opcode {
 	return groups
 }
 
-// Unified is the unified diff of two lists of lines, each with its line end, with three lines of context; "" if they are
-// equal. from and to are the names in its head.
+// Unified returns the unified diff of two lists of lines, each with its line end, with three lines of context; ""
+// if they are equal. from and to are the names in its head.
 func Unified(a, b []string, from, to string) string {
 	return strings.Join(UnifiedLines(a, b, from, to), "")
 }
 
-// UnifiedLines are the lines of the diff. Each head ends with a line feed, the others as the given lines do.
+// UnifiedLines returns the lines of the diff. Each head ends with a line feed, the others as the given lines do.
 func UnifiedLines(a, b []string, from, to string) []string { return UnifiedContext(a, b, from, to, 3) }
 
-// UnifiedContext is UnifiedLines with n lines of context.
+// UnifiedContext is like UnifiedLines with n lines of context.
 func UnifiedContext(a, b []string, from, to string, n int) []string {
 	if slices.Equal(a, b) {
 		return nil
@@ -225,7 +226,7 @@ func mark(out []string, by string, lines []string) []string {
 	return out
 }
 
-// span is a range of lines as the heads of the hunks show it.
+// span returns a range of lines as the heads of the hunks show it.
 func span(start, stop int) string {
 	switch n := stop - start; n {
 	case 1:

@@ -56,8 +56,8 @@ func one(pattern, name string) (string, string, bool) {
 	return "", "", false
 }
 
-// closing is the place of the bracket that closes the class at the beginning of the pattern, -1 if there is none. A bracket
-// that comes first in the class belongs to it.
+// closing returns the place of the bracket that closes the class at the beginning of the pattern, -1 if there is
+// none. A bracket that comes first in the class belongs to it.
 func closing(pattern string) int {
 	i := 1
 	if i < len(pattern) && pattern[i] == '!' {
@@ -92,7 +92,7 @@ func class(set string, r rune) bool {
 	return found != negate
 }
 
-// Filter are the names that match, in their order.
+// Filter returns the names that match, in their order.
 func Filter(names []string, pattern string) []string {
 	var out []string
 	for _, n := range names {

@@ -16,19 +16,19 @@ type formatter struct {
 	prog            string
 }
 
-// UsageText is what stands before an error: the usage line and an empty one.
+// UsageText returns what stands before an error: the usage line and an empty one.
 func (p *Parser) UsageText() string {
 	return "Usage: " + p.expand(p.Usage) + "\n\n"
 }
 
-// ErrorText is the text for standard error when the command line is wrong: usage, program, message.
+// ErrorText returns the text for standard error when the command line is wrong: usage, program, message.
 func (p *Parser) ErrorText(msg string) string {
 	return p.UsageText() + p.Prog + ": error: " + msg + "\n"
 }
 
 func (p *Parser) expand(s string) string { return strings.ReplaceAll(s, "%prog", p.Prog) }
 
-// Help is the whole help text.
+// Help returns the whole help text.
 func (p *Parser) Help() string {
 	width := p.Width
 	if width == 0 {
@@ -69,7 +69,7 @@ func (p *Parser) Help() string {
 	return b.String()
 }
 
-// names is the left column of an option: "-t TIMEOUT, --timeout=TIMEOUT".
+// names returns the left column of an option: "-t TIMEOUT, --timeout=TIMEOUT".
 func names(o *Option) string {
 	metavar := o.Metavar
 	if metavar == "" {

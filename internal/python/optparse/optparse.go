@@ -83,7 +83,7 @@ func errorf(format string, args ...any) error { return &Error{fmt.Sprintf(format
 // takesValue reports whether an option of this kind is followed by a value.
 func (o *Option) takesValue() bool { return o.Kind != True && o.Kind != False }
 
-// DestName is the name under which the option's value is stored.
+// DestName returns the name under which the option's value is stored.
 func (o *Option) DestName() string {
 	if o.Dest != "" {
 		return o.Dest
@@ -96,7 +96,7 @@ func (o *Option) DestName() string {
 	return strings.TrimLeft(o.Names[0], "-")
 }
 
-// defaultValue is the value of an option that was not given.
+// defaultValue returns the value of an option that was not given.
 func (o *Option) defaultValue() any {
 	switch {
 	case o.Default != nil:
@@ -306,7 +306,7 @@ func parseInt(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// quote is Python's repr of plain text, which optparse shows in errors.
+// quote returns Python's repr of plain text, which optparse shows in errors.
 func quote(s string) string {
 	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
 		return `"` + s + `"`
@@ -317,7 +317,7 @@ func quote(s string) string {
 // IsSet reports whether the command line gave the value.
 func (v *Values) IsSet(dest string) bool { return v.set[dest] }
 
-// Get is a value, or nil.
+// Get returns a value, or nil.
 func (v *Values) Get(dest string) any { return v.vals[dest] }
 
 // Put replaces a value, as if the command line had given it.
@@ -329,19 +329,19 @@ func (v *Values) Put(dest string, val any) {
 // Fill replaces a value without claiming that the command line gave it.
 func (v *Values) Fill(dest string, val any) { v.vals[dest] = val }
 
-// String is a text value; "" when it has none.
+// String returns a text value; "" when it has none.
 func (v *Values) String(dest string) string {
 	s, _ := v.vals[dest].(string)
 	return s
 }
 
-// Bool is the value of a flag.
+// Bool returns the value of a flag.
 func (v *Values) Bool(dest string) bool {
 	b, _ := v.vals[dest].(bool)
 	return b
 }
 
-// Int is a number; 0 when it has none.
+// Int returns a number; 0 when it has none.
 func (v *Values) Int(dest string) int64 {
 	switch n := v.vals[dest].(type) {
 	case int64:
@@ -352,7 +352,7 @@ func (v *Values) Int(dest string) int64 {
 	return 0
 }
 
-// Float is a fraction; 0 when it has none.
+// Float returns a fraction; 0 when it has none.
 func (v *Values) Float(dest string) float64 {
 	switch n := v.vals[dest].(type) {
 	case float64:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Join is os.path.join.
+// Join implements os.path.join.
 func Join(first string, more ...string) string {
 	path := first
 	for _, p := range more {
@@ -22,7 +22,8 @@ func Join(first string, more ...string) string {
 	return path
 }
 
-// Split is os.path.split: everything before the last slash, without trailing slashes unless it is the root, and what follows.
+// Split implements os.path.split: everything before the last slash, without trailing slashes unless it is the
+// root, and what follows.
 func Split(path string) (head, tail string) {
 	i := strings.LastIndexByte(path, '/') + 1
 	head, tail = path[:i], path[i:]
@@ -32,19 +33,19 @@ func Split(path string) (head, tail string) {
 	return head, tail
 }
 
-// Base is os.path.basename.
+// Base implements os.path.basename.
 func Base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// Dir is os.path.dirname.
+// Dir implements os.path.dirname.
 func Dir(path string) string {
 	head, _ := Split(path)
 	return head
 }
 
-// IsAbs is os.path.isabs.
+// IsAbs implements os.path.isabs.
 func IsAbs(path string) bool { return strings.HasPrefix(path, "/") }
 
-// Norm is os.path.normpath.
+// Norm implements os.path.normpath.
 func Norm(path string) string {
 	if path == "" {
 		return "."
@@ -72,8 +73,8 @@ func Norm(path string) string {
 	return "."
 }
 
-// Real is os.path.realpath for a path made absolute: it follows every link that readlink knows, "" meaning no link. What is not
-// there stays as it is. A link that leads back to itself ends the search.
+// Real implements os.path.realpath for a path made absolute: it follows every link that readlink knows, ""
+// meaning no link. What is not there stays as it is. A link that leads back to itself ends the search.
 func Real(path string, readlink func(string) string) string {
 	out, _ := realJoin("", path, readlink, map[string]string{})
 	return Norm(out)
@@ -124,7 +125,7 @@ func realJoin(path, rest string, readlink func(string) string, seen map[string]s
 	return path, true
 }
 
-// Rel is os.path.relpath of two absolute paths.
+// Rel implements os.path.relpath of two absolute paths.
 func Rel(path, start string) string {
 	a, b := parts(Norm(start)), parts(Norm(path))
 	n := 0
@@ -145,7 +146,7 @@ func parts(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
 
-// Vars is os.path.expandvars: $name and ${name}; unknown ones stay.
+// Vars implements os.path.expandvars: $name and ${name}; unknown ones stay.
 func Vars(path string, getenv func(string) (string, bool)) string {
 	if !strings.Contains(path, "$") {
 		return path

@@ -63,7 +63,7 @@ func (p *parser) resolve() (year, month, day int) {
 	return v[2], v[0], v[1]
 }
 
-// labelled is resolve when it is known what most numbers are.
+// labelled is like resolve when it is known what most numbers are.
 func (p *parser) labelled() (year, month, day int, ok bool) {
 	labels := slices.Clone(p.labels)
 	known := 0
@@ -132,7 +132,7 @@ func (p *parser) build(now time.Time) (time.Time, bool) {
 	return t, true
 }
 
-// century gives a year of two digits its first two: within fifty years of now.
+// century returns a year of two digits its first two: within fifty years of now.
 func century(year, now int) int {
 	year += now / 100 * 100
 	switch {

@@ -17,7 +17,7 @@ import (
 // ErrInvalid is what a text is that says no date or time.
 var ErrInvalid = errors.New("cannot read date")
 
-// Now is the local time without its zone.
+// Now returns the local time without its zone.
 func Now(t time.Time) time.Time {
 	t = t.Local()
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond()/1000*1000, time.UTC)
@@ -26,7 +26,7 @@ func Now(t time.Time) time.Time {
 // maxText bounds what is looked at.
 const maxText = 200
 
-// Parse is dateutil.parser.parse. What the text leaves open comes from the day of now.
+// Parse implements dateutil.parser.parse. What the text leaves open comes from the day of now.
 func Parse(text string, now time.Time) (time.Time, error) {
 	if len(text) > maxText {
 		return time.Time{}, fmt.Errorf("%w: it is too long", ErrInvalid)
@@ -339,7 +339,7 @@ func atoi(s string) int {
 	return n
 }
 
-// unitAfter is where the word for hours, minutes or seconds stands behind a number.
+// unitAfter returns where the word for hours, minutes or seconds stands behind a number.
 func (p *parser) unitAfter(i int) int {
 	if unit(p.at(i+1)) >= 0 {
 		return i + 1

@@ -18,7 +18,7 @@ type decoder struct {
 	depth int
 }
 
-// wrong is the error at a byte of the text; places are counted in characters.
+// wrong returns the error at a byte of the text; places are counted in characters.
 func (d *decoder) wrong(what string, at int) error {
 	at = min(at, len(d.s))
 	before := d.s[:at]
@@ -36,7 +36,8 @@ func (d *decoder) space(i int) int {
 // is reports whether a character stands at a place.
 func (d *decoder) is(i int, c byte) bool { return i < len(d.s) && d.s[i] == c }
 
-// ParseObject is Parse with ordered values: *pyobj.Dict and *pyobj.List, and *big.Int beyond 64 bits. An *Error has Python's text.
+// ParseObject is like Parse with ordered values: *pyobj.Dict and *pyobj.List, and *big.Int beyond 64 bits. An
+// *Error has Python's text.
 func ParseObject(b []byte) (any, error) {
 	d := &decoder{s: string(b)}
 	if strings.HasPrefix(d.s, "\ufeff") {

@@ -34,7 +34,7 @@ type Error struct{ Type, Msg string }
 
 func (e *Error) Error() string { return e.Msg }
 
-// Format is Python's json.dumps of an ordered value (package pyobj) or a plain one.
+// Format implements Python's json.dumps of an ordered value (package pyobj) or a plain one.
 func Format(v any, o Options) (string, error) {
 	w := &writer{o: o}
 	if o.IndentText == "" && o.Indent > 0 {
@@ -158,7 +158,7 @@ func (w *writer) list(items []any, level int) error {
 	return nil
 }
 
-// sorted are keys in order; keys that Python cannot compare are an error.
+// sorted returns keys in order; keys that Python cannot compare are an error.
 func sorted(keys []any) ([]any, error) {
 	kind := func(k any) string {
 		switch k.(type) {
@@ -180,7 +180,7 @@ func sorted(keys []any) ([]any, error) {
 
 var errSkip = errors.New("no key")
 
-// key is the text of a key.
+// key returns the text of a key.
 func (w *writer) key(k any) (string, error) {
 	switch k := k.(type) {
 	case string:

@@ -41,7 +41,7 @@ func New(v any) (*Rand, error) {
 	return r, nil
 }
 
-// seed is the number that a value seeds with.
+// seed returns the number that a value seeds with.
 func seed(v any) (*big.Int, error) {
 	switch v := v.(type) {
 	case string:
@@ -68,7 +68,7 @@ func textSeed(b []byte) *big.Int {
 	return new(big.Int).SetBytes(append(append([]byte{}, b...), sum[:]...))
 }
 
-// hashFloat is Python's hash() of a float, for 64-bit systems.
+// hashFloat implements Python's hash() of a float, for 64-bit systems.
 func hashFloat(f float64) int64 {
 	const prime = 1<<61 - 1
 	switch {

@@ -64,10 +64,10 @@ func CompileBytes(pattern string, flags Flags) (*Regexp, error) {
 	return re, err
 }
 
-// Groups is the number of groups.
+// Groups returns the number of groups.
 func (re *Regexp) Groups() int { return re.t.Groups }
 
-// Names are the numbers of the named groups.
+// Names returns the numbers of the named groups.
 func (re *Regexp) Names() map[string]int { return re.t.Names }
 
 // place is where a match may be: what goes before and behind a pattern.
@@ -116,7 +116,7 @@ func compileBack(pattern string) (*regexp2.Regexp, error) {
 	return back, nil
 }
 
-// backtracking is the pattern for the engine that knows everything. suffix is put behind it.
+// backtracking returns the pattern for the engine that knows everything. suffix is put behind it.
 func (re *Regexp) backtracking(p place, suffix string) (*regexp2.Regexp, error) {
 	e, err := re.engine(p)
 	if err != nil || suffix == "" && e.back != nil {
@@ -144,10 +144,10 @@ func (re *Regexp) regular(e *engine, s string) bool {
 // part, nil if there is none.
 func (re *Regexp) Search(s string) ([]int, error) { return re.find(searching, s) }
 
-// Match is re.match: a match at the beginning.
+// Match implements re.match: a match at the beginning.
 func (re *Regexp) Match(s string) ([]int, error) { return re.find(anchored, s) }
 
-// FullMatch is re.fullmatch: whether the pattern matches the whole text.
+// FullMatch implements re.fullmatch: whether the pattern matches the whole text.
 func (re *Regexp) FullMatch(s string) (bool, error) {
 	loc, err := re.find(whole, s)
 	return loc != nil, err
@@ -182,7 +182,7 @@ func (re *Regexp) find(p place, s string) ([]int, error) {
 	return loc, nil
 }
 
-// spans are the places of a match and its groups in characters, nil for none.
+// spans returns the places of a match and its groups in characters, nil for none.
 func spans(m *regexp2.Match) []int {
 	if m == nil {
 		return nil
@@ -302,8 +302,8 @@ func allByteOffsets(s string, list [][]int) [][]int {
 	return list
 }
 
-// Subn is re.subn: it replaces the matches, at most count of them if count is above 0, by what the template makes of each, and
-// tells how many there were.
+// Subn implements re.subn: it replaces the matches, at most count of them if count is above 0, by what the
+// template makes of each, and tells how many there were.
 func (re *Regexp) Subn(repl, s string, count int) (string, int, error) {
 	parts, err := re.template(repl)
 	if err != nil {
@@ -333,7 +333,8 @@ func (re *Regexp) Subn(repl, s string, count int) (string, int, error) {
 	return out.String(), len(all), nil
 }
 
-// Split is re.split without a limit. Groups of the pattern are among the pieces, "" for one that took no part.
+// Split implements re.split without a limit. Groups of the pattern are among the pieces, "" for one that took no
+// part.
 func (re *Regexp) Split(s string) ([]string, error) {
 	all, err := re.All(s, 0)
 	if err != nil {
@@ -355,7 +356,7 @@ func (re *Regexp) Split(s string) ([]string, error) {
 	return append(list, s[end:]), nil
 }
 
-// Escape is re.escape.
+// Escape implements re.escape.
 func Escape(s string) string {
 	var b strings.Builder
 	for i := range len(s) {

@@ -7,11 +7,13 @@ import (
 	"runtime"
 )
 
-// Dir is the first directory of TMPDIR, TEMP, TMP, /tmp, /var/tmp, /usr/tmp and the working directory in which a file can be made.
-// If none can be written, it is that of os.TempDir, where the caller then gets the error.
+// Dir returns the first directory of TMPDIR, TEMP, TMP, /tmp, /var/tmp, /usr/tmp and the working directory in
+// which a file can be made. If none can be written, it is that of os.TempDir, where the caller then gets the
+// error.
 func Dir() string { return DirOf("", os.Getenv) }
 
-// DirOf is Dir with other environment variables, below another root ("" is the host's). The result is without the root.
+// DirOf is like Dir with other environment variables, below another root ("" is the host's). The result is
+// without the root.
 func DirOf(root string, getenv func(string) string) string {
 	if runtime.GOOS == "windows" {
 		return os.TempDir()

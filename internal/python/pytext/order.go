@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// SortKeys gives the keys of a mapping in a fixed order, that of Less.
+// SortKeys returns the keys of a mapping in a fixed order, that of Less.
 func SortKeys(m map[any]any) []any {
 	keys := make([]any, 0, len(m))
 	for k := range m {
@@ -61,8 +61,8 @@ func sortedText(m map[string]any) []string {
 	return keys
 }
 
-// quoted is Python's repr of a str.
+// quoted returns Python's repr of a str.
 func quoted(s string) string { return string(appendQuoted(nil, s)) }
 
-// Bytes is Python's repr of bytes, with the leading b.
+// Bytes returns Python's repr of bytes, with the leading b.
 func Bytes(b []byte) string { return string(appendBytes(nil, b)) }

@@ -10,16 +10,16 @@ import (
 // prettyWidth is the number of columns that Python's pprint fills.
 const prettyWidth = 80
 
-// Pretty is pprint.pformat of Python: collections that do not fit into 80 columns take a line per element, long text is
-// broken at blanks. indent is the number of columns per level, 1 by default in Python.
+// Pretty implements pprint.pformat of Python: collections that do not fit into 80 columns take a line per
+// element, long text is broken at blanks. indent is the number of columns per level, 1 by default in Python.
 func Pretty(v any, indent int) string {
 	p := &printer{perLevel: indent}
 	p.format(v, 0, 0, 0)
 	return p.out.String()
 }
 
-// PrettyText is how Pretty shows a long str that stands in column indent with allowance characters after it; level is the
-// number of collections around it, and 1 for a str alone.
+// PrettyText returns how Pretty shows a long str that stands in column indent with allowance characters after it;
+// level is the number of collections around it, and 1 for a str alone.
 func PrettyText(s string, indent, allowance, level int) string {
 	p := &printer{perLevel: 1}
 	p.text(s, indent, allowance, level)
@@ -185,7 +185,7 @@ func wordsWithBlanks(s string) []string {
 	return append(parts, s[start:])
 }
 
-// isSpace is str.isspace of Python, which knows the ASCII separators too.
+// isSpace implements str.isspace of Python, which knows the ASCII separators too.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 // bytes breaks long bytes after each group of four that would not fit.
@@ -229,8 +229,8 @@ func (p *printer) bytes(b []byte, indent, allowance, level int) {
 	}
 }
 
-// SplitLines is str.splitlines of Python: it knows more line ends than \n, and a final one makes no empty line. keep
-// leaves the ends on the lines.
+// SplitLines implements str.splitlines of Python: it knows more line ends than \n, and a final one makes no empty
+// line. keep leaves the ends on the lines.
 func SplitLines(s string, keep bool) []string {
 	var lines []string
 	start := 0
@@ -258,16 +258,16 @@ func SplitLines(s string, keep bool) []string {
 	return lines
 }
 
-// Strip is str.strip of Python.
+// Strip implements str.strip of Python.
 func Strip(s string) string { return strings.TrimFunc(s, isSpace) }
 
-// StripLeft is Python's lstrip().
+// StripLeft implements Python's lstrip().
 func StripLeft(s string) string { return strings.TrimLeftFunc(s, isSpace) }
 
-// StripRight is str.rstrip of Python.
+// StripRight implements str.rstrip of Python.
 func StripRight(s string) string { return strings.TrimRightFunc(s, isSpace) }
 
-// Round is round(f, digits) of Python, which rounds the decimal value correctly.
+// Round implements round(f, digits) of Python, which rounds the decimal value correctly.
 func Round(f float64, digits int) float64 {
 	v, err := strconv.ParseFloat(strconv.FormatFloat(f, 'f', digits, 64), 64)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 )
 
-// Str is Python's str(v): text as it is, everything else as Repr.
+// Str implements Python's str(v): text as it is, everything else as Repr.
 func Str(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -27,12 +27,12 @@ func Str(v any) string {
 	return Repr(v)
 }
 
-// Repr is Python's repr(v). Maps are shown with their keys sorted, since Go's maps have no order.
+// Repr implements Python's repr(v). Maps are shown with their keys sorted, since Go's maps have no order.
 func Repr(v any) string {
 	return string(appendRepr(nil, v))
 }
 
-// Truth is Python's bool(v).
+// Truth implements Python's bool(v).
 func Truth(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -80,8 +80,8 @@ func IsTrue(v any) bool {
 	return Truth(v)
 }
 
-// Float is Python's repr of a float: the shortest text that reads back as the same number, with a decimal point or an
-// exponent.
+// Float returns Python's repr of a float: the shortest text that reads back as the same number, with a decimal
+// point or an exponent.
 func Float(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -285,7 +285,7 @@ func timeRepr(t time.Time) string {
 	return text + ")"
 }
 
-// Timedelta is the repr of a datetime.timedelta of whole seconds.
+// Timedelta returns the repr of a datetime.timedelta of whole seconds.
 func Timedelta(seconds int) string {
 	days := seconds / 86400
 	if seconds -= days * 86400; seconds < 0 {

@@ -7,9 +7,10 @@ import (
 	"unicode"
 )
 
-// Wrap is Python's textwrap.wrap(text, width): lines of at most width characters, without the blanks around breaks. Lines end
-// at white space, which becomes blanks, after hyphens that join words, around dashes of several hyphens, and, in words longer
-// than a line, after their last hyphen that fits or anywhere. A width below 1 counts as 1, where Python raises ValueError.
+// Wrap implements Python's textwrap.wrap(text, width): lines of at most width characters, without the blanks
+// around breaks. Lines end at white space, which becomes blanks, after hyphens that join words, around dashes of
+// several hyphens, and, in words longer than a line, after their last hyphen that fits or anywhere. A width below
+// 1 counts as 1, where Python raises ValueError.
 func Wrap(text string, width int) []string { return WrapOptions(text, width, Options{}) }
 
 // Options are those of Python's textwrap.wrap that are not as usual.
@@ -19,7 +20,7 @@ type Options struct {
 	KeepBlanks  bool // expand_tabs=False, replace_whitespace=False
 }
 
-// WrapOptions is Wrap with options.
+// WrapOptions is like Wrap with options.
 func WrapOptions(text string, width int, o Options) []string {
 	width = max(width, 1)
 	var lines []string

@@ -10,7 +10,7 @@ import (
 // than a comment or a mapping without braces, else the text as it is. It never fails.
 func ParseValue(s string) any { return parseValue(s, forms{}) }
 
-// ParseValueObject is ParseValue with the values of [ParseObject], whose dicts keep their order.
+// ParseValueObject is like ParseValue with the values of [ParseObject], whose dicts keep their order.
 func ParseValueObject(s string) any { return parseValue(s, forms{objects: true}) }
 
 func parseValue(s string, f forms) any {

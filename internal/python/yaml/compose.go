@@ -37,8 +37,8 @@ func compose(b []byte, name string) (*yamlv3.Node, error) {
 	return root, nil
 }
 
-// earlier is the error that libyaml finds first. The grammar package looks further ahead for comments, and for anchors only at the
-// end: what stands before its error may have one of its own.
+// earlier returns the error that libyaml finds first. The grammar package looks further ahead for comments, and
+// for anchors only at the end: what stands before its error may have one of its own.
 func earlier(b []byte, name string, err error) error {
 	var e, before *Error
 	if !errors.As(err, &e) || e.Line == 0 {

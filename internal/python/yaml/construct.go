@@ -31,7 +31,7 @@ func (c *constructor) fail(n *yamlv3.Node, format string, args ...any) *Error {
 	return &Error{Class: "ConstructorError", Name: c.name, Line: n.Line, Column: n.Column, Problem: fmt.Sprintf(format, args...)}
 }
 
-// failIn is fail while a mapping is being constructed.
+// failIn is like fail while a mapping is being constructed.
 func (c *constructor) failIn(mapping, n *yamlv3.Node, format string, args ...any) *Error {
 	e := c.fail(n, format, args...)
 	e.Context, e.ContextLine, e.ContextColumn = "while constructing a mapping", mapping.Line, mapping.Column
@@ -53,7 +53,7 @@ type surveyor struct {
 	aliased int
 }
 
-// visit gives the number of nodes that n stands for, aliases expanded.
+// visit returns the number of nodes that n stands for, aliases expanded.
 func (s *surveyor) visit(n *yamlv3.Node, depth int) (int, error) {
 	// guard: CVE-2013-4438 @yaml-depth TestCVE_2013_4438_Bombs
 	if depth > MaxDepth {
@@ -103,7 +103,7 @@ func target(n *yamlv3.Node) *yamlv3.Node {
 	return n
 }
 
-// tag is the node's tag: the written one, else by PyYAML's resolvers.
+// tag returns the node's tag: the written one, else by PyYAML's resolvers.
 func tag(n *yamlv3.Node) string {
 	switch {
 	case n.Style&yamlv3.TaggedStyle != 0:
@@ -229,7 +229,7 @@ func (c *constructor) scalar(n *yamlv3.Node, t string) (any, error) {
 	return v, nil
 }
 
-// bigInt is an integer as pyobj has it.
+// bigInt returns an integer as pyobj has it.
 func bigInt(v any) any {
 	switch v := v.(type) {
 	case uint64:
@@ -442,7 +442,7 @@ func (c *constructor) mergeOf(n, value *yamlv3.Node) ([]entry, error) {
 	return nil, c.failIn(n, value, "expected a mapping or list of mappings for merging, but found %s", kindName(value))
 }
 
-// set gives the members of a !!set in the order of the document.
+// set returns the members of a !!set in the order of the document.
 func (c *constructor) set(n *yamlv3.Node, depth int) (any, error) {
 	items, err := c.items(n, depth)
 	if err != nil {
@@ -516,7 +516,8 @@ func pythonEqual(key any) any {
 // reprBudget bounds the text that an unusable key adds to an error message.
 const reprBudget = 8 << 10
 
-// reprNodes is Python's repr of the value of a collection node, which PyYAML prints for a key that is not hashable.
+// reprNodes returns Python's repr of the value of a collection node, which PyYAML prints for a key that is not
+// hashable.
 func reprNodes(n *yamlv3.Node) string {
 	var b strings.Builder
 	writeNodes(&b, n)

@@ -205,7 +205,7 @@ type analysis struct{ multiline, flowPlain, blockPlain, single, block bool }
 func isBreak(r rune) bool  { return r == '\n' || r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029 }
 func isBlankZ(r rune) bool { return r == ' ' || r == '\t' || r == 0 || isBreak(r) }
 
-// printable is libyaml's IS_PRINTABLE, which leaves out everything beyond the basic plane.
+// printable implements libyaml's IS_PRINTABLE, which leaves out everything beyond the basic plane.
 func printable(r rune) bool {
 	return r == '\n' || r >= 0x20 && r <= 0x7e || r >= 0xa0 && r < 0xd800 || r >= 0xe000 && r <= 0xfffd && r != 0xfeff
 }

@@ -36,7 +36,7 @@ func grammarError(err error, dec *yamlv3.Decoder, name string) error {
 // scannerError is libyaml's YAML_SCANNER_ERROR.
 const scannerError = 3
 
-// problemText is the error of the grammar package without its line.
+// problemText returns the error of the grammar package without its line.
 func problemText(err error) string {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
 	if rest, ok := strings.CutPrefix(msg, "line "); ok {
@@ -47,7 +47,7 @@ func problemText(err error) string {
 	return msg
 }
 
-// field is a field of a struct or of what a pointer points to, the zero Value where there is none.
+// field returns a field of a struct or of what a pointer points to, the zero Value where there is none.
 func field(v reflect.Value, name string) reflect.Value {
 	if v.IsValid() && v.Kind() == reflect.Pointer {
 		v = v.Elem()

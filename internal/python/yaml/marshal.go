@@ -48,7 +48,7 @@ type Style struct {
 // and floats, []string, other slices and maps. What cannot be represented is an error.
 func Marshal(v any) (string, error) { return MarshalStyle(v, Style{}) }
 
-// MarshalStyle is Marshal with a style.
+// MarshalStyle is like Marshal with a style.
 func MarshalStyle(v any, s Style) (string, error) {
 	r := representer{flow: s.Flow, sorted: s.Sorted, unsorted: s.Unsorted}
 	root, err := r.represent(v, 0)
@@ -123,7 +123,7 @@ const maxDepth = 1000
 
 func scalarNode(tag, text string) *node { return &node{kind: reflect.String, tag: tag, text: text} }
 
-// represent is PyYAML's SafeRepresenter.
+// represent implements PyYAML's SafeRepresenter.
 func (r *representer) represent(v any, depth int) (*node, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("cannot write YAML: %w", ErrLimit)
@@ -201,7 +201,8 @@ func (r *representer) represent(v any, depth int) (*node, error) {
 	return r.representOther(v, depth)
 }
 
-// representObject is represent for Python's collections: dicts are sorted if their keys can be compared, OrderedDicts are not.
+// representObject is like represent for Python's collections: dicts are sorted if their keys can be compared,
+// OrderedDicts are not.
 func (r *representer) representObject(v any, depth int) (*node, error) {
 	switch v := v.(type) {
 	case *pyobj.Dict:
@@ -301,7 +302,7 @@ func (n *node) decide(flow Flow) *node {
 	return n
 }
 
-// floatText is represent_float of PyYAML.
+// floatText implements represent_float of PyYAML.
 func floatText(f float64) string {
 	switch s := pytext.Float(f); s {
 	case "nan", "inf":

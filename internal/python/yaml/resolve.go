@@ -20,7 +20,7 @@ const (
 	longTag, shortTag                    = "tag:yaml.org,2002:", "!!"
 )
 
-// resolve gives the tag of a plain scalar by the implicit resolvers of PyYAML (yaml/resolver.py), in their order.
+// resolve returns the tag of a plain scalar by the implicit resolvers of PyYAML (yaml/resolver.py), in their order.
 func resolve(s string) string {
 	if s == "" {
 		return tagNull
@@ -261,8 +261,8 @@ func parseTimestamp(s string) (t time.Time, msg string) {
 // for all.
 const maxDigits = 4300
 
-// parseInt gives the value of an integer scalar: construct_scalar of Salt's loader and construct_yaml_int of PyYAML.
-// The text of the Python error is returned when there is one.
+// parseInt returns the value of an integer scalar: construct_scalar of Salt's loader and construct_yaml_int of
+// PyYAML. The text of the Python error is returned when there is one.
 func parseInt(s string) (any, string) {
 	// Salt reads 0755 as 755: users mean file modes. A sign defeats this, as in Salt.
 	if s != "0" && strings.HasPrefix(s, "0") && !strings.HasPrefix(s, "0b") && !strings.HasPrefix(s, "0x") {
@@ -326,7 +326,7 @@ func parseSexagesimal(s string, negative bool) (any, string) {
 	return fromBig(sum), ""
 }
 
-// fromBig gives int64, else uint64, else the decimal text (salt.payload sends such numbers as text).
+// fromBig returns int64, else uint64, else the decimal text (salt.payload sends such numbers as text).
 func fromBig(n *big.Int) any {
 	switch {
 	case n.IsInt64():
@@ -337,7 +337,7 @@ func fromBig(n *big.Int) any {
 	return n.String()
 }
 
-// parseFloat is construct_yaml_float of PyYAML.
+// parseFloat implements construct_yaml_float of PyYAML.
 func parseFloat(s string) (any, string) {
 	s = strings.ToLower(strings.ReplaceAll(s, "_", ""))
 	if s == "" {

@@ -43,7 +43,7 @@ type Error struct {
 	FirstLine int
 }
 
-// Error gives PyYAML's text of the exception.
+// Error returns PyYAML's text of the exception.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Context != "" {
@@ -75,13 +75,14 @@ func Parse(b []byte, name string) (any, error) {
 	return parse(b, name, forms{})
 }
 
-// ParseOrdered is Parse with every mapping as a payload.OrderedMap.
+// ParseOrdered is like Parse with every mapping as a payload.OrderedMap.
 func ParseOrdered(b []byte, name string) (any, error) {
 	return parse(b, name, forms{maps: true})
 }
 
-// ParseObject is Parse with ordered values: *pyobj.Dict, *pyobj.List, *pyobj.Set for !!set, *big.Int beyond 64 bits. What an alias stands for is one
-// object, as in Python. With orderedDict mappings are marked as OrderedDict, as those of state files are.
+// ParseObject is like Parse with ordered values: *pyobj.Dict, *pyobj.List, *pyobj.Set for !!set, *big.Int beyond
+// 64 bits. What an alias stands for is one object, as in Python. With orderedDict mappings are marked as
+// OrderedDict, as those of state files are.
 func ParseObject(b []byte, name string, orderedDict bool) (any, error) {
 	return parse(b, name, forms{objects: true, orderedDict: orderedDict})
 }

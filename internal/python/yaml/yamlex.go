@@ -78,7 +78,7 @@ func (x *aggregator) fill(f func() error) error {
 	return nil
 }
 
-// untagged is the tag that a node would have without its own, and whether what is in it is built at once.
+// untagged returns the tag that a node would have without its own, and whether what is in it is built at once.
 func untagged(n *yamlv3.Node) (t string, deep bool) {
 	switch n.Kind {
 	case yamlv3.SequenceNode:
@@ -203,7 +203,7 @@ func (x *aggregator) integer(n *yamlv3.Node) (any, error) {
 	return pyobj.Int(v), nil
 }
 
-// valueError is an exception of Python's own, which does not tell the place.
+// valueError returns an exception of Python's own, which does not tell the place.
 func (x *aggregator) valueError(n *yamlv3.Node, msg string) error {
 	e := x.fail(n, "%s", msg)
 	e.Class, e.Line, e.Column = "ValueError", 0, 0
@@ -343,7 +343,7 @@ func (x *aggregator) pyMap(n *yamlv3.Node, d *pyobj.Dict) error {
 	return nil
 }
 
-// Problem is the text of Salt's error for a YAMLEX document, and the line, 0 if the error does not tell it.
+// Problem returns the text of Salt's error for a YAMLEX document, and the line, 0 if the error does not tell it.
 func Problem(err error) (msg string, line int) {
 	var e *Error
 	if errors.As(err, &e) && e.Class == "ScannerError" {

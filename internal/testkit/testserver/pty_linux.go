@@ -19,7 +19,7 @@ func Terminal(t testing.TB, columns uint16) (screen, terminal *os.File) {
 	return screen, terminal
 }
 
-// OpenTerminal is Terminal for a caller that closes both files.
+// OpenTerminal is like Terminal for a caller that closes both files.
 func OpenTerminal(columns uint16) (screen, terminal *os.File, err error) {
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {

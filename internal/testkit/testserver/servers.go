@@ -94,7 +94,7 @@ func (v *Servers) Rewind() {
 	}
 }
 
-// Conversations are what this process said to servers that have tapes, and they to it.
+// Conversations returns what this process said to servers that have tapes, and they to it.
 func (v *Servers) Conversations() (said []Conversation) {
 	for _, name := range slices.Sorted(maps.Keys(v.tapes)) {
 		p := v.tapes[name]
@@ -128,8 +128,8 @@ func (v *Servers) Give(t testing.TB, said []Conversation) {
 	})
 }
 
-// web is a web server whose pages say which they are; /status/404 has that status, /reason/404/words the reason "words", too, and pages below
-// /etag have an entity tag. It serves keys of OpenPGP, too.
+// web returns a web server whose pages say which they are; /status/404 has that status, /reason/404/words the
+// reason "words", too, and pages below /etag have an entity tag. It serves keys of OpenPGP, too.
 func web(t testing.TB, start func(http.Handler) *httptest.Server) (port string) {
 	s := start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Date"] = nil
@@ -193,12 +193,12 @@ KgCNp0lgrClbMYGeses2XWIqTP17wcCDUkvyqUsK
 // Text puts the servers into a text.
 func (v *Servers) Text(s string) string { return asked.ReplaceAllStringFunc(s, v.get) }
 
-// Names are the texts that stand for servers which were asked for, each followed by its name in cases.
+// Names returns the texts that stand for servers which were asked for, each followed by its name in cases.
 func (v *Servers) Names() []string {
 	return v.pairs(func(name, text string) []string { return []string{text, name} })
 }
 
-// Texts are the names of servers that were asked for, each followed by the text that stands for it.
+// Texts returns the names of servers that were asked for, each followed by the text that stands for it.
 func (v *Servers) Texts() []string {
 	return v.pairs(func(name, text string) []string { return []string{name, text} })
 }

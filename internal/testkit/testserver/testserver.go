@@ -36,13 +36,14 @@ func Program(t testing.TB, name string) string {
 	return ""
 }
 
-// Port is a free port of loopback.
+// Port returns a free port of loopback.
 func Port(t testing.TB) string {
 	t.Helper()
 	return strconv.Itoa(freeport.Port(t))
 }
 
-// Dir is a temporary directory with a short name, for sockets. It belongs to owner, "" being this process's user.
+// Dir returns a temporary directory with a short name, for sockets. It belongs to owner, "" being this process's
+// user.
 func Dir(t testing.TB, owner string) (dir string, cred *syscall.Credential) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "brine")
@@ -94,7 +95,7 @@ type Server struct {
 	log  *bytes.Buffer
 }
 
-// PID is the process of the server. Those that it started are its children.
+// PID returns the process of the server. Those that it started are its children.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
 // Start starts a server and ends it with the test by a signal.
@@ -129,7 +130,7 @@ func (s *Server) end() {
 	_ = s.cmd.Wait()
 }
 
-// last gives the last lines of what the server said.
+// last returns the last lines of what the server said.
 func (s *Server) last(n int) string {
 	lines := strings.Split(strings.TrimSpace(s.log.String()), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
@@ -164,7 +165,7 @@ func MariaDB(t testing.TB) (socket, port string) {
 	return s.Socket, s.Port
 }
 
-// MariaDBServer is MariaDB for a test that restarts it, or gives it further options.
+// MariaDBServer is like MariaDB for a test that restarts it, or gives it further options.
 func MariaDBServer(t testing.TB, options ...string) *Server {
 	t.Helper()
 	server, install := Program(t, "mariadbd"), Program(t, "mariadb-install-db")

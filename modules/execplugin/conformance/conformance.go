@@ -114,7 +114,7 @@ func (k *kit) report(check, format string, args ...any) {
 	k.problems = append(k.problems, Problem{check, fmt.Sprintf(format, args...)})
 }
 
-// env is the agent that the program sees.
+// env returns the agent that the program sees.
 func (k *kit) env() *modules.Env {
 	return &modules.Env{
 		ID: "conformance", Runner: k.runner, Log: slog.New(k.log),

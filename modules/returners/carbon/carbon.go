@@ -19,7 +19,7 @@ import (
 
 func init() { returners.Register(Module) }
 
-// Module is the returner "carbon".
+// Module returns the returner "carbon".
 func Module() *modules.Module {
 	return &modules.Module{Name: "carbon_return", Virtual: "carbon", Doc: "Send the numbers in returns to Graphite.", Funcs: []modules.Def{
 		returners.Def("event_return", "Send the numbers in events to Graphite.", events, "events"),

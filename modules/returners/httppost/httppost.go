@@ -46,10 +46,10 @@ const (
 	maxAnswer  = 64 << 10 // of an answer, which nobody reads
 )
 
-// Module is the returner "http_post".
+// Module returns the returner "http_post".
 func Module() *modules.Module { return module(time.Second) }
 
-// module is Module with the longest time before the first further attempt.
+// module is like Module with the longest time before the first further attempt.
 func module(pause time.Duration) *modules.Module {
 	return &modules.Module{Name: "http_post", Doc: "Send returns to an HTTP server.", Funcs: []modules.Def{
 		returners.Prep(),
@@ -71,7 +71,8 @@ type target struct {
 	retries int64
 }
 
-// options are the settings. A job that says where to send, or what to trust there, does not get the configured secrets sent.
+// options returns the settings. A job that says where to send, or what to trust there, does not get the
+// configured secrets sent.
 func options(c *modules.Call, ret map[string]any) map[string]any {
 	o := returners.Options(c, "returner.http_post", ret, returners.Attrs("url", "headers", "username", "password", "verify_ssl", "ca_bundle", "timeout", "retries"),
 		map[string]any{"verify_ssl": true, "timeout": int64(30), "retries": int64(3)})

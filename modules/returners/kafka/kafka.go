@@ -31,7 +31,7 @@ const most = 100
 
 var waiting atomic.Int64
 
-// Module is the returner "kafka".
+// Module returns the returner "kafka".
 func Module() *modules.Module {
 	return &modules.Module{Name: "kafka_return", Virtual: "kafka", Doc: "Send returns to a Kafka topic.", Funcs: []modules.Def{
 		returners.Def("returner", "Send a return: as JSON, with the text that Python has for it as the key.", returner, "ret"),
@@ -67,7 +67,7 @@ func returner(ctx context.Context, c *modules.Call) (any, error) {
 	return nil, nil
 }
 
-// servers are the addresses to begin with: a list, or a text with commas.
+// servers returns the addresses to begin with: a list, or a text with commas.
 func servers(v any) []string {
 	list, ok := v.([]any)
 	if !ok {
@@ -100,7 +100,7 @@ func send(ctx context.Context, log *slog.Logger, servers []string, r *kgo.Record
 	return err
 }
 
-// byKey gives the partition of a key.
+// byKey returns the partition of a key.
 func byKey(string) func(*kgo.Record, int) int {
 	return func(r *kgo.Record, n int) int { return int(uint64(crc32.ChecksumIEEE(r.Key)) % uint64(n)) }
 }

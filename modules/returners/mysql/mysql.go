@@ -19,7 +19,7 @@ import (
 
 func init() { returners.Register(Module) }
 
-// Module is the returner "mysql".
+// Module returns the returner "mysql".
 func Module() *modules.Module {
 	return dialect().Module("mysql", "", "Keep returns in MySQL or MariaDB.")
 }
@@ -56,7 +56,7 @@ func open(c *modules.Call, ret map[string]any) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// tlsConfig is options ssl_ca, ssl_cert and ssl_key.
+// tlsConfig returns the options ssl_ca, ssl_cert and ssl_key.
 func tlsConfig(c *modules.Call, o map[string]any) (*tls.Config, error) {
 	ca, cert, key := sqldb.Text(o, "ssl_ca"), sqldb.Text(o, "ssl_cert"), sqldb.Text(o, "ssl_key")
 	if ca == "" && cert == "" && key == "" {

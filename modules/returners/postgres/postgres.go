@@ -16,10 +16,10 @@ import (
 
 func init() { returners.Register(Module, JSONB) }
 
-// Module is the returner "postgres".
+// Module returns the returner "postgres".
 func Module() *modules.Module { return text().Module("postgres", "", "Keep returns in PostgreSQL.") }
 
-// JSONB is the returner "pgjsonb".
+// JSONB returns the returner "pgjsonb".
 func JSONB() *modules.Module {
 	return jsonb().Module("pgjsonb", "", "Keep returns in PostgreSQL as jsonb.")
 }

@@ -15,7 +15,7 @@ import (
 
 func init() { returners.Register(Module) }
 
-// Module is the returner "rawfile_json".
+// Module returns the returner "rawfile_json".
 func Module() *modules.Module {
 	return &modules.Module{Name: "rawfile_json", Doc: "Write returns to a file, one line of JSON for each.", Funcs: []modules.Def{
 		returners.Def("event_return", "Write events to the file.", events, "events"),

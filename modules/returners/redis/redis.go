@@ -16,7 +16,7 @@ import (
 
 func init() { returners.Register(Module) }
 
-// Module is the returner "redis".
+// Module returns the returner "redis".
 func Module() *modules.Module {
 	return &modules.Module{Name: "redis_return", Virtual: "redis", Doc: "Keep returns in a Redis server.", Funcs: []modules.Def{
 		returners.Def("clean_old_jobs", "Remove the returns of jobs that are not kept any more.", cleanOldJobs),

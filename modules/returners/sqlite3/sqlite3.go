@@ -17,7 +17,7 @@ import (
 
 func init() { returners.Register(Module) }
 
-// Module is the returner "sqlite3".
+// Module returns the returner "sqlite3".
 func Module() *modules.Module {
 	return dialect().Module("sqlite3_return", "sqlite3", "Keep returns in an SQLite file.")
 }

@@ -18,7 +18,7 @@ import (
 
 func init() { returners.Register(Module) }
 
-// Module is the returner "syslog".
+// Module returns the returner "syslog".
 func Module() *modules.Module {
 	return &modules.Module{Name: "syslog_return", Virtual: "syslog", Doc: "Write returns to the host's system log.", Available: available, Funcs: []modules.Def{
 		returners.Prep(),
@@ -26,7 +26,7 @@ func Module() *modules.Module {
 	}}
 }
 
-// sockets are where system logs listen.
+// sockets returns where system logs listen.
 func sockets() []string { return []string{"/dev/log", "/var/run/syslog", "/var/run/log"} }
 
 func available(*modules.Env) (bool, string) {

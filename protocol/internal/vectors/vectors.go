@@ -42,7 +42,7 @@ func Path(t testing.TB, name string) string {
 	return ""
 }
 
-// Keys are the RSA keys of keys.json as PEM text, by name.
+// Keys returns the RSA keys of keys.json as PEM text, by name.
 func Keys(t testing.TB) map[string]struct {
 	Private string `json:"private_pem"`
 	Public  string `json:"public_pem"`

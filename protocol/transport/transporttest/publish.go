@@ -266,7 +266,7 @@ func unknownSubscribers(t *testing.T, i Impl) {
 	}
 }
 
-// trust is a Presence function that believes every id except "liar".
+// trust returns a Presence function that believes every id except "liar".
 func trust(_ string, load []byte) (string, bool) {
 	id := Unpack(load)
 	return id, id != "liar"

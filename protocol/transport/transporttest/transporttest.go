@@ -124,7 +124,7 @@ func Eventually(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// Echo is a Handler that answers "echo:" and the body.
+// Echo returns a Handler that answers "echo:" and the body.
 func Echo(_ context.Context, _ string, body []byte) []byte {
 	return wrap(append([]byte("echo:"), body...))
 }

@@ -42,8 +42,8 @@ func shortType(v any) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// lookupAttr is Python's getattr within the sandbox. ok is false if there is no such attribute; err is an exception
-// other than AttributeError.
+// lookupAttr implements Python's getattr within the sandbox. ok is false if there is no such attribute; err is an
+// exception other than AttributeError.
 func (r *Run) lookupAttr(v any, name string) (x any, ok bool, err error) {
 	// An undefined value has no attributes: what follows depends on its class.
 	if u, is := v.(*Undefined); is {
@@ -165,8 +165,8 @@ func (r *Run) GetItem(v, key any) (any, error) {
 	return r.undefinedAttr(v, key), nil
 }
 
-// lookupItem is Python's v[key]. A missing key is a KeyError or IndexError, for GetAttr and GetItem to turn into
-// undefined.
+// lookupItem implements Python's v[key]. A missing key is a KeyError or IndexError, for GetAttr and GetItem to
+// turn into undefined.
 func (r *Run) lookupItem(v, key any) (any, error) {
 	switch x := v.(type) {
 	case *pyobj.Dict:
@@ -268,7 +268,7 @@ func runeAt(s string, n int) string {
 	return ""
 }
 
-// sliceBounds is Python's slice.indices. It returns the first index, the index to stop at, and the step.
+// sliceBounds implements Python's slice.indices. It returns the first index, the index to stop at, and the step.
 func sliceBounds(n int, start, stop, step any) (from, to, by int, err error) {
 	by = 1
 	// get returns one part of the slice as an index.

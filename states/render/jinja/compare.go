@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// valuesEqual is Python's ==. It fails for strict undefined values, which raise on any use.
+// valuesEqual implements Python's ==. It fails for strict undefined values, which raise on any use.
 func valuesEqual(a, b any) (bool, error) {
 	if u, ok := a.(*Undefined); ok && u.kind == Strict {
 		return false, u.fail()
@@ -134,7 +134,7 @@ func cmpNumbers(a, b any) (int, bool, bool) {
 	return exact(a, fa, isA).Cmp(exact(b, fb, isB)), true, false
 }
 
-// containsItem is Python's "v in box": substring, key, member, or an object's own __contains__.
+// containsItem implements Python's "v in box": substring, key, member, or an object's own __contains__.
 func (r *Run) containsItem(box, v any) (bool, error) {
 	switch x := box.(type) {
 	case string, pyobj.Markup:

@@ -46,10 +46,10 @@ func raise(kind, format string, args ...any) *Error {
 func typeError(format string, args ...any) *Error  { return raise("TypeError", format, args...) }
 func valueError(format string, args ...any) *Error { return raise("ValueError", format, args...) }
 
-// keyError is Python's KeyError, whose text is the repr of the key.
+// keyError returns Python's KeyError, whose text is the repr of the key.
 func keyError(key any) *Error { return &Error{Kind: "KeyError", Msg: pyobj.Repr(key)} }
 
-// attributeError is Python's error for a missing attribute.
+// attributeError returns Python's error for a missing attribute.
 func attributeError(v any, name string) *Error {
 	return raise("AttributeError", "'%s' object has no attribute '%s'", pyobj.TypeName(v), name)
 }

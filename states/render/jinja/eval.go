@@ -222,7 +222,7 @@ func allConstant(list []expr) bool {
 	return true
 }
 
-// concatText is the operator ~. With autoescape the parts are escaped if one of them is Markup.
+// concatText implements the operator ~. With autoescape the parts are escaped if one of them is Markup.
 func (r *Run) concatText(items []any) (any, error) {
 	markup := false
 	if r.autoescape {

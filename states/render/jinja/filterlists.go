@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// filterBatch is Jinja's batch: rows of linecount items, the last one filled up.
+// filterBatch implements Jinja's batch: rows of linecount items, the last one filled up.
 func filterBatch(_ *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_batch", []string{"linecount", "fill_with"}, nil)
 	if err != nil {
@@ -41,7 +41,7 @@ func filterBatch(_ *Run, v any, a Args) (any, error) {
 	return NewIter("generator", out), nil
 }
 
-// filterDictsort is Jinja's dictsort. Names are compared without case unless asked for.
+// filterDictsort implements Jinja's dictsort. Names are compared without case unless asked for.
 func filterDictsort(r *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_dictsort", []string{"case_sensitive", "by", "reverse"}, false, "key", false)
 	if err != nil {
@@ -115,7 +115,7 @@ func filterFirst(r *Run, v any, _ Args) (any, error) {
 	return x, err
 }
 
-// reversedItems is Python's reversed(v) as a list. Sets and iterators cannot be reversed, though they can be
+// reversedItems implements Python's reversed(v) as a list. Sets and iterators cannot be reversed, though they can be
 // collected.
 func (r *Run) reversedItems(v any) ([]any, error) {
 	// These have no __reversed__ and no index.
@@ -151,8 +151,8 @@ func filterLast(r *Run, v any, _ Args) (any, error) {
 	return items[0], nil
 }
 
-// attrGetter is Jinja's make_attrgetter: "a.b.0" reaches into values. post is applied to the result; byDefault
-// replaces an undefined part.
+// attrGetter implements Jinja's make_attrgetter: "a.b.0" reaches into values. post is applied to the result;
+// byDefault replaces an undefined part.
 func (r *Run) attrGetter(attribute any, post func(any) any, byDefault any) func(v any) (any, error) {
 	var parts []any
 	// A path is split once, not for each item.
@@ -191,7 +191,7 @@ func digitPart(p string) any {
 	return p
 }
 
-// filterGroupby is Jinja's groupby: sorted first, so that each group occurs once.
+// filterGroupby implements Jinja's groupby: sorted first, so that each group occurs once.
 func filterGroupby(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("sync_do_groupby", []string{"attribute", "default", "case_sensitive"}, nil, false)
@@ -274,8 +274,8 @@ func (g *group2) GetItem(r *Run, key any) (any, bool, error) {
 	return v, err == nil, err
 }
 
-// filterItems is Jinja's items. It is a generator, so the error for a value that is not a mapping comes when it is
-// used.
+// filterItems implements Jinja's items. It is a generator, so the error for a value that is not a mapping comes
+// when it is used.
 func filterItems(_ *Run, v any, _ Args) (any, error) {
 	switch x := v.(type) {
 	case *pyobj.Dict:
@@ -288,7 +288,7 @@ func filterItems(_ *Run, v any, _ Args) (any, error) {
 	}}, nil
 }
 
-// filterMap is Jinja's map, which is lazy: no filter runs before an item is asked for.
+// filterMap implements Jinja's map, which is lazy: no filter runs before an item is asked for.
 func filterMap(r *Run, v any, a Args) (any, error) {
 	// Jinja answers an empty or undefined value with an empty generator.
 	yes, err := Truth(v)
@@ -403,7 +403,8 @@ func selectFilter(want, byAttr bool) Filter {
 	}
 }
 
-// minMax is Jinja's min and max. Both are called do_min in errors, as they share that function's signature there.
+// minMax implements Jinja's min and max. Both are called do_min in errors, as they share that function's
+// signature there.
 func minMax(r *Run, v any, a Args, most bool) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("do_min", []string{"case_sensitive", "attribute"}, false, nil)
@@ -429,8 +430,8 @@ func minMax(r *Run, v any, a Args, most bool) (any, error) {
 	return Extreme(items, r.attrGetter(args[1], post, nil), most)
 }
 
-// Extreme is Python's min or max: the first of equal items wins. by is the key, nil for the item itself. It fails
-// where Python's comparison does.
+// Extreme implements Python's min or max: the first of equal items wins. by is the key, nil for the item itself.
+// It fails where Python's comparison does.
 func Extreme(items []any, by func(any) (any, error), most bool) (any, error) {
 	var best, bestKey any
 	for i, x := range items {
@@ -460,7 +461,7 @@ func Extreme(items []any, by func(any) (any, error), most bool) (any, error) {
 	return best, nil
 }
 
-// filterRandom is Jinja's random; it needs a length and an index, not only an iterable.
+// filterRandom implements Jinja's random; it needs a length and an index, not only an iterable.
 func filterRandom(r *Run, v any, _ Args) (any, error) {
 	n, err := lengthOf(v)
 	if err != nil {
@@ -514,7 +515,7 @@ func filterReverse(r *Run, v any, _ Args) (any, error) {
 	return &pyobj.List{Items: items}, nil
 }
 
-// filterSlice is Jinja's slice: as many columns as asked for, the longer ones first.
+// filterSlice implements Jinja's slice: as many columns as asked for, the longer ones first.
 func filterSlice(_ *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("sync_do_slice", []string{"slices", "fill_with"}, nil)
@@ -557,7 +558,7 @@ func filterSlice(_ *Run, v any, a Args) (any, error) {
 	return NewIter("generator", out), nil
 }
 
-// filterSort is Jinja's sort. Several attributes, separated by commas, are compared one after the other.
+// filterSort implements Jinja's sort. Several attributes, separated by commas, are compared one after the other.
 func filterSort(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("do_sort", []string{"reverse", "case_sensitive", "attribute"}, false, false, nil)
@@ -602,7 +603,7 @@ func filterSort(r *Run, v any, a Args) (any, error) {
 	return &pyobj.List{Items: out}, err
 }
 
-// filterUnique is Jinja's unique: the first of equal items stays. The items must be hashable.
+// filterUnique implements Jinja's unique: the first of equal items stays. The items must be hashable.
 func filterUnique(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("sync_do_unique", []string{"case_sensitive", "attribute"}, false, nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// filterAbs is Python's abs.
+// filterAbs implements Python's abs.
 func filterAbs(_ *Run, v any, _ Args) (any, error) {
 	switch x := v.(type) {
 	case float64:
@@ -25,10 +25,10 @@ func filterAbs(_ *Run, v any, _ Args) (any, error) {
 	return pyobj.Int(new(big.Int).Abs(n)), nil
 }
 
-// noMethod is the error of an operation that even a lenient undefined value lacks.
+// noMethod returns the error of an operation that even a lenient undefined value lacks.
 func (u *Undefined) noMethod(_, format string) error { return typeError(format, u.TypeName()) }
 
-// filterFilesize is Jinja's filesizeformat.
+// filterFilesize implements Jinja's filesizeformat.
 func filterFilesize(r *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_filesizeformat", []string{"binary"}, false)
 	if err != nil {
@@ -67,7 +67,8 @@ func filterFilesize(r *Run, v any, a Args) (any, error) {
 	return nil, nil
 }
 
-// parseFloat is Python's float(v): numbers, and texts with underscores between digits, inf and nan in any case.
+// parseFloat implements Python's float(v): numbers, and texts with underscores between digits, inf and nan in any
+// case.
 func parseFloat(v any) (float64, error) {
 	if isNumber(v) {
 		return toFloat(v)
@@ -98,7 +99,7 @@ func parseFloat(v any) (float64, error) {
 	return 0, valueError("could not convert string to float: %s", pyobj.Repr(s))
 }
 
-// parseInt is Python's int(s, base) of a text. Base 0 takes the base from the prefix.
+// parseInt implements Python's int(s, base) of a text. Base 0 takes the base from the prefix.
 func parseInt(s string, base int) (any, error) {
 	bad := func() error {
 		return valueError("invalid literal for int() with base %d: %s", base, pyobj.Repr(s))
@@ -147,7 +148,7 @@ func parseInt(s string, base int) (any, error) {
 	return pyobj.Int(n), nil
 }
 
-// Int is Python's int(v) of a number or a text. It fails with TypeError or ValueError as Python does.
+// Int implements Python's int(v) of a number or a text. It fails with TypeError or ValueError as Python does.
 func Int(v any) (any, error) {
 	switch x := v.(type) {
 	case float64:
@@ -178,7 +179,7 @@ func isKind(err error, kinds ...string) bool {
 	return false
 }
 
-// filterInt is Jinja's int: the number, else the float's whole part, else the default.
+// filterInt implements Jinja's int: the number, else the float's whole part, else the default.
 func filterInt(_ *Run, v any, a Args) (any, error) {
 	var list [2]any
 	args, err := a.bind(list[:], "do_int", []string{"default", "base"}, int64(0), int64(10))
@@ -217,7 +218,7 @@ func filterInt(_ *Run, v any, a Args) (any, error) {
 	return nil, err
 }
 
-// filterFloat is Jinja's float: the default where float() raises.
+// filterFloat implements Jinja's float: the default where float() raises.
 func filterFloat(_ *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_float", []string{"default"}, 0.0)
 	if err != nil {
@@ -230,8 +231,8 @@ func filterFloat(_ *Run, v any, a Args) (any, error) {
 	return f, err
 }
 
-// roundNumber is Python's round(v, n): halves go to the even neighbour, for integers with a negative n as well. n
-// is clamped, since beyond 400 digits a float does not change.
+// roundNumber implements Python's round(v, n): halves go to the even neighbour, for integers with a negative n as
+// well. n is clamped, since beyond 400 digits a float does not change.
 func roundNumber(v any, n int) (any, error) {
 	if n > 400 || n < -400 {
 		n = max(min(n, 400), -400)
@@ -317,7 +318,7 @@ func filterRound(_ *Run, v any, a Args) (any, error) {
 	return nil, raise("FilterArgumentError", "method must be common, ceil or floor")
 }
 
-// filterSum is Jinja's sum. start decides the type, so lists can be summed but texts cannot.
+// filterSum implements Jinja's sum. start decides the type, so lists can be summed but texts cannot.
 func filterSum(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("sync_do_sum", []string{"attribute", "start"}, nil, int64(0))

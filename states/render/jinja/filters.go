@@ -178,7 +178,7 @@ func filterOf(name string) Filter {
 	return nil
 }
 
-// softText is markupsafe's soft_str: Markup stays Markup, everything else becomes a str.
+// softText implements markupsafe's soft_str: Markup stays Markup, everything else becomes a str.
 func softText(v any) (any, error) {
 	if _, ok := v.(pyobj.Markup); ok {
 		return v, nil
@@ -201,7 +201,7 @@ func escapedAny(v any) (any, error) {
 	return m, err
 }
 
-// filterAttr is Jinja's attr: an attribute only, never an item, unlike the dot.
+// filterAttr implements Jinja's attr: an attribute only, never an item, unlike the dot.
 func filterAttr(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("do_attr", []string{"obj", "name"}[1:])
@@ -243,7 +243,7 @@ func filterLength(_ *Run, v any, _ Args) (any, error) {
 	return int64(n), err
 }
 
-// filterDefault is Jinja's default. With boolean set it also replaces values that are false.
+// filterDefault implements Jinja's default. With boolean set it also replaces values that are false.
 func filterDefault(_ *Run, v any, a Args) (any, error) {
 	// A defined value without the second argument returns before Bind, as most uses do.
 	if _, undef := v.(*Undefined); !undef && len(a.Pos) < 2 && len(a.Kw) == 0 {
@@ -276,7 +276,7 @@ func ignoreCase(v any) any {
 	return v
 }
 
-// filterFormat is Jinja's format, which is the % operator with arguments.
+// filterFormat implements Jinja's format, which is the % operator with arguments.
 func filterFormat(r *Run, v any, a Args) (any, error) {
 	if len(a.Pos) > 0 && len(a.Kw) > 0 {
 		return nil, raise("FilterArgumentError", "can't handle positional and keyword arguments at the same time")
@@ -297,7 +297,7 @@ func filterFormat(r *Run, v any, a Args) (any, error) {
 	return r.percentFormat(t, s, d)
 }
 
-// filterIndent is Jinja's indent. Empty lines stay empty unless blank is set.
+// filterIndent implements Jinja's indent. Empty lines stay empty unless blank is set.
 func filterIndent(r *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_indent", []string{"width", "first", "blank"}, int64(4), false, false)
 	if err != nil {
@@ -357,7 +357,7 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 	return textLike(b.String(), markup), nil
 }
 
-// filterJoin is Jinja's join.
+// filterJoin implements Jinja's join.
 func filterJoin(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	var list [2]any
@@ -418,7 +418,8 @@ func filterJoin(r *Run, v any, a Args) (any, error) {
 	return textLike(b.String(), markup), nil
 }
 
-// filterReplace is Jinja's replace. With autoescape it decides by the safety of its arguments what is escaped.
+// filterReplace implements Jinja's replace. With autoescape it decides by the safety of its arguments what is
+// escaped.
 func filterReplace(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	var list [3]any
@@ -472,7 +473,7 @@ func filterReplace(r *Run, v any, a Args) (any, error) {
 	return x, err
 }
 
-// filterTrim is Jinja's trim, str.strip on any value.
+// filterTrim implements Jinja's trim, str.strip on any value.
 func filterTrim(r *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_trim", []string{"chars"}, nil)
 	if err != nil {
@@ -486,7 +487,7 @@ func filterTrim(r *Run, v any, a Args) (any, error) {
 	return x, err
 }
 
-// filterTruncate is Jinja's truncate: texts that are longer by at most leeway stay whole.
+// filterTruncate implements Jinja's truncate: texts that are longer by at most leeway stay whole.
 func filterTruncate(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("do_truncate", []string{"length", "killwords", "end", "leeway"}, int64(255), false, "...", nil)
@@ -555,7 +556,8 @@ func filterWordcount(_ *Run, v any, _ Args) (any, error) {
 	return int64(n), err
 }
 
-// filterWordwrap is Jinja's wordwrap. Each line of the text is wrapped by itself, since textwrap would join them.
+// filterWordwrap implements Jinja's wordwrap. Each line of the text is wrapped by itself, since textwrap would
+// join them.
 func filterWordwrap(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("do_wordwrap", []string{"width", "break_long_words", "wrapstring", "break_on_hyphens"}, int64(79), true, nil, true)

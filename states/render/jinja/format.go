@@ -64,7 +64,8 @@ func floatDigits(x float64, verb byte, precision int, alt bool) (string, bool) {
 	return s, negative
 }
 
-// formatGeneral is C's %g: the shorter of fixed and scientific notation, without trailing zeros unless alt is set.
+// formatGeneral implements C's %g: the shorter of fixed and scientific notation, without trailing zeros unless
+// alt is set.
 func formatGeneral(x float64, precision int, alt bool) string {
 	precision = max(precision, 1)
 	e := strconv.FormatFloat(x, 'e', precision-1, 64)
@@ -87,7 +88,7 @@ func formatGeneral(x float64, precision int, alt bool) string {
 	return mantissa
 }
 
-// floatToInt is Python's int(x): towards zero, exact for any size.
+// floatToInt implements Python's int(x): towards zero, exact for any size.
 func floatToInt(x float64) (any, error) {
 	if math.IsNaN(x) {
 		return nil, valueError("cannot convert float NaN to integer")
@@ -233,7 +234,7 @@ func groupDigits(digits string, sep byte, every int) string {
 	return b.String() + tail
 }
 
-// formatValue is Python's format(v, spec) for texts and numbers. Other types accept an empty spec only.
+// formatValue implements Python's format(v, spec) for texts and numbers. Other types accept an empty spec only.
 func formatValue(v any, text string) (string, error) {
 	if text == "" {
 		return Str(v)
@@ -385,8 +386,8 @@ func (f *spec) padNumber(digits, prefix string, every int) string {
 	return f.fillOut(grouped, prefix)
 }
 
-// formatText is str.format. Attributes and items are looked up through the sandbox, since a format string reaches
-// them as well (CVE-2016-10745 of Jinja).
+// formatText implements str.format. Attributes and items are looked up through the sandbox, since a format string
+// reaches them as well (CVE-2016-10745 of Jinja).
 func (r *Run) formatText(s string, markup bool, args []any, kw func(string) (any, bool)) (string, error) {
 	f := &formatter{r: r, args: args, kw: kw, markup: markup, auto: -1}
 	return f.expandFields(s, 2)

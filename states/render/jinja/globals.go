@@ -43,7 +43,7 @@ func builtinGlobal(name string) any {
 // maxRange is MAX_RANGE of jinja2.sandbox.
 const maxRange = 100_000
 
-// rangeFunc is the sandbox's range, which refuses ranges over the limit when they are created.
+// rangeFunc implements the sandbox's range, which refuses ranges over the limit when they are created.
 func rangeFunc(_ *Run, a Args) (any, error) {
 	if len(a.Kw) > 0 {
 		return nil, typeError("range() takes no keyword arguments")
@@ -122,7 +122,7 @@ func (c *dictClass) GetAttr(r *Run, name string) (any, bool, error) {
 	}}, true, nil
 }
 
-// makeDict is Python's dict(…).
+// makeDict implements Python's dict(…).
 func makeDict(a Args, ordered bool) (*pyobj.Dict, error) {
 	d := &pyobj.Dict{Ordered: ordered}
 	if len(a.Pos) > 1 {
@@ -131,7 +131,7 @@ func makeDict(a Args, ordered bool) (*pyobj.Dict, error) {
 	return d, updateDict(d, a)
 }
 
-// updateDict is dict.update: a mapping or a sequence of pairs, then keywords.
+// updateDict implements dict.update: a mapping or a sequence of pairs, then keywords.
 func updateDict(d *pyobj.Dict, a Args) error {
 	if len(a.Pos) > 0 {
 		switch from := a.Pos[0].(type) {
@@ -167,7 +167,7 @@ func updateDict(d *pyobj.Dict, a Args) error {
 	return nil
 }
 
-// loremIpsum is Jinja's lipsum: paragraphs of filler text, as HTML unless asked otherwise.
+// loremIpsum implements Jinja's lipsum: paragraphs of filler text, as HTML unless asked otherwise.
 func loremIpsum(r *Run, a Args) (any, error) {
 	args, err := a.Bind("generate_lorem_ipsum", []string{"n", "html", "min", "max"}, int64(5), true, int64(20), int64(100))
 	if err != nil {

@@ -51,8 +51,8 @@ func NewIter(kind string, items []any) *Iter {
 	return &Iter{kind, overItems(func() []any { return items }), bytes}
 }
 
-// Iterate is Python's iter(v): it returns a function that yields one item per call. It fails with TypeError for a
-// value that is not iterable.
+// Iterate implements Python's iter(v): it returns a function that yields one item per call. It fails with
+// TypeError for a value that is not iterable.
 func Iterate(v any) (func() (any, bool, error), error) {
 	switch v := v.(type) {
 	case *pyobj.List:
@@ -138,7 +138,7 @@ func textLike(s string, markup bool) any {
 // maxItems bounds a list: endless iterators fail here and not when memory runs out.
 const maxItems = 10_000_000
 
-// Collect is Python's list(v), as a slice that the caller may change.
+// Collect implements Python's list(v), as a slice that the caller may change.
 func Collect(v any) ([]any, error) {
 	switch v := v.(type) {
 	case *pyobj.List:
@@ -301,7 +301,7 @@ func (g *Range) Equal(other any) bool {
 	return ok && g.Len() == o.Len() && (g.Len() == 0 || g.start == o.start && (g.Len() == 1 || g.step == o.step))
 }
 
-// lengthOf is Python's len(v).
+// lengthOf implements Python's len(v).
 func lengthOf(v any) (int, error) {
 	switch v := v.(type) {
 	case string:

@@ -421,7 +421,7 @@ func (f *frame) writeText(s string) error {
 	return nil
 }
 
-// writeBytes is writeText for bytes, without a conversion.
+// writeBytes is like writeText for bytes, without a conversion.
 func (f *frame) writeBytes(s []byte) error {
 	if f.r.written += len(s); f.r.written > MaxText {
 		return raise("MemoryError", "more than %d bytes of output", MaxText)

@@ -340,7 +340,7 @@ func (l *lexer) emitStripped(text string, sign byte, block bool) {
 	}
 }
 
-// pySpace is str.isspace: Unicode's white space and the four separators of ASCII, which Go does not count.
+// pySpace implements str.isspace: Unicode's white space and the four separators of ASCII, which Go does not count.
 func pySpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 // withNewlines replaces line ends by those of the environment.
@@ -478,7 +478,7 @@ func (l *lexer) readTag(end kind, mark string, trim bool) {
 	}
 }
 
-// matchClosing is matchEnd for the tag that is open.
+// matchClosing is like matchEnd for the tag that is open.
 func (l *lexer) matchClosing(end kind, mark string, trim bool) int {
 	if end == tVariableEnd && strings.HasPrefix(l.src[l.pos:], "+"+mark) {
 		return 0 // {{ x +}} has no meaning in Jinja, the plus is an operator

@@ -10,8 +10,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// filterTitle is Jinja's title: every word begins with a capital. Words end at blanks, hyphens and brackets only,
-// unlike str.title.
+// filterTitle implements Jinja's title: every word begins with a capital. Words end at blanks, hyphens and
+// brackets only, unlike str.title.
 func filterTitle(s string) string {
 	var b strings.Builder
 	word := ""
@@ -34,7 +34,7 @@ func filterTitle(s string) string {
 	return b.String()
 }
 
-// stripTags is Markup.striptags: comments and tags are removed, and runs of white space become one blank.
+// stripTags implements Markup.striptags: comments and tags are removed, and runs of white space become one blank.
 // Comments first, as they may hold tags.
 func stripTags(s string) string {
 	for {
@@ -65,7 +65,7 @@ func stripTags(s string) string {
 // unescapeHTML replaces entities by their characters, as html.unescape does.
 func unescapeHTML(s string) string { return html.UnescapeString(s) }
 
-// quoteURL is Jinja's url_quote. In a query a blank is "+" and a slash is quoted.
+// quoteURL implements Jinja's url_quote. In a query a blank is "+" and a slash is quoted.
 func quoteURL(v any, query bool) (string, error) {
 	s := ""
 	if b, ok := v.([]byte); ok {
@@ -95,7 +95,7 @@ func quoteURL(v any, query bool) (string, error) {
 	return b.String(), nil
 }
 
-// filterURLEncode is Jinja's urlencode: a text is quoted as a path, a mapping or pairs as a query.
+// filterURLEncode implements Jinja's urlencode: a text is quoted as a path, a mapping or pairs as a query.
 func filterURLEncode(r *Run, v any, _ Args) (any, error) {
 	if u, ok := v.(*Undefined); ok && u.kind == Strict {
 		return nil, u.fail()
@@ -140,7 +140,7 @@ func filterURLEncode(r *Run, v any, _ Args) (any, error) {
 	return strings.Join(parts, "&"), nil
 }
 
-// filterXMLAttr is Jinja's xmlattr. Undefined and None values are left out.
+// filterXMLAttr implements Jinja's xmlattr. Undefined and None values are left out.
 func filterXMLAttr(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("do_xmlattr", []string{"autospace"}, true)
@@ -189,7 +189,7 @@ const (
 	emailPattern = `^\S+@\w[\w.-]*\.\w+$`
 )
 
-// filterURLize is Jinja's urlize: words that look like addresses become links.
+// filterURLize implements Jinja's urlize: words that look like addresses become links.
 func filterURLize(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("do_urlize", []string{"trim_url_limit", "nofollow", "target", "rel", "extra_schemes"}, nil, false, nil, nil, nil)

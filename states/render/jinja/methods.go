@@ -482,7 +482,7 @@ func sortItems(items []any, by func(v any) (any, error), reverse bool) ([]any, e
 	return out, nil
 }
 
-// setOf is Python's set(v).
+// setOf implements Python's set(v).
 func setOf(v any) (*pyobj.Set, error) {
 	items, err := Collect(v)
 	if err != nil {

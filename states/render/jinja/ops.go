@@ -68,7 +68,7 @@ func opText(op kind) string {
 	return "?"
 }
 
-// unsupportedOperands is Python's error for an operator that the types do not have.
+// unsupportedOperands returns Python's error for an operator that the types do not have.
 func unsupportedOperands(op kind, a, b any) error {
 	text := opText(op)
 	if op == tPow {
@@ -477,7 +477,7 @@ func signedNumber(neg bool, v any) (any, error) {
 	return nil, typeError("bad operand type for unary %s: '%s'", op, pyobj.TypeName(v))
 }
 
-// Escape is markupsafe.escape of a text.
+// Escape implements markupsafe.escape of a text.
 func Escape(s string) string {
 	if !strings.ContainsAny(s, `&<>'"`) {
 		return s
@@ -485,7 +485,7 @@ func Escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", ">", "&gt;", "<", "&lt;", "'", "&#39;", `"`, "&#34;").Replace(s)
 }
 
-// escapeValue is markupsafe.escape of a value: Markup and modules are safe already.
+// escapeValue implements markupsafe.escape of a value: Markup and modules are safe already.
 func escapeValue(v any) (pyobj.Markup, error) {
 	switch v := v.(type) {
 	case pyobj.Markup:

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// percentFormat is the operator % of a text, CPython's unicode_format.
+// percentFormat implements the operator % of a text, CPython's unicode_format.
 func (r *Run) percentFormat(a any, s string, b any) (any, error) {
 	_, markup := a.(pyobj.Markup)
 	p := &percenter{r: r, s: s, markup: markup}

@@ -4,19 +4,19 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Add is Python's a + b, for filters outside of this package.
+// Add implements Python's a + b, for filters outside of this package.
 func Add(a, b any) (any, error) { return (&Run{}).binaryOp(tAdd, a, b) }
 
-// Divide is Python's a / b.
+// Divide implements Python's a / b.
 func Divide(a, b any) (any, error) { return (&Run{}).binaryOp(tDiv, a, b) }
 
-// Float is Python's float(v).
+// Float implements Python's float(v).
 func Float(v any) (float64, error) { return parseFloat(v) }
 
-// ParseInt is Python's int(s, base) of a text.
+// ParseInt implements Python's int(s, base) of a text.
 func ParseInt(s string, base int) (any, error) { return parseInt(s, base) }
 
-// Capitalize is str.capitalize.
+// Capitalize implements str.capitalize.
 func Capitalize(s string) string { return capitalize(s) }
 
 // SortItems is sorted(items, key=by).
@@ -24,7 +24,7 @@ func SortItems(items []any, by func(v any) (any, error)) ([]any, error) {
 	return sortItems(items, by, false)
 }
 
-// Update is d.update(from).
+// Update implements d.update(from).
 func Update(d *pyobj.Dict, from any) error { return updateDict(d, Args{Pos: []any{from}}) }
 
 // Length is len(v).
@@ -38,8 +38,8 @@ func LacksAttribute(v any, name string) error {
 	return attributeError(v, name)
 }
 
-// Subscript is Python's v[key], which raises where [Run.GetItem] returns undefined.
+// Subscript implements Python's v[key], which raises where [Run.GetItem] returns undefined.
 func (r *Run) Subscript(v, key any) (any, error) { return r.lookupItem(v, key) }
 
-// Contains is Python's "v in box".
+// Contains implements Python's "v in box".
 func (r *Run) Contains(box, v any) (bool, error) { return r.containsItem(box, v) }

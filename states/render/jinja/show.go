@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// JSON is Python's json.dumps within [MaxText]. It fails with TypeError for values that JSON lacks.
+// JSON implements Python's json.dumps within [MaxText]. It fails with TypeError for values that JSON lacks.
 func JSON(v any, o pyjson.Options) (string, error) {
 	o.MaxText = MaxText
 	o.Default = func(v any) (any, error) {
@@ -27,7 +27,7 @@ func JSON(v any, o pyjson.Options) (string, error) {
 	return s, err
 }
 
-// filterToJSON is Jinja's tojson, whose text is safe inside of HTML.
+// filterToJSON implements Jinja's tojson, whose text is safe inside of HTML.
 func filterToJSON(_ *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_tojson", []string{"indent"}, nil)
 	if err != nil {
@@ -62,7 +62,7 @@ func HTMLSafe(s string) string {
 	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`, "'", `\u0027`).Replace(s)
 }
 
-// Pretty is Python's pprint.pformat, with its width of 80.
+// Pretty implements Python's pprint.pformat, with its width of 80.
 func Pretty(v any) string {
 	p := &printer{}
 	p.format(v, 0, 0, 0)
@@ -77,7 +77,7 @@ type printer struct {
 
 const prettyWidth = 80
 
-// sortedRepr is pprint's repr, in which dicts are sorted at every depth.
+// sortedRepr returns pprint's repr, in which dicts are sorted at every depth.
 func sortedRepr(v any) string {
 	return pyobj.Repr(sortedCopy(v, 0))
 }

@@ -236,8 +236,8 @@ func isMapping(v any) bool {
 	return ok && m.IsMapping()
 }
 
-// isIdentical is Python's "is". Equal small values count as the same object, which is true in CPython for most of
-// them.
+// isIdentical implements Python's "is". Equal small values count as the same object, which is true in CPython for
+// most of them.
 func isIdentical(a, b any) bool {
 	switch x := a.(type) {
 	// Tuples and bytes cannot be compared by ==, so their storage decides.

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// lower is str.lower. Go lowers İ to i alone, Python keeps its dot as a combining character.
+// lower implements str.lower. Go lowers İ to i alone, Python keeps its dot as a combining character.
 func lower(s string) string {
 	if strings.Contains(s, "İ") {
 		return strings.ReplaceAll(strings.ToLower(strings.ReplaceAll(s, "İ", "i\u0307")), "İ", "i\u0307")
@@ -65,7 +65,7 @@ func titleRune(c rune) string {
 	return string(unicode.ToTitle(c))
 }
 
-// upper is str.upper, in which ß becomes two letters. ASCII takes the fast way.
+// upper implements str.upper, in which ß becomes two letters. ASCII takes the fast way.
 func upper(s string) string {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
@@ -75,7 +75,7 @@ func upper(s string) string {
 	return strings.ToUpper(s)
 }
 
-// casefold is str.casefold.
+// casefold implements str.casefold.
 func casefold(s string) string {
 	return mapText(lower(s), func(c rune) string {
 		if l := ligature(c); l != "" {
@@ -85,7 +85,7 @@ func casefold(s string) string {
 	})
 }
 
-// swapcase is str.swapcase.
+// swapcase implements str.swapcase.
 func swapcase(s string) string {
 	return mapText(s, func(c rune) string {
 		if unicode.IsUpper(c) {
@@ -95,7 +95,7 @@ func swapcase(s string) string {
 	})
 }
 
-// capitalize is str.capitalize.
+// capitalize implements str.capitalize.
 func capitalize(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	if n == 0 {
@@ -104,7 +104,7 @@ func capitalize(s string) string {
 	return titleRune(r) + lower(s[n:])
 }
 
-// titleText is str.title: a letter after one that is not cased begins a word, even after an apostrophe.
+// titleText implements str.title: a letter after one that is not cased begins a word, even after an apostrophe.
 func titleText(s string) string {
 	cased := false
 	return mapText(s, func(c rune) string {
@@ -117,7 +117,7 @@ func titleText(s string) string {
 	})
 }
 
-// splitText is str.split and rsplit.
+// splitText implements str.split and rsplit.
 func splitText(s, name string, a Args) ([]string, error) {
 	args, err := a.Bind(name, []string{"sep", "maxsplit"}, nil, int64(-1))
 	if err != nil {
@@ -194,7 +194,7 @@ func splitBlank(s string, n int, right bool) []string {
 	return parts
 }
 
-// replaceText is str.replace within MaxText: the size is computed before the text is built.
+// replaceText implements str.replace within MaxText: the size is computed before the text is built.
 func replaceText(s, old, repl string, n int) (string, error) {
 	count := strings.Count(s, old)
 	if n >= 0 {
@@ -235,7 +235,7 @@ func textWindow(s string, rest []any) (part string, offset int, ok bool, err err
 	return string(chars[from:to]), from, true, nil
 }
 
-// testAffix is str.startswith and endswith, of one text or any of a tuple.
+// testAffix implements str.startswith and endswith, of one text or any of a tuple.
 func testAffix(s, name string, a Args) (any, error) {
 	if err := checkArity(a, "str."+name, 1, 3); err != nil {
 		return nil, err
@@ -268,7 +268,7 @@ func testAffix(s, name string, a Args) (any, error) {
 	return test(a.Pos[0])
 }
 
-// findText is str.find, rfind, index, rindex and count. Positions are in characters.
+// findText implements str.find, rfind, index, rindex and count. Positions are in characters.
 func findText(s, name string, a Args) (any, error) {
 	if err := checkArity(a, "str."+name, 1, 3); err != nil {
 		return nil, err
@@ -304,7 +304,7 @@ func findText(s, name string, a Args) (any, error) {
 	return int64(-1), nil
 }
 
-// padText is str.center, ljust and rjust.
+// padText implements str.center, ljust and rjust.
 func padText(s string, n int, fill, how string) string {
 	lack := n - runeCount(s)
 	if lack <= 0 {
@@ -321,7 +321,7 @@ func padText(s string, n int, fill, how string) string {
 	return strings.Repeat(fill, left) + s + strings.Repeat(fill, lack-left)
 }
 
-// expandTabs is str.expandtabs. A column is counted from the last line break.
+// expandTabs implements str.expandtabs. A column is counted from the last line break.
 func expandTabs(s string, size int) string {
 	var b strings.Builder
 	column := 0
@@ -343,7 +343,7 @@ func expandTabs(s string, size int) string {
 	return b.String()
 }
 
-// maketrans is str.maketrans: a dict from code points to what replaces them, nil to delete.
+// maketrans implements str.maketrans: a dict from code points to what replaces them, nil to delete.
 func maketrans(a Args) (any, error) {
 	if err := checkArity(a, "maketrans", 1, 3); err != nil {
 		return nil, err

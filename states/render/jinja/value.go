@@ -69,7 +69,7 @@ func (a *Args) Bind(fn string, params []string, defaults ...any) ([]any, error) 
 	return a.bind(make([]any, len(params)), fn, params, defaults...)
 }
 
-// bind is Bind into out, which is as long as params. A filter in a loop passes an array on its stack.
+// bind is like Bind, but writes into out, which is as long as params. A filter in a loop passes an array on its stack.
 func (a *Args) bind(out []any, fn string, params []string, defaults ...any) ([]any, error) {
 	required := len(params) - len(defaults)
 	// Python's wording: "takes from 1 to 3 positional arguments but 4 were given".
@@ -337,7 +337,7 @@ func (u *Undefined) undefinedText() (string, error) {
 	return "", nil
 }
 
-// Str is Python's str(v). It fails for a strict undefined value, and for texts over [MaxText].
+// Str implements Python's str(v). It fails for a strict undefined value, and for texts over [MaxText].
 func Str(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -356,7 +356,7 @@ func Str(v any) (string, error) {
 	return s, nil
 }
 
-// Truth is Python's bool(v). It fails for a strict undefined value.
+// Truth implements Python's bool(v). It fails for a strict undefined value.
 func Truth(v any) (bool, error) {
 	switch v := v.(type) {
 	case bool:

@@ -157,8 +157,8 @@ func commandArg(r ExtRequest) (string, error) {
 	return "", nil
 }
 
-// cmdJSON is the external pillar cmd_json: the JSON that a command prints. Output that is not JSON is logged and
-// ignored.
+// cmdJSON implements the external pillar cmd_json: the JSON that a command prints. Output that is not JSON is
+// logged and ignored.
 func cmdJSON(ctx context.Context, r ExtRequest) (any, error) {
 	cmd, err := commandArg(r)
 	if err != nil {
@@ -176,7 +176,7 @@ func cmdJSON(ctx context.Context, r ExtRequest) (any, error) {
 	return out, nil
 }
 
-// cmdYAML is the external pillar cmd_yaml: the YAML that a command prints.
+// cmdYAML implements the external pillar cmd_yaml: the YAML that a command prints.
 func cmdYAML(ctx context.Context, r ExtRequest) (any, error) {
 	cmd, err := commandArg(r)
 	if err != nil {
@@ -306,7 +306,7 @@ func withGrains(ctx context.Context, r ExtRequest, url string) (string, error) {
 	}
 }
 
-// quoteURL is urllib.parse.quote.
+// quoteURL implements urllib.parse.quote.
 func quoteURL(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {

@@ -133,7 +133,7 @@ func (c *compilation) topFiles() (docs []*pyobj.Dict, errs []string, err error) 
 	return docs, errs, nil
 }
 
-// eachItem is Python's iteration over a value.
+// eachItem implements Python's iteration over a value.
 func eachItem(v any) ([]any, error) {
 	switch v := v.(type) {
 	case *pyobj.List:
@@ -223,7 +223,7 @@ func (c *compilation) readTarget(e *entry, env string, v any) error {
 	return nil
 }
 
-// parseOrder is Python's int() of an order; a text that is not a number is 0.
+// parseOrder implements Python's int() of an order; a text that is not a number is 0.
 func parseOrder(v any) (int64, error) {
 	switch v := v.(type) {
 	case bool:

@@ -97,7 +97,7 @@ func (b *Budget) poolFor(s *Share, n int64) *pool {
 	return &b.large
 }
 
-// tryGrow is Grow without waiting. It returns nil if there is not enough memory. The caller holds mu.
+// tryGrow is like Grow without waiting. It returns nil if there is not enough memory. The caller holds mu.
 func (b *Budget) tryGrow(s *Share, conn io.Closer, n int64) *Share {
 	p, need := b.poolFor(s, n), n
 	if s != nil && s.p != p {

@@ -57,7 +57,7 @@ type unapproved struct {
 // connPrefix returns the network that a connection counts for.
 func connPrefix(c net.Conn) netip.Prefix { return prefixOf(c.RemoteAddr().String()) }
 
-// prefixOf is connPrefix for a remote address as text.
+// prefixOf is like connPrefix for a remote address as text.
 func prefixOf(peer string) netip.Prefix {
 	ap, err := netip.ParseAddrPort(peer)
 	if err != nil {

@@ -132,7 +132,7 @@ func (r *Roster) Name(m *Member, id string) {
 	}
 }
 
-// NamePeer is Name for the connection from a remote address. It reports whether there is one.
+// NamePeer is like Name for the connection from a remote address. It reports whether there is one.
 func (r *Roster) NamePeer(peer, id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

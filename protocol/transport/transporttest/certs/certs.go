@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Make is For with a server that is 127.0.0.1 and localhost.
+// Make is like For with a server that is 127.0.0.1 and localhost.
 func Make(t testing.TB) string {
 	t.Helper()
 	return For(t, "localhost", "127.0.0.1")
