@@ -99,11 +99,17 @@ var dictOrderTexts = []string{
 	"{{ salt['grains.filter_by']({'Debian': {'z': 1, 'a': {'y': 2, 'b': 3}}}) }}",
 	"{% for v in salt['state.single']('module.run', name='slsutil.serialize', serializer='json', obj={'z': 1, 'a': {'y': 2, 'b': [{'d': 1, 'c': 2}]}}).values() %}{{ v['changes'] }}{% endfor %}",
 	"{% for v in salt['state.single']('module.run', 'x', **{'slsutil.serialize': ['json', {'obj': {'z': 1, 'a': {'y': 2, 'b': 3}}}]}).values() %}{{ v['changes'] }}{% endfor %}",
+	"{% for v in salt['state.single']('module.run', 'x', **{'user.info': ['root'], 'test.echo': [{'z': 1, 'a': 2}]}).values() %}{{ v['changes'] }} {{ v['comment'] }}{% endfor %}",
+	"{% for v in salt['state.single']('module.run', name='user.info', m_name='root').values() %}{{ v['changes'] }} {{ v['comment'] }}{% endfor %}",
+	"{{ salt['schedule.build_schedule_item']('j', function='test.arg', job_kwargs={'z': 1, 'a': {'y': 1, 'b': 2}}, job_args=[{'q': 1, 'c': 2}], seconds=5, splay={'end': 9, 'start': 3}, returner='x', metadata={'y': 1, 'b': 2}) }}",
+	"{{ salt['schedule.build_schedule_item']('j', function='test.ping', cron='* * * * *', enabled=False, maxrunning=2, until='x', return_config='a', run_on_start=True) }}",
+	"{% for v in salt['state.single']('module.run', 'x', **{'schedule.build_schedule_item': ['j', {'function': 'test.ping', 'hours': 2, 'days': 1}], 'test.version': []}).values() %}{{ v['changes'].keys() | list }}{{ v['changes']['schedule.build_schedule_item'] }}{% endfor %}",
 	"{% for v in salt['state.single']('module.run', name='test.arg_clean', args=['x'], kwargs={'k': 1}).values() %}{{ v['changes']['ret']['kwargs'] }}{% endfor %}",
 }
 
 var dictOrderCommands = [][]string{
 	{"grains.item", "mygrain", "filegrain", "random"},
+	{"schedule.build_schedule_item", "j", "function=test.arg", "job_kwargs={z: 1, a: {y: 1, b: 2}}", "minutes=5", "when=['2026-01-01 10:00']"},
 	{"pillar.items", "unmask=True", "pillar={cli: {z: 1, a: {y: 2, b: [{d: 1, c: 2}]}}, new: {q: 1, c: 2}}"}, // 3008 masks values otherwise
 }
 

@@ -1,6 +1,6 @@
 package states
 
-import "github.com/brine-salt/brine/internal/python/pytext"
+import "github.com/brine-salt/brine/modules/pyobj"
 
 // results are the records of a run by tag, in the order in which they were added. Salt's dicts have that order too,
 // and outputters and show_* functions depend on it.
@@ -46,4 +46,4 @@ func (s *results) plain() map[string]any {
 }
 
 // hasChanges reports whether a record has changes.
-func hasChanges(rec record) bool { return pytext.Truth(rec["changes"]) }
+func hasChanges(rec record) bool { return pyobj.Truth(rec["changes"]) }

@@ -464,10 +464,10 @@ func unifyRecord(rec record) record {
 
 // findMalformed returns what is wrong with a record, "" if nothing is.
 func findMalformed(rec record) string {
-	if _, ok := rec["changes"].(map[string]any); !ok {
-		if _, ok := rec["changes"].(map[any]any); !ok {
-			return "'Changes' should be a dictionary."
-		}
+	switch rec["changes"].(type) {
+	case map[string]any, map[any]any, *pyobj.Dict:
+	default:
+		return "'Changes' should be a dictionary."
 	}
 	var missing []string
 	for _, key := range [...]string{"name", "result", "changes", "comment"} {
@@ -481,6 +481,12 @@ func findMalformed(rec record) string {
 	return "The following keys were not present in the state return: " + strings.Join(missing, ", ") + "."
 }
 
+// changesOf returns the changes of a record as plain data.
+func changesOf(rec record) map[string]any {
+	changes, _ := pyobj.Plain(rec["changes"]).(map[string]any)
+	return changes
+}
+
 // logResult logs what a state did, in the form of salt/state.py: format_log.
 func (r *Run) logResult(ctx context.Context, rec record) {
 	log, level := r.env.Logger(), slog.LevelInfo
@@ -491,7 +497,7 @@ func (r *Run) logResult(ctx context.Context, rec record) {
 		return
 	}
 	text := pytext.Str(rec["comment"])
-	if changes, _ := rec["changes"].(map[string]any); len(changes) > 0 {
+	if changes := changesOf(rec); len(changes) > 0 {
 		text = pytext.Str(changes)
 		if diff, ok := changes["diff"].(string); ok {
 			text = "File changed:\n" + diff
@@ -547,9 +553,8 @@ func (r *Run) refreshHost(ctx context.Context, low *Low, rec record) {
 		}
 		reload = true
 	}
-	changes, _ := rec["changes"].(map[string]any)
 	switch {
-	case len(changes) == 0:
+	case len(changesOf(rec)) == 0:
 		reload = low.Truth("force_reload_modules")
 	case reload || low.Truth("reload_modules"):
 		reload = true

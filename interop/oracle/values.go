@@ -59,6 +59,8 @@ func unwrap(v any) any {
 // Plain gives one of our values the types that unwrapping gives stock's.
 func Plain(v any) any {
 	switch v := v.(type) {
+	case *pyobj.Dict, *pyobj.List:
+		return Plain(pyobj.Plain(v))
 	case uint64:
 		return strconv.FormatUint(v, 10)
 	case *big.Int:

@@ -23,6 +23,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/strftime"
 	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // Compatibility.
@@ -359,7 +360,38 @@ func failed(comment string) map[string]any {
 }
 
 func buildItem(_ context.Context, c *modules.Call) (any, error) {
-	return build(c, c.Str("name"), c.Keywords)
+	job, err := build(c, c.Str("name"), c.Keywords)
+	if err != nil || refused(job) {
+		return job, err
+	}
+	return inOrder(c, job), nil
+}
+
+// jobKeys are the keys of a job in the order in which Salt makes one.
+var jobKeys = [...]string{"function", "seconds", "minutes", "hours", "days", "return_job", "metadata", "args", "kwargs", "maxrunning", "name",
+	"enabled", "jid_include", "splay", "range", "when", "once", "once_fmt", "cron", "returner", "after", "return_config", "return_kwargs",
+	"until", "run_on_start", "skip_during_range"}
+
+// inOrder returns a job that was made of the call's arguments in stock's order, dictionaries in it as the caller gave them.
+func inOrder(c *modules.Call, job map[string]any) *pyobj.Dict {
+	d := &pyobj.Dict{}
+	for _, k := range jobKeys {
+		v, ok := job[k]
+		if !ok {
+			continue
+		}
+		given := k
+		if k == "args" || k == "kwargs" {
+			given = "job_" + k
+		}
+		if m, dict := v.(map[string]any); k == "splay" && dict {
+			v = pyobj.NewDict("start", m["start"], "end", m["end"])
+		} else if x := c.KeywordInOrder(given); x != nil {
+			v = x
+		}
+		_ = d.Set(k, v)
+	}
+	return d
 }
 
 // build makes a job of keyword arguments, or an answer that says why not: a map with a false "result".
@@ -524,7 +556,7 @@ func modify(ctx context.Context, c *modules.Call) (any, error) {
 		ret["comment"] = "Job " + name + " in correct state"
 		return ret, nil
 	}
-	ret["changes"] = map[string]any{name: map[string]any{"old": maps.Clone(current), "new": maps.Clone(job)}}
+	ret["changes"] = map[string]any{name: map[string]any{"old": maps.Clone(current), "new": inOrder(c, job)}}
 	if keyword(c, "test") {
 		ret["comment"] = "Job: " + name + " would be modified in schedule."
 		return ret, nil

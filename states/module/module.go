@@ -137,6 +137,7 @@ func runEach(ctx context.Context, c *states.Call) (*states.Result, error) {
 		return ret.As(ret.Result, strings.Join(parts, " "))
 	}
 	var failures, good []string
+	changes := &pyobj.Dict{}
 	for _, k := range funs {
 		fun, _, _ := strings.Cut(k, ":")
 		v, err := callWith(ctx, c, fun, argument(c, k))
@@ -144,7 +145,7 @@ func runEach(ctx context.Context, c *states.Call) (*states.Result, error) {
 			usage *modules.UsageError
 			typ   *modules.TypeError
 		)
-		switch m, isMap := v.(map[string]any); {
+		switch m, isMap := v.(*pyobj.Dict); {
 		case errors.As(err, &usage), errors.As(err, &typ):
 			failures = append(failures, "'"+k+"' failed: "+states.ErrorText(err))
 		case err != nil:
@@ -152,22 +153,24 @@ func runEach(ctx context.Context, c *states.Call) (*states.Result, error) {
 		case !succeeded(v) && isMap:
 			failures = append(failures, "'"+k+"' failed: "+commentOf(m, "(error message N/A)"))
 		case !succeeded(v):
-			failures = append(failures, "'"+k+"': "+pytext.Str(v))
+			failures = append(failures, "'"+k+"': "+pyobj.Str(v))
 		default:
-			text := pytext.Str(v)
+			text := pyobj.Str(v)
 			if isMap {
 				text = commentOf(m, "Success")
 			}
 			good = append(good, k+": "+text)
 			ret.Changes[k] = v
+			_ = changes.Set(k, v)
 		}
 	}
+	ret.Extra["changes"] = changes
 	return ret.As(states.OutcomeOf(failures == nil), strings.Join(append(failures, good...), ", "))
 }
 
-func commentOf(m map[string]any, otherwise string) string {
-	if v, ok := m["comment"]; ok {
-		return pytext.Str(v)
+func commentOf(d *pyobj.Dict, otherwise string) string {
+	if v, ok := d.Get("comment"); ok {
+		return pyobj.Str(v)
 	}
 	return otherwise
 }
@@ -238,7 +241,7 @@ func callWith(ctx context.Context, c *states.Call, fun string, argv any) (any, e
 		return nil, modules.Usagef("Missing arguments: %s", strings.Join(missing, ", "))
 	}
 	// Defaults are filled in by the call; Salt passes them, so that a place that is also named is an error all the same.
-	return c.ExecKw(ctx, fun, args, kwargs)
+	return c.ExecOrdered(ctx, fun, args, kwargs)
 }
 
 // renamed returns the name under which a state can give an argument that the state system has itself.
@@ -320,7 +323,7 @@ func runOne(ctx context.Context, c *states.Call) (*states.Result, error) {
 			}
 		}
 	}
-	v, err := c.ExecKw(ctx, fun, args, more)
+	v, err := c.ExecOrdered(ctx, fun, args, more)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err
@@ -336,10 +339,10 @@ func succeeded(v any) bool {
 	switch v := v.(type) {
 	case bool:
 		return v
-	case map[string]any:
-		for k, x := range v {
+	case *pyobj.Dict:
+		for k, x := range v.All() {
 			switch x := x.(type) {
-			case map[string]any:
+			case *pyobj.Dict:
 				if !succeeded(x) {
 					return false
 				}
