@@ -20,8 +20,8 @@ import (
 	"github.com/brine-salt/brine/minion/program"
 )
 
-// runCheck reports what of a master's configuration will not work: 0 is fine, 1 not fine, 2 tells that no check was
-// possible.
+// runCheck reports the settings of a master's configuration that will not work. It returns 0 if there are none, 1
+// if there are some, and 2 if the check was not possible.
 func runCheck(ctx context.Context, c *saltcli.Console, args []string) int {
 	parser := &optparse.Parser{Prog: "brine-master check", Usage: "%prog [options] [CONFIG_DIR]",
 		Width: c.Width(),

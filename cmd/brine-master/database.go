@@ -20,7 +20,8 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// openDatabase opens the database that several masters share (shared_database), nil where there is none.
+// openDatabase opens the database that several masters share (option shared_database). It returns nil if the
+// option is not set.
 func openDatabase(c *conf.Config) (store.Shared, error) {
 	dsn := c.String("shared_database")
 	var s store.Store

@@ -198,7 +198,7 @@ func (d *demo) startMaster(ctx context.Context) error {
 	})
 }
 
-// show goes through the demonstration.
+// show runs the commands of the demonstration in their order.
 func (d *demo) show(ctx context.Context) error {
 	fmt.Fprintf(d.Out, "A master and %d minions are starting on 127.0.0.1; their files are in %s.\n", len(demoIDs()), d.dir)
 	if err := d.awaitEvent(ctx, "salt/auth", func(e events.Event) string {
@@ -253,7 +253,8 @@ func (d *demo) show(ctx context.Context) error {
 	return nil
 }
 
-// run shows a command and what it prints: it is the real program, told to use the demonstration's directory.
+// run prints a command, runs it and prints its output. It runs the real program, with the directory of the
+// demonstration.
 func (d *demo) run(ctx context.Context, why, program string, args ...string) error {
 	fmt.Fprintf(d.Out, "\n%s\n$ %s\n", why, shellLine(program, args))
 	args = append([]string{"-c", d.dir}, args...)
@@ -353,7 +354,7 @@ func shorten(s string, n int) string {
 	return s
 }
 
-// whatNext says where a newcomer goes from here.
+// whatNext prints what a new user can do next.
 func (d *demo) whatNext() {
 	fmt.Fprint(d.Out, `
 What next:
@@ -363,7 +364,7 @@ What next:
 `)
 }
 
-// inviteUser says how to go on from another terminal.
+// inviteUser prints commands to try from another terminal.
 func (d *demo) inviteUser() {
 	self, err := os.Executable()
 	// go run's temporary program

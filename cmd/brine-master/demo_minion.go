@@ -51,7 +51,8 @@ func (d *demo) startMinion(ctx context.Context, id string) error {
 	return nil
 }
 
-// newMinion makes a minion of a configuration file, as brine-minion does, with the default transport only.
+// newMinion creates a minion from a configuration file, as brine-minion does, but with the default transport
+// only.
 func newMinion(path string, log *slog.Logger) (*minion.Minion, error) {
 	c, err := conf.LoadMinion(path, nil)
 	if err != nil {

@@ -67,7 +67,7 @@ type groupError struct{ msg string }
 
 func (e *groupError) Error() string { return e.msg }
 
-// resolve replaces node groups by what they stand for: minions do not know them.
+// resolve replaces node groups by their definitions, since minions do not know node groups.
 func (s *saltCmd) resolve() error {
 	groups := s.Conf.Map("nodegroups")
 	tgt, ok := s.cmd.Tgt.(string)

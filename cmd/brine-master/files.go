@@ -10,8 +10,8 @@ import (
 	"github.com/brine-salt/brine/master/fileserver/gitfs"
 )
 
-// fileBackends are the sources of files that fileserver_backend names, in its order. The second is the one of git
-// repositories, or nil. changed is called when a repository has new files; it may be nil.
+// fileBackends returns the file server backends in the order of the option fileserver_backend. The second result
+// is the backend for git repositories, or nil. changed is called when a repository has new files; it may be nil.
 func fileBackends(c *conf.Config, log *slog.Logger, changed func()) ([]fileserver.Backend,
 	*gitfs.FS, error) {
 	var list []fileserver.Backend

@@ -126,7 +126,7 @@ func (r remoteKeys) Reject(id string, accepted, denied bool) error {
 		map[string]any{"include_accepted": accepted, "include_denied": denied})
 }
 
-// DeleteState implements keyStore. The master forgets what it knows of the minion as well.
+// DeleteState implements keyStore. The master also removes its cached data of the minion.
 func (r remoteKeys) DeleteState(id string, st keys.State) error {
 	return r.change("key.delete_dict", id, st, map[string]any{})
 }

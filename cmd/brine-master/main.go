@@ -1,7 +1,7 @@
-// Command brine-master is the Salt master and its command line: it answers to salt-master, salt, salt-key, salt-run and
-// salt-cp, by the name it is called by. As brine-master it takes the program as its first word: "brine-master salt '*'
-// test.ping"; and "brine-master demo" shows a master with three minions at work, "brine-master audit" checks an account
-// of calls.
+// Command brine-master is the Salt master and its command line. It runs as salt-master, salt, salt-key, salt-run
+// or salt-cp, depending on the name it is called by. As brine-master it takes the program as its first argument:
+// "brine-master salt '*' test.ping". "brine-master demo" shows a master with three minions at work, and
+// "brine-master audit" checks an audit log of calls.
 package main
 
 import (

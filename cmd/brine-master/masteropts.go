@@ -125,7 +125,7 @@ func keepJobs(c *conf.Config) time.Duration {
 	return keep
 }
 
-// pillarCache reads pillar_cache, pillar_cache_ttl and pillar_cache_backend. Without the first there is no time.
+// pillarCache reads pillar_cache, pillar_cache_ttl and pillar_cache_backend. ttl is 0 if pillar_cache is off.
 func pillarCache(c *conf.Config) (ttl time.Duration, inMemory bool, err error) {
 	if !c.Bool("pillar_cache") {
 		return 0, false, nil
@@ -192,7 +192,8 @@ func ruleLists(c *conf.Config, name string) map[string][]string {
 	return roots(c, name)
 }
 
-// peerRules reads peer: patterns of minions and what they may publish. As in stock, what is no list counts for nothing.
+// peerRules reads the option peer: patterns of minions and the functions that they may publish. Values that are
+// not lists are ignored, as in stock.
 func peerRules(c *conf.Config) map[string][]any {
 	out := map[string][]any{}
 	for id, v := range c.Map("peer") {
@@ -216,7 +217,8 @@ func publisherACL(c *conf.Config) map[string][]any {
 	return out
 }
 
-// unboundedInt reads a size in MiB that has a default: 0 and less is no bound, which master.Options writes as -1.
+// unboundedInt reads a size in MiB that has a default. 0 and below mean no limit, which master.Options writes as
+// -1.
 func unboundedInt(c *conf.Config, name string) int64 {
 	if c.Opts[name] == nil && conf.Default("master", name) == nil {
 		return 0

@@ -33,19 +33,20 @@ import (
 )
 
 // masterMinion runs execution functions on the master's host, as stock's MasterMinion does for runners: with the
-// master's options, this host's grains, no pillar of its own, and the files of file_roots.
+// master's options, the grains of this host, no pillar, and the files of file_roots.
 type masterMinion struct {
 	conf *conf.Config
 	log  *slog.Logger
 	host *host.Host
-	// pillars makes the pillars of orchestrations.
+	// pillars compiles the pillars of orchestrations.
 	pillars *pillar.Roots
 
 	registry func() *modules.Registry
 	grains   func() map[string]any
 }
 
-// newMasterMinion gives a host the functions that orchestration needs. It does nothing before one of them is called.
+// newMasterMinion adds the functions that orchestration needs to a host. They are set up by the first call of one
+// of them.
 func newMasterMinion(h *host.Host, c *conf.Config, pillars *pillar.Roots,
 	log *slog.Logger) *masterMinion {
 	m := &masterMinion{conf: c, log: log, host: h, pillars: pillars}

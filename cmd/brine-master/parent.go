@@ -23,7 +23,7 @@ import (
 // exitRunning is how a master with --with-parent ends when another one runs already (EX_TEMPFAIL of sysexits).
 const exitRunning = 75
 
-// How long results that are awaited may take when the parent is gone, and how long the whole end may.
+// Time limits for awaited results once the parent has ended, and for the whole shutdown.
 const (
 	drainTime = 5 * time.Second
 	endTime   = 30 * time.Second
@@ -53,8 +53,8 @@ func parentInput(in io.Reader) error {
 	return nil
 }
 
-// takeLock makes sure that one master uses the cachedir. Without --with-parent a second master is left to fail as
-// stock's does, at its ports.
+// takeLock makes sure that only one master uses the cachedir. Without --with-parent a second master fails as
+// stock's does, when it opens its ports.
 func takeLock(p *saltcli.Program) (release func(), err error) {
 	release, err = runlock.Take(filepath.Join(p.Conf.String("cachedir"), "master.lock"))
 	if err == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// pillarFiles makes pillars from pillar_roots and ext_pillar. As with stock's master, templates may call all execution
-// modules; they run here, as this program's user.
+// pillarFiles returns the pillars of pillar_roots and ext_pillar. As with stock's master, templates may call all
+// execution modules; they run on this host, as the user of this program.
 func pillarFiles(c *conf.Config, log *slog.Logger) *pillar.Roots {
 	return pillar.NewRoots(pillar.RootsOptions{Opts: shownOptions(c), Version: version.Salt,
 		Log: log, Env: modules.Env{

@@ -7,8 +7,8 @@ import (
 	"github.com/brine-salt/brine/master/reactor"
 )
 
-// startReactor follows the events of the master as the option reactor says, until ctx ends. Templates may call
-// execution modules, which run here, as this program's user.
+// startReactor runs the reactions of the option reactor to events of the master until ctx ends. Templates may
+// call execution modules, which run on this host, as the user of this program.
 func (s *services) startReactor(ctx context.Context) error {
 	c, log := s.p.Conf, s.p.Log
 	o := reactor.Options{Master: s.master, ID: c.String("id"),

@@ -58,7 +58,7 @@ func runSalt(ctx context.Context, c *saltcli.Console, args []string) int {
 	return p.Exit(err)
 }
 
-// interrupted says how to look a job up later.
+// interrupted prints how to look a job up later.
 func (s *saltCmd) interrupted() {
 	text := "\nExiting gracefully on Ctrl-c\n"
 	if s.jid != "" {
@@ -114,7 +114,7 @@ func (s *saltCmd) run(ctx context.Context) error {
 	return err
 }
 
-// readCommand makes the job out of the command line.
+// readCommand creates the job from the command line.
 func (s *saltCmd) readCommand() error {
 	tgtType, err := targetType(s.Program)
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *saltCmd) readCommand() error {
 	return s.kwargs()
 }
 
-// kwargs are the further fields that stock sends along.
+// kwargs sets the further fields that stock sends along.
 func (s *saltCmd) kwargs() error {
 	v := s.Values
 	s.cmd.Kwargs = map[string]any{"delimiter": v.String("delimiter"),
@@ -162,7 +162,7 @@ func (s *saltCmd) kwargs() error {
 			s.cmd.Kwargs[field] = yaml.ParseValue(text)
 		}
 	}
-	_, err := tokenOrLogin(s.Program) // what lacks is said before anybody is asked
+	_, err := tokenOrLogin(s.Program) // errors of the log-in come before any request
 	return err
 }
 
@@ -201,7 +201,7 @@ func (s *saltCmd) explainError(err error) (string, bool) {
 	return "", false
 }
 
-// work does what the command line asks for.
+// work runs the command line.
 func (s *saltCmd) work(ctx context.Context) error {
 	v := s.Values
 	delim := v.String("delimiter")
@@ -254,13 +254,13 @@ func (s *saltCmd) noMatch() {
 	fmt.Fprintln(s.Out, "No minions matched the target. No command was sent, no jid was assigned.")
 }
 
-// noMinions is how the program ends when no minion answered.
+// noMinions returns the error that ends the program when no minion answered.
 func noMinions() error {
 	return &saltcli.ExitError{Code: exitNothing, Text: "ERROR: No return received\n"}
 }
 
-// runOptions say how long to wait. Stock waits another gather_job_timeout (10 s) for minions that keep silent; here
-// only for those that are connected, unless that option was changed or -g given.
+// runOptions sets how long to wait. Stock waits another gather_job_timeout (10 s) for silent minions. Here only
+// connected minions get that time, unless the option was changed or -g given.
 func (s *saltCmd) runOptions() client.RunOptions {
 	o := client.RunOptions{Timeout: s.Conf.Duration("timeout", time.Second)}
 	if o.Timeout <= 0 {
@@ -418,7 +418,7 @@ func (s *saltCmd) subset(ctx context.Context, n int) error {
 		client.Command{Fun: "sys.list_functions", Tgt: s.cmd.Tgt, TgtType: s.cmd.TgtType,
 			Kwargs: s.cmd.Kwargs}, s.runOptions())
 	if errors.Is(err, client.ErrNoMatch) {
-		return nil // the job itself will meet nobody either
+		return nil // the job itself will find none either
 	}
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func targetType(p *saltcli.Program) (string, error) {
 	return tgtType, nil
 }
 
-// commandWords completes the arguments of the command line: --doc and --preview-target stand for a function.
+// commandWords completes the arguments of the command line: --doc and --preview-target replace the function.
 func commandWords(p *saltcli.Program) ([]string, error) {
 	v, args := p.Values, slices.Clone(p.Values.Args)
 	if v.Bool("preview_target") {
@@ -65,7 +65,7 @@ func commandWords(p *saltcli.Program) ([]string, error) {
 	return args, nil
 }
 
-// splitList reads the target of -L: commas, or blanks where there is no comma.
+// splitList splits the target of -L at commas, or at blanks if it has no comma.
 func splitList(tgt string) []string {
 	if strings.Contains(tgt, ",") {
 		return strings.Split(strings.ReplaceAll(tgt, " ", ""), ",")

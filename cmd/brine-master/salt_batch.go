@@ -16,8 +16,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// runBatch runs the job on some minions at a time and shows each return with its job id and return code, as stock does
-// in this mode (salt/cli/batch.py).
+// runBatch runs the job on batches of minions and shows each return with its job id and return code, as stock
+// does in this mode (salt/cli/batch.py).
 func (s *saltCmd) runBatch(ctx context.Context, size string) error {
 	highest := 0
 	var fail error
@@ -90,11 +90,11 @@ func (s *saltCmd) batchError(err error) error {
 	return err
 }
 
-// runStatic collects all returns and shows them at the end in one piece. Stock leaves out the minions that did not
-// return, without a word; here they are named on standard error, in the words of a batch, and the program fails.
+// runStatic collects all returns and shows them at the end in one piece. Stock silently omits minions that did
+// not return. Here they are listed on standard error, in the words of a batch, and the program fails.
 //
-// Stock runs it as a batch of all, which asks with a job of its own who is there. Where neither -b nor --failhard asks
-// for a batch, the job itself finds that out, in half the time.
+// Stock runs it as a batch of all minions, which first asks for the connected ones with a job of its own. Unless
+// -b or --failhard asks for a batch, the job itself finds them, in half the time.
 func (s *saltCmd) runStatic(ctx context.Context, size string) error {
 	all := map[string]any{}
 	var lost []string // lines

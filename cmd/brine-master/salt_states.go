@@ -23,7 +23,7 @@ func (s *saltCmd) showProgress(o *client.RunOptions) {
 	}
 }
 
-// endViews prints --plan or --recap, and ends the program as that says.
+// endViews prints --plan or --recap, and ends the program with its exit code.
 func (s *saltCmd) endViews(sum *summary) error {
 	code := 0
 	if sum.failed {

@@ -20,8 +20,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// api is what rest_cherrypy configures: stock Salt has a process of its own for it (salt-api), this master serves it
-// itself.
+// api is the HTTP interface that rest_cherrypy configures. Stock Salt has a separate process for it (salt-api);
+// this master serves it itself.
 type api struct {
 	name     string // of the option
 	listener net.Listener
@@ -49,7 +49,7 @@ func openAPIs(s *services) ([]*api, error) {
 	return list, nil
 }
 
-// openAPI prepares the HTTP interface when the configuration has one (rest_cherrypy), else it gives nil.
+// openAPI prepares the HTTP interface. It returns nil if rest_cherrypy is not configured.
 func openAPI(s *services) (*api, error) {
 	p, c := s.p, s.p.Conf
 	o := &conf.Config{Opts: c.Map("rest_cherrypy")}
@@ -58,7 +58,7 @@ func openAPI(s *services) (*api, error) {
 	}
 	clients := c.Strings("netapi_enable_clients")
 	if clients == nil {
-		clients = []string{} // as stock: none, until the administrator says which
+		clients = []string{} // as stock: none, unless configured
 	}
 	for _, name := range []string{"enable_sessions", "log_access_file", "log_error_file",
 		"root_prefix", "ssl_chain", "webhook_url"} {
@@ -144,7 +144,7 @@ func listenAPI(o *conf.Config) (net.Listener, error) {
 	return listenTCP("rest_cherrypy", o)
 }
 
-// listenTCP opens the port that an option like rest_cherrypy names, with TLS unless it says otherwise.
+// listenTCP opens the port of an option like rest_cherrypy, with TLS unless the option turns it off.
 func listenTCP(name string, o *conf.Config) (net.Listener, error) {
 	cert, key := o.String("ssl_crt"), o.String("ssl_key")
 	plain := o.Bool("disable_ssl") || o.Bool("debug")
@@ -176,7 +176,7 @@ func listenTCP(name string, o *conf.Config) (net.Listener, error) {
 	return ln, nil
 }
 
-// serve serves until ctx ends, then gives requests a moment to finish.
+// serve serves until ctx ends, then gives pending requests a moment to finish.
 func (a *api) serve(ctx context.Context) error {
 	a.log.Info("The HTTP interface listens", "option", a.name, "addr", a.listener.Addr().String())
 	stopped := make(chan struct{})

@@ -109,8 +109,8 @@ func realPath(name string) string {
 	return name
 }
 
-// runJob runs a function on the target and gives what each minion returned, false for those that kept silent. none reports
-// that no minion matches the target.
+// runJob runs a function on the target and returns the value of each minion, false for those that did not answer.
+// none reports that no minion matches the target.
 func (s *saltCp) runJob(ctx context.Context, fun string, arg ...any) (ret map[string]any, none bool,
 	err error) {
 	s.cmd.Fun, s.cmd.Arg = fun, arg

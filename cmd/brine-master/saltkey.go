@@ -26,8 +26,8 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// saltKey is the program salt-key: it works on the key files themselves, whether a master runs or not, and tells a
-// running one through an event (salt/key.py: KeyCLI).
+// saltKey is the program salt-key. It works on the key files themselves, whether a master runs or not, and
+// notifies a running master by an event (salt/key.py: KeyCLI).
 type saltKey struct {
 	*saltcli.Program
 	store  keyStore
@@ -62,7 +62,8 @@ func runKey(ctx context.Context, c *saltcli.Console, args []string) int {
 		k.Log.Error(loginFailed)
 	}
 	if err != nil && !errors.As(err, &exit) {
-		// Stock catches everything here and still ends with 0 (salt/scripts.py: salt_key); a script should hear of it.
+		// Stock catches everything here and still exits with 0 (salt/scripts.py: salt_key). A script needs to see
+		// the failure.
 		fmt.Fprintf(c.Err, "Error: %v\n", err)
 		return saltcli.ExitGeneric
 	}
@@ -230,7 +231,7 @@ func (k *saltKey) matches(pattern string) (map[keys.State][]string, error) {
 	return ret, nil
 }
 
-// eachKey maps the keys that match to what f says about them.
+// eachKey calls f for the keys that match and returns its results by id.
 func (k *saltKey) eachKey(match string, f func(keys.Key) (string, error)) (map[string]any, error) {
 	found, err := k.matches(match)
 	if err != nil {
@@ -297,7 +298,7 @@ func (k *saltKey) finger(match string) error {
 	return k.show(ret)
 }
 
-// includedStates says which states besides the pending one an action is about.
+// includedStates returns the states besides pending that an action applies to.
 func (k *saltKey) includedStates(cmd string) []keys.State {
 	v := k.Values
 	states := []keys.State{keys.Pending}
@@ -315,7 +316,7 @@ func (k *saltKey) includedStates(cmd string) []keys.State {
 	return states
 }
 
-// invalidKeyError says that what a minion sent is not a valid key.
+// invalidKeyError reports that a minion sent an invalid key.
 type invalidKeyError struct{ id string }
 
 func (e *invalidKeyError) Error() string { return "Unable to accept invalid key for " + e.id + "." }
@@ -356,7 +357,7 @@ func (k *saltKey) changeKeys(ctx context.Context, cmd, match string) error {
 		for _, id := range found[st] {
 			if err := k.changeKey(cmd, id, st); err != nil {
 				fmt.Fprintf(k.Err, "%v\n", err)
-				// which is no failure in stock
+				// Stock does not count it as a failure.
 				if invalid := (*invalidKeyError)(nil); !errors.As(err, &invalid) {
 					failed++
 				}
@@ -427,7 +428,7 @@ func (k *saltKey) noMatch(cmd, match string) {
 	fmt.Fprintf(k.Out, "The key glob '%s' does not match any %s keys.\n", match, text)
 }
 
-// confirm asks, unless --yes. The empty answer means no for a deletion and yes otherwise.
+// confirm asks the user, unless --yes is given. An empty answer means no for a deletion and yes otherwise.
 func (k *saltKey) confirm(cmd string) (bool, error) {
 	if k.Values.Bool("yes") {
 		return true, nil
@@ -448,7 +449,7 @@ func (k *saltKey) confirm(cmd string) (bool, error) {
 	return strings.HasPrefix(answer, "y"), nil
 }
 
-// fireEvent tells a running master. None running is no error.
+// fireEvent notifies a running master. It is not an error if none runs.
 func (k *saltKey) fireEvent(ctx context.Context, act, id string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -511,7 +512,7 @@ func (k *saltKey) cleanDatabase(ctx context.Context, keep map[string]bool) error
 	return nil
 }
 
-// rotate asks the master for a new shared key, unless told not to.
+// rotate makes the master create a new shared key, unless the option rotate_aes_key is off.
 func (k *saltKey) rotate() error {
 	if !conf.Truth(k.Values.Get("rotate_aes_key")) {
 		return nil
@@ -519,7 +520,7 @@ func (k *saltKey) rotate() error {
 	return client.DropFile(k.Conf.String("cachedir"), k.Conf.String("id"))
 }
 
-// genKeys makes a key pair for a minion.
+// genKeys creates a key pair for a minion.
 func (k *saltKey) genKeys() error {
 	dir, name := saltcli.Expand(k.Values.String("gen_keys_dir"), k.At), k.Values.String("gen_keys")
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
@@ -539,7 +540,8 @@ func (k *saltKey) genKeys() error {
 	return k.show(map[string]any{"return": finger})
 }
 
-// writePair makes a key pair NAME.pem (0400) and NAME.pub (0644) unless NAME.pem is there, and returns the public half.
+// writePair creates a key pair NAME.pem (0400) and NAME.pub (0644) unless NAME.pem exists, and returns the public
+// half.
 func (k *saltKey) writePair(dir, name string) ([]byte, error) {
 	priv, pub := filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".pub")
 	if isFile(priv) {

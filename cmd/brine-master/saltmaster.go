@@ -80,7 +80,7 @@ func becomeMasterUser(p *saltcli.Program) error {
 	return nil
 }
 
-// failed tells the log why the master ended, and gives the exit code.
+// failed logs why the master ended, and returns the exit code.
 func failed(p *saltcli.Program, err error) int {
 	if err == nil {
 		return 0
@@ -204,7 +204,7 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"),
 		Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Master",
 		Dump: func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
-		// Keys, files and pillar are read when they are needed; the rest takes a restart.
+		// Keys, files and pillar are read on each use; other settings need a restart.
 		Reload: func() {
 			c, err := p.Load()
 			if err != nil {

@@ -102,7 +102,7 @@ func (s *saltRun) run(ctx context.Context) (int, error) {
 	return s.show(c, c.Call(ctx, q), q.Fun)
 }
 
-// asUser has the master run the function for a user who logs in.
+// asUser makes the master run the function for a user who logs in.
 func (s *saltRun) asUser(ctx context.Context) (int, error) {
 	v := s.Values
 	if len(v.Args) == 0 {
@@ -141,7 +141,7 @@ func (s *saltRun) asUser(ctx context.Context) (int, error) {
 	return s.show(nil, res, f.Fun)
 }
 
-// refusedRun is the end of a command whose log-in failed, or whose master is not there.
+// refusedRun logs a failed log-in, and returns the error that ends the command.
 func (s *saltRun) refusedRun(err error) error {
 	if refusedLogin(err) {
 		s.Log.Error(loginFailed)
@@ -155,7 +155,7 @@ const asyncText = "Running in asynchronous mode. Results of this execution may b
 	"attaching to the master event bus or by " +
 	"examining the master job cache, if configured. This execution is running under tag "
 
-// show prints what came of a call, and gives the exit code.
+// show prints the result of a call, and returns the exit code.
 func (s *saltRun) show(c *runner.Client, res runner.Result, fun string) (int, error) {
 	value, out := res.Return, ""
 	if s.print.InOrder("") {

@@ -29,7 +29,7 @@ type services struct {
 	runner, wheel *runner.Client // set by join
 	minion        *masterMinion  // set by join
 
-	runs  context.Context // of functions that nobody waits for
+	runs  context.Context // of functions that no client waits for
 	stop  context.CancelFunc
 	wg    sync.WaitGroup
 	slots chan struct{}
@@ -38,7 +38,7 @@ type services struct {
 // maxRuns bounds the functions that run at once without anybody waiting for them.
 const maxRuns = 256
 
-// newServices reads the configuration. The master comes later: see join.
+// newServices reads the configuration. The master is added later by join.
 func newServices(p *saltcli.Program) (*services, error) {
 	c := p.Conf
 	s := &services{p: p, pillars: pillarFiles(p.Conf, p.Log), slots: make(chan struct{}, maxRuns)}
@@ -95,7 +95,7 @@ func tenantFinder(c *conf.Config) (func(eauth.Token) (string, error), error) {
 	return whose, nil
 }
 
-// options gives the master its part of the services.
+// options sets the fields of o that belong to the services.
 func (s *services) options(o *master.Options) {
 	o.Local.Auth, o.Local.Call = s.auth, s.call
 	o.Pillar.Files = s.pillars
@@ -107,7 +107,7 @@ func (s *services) options(o *master.Options) {
 	}
 }
 
-// join takes the master, before it serves.
+// join sets the master. It must be called before the master serves.
 func (s *services) join(m *master.Master) {
 	c := s.p.Conf
 	host := runner.Embedded(m, c.String("id"), shownOptions(c), c.String("cachedir"), s.p.Log)
@@ -119,8 +119,8 @@ func (s *services) join(m *master.Master) {
 	s.master, s.runner, s.wheel = m, runner.NewClient(host), runner.NewWheel(host)
 }
 
-// filesChanged is called when a fetch of git repositories brought something, which it may after join only. With
-// fileserver_events it is an event; stock's also tells of fetches that brought nothing.
+// filesChanged is called when a fetch of git repositories brought changes, which happens after join only. With
+// fileserver_events it fires an event. Stock also fires one for fetches without changes.
 func (s *services) filesChanged() {
 	if s.p.Conf.Bool("fileserver_events") {
 		s.master.Events().Publish("salt/fileserver/gitfs/update",

@@ -17,8 +17,8 @@ import (
 // topsTime is how long the program of ext_nodes may take.
 const topsTime = time.Minute
 
-// masterTops is the option master_tops with ext_nodes: a program that prints, as YAML, which states a minion has
-// (salt/tops/ext_nodes.py). nil without one.
+// masterTops implements the option master_tops with ext_nodes: a program that prints, as YAML, the states of a
+// minion (salt/tops/ext_nodes.py). It returns nil if the option is not set.
 func masterTops(c *conf.Config,
 	log *slog.Logger) (func(ctx context.Context, id string, opts map[string]any) (map[string]any,
 	error), error) {
@@ -49,7 +49,8 @@ func masterTops(c *conf.Config,
 	}, nil
 }
 
-// nodeTops returns what a description of a node says: classes, a list or the keys of a dict, for one environment.
+// nodeTops returns the states in the description of a node: classes as a list or as the keys of a dict, for one
+// environment.
 func nodeTops(v any, id string, log *slog.Logger) map[string]any {
 	node, _ := v.(*pyobj.Dict)
 	if node == nil {

@@ -58,7 +58,7 @@ func openVendordata(s *services) (*api, error) {
 		log: s.p.Log}, nil
 }
 
-// vendordataCheck is the check of service tokens: a program, or a system of external_auth.
+// vendordataCheck returns the check of service tokens: a program, or a system of external_auth.
 func vendordataCheck(s *services, o *conf.Config) (vendordata.Check, error) {
 	command, system := o.Strings("command"), o.String("eauth")
 	switch {

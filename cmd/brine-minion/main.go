@@ -1,7 +1,8 @@
-// Command brine-minion is the Salt minion: it answers to salt-minion and salt-call, by the name it is called by. As
-// brine-minion it takes the program as its first word: "brine-minion call test.ping", "brine-minion minion -d".
+// Command brine-minion is the Salt minion. It runs as salt-minion or salt-call, depending on the name it is
+// called by. As brine-minion it takes the program as its first argument: "brine-minion call test.ping",
+// "brine-minion minion -d".
 //
-// To build an agent of your own, copy this file and change which modules it imports.
+// To build an agent of your own, copy this file and change its imports of modules.
 package main
 
 import (

@@ -31,7 +31,7 @@ func masterOnHost(confFile string, env func(string) string, log *slog.Logger) mo
 
 var _ modules.MasterHost = masterHere{}
 
-// functionLimit is how long a wheel function may take. Runners take as long as their job may.
+// functionLimit is the time limit of a wheel function. Runners take as long as their job may.
 const functionLimit = 5 * time.Minute
 
 // loadConfig reads the master's configuration again, since it may have changed.
@@ -54,7 +54,7 @@ func (h masterHere) Fire(ctx context.Context, tag string, data map[string]any) e
 		ordered.ToWire(data).(map[string]any))
 }
 
-// connectMaster makes a client of the master, which has so long for an answer; 0 is the usual time.
+// connectMaster creates a client of the master that waits for an answer up to timeout; 0 is the usual time.
 func (h masterHere) connectMaster(timeout time.Duration) (*client.Client, *conf.Config, error) {
 	c, err := h.loadConfig()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command brine-release makes repositories of signed versions, which brine-update takes them from. docs/update.md describes the roles
-// and their keys.
+// Command brine-release creates repositories of signed versions for brine-update. docs/update.md describes the
+// roles and their keys.
 package main
 
 import (

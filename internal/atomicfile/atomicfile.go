@@ -15,11 +15,12 @@ import (
 	"time"
 )
 
-// attempts bounds the search for a free temporary name; one is enough unless somebody guesses 50 random bits.
+// attempts limits the search for a free temporary name. One is enough unless another process guesses 50 random
+// bits.
 const attempts = 16
 
-// WriteFile puts data at path with exactly this mode, whatever the umask. The mode is set before the content. What was at path
-// before is replaced, a link itself rather than its target; after an error it is untouched.
+// WriteFile writes data to path with exactly this mode, whatever the umask. The mode is set before the content.
+// It replaces what was at path, a link itself rather than its target; after an error the old file is untouched.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
 	return writeFrom(path, bytes.NewReader(data), mode)
 }
@@ -41,7 +42,8 @@ func Create(path string, data []byte, mode os.FileMode) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// linkNew gives a finished temporary file its name unless that is taken, which rename cannot say.
+// linkNew gives a finished temporary file its name, and fails if the name is taken. A rename would replace the
+// other file.
 func linkNew(from, to string) error {
 	err := os.Link(from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) {
@@ -113,7 +115,7 @@ func RemoveUnfinished(path string) error {
 	return errors.Join(errs...)
 }
 
-// create opens a new file beside path that nobody else can have prepared.
+// create opens a new file beside path under a name that no other process can predict.
 func create(path string) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	for i := 0; ; i++ {

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// sameOwner gives a file the owner of another, with its mode again, which a change of owner may reduce.
+// sameOwner sets the owner of a file to that of another file. It sets the mode again, since a change of owner may
+// clear bits of it.
 func sameOwner(path string, of os.FileInfo) error {
 	stat, ok := of.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// SyncDir makes new and removed names in dir survive a crash of the machine.
+// SyncDir writes new and removed names in dir to the disk, so that they survive a crash of the machine.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

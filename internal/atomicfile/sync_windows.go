@@ -1,4 +1,4 @@
 package atomicfile
 
-// SyncDir does nothing here: Windows keeps names itself.
+// SyncDir does nothing on Windows, which writes names itself.
 func SyncDir(string) error { return nil }

@@ -1,5 +1,5 @@
-// Package backoff says how long to wait before the next attempt at something that fails: a random part of a window that
-// doubles, so that many hosts which failed together do not come back together ("full jitter").
+// Package backoff computes the delay before the next attempt at something that fails: a random part of a window
+// that doubles, so that many hosts which failed together do not return together ("full jitter").
 package backoff
 
 import (
@@ -34,7 +34,7 @@ func (b *Backoff) Window() time.Duration {
 	return min(w, max(limit, base))
 }
 
-// Next notes a failure and gives the delay before the next attempt.
+// Next counts a failure and returns the delay before the next attempt.
 func (b *Backoff) Next() time.Duration {
 	w := b.Window()
 	b.failures++

@@ -1,4 +1,5 @@
-// Package cgroup reads what the control groups of Linux let this process have. Elsewhere there is no limit.
+// Package cgroup reads the limits that Linux control groups set for this process. On other systems there is no
+// limit.
 package cgroup
 
 import (
@@ -8,11 +9,11 @@ import (
 	"strings"
 )
 
-// noLimit is more memory than any host has: what version 1 says in place of "none".
+// noLimit is more memory than any host has. Version 1 reports such a value instead of "none".
 const noLimit = 1 << 50
 
-// Memory returns how many bytes of memory this process and those beside it may use, 0 if no group limits them.
-// The smallest limit on the way up counts.
+// Memory returns the number of bytes of memory that the process and the others in its group may use, 0 if no
+// group limits them. The smallest limit up to the root group counts.
 func Memory() int64 { return memory("/") }
 
 func memory(root string) int64 {

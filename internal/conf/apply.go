@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// applyMinion turns what the files say into effective options (salt.config.apply_minion_config).
+// applyMinion turns the settings of the files into effective options (salt.config.apply_minion_config).
 func (l *loader) applyMinion(files map[string]any) error {
 	l.start(files, "minion")
 	o := l.Opts
@@ -219,8 +219,8 @@ func (l *loader) shortenSockDir() {
 	}
 }
 
-// roots makes every environment a list of directories, globs expanded and sorted (salt.config._validate_file_roots). The
-// complaint calls the option name.
+// roots turns every environment into a list of directories, with globs expanded and sorted
+// (salt.config._validate_file_roots). Warnings call the option name.
 func (l *loader) roots(key, name, def string) map[string]any {
 	m := textMap(l.Opts[key])
 	if m == nil {
@@ -256,8 +256,8 @@ func (l *loader) extensionDirs() {
 	}
 }
 
-// prependRootDir puts root_dir before paths below the default root and before relative ones (salt.config.prepend_root_dir).
-// Log files may be addresses; those are left alone.
+// prependRootDir joins root_dir with paths below the default root and with relative ones
+// (salt.config.prepend_root_dir). Log files may be addresses, which stay unchanged.
 func (l *loader) prependRootDir(keys ...string) {
 	root, err := filepath.Abs(l.String("root_dir"))
 	if err != nil {
@@ -314,7 +314,7 @@ func hasScheme(s string) bool {
 	return true
 }
 
-// finish does what both roles do at the end.
+// finish does the last steps, which both roles share.
 func (l *loader) finish(files map[string]any) {
 	o := l.Opts
 	switch v, given := files["ipc_write_buffer"]; {

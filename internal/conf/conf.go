@@ -28,8 +28,8 @@ type Config struct {
 	Path string
 	// Opts are all options: defaults, then files, then overrides. Unknown ones are kept.
 	Opts map[string]any
-	// Order has, by option, the order of keys in its value as the files have it, where that is not the order of their text; only the order of keys
-	// counts, Opts has the values.
+	// Order holds, by option, the order of keys in its value as the files have it, where they are not sorted.
+	// Only the order of keys matters; Opts has the values.
 	Order payload.OrderedMap
 	// Files are the files that were read, in order.
 	Files []string
@@ -168,8 +168,8 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// Bool gives the truth of an option by Python's rules, except that the texts yes/no, true/false, on/off and 0 mean what
-// they say.
+// Bool returns the truth of an option by Python's rules, except that the texts yes/no, true/false, on/off and 0
+// have the meaning they suggest.
 func (c *Config) Bool(key string) bool {
 	return Truth(c.Opts[key])
 }
@@ -233,7 +233,8 @@ func textMap(v any) map[string]any {
 	return nil
 }
 
-// Get looks an option up by a path with colons, def when it is not there. An option whose name has the colons wins.
+// Get returns the option at a path with colons, or def if it is not set. An option whose name contains the colons
+// wins.
 func (c *Config) Get(path string, def any) any {
 	if v, ok := c.Opts[path]; ok {
 		return v

@@ -191,7 +191,7 @@ func (c *Config) Placed(n Note) string {
 	return n.Text + at(c.Place(n.Option))
 }
 
-// Changes tells what a configuration that was read again changed: one text for each option, with the place that sets it now. Values are
+// Changes returns one text for each option that a reload changed, with the place that sets it now. Values are
 // left out, since some are secret.
 func Changes(old, now *Config) []string {
 	var list []string

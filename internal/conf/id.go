@@ -17,15 +17,15 @@ import (
 type Host struct {
 	// Hostname is the name of the host as the kernel has it.
 	Hostname func() (string, error)
-	// FQDN gives the full name for a host name (socket.getfqdn of Python).
+	// FQDN returns the full name of a host name (socket.getfqdn of Python).
 	FQDN func(hostname string) string
 	// ReadFile reads the minion_id file, /etc/hostname, /etc/nodename and /etc/hosts.
 	ReadFile func(path string) ([]byte, error)
-	// Addrs gives the addresses of the interfaces, without those of the loopback.
+	// Addrs returns the addresses of the interfaces, without the loopback addresses.
 	Addrs func() []string
 }
 
-// MinionID returns the id that Load has settled on. It is an error if there is none or it could not be a file name.
+// MinionID returns the id that Load determined. It returns an error if there is none or it cannot be a file name.
 func MinionID(c *Config) (string, error) {
 	id := c.String("id")
 	switch {
@@ -37,7 +37,8 @@ func MinionID(c *Config) (string, error) {
 	return id, nil
 }
 
-// identify settles the id unless the files give one (salt.config.get_id); byAddress says that it is an IPv4 address.
+// identify determines the id unless the files set one (salt.config.get_id). byAddress reports that it is an IPv4
+// address.
 func (l *loader) identify() (byAddress bool, err error) {
 	o := l.Opts
 	if pytext.Truth(o["id"]) {

@@ -19,11 +19,11 @@ import (
 type Options struct {
 	// Overrides replace effective options at the very end, as command line flags do in Salt.
 	Overrides map[string]any
-	// Settings replace what the files say before defaults are derived and paths are joined to root_dir: the configuration of a program that
-	// embeds a minion.
+	// Settings override the files before defaults are derived and paths are joined to root_dir: the configuration
+	// of a program that embeds a minion.
 	Settings map[string]any
-	// TolerateIncludes makes a broken included file count as empty, as salt-call and salt-master do; otherwise it is an
-	// error.
+	// TolerateIncludes treats a broken included file as empty, as salt-call and salt-master do. Otherwise it is
+	// an error.
 	TolerateIncludes bool
 	// CacheID writes a guessed id to the minion_id file.
 	CacheID bool
@@ -39,8 +39,8 @@ type Options struct {
 	Host *Host
 }
 
-// LoadMinion gives the effective options of a minion: defaults, the file at path, what it includes, overrides. A missing
-// file means defaults. path "" reads no file at all.
+// LoadMinion returns the effective options of a minion: defaults, the file at path, its includes, overrides. A
+// missing file means defaults. If path is "", no file is read.
 func LoadMinion(path string, overrides map[string]any) (*Config, error) {
 	return LoadMinionWith(path, Options{Overrides: overrides})
 }
@@ -125,7 +125,7 @@ func (l *loader) main() (map[string]any, error) {
 		}
 	}
 	if fi, err := os.Stat(path); err == nil && fi.IsDir() {
-		// Stock takes defaults then: a master that listens on all addresses, or a minion with another id.
+		// Stock uses defaults then: a master that listens on all addresses, or a minion with another id.
 		return nil, &Error{Path: path, Msg: "it is a directory"}
 	}
 	if !isFile(path) {

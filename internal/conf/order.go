@@ -28,7 +28,7 @@ func noteOrder(opts map[string]any, b []byte, path string) {
 	}
 }
 
-// override puts options in the place of those of the same name.
+// override replaces options by those of the same name.
 func override(opts, more map[string]any) {
 	have, _ := opts[orderKey].(*pyobj.Dict)
 	for k, v := range more {

@@ -10,9 +10,8 @@ import (
 )
 
 // OwnerPolicy returns a function for Options.Trust: a configuration file and its directory must belong to root or
-// to one of the users, and neither may be writable by everybody; a sticky directory may. A file that somebody
-// else may have planted would otherwise choose the master. On platforms without numeric owners everything is
-// trusted.
+// to one of the users, and must not be world-writable; a sticky directory may be. Otherwise a file from another
+// user could choose the master. On platforms without numeric owners everything is trusted.
 func OwnerPolicy(uids ...int) func(path string) error {
 	return func(path string) error {
 		for _, at := range []string{path, filepath.Dir(path)} {
@@ -27,7 +26,7 @@ func OwnerPolicy(uids ...int) func(path string) error {
 func checkOwner(path string, uids []int) error {
 	fi, err := os.Stat(path)
 	if err != nil {
-		return nil // reading will tell
+		return nil // reading it reports the error
 	}
 	uid, ok := ownerOf(fi)
 	if !ok {

@@ -4,5 +4,5 @@ package conf
 
 import "io/fs"
 
-// ownerOf has no answer where files have no numeric owner.
+// ownerOf returns false, since files have no numeric owner on this platform.
 func ownerOf(fs.FileInfo) (int, bool) { return 0, false }

@@ -36,8 +36,8 @@ func (l *loader) validateTypes() {
 // levels are the names that Salt has for a log level (salt/_logging/impl.py, LOG_LEVELS).
 const levels = "all, garbage, trace, debug, profile, info, warning, error, critical, quiet"
 
-// validateValues notes options of the right type whose values mean nothing, of which stock says nothing: it fails later, or
-// takes the default in silence. The values stay.
+// validateValues reports options of the right type with invalid values. Stock does not report them: it fails
+// later, or silently uses the default. The values are not changed.
 func (l *loader) validateValues() {
 	bad := func(key, want, instead string) {
 		l.note(slog.LevelWarn, "Config option '%s' with value %s must be %s; %s is used", key,

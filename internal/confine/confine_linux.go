@@ -60,8 +60,8 @@ func Support() string {
 	return fmt.Sprintf("Landlock ABI %d (files, programs and controls of devices), no-new-privileges, seccomp", abi)
 }
 
-// Apply takes everything away that the rules do not leave, from all threads. An error that matches ErrUnsupported means that nothing was
-// taken; after any other the process must end.
+// Apply removes all rights but those in the rules, from all threads. An error that matches ErrUnsupported means
+// that nothing was removed; after any other error the process must end.
 func Apply(r Rules) (Report, error) {
 	report := Report{Kernel: Support()}
 	abi := landlockABI()
@@ -96,7 +96,7 @@ func Apply(r Rules) (Report, error) {
 	return report, nil
 }
 
-// restrictFiles has all threads held by the rules of a set.
+// restrictFiles applies a rule set to all threads.
 func restrictFiles(set int) syscall.Errno {
 	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(set), 0, 0)
 	return errno
@@ -253,7 +253,7 @@ func systemCalls(r Rules) ([]unix.SockFilter, error) {
 
 var allow = unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
 
-// install puts a filter on all threads.
+// install applies a filter to all threads.
 func install(filter []unix.SockFilter) syscall.Errno {
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))

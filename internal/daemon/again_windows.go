@@ -2,5 +2,5 @@ package daemon
 
 import "errors"
 
-// Again is left to the service manager on Windows.
+// Again returns an error: on Windows the service manager restarts the program.
 func Again() error { return errors.New("cannot start again: left to the service manager") }

@@ -25,9 +25,10 @@ type Options struct {
 	// Reload is called on HUP; Dump on USR1 with the stacks of all goroutines. nil ignores the signal.
 	Reload func()
 	Dump   func(stacks []byte)
-	// Notify is the supervisor's socket (NOTIFY_SOCKET), Watchdog how often it wants to hear from us (WATCHDOG_USEC).
+	// Notify is the supervisor's socket (NOTIFY_SOCKET), Watchdog the interval at which it expects a message
+	// (WATCHDOG_USEC).
 	Notify, Watchdog string
-	// Log is told, under Name, which signal ends the program; nil is silent.
+	// Log receives, under Name, the signal that ends the program; nil logs nothing.
 	Log  *slog.Logger
 	Name string
 }

@@ -11,11 +11,11 @@ import (
 // kernel.
 const minHeadroom = 8 << 20
 
-// headroomPart is the part of the group's memory that is left to these, one in so many.
+// headroomPart is the part of the group's memory that is left to them: one tenth.
 const headroomPart = 10
 
-// LimitMemory tells the garbage collector what the control group lets the process have. The environment variable GOMEMLIMIT has the last
-// word.
+// LimitMemory sets the limit of the garbage collector from the control group of the process. The environment
+// variable GOMEMLIMIT takes precedence.
 func LimitMemory() {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return

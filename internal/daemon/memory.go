@@ -26,19 +26,19 @@ const (
 	quietGrowth = 2 << 20
 	// restAfter is how long goroutines may take to end, such as those of connections, when the daemon rests.
 	restAfter = 50 * time.Millisecond
-	// restTables is tablesAfter of a daemon that rests: by then it runs nothing that reads them. What the next poll needs of them, a third of
-	// a megabyte, comes from disk.
+	// restTables is tablesAfter for a daemon that rests: at that time it runs nothing that reads them. The next
+	// poll reads back a third of a megabyte from disk.
 	restTables = 500 * time.Millisecond
 	// tablesAfter is how long a daemon that worked is quiet before the program's tables leave the memory: the next job may read them from disk.
 	tablesAfter = 10 * time.Second
 )
 
-// Memory keeps a daemon small while it has nothing to do, and lets it take what it needs for its jobs.
+// Memory keeps a daemon small while it is idle, and lets it use as much as it needs for its jobs.
 //
-// A pause after its last job, or after it was last touched, the daemon becomes quiet: unused heap and the pages of the program file
-// leave the memory. A round of the garbage collector would bring back what it reads, which is all tables of the program, so a quiet
-// daemon has none, not even the one that Go makes every two minutes. The memory that it takes meanwhile is limited. At the limit a
-// round ends the quiet, and the next pause begins:
+// After a pause without jobs and without calls of Touch, the daemon becomes quiet: unused heap and the pages of
+// the program file are released. A garbage collection would load back what it reads, all tables of the program,
+// so a quiet daemon runs none, not even the one that Go starts every two minutes. Its memory is limited
+// meanwhile. At the limit a collection ends the quiet state, and the next pause begins:
 //
 //	          job lasts 200 ms             no job for a pause
 //	idle ───────────────────────▶ busy ─────────────────────────▶ quiet
@@ -46,9 +46,11 @@ const (
 //	 │  └──────────────── the memory reached the limit ────────────┘  │
 //	 └───────────────────────── no job for a pause ───────────────────┘
 //
-// A daemon that is not busy has one processor: each further one has places of its own for objects, and threads with their stacks.
+// A daemon that is not busy uses one processor: each further one has an object cache of its own, and threads with
+// stacks.
 //
-// The environment variable GOGC has the last word on the garbage collector, GOMEMLIMIT on the limit, and GOMAXPROCS on the processors.
+// The environment variables GOGC (garbage collector), GOMEMLIMIT (limit) and GOMAXPROCS (processors) take
+// precedence.
 type Memory struct {
 	pause   time.Duration
 	trim    func()
@@ -63,8 +65,8 @@ type Memory struct {
 
 	mu      sync.Mutex
 	jobs    int           // guarded by mu
-	busy    bool          // guarded by mu; what the garbage collector was told
-	quiet   bool          // guarded by mu; what the garbage collector was told
+	busy    bool          // guarded by mu; the present setting of the collector
+	quiet   bool          // guarded by mu; the present setting of the collector
 	asked   uint64        // guarded by mu; what had been asked for after the last trim
 	resting bool          // guarded by mu; the timer is that of Rest
 	read    bool          // guarded by mu; a job or the garbage collector may have read the program's tables
@@ -73,7 +75,8 @@ type Memory struct {
 	ended   chan struct{} // closed by Stop
 }
 
-// NewMemory makes the keeper of a daemon that counts as idle a pause after its last job, or after it was last touched.
+// NewMemory returns a Memory for a daemon that counts as idle after a pause without jobs and without calls of
+// Touch.
 func NewMemory(pause time.Duration) *Memory {
 	runtime.MemProfileRate = 0 // nothing reads the profile, whose sparse tables take a quarter of a megabyte
 	m := &Memory{pause: pause, trim: Trim, unmap: unmap, pageOut: pageOut, percent: debug.SetGCPercent, limit: debug.SetMemoryLimit, procs: processors,
@@ -89,17 +92,17 @@ func NewMemory(pause time.Duration) *Memory {
 	return m
 }
 
-// StartSmall is for the first thing that a daemon with a Memory does: what it takes before that stays.
+// StartSmall must be called first in a daemon with a Memory: memory that is used before it is never released.
 func StartSmall() {
 	if !ownProcessors() {
 		processors(false)
 	}
 }
 
-// ownProcessors reports whether the environment says how many processors Go code runs on.
+// ownProcessors reports whether the environment sets the number of processors for Go code.
 func ownProcessors() bool { return os.Getenv("GOMAXPROCS") != "" }
 
-// processors has Go code run on one processor, or on all that the host and its control group give.
+// processors runs Go code on one processor, or on all that the host and its control group allow.
 func processors(all bool) {
 	if all {
 		runtime.SetDefaultGOMAXPROCS()
@@ -135,7 +138,7 @@ func (m *Memory) keep() {
 	}
 }
 
-// Touch tells that the daemon did something other than a job, such as connecting.
+// Touch reports activity of the daemon other than a job, such as connecting.
 func (m *Memory) Touch() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -144,7 +147,8 @@ func (m *Memory) Touch() {
 	}
 }
 
-// Rest tells that the daemon has done something and will do nothing for seconds, as between two polls: it need not wait for the pause.
+// Rest reports that the daemon will do nothing for seconds, as between two polls. The quiet state then begins
+// without the pause.
 func (m *Memory) Rest() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,7 +158,7 @@ func (m *Memory) Rest() {
 	}
 }
 
-// Jobs tells how many jobs there are now.
+// Jobs sets the number of running jobs.
 func (m *Memory) Jobs(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -181,7 +185,8 @@ func (m *Memory) Stop() {
 	memlimit.Keep(0)
 }
 
-// turn follows what has lasted long enough: jobs, or that there are none, when it gives back what only they needed.
+// turn changes the state when jobs, or the lack of jobs, lasted long enough. Without jobs it releases the memory
+// that only they needed.
 func (m *Memory) turn() {
 	m.mu.Lock()
 	if m.jobs > 0 {
@@ -203,7 +208,7 @@ func (m *Memory) turn() {
 	worth := asked-m.asked >= worthTrimming
 	m.mu.Unlock()
 	if worth {
-		m.trim() // takes its time, and jobs that come meanwhile do not wait
+		m.trim() // is slow, and new jobs do not wait for it
 	}
 	m.mu.Lock()
 	if m.jobs == 0 {
@@ -256,7 +261,7 @@ func (m *Memory) wake() {
 	}
 }
 
-// collected is called after each round of the garbage collector.
+// collected is called after each garbage collection.
 func (m *Memory) collected() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

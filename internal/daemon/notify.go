@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Notifier tells a supervisor (systemd's sd_notify protocol) how the daemon is. Without one it does nothing.
+// Notifier reports the state of the daemon to a supervisor (systemd's sd_notify protocol). Without a supervisor
+// it does nothing.
 type Notifier struct{ conn net.Conn }
 
 func newNotifier(socket string) *Notifier {
@@ -30,10 +31,10 @@ func (n *Notifier) send(text string) {
 	}
 }
 
-// Ready says that the daemon is up.
+// Ready reports that the daemon is up.
 func (n *Notifier) Ready() { n.send("READY=1") }
 
-// Status is the line that systemctl status shows.
+// Status sets the line that systemctl status shows.
 func (n *Notifier) Status(text string) { n.send("STATUS=" + text) }
 
 // Close ends the connection to the supervisor.

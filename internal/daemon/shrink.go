@@ -14,9 +14,10 @@ const (
 	// What the garbage collector lets the heap of a master grow by, in percent. While minions come, what they leave for good lies between what is
 	// garbage soon, and the places of that stay free: with 100 percent these are 1 KB less for each minion, with 200 percent 2 KB more.
 	percentGrowing = 150
-	// percentSettled is for a heap that is what it was when the master was quiet: what comes beyond is garbage when the
-	// storm is over. It grows by mostGrowth at most, or by leastPercent of what lives: each round of the collector looks
-	// at the stacks of all connections, and a master is not to take the memory of its host because many answer at once.
+	// percentSettled applies while the heap has the size that it had when the master was quiet: anything beyond
+	// is garbage after a storm. The heap grows by mostGrowth at most, or by leastPercent of the live heap. Each
+	// collection scans the stacks of all connections, and a master must not use all memory of its host because
+	// many minions answer at once.
 	percentSettled = 400
 	leastPercent   = 50
 	mostGrowth     = 48 << 20
@@ -25,8 +26,8 @@ const (
 	quietBytes  = 16 << 20
 )
 
-// Shrink keeps a master small between storms, until ctx ends: it may have ten thousand requests at once and then none for hours. The
-// environment variable GOGC has the last word on the garbage collector.
+// Shrink keeps a master small between storms, until ctx ends: it may have ten thousand requests at once and then
+// none for hours. The environment variable GOGC takes precedence.
 func Shrink(ctx context.Context) {
 	s := &shrinker{usage: usage, lives: lives, trim: Trim, percent: debug.SetGCPercent}
 	if os.Getenv("GOGC") != "" {
@@ -47,7 +48,7 @@ func Shrink(ctx context.Context) {
 	}
 }
 
-// shrinker gives memory back when there is a quarter more of it than after the last time.
+// shrinker releases memory when there is a quarter more of it than after the last release.
 type shrinker struct {
 	usage   func() (asked, held uint64)
 	lives   func() uint64
@@ -75,14 +76,14 @@ func (s *shrinker) look() {
 	s.adapt()
 }
 
-// collected is called after each round of the garbage collector.
+// collected is called after each garbage collection.
 func (s *shrinker) collected() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.adapt()
 }
 
-// adapt tells the garbage collector whether the heap grows. The caller holds mu.
+// adapt sets the percentage of the garbage collector by whether the heap grows. The caller holds mu.
 func (s *shrinker) adapt() {
 	live := s.lives()
 	if live > s.settled+s.settled/2 {
@@ -112,7 +113,7 @@ func afterCollections(f func()) (stop func()) {
 	done := make(chan struct{})
 	var again func(struct{})
 	watch := func() {
-		runtime.AddCleanup(new(*int), again, struct{}{}) // nobody holds it: the next round finds that
+		runtime.AddCleanup(new(*int), again, struct{}{}) // unreachable, so the next collection runs again
 	}
 	again = func(struct{}) {
 		select {

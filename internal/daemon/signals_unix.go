@@ -16,7 +16,7 @@ func notifyExtra(reload, dump chan os.Signal) {
 	signal.Notify(dump, dumpSignal)
 }
 
-// Detach starts the program again without a terminal, in a session of its own. The caller ends afterwards.
+// Detach starts the program again without a terminal, in a new session. The caller ends afterwards.
 func Detach(program string, args, env []string) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

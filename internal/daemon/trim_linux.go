@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// Trim gives memory back that an idle program does not need: unused heap, and the pages of the program file. What is needed again comes
-// back from the page cache, 16 pages at a time.
+// Trim releases memory that an idle program does not need: unused heap, and the pages of the program file. Pages
+// that are needed again come back from the page cache, 16 at a time.
 func Trim() {
 	runtime.GC() // what pools keep is free after two rounds
 	debug.FreeOSMemory()
@@ -53,7 +53,8 @@ var program = sync.OnceValue(func() (all []mapping) {
 	return all
 })
 
-// unmap removes the program's code and constants from memory. It does nothing else, because whatever runs after it comes back.
+// unmap releases the pages of the program's code and constants. It does nothing else, since code that runs after
+// it is loaded again.
 func unmap() {
 	for _, m := range program() {
 		if !m.writable { // the pages of a writable mapping may be the only copy

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// Trim gives memory back that an idle program does not need.
+// Trim releases memory that an idle program does not need.
 func Trim() {
 	runtime.GC() // what pools keep is free after two rounds
 	debug.FreeOSMemory()

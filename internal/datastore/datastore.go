@@ -18,13 +18,14 @@ import (
 // maxFile bounds the file, in bytes.
 const maxFile = 64 << 20
 
-// mu makes changes follow each other; jobs of one program change the same file.
+// mu serializes changes; jobs of one program change the same file.
 var mu sync.Mutex
 
 // Path returns the store's file below a cache directory.
 func Path(cacheDir string) string { return filepath.Join(cacheDir, "datastore") }
 
-// Load reads the store. One that is not there, or cannot be read, is empty, as in Salt; content that is no map is an error.
+// Load reads the store. A missing or unreadable file is an empty store, as in Salt; content that is no map is an
+// error.
 func Load(path string) (map[string]any, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -47,7 +48,7 @@ func Load(path string) (map[string]any, error) {
 	switch m := v.(type) {
 	case map[string]any:
 		return m, nil
-	case map[any]any: // some key is no text
+	case map[any]any: // some key is not a text
 		text := make(map[string]any, len(m))
 		for k, x := range m {
 			text[pytext.Str(k)] = x
@@ -66,7 +67,7 @@ func Save(path string, store map[string]any) error {
 	return atomicfile.WriteFile(path, b, 0o600)
 }
 
-// Change reads the store, lets the function change it, and writes it if the function says so.
+// Change reads the store, calls change, and writes the store if change returns true.
 func Change(path string, change func(store map[string]any) bool) error {
 	mu.Lock()
 	defer mu.Unlock()

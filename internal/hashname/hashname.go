@@ -15,8 +15,8 @@ import (
 	"sync"
 )
 
-// Func returns the function that makes the hash of a name: md5, sha1, sha224, sha256, sha384 or sha512. It is nil
-// for other names; what to say then differs from caller to caller.
+// Func returns the constructor for the name of a hash: md5, sha1, sha224, sha256, sha384 or sha512. It returns
+// nil for other names, whose error differs from caller to caller.
 func Func(name string) func() hash.Hash {
 	switch name {
 	case "md5":

@@ -30,7 +30,7 @@ func Through(host string, port int, user, password string, direct []string) func
 	}
 }
 
-// Options returns the proxy of [Through] with the values that an option's name gives, whatever their types are.
+// Options returns the proxy of [Through] for the values that opt returns, whatever their types are.
 func Options(opt func(name string) any) func(*http.Request) (*url.URL, error) {
 	text := func(name string) string {
 		if v := opt(name); v != nil {

@@ -28,7 +28,7 @@ const maxDepth = 64
 // maxUnique bounds the lists that uniqueItems compares, each element with every other.
 const maxUnique = 4096
 
-// Schema is a schema that was read. The zero value, like nil, takes everything.
+// Schema is a compiled schema. The zero value, like nil, accepts everything.
 type Schema struct {
 	never      bool // the schema false
 	types      []string
@@ -54,7 +54,7 @@ type limit struct {
 	n       float64
 }
 
-// Compile reads a schema: a map as JSON gives it, or a bool.
+// Compile compiles a schema: a map as JSON decodes it, or a bool.
 func Compile(v any) (*Schema, error) { return compile(v, "schema", 0) }
 
 func compile(v any, at string, depth int) (*Schema, error) {
@@ -195,7 +195,8 @@ func texts(v any, at string) ([]string, error) {
 	return out, nil
 }
 
-// Check tells what is wrong with a value, which is called name in the error. No error holds the value itself if hide is set.
+// Check reports what is wrong with a value, which is called name in the error. If hide is set, errors do not
+// contain the value.
 func (s *Schema) Check(v any, name string, hide bool) error {
 	return (&checker{hide: hide}).check(s, v, name, 0)
 }

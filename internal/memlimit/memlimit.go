@@ -9,7 +9,7 @@ import (
 
 var kept atomic.Int64
 
-// Keep notes the limit in bytes that the process has while it works; 0 stands for the runtime's.
+// Keep stores the memory limit of the process in bytes; 0 means the limit of the Go runtime.
 func Keep(bytes int64) { kept.Store(bytes) }
 
 // Limit returns the limit in bytes, or math.MaxInt64 if no limit is set.

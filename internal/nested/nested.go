@@ -14,9 +14,9 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Get follows a key like "a:b:0:c" into data. In a list a number is an index, and any other word is looked for in the maps of
-// the list; the first that has it counts. A word that is no key of a map is tried as the number, bool or None that it reads
-// as in YAML.
+// Get returns the value at a key like "a:b:0:c". In a list a number is an index, and any other word is looked up
+// in the maps of the list; the first match counts. A word that is not a key of a map is tried as the number, bool
+// or None that YAML reads from it.
 func Get(data any, key, delimiter string) (any, bool) {
 	if delimiter == "" {
 		return nil, false
@@ -126,7 +126,7 @@ func Equal(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// number gives numbers and bools a form in which equal ones are equal.
+// number converts numbers and bools so that equal ones compare equal.
 func number(v any) (any, bool) {
 	switch v := v.(type) {
 	case bool:
@@ -152,7 +152,7 @@ func number(v any) (any, bool) {
 	return nil, false
 }
 
-// items returns a map with keys of any type; nil for what is none.
+// items returns a map with keys of any type; nil for other values.
 func items(v any) map[any]any {
 	switch m := v.(type) {
 	case map[any]any:
@@ -268,7 +268,7 @@ var (
 	ErrMerge = errors.New("filter_by merge argument must be a dictionary.")
 )
 
-// ErrUpdate is Python's TypeError of a merge into something that is no map.
+// ErrUpdate is Python's TypeError for a merge into a value that is not a map.
 var ErrUpdate = errors.New("Cannot update using non-dict types in dictupdate.update()")
 
 // FollowObject is like Follow for ordered values (package pyobj).

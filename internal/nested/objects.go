@@ -83,7 +83,7 @@ func FilterObject(table *pyobj.Dict, key string, data, merge, byDefault, base an
 	return MergeObject(ret, merge, false)
 }
 
-// MergeObject puts an argument merge of filter_by over what was picked, which it changes.
+// MergeObject merges the argument merge of filter_by over picked, which it changes.
 func MergeObject(picked, merge any, mergeLists bool) (any, error) {
 	if !pyobj.Truth(merge) {
 		return picked, nil
@@ -131,8 +131,8 @@ func GetObject(data any, key, delimiter string) (any, bool) {
 	return FollowObject(data, split(key, delimiter))
 }
 
-// Path returns a key as the pieces that [Follow] takes: text is split, a number is one, a list has them. ok is
-// false for others.
+// Path splits a key into the parts that [Follow] takes: text is split, a number is one part, a list holds the
+// parts. ok is false for other values.
 func Path(key any, delimiter string) (path []string, ok bool) {
 	var items []any
 	switch k := key.(type) {

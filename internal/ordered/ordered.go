@@ -14,7 +14,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// ToWire gives values of package pyobj the form that is packed in their order; plain ones stay as they are.
+// ToWire converts values of package pyobj to types that are packed in their order; plain values are returned
+// unchanged.
 func ToWire(v any) any {
 	switch v := v.(type) {
 	case payload.OrderedMap:

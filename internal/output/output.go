@@ -25,7 +25,7 @@ type Options struct {
 	Theme map[string]string
 	// KeepEscapes leaves escape characters in texts as they are; otherwise they are shown as "?" (strip_colors).
 	KeepEscapes bool
-	// Retcode other than 0 makes nested use red.
+	// A Retcode other than 0 makes nested use red.
 	Retcode int
 	// NestedIndent is where nested begins.
 	NestedIndent int
@@ -51,14 +51,14 @@ type Options struct {
 
 	// MultiKey indents the key outputter (several kinds of keys are listed).
 	MultiKey bool
-	// Table has the options out.table.*, by their last word: rows_key, labels_key, title, has_header, width, …
+	// Table holds the options out.table.*, by their last word: rows_key, labels_key, title, has_header, width, …
 	Table map[string]any
 }
 
-// ErrUnknown says that there is no outputter of the name. Render gives nested text with it, as Salt does.
+// ErrUnknown means that there is no outputter of the name. Render then returns nested text with it, as Salt does.
 var ErrUnknown = errors.New("unknown outputter")
 
-// errShape makes Render fall back to nested: the value is not what the outputter is for.
+// errShape makes Render fall back to nested: the outputter does not support the value.
 var errShape = errors.New("value has another shape")
 
 // Names lists the outputters.
@@ -114,7 +114,8 @@ func Render(name string, v any, o Options) (string, error) {
 	return pytext.StripRight(text), err
 }
 
-// OptionsFrom takes Salt's options (state_output, output_indent, color_theme is not among them) into o.
+// OptionsFrom sets fields of o from Salt's options state_output, output_indent and others; color_theme is not
+// supported.
 func OptionsFrom(opts map[string]any, o Options) Options {
 	if v, ok := opts["output_indent"]; ok && o.Indent == nil {
 		one := -1
@@ -157,7 +158,7 @@ type renderer struct {
 // entry is an entry of a mapping.
 type entry struct{ key, value any }
 
-// entries returns the entries of a mapping in order, ok is false when v is none.
+// entries returns the entries of a mapping in order; ok is false if v is not a mapping.
 func entries(v any) (list []entry, ok bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -179,7 +180,7 @@ func entries(v any) (list []entry, ok bool) {
 	return nil, false
 }
 
-// items returns the elements of a list, ok is false when v is none.
+// items returns the elements of a list; ok is false if v is not a list.
 func items(v any) ([]any, bool) {
 	switch v := v.(type) {
 	case []any:

@@ -48,7 +48,7 @@ func stateRows(v any) (rows []stateRow, ok bool) {
 	return rows, true
 }
 
-// FailedOnly makes the outputter highstate show the states that failed, and the summary of all.
+// FailedOnly returns options with which the outputter highstate shows only failed states, and the summary of all.
 func (o Options) FailedOnly() Options {
 	o.StateOutput, o.StateExclude, o.StateTerse = "filter", []string{"True", "None"}, nil
 	return o
@@ -75,7 +75,7 @@ type slowState struct {
 // slowStates is how many of the slowest states a recap names.
 const slowStates = 5
 
-// Add takes a minion's result. It reports whether states of it failed, or it is no result of states.
+// Add adds a minion's result. It reports whether states of it failed, or whether it is not a result of states.
 func (c *Recap) Add(host string, v any) (failed bool) {
 	l := recapLine{host: host}
 	rows, ok := stateRows(v)
@@ -109,7 +109,7 @@ func (c *Recap) Add(host string, v any) (failed bool) {
 	return l.failed > 0
 }
 
-// Lost takes a minion without a result.
+// Lost adds a minion without a result.
 func (c *Recap) Lost(host, why string) { c.lines = append(c.lines, recapLine{host: host, why: why}) }
 
 // Text returns the lines, the totals and the slowest states.
@@ -176,7 +176,7 @@ type planned struct {
 // planNames is how many minions a plan names for one change.
 const planNames = 5
 
-// Add takes a minion's result.
+// Add adds a minion's result.
 func (p *Plan) Add(host string, v any) {
 	p.hosts++
 	r := renderer{Options: p.Options, colors: palette(Options{})}
@@ -211,7 +211,7 @@ func (p *Plan) Add(host string, v any) {
 	}
 }
 
-// Lost takes a minion without a result.
+// Lost adds a minion without a result.
 func (p *Plan) Lost(host, why string) {
 	p.hosts++
 	p.problems = append(p.problems, (&renderer{Options: p.Options}).stripEscapes(host)+": "+why)

@@ -122,7 +122,8 @@ func float(v any) (float64, bool) {
 	return 0, false
 }
 
-// stripEscapes shows escape characters as question marks unless told otherwise: results must not steer the terminal.
+// stripEscapes replaces escape characters by question marks unless the options keep them: results must not
+// control the terminal.
 func (r *renderer) stripEscapes(s string) string {
 	if r.KeepEscapes {
 		return s

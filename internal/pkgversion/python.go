@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Python orders versions of Python packages by PEP 440: epoch, release, then development, alpha, beta, candidate, final and post
-// releases. What is no such version comes first, as text.
+// Python compares versions of Python packages by PEP 440: epoch, release, then development, alpha, beta,
+// candidate, final and post releases. Other texts come first, in the order of text.
 func Python(a, b string) int {
 	x, ok1 := parsePython(a)
 	y, ok2 := parsePython(b)

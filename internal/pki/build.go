@@ -38,7 +38,7 @@ func digest(name string) (h crypto.Hash, rsaOID, ecOID string) {
 	return 0, "", ""
 }
 
-// sign makes the signed form of what is to be signed. body gets the algorithm's identifier.
+// sign returns the signed form of a body. body receives the identifier of the algorithm.
 func sign(key crypto.Signer, name string, body func(algorithm []byte) []byte) ([]byte, error) {
 	h, rsaOID, ecOID := digest(name)
 	var algorithm []byte
@@ -79,7 +79,7 @@ func derTime(t time.Time) []byte {
 	return b
 }
 
-// extensions returns a list of extensions, nothing if there are none.
+// extensions encodes a list of extensions. It returns nothing for an empty list.
 func extensions(list []Extension) []byte {
 	var out []byte
 	for _, e := range list {
@@ -95,7 +95,7 @@ func extensions(list []Extension) []byte {
 	return der(tagSequence, out)
 }
 
-// Certificate is what a certificate shall say.
+// Certificate holds the contents of a certificate.
 type Certificate struct {
 	Serial              *big.Int
 	Subject, Issuer     []byte
@@ -104,7 +104,7 @@ type Certificate struct {
 	Extensions          []Extension
 }
 
-// Sign makes the certificate.
+// Sign creates the certificate.
 func (c Certificate) Sign(key crypto.Signer, digest string) ([]byte, error) {
 	spki, err := x509.MarshalPKIXPublicKey(c.PublicKey)
 	if err != nil {
@@ -120,7 +120,7 @@ func (c Certificate) Sign(key crypto.Signer, digest string) ([]byte, error) {
 	})
 }
 
-// Request makes a certificate request.
+// Request creates a certificate request.
 func Request(key crypto.Signer, digest string, subject []byte, list []Extension) ([]byte, error) {
 	spki, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
@@ -142,7 +142,7 @@ type Revoked struct {
 	Extensions []Extension
 }
 
-// RevocationList makes a revocation list.
+// RevocationList creates a revocation list.
 func RevocationList(key crypto.Signer, digest string, issuer []byte, from, to time.Time, revoked []Revoked, list []Extension) ([]byte, error) {
 	return sign(key, digest, func(algorithm []byte) []byte {
 		parts := [][]byte{derInt(big.NewInt(1)), algorithm, issuer, derTime(from), derTime(to)}
@@ -190,7 +190,7 @@ func PEM(kind string, b []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b})
 }
 
-// load takes the first PEM block of a kind, or gives DER as it is.
+// load decodes the first PEM block of a kind, or returns DER unchanged.
 func load(b []byte, what string, kinds ...string) ([]byte, error) {
 	if !IsPEM(b) {
 		return b, nil

@@ -58,7 +58,7 @@ func infoAccess(v any) (Extension, error) {
 	return Extension{"", false, der(tagSequence, out)}, nil
 }
 
-// reasons returns why certificates are revoked, by their numbers; "" are those that say nothing.
+// reasons returns the reasons for a revocation, by their numbers; "" are reserved numbers.
 func reasons() []string {
 	return []string{"unspecified", "keyCompromise", "cACompromise", "affiliationChanged", "superseded", "cessationOfOperation", "certificateHold", "",
 		"removeFromCRL", "privilegeWithdrawn", "aACompromise"}

@@ -41,7 +41,7 @@ func kinds() []kind {
 	}
 }
 
-// Issuer is what extensions may want to know of the certificate that signs.
+// Issuer holds the data of the signing certificate that extensions may need.
 type Issuer struct {
 	// Cert is nil for a certificate that signs itself; its key is Public.
 	Cert   *x509.Certificate
@@ -50,8 +50,8 @@ type Issuer struct {
 	Subject any
 }
 
-// Build makes the extensions that arguments ask for: those of a certificate ("c"), a request ("r"), a revocation list ("l") or an
-// entry of one ("e").
+// Build creates the extensions for the arguments: those of a certificate ("c"), a request ("r"), a revocation
+// list ("l") or an entry of one ("e").
 func Build(args map[string]any, where string, ca Issuer) ([]Extension, error) {
 	var out []Extension
 	all := kinds()
@@ -77,8 +77,7 @@ func Build(args map[string]any, where string, ca Issuer) ([]Extension, error) {
 	return out, nil
 }
 
-// FromRequest returns the extensions of a request that a certificate takes over, where the arguments say nothing
-// of them.
+// FromRequest returns the extensions of a request that a certificate copies if the arguments do not set them.
 func FromRequest(csr *x509.CertificateRequest, args map[string]any) []Extension {
 	var out []Extension
 	for _, k := range kinds() {

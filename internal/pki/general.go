@@ -12,13 +12,13 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// namedValue is a general name as arguments have it: its kind and what it says.
+// namedValue is a general name in the form of the arguments: its kind and its value.
 type namedValue struct {
 	kind  string
 	value any
 }
 
-// generalNames makes general names; constraint is for those of name constraints, which name trees.
+// generalNames encodes general names; constraint selects the form of name constraints, which name subtrees.
 func generalNames(list []namedValue, constraint bool) ([]byte, error) {
 	var out []byte
 	for _, p := range list {

@@ -29,8 +29,8 @@ import (
 // stopped, and those of cancelled jobs must not block other work.
 var searches = make(chan struct{}, max(1, runtime.NumCPU()/2))
 
-// NewRSA creates an RSA key, and returns the context's error if ctx ends first: a search for large primes takes a minute.
-// What was begun ends by itself later.
+// NewRSA creates an RSA key. It returns the context's error if ctx ends first: a search for large primes takes a
+// minute, and continues in the background.
 func NewRSA(ctx context.Context, bits int) (*rsa.PrivateKey, error) {
 	type made struct {
 		key *rsa.PrivateKey
@@ -157,7 +157,7 @@ func mustOID(text string) []byte {
 	return b
 }
 
-// errNoPassphrase is what Python's package cryptography says of an empty passphrase.
+// errNoPassphrase is the error of Python's package cryptography for an empty passphrase.
 var errNoPassphrase = &Error{"ValueError", "Password must be 1 or more bytes."}
 
 func encrypt(key, passphrase []byte) ([]byte, error) {
@@ -168,7 +168,7 @@ func encrypt(key, passphrase []byte) ([]byte, error) {
 	return der(tagSequence, algorithm, der(tagOctets, data)), nil
 }
 
-// encryptWith encrypts with a key that is made of a passphrase, and says how.
+// encryptWith encrypts with a key derived from a passphrase, and returns the parameters.
 func encryptWith(key, passphrase []byte) (algorithm, data []byte, err error) {
 	if len(passphrase) == 0 {
 		return nil, nil, errNoPassphrase
@@ -202,7 +202,7 @@ func padded(text []byte, block int) []byte {
 	return append(bytes.Clone(text), bytes.Repeat([]byte{byte(pad)}, pad)...)
 }
 
-// unpadded takes off what filled a text up; if nothing did, the passphrase was a wrong one.
+// unpadded removes the padding. Invalid padding means a wrong passphrase.
 func unpadded(text []byte, block int) ([]byte, error) {
 	pad := int(text[len(text)-1])
 	if pad == 0 || pad > block || pad > len(text) || !bytes.Equal(text[len(text)-pad:], bytes.Repeat([]byte{byte(pad)}, pad)) {
@@ -242,7 +242,7 @@ type encryptedKey struct {
 	Data []byte
 }
 
-// decrypt opens an encrypted PKCS#8 key; ok is false if it is none.
+// decrypt decrypts a PKCS#8 key; ok is false if b is not an encrypted key.
 func decrypt(b, passphrase []byte) (key []byte, ok bool, err error) {
 	var e encryptedKey
 	if _, err := asn1.Unmarshal(b, &e); err != nil || e.Algorithm.ID.String() != oidPBES2 || e.Algorithm.Params.KDF.ID.String() != oidPBKDF2 {
@@ -279,7 +279,7 @@ func decrypt(b, passphrase []byte) (key []byte, ok bool, err error) {
 	return text, true, err
 }
 
-// Bytes returns a source that is no file: PEM, text in hex or base64, or bytes as they are.
+// Bytes returns the content of a source that is not a file: PEM, text in hex or base64, or bytes.
 func Bytes(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case []byte:

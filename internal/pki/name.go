@@ -25,7 +25,7 @@ func attributes() []attribute {
 	}
 }
 
-// LongNames gives arguments with the long names of old the short ones that hold today.
+// LongNames replaces the old long names of arguments by the short ones of today.
 func LongNames(args map[string]any) {
 	const names = "commonName CN localityName L stateOrProvinceName ST organizationName O organizationUnitName OU givenName GN surname SN Email MAIL emailAddress MAIL " +
 		"serialNumber SERIALNUMBER issuserAltName issuerAltName"

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// OpenSSLText returns the short name of an extension and what it says, as OpenSSL writes both; what OpenSSL has
-// no words for is shown in hex.
+// OpenSSLText returns the short name of an extension and its value, as OpenSSL prints both. Extensions that
+// OpenSSL does not print are shown in hex.
 func OpenSSLText(e pkix.Extension) (name, text string) {
 	id := e.Id.String()
 	name = openSSLName(id)
@@ -509,7 +509,7 @@ func constraintTexts(list []asn1.RawValue) string {
 	return strings.Join(out, "\n")
 }
 
-// Version returns the version that a certificate says to have, 0 if it cannot be read.
+// Version returns the version in a certificate, 0 if it cannot be read.
 func Version(raw []byte) int64 {
 	fields, err := tbsFields(raw)
 	if err != nil {
@@ -558,8 +558,8 @@ func tbsFields(raw []byte) ([]asn1.RawValue, error) {
 // Attribute is a part of a name as OpenSSL calls it.
 type Attribute struct{ Name, Value string }
 
-// OpenSSLName returns a distinguished name as OpenSSL makes it. problem is what OpenSSL says of a value that
-// cannot be.
+// OpenSSLName returns a distinguished name as OpenSSL encodes it. problem is OpenSSL's message about an invalid
+// value.
 func OpenSSLName(list []Attribute) (name []byte, problem string) {
 	var out []byte
 	for _, p := range list {

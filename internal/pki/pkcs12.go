@@ -52,8 +52,8 @@ func bmp(text []byte) []byte {
 	return out
 }
 
-// kdf implements the function of RFC 7292, appendix B, that makes keys (1), initialization vectors (2) and keys
-// of MACs (3).
+// kdf implements the key derivation of RFC 7292, appendix B, for keys (1), initialization vectors (2) and MAC
+// keys (3).
 func kdf(h func() hash.Hash, passphrase, salt []byte, iterations int, id byte, size int) []byte {
 	block := h().BlockSize()
 	fill := func(b []byte) []byte {
@@ -98,7 +98,7 @@ func content(kind string, parts ...[]byte) []byte {
 	return der(tagSequence, mustOID(kind), der(contextTag|constructed, parts...))
 }
 
-// PKCS12 encodes the bundle. Without passphrase (nil) nothing is encrypted; compat takes the algorithms of old.
+// PKCS12 encodes the bundle. Without a passphrase (nil) nothing is encrypted; compat selects the old algorithms.
 func (b Bundle) PKCS12(passphrase []byte, compat bool) ([]byte, error) {
 	seal := encryptWith
 	if compat {
@@ -159,7 +159,7 @@ func (b Bundle) PKCS12(passphrase []byte, compat bool) ([]byte, error) {
 	return der(tagSequence, der(tagInt, []byte{3}), content(oidData, der(tagOctets, all)), der(tagSequence, sum, der(tagOctets, salt), count)), nil
 }
 
-// withAttributes puts attributes into a bag.
+// withAttributes adds attributes to a bag.
 func withAttributes(bag, attributes []byte) []byte {
 	list, err := inside(bag)
 	if err != nil || attributes == nil {
@@ -229,7 +229,7 @@ type pfx struct {
 	} `asn1:"optional"`
 }
 
-// errNotPKCS12 says that something is no bundle at all.
+// errNotPKCS12 means that the input is not a bundle at all.
 var errNotPKCS12 = &Error{"ValueError", "Could not deserialize PKCS12 data"}
 
 // ParsePKCS12 reads a bundle. Key and Cert are nil where it has none; the certificate is that of the key.
@@ -426,7 +426,7 @@ func (b *Bundle) take(bags, passphrase []byte) error {
 	return nil
 }
 
-// findCert takes the certificate of the key out of the others.
+// findCert moves the certificate of the key from the others to its own field.
 func (b *Bundle) findCert() {
 	if b.Key == nil {
 		return

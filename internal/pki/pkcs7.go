@@ -59,7 +59,7 @@ func inOrder(list []*x509.Certificate) []*x509.Certificate {
 		if c == by || checks >= maxSteps || !bytes.Equal(c.RawIssuer, by.RawSubject) {
 			return false
 		}
-		checks++ // names that are all the same make many pairs
+		checks++ // identical names make many pairs
 		return by.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
 	}
 	issuers := map[*x509.Certificate][]*x509.Certificate{}

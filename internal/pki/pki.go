@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// Error is a mistake that a caller can mend.
+// Error is an error in the caller's input.
 type Error struct {
 	// Kind is the name of Salt's exception: SaltInvocationError, CommandExecutionError, or that of one of Python's.
 	Kind, Text string

@@ -353,7 +353,7 @@ func renderQualifier(v asn1.RawValue) map[string]any {
 	return m
 }
 
-// ExtensionName is what Python's package cryptography calls an extension.
+// ExtensionName returns the name of an extension in Python's package cryptography.
 func ExtensionName(id string) string {
 	switch id {
 	case "2.5.29.9":

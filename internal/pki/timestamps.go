@@ -29,7 +29,7 @@ func timestampTexts(b []byte) (text string, ok bool) {
 	return strings.Join(out, "\n"), true
 }
 
-// vector takes bytes off that have their number before them.
+// vector splits off bytes that their length precedes.
 func vector(b []byte) (value, rest []byte, ok bool) {
 	if len(b) < 2 {
 		return nil, nil, false

@@ -29,7 +29,7 @@ const (
 	maxItems = 1 << 20
 )
 
-// ServerError is what the server says went wrong.
+// ServerError is an error from the server.
 type ServerError string
 
 func (e ServerError) Error() string { return "redis: " + string(e) }

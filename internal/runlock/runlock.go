@@ -1,5 +1,6 @@
-// Package runlock lets one process at a time run with a directory. The lock is a file that the process keeps open: it ends with the process,
-// however that ends, and names it to those that come second.
+// Package runlock lets one process at a time use a directory. The lock is a file that the process keeps open. It
+// is released when the process ends, for whatever reason, and holds the process id for others that try to take
+// it.
 package runlock
 
 import (
@@ -27,8 +28,8 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("already running as pid %d (%s)", e.PID, e.Path)
 }
 
-// Take takes the lock and writes this process's id into the file, which only its owner may read. The error is a *HeldError while another
-// process has it.
+// Take takes the lock and writes the id of this process into the file, which only its owner may read. It returns
+// a *HeldError while another process holds the lock.
 func Take(path string) (release func(), err error) {
 	f, err := lock(path)
 	if errors.Is(err, errHeld) {

@@ -17,9 +17,9 @@ type Place struct {
 	Dir  string // working directory
 }
 
-// Saltfile lets a Saltfile fill in options that the command line did not give (salt/utils/parsers.py: SaltfileMixIn): the one
-// named by --saltfile or SALT_SALTFILE, else ./Saltfile or ~/.salt/Saltfile when there is one. Its keys that are no options
-// become configuration, and are returned.
+// Saltfile fills in options that the command line did not set from a Saltfile (salt/utils/parsers.py:
+// SaltfileMixIn): the file of --saltfile or SALT_SALTFILE, else ./Saltfile or ~/.salt/Saltfile if it exists. Keys
+// that are not options become configuration, and are returned.
 func Saltfile(p *optparse.Parser, v *optparse.Values, at Place) (map[string]any, error) {
 	path := v.String("saltfile")
 	if path == "" {
@@ -70,7 +70,8 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// ConfigDir returns the absolute configuration directory; exists is false when there is none, about which Salt warns.
+// ConfigDir returns the absolute configuration directory; exists is false if it is missing, for which Salt logs a
+// warning.
 func ConfigDir(v *optparse.Values, at Place) (dir string, exists bool) {
 	dir = Expand(v.String("config_dir"), at)
 	if !filepath.IsAbs(dir) {
@@ -88,8 +89,8 @@ func Expand(path string, at Place) string {
 	return path
 }
 
-// Merge puts the command line over the configuration: options that were given replace it, those that were not are filled
-// in from it, and defaults enter it where it has nothing (salt/utils/parsers.py: MergeConfigMixIn).
+// Merge merges the command line into the configuration: given options replace it, the others are filled in from
+// it, and defaults are added where it has no value (salt/utils/parsers.py: MergeConfigMixIn).
 func Merge(p *optparse.Parser, v *optparse.Values, opts map[string]any) {
 	for _, dest := range p.Dests() {
 		if p.Own(dest) {

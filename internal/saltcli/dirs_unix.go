@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// MakeDir creates a directory, owned by the named user when this process is root, and leaves one that exists with the owner it
-// has (salt/utils/verify.py: verify_env, which takes directories over; a link in them would be followed).
+// MakeDir creates a directory, owned by the named user when this process is root. An existing directory keeps its
+// owner (salt/utils/verify.py: verify_env, which changes the owner; a link inside would be followed).
 func MakeDir(path string, mode os.FileMode, name string) error {
 	if info, err := os.Stat(path); err == nil {
 		if !info.IsDir() {
@@ -27,7 +27,7 @@ func MakeDir(path string, mode os.FileMode, name string) error {
 	}
 	u, err := user.Lookup(name)
 	if err != nil || os.Geteuid() != 0 {
-		return nil // BecomeUser says what is wrong with the user
+		return nil // BecomeUser reports the error
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)

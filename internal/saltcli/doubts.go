@@ -7,8 +7,8 @@ import (
 	"github.com/brine-salt/brine/internal/conf"
 )
 
-// LogUnknown names the options that are unknown in the log: as a warning where a known option has almost the same name, else as
-// information, since a site may keep data of its own there for config.get.
+// LogUnknown logs the unknown options: as a warning if a known option has almost the same name, else at level
+// info, since a site may keep data for config.get there.
 func (p *Program) LogUnknown(c *conf.Config) {
 	for _, d := range c.Unknown(p.Own...) {
 		if d.Near != "" {
@@ -19,8 +19,8 @@ func (p *Program) LogUnknown(c *conf.Config) {
 	}
 }
 
-// LogReload says what a configuration that was read again changed, and names what is wrong in it as at the start. suffix tells when the
-// changes count.
+// LogReload logs what a reload of the configuration changed, and the same problems as at the start. suffix tells
+// when the changes take effect.
 func (p *Program) LogReload(old, now *conf.Config, suffix string) {
 	changes := conf.Changes(old, now)
 	if changes == nil {

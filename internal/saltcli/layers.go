@@ -6,8 +6,8 @@ import (
 	"github.com/brine-salt/brine/internal/python/yaml"
 )
 
-// envPrefix begins the environment variables that set options: BRINE_MASTER is the option master. Stock has no such thing;
-// containers want it.
+// envPrefix is the prefix of environment variables that set options: BRINE_MASTER is the option master. Stock has
+// no such variables; containers need them.
 const envPrefix = "BRINE"
 
 // layers hold options: those that were set go over those of the environment that were bound.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// plainLayers stand in for viper, which is two megabytes with what it brings along, in builds for small machines.
+// plainLayers replaces viper, which is two megabytes with its dependencies, in builds for small machines.
 type plainLayers struct {
 	set   map[string]any
 	bound map[string]bool
@@ -23,7 +23,7 @@ func (l *plainLayers) BindEnv(names ...string) error {
 	return nil
 }
 
-// Set gives an option a value over that of the environment.
+// Set sets an option; it overrides the environment.
 func (l *plainLayers) Set(name string, value any) { l.set[name] = value }
 
 // IsSet reports whether an option has a value. An empty variable counts as not set, as with viper.

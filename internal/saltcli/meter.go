@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// Meter is one line at the bottom of a terminal that says what a command is waiting for. What the program writes meanwhile goes above it.
-// The methods of a nil Meter do nothing.
+// Meter is one line at the bottom of a terminal that shows what a command is waiting for. Output of the program
+// appears above it. The methods of a nil Meter do nothing.
 type Meter struct {
 	err   io.Writer
 	width func() int
@@ -60,7 +60,7 @@ func (m *Meter) run() {
 	}
 }
 
-// Set says what the command waits for. Control characters are left out.
+// Set sets the text of the line. Control characters are left out.
 func (m *Meter) Set(text string) {
 	if m == nil {
 		return

@@ -31,7 +31,7 @@ func ConfigOptions(dir string) []optparse.Option {
 	}
 }
 
-// UserOption is --user.
+// UserOption returns --user.
 func UserOption(prog string) optparse.Option {
 	return optparse.Option{Names: []string{"-u", "--user"}, Help: "Specify user to run " + prog + "."}
 }
@@ -49,7 +49,7 @@ func DaemonOptions(prog, pidfile string) []optparse.Option {
 	}
 }
 
-// HardCrashOption is --hard-crash.
+// HardCrashOption returns --hard-crash.
 func HardCrashOption() optparse.Option {
 	return optparse.Option{Names: []string{"--hard-crash"}, Kind: optparse.True,
 		Help: "Raise any original exception rather than exiting gracefully. Default: %default."}
@@ -121,7 +121,7 @@ func levelChoices() []string {
 	return []string{"all", "debug", "error", "critical", "garbage", "info", "profile", "quiet", "trace", "warning"}
 }
 
-// Logging says how a program's logging options are called.
+// Logging holds the names of a program's logging options.
 type Logging struct {
 	Short    bool   // -l is one of them
 	Level    string // default level

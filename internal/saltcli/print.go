@@ -53,8 +53,8 @@ func ConsoleLog(console io.Writer, c *conf.Config) (*slog.Logger, error) {
 	return l.Logger(), nil
 }
 
-// OpenLog opens the log of a daemon, or of salt-call: console and file. A log file that cannot be written must not keep a
-// program from its work: then the console alone is used, and told so.
+// OpenLog opens the log of a daemon, or of salt-call: console and file. A log file that cannot be written must
+// not stop a program: it then logs to the console only, and says so there.
 func (p *Program) OpenLog(name string, file bool) error {
 	options := func(c *conf.Config) saltlog.Options {
 		o := saltlog.FromConfig(c.Opts, name, p.Err)
@@ -91,7 +91,7 @@ func (p *Program) OpenLog(name string, file bool) error {
 	return nil
 }
 
-// Printer shows results as the output options say (salt/output/__init__.py: display_output).
+// Printer prints results by the output options (salt/output/__init__.py: display_output).
 type Printer struct {
 	Out      io.Writer
 	Opts     map[string]any
@@ -142,7 +142,7 @@ func (p *Printer) plain() bool {
 	return cli == "" || cli == "highstate" || cli == "nested"
 }
 
-// Print shows a value with an outputter of its own ("" is nested) and its return code.
+// Print prints a value with the outputter own ("" is nested) and its return code.
 func (p *Printer) Print(v any, own string, retcode int) error {
 	return p.print(v, own, p.options(retcode))
 }

@@ -40,7 +40,7 @@ func OSConsole() *Console {
 		Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0, ErrWidth: terminalWidth(os.Stderr)}
 }
 
-// defaultWidth is the width of a terminal that does not say how wide it is.
+// defaultWidth is the width of a terminal that does not report one.
 const defaultWidth = 80
 
 // Place returns where the program finds its environment.
@@ -61,7 +61,7 @@ func (c *Console) ConfigDir() string {
 	return conf.PlatformDirs().Config
 }
 
-// Width returns the terminal's width for help texts, which Python takes from COLUMNS.
+// Width returns the terminal's width for help texts, which Python reads from COLUMNS.
 func (c *Console) Width() int {
 	n, err := strconv.Atoi(c.Env("COLUMNS"))
 	if err != nil || n < 1 {
@@ -85,7 +85,7 @@ type Program struct {
 	Load func() (*conf.Config, error)
 	// Close closes the log file.
 	Close func()
-	// ReloadLog takes levels, formats and targets from a configuration that was read again. Loggers stay valid.
+	// ReloadLog applies levels, formats and targets of a reloaded configuration. Loggers stay valid.
 	ReloadLog func(c *conf.Config) error
 }
 
@@ -100,7 +100,7 @@ func (e *ExitError) Error() string { return e.Text }
 // Usage returns a wrong command line.
 func (p *Program) Usage(msg string) *ExitError { return &ExitError{ExitUsage, p.Parser.ErrorText(msg)} }
 
-// Exit writes what an error has to say and gives the exit code.
+// Exit prints the text of an error and returns the exit code.
 func (p *Program) Exit(err error) int {
 	var exit *ExitError
 	var wrong *optparse.Error
@@ -118,8 +118,8 @@ func (p *Program) Exit(err error) int {
 	return ExitGeneric
 }
 
-// Setup reads the command line and the configuration. role says which file is read and by which rules; daemon that log lines
-// go to the log file too. A finished program (--help) is an *ExitError with code 0.
+// Setup reads the command line and the configuration. role selects the file and its rules; daemon enables the log
+// file. A finished program (--help) is an *ExitError with code 0.
 func Setup(c *Console, parser *optparse.Parser, role Role, args []string) (*Program, error) {
 	p := &Program{Console: c, Parser: parser, At: c.Place(), Close: func() {}, ReloadLog: func(*conf.Config) error { return nil }}
 	v, err := parser.Parse(args)
@@ -183,7 +183,7 @@ func Setup(c *Console, parser *optparse.Parser, role Role, args []string) (*Prog
 // must not be trusted would set it.
 const foreignConfig = "BRINE_FOREIGN_CONFIG"
 
-// Role says whose configuration a program reads.
+// Role selects the configuration of a program.
 type Role int
 
 // The roles. A Caller reads the minion's file and forgives broken includes, as salt-call does.

@@ -68,8 +68,8 @@ func (p *Program) StateViews(pr *Printer) StateViews {
 // On reports whether there is a view.
 func (s StateViews) On() bool { return s.plan != nil || s.recap != nil }
 
-// Add takes a minion's result, and for a recap prints the states that failed. It reports whether the result was taken: with --out the
-// caller prints it besides.
+// Add adds a minion's result, and for a recap prints the states that failed. It reports whether the result was
+// used: with --out the caller prints it as well.
 func (s StateViews) Add(pr *Printer, host string, value any, own string, retcode int) (taken bool, err error) {
 	failed := false
 	switch {
@@ -89,7 +89,7 @@ func (s StateViews) Add(pr *Printer, host string, value any, own string, retcode
 	return true, err
 }
 
-// Lost takes a minion that did not return. It reports whether the caller need not say so.
+// Lost adds a minion that did not return. It reports whether the caller need not report it.
 func (s StateViews) Lost(pr *Printer, host string) (taken bool) {
 	const why = "it did not return"
 	switch {

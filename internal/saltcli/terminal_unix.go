@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalWidth returns a function for the columns of the terminal that f is, nil if f is no terminal.
+// terminalWidth returns a function that reports the columns of the terminal f. It returns nil if f is not a
+// terminal.
 func terminalWidth(f *os.File) func() int {
 	size := func() (int, error) {
 		w, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)

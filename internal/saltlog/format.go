@@ -54,8 +54,8 @@ func newFormatter(format, date string, o Options) *formatter {
 // maxWidth bounds the width and precision of a conversion; a format must not make a line of a gigabyte.
 const maxWidth = 1 << 10
 
-// parseFormat takes a %-style format apart. What is no conversion of a mapping, or has a type that Python does not
-// know, stays as it is.
+// parseFormat parses a %-style format. Conversions that are not of a mapping, or of a type that Python does not
+// know, are kept as text.
 func parseFormat(s string) []part {
 	var parts []part
 	literal := func(text string) {
@@ -90,7 +90,7 @@ func parseFormat(s string) []part {
 	}
 }
 
-// parseConversion reads "%(key)-17.3s" at the beginning of s and gives its length, 0 if there is none.
+// parseConversion parses "%(key)-17.3s" at the beginning of s and returns its length, 0 if there is none.
 func parseConversion(s string) (part, int) {
 	p := part{width: -1, precision: -1}
 	if !strings.HasPrefix(s, "%(") {

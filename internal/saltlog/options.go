@@ -6,13 +6,15 @@ import (
 	"time"
 )
 
-// Options say where to log and how; FromConfig fills them from Salt's options. The zero value logs nowhere.
+// Options are the targets and formats of a log; FromConfig fills them from Salt's options. The zero value logs
+// nowhere.
 type Options struct {
 	// Console receives lines at ConsoleLevel and above; nil is none. While there is one, the color… keys are coloured,
 	// in the file too, as in Salt.
 	Console                                  io.Writer
 	ConsoleLevel, ConsoleFormat, ConsoleDate string
-	// File is a path, file:///dev/log[/LOG_FACILITY], udp://host[:port][/LOG_FACILITY] or tcp://…; "" is none.
+	// File is a path, file:///dev/log[/LOG_FACILITY], udp://host[:port][/LOG_FACILITY] or tcp://…; "" means no
+	// file.
 	File                            string
 	FileLevel, FileFormat, FileDate string
 	// MaxBytes is the size at which a file is rotated, keeping Backups old ones; 0 is never.
@@ -32,7 +34,8 @@ type Options struct {
 	Pid int
 }
 
-// FromConfig takes the options of a program's configuration. name is the logger's name, console where the console is.
+// FromConfig returns the log options of a program's configuration. name is the logger's name, console the writer
+// of the console.
 func FromConfig(opts map[string]any, name string, console io.Writer) Options {
 	text := func(keys ...string) string {
 		for _, key := range keys {

@@ -1,10 +1,10 @@
-// Package saltlog writes log records in Salt's formats to Salt's targets: a slog.Handler in the place of salt/_logging
-// (impl.py, handlers.py). Console and file have their own levels and %-style formats; a file is a path, which is opened
-// anew when it was renamed, or the address of a syslog daemon.
+// Package saltlog writes log records in Salt's formats to Salt's targets: a slog.Handler in place of
+// salt/_logging (impl.py, handlers.py). Console and file have their own levels and %-style formats. A file is a
+// path, which is reopened after a rename, or the address of a syslog daemon.
 //
-// A record's logger is its attribute "logger", else it is made from the package that logged: minion/grains is
-// salt.minion.grains. The attributes jid and minion_id fill the keys of these names and are not shown otherwise; all
-// others follow the message as key=value.
+// A record's logger is its attribute "logger", else it is derived from the package that logged: minion/grains is
+// salt.minion.grains. The attributes jid and minion_id fill the keys of these names and are not shown otherwise;
+// all others follow the message as key=value.
 package saltlog
 
 import (
@@ -133,7 +133,7 @@ func (l *Log) Close() error {
 // Dropped counts the lines that a destination could not take.
 func (l *Log) Dropped() int64 { return l.dropped.Load() }
 
-// Logger is the log as slog knows it.
+// Logger returns a slog.Logger that writes to the log.
 func (l *Log) Logger() *slog.Logger { return slog.New(handler{log: l}) }
 
 // handler carries the attributes of one logger.
@@ -161,7 +161,7 @@ func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return h
 }
 
-// WithGroup puts a name before those of later attributes.
+// WithGroup prefixes the names of later attributes.
 func (h handler) WithGroup(name string) slog.Handler {
 	if name != "" {
 		h.prefix += name + "."
@@ -215,7 +215,7 @@ func attrText(v slog.Value) string {
 	return v.String()
 }
 
-// Handle writes a record to the sinks that want it.
+// Handle writes a record to the sinks whose level it has.
 func (h handler) Handle(_ context.Context, r slog.Record) error {
 	s := h.log.current.Load()
 	r.Attrs(func(a slog.Attr) bool {

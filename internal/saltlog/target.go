@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// openTarget makes the sink of Options.File.
+// openTarget opens the sink of Options.File.
 func openTarget(s *sink, o Options) error {
 	scheme, _, ok := strings.Cut(o.File, "://")
 	if ok && (scheme == "file" || scheme == "udp" || scheme == "tcp") {
@@ -28,7 +28,7 @@ func openTarget(s *sink, o Options) error {
 	return nil
 }
 
-// file is a log file that is opened anew when its path leads to another one.
+// file is a log file that is reopened when its path leads to another file.
 type file struct {
 	path     string
 	maxBytes int64
@@ -78,7 +78,7 @@ func (f *file) write(_ slog.Level, line []byte) error {
 	return nil
 }
 
-// rotate moves x.1 to x.2 and so on, x to x.1, and begins x anew.
+// rotate moves x.1 to x.2 and so on, x to x.1, and begins x again.
 func (f *file) rotate() error {
 	if err := f.close(); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (g *syslog) write(level slog.Level, line []byte) error {
 	msg := append([]byte("<"+strconv.Itoa(g.facility<<3|severity(level))+">"), line...)
 	end := byte(0)
 	if n := g.conn.RemoteAddr().Network(); n == "tcp" || n == "unix" {
-		end = '\n' // what collectors look for in a stream; Python's zero byte makes lines run together
+		end = '\n' // collectors expect it in a stream; with Python's zero byte lines run together
 	}
 	msg = append(msg, end)
 	_ = g.conn.SetWriteDeadline(time.Now().Add(syslogTimeout))
@@ -207,7 +207,8 @@ func (g *syslog) write(level slog.Level, line []byte) error {
 	return nil
 }
 
-// severity maps levels as SysLogHandler does, but for Salt's own levels below info, which that one takes for warnings.
+// severity maps levels as SysLogHandler does, except for Salt's own levels below info, which SysLogHandler maps
+// to warnings.
 func severity(level slog.Level) int {
 	switch name, _ := levelOf(level); name {
 	case "CRITICAL":

@@ -16,7 +16,7 @@ import (
 const (
 	bplistHead    = "bplist00"
 	bplistTrailer = 32
-	// maxPlistValues is the most values that a binary property list may stand for; one object may be in many places of it.
+	// maxPlistValues limits the values in a binary property list; one object may occur in many places.
 	maxPlistValues = 1 << 20
 	// maxPlistRepeats is how much longer than the list its texts and bytes may be together, for the same reason.
 	maxPlistRepeats = 64 << 20
@@ -62,7 +62,7 @@ func writeBinaryPlist(v any, w plistWriter) ([]byte, error) {
 	return b, nil
 }
 
-// flatten gives every value its number.
+// flatten numbers every value.
 func (p *bplist) flatten(v any, depth int) (int, error) {
 	if depth > maxNesting {
 		return 0, errors.New("maximum recursion depth exceeded")
@@ -172,7 +172,7 @@ func (p *bplist) object(b []byte, n int, v any) ([]byte, error) {
 	return b, nil
 }
 
-// sizeOf returns how many bytes a number takes.
+// sizeOf returns the number of bytes of a number.
 func sizeOf(n uint64) int {
 	switch {
 	case n < 1<<8:

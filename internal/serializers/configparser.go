@@ -50,7 +50,7 @@ func configOptionsOf(opts *pyobj.Dict, known ...string) (*configOptions, error) 
 	return o, nil
 }
 
-// set puts options into a section. What is raw may hold percent signs.
+// set adds options to a section. Raw values may contain percent signs.
 func (c *configOptions) set(s *configparser.Section, options *pyobj.Dict, raw bool) error {
 	for k, val := range options.All() {
 		key := strings.ToLower(pyobj.Str(k))

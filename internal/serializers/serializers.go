@@ -13,8 +13,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Known tells which directions a format has. Salt's toml needs a Python package that Salt does not bring along; like there, it is
-// not available.
+// Known reports the supported directions of a format. Salt's toml needs a Python package that Salt does not
+// include; as there, it is not available.
 func Known(format string) (writes, reads bool) {
 	switch format {
 	case "configparser", "json", "keyvalue", "msgpack", "plist", "yaml", "yamlex":

@@ -18,7 +18,7 @@ var (
 		{6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5}, {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0}}
 )
 
-// blockSize is how many bytes BLAKE2b takes at once.
+// blockSize is the number of bytes in a block of BLAKE2b.
 const blockSize = 128
 
 // blake2b returns the BLAKE2b-512 hash of what a reader has. The package of golang.org/x/crypto is faster, and would add

@@ -69,9 +69,9 @@ func ReadKeys(name string) ([]Key, error) {
 	return keys, nil
 }
 
-// Verify checks a file against the signature in another one, which one of the keys must have made. It returns that key
-// and the comment that is signed. The signature must be of the whole file by its hash, as minisign makes it, and, where
-// the comment names the file, of one of this name: an older file under a newer one's name is refused.
+// Verify checks a file against the signature in another file, which one of the keys must have made. It returns
+// that key and the signed comment. The signature must be of the hash of the whole file, as minisign makes it. If
+// the comment names the file, the name must match: an older file under a newer one's name is refused.
 func Verify(name, signature string, keys []Key) (Key, string, error) {
 	key, comment, err := verify(name, signature, keys)
 	if err != nil {

@@ -79,7 +79,7 @@ func (m *minion) live(ctx context.Context) {
 	}
 }
 
-// next takes the next master, after a pause.
+// next switches to the next master, after a pause.
 func (m *minion) next(ctx context.Context) {
 	m.mu.Lock()
 	m.at = (m.at + 1) % len(m.s.o.Masters)
@@ -186,7 +186,7 @@ func (m *minion) signIn(ctx context.Context, bad *crypt.Key) error {
 	return nil
 }
 
-// call sends an encrypted request, signing in anew when the session is over.
+// call sends an encrypted request, and signs in again when the session has ended.
 func (m *minion) call(ctx context.Context, load map[string]any) (any, error) {
 	for try := 0; ; try++ {
 		m.mu.Lock()
@@ -292,7 +292,7 @@ func (m *minion) presence() ([]byte, error) {
 	return e.Marshal()
 }
 
-// start does what stock minions do when they are connected for the first time.
+// start does what stock minions do after the first connection.
 func (m *minion) start(ctx context.Context) {
 	m.mu.Lock()
 	first := !m.begun
@@ -315,7 +315,7 @@ func (m *minion) start(ctx context.Context) {
 	}
 }
 
-// pillar asks for the pillar, and opens the answer.
+// pillar requests the pillar, and decrypts the answer.
 func (m *minion) pillar(ctx context.Context) error {
 	grains := map[string]any{"id": m.id, "os": "Swarm"}
 	maps.Copy(grains, m.s.o.Grains)
@@ -339,7 +339,7 @@ func (m *minion) pillar(ctx context.Context) error {
 	return err
 }
 
-// published takes a message of the publish channel.
+// published handles a message of the publish channel.
 func (m *minion) published(ctx context.Context, msg []byte, jobs *sync.WaitGroup) {
 	m.mu.Lock()
 	aes, master := m.aes, m.master
@@ -448,7 +448,7 @@ func (m *minion) do(ctx context.Context, j protocol.Job) {
 		m.s.retries.Add(1)
 		m.s.o.Log.Debug("Return failed", "minion", m.id, "jid", j.JID, "err", err)
 		if internal {
-			return // whoever asked asks again
+			return // the sender repeats its request
 		}
 		select {
 		case <-time.After(minWait + rand.N(maxWait-minWait)):

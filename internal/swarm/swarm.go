@@ -36,13 +36,13 @@ type Options struct {
 	// Minions is how many, Prefix what their ids begin with ("swarm-" if empty).
 	Minions int
 	Prefix  string
-	// Key is the key of all of them; nil makes one.
+	// Key is the shared key of all minions; nil creates one.
 	Key *crypt.PrivateKey
 	// SignKey vouches for the master's key (verify_master_pubkey_sign); nil trusts the first key for good.
 	SignKey *crypt.PublicKey
 	// Parallel is how many sign in at the same time; 0 is all at once.
 	Parallel int
-	// Spread gives each minion a source address of its own in 127.0.0.0/8, for masters on loopback.
+	// Spread gives each minion its own source address in 127.0.0.0/8, for masters on loopback.
 	Spread bool
 	// KeepConns is how many keep their request connection open, as minions of 3006.28, 3007.15 and 3008 do beside the one they sign in on,
 	// which ends; here it is one. The others open one for each request, as older ones do.
@@ -54,7 +54,7 @@ type Options struct {
 	Pillar, StartEvent bool
 	// Grains are what the pillar is asked with.
 	Grains map[string]any
-	// Do makes the answer to a job; nil is Answer.
+	// Do returns the answer to a job; nil means Answer.
 	Do func(ctx context.Context, id string, j protocol.Job) any
 	// RequestTime is how long an answer of a master is awaited before the next one is tried; 0 means 20 s.
 	RequestTime time.Duration
@@ -78,7 +78,7 @@ type Swarm struct {
 	o     Options
 	token []byte
 	slots chan struct{} // of sign-ins
-	dials chan struct{} // of request connections that are not kept; nil is no bound
+	dials chan struct{} // of temporary request connections; nil is no limit
 
 	ready, signIns, refused, failed, jobs, repeated, returns, retries, asked atomic.Int64
 	shared                                                                   atomic.Pointer[crypt.Key] // the shared key that the last sign-in gave: the next ones know it already
@@ -89,7 +89,7 @@ type Swarm struct {
 	masters  map[string]*crypt.PublicKey // parsed keys by their text
 }
 
-// New makes a swarm; Run sets it off.
+// New creates a swarm; Run starts it.
 func New(o Options) (*Swarm, error) {
 	if len(o.Masters) == 0 || o.Dialer == nil || o.Minions <= 0 {
 		return nil, errors.New("cannot make swarm: it needs Masters, Dialer and Minions")
@@ -155,7 +155,8 @@ func (s *Swarm) Stats() Stats {
 	return Stats{s.ready.Load(), s.signIns.Load(), s.refused.Load(), s.failed.Load(), s.jobs.Load(), s.repeated.Load(), s.returns.Load(), s.retries.Load(), s.asked.Load()}
 }
 
-// lookEvery is how often Wait looks at the counters. To be told of each change would cost the swarm more than to count.
+// lookEvery is the interval at which Wait reads the counters. Notifications would cost the swarm more than
+// polling.
 const lookEvery = 5 * time.Millisecond
 
 // Wait waits until a condition on the counters holds.

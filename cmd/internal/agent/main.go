@@ -167,7 +167,7 @@ func mainGo(name string, modules []module) string {
 	return b.String()
 }
 
-// size is that of an agent with these modules.
+// size returns the size of an agent with these modules.
 func (a *agent) size(modules []module) (int64, error) {
 	dir, err := os.MkdirTemp("", "agent-")
 	if err != nil {

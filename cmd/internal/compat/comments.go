@@ -65,7 +65,7 @@ func noteText(m []string) string {
 	return m[2]
 }
 
-// addRemarks puts remarks on single functions into the notes and gives those on many for a list of their own.
+// addRemarks adds remarks on single functions to the notes and returns those on several functions.
 func addRemarks(notes *map[string]string, list []remark) (general []string) {
 	if *notes == nil {
 		*notes = map[string]string{}

@@ -12,8 +12,8 @@ import (
 // A source is a test, or a file of cases, whose text shows what it uses.
 type source struct{ name, text string }
 
-// evidence finds the tests that show what a row of the table says. Its sources are sorted by name, so that the answer
-// is always the same.
+// evidence finds the tests that prove a row of the table. Its sources are sorted by name, so that the result is
+// always the same.
 type evidence struct {
 	programs []source          // tests and scripts that run the programs
 	tests    []source          // all tests
@@ -101,7 +101,8 @@ var program = map[string]*regexp.Regexp{
 	"salt-run": regexp.MustCompile(`salt-run|saltRun`),
 }
 
-// flagEvidence returns the first test that gives a program an option of the command line, or "" if it is missing.
+// flagEvidence returns the first test that passes an option to a program on the command line, or "" if there is
+// none.
 func (e *evidence) flagEvidence(prog, flag string) string {
 	use := regexp.MustCompile("(?:^|[\"` ',(])" + regexp.QuoteMeta(flag) + "(?:[\"` ',=)\n]|$)")
 	return e.firstSource("flag "+prog+" "+flag, e.programs, func(s source) bool {
@@ -111,7 +112,7 @@ func (e *evidence) flagEvidence(prog, flag string) string {
 	})
 }
 
-// optionEvidence returns the first test that sets an option, or gives it to what reads it.
+// optionEvidence returns the first test that sets an option, or passes it to the code that reads it.
 func (e *evidence) optionEvidence(name string) string {
 	q := regexp.QuoteMeta(name)
 	use := regexp.MustCompile("(?m)(?:^|[\"`{]|\\\\n|, )" + q + ": ?|\"" + q + "\"")

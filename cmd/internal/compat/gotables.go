@@ -45,7 +45,8 @@ func writeAll(files map[string]string) error {
 	return nil
 }
 
-// defaultsFile has the defaults of a role: constants are laid out by the linker, all others are built by each call.
+// defaultsFile returns the file with the defaults of a role. Constants are laid out by the linker, all others are
+// built by each call.
 func (t *optionTable) defaultsFile(fun, stock, role string) string {
 	var fixed, built strings.Builder
 	for _, o := range t.ofRole(role) {
@@ -166,7 +167,7 @@ func goPath(text string) string {
 	return strconv.Quote(text)
 }
 
-// typesFile has the types that stock checks for, with the options of each.
+// typesFile returns the file with the types that stock checks for, and the options of each.
 func (t *optionTable) typesFile() string {
 	groups := map[string][]string{}
 	for _, o := range t.options {
@@ -190,7 +191,8 @@ func goNames(names []string) string {
 	return "`\n" + strings.Join(names, "\n") + "\n`"
 }
 
-// knownFile has the names beside those with a default or a type, what has no effect, and what is refused.
+// knownFile returns the file with the names beside those with a default or a type, the options without effect,
+// and the refused ones.
 func (t *optionTable) knownFile() string {
 	further := slices.Clone(t.known)
 	var unset, refused strings.Builder

@@ -421,7 +421,7 @@ func (c *compat) unionOf(names func(inventory) []string) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// in tells which lines have a name, "" when all do.
+// in returns the lines that have a name, "" when all do.
 func (c *compat) in(name string, names func(inventory) []string) string {
 	var list []string
 	for _, line := range lines {
@@ -460,7 +460,7 @@ type tables struct {
 	absent              []string // modules that we have not
 }
 
-// writeTable makes the rows of all modules of a kind that we have, and names those that we have not.
+// writeTable writes the rows of all modules of a kind that brine has, and lists those that it lacks.
 func (c *compat) writeTable(get func(inventory) map[string][]string, ours map[string][]string,
 	cases map[string]string, notes map[string]string) tables {
 	var t tables

@@ -24,12 +24,12 @@ func (p optionPage) name() string { return "options-" + p.role + "-" + p.letters
 
 func (p optionPage) title() string { return "Options of the " + p.role + ": " + p.letters }
 
-// has reports whether the page has the option of a name.
+// has reports whether the page has the option.
 func (p optionPage) has(name string) bool {
 	return name[0] >= p.letters[0] && name[0] <= p.letters[len(p.letters)-1]
 }
 
-// summary says how many options a page has.
+// summary returns a sentence with the number of options on a page.
 func (t *optionTable) summary(p optionPage) string {
 	all, honoured := 0, 0
 	for _, o := range t.ofRole(p.role) {

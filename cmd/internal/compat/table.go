@@ -156,7 +156,7 @@ func parseOption(name string, n *yaml.Node) (*option, error) {
 	return o, o.check()
 }
 
-// check refuses an entry that says too little or contradicts itself.
+// check reports an entry that is incomplete or contradicts itself.
 func (o *option) check() error {
 	switch {
 	case len(o.of) == 0:

@@ -110,7 +110,7 @@ func changedSince(ctx context.Context, root, commit string) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// concerns reports whether one of the files has the guard or belongs to the tests of one of its packages.
+// concerns reports whether one of the files contains the guard or belongs to a package of its tests.
 func (g guard) concerns(files []string) bool {
 	return slices.ContainsFunc(files, func(f string) bool {
 		return f == g.file || strings.HasSuffix(f, "_test.go") &&

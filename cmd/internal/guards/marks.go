@@ -30,8 +30,8 @@ type guard struct {
 	// instead is the code that takes the guard's place; "" means the condition is false, or the statement is left out.
 	instead string
 	edits   []edit
-	// apart means that the guard is not in code that can ask at run time whether it is removed (a constant, a field):
-	// it takes a build of its own.
+	// apart means that the guard is in code that cannot check at run time whether it is removed (a constant, a
+	// field). It needs a separate build.
 	apart bool
 }
 

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// verdict is what became of a test.
+// verdict is the outcome of a test.
 type verdict string
 
 const (
@@ -34,7 +34,7 @@ type outcome struct {
 // runTest runs one test of a test program. removed is the guard that is not there, "" for none.
 func runTest(ctx context.Context, root string, t testName, program, overlay, removed string,
 	limit time.Duration) (outcome, error) {
-	// The test program ends itself and says where it hung; it is killed if it does not.
+	// The test program ends itself and reports where it hung; it is killed if it does not.
 	ctx, cancel := context.WithTimeout(ctx, limit+5*time.Second)
 	defer cancel()
 	parts := strings.Split(t.name, "/")

@@ -1,5 +1,5 @@
-// Package localmaster is the way from a program to the Salt master on its host, ours or stock: where the master's
-// configuration says that it listens, with the key file that it leaves for local users.
+// Package localmaster connects a program to the Salt master on its host, brine's or stock's: at the address of
+// the master's configuration, with the key file that the master leaves for local users.
 package localmaster
 
 import (
@@ -25,7 +25,7 @@ type Way struct {
 	Minions client.Minions
 }
 
-// Connect makes a client of the master whose configuration is c.
+// Connect creates a client of the master whose configuration is c.
 func Connect(c *conf.Config, w Way, env func(string) string, log *slog.Logger) (*client.Client,
 	error) {
 	name, keyUser := UserNames(c, env)

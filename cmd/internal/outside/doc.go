@@ -1,3 +1,3 @@
-// Package outside holds the test of what the programs tell their operator when something outside of them fails: a full
-// disk, a lost database, a wrong key, a refused log-in. It has no code of its own.
+// Package outside tests the messages of the programs about failures outside of them: a full disk, a lost
+// database, a wrong key, a refused log-in. It has only tests.
 package outside

@@ -61,7 +61,7 @@ func compressAPK(name string) error {
 // gunzip returns the content of the stream that b begins with, and how many bytes of b it has.
 func gunzip(b []byte) (content []byte, size int, err error) {
 	all := bytes.NewReader(b)
-	r := bufio.NewReader(all) // a byte reader, of which gzip takes no byte too many
+	r := bufio.NewReader(all) // as a byte reader: gzip then reads no byte too many
 	z, err := gzip.NewReader(r)
 	if err != nil {
 		return nil, 0, err

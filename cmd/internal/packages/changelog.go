@@ -25,7 +25,8 @@ func commitTime() (int64, error) {
 	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
 }
 
-// changesOf returns the section of a version in CHANGELOG.md, or "Unreleased" if it has none of its own.
+// changesOf returns the section of a version in CHANGELOG.md, or the section "Unreleased" if the version has
+// none.
 func changesOf(text, version string) ([]string, error) {
 	notes := sectionLines(text, "## "+version)
 	if notes == nil {
@@ -37,8 +38,8 @@ func changesOf(text, version string) ([]string, error) {
 	return notes, nil
 }
 
-// rpmChangelog returns the changelog as nfpm reads it. It is for rpm alone: of Debian's, nfpm makes lines that
-// are too long.
+// rpmChangelog returns the changelog in the format of nfpm. It is used for rpm only: from Debian's changelog nfpm
+// makes lines that are too long.
 func rpmChangelog(notes []string, version string, epoch int64) (string, error) {
 	type note struct {
 		Note string `yaml:"note"`
@@ -65,7 +66,8 @@ func debChangelog(notes []string, name, version string, epoch int64) string {
 	return b.String()
 }
 
-// sectionLines returns the list below a heading, each entry in one line; nil if there is no such heading.
+// sectionLines returns the list below a heading, one line for each entry. It returns nil if the heading is
+// missing.
 func sectionLines(text, heading string) []string {
 	var list []string
 	inside := false

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// functionsOf returns the command that lists what may stand as the first word after the options, empty if there
-// is no such list.
+// functionsOf returns the command that lists the words that may come first after the options. It is empty if
+// there is no such list.
 func functionsOf(program string) string {
 	if program == "salt-call" {
 		return "salt-call --local --out=newline_values_only sys.list_functions"

@@ -30,7 +30,7 @@ type option struct {
 // wide is the width at which the help is printed: no text is wrapped.
 const wide = "COLUMNS=20000"
 
-// programHelp asks a program for its help.
+// programHelp runs a program with --help and parses the output.
 func programHelp(dir string, p program) (*help, error) {
 	cmd := exec.Command(filepath.Join(dir, p.args[0]), append(p.args[1:], "--help")...)
 	cmd.Env = append(os.Environ(), wide)
@@ -45,7 +45,7 @@ func programHelp(dir string, p program) (*help, error) {
 	return h, nil
 }
 
-// parseHelp takes the help of internal/python/optparse apart.
+// parseHelp parses the output of internal/python/optparse.
 func parseHelp(text string) (*help, error) {
 	h := &help{}
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")

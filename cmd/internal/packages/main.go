@@ -59,7 +59,7 @@ type pack struct {
 	name   string            // the directory below pkg with what it alone contains
 	base   string            // the directory below pkg with its description
 	common bool              // it is the same for all architectures
-	deb    bool              // there is no rpm and no apk of it
+	deb    bool              // there is no rpm or apk of it
 	vars   map[string]string // what the description leaves open
 }
 
@@ -164,7 +164,7 @@ func run(release, programs, out, list string, formats []string) error {
 				tasks.Go(func() error { return writePackage(tool, p, out, format, vars) })
 			}
 		}
-		if !slices.Contains(formats, "deb") || wheelPlatforms[a.name] == "" { // no tag of a wheel stands for riscv64
+		if !slices.Contains(formats, "deb") || wheelPlatforms[a.name] == "" { // there is no wheel tag for riscv64
 			continue
 		}
 		tasks.Go(func() error {

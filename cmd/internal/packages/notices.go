@@ -100,7 +100,7 @@ func licenceFiles(dir string) ([]string, error) {
 	return files, nil
 }
 
-// copyright is what Debian's packages say of their licence. NOTICES has the licences of everything that is linked in.
+// copyright is the text about licences in Debian's packages. NOTICES has the licences of all linked modules.
 const copyright = `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: brine
 Source: https://github.com/brine-salt/brine

@@ -43,8 +43,8 @@ type text struct {
 	body        string
 }
 
-// expandPatterns returns the directories that hold Go files. A pattern that ends in "/..." stands for the tree below
-// it.
+// expandPatterns returns the directories that hold Go files. A pattern that ends in "/..." includes all
+// directories below.
 func expandPatterns(patterns []string) ([]string, error) {
 	var dirs []string
 	for _, pattern := range patterns {
@@ -73,7 +73,8 @@ func expandPatterns(patterns []string) ([]string, error) {
 	return slices.Compact(dirs), nil
 }
 
-// readRoom counts the Go files of one directory. Files for other platforms count too, since somebody has to read them.
+// readRoom counts the Go files of one directory. Files for other platforms count too, since people have to read
+// them.
 func readRoom(dir string) (room, error) {
 	r := room{dir: filepath.ToSlash(dir)}
 	entries, err := os.ReadDir(dir)

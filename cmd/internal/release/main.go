@@ -39,11 +39,11 @@ var mains = []struct{ name, module string }{{"brine-minion", "."}, {"brine-maste
 
 var semver = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
-// A release is what the command line says of one.
+// A release holds the parameters of the command line.
 type release struct {
 	version, programs, packages, out string
 	epoch                            int64
-	tagged                           bool // the commit has the tag of the version
+	tagged                           bool // the commit has the version's tag
 }
 
 func main() {
@@ -160,7 +160,7 @@ func sectionOf(text, version string, unreleased bool) (string, error) {
 	return "", fmt.Errorf("cannot find the changes of %s in CHANGELOG.md: there is no section \"## %s\"", version, version)
 }
 
-// services are what makes the minion a service of a platform that has no packages.
+// services are the files that install the minion as a service on platforms without packages.
 var services = map[string][]member{
 	"windows": {{from: "pkg/windows/install.ps1", mode: 0o644}, {from: "pkg/windows/uninstall.ps1", mode: 0o644}},
 	"freebsd": {{from: "pkg/freebsd/salt_minion", mode: 0o755}},

@@ -21,7 +21,7 @@ import (
 	"github.com/brine-salt/brine/internal/signed"
 )
 
-// A signer makes signatures in minisign's format.
+// A signer creates signatures in minisign's format.
 type signer struct {
 	public minisign.PublicKey
 	// signHash signs the hash of a file, with the comments.
@@ -123,8 +123,8 @@ func publicKey(id uint64, raw ed25519.PublicKey) minisign.PublicKey {
 	return k
 }
 
-// signFile writes the signature of a file beside it. The comment that is signed has the time of the commit, so that the
-// same files have the same signatures.
+// signFile writes the signature of a file beside it. The signed comment contains the time of the commit, so that
+// the same files have the same signatures.
 func (s *signer) signFile(name string, epoch int64) error {
 	f, err := os.Open(name)
 	if err != nil {

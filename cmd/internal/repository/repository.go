@@ -114,7 +114,7 @@ func parseKey(text []byte) (signature.Signer, error) {
 	return signature.LoadSigner(private, crypto.Hash(0))
 }
 
-// Init makes a repository without programs. The directory must not have one.
+// Init creates a repository without programs. It fails if the directory already has one.
 func (r *Repository) Init() error {
 	if _, err := os.Stat(r.metadata("timestamp.json")); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot make a repository: there is one in %s", r.Dir)
@@ -248,7 +248,7 @@ func (r *Repository) delegate(t *metadata.Metadata[metadata.TargetsType], parts 
 	return nil
 }
 
-// writeRoot signs a root and writes it, if enough of its own keys signed.
+// writeRoot signs a root and writes it. It fails unless enough of the root's own keys signed.
 func (r *Repository) writeRoot(root *metadata.Metadata[metadata.RootType], signers []signature.Signer) error {
 	if err := signWith(root, signers); err != nil {
 		return err
@@ -379,8 +379,8 @@ func (r *Repository) readRole(role string, s *metadata.Metadata[metadata.Snapsho
 	return t, nil
 }
 
-// Add puts programs of a version into a channel: by platform, the file of each. The keys of the channel, of the snapshot and
-// of the timestamp are needed.
+// Add adds the programs of a version to a channel; programs holds the file for each platform. It needs the keys
+// of the channel, of the snapshot and of the timestamp.
 func (r *Repository) Add(channel, version string, programs map[string]string) error {
 	switch {
 	case !slices.Contains(channels, channel):
@@ -439,7 +439,8 @@ func (r *Repository) Add(channel, version string, programs map[string]string) er
 	return r.publish(snapshot, stamp+1)
 }
 
-// Remove takes a version out of a channel, for all platforms. Hosts that have it keep it; no other host installs it.
+// Remove removes a version from a channel, for all platforms. Hosts that have it keep it; no other host installs
+// it.
 func (r *Repository) Remove(channel, version string) error {
 	snapshot, stamp, err := r.current()
 	if err != nil {
@@ -477,8 +478,8 @@ func (r *Repository) Refresh() error {
 	return r.publish(snapshot, stamp+1)
 }
 
-// Rotate makes the next root, with the keys that are in Keys now: a key that is no longer there is revoked. old is the
-// directory with enough of the root keys of before. Everything that a role signed is signed again.
+// Rotate creates the next root from the present Keys: keys that were removed from Keys are revoked. old is the
+// directory with enough of the previous root keys. Everything that a role signed is signed again.
 func (r *Repository) Rotate(old string) error {
 	last := int64(1)
 	for {

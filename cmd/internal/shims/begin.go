@@ -75,7 +75,7 @@ func beginModule(root, at, salt string) error {
 	return nil
 }
 
-// readDeclaration asks Python's own parser.
+// readDeclaration parses a file with Python's own parser.
 func readDeclaration(path string) (*declaration, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("cannot find the module in Salt's source: %w", err)
@@ -182,7 +182,7 @@ func (d *declaration) cases(wing, name string) string {
 	return b.String()
 }
 
-// testOf is the test of what every module keeps to.
+// testOf returns the test that every module has to pass.
 func testOf(wing, name string) string {
 	suite, call := "modules/modulestest", "modulestest.Run(t, Module)\n\tmodulestest.House(t, Module)"
 	if wing == "states" {

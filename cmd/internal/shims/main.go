@@ -53,7 +53,7 @@ func run(root, begin, salt string) error {
 	return nil
 }
 
-// writeFolder makes a folder hold these files and all.go, where the package is documented.
+// writeFolder writes files to a folder and removes all others, except all.go, which documents the package.
 func writeFolder(dir string, files map[string]string) error {
 	for name, text := range files {
 		path := filepath.Join(dir, name)

@@ -24,7 +24,7 @@ type wing struct {
 	all  string // that of the shims
 	tag  string // asks for all of them, and begins the tag of each
 	kind string // for the comment
-	// heavy are packages with libraries that few want: only their own tag asks for them.
+	// heavy are packages with rarely needed libraries: only their own tag includes them.
 	heavy []string
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 )
 
-// maxRedirects is how often a web server may send the client elsewhere. Where a file comes from is no part of its trust.
+// maxRedirects limits the redirects of a web server. The origin of a file does not affect its trust.
 const maxRedirects = 3
 
 // fetcher downloads files of a repository. ctx ends all downloads of one check, however slow each answer is.
@@ -79,7 +79,7 @@ const noFile = "False"
 // fileBlock is the unit of the shell's limit of a file's size.
 const fileBlock = 512
 
-// downloadSalt has salt-call fetch a file of the master. The shell's limit holds its size on the disk.
+// downloadSalt makes salt-call fetch a file of the master. The shell's limit (ulimit) holds its size on the disk.
 func (f fetcher) downloadSalt(address string, maxLength int64) ([]byte, error) {
 	path, err := url.PathUnescape(address) // salt:// has no escapes
 	if err != nil {
@@ -108,7 +108,7 @@ func (f fetcher) downloadSalt(address string, maxLength int64) ([]byte, error) {
 	return nil, fmt.Errorf("salt-call cannot fetch %s: %w%s", address, err, exitText(err))
 }
 
-// exitText returns what a program that failed said on its standard error, shortened.
+// exitText returns the standard error of a failed program, shortened.
 func exitText(err error) string {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || len(exit.Stderr) == 0 {

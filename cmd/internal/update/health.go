@@ -50,7 +50,7 @@ func (r running) bus() (id string, s ipc.Sockets, err error) {
 	return id, s, err
 }
 
-// health asks the daemon how it is.
+// health asks the daemon for its health.
 func (r running) health(ctx context.Context) (h Health, err error) {
 	_, sockets, err := r.bus()
 	if err != nil {
@@ -72,8 +72,8 @@ func (r running) health(ctx context.Context) (h Health, err error) {
 	return h, nil
 }
 
-// askPing has the daemon ask its masters for a test.ping. A master of brine sends one, and so does a stock master with a
-// reactor for the event. What becomes of it is in the daemon's health.
+// askPing makes the daemon ask its masters for a test.ping. A master of brine sends one, and so does a stock
+// master with a reactor for the event. The daemon's health shows the outcome.
 func (r running) askPing(ctx context.Context) error {
 	id, sockets, err := r.bus()
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 const (
 	exitDone    = 0
 	exitFailed  = 1 // nothing was updated, or the old version is back
-	exitRefused = 2 // the owner of the host does not want it
+	exitRefused = 2 // the host owner's settings forbid it
 )
 
 const description = "Updates the minion of this host from a repository of signed versions. " +
@@ -154,8 +154,8 @@ func (u *Updater) report(c *saltcli.Console, asJSON bool) func(Outcome, error) i
 	}
 }
 
-// order is what the minion's functions call: it puts an update in place, prints what it did, and leaves the rest to a
-// process of its own, which waits until the job has returned.
+// order runs an update for the minion's functions: it installs the update, prints the result, and leaves the rest
+// to a separate process, which waits until the job has returned.
 func (u *Updater) order(ctx context.Context, c *saltcli.Console, version, jid string) int {
 	release, err := u.lock()
 	if err != nil {
@@ -207,7 +207,7 @@ func (u *Updater) waitForJob(ctx context.Context, env func(string) string) {
 	})
 }
 
-// change does the commands that only change what is remembered.
+// change runs the commands that only change the stored state.
 func (u *Updater) change(c *saltcli.Console, command string, args []string) int {
 	say := ""
 	err := u.set(func(s *State) {

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/internal/runlock"
 )
 
-// Run goes on with a trial, or looks for an update and tries it. It returns when that is settled.
+// Run continues a trial, or looks for an update and tries it. It returns when the outcome is known.
 func (u *Updater) Run(ctx context.Context, q Request) (Outcome, error) {
 	release, err := u.lock()
 	if err != nil {
@@ -26,7 +26,7 @@ func (u *Updater) Run(ctx context.Context, q Request) (Outcome, error) {
 	return u.Finish(ctx)
 }
 
-// lock takes the state directory for this process, and removes what an interrupted run left over.
+// lock locks the state directory for this process, and removes leftovers of an interrupted run.
 func (u *Updater) lock() (release func(), err error) {
 	if err := os.MkdirAll(u.StateDir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot update: %w", err)

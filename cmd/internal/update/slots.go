@@ -109,8 +109,8 @@ func (u *Updater) writeState(s *State) error {
 	return atomicfile.WriteFile(u.path(stateFile), append(text, '\n'), 0o600)
 }
 
-// linked returns the slot that the minion's program leads to; "" if it is a file of its own, as a package
-// installs it.
+// linked returns the slot that the link to the minion's program points to. It returns "" if the program is a
+// regular file, as a package installs it.
 func (u *Updater) linked() (string, error) {
 	to, err := os.Readlink(u.Program)
 	if err != nil {
@@ -160,7 +160,7 @@ func (u *Updater) keep(s *State, version string) (string, error) {
 	return slot, nil
 }
 
-// fill puts a program into a slot that is not used.
+// fill writes a program into an unused slot.
 func (u *Updater) fill(s *State, slot, version string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(u.slotProgram(slot)), 0o755); err != nil {
 		return fmt.Errorf("cannot fill slot %s: %w", slot, err)
@@ -202,7 +202,7 @@ func (u *Updater) sweep() {
 		}
 	}
 	for _, name := range []string{stateFile, trustedFile} {
-		// Only one updater runs at a time, so that no other is writing.
+		// Only one updater runs at a time, so no other process is writing these files.
 		if left, err := filepath.Glob(u.path("." + name + ".*")); err == nil {
 			for _, f := range left {
 				_ = os.Remove(f)

@@ -35,11 +35,11 @@ const (
 	maxTrusted = 4 << 20
 )
 
-// trustedFile has the metadata that was verified last, in the state directory.
+// trustedFile holds the metadata that was verified last, in the state directory.
 const trustedFile = "trusted.json"
 
-// trusted is what the host knows of a repository: verified metadata by role. It is kept even if what follows is refused: a
-// key that was revoked stays so, and no older version is taken later.
+// trusted is the verified metadata of a repository that the host has stored, by role. It is stored even if later
+// metadata is refused: a revoked key stays revoked, and no older version is accepted later.
 type trusted struct {
 	// Pinned is the SHA-256 of the root file that the owner gave. With a different file nothing counts as seen.
 	Pinned string            `json:"pinned"`
@@ -135,7 +135,7 @@ func (r *Repository) open(ctx context.Context, dir, source string, pinned []byte
 // choose picks a version of the channel and downloads its program.
 func (r *Repository) choose(u *updater.Updater, version string, takes func(string) bool) (string, *Program, error) {
 	prefix := r.Channel + "/" + r.Platform + "/"
-	// The walk to a name that no role has loads the roles on the way.
+	// Looking up a name that no role has loads the roles on the way.
 	if _, err := u.GetTargetInfo(prefix + "none/" + layout.Program); err != nil && !strings.HasSuffix(err.Error(), "not found") {
 		return "", nil, err
 	}
@@ -261,7 +261,7 @@ func (r *Repository) save(dir string, t *trusted) error {
 	return atomicfile.WriteFile(filepath.Join(r.StateDir, trustedFile), text, 0o600)
 }
 
-// readLimit reads a file of at most so many bytes.
+// readLimit reads a file of at most limit bytes.
 func readLimit(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -34,7 +34,7 @@ type Updater struct {
 	Now      func() time.Time
 	// Health returns how the running minion is.
 	Health func(ctx context.Context) (Health, error)
-	// Ping has the running minion ask its master for a test.ping.
+	// Ping makes the running minion ask its master for a test.ping.
 	Ping func(ctx context.Context) error
 	// Log receives what an administrator should know.
 	Log func(format string, args ...any)
@@ -51,7 +51,8 @@ func (u *Updater) step(name string) {
 // ErrOff is the error of an update on a host whose owner switched updates off.
 var ErrOff = errors.New("updates are switched off on this host")
 
-// Allowed returns why the owner of the host does not let an update happen. ordered says that a master asks for it.
+// Allowed returns the reason why the owner of the host forbids an update, nil if it is allowed. ordered tells
+// that a master asked for it.
 func (u *Updater) Allowed(s *State, ordered bool) error {
 	file := filepath.Join(u.Dir, ConfigFile)
 	// guard: update TestOffSwitch
@@ -93,12 +94,12 @@ type Outcome struct {
 	From   string `json:"from"`
 	To     string `json:"to,omitempty"`
 	Result bool   `json:"result"`
-	// Comment says what happened, or why nothing did.
+	// Comment describes what happened, or why nothing happened.
 	Comment string `json:"comment"`
 	staged  bool
 }
 
-// Stage looks for an update and puts it into the free slot. A trial that is noted then is for [Updater.Finish].
+// Stage looks for an update and writes it to the free slot. It records a trial for [Updater.Finish].
 func (u *Updater) Stage(ctx context.Context, q Request) (Outcome, error) {
 	s, err := u.readState()
 	if err != nil {
@@ -150,7 +151,7 @@ func (u *Updater) Stage(ctx context.Context, q Request) (Outcome, error) {
 	return out, nil
 }
 
-// mayTake applies the pinned version, and refuses a master that wants an older one.
+// mayTake applies the pinned version, and refuses a master's request for an older one.
 func (u *Updater) mayTake(s *State, q *Request, have string) error {
 	switch {
 	case q.Version != "" && !layout.ValidVersion(q.Version):
@@ -167,7 +168,7 @@ func (u *Updater) mayTake(s *State, q *Request, have string) error {
 	return nil
 }
 
-// fetch asks the sources in their order.
+// fetch tries the sources in their order.
 func (u *Updater) fetch(ctx context.Context, version string, takes func(string) bool) (string, *Program, error) {
 	r := &Repository{Root: u.Root, StateDir: u.StateDir, Channel: u.Channel, Platform: u.Platform,
 		Salt: []string{u.Program, "call", "-c", u.Dir}, Download: u.Download, Now: u.Now}
@@ -214,8 +215,8 @@ func (u *Updater) place(ctx context.Context, s *State, q Request, p *Program, cu
 	return nil
 }
 
-// Finish does what is left of a trial, wherever it was interrupted. The outcome is that of the trial; without one it is
-// empty.
+// Finish completes a trial, wherever it was interrupted. The outcome is that of the trial, empty if there was
+// none.
 func (u *Updater) Finish(ctx context.Context) (Outcome, error) {
 	s, err := u.readState()
 	if err != nil || s.Trial == nil {
@@ -290,7 +291,7 @@ func (u *Updater) settle(s *State) (Outcome, error) {
 	return out, nil
 }
 
-// goBack brings the program before back. why is nil if that was noted by an earlier run.
+// goBack restores the previous program. why is nil if an earlier run recorded the reason.
 func (u *Updater) goBack(ctx context.Context, s *State, why error) (Outcome, error) {
 	t := s.Trial
 	if t.Phase != phaseBack {
@@ -417,7 +418,7 @@ const versionTime = 20 * time.Second
 
 var printed = regexp.MustCompile(`\bv((?:0|[1-9][0-9]*)\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)`)
 
-// versionOf asks a program for its version.
+// versionOf runs a program to get its version.
 func versionOf(ctx context.Context, program string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()

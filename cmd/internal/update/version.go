@@ -63,7 +63,7 @@ var machines = []struct {
 	{"linux-386", elf.EM_386, elf.ELFDATA2LSB},
 }
 
-// checkProgram refuses a file that is no program of the platform, whatever name it was signed under.
+// checkProgram refuses a file that is not a program of the platform, whatever name it was signed under.
 func checkProgram(data []byte, platform string) error {
 	for _, m := range machines {
 		if m.platform != platform {

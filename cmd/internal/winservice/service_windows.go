@@ -51,7 +51,7 @@ func Serve(name string, work func(ctx context.Context) int) int {
 	return 0
 }
 
-// stopHint is how long the service manager is told that a stop may take.
+// stopHint is the time that a stop may take, as reported to the service manager.
 const stopHint = 30 * time.Second
 
 // Execute implements svc.Handler. An exit code other than 0 is the service's own, so that the service manager applies its

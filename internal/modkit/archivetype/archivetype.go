@@ -3,7 +3,7 @@ package archivetype
 
 import "strings"
 
-// Guess returns "tar", "zip", "rar", or "" for a name that says nothing.
+// Guess returns "tar", "zip" or "rar" by the extension of a name, or "" if it has no known one.
 func Guess(name string) string {
 	name = strings.ToLower(name)
 	for _, end := range [...]string{"tar", "tar.gz", "tgz", "tar.bz2", "tbz2", "tbz", "tar.xz", "txz", "tar.lzma", "tlz"} {

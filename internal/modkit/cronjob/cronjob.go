@@ -7,7 +7,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// NoID is what stands for the identifier of a job that has none.
+// NoID is the identifier of a job without one.
 const NoID = "NO ID SET"
 
 // ID returns the identifier of a job as text.

@@ -264,7 +264,8 @@ func hostValue(name string, v any, kw map[string]any) (any, error) {
 	return v, nil
 }
 
-// each takes the named entries of dictionaries, in the API's spelling or in lower case with underscores between words.
+// each collects the named entries of dictionaries, in the API's spelling or in lower case with underscores
+// between words.
 func each(list []any, keys string) []any {
 	out := make([]any, len(list))
 	for i, x := range list {
@@ -296,7 +297,7 @@ func joined(v any) []any {
 	return out
 }
 
-// Links makes the API's list of links to containers.
+// Links returns the API's list of links to containers.
 func Links(v any) any {
 	if !isDict(v) {
 		return v
@@ -394,7 +395,7 @@ func volumeBinds(v any) (any, error) {
 	return out, nil
 }
 
-// portBindings makes the API's port bindings of what bindings has translated, or of docker-py's forms.
+// portBindings returns the API's port bindings, from translated bindings or from docker-py's forms.
 func portBindings(v any) (any, error) {
 	out := map[string]any{}
 	for _, p := range Pairs(v) {
@@ -430,8 +431,8 @@ func portBindings(v any) (any, error) {
 	return out, nil
 }
 
-// IPAM makes the address configuration of a network of its pools and the arguments about addresses, which it takes out of kw
-// (salt.utils.dockermod create_ipam_config). Errors are those that Salt raises.
+// IPAM returns the address configuration of a network, from its pools and the arguments about addresses, which it
+// removes from kw (salt.utils.dockermod create_ipam_config). Errors are those that Salt raises.
 func IPAM(pools []any, kw map[string]any) (map[string]any, error) {
 	pool := func(m map[string]any) (map[string]any, error) {
 		out := map[string]any{}
@@ -490,5 +491,5 @@ func IPAM(pools []any, kw map[string]any) (map[string]any, error) {
 	return out, nil
 }
 
-// IPAMArgs are the arguments that [IPAM] takes.
+// IPAMArgs are the arguments that [IPAM] uses.
 const IPAMArgs = "ipam_driver ipam_opts subnet iprange gateway aux_addresses"

@@ -224,7 +224,7 @@ type translation struct {
 	o         Options
 }
 
-// errUntouched says that Python's function cannot handle a value (AttributeError): the value stays as it is.
+// errUntouched means that Python's function cannot handle a value (AttributeError): the value stays as it is.
 var errUntouched = errors.New("untouched")
 
 func (t *translation) run(given map[string]any) (map[string]any, error) {
@@ -344,8 +344,8 @@ func (t *translation) values(kw, invalid map[string]any) error {
 	return nil
 }
 
-// Repack makes one dictionary of a list of dictionaries with one entry each; ok is false for anything else (salt.utils.data is_dictlist
-// and repack_dictlist).
+// Repack joins a list of dictionaries with one entry each to one dictionary; ok is false for anything else
+// (salt.utils.data is_dictlist and repack_dictlist).
 func Repack(v any) (d any, ok bool) {
 	list, ok := v.([]any)
 	if !ok {

@@ -146,7 +146,7 @@ func checkIP(s string) error {
 	return nil
 }
 
-// split cuts a text and takes the blanks from the parts.
+// split splits a text and trims blanks from the parts.
 func split(s, sep string) []string { return cut(s, sep, -1) }
 
 func cut(s, sep string, n int) []string {
@@ -231,8 +231,8 @@ func labels(v any) (any, error) {
 	return out, nil
 }
 
-// mapValues makes a dictionary of the parts of each text between colons (map_vals). fill stands for parts that are missing; without it
-// they are an error.
+// mapValues splits each text at colons and returns a dictionary of the parts (map_vals). fill replaces missing
+// parts; without it they are an error.
 func mapValues(v, fill any, names ...string) ([]any, error) {
 	var out []any
 	for _, x := range listOf(v) {
@@ -255,7 +255,7 @@ func mapValues(v, fill any, names ...string) ([]any, error) {
 	return out, nil
 }
 
-// numbers makes an entry of each dictionary an integer; the text of an error has the path and the value.
+// numbers converts an entry of each dictionary to an integer; the text of an error has the path and the value.
 func numbers(list []any, err error, key, text string) error {
 	for _, x := range list {
 		m := x.(map[string]any)

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// YesNo is what errors say of a value that must be one of the spellings of yes and no.
+// YesNo lists the spellings of yes and no in errors.
 const YesNo = "yes|on|true|1|True|no|off|false|0|False"
 
 // Truth finds a value among the spellings of yes and no.

@@ -1,5 +1,6 @@
-// Package nss reads users and groups as the C library's name service does: the files below /etc, then, where
-// /etc/nsswitch.conf names more, the program getent, which knows LDAP and its like. A static program has no other way to them.
+// Package nss reads users and groups as the C library's name service does: from the files below /etc, then, if
+// /etc/nsswitch.conf names more sources, with the program getent, which supports LDAP and others. A static
+// program has no other access to them.
 package nss
 
 import (
@@ -149,7 +150,8 @@ type kept struct {
 const (
 	// keepSize is the largest text that is kept.
 	keepSize = 1 << 20
-	// keepAge is how long a file must have been as it is: the clocks of file systems may not tell apart what comes faster.
+	// keepAge is the least age of an unchanged file that is cached: file systems may not distinguish times that
+	// are closer.
 	keepAge = time.Second
 )
 

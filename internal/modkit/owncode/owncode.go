@@ -42,8 +42,8 @@ func OptionOf(kind string) string {
 	return ""
 }
 
-// Dirs returns the directories of a kind in the order in which stock looks into them: before those of its own option, the
-// directories of the kind's name in those of module_dirs. Relative paths do not count.
+// Dirs returns the directories of a kind in stock's search order: the directories of the kind's name in those of
+// module_dirs, then those of its own option. Relative paths are ignored.
 func Dirs(e *modules.Env, kind string) []string {
 	var dirs []string
 	for _, d := range paths(e, "module_dirs") {
@@ -167,7 +167,7 @@ func has(e *modules.Env, kind, name string) bool {
 	return false
 }
 
-// List asks a file client for what a tree distributes of some kinds and the host does not run.
+// List asks a file client for the files of some kinds that a tree distributes and the host does not run.
 func List(ctx context.Context, e *modules.Env, files modules.Files, saltenv string, kinds []string) ([]File, error) {
 	var list []File
 	for _, kind := range kinds {
@@ -184,7 +184,7 @@ func List(ctx context.Context, e *modules.Env, files modules.Files, saltenv stri
 	return list, nil
 }
 
-// Cure tells how a file can be used on this host.
+// Cure describes how a file can be used on this host.
 func (f File) Cure() string {
 	if option := OptionOf(f.Kind); option != "" {
 		return "put it into a directory of this host that the option " + option + " names"

@@ -11,8 +11,8 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Wanted reports whether a path is included, if there is a pattern for that, and not excluded. A pattern is a text or a list of
-// such: a glob, whose * also takes slashes, or behind "E@" a regular expression to look for.
+// Wanted reports whether a path is included, if there is a pattern for that, and not excluded. A pattern is a
+// text or a list of texts: a glob, whose * also matches slashes, or a regular expression after "E@".
 func Wanted(path string, include, exclude any) (bool, error) {
 	in, ex := true, false
 	var err error

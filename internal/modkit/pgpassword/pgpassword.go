@@ -23,13 +23,14 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Default is the method where nothing says which.
+// Default is the method if none is set.
 const Default = "md5"
 
 const scram = "SCRAM-SHA-256"
 
-// Encrypt gives a password the form in which the server keeps it, unless it has that already. The method is "md5" or true,
-// "scram-sha-256", or false for a password as it is. Errors are Python's texts of a ValueError.
+// Encrypt returns a password in the form that the server stores, unchanged if it has that form already. The
+// method is "md5" or true, "scram-sha-256", or false for a plain password. Errors are Python's texts of a
+// ValueError.
 func Encrypt(role, password string, method any) (string, error) {
 	switch {
 	case method == true || method == "md5":
@@ -112,8 +113,8 @@ func hashSCRAM(password string, salt []byte, iterations int) (string, error) {
 	return scram + "$" + strconv.Itoa(iterations) + ":" + b64(salt) + "$" + b64(stored[:]) + ":" + b64(mac("Server Key")), nil
 }
 
-// prepare applies SASLprep (RFC 4013) to a password: spaces are one space, what shows nothing is gone, and the
-// rest has Unicode's compatibility form. Control characters are refused.
+// prepare applies SASLprep (RFC 4013) to a password: all spaces become U+0020, invisible characters are removed,
+// and the rest is normalized. Control characters are refused.
 func prepare(s string) (string, error) {
 	ascii := true
 	for i := range len(s) {

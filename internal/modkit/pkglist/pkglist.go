@@ -54,12 +54,12 @@ func (l List) Plain(asList bool) map[string]any {
 // Version returns a package's version, those of several joined by commas, "" if it is not in the list.
 func (l List) Version(name string) string { return strings.Join(l[name], ",") }
 
-// Compare tells what changed between two lists.
+// Compare returns the changes between two lists.
 func Compare(before, after List) map[string]any {
 	return CompareMaps(before.Plain(false), after.Plain(false))
 }
 
-// CompareMaps tells what changed between two maps: each name with its old and new value, "" where there was or is none.
+// CompareMaps returns the changes between two maps: each name with its old and new value, "" for a missing one.
 func CompareMaps(before, after map[string]any) map[string]any {
 	ret := map[string]any{}
 	for name, v := range after {
@@ -78,7 +78,7 @@ func CompareMaps(before, after map[string]any) map[string]any {
 	return ret
 }
 
-// Wildcards puts the packages that fit a pattern with "*" in the place of the pattern. As in Salt only the matches of the last
+// Wildcards replaces patterns with "*" by the packages that match. As in Salt only the matches of the last
 // pattern remain.
 func Wildcards(current List, targets []Target) []Target {
 	var out, found []Target
@@ -164,7 +164,7 @@ func Kept[T any](c *modules.Call, key string, read func() (T, error)) (T, error)
 	return t, err
 }
 
-// Forget makes the next list of installed packages a new one.
+// Forget clears the cached list of installed packages.
 func Forget(c *modules.Call) { c.Context().Set("pkg.list_pkgs", nil) }
 
 // WithoutJob returns keyword arguments without the fields of the job.
@@ -192,7 +192,7 @@ func Names(c *modules.Call) []string {
 	return names
 }
 
-// Truth returns the first value that was given, by Salt's is_true; otherwise if there is none.
+// Truth returns the argument by Salt's is_true, or otherwise if it was not given.
 func Truth(c *modules.Call, name string, otherwise bool) bool {
 	if v, ok := c.Keywords[name]; ok {
 		return pytext.IsTrue(v)

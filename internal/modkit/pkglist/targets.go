@@ -27,7 +27,7 @@ type Targets struct {
 	Files    []any
 }
 
-// None tells that nothing was named.
+// None reports that no package was named.
 func (t Targets) None() bool { return len(t.Packages) == 0 && len(t.Files) == 0 }
 
 // Named reports whether a package is among those of repositories.
@@ -113,7 +113,7 @@ func Parse(ctx context.Context, c *modules.Call, q Query) (Targets, error) {
 	return Targets{}, nil
 }
 
-// normal gives a package the name that its manager uses for it.
+// normal returns the name that the package manager uses for a package.
 func normal(ctx context.Context, c *modules.Call, name string, normalize bool) (string, error) {
 	if !normalize || !Has(c, "pkg.normalize_name") {
 		return name, nil
@@ -176,8 +176,8 @@ func entry(x any) (name string, value any, ok bool) {
 	return "", nil, false
 }
 
-// Pack returns what a caller named with pkgs, each package once; names are as the manager has them if normalize
-// says so (salt/modules/pkg_resource.py _repack_pkgs).
+// Pack returns the packages of the argument pkgs, each once. With normalize the names are those of the manager
+// (salt/modules/pkg_resource.py _repack_pkgs).
 func Pack(ctx context.Context, c *modules.Call, pkgs any, normalize bool) ([]Target, error) {
 	var list []Target
 	for _, t := range Repack(c, pkgs) {
@@ -212,7 +212,7 @@ func Pack(ctx context.Context, c *modules.Call, pkgs any, normalize bool) ([]Tar
 	return list, nil
 }
 
-// set adds a target, or gives the one of that name another version.
+// set adds a target, or replaces the version of the target with that name.
 func set(list []Target, name string, version any) []Target {
 	for i := range list {
 		if list[i].Name == name {
@@ -305,7 +305,7 @@ func Fetchable(path string) bool {
 	return false
 }
 
-// Cache brings a file to the minion; "" if there is no such file.
+// Cache fetches a file to the minion and returns its path, "" if there is no such file.
 func Cache(ctx context.Context, c *modules.Call, url, saltenv string) (string, error) {
 	v, err := c.Exec(ctx, "cp.cache_file", url, saltenv)
 	path, _ := v.(string)

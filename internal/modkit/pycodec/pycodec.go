@@ -19,9 +19,9 @@ type codec struct {
 	// unit is the number of bytes of a code unit of UTF, 0 for an encoding with one byte a character.
 	unit int
 	big  bool
-	// mark tells that a byte order mark begins the text.
+	// mark means that a byte order mark begins the text.
 	mark bool
-	// limit is the first character that does not stand for itself, or for what high says.
+	// limit is the first character that is encoded neither as itself nor by high.
 	limit rune
 	// high are the characters of the bytes from low, for those that are not Latin-1.
 	low  int

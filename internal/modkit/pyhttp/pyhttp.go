@@ -42,7 +42,7 @@ func Error(err error) string {
 	return err.Error()
 }
 
-// Status returns the text of an answer that is no success, with the reason that the server gave.
+// Status returns the text of an unsuccessful response, with the reason from the server.
 func Status(resp *http.Response) string {
 	_, reason, _ := strings.Cut(resp.Status, " ")
 	if reason == "" {

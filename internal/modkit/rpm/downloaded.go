@@ -13,8 +13,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Downloaded lists the package files below a directory, by name and version, as pkg.list_downloaded does. loc is the time zone in which
-// it tells their times.
+// Downloaded lists the package files below a directory, by name and version, as pkg.list_downloaded does. loc is
+// the time zone of the times in the result.
 func Downloaded(ctx context.Context, c *modules.Call, dir string, loc *time.Location) (map[string]any, error) {
 	ret := map[string]any{}
 	err := filepath.WalkDir(c.Path(dir), func(path string, d fs.DirEntry, err error) error {

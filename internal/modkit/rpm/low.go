@@ -84,7 +84,7 @@ func ParseArch(_ context.Context, c *modules.Call) (any, error) {
 	return map[string]any{"name": bare, "arch": arch}, nil
 }
 
-// Diff implements pkg.diff; download brings packages to the minion and tells the path of each.
+// Diff implements pkg.diff. download fetches packages to the minion and returns the path of each.
 func Diff(ctx context.Context, c *modules.Call, download func(names []string) (map[string]any, error)) (any, error) {
 	ret, byPackage := map[string]any{}, map[string][]string{}
 	var names []string

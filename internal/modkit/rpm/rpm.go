@@ -15,7 +15,7 @@ import (
 // QueryFormat is what rpm is asked for, to be read by [Parse].
 const QueryFormat = "%{NAME}_|-%{EPOCH}_|-%{VERSION}_|-%{RELEASE}_|-%{ARCH}_|-%{REPOID}_|-%{INSTALLTIME}"
 
-// Format is QueryFormat with a text in the place of the repository, which rpm does not know.
+// Format returns QueryFormat with the name of the repository filled in, which rpm does not know.
 func Format(repo string) string { return strings.ReplaceAll(QueryFormat, "%{REPOID}", repo) }
 
 // Package is a package; the version has epoch and release in it.
@@ -65,7 +65,7 @@ func Resolve(name, arch, osarch string) string {
 	return name + "." + arch
 }
 
-// Split cuts the architecture off a name; "" if there is none.
+// Split splits the architecture off a name; arch is "" if there is none.
 func Split(name string) (bare, arch string) {
 	if i := strings.LastIndexByte(name, '.'); i >= 0 && (IsArch(name[i+1:]) || name[i+1:] == "noarch") {
 		return name[:i], name[i+1:]
@@ -73,7 +73,7 @@ func Split(name string) (bare, arch string) {
 	return name, ""
 }
 
-// Parse reads a line that rpm wrote by [QueryFormat], nil if it is none.
+// Parse parses a line that rpm wrote by [QueryFormat]. It returns nil for other lines.
 func Parse(line, osarch string) *Package {
 	f := strings.Split(line, "_|-")
 	if len(f) != 7 {

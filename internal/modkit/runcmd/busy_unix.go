@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// textBusy says that a program could not be started because somebody has it open for writing.
+// textBusy reports whether a program could not be started because its file is open for writing.
 func textBusy(err error) bool { return errors.Is(err, syscall.ETXTBSY) }

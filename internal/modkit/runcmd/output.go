@@ -12,8 +12,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// stream collects what comes out of one pipe, up to a limit; what is beyond is read and dropped, so that the program does
-// not block.
+// stream collects the output of one pipe, up to a limit. Output beyond the limit is read and dropped, so that the
+// program does not block.
 type stream struct {
 	sh   *shared
 	r, w *os.File
@@ -33,7 +33,7 @@ type stream struct {
 
 type streams struct{ out, err *stream }
 
-// connect makes the pipes of a command.
+// connect creates the pipes of a command.
 func connect(sh *shared, cmd *exec.Cmd, c modules.Command, limit int64) (*streams, error) {
 	s := &streams{}
 	var err error
@@ -124,7 +124,7 @@ func (p *stream) close() {
 	p.closed = true
 }
 
-// pass gives a piece to the reader of the output, as long as the command has not returned.
+// pass writes a piece to the reader of the output until the command has returned.
 func (p *stream) pass(b []byte) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
@@ -132,7 +132,7 @@ func (p *stream) pass(b []byte) {
 	closed := p.closed
 	p.mu.Unlock()
 	if !closed {
-		_, _ = p.to.Write(b) // whoever does not want the output any more just says so each time
+		_, _ = p.to.Write(b) // a writer that is done returns an error each time
 	}
 }
 
@@ -231,7 +231,7 @@ func (p *stream) keep(b []byte) bool {
 	return true
 }
 
-// bytes takes the output; nothing is kept after it.
+// bytes returns the output, and releases it.
 func (p *stream) bytes() ([]byte, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,7 +26,7 @@ type account struct {
 	name, home, shell string
 	uid, gid          uint32
 	groups            []uint32
-	// same tells that this is who we are already.
+	// same means that the process already runs as this user.
 	same bool
 }
 
@@ -188,8 +188,8 @@ func homeDir(a *account) string {
 	return "/"
 }
 
-// loginEnv returns the environment that a login of the user gives, as su sees it; without su or the right to use
-// it, the settings that every login has.
+// loginEnv returns the environment of a login of the user, as su sees it. Without su, or without the right to use
+// it, it returns the settings that every login has.
 func loginEnv(ctx context.Context, c modules.Command, a *account) []string {
 	const mark = "<<<login environment>>>"
 	plain := []string{"HOME=" + a.home, "LOGNAME=" + a.name, "USER=" + a.name}
@@ -221,7 +221,7 @@ func loginEnv(ctx context.Context, c modules.Command, a *account) []string {
 	return env
 }
 
-// find looks for the program in the PATH that the program itself will have, as execvpe does.
+// find searches the PATH that the program itself will have, as execvpe does.
 func find(program string, env []string, dir string) (string, error) {
 	if strings.Contains(program, "/") {
 		return program, nil
@@ -295,8 +295,8 @@ type tree struct{}
 func (*tree) opened(*os.Process) {}
 func (*tree) closed()            {}
 
-// signalTree signals the program and everything it started. The program gets it with its group, before those that left the group:
-// a shell whose child dies first may end well before its own signal comes.
+// signalTree signals the program and all processes that it started. The program gets the signal with its group,
+// before processes that left the group: a shell whose child dies first may end before its own signal arrives.
 func (p *process) signalTree(sig int) {
 	if syscall.Signal(sig) == syscall.SIGKILL {
 		p.killTree()

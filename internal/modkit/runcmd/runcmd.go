@@ -27,13 +27,14 @@ import (
 )
 
 const (
-	// DefaultLimit is how many bytes of each output stream are kept when the command names no limit of its own; fewer where the
-	// process may have little memory.
+	// DefaultLimit is the number of bytes of each output stream that are stored if the command sets no limit;
+	// fewer if the process may have little memory.
 	DefaultLimit = 16 << 20
 	// DefaultTotal is how many bytes of output all running programs together may have waiting, so that no number of talkative
 	// jobs fills the memory. What a program may not keep is dropped, as beyond its own limit.
 	DefaultTotal = 64 << 20
-	// limitPart and totalPart bound both further, to one part in so many of the memory that the process may have.
+	// limitPart and totalPart limit both further, to one part in 16 and 4 of the memory that the process may
+	// have.
 	limitPart, totalPart = 16, 4
 	// DefaultMax is how many programs run at once before further ones wait; fewer where the process may open few files.
 	DefaultMax = 256
@@ -51,7 +52,7 @@ const (
 
 // Runner runs programs. The zero value is ready. It is safe for concurrent use.
 //
-// A Runner knows which programs run through it, so a runner per job ([Runner.Sub]) makes jobs that can be signalled.
+// A Runner tracks the programs that it runs. A runner per job ([Runner.Sub]) therefore allows to signal a job.
 type Runner struct {
 	// Max is how many programs may run at once, 0 is DefaultMax. Detached programs do not count.
 	Max int
@@ -214,7 +215,7 @@ func (r *Runner) prepare(ctx context.Context, c modules.Command) (*exec.Cmd, err
 	return cmd, r.permit(cmd) // apply may have put a shell before the program
 }
 
-// permit asks whether a program may be started.
+// permit checks whether a program may be started.
 func (r *Runner) permit(cmd *exec.Cmd) error {
 	if r.Permit == nil {
 		return nil
@@ -325,7 +326,7 @@ func start(cmd *exec.Cmd) (*process, error) {
 // busyTries is how often a program is tried again that is open for writing, with growing pauses: a second altogether.
 const busyTries = 45
 
-// StartError says that a program could not be started.
+// StartError reports that a program could not be started.
 type StartError struct {
 	// Program is the first argument; Err is the operating system's reason.
 	Program string
@@ -453,7 +454,8 @@ type stdin struct {
 	done chan struct{}
 }
 
-// feed gives the program its standard input: the reader through a pipe, or nothing. The minion's own is never inherited.
+// feed connects the program's standard input: the reader through a pipe, or nothing. The minion's own input is
+// never inherited.
 func feed(cmd *exec.Cmd, from io.Reader) (*stdin, error) {
 	if from == nil {
 		return &stdin{}, nil // os/exec opens the null device

@@ -117,8 +117,8 @@ func Problem(text string, info any) error {
 	return &modules.ExecError{Msg: text + "Additional info follows:\n\n" + nested, Info: info, Brief: brief}
 }
 
-// WithoutChanges returns what changed before the error of a CommandExecutionError, and its text without that; ok
-// is false where err is none with info.
+// WithoutChanges returns the changes in a CommandExecutionError that were made before it, and its text without
+// them. ok is false if err has no such info.
 func WithoutChanges(err error) (changes any, text string, ok bool) {
 	var e *modules.ExecError
 	if !errors.As(err, &e) || !pytext.Truth(e.Info) {
@@ -147,7 +147,7 @@ func Locale(env []string) []string {
 	return out
 }
 
-// Environment returns what the configuration and the pillar say about the environment of the programs of a module
+// Environment returns the environment for the programs of a module from the configuration and the pillar
 // (system-environment:modules:<module>:_), as "name=value".
 func Environment(c *modules.Call, names ...string) []string {
 	set := map[string]any{}
@@ -181,7 +181,8 @@ func text(b []byte, raw bool) string {
 	return pytext.StripRight(s)
 }
 
-// notStarted gives a program that could not be started Salt's text, which shows the arguments of Python's Popen.
+// notStarted returns Salt's error for a program that could not be started, which shows the arguments of Python's
+// Popen.
 func notStarted(ctx context.Context, cmd Command, err error) error {
 	reason, _ := modules.OSErrorText(err)
 	var missing *modules.MissingCommandError

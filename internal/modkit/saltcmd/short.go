@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Words is a command as Salt makes texts of its parts: None is "None", 5 is "5".
+// Words returns the words of a command as Salt converts them to text: None is "None", 5 is "5".
 func Words(list ...any) []string {
 	out := make([]string, len(list))
 	for i, v := range list {

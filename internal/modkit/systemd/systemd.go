@@ -1,5 +1,5 @@
-// Package systemd tells what execution modules want to know of a host's systemd: whether it was started by it, and which one it
-// is. The answers are kept for the rest of the job. Salt's source: salt/utils/systemd.py.
+// Package systemd answers questions of execution modules about a host's systemd: whether it booted the host, and
+// its version. The answers are cached for the rest of the job. Salt's source: salt/utils/systemd.py.
 package systemd
 
 import (
@@ -53,8 +53,8 @@ func HasScope(ctx context.Context, c *modules.Call) bool {
 	}) == 1
 }
 
-// Scope returns what stands before a program that is to run in a scope of its own, nothing where that cannot be
-// or is not wanted.
+// Scope returns the words before a program that is to run in its own scope. It returns none if that is not
+// possible or not wanted.
 func Scope(ctx context.Context, c *modules.Call) []string {
 	if !HasScope(ctx, c) {
 		return nil

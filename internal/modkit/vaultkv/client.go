@@ -50,10 +50,10 @@ type Client struct {
 	base   string // the address without a slash at its end
 	config config
 	token  string
-	mounts *pyobj.Dict // what the server says of secrets' mounts, by path
+	mounts *pyobj.Dict // answers of the server about mounts, by path
 }
 
-// config is what the option vault says (parse_config).
+// config is the option vault (parse_config).
 type config struct {
 	url               string
 	namespace, verify any
@@ -144,8 +144,8 @@ func Open(ctx context.Context, call *modules.Call) (*Client, error) {
 // Forget makes the job's next request sign in again.
 func Forget(call *modules.Call) { call.Context().Set(contextKey, (*Client)(nil)) }
 
-// newHTTP makes a client that checks the server's certificate: by the authorities of the host, a file or directory of them, or the
-// certificate itself in verify; not at all if that is False.
+// newHTTP creates a client that checks the server's certificate: by the authorities of the host, by a file or
+// directory of them, or by the certificate itself in verify. It does not check if verify is False.
 func newHTTP(call *modules.Call, verify any) (*http.Client, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	switch v := verify.(type) {
@@ -218,8 +218,8 @@ func field(v any, names ...string) any {
 	return v
 }
 
-// Request sends a request to an endpoint, without /v1/ in front. The answer is true where the server says nothing. A server that
-// refuses is an [*Error], one that cannot be reached a [*modules.PythonError].
+// Request sends a request to an endpoint, without the leading /v1/. The answer is true for an empty response. A
+// refusal is an [*Error], an unreachable server a [*modules.PythonError].
 func (c *Client) Request(ctx context.Context, method, endpoint string, payload any) (any, error) {
 	return c.request(ctx, method, endpoint, payload, "")
 }

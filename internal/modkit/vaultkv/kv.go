@@ -37,7 +37,7 @@ func (m mount) at(kind string) string {
 	return strings.Replace(path, base, together, 1)
 }
 
-// find asks the server for the mount of a secret. One that it does not tell of is taken for version 1.
+// find asks the server for the mount of a secret. An unknown mount counts as version 1.
 func (c *Client) find(ctx context.Context, call *modules.Call, path string) mount {
 	var info any
 	for key, v := range c.mounts.All() {
@@ -116,7 +116,7 @@ func Patch(ctx context.Context, call *modules.Call, path string, data *pyobj.Dic
 	})
 }
 
-// mergePatch is RFC 7396 as Salt has it.
+// mergePatch implements RFC 7396 as Salt does.
 func mergePatch(data any, patch *pyobj.Dict) (any, error) {
 	if patch.Len() == 0 {
 		return data, nil

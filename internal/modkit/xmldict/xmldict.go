@@ -1,4 +1,4 @@
-// Package xmldict makes plain data of XML, as Salt does (salt/utils/xmlutil.py, to_dict).
+// Package xmldict converts XML to plain data, as Salt does (salt/utils/xmlutil.py, to_dict).
 package xmldict
 
 import (

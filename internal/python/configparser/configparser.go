@@ -30,7 +30,7 @@ func (s *Section) Get(name string) (string, bool) {
 	return "", false
 }
 
-// Set gives an option a value, where it stands or at the end.
+// Set sets an option, at its present place or at the end.
 func (s *Section) Set(name, value string) {
 	for i := range s.Options {
 		if s.Options[i].Name == name {
@@ -46,12 +46,12 @@ func (s *Section) Delete(name string) {
 	s.Options = slices.DeleteFunc(s.Options, func(o Option) bool { return o.Name == name })
 }
 
-// Error says what is wrong with a file, with the name of Python's exception.
+// Error describes an error in a file, with the name of Python's exception.
 type Error struct{ Type, Msg string }
 
 func (e *Error) Error() string { return e.Msg }
 
-// Find returns a section of a list, nil if there is none of the name.
+// Find returns the section of that name, nil if there is none.
 func Find(list []*Section, name string) *Section {
 	for _, s := range list {
 		if s.Name == name {

@@ -16,7 +16,7 @@ import (
 // block is a run of equal lines.
 type block struct{ a, b, size int }
 
-// opcode says how a[i1:i2] becomes b[j1:j2].
+// opcode describes how a[i1:i2] becomes b[j1:j2].
 type opcode struct {
 	tag            byte // '=' equal, 'r' replace, 'd' delete, 'i' insert
 	i1, i2, j1, j2 int

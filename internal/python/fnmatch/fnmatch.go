@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Match reports whether a name matches a pattern. It takes at most len(pattern)×len(name) steps.
+// Match reports whether a name matches a pattern. It needs at most len(pattern)×len(name) steps.
 func Match(pattern, name string) bool {
-	// After a failure the last star takes one character more; earlier stars need not be tried again.
+	// After a failure the last star matches one more character; earlier stars need not be tried again.
 	starPattern, starName := "", ""
 	star := false
 	for {
@@ -35,7 +35,7 @@ func Match(pattern, name string) bool {
 	}
 }
 
-// one matches one character, and gives what is left of both.
+// one matches one character, and returns the rest of both.
 func one(pattern, name string) (string, string, bool) {
 	if pattern == "" || name == "" {
 		return "", "", false
@@ -56,7 +56,7 @@ func one(pattern, name string) (string, string, bool) {
 	return "", "", false
 }
 
-// closing returns the place of the bracket that closes the class at the beginning of the pattern, -1 if there is
+// closing returns the index of the bracket that closes the class at the beginning of the pattern, -1 if there is
 // none. A bracket that comes first in the class belongs to it.
 func closing(pattern string) int {
 	i := 1

@@ -14,17 +14,17 @@ import (
 	"strings"
 )
 
-// Kind says what an option does with its value.
+// Kind is the type of an option.
 type Kind int
 
 const (
 	// String keeps the value as text.
 	String Kind = iota
-	// Int takes a decimal number, or one with 0x, 0b or a leading 0 for octal.
+	// Int is a decimal number, or one with 0x, 0b or a leading 0 for octal.
 	Int
-	// Float takes a decimal fraction.
+	// Float is a decimal fraction.
 	Float
-	// Choice takes one of Option.Choices.
+	// Choice is one of Option.Choices.
 	Choice
 	// True is a flag: true when given.
 	True
@@ -42,7 +42,7 @@ type Option struct {
 	Metavar string // empty: Dest in capitals
 	Default any
 	Choices []string
-	Help    string // %default stands for the default
+	Help    string // %default is replaced by the default
 	Hidden  bool   // not shown in help
 	// Own is an option that stock Salt does not have: it cannot be abbreviated, so that abbreviations of stock's options stay unique,
 	// and programs do not put it into their configuration.
@@ -184,7 +184,7 @@ func (p *Parser) Parse(args []string) (*Values, error) {
 	return v, p.More(v, args)
 }
 
-// More reads further args, as those that --args-stdin brings, on top of v.
+// More parses further args, as those from --args-stdin, into v.
 func (p *Parser) More(v *Values, args []string) error {
 	for len(args) > 0 {
 		arg := args[0]
@@ -288,7 +288,7 @@ func (v *Values) store(o *Option, name, value string) error {
 	return nil
 }
 
-// parseInt takes the number forms of optparse.
+// parseInt parses the number forms of optparse.
 func parseInt(s string) (int64, error) {
 	s = strings.TrimSpace(s)
 	if s == "" {

@@ -19,7 +19,7 @@ func Decode(s string) ([]byte, error) {
 	for i := range len(s) {
 		if s[i] == '=' {
 			if pads++; quad >= 2 && quad+pads >= 4 {
-				return out, nil // what comes after the end does not count
+				return out, nil // input after the end is ignored
 			}
 			continue
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// resolve says which of the numbers are year, month and day; -1 is none.
+// resolve decides which of the numbers are year, month and day; -1 means none.
 func (p *parser) resolve() (year, month, day int) {
 	v := p.ymd
 	year, month, day = -1, -1, -1
@@ -63,7 +63,7 @@ func (p *parser) resolve() (year, month, day int) {
 	return v[2], v[0], v[1]
 }
 
-// labelled is like resolve when it is known what most numbers are.
+// labelled is like resolve, if the meaning of most numbers is known.
 func (p *parser) labelled() (year, month, day int, ok bool) {
 	labels := slices.Clone(p.labels)
 	known := 0
@@ -96,7 +96,7 @@ func (p *parser) labelled() (year, month, day int, ok bool) {
 	return year, month, day, true
 }
 
-// build puts what was read over the day of now.
+// build completes the parsed fields with those of now.
 func (p *parser) build(now time.Time) (time.Time, bool) {
 	if len(p.ymd) == 0 && p.weekday < 0 && p.hour < 0 && p.minute < 0 && p.second < 0 {
 		return time.Time{}, false

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// ErrInvalid is what a text is that says no date or time.
+// ErrInvalid means that a text is neither a date nor a time.
 var ErrInvalid = errors.New("cannot read date")
 
 // Now returns the local time without its zone.
@@ -26,7 +26,7 @@ func Now(t time.Time) time.Time {
 // maxText bounds what is looked at.
 const maxText = 200
 
-// Parse implements dateutil.parser.parse. What the text leaves open comes from the day of now.
+// Parse implements dateutil.parser.parse. Missing fields are those of the day of now.
 func Parse(text string, now time.Time) (time.Time, error) {
 	if len(text) > maxText {
 		return time.Time{}, fmt.Errorf("%w: it is too long", ErrInvalid)
@@ -73,7 +73,7 @@ func kind(c byte) byte {
 	return c
 }
 
-// split makes words, numbers (with one decimal point) and single other characters.
+// split splits a text into words, numbers (with one decimal point) and single other characters.
 func split(text string) []string {
 	var tokens []string
 	for i := 0; i < len(text); {
@@ -101,7 +101,7 @@ func split(text string) []string {
 	return tokens
 }
 
-// number keeps a decimal number whole and takes anything else with points apart.
+// number returns a decimal number as one token and splits other words at points.
 func number(s string) []string {
 	s = strings.ReplaceAll(s, ",", ".,")
 	plain := strings.ReplaceAll(s, ".,", ".")
@@ -193,7 +193,7 @@ func half(hour, ap int) int {
 	return hour
 }
 
-// token reads the token at i and gives the index of the last one it took.
+// token parses the token at i and returns the index of the last token it used.
 func (p *parser) token(i int) (last int, ok bool) {
 	s := p.tokens[i]
 	if kind(s[0]) == digits {

@@ -13,7 +13,7 @@ import (
 // HasMagic reports whether a text is a pattern.
 func HasMagic(s string) bool { return strings.ContainsAny(s, "*?[") }
 
-// Glob finds what a pattern matches. path makes a path of this machine of one of the pattern's.
+// Glob returns the paths that match a pattern. path converts a path of the pattern to one of this machine.
 func Glob(path func(string) string, pattern string) []string {
 	dir, base := posixpath.Split(pattern)
 	if !HasMagic(pattern) {

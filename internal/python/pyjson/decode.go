@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// decoder reads JSON as Python's json module does: what it takes, and what it says of what it does not.
+// decoder reads JSON as Python's json module does: it accepts the same input and returns the same errors.
 type decoder struct {
 	s     string
 	depth int

@@ -23,7 +23,7 @@ type Options struct {
 	Comma, Colon string // separators, "" for Python's
 	SkipKeys     bool
 	RefuseNaN    bool
-	// Default gives what stands for a value that JSON does not know.
+	// Default returns a replacement for a value that JSON does not support.
 	Default func(v any) (any, error)
 	// MaxText bounds the output, if it is not 0.
 	MaxText int

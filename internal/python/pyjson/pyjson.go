@@ -16,7 +16,7 @@ const maxDepth = 500
 // Parse reads one value. Numbers are int64, uint64 where needed, or float64.
 func Parse(b []byte) (any, error) { return parse(b, number) }
 
-// ParseSent is like Parse for what is going to be sent: integers of more than 64 bits are texts, as Salt sends
+// ParseSent is like Parse for values that will be sent: integers of more than 64 bits are texts, as Salt sends
 // them (salt/payload.py, dumps).
 func ParseSent(b []byte) (any, error) {
 	return parse(b, func(s string) any {

@@ -1,5 +1,6 @@
-// Package pyrandom draws the numbers that Python's module random draws from a seed (the Mersenne Twister MT19937), because
-// minions spread their work by them: a schedule that was spread by stock Salt must not move. It is no source of secrets.
+// Package pyrandom generates the numbers that Python's module random generates from a seed (the Mersenne Twister
+// MT19937). Minions use them to spread their work: a schedule that stock Salt spread must not move. It is not
+// suitable for secrets.
 package pyrandom
 
 import (
@@ -21,7 +22,7 @@ type Rand struct {
 	index int
 }
 
-// New makes a generator that is seeded as random.seed(v) does: with a text, bytes, int, bool or float.
+// New returns a generator that is seeded as random.seed(v) does: with a text, bytes, int, bool or float.
 func New(v any) (*Rand, error) {
 	n, err := seed(v)
 	if err != nil {

@@ -29,7 +29,7 @@ const (
 // guard: endless-searches TestBacktrackingStops instead: const Timeout = 10 * time.Second
 const Timeout = 2 * time.Second
 
-// ErrTimeout says that a search took too long.
+// ErrTimeout means that a search took too long.
 var ErrTimeout = errors.New("the regular expression takes too long on this text")
 
 // Regexp is a compiled pattern. It is safe for concurrent use.
@@ -135,7 +135,7 @@ func (re *Regexp) backtracking(p place, suffix string) (*regexp2.Regexp, error) 
 	return back, err
 }
 
-// regular reports whether the linear engine gives Python's answers for a text.
+// regular reports whether the linear engine returns Python's results for a text.
 func (re *Regexp) regular(e *engine, s string) bool {
 	return e.linear != nil && !(re.t.ASCIIOnly && !isASCII(s)) && !(re.t.OneLine && strings.Contains(s, "\n")) && !(re.t.NonEmpty && s == "")
 }
@@ -199,7 +199,7 @@ func spans(m *regexp2.Match) []int {
 	return loc
 }
 
-// byteOffsets makes places in bytes of places in characters.
+// byteOffsets converts offsets in characters to offsets in bytes.
 func byteOffsets(s string, loc []int) []int {
 	if loc == nil || isASCII(s) {
 		return loc
@@ -217,7 +217,7 @@ func byteOffsets(s string, loc []int) []int {
 	return loc
 }
 
-// narrowOffsets makes places in a text of places in what widen made of it.
+// narrowOffsets converts offsets in the output of widen to offsets in its input.
 func narrowOffsets(w string, loc []int) []int {
 	for i, x := range loc {
 		if x >= 0 {
@@ -368,7 +368,7 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// widen makes a text with one character for each byte.
+// widen returns a text with one character for each byte.
 func widen(s string) string {
 	if isASCII(s) {
 		return s

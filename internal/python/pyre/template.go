@@ -15,7 +15,8 @@ type part struct {
 	group int
 }
 
-// IndexError says that a replacement names a group that the pattern does not have. Python raises it under that name.
+// IndexError means that a replacement names a group that the pattern does not have. Python raises it under that
+// name.
 type IndexError struct{ Msg string }
 
 func (e *IndexError) Error() string { return e.Msg }
@@ -24,7 +25,7 @@ func wrong(pos int, format string, args ...any) error {
 	return &target.RegexError{Msg: fmt.Sprintf(format, args...), Pos: pos}
 }
 
-// template takes a replacement apart (re._parser.parse_template). Positions in errors count bytes.
+// template parses a replacement (re._parser.parse_template). Positions in errors count bytes.
 func (re *Regexp) template(repl string) ([]part, error) {
 	var (
 		parts []part

@@ -1,8 +1,8 @@
-// Package pytext gives values the text that Python gives them: str(), repr() and truth. Salt's matchers, outputters and
-// error messages show values that way, so every room that prints or compares them needs the same spelling.
+// Package pytext converts values to text as Python does: str(), repr() and truth. Salt's matchers, outputters and
+// error messages show values that way, so every package that prints or compares them needs the same spelling.
 //
-// It knows the plain values that travel between the rooms (see package payload for the list) and Go's other integer and
-// float types. It imports nothing but the standard library, so any room may use it.
+// It supports the plain values that packages exchange (see package payload for the list) and Go's other integer
+// and float types. It imports only the standard library, so any package may use it.
 package pytext
 
 import (

@@ -62,7 +62,7 @@ func WrapOptions(text string, width int, o Options) []string {
 
 func isBlank(r rune) bool { return r == ' ' || r >= '\t' && r <= '\r' }
 
-// blank makes blanks of white space; tabs reach to the next multiple of eight characters.
+// blank replaces white space by blanks; tabs reach to the next multiple of eight characters.
 func blank(text string) []rune {
 	var out []rune
 	column := 0
@@ -86,7 +86,7 @@ func blank(text string) []rune {
 	return out
 }
 
-// cutAt tells how much of a word that is longer than a line goes into the room left.
+// cutAt returns how much of a word that is longer than a line fits into the room left.
 func cutAt(word []rune, room int, keepHyphens bool) int {
 	for i := room - 1; i > 0 && !keepHyphens; i-- {
 		if word[i] == '-' {

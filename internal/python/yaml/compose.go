@@ -16,7 +16,7 @@ func compose(b []byte, name string) (*yamlv3.Node, error) {
 	root, err := decode(src, name)
 	var e *Error
 	if errors.As(err, &e) && e.Problem == "found incompatible YAML document" {
-		// libyaml takes 1.2 and reads it as 1.1.
+		// libyaml accepts 1.2 and reads it as 1.1.
 		if i := directive12(src); i >= 0 {
 			src = bytes.Clone(src)
 			src[i+len("%YAML 1.")] = '1'
@@ -135,8 +135,8 @@ func markNonSpecific(n *yamlv3.Node, lines [][]byte) {
 	}
 }
 
-// decode runs the grammar package. It panics on some of its own errors; foreign bytes must never end the process, so
-// every panic becomes an error.
+// decode runs the grammar package. It panics on some of its own errors. Input from others must never end the
+// process, so every panic becomes an error.
 func decode(b []byte, name string) (node *yamlv3.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {

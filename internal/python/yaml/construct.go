@@ -38,8 +38,9 @@ func (c *constructor) failIn(mapping, n *yamlv3.Node, format string, args ...any
 	return e
 }
 
-// survey walks the tree once before anything is built: anchors must be unique, nesting limited, and what the aliases
-// stand for must stay within MaxAliased. An alias to a collection around it is refused: such a value has no finite form.
+// survey walks the tree once before anything is built: anchors must be unique, nesting limited, and the nodes
+// behind aliases must stay within MaxAliased. An alias to a collection around it is refused, since such a value
+// is infinite.
 func (c *constructor) survey(root *yamlv3.Node) error {
 	s := surveyor{constructor: c, anchors: map[string]*yamlv3.Node{}, sizes: map[*yamlv3.Node]int{}}
 	_, err := s.visit(root, 0)
@@ -53,7 +54,7 @@ type surveyor struct {
 	aliased int
 }
 
-// visit returns the number of nodes that n stands for, aliases expanded.
+// visit returns the number of nodes below n, with aliases expanded.
 func (s *surveyor) visit(n *yamlv3.Node, depth int) (int, error) {
 	// guard: CVE-2013-4438 @yaml-depth TestCVE_2013_4438_Bombs
 	if depth > MaxDepth {
@@ -170,7 +171,7 @@ func (c *constructor) tagged(n *yamlv3.Node, depth int) (any, error) {
 		return c.set(n, depth)
 	case tagOmap:
 		if c.maps || c.orderedDict {
-			// With a dict class of its own Salt's loader gives !!omap the constructor of !!map.
+			// With a custom dict class Salt's loader uses the constructor of !!map for !!omap.
 			return c.mapping(n, depth)
 		}
 		return c.pairs(n, "an ordered map", depth)
@@ -242,7 +243,7 @@ func bigInt(v any) any {
 	return v
 }
 
-// decodeBase64 skips what is not base64, as Python's decodebytes does, and wants correct padding.
+// decodeBase64 skips characters outside of base64, as Python's decodebytes does, and requires correct padding.
 func decodeBase64(s string) ([]byte, error) {
 	keep := func(r rune) rune {
 		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '+' || r == '/' || r == '=') {
@@ -367,8 +368,8 @@ func (c *constructor) key(n *yamlv3.Node) (any, error) {
 	return key, err
 }
 
-// flatten gives the entries of a mapping with its merge keys resolved (flatten_mapping of Salt's loader): merged
-// entries come first, and those whose key the mapping has itself are left out.
+// flatten returns the entries of a mapping with its merge keys resolved (flatten_mapping of Salt's loader):
+// merged entries come first, without those whose key the mapping has itself.
 func (c *constructor) flatten(n *yamlv3.Node) ([]entry, error) {
 	if done, ok := c.entries[n]; ok {
 		if done == nil {
@@ -462,7 +463,7 @@ func (c *constructor) set(n *yamlv3.Node, depth int) (any, error) {
 	return list, nil
 }
 
-// pairs gives !!omap and !!pairs: a list of lists of two.
+// pairs constructs !!omap and !!pairs: a list of lists of two.
 func (c *constructor) pairs(n *yamlv3.Node, what string, depth int) (any, error) {
 	context := func(e *Error) *Error {
 		e.Context, e.ContextLine, e.ContextColumn = "while constructing "+what, n.Line, n.Column

@@ -27,7 +27,7 @@ type emitter struct {
 	python     bool // what PyYAML's emitter does, which libyaml's does not
 }
 
-// context says where a node stands.
+// context describes the position of a node.
 type context struct{ mapping, simpleKey bool }
 
 func (e *emitter) put(r rune) {

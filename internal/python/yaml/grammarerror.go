@@ -47,7 +47,7 @@ func problemText(err error) string {
 	return msg
 }
 
-// field returns a field of a struct or of what a pointer points to, the zero Value where there is none.
+// field returns a field of a struct or of the struct behind a pointer, the zero Value if there is none.
 func field(v reflect.Value, name string) reflect.Value {
 	if v.IsValid() && v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -58,7 +58,7 @@ func field(v reflect.Value, name string) reflect.Value {
 	return v.FieldByName(name)
 }
 
-// mark is a place of libyaml's, counted from 1.
+// mark returns a position of libyaml, counted from 1.
 func mark(v reflect.Value) (line, column int) {
 	l, c := field(v, "line"), field(v, "column")
 	if !l.IsValid() || !c.IsValid() {

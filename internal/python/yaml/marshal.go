@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Flow says which collections are written on one line, as [a, b] and {a: b}.
+// Flow selects the collections that are written on one line, as [a, b] and {a: b}.
 type Flow int
 
 // The values of PyYAML's default_flow_style.
@@ -241,7 +241,8 @@ func (r *representer) representObject(v any, depth int) (*node, error) {
 	return scalarNode(tagNull, "NULL"), nil // what Salt writes for types that it does not know, Markup among them
 }
 
-// sortItems sorts by the keys. Like PyYAML it leaves keys alone that Python cannot compare, text and numbers, say.
+// sortItems sorts by the keys. Like PyYAML it does not sort keys that Python cannot compare, such as text and
+// numbers.
 func sortItems(m payload.OrderedMap, text bool) {
 	if !text {
 		for _, it := range m {
@@ -317,7 +318,7 @@ func floatText(f float64) string {
 	}
 }
 
-// encodeBase64 is encodebytes of Python: lines of 76 characters.
+// encodeBase64 implements Python's encodebytes: lines of 76 characters.
 func encodeBase64(b []byte) string {
 	s := base64.StdEncoding.EncodeToString(b)
 	var out strings.Builder

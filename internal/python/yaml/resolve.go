@@ -90,7 +90,7 @@ func isExponent(s string) bool {
 	return len(s) >= 3 && (s[0] == 'e' || s[0] == 'E') && (s[1] == '-' || s[1] == '+') && span(s[2:], isDigit) == len(s)-2
 }
 
-// sexagesimal matches (?::[0-5]?[0-9])+ and gives what follows; ok is false when there is not one.
+// sexagesimal matches (?::[0-5]?[0-9])+ and returns the rest; ok is false if there is no match.
 func sexagesimal(s string) (rest string, ok bool) {
 	for len(s) >= 2 && s[0] == ':' && isDigit(s[1]) {
 		if len(s) >= 3 && s[1] <= '5' && isDigit(s[2]) {
@@ -257,8 +257,8 @@ func parseTimestamp(s string) (t time.Time, msg string) {
 	return t, msg
 }
 
-// maxDigits is the longest integer. Python has the limit for decimals, since long ones take quadratic time; here it holds
-// for all.
+// maxDigits limits the digits of an integer. Python has the limit for decimals, since long ones take quadratic
+// time. Here it applies to all bases.
 const maxDigits = 4300
 
 // parseInt returns the value of an integer scalar: construct_scalar of Salt's loader and construct_yaml_int of

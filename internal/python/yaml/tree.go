@@ -6,7 +6,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// Node is a place of a document, for tools that tell their user where something stands.
+// Node is a node of a document with its position, for tools that report positions to their user.
 type Node struct {
 	// Line is where the node begins, from 1.
 	Line int

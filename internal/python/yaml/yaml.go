@@ -20,15 +20,16 @@ const (
 	MaxInput = 32 << 20
 	// MaxDepth is how deep sequences and mappings may nest.
 	MaxDepth = 400
-	// MaxAliased is how many nodes all aliases of a document may stand for together. Nodes written out do not count.
+	// MaxAliased limits the nodes behind all aliases of a document together. Nodes that are written out do not
+	// count.
 	MaxAliased = 100_000
 )
 
-// Error is a document that cannot be read. Its text has the shape of PyYAML's: an optional context with its place, the
-// problem, its place.
+// Error means that a document cannot be read. Its text has the format of PyYAML's: an optional context with its
+// place, the problem, its place.
 type Error struct {
 	// Class is the name of PyYAML's exception: ReaderError, ScannerError, ParserError, ComposerError,
-	// ConstructorError; ValueError and KeyError for what a number and a bool that are none raise in Python.
+	// ConstructorError; or ValueError and KeyError, which Python raises for an invalid number or bool.
 	Class string
 	// Name is what the document was called, often its path.
 	Name string
@@ -37,9 +38,9 @@ type Error struct {
 	// Context is what was being read, "" when unknown; it began at ContextLine and ContextColumn.
 	Context                    string
 	ContextLine, ContextColumn int
-	// Problem says what is wrong.
+	// Problem describes the error.
 	Problem string
-	// FirstLine is, of a key that is there twice, the line of the first; 0 of other problems. It is no part of the text.
+	// FirstLine is the line of the first of two equal keys, 0 for other problems. It is not part of the text.
 	FirstLine int
 }
 
@@ -87,7 +88,7 @@ func ParseObject(b []byte, name string, orderedDict bool) (any, error) {
 	return parse(b, name, forms{objects: true, orderedDict: orderedDict})
 }
 
-// forms tells what collections are made into.
+// forms selects the types of collections.
 type forms struct {
 	maps        bool // payload.OrderedMap
 	objects     bool // pyobj
@@ -109,7 +110,7 @@ func parse(b []byte, name string, f forms) (any, error) {
 	return c.object(node, 0)
 }
 
-// checkInput does what libyaml's reader does: only printable characters may occur. The file must be UTF-8.
+// checkInput does the checks of libyaml's reader: the input must be UTF-8 and contain only printable characters.
 func checkInput(b []byte, name string) error {
 	if len(b) > MaxInput {
 		return fmt.Errorf("cannot parse %s: %d bytes exceed %d: %w", name, len(b), MaxInput, ErrLimit)

@@ -41,9 +41,10 @@ func ParseAggregate(b []byte, name string) (any, error) {
 	return v, err
 }
 
-// aggregator makes values of nodes. As in PyYAML lists, sets and plain maps are empty at first and filled when everything around
-// them is there, unless something tagged is around them: an untagged list under a key that occurs again is still empty when the two
-// are merged, and stays so. Salt users know that as lists that get lost.
+// aggregator constructs values from nodes. As in PyYAML, lists, sets and plain maps are empty at first and filled
+// when everything around them exists, unless they are inside of a tagged node. An untagged list under a repeated
+// key is therefore still empty when the two are merged, and stays empty. Salt users know this as lists that get
+// lost.
 type aggregator struct {
 	*constructor
 	deep   bool
@@ -203,14 +204,14 @@ func (x *aggregator) integer(n *yamlv3.Node) (any, error) {
 	return pyobj.Int(v), nil
 }
 
-// valueError returns an exception of Python's own, which does not tell the place.
+// valueError returns a Python exception without a position.
 func (x *aggregator) valueError(n *yamlv3.Node, msg string) error {
 	e := x.fail(n, "%s", msg)
 	e.Class, e.Line, e.Column = "ValueError", 0, 0
 	return e
 }
 
-// merges brings the entries of merge keys to the front of a mapping's own, as PyYAML does, which keeps equal keys.
+// merges moves the entries of merge keys before the mapping's own, as PyYAML does, which keeps equal keys.
 func (x *aggregator) merges(n *yamlv3.Node) error {
 	if n.Kind != yamlv3.MappingNode || x.flat[n] {
 		return nil
@@ -257,7 +258,7 @@ func (x *aggregator) tooMuch(n *yamlv3.Node) error {
 	return fmt.Errorf("cannot parse %s: the values to merge up to line %d have more than %d items: %w", x.name, n.Line, maxJoined, ErrLimit)
 }
 
-// keyOf makes a key.
+// keyOf constructs a key.
 func (x *aggregator) keyOf(n *yamlv3.Node) (any, error) {
 	n = target(n)
 	if n.Kind == yamlv3.ScalarNode && tag(n) == tagValue {
@@ -266,7 +267,7 @@ func (x *aggregator) keyOf(n *yamlv3.Node) (any, error) {
 	return x.build(n, false)
 }
 
-// omap makes a mapping, the equal keys of which are merged.
+// omap constructs a mapping and merges the values of equal keys.
 func (x *aggregator) omap(n *yamlv3.Node) (any, error) {
 	if n.Kind != yamlv3.MappingNode {
 		return nil, x.fail(n, "expected a mapping node, but found %s", kindName(n))

@@ -1,4 +1,4 @@
-// Package prereq says what a test needs of its machine. Only tests import it.
+// Package prereq declares what a test needs of its machine. Only tests import it.
 package prereq
 
 import (

@@ -28,7 +28,7 @@ var layered = []string{
 	"/usr", "/var",
 }
 
-// Inside reports whether this process is the copy of a test that runs in namespaces of its own.
+// Inside reports whether this process is the copy of a test that runs in its own namespaces.
 func Inside() bool { return os.Getenv(inside) != "" }
 
 // Enter starts the test program once more in namespaces of its own (mounts, network, processes, host name, message queues),
@@ -112,7 +112,7 @@ func (h *Host) Fresh(t *testing.T) {
 	}
 }
 
-// Undo ends the processes that a case left, takes its mounts away and resets what else belongs to the namespaces.
+// Undo ends the processes that a case left, removes its mounts and resets the rest of the namespaces.
 func (h *Host) Undo(t *testing.T) {
 	t.Helper()
 	procs, err := os.ReadDir("/proc")

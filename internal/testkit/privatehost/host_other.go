@@ -4,7 +4,7 @@ package privatehost
 
 import "testing"
 
-// Inside reports whether this process runs in namespaces of its own; here none can.
+// Inside returns false: this system has no namespaces.
 func Inside() bool { return false }
 
 // Enter fails: there are no namespaces here.

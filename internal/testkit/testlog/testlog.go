@@ -1,4 +1,4 @@
-// Package testlog has the log that tests read while others write it.
+// Package testlog provides a log that tests read while others write it.
 package testlog
 
 import (

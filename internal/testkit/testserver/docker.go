@@ -145,7 +145,7 @@ func packed(files []file) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// removeGroups removes the control groups of a daemon that is gone, from the bottom up.
+// removeGroups removes the control groups of an ended daemon, from the bottom up.
 func removeGroups(t testing.TB, name string) {
 	roots, _ := filepath.Glob("/sys/fs/cgroup/*/" + name)
 	for _, root := range append(roots, "/sys/fs/cgroup/"+name) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// echo returns a web server that says how it was asked: method, path, Content-Type, X-Test, Authorization,
-// User-Agent and body. Some pages are of another kind, have another status, or lead to others.
+// echo returns a web server that answers with the request: method, path, Content-Type, X-Test, Authorization,
+// User-Agent and body. Some pages have another type or status, or redirect.
 func echo(t testing.TB) (port string) {
 	s := httptest.NewServer(http.HandlerFunc(answerEcho))
 	t.Cleanup(s.Close)

@@ -85,7 +85,7 @@ func (v *Servers) tape(name, server string) {
 	v.values[name] = v.tapes[name].address
 }
 
-// Rewind forgets what was said to servers until now.
+// Rewind clears the recorded conversations.
 func (v *Servers) Rewind() {
 	for _, p := range v.tapes {
 		p.mu.Lock()
@@ -94,7 +94,7 @@ func (v *Servers) Rewind() {
 	}
 }
 
-// Conversations returns what this process said to servers that have tapes, and they to it.
+// Conversations returns the recorded conversations of this process with servers that have tapes.
 func (v *Servers) Conversations() (said []Conversation) {
 	for _, name := range slices.Sorted(maps.Keys(v.tapes)) {
 		p := v.tapes[name]
@@ -107,7 +107,7 @@ func (v *Servers) Conversations() (said []Conversation) {
 	return said
 }
 
-// Give gives the tapes of a replay what they say, and fails the test if they were asked something else.
+// Give loads the conversations of a replay into the tapes, and fails the test if other requests were made.
 func (v *Servers) Give(t testing.TB, said []Conversation) {
 	v.Rewind()
 	for _, c := range said {
@@ -190,7 +190,7 @@ KgCNp0lgrClbMYGeses2XWIqTP17wcCDUkvyqUsK
 	}
 }
 
-// Text puts the servers into a text.
+// Text replaces the names of servers in a text.
 func (v *Servers) Text(s string) string { return asked.ReplaceAllStringFunc(s, v.get) }
 
 // Names returns the texts that stand for servers which were asked for, each followed by its name in cases.

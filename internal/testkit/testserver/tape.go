@@ -13,14 +13,14 @@ import (
 	"testing"
 )
 
-// Conversation is what was said on a connection to a server.
+// Conversation is the data exchanged on a connection to a server.
 type Conversation struct {
 	Server string `json:"server"` // its name in cases
 	Parts  []Part `json:"parts"`
 	Ends   bool   `json:"ends,omitempty"` // the server hung up first
 }
 
-// Part is what one side said before the other did.
+// Part is the data that one side sent before the other did.
 type Part struct {
 	Client string `json:"client,omitempty"`
 	Server string `json:"server,omitempty"`
@@ -98,7 +98,7 @@ func (p *tape) serve(l net.Listener, network string) {
 	}
 }
 
-// record passes on what both sides say, and notes it if the client is this process.
+// record forwards data in both directions, and records it if the client is this process.
 func (p *tape) record(client, server net.Conn) {
 	c := &Conversation{}
 	ours := isOurs(client)
@@ -136,7 +136,7 @@ func (p *tape) record(client, server net.Conn) {
 	server.Close()
 }
 
-// add adds what a side said.
+// add adds data of one side.
 func (c *Conversation) add(server bool, text string) {
 	last := len(c.Parts) - 1
 	switch {
@@ -170,7 +170,7 @@ func withoutAttributes(greeting []byte) {
 	}
 }
 
-// play takes the place of the server in the first conversation that begins as the client does.
+// play replaces the server in the first conversation that begins as the client does.
 func (p *tape) play(client net.Conn) {
 	defer client.Close()
 	c, begin, err := p.choose(client)

@@ -130,7 +130,7 @@ func (s *Server) end() {
 	_ = s.cmd.Wait()
 }
 
-// last returns the last lines of what the server said.
+// last returns the last lines of the server's output.
 func (s *Server) last(n int) string {
 	lines := strings.Split(strings.TrimSpace(s.log.String()), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
@@ -186,7 +186,7 @@ func Postgres(t testing.TB) (port string) {
 	return PostgresServer(t).Port
 }
 
-// PostgresServer is PostgreSQL for a test that restarts it.
+// PostgresServer is like PostgreSQL, for a test that restarts it.
 func PostgresServer(t testing.TB) *Server {
 	t.Helper()
 	initdb, server := Program(t, "initdb"), Program(t, "postgres")
