@@ -283,3 +283,18 @@ func Approve(ctx context.Context) {
 func WithApprove(ctx context.Context, f func()) context.Context {
 	return context.WithValue(ctx, approveKey{}, f)
 }
+
+type leftKey struct{}
+
+// Left is called by a Handler before it does something costly for the answer alone. It reports whether the peer has
+// closed its connection while the request waited, as one does that has stopped waiting. Outside of a handler's
+// context, and over connections on systems other than Linux, it is false.
+func Left(ctx context.Context) bool {
+	f, ok := ctx.Value(leftKey{}).(func() bool)
+	return ok && f()
+}
+
+// WithLeft adds the function that Left calls to a handler's context. For transports.
+func WithLeft(ctx context.Context, f func() bool) context.Context {
+	return context.WithValue(ctx, leftKey{}, f)
+}

@@ -25,6 +25,7 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/transport"
 )
 
 // authAtOnce is how many sign-ins are in progress at once. Most of them wait for the disk or the database, with
@@ -180,6 +181,12 @@ func (d *Desk) SignIn(ctx context.Context, peer string, e protocol.Envelope,
 	}
 	d.turns <- struct{}{}
 	defer func() { <-d.turns }()
+	if transport.Left(ctx) {
+		// It asks again on another connection. When thousands sign in at once, and each asks again before its turn comes,
+		// answers that nobody waits for would be all that is computed.
+		d.Log.Debug("Sign-in dropped: the minion does not wait any more", "minion", r.ID, "peer", peer)
+		return nil, false
+	}
 	reply, err := d.decideKey(ctx, peer, r, publishPort)
 	if err != nil {
 		d.Log.Error("Cannot answer sign-in", "minion", r.ID, "peer", peer, "err", err)

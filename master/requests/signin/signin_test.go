@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -16,11 +17,13 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/testlog"
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/internal/requesttest"
+	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/subscribers"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/transport"
 )
 
 // house is a master around a Desk. It notes in order what it is told of minions.
@@ -127,6 +130,41 @@ func (h *house) signIn(t *testing.T, peer, id string, token string) (protocol.Si
 		t.Errorf("accepted with %+v", res)
 	}
 	return res.Status, err
+}
+
+// TestNobodyWaits: a sign-in whose minion has closed its connection while it waited for its turn costs no signature, and
+// nothing becomes of its key.
+func TestNobodyWaits(t *testing.T) {
+	h := newHouse(t, func(o *Options) { o.Policy.AutoAccept = true })
+	s := protocol.Signin{ID: "m", Key: requesttest.Key()}
+	e, err := s.Request()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := false
+	ctx := transport.WithLeft(t.Context(), func() bool { return left })
+	for range cap(h.turns) {
+		h.turns <- struct{}{}
+	}
+	answered := make(chan bool)
+	go func() {
+		_, ok := h.SignIn(ctx, "far:1", e, 4505)
+		answered <- ok
+	}()
+	for len(h.slots) == 0 {
+		runtime.Gosched()
+	}
+	left = true
+	for range cap(h.turns) {
+		<-h.turns
+	}
+	if <-answered || len(h.told) > 0 || h.Keys.State("m") == keys.Accepted {
+		t.Errorf("answered; told %q", h.told)
+	}
+	left = false
+	if reply, ok := h.SignIn(ctx, "far:1", e, 4505); !ok || reply == nil || h.Keys.State("m") != keys.Accepted {
+		t.Error("a minion that waits has no answer")
+	}
 }
 
 // TestSignIn: what becomes of a key, and who is told of it.

@@ -233,8 +233,8 @@ func (s *server) Close() error {
 }
 
 // handleRequest answers one request in a goroutine of its own. A body is copied, because the peer on a network
-// could not change it either.
-func (s *server) handleRequest(body []byte, reply chan<- []byte) error {
+// could not change it either. left reports whether the peer does not wait any more.
+func (s *server) handleRequest(body []byte, reply chan<- []byte, left func() bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -252,7 +252,7 @@ func (s *server) handleRequest(body []byte, reply chan<- []byte) error {
 				s.o.Log.Error("Recovered from panic in handler", "err", p, "stack", string(debug.Stack()))
 			}
 		}()
-		if b := s.o.Handler(s.ctx, "mem", slices.Clone(body)); b != nil {
+		if b := s.o.Handler(transport.WithLeft(s.ctx, left), "mem", slices.Clone(body)); b != nil {
 			reply <- b
 		}
 	}()
@@ -304,7 +304,7 @@ func (r *requester) tryRequest(ctx context.Context, body []byte) ([]byte, error)
 		if s == nil {
 			return nil, errRefused
 		}
-		switch err := s.handleRequest(body, reply); {
+		switch err := s.handleRequest(body, reply, func() bool { return ctx.Err() != nil || r.ctx.Err() != nil }); {
 		case errors.Is(err, errRefused):
 			return nil, err
 		case err != nil:

@@ -167,7 +167,7 @@ func (r *requester) Serve() (answer func() error, err error) {
 func (r *requester) answerRequest(f frame, share *serve.Share) error {
 	defer func() { <-r.running }()
 	defer share.Release()
-	ctx := transport.WithApprove(r.s.Group.Context(), func() {
+	ctx := r.s.RequestContext(r.c, func() {
 		r.approved.Store(true)
 		r.s.Prove(r.c)
 		share.Release()

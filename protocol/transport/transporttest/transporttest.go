@@ -70,6 +70,7 @@ func Run(t *testing.T, i Impl) {
 		{"request gives up", requestGivesUp},
 		{"requester close", requesterClose},
 		{"approve", approve},
+		{"peer leaves", peerLeaves},
 		{"publish in order", publishOrder},
 		{"publish sizes", publishSizes},
 		{"topics", topics},
@@ -562,6 +563,45 @@ func approve(t *testing.T, i Impl) {
 		})
 	}
 	wg.Wait()
+}
+
+// peerLeaves: a handler learns that the peer does not wait for the answer any more.
+func peerLeaves(t *testing.T, i Impl) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells of it while a request is answered")
+	}
+	began, left := make(chan bool, 1), make(chan bool, 1)
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
+			if Unpack(body) != "slow" {
+				return Echo(ctx, peer, body)
+			}
+			began <- transport.Left(ctx)
+			end := time.Now().Add(Patience)
+			for !transport.Left(ctx) && time.Now().Before(end) {
+				time.Sleep(time.Millisecond)
+			}
+			left <- transport.Left(ctx)
+			return nil
+		}
+	})
+	r := i.NewRequester(t, s, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = r.Request(ctx, Pack("slow"))
+	}()
+	if <-began {
+		t.Error("the peer has left while it waits")
+	}
+	cancel()
+	<-done
+	_ = r.Close() // over tcp a connection stays when a request is given up
+	if !<-left {
+		t.Error("the peer has not left")
+	}
 }
 
 // Listener returns a loopback listener on a free port, which is closed at the end of the test.

@@ -24,7 +24,13 @@ type Allowance struct {
 // Context returns the context of the connection's requests. A handler that calls transport.Approve with it approves
 // the peer.
 func (a *Allowance) Context() context.Context {
-	return transport.WithApprove(a.Base.Group.Context(), a.approvePeer)
+	return a.Base.RequestContext(a.Conn, a.approvePeer)
+}
+
+// RequestContext returns the context of the requests of a connection. approve is what transport.Approve calls.
+func (b *Base) RequestContext(c net.Conn, approve func()) context.Context {
+	ctx := transport.WithApprove(b.Group.Context(), approve)
+	return transport.WithLeft(ctx, func() bool { return hasLeft(c) })
 }
 
 // Grant reserves memory for a message that has total bytes so far. It waits up to ReadTimeout for it.
