@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/brine-salt/brine/protocol"
@@ -25,6 +26,8 @@ const (
 	rememberJobs = 100
 	// minWait and maxWait bound the random pause before another master is tried.
 	minWait, maxWait = 50 * time.Millisecond, time.Second
+	// signInTime is Salt's auth_timeout: how long the answer to a sign-in is awaited before another master is tried.
+	signInTime = 5 * time.Second
 	// connectTime is how long the publish connection may take.
 	connectTime = 20 * time.Second
 	// keepIdle is for ever, for a test.
@@ -42,7 +45,7 @@ type minion struct {
 
 	mu      sync.Mutex // guards the fields below
 	at      int        // index of the master in use
-	conn    transport.Requester
+	conn    *requestConn
 	connAt  int
 	session *crypt.Key
 	aes     *crypt.Key
@@ -90,8 +93,26 @@ func (m *minion) next(ctx context.Context) {
 	}
 }
 
-// request sends bytes to the master in use.
-func (m *minion) request(ctx context.Context, body []byte) (any, error) {
+// requestConn is a way to send requests to a master.
+type requestConn struct {
+	transport.Requester
+	giveUp atomic.Pointer[context.CancelCauseFunc] // ends the request that is under way
+}
+
+// dial returns a way to the master in use. A request gives up when the master cannot be reached: others wait for its
+// place, and it would keep that for as long as a master may take to answer.
+func (m *minion) dial() (*requestConn, error) {
+	c := &requestConn{}
+	addr := m.s.o.Masters[m.at].Request
+	var err error
+	c.Requester, err = m.s.o.Dialer.Requester(transport.ClientOptions{RequestAddr: addr,
+		PublishAddr: addr, RequestSource: m.source, ID: m.id, KeepIdle: keepIdle,
+		OnRetry: func(err error) { (*c.giveUp.Load())(err) }})
+	return c, err
+}
+
+// request sends bytes to the master in use, and waits for an answer for some time.
+func (m *minion) request(ctx context.Context, body []byte, wait time.Duration) (any, error) {
 	if !m.keep && m.s.dials != nil {
 		select {
 		case m.s.dials <- struct{}{}:
@@ -110,9 +131,9 @@ func (m *minion) request(ctx context.Context, body []byte) (any, error) {
 		if conn != nil {
 			go conn.Close()
 		}
-		addr := m.s.o.Masters[m.at].Request
 		var err error
-		if conn, err = m.s.o.Dialer.Requester(transport.ClientOptions{RequestAddr: addr, PublishAddr: addr, RequestSource: m.source, ID: m.id, KeepIdle: keepIdle}); err != nil {
+		if conn, err = m.dial(); err != nil {
+			m.conn = nil
 			m.mu.Unlock()
 			return nil, err
 		}
@@ -125,7 +146,10 @@ func (m *minion) request(ctx context.Context, body []byte) (any, error) {
 	if !m.keep {
 		defer conn.Close()
 	}
-	ctx, cancel := context.WithTimeout(ctx, m.s.o.RequestTime)
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	conn.giveUp.Store(&giveUp)
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	b, err := conn.Request(ctx, body)
 	if err != nil {
@@ -165,7 +189,7 @@ func (m *minion) signIn(ctx context.Context, bad *crypt.Key) error {
 	if err != nil {
 		return err
 	}
-	v, err := m.request(ctx, b)
+	v, err := m.request(ctx, b, signInTime)
 	var res protocol.SigninResult
 	if err == nil {
 		res, err = in.Reply(v)
@@ -201,7 +225,7 @@ func (m *minion) call(ctx context.Context, load map[string]any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		v, err := m.request(ctx, b)
+		v, err := m.request(ctx, b, m.s.o.RequestTime)
 		if err != nil {
 			return nil, err
 		}
@@ -331,7 +355,7 @@ func (m *minion) pillar(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v, err := m.request(ctx, b)
+	v, err := m.request(ctx, b, m.s.o.RequestTime)
 	if err != nil {
 		return err
 	}

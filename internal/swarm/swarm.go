@@ -56,7 +56,7 @@ type Options struct {
 	Grains map[string]any
 	// Do returns the answer to a job; nil means Answer.
 	Do func(ctx context.Context, id string, j protocol.Job) any
-	// RequestTime is how long an answer of a master is awaited before the next one is tried; 0 means 20 s.
+	// RequestTime is how long an answer of a master is awaited, but to a sign-in, which has 5 s; 0 means 20 s.
 	RequestTime time.Duration
 	// Log gets what goes wrong; nil is silent.
 	Log *slog.Logger
