@@ -23,8 +23,11 @@ const (
 	PollInterval = 2 * time.Second
 	// orderResume is the interval at which all pending deliveries are checked.
 	orderResume = 30 * time.Second
-	// sendWorkers is how many minions' queues are read in parallel.
-	sendWorkers = 32
+	// sendWorkers is how many store operations run in parallel, readTogether how many minions' deliveries one of them
+	// reads.
+	sendWorkers, readTogether = 32, 100
+	// maxRead limits the deliveries that one read returns.
+	maxRead = 10 * store.DefaultLimit
 	// MaxDeliveries limits the minions of one order.
 	MaxDeliveries = 1 << 20
 )
@@ -56,7 +59,9 @@ type Deliverer struct {
 	wake    chan struct{}
 	jobs    sync.WaitGroup // status queries in progress
 
-	backlog backlog
+	backlog  backlog
+	outcomes outcomes
+	pace     pace // of the goroutine in Run
 
 	epoch time.Time // moment 0
 
@@ -127,6 +132,13 @@ func (d *Deliverer) Run(ctx context.Context) {
 	defer again.Stop()
 	for {
 		next := d.runTurn(ctx, time.Now())
+		if wait := d.pace.wait(time.Now()); wait > 0 {
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return
+			}
+		}
 		timer := time.NewTimer(next)
 		select {
 		case <-d.wake:
@@ -180,7 +192,8 @@ func (d *Deliverer) runTurn(ctx context.Context, now time.Time) time.Duration {
 	if look {
 		d.scanDue(ctx)
 	}
-	inParallel(len(lookUps), sendWorkers, func(i int) { d.lookUpMarked(ctx, lookUps[i], now) })
+	parts := slices.Collect(slices.Chunk(lookUps, readTogether))
+	inParallel(len(parts), sendWorkers, func(i int) { d.lookUpMarked(ctx, parts[i], now) })
 	d.mu.Lock()
 	ready := d.peers.takeAnswers()
 	draining := d.draining
@@ -195,12 +208,27 @@ func (d *Deliverer) runTurn(ctx context.Context, now time.Time) time.Duration {
 	return max(0, min(next, d.look.Sub(now)))
 }
 
-// lookUpMarked reads the deliveries of a minion that had a mark: the pending ones, those sent before it signed
-// in, and those with unknown outcome since it became silent.
-func (d *Deliverer) lookUpMarked(ctx context.Context, m marked, now time.Time) {
-	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: m.id, Open: true})
+// lookUpMarked reads the deliveries of minions that had a mark: the pending ones, those sent before they signed
+// in, and those with unknown outcome since they became silent.
+func (d *Deliverer) lookUpMarked(ctx context.Context, ms []marked, now time.Time) {
+	ids := make([]string, len(ms))
+	for i, m := range ms {
+		ids[i] = m.id
+	}
+	open, err := d.openDeliveries(ctx, ids)
 	d.logFailure(ctx, "Cannot look for orders", err)
+	var review []store.Delivery
 	d.mu.Lock()
+	for _, m := range ms {
+		review = append(review, d.lookUpOne(m, open[m.id], now)...)
+	}
+	d.mu.Unlock()
+	d.reviewDue(ctx, review)
+}
+
+// lookUpOne is lookUpMarked for one minion with its open deliveries, of which it returns those to be reviewed.
+// Callers hold mu.
+func (d *Deliverer) lookUpOne(m marked, list []store.Delivery, now time.Time) []store.Delivery {
 	p := d.peers.of(m.id)
 	if slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Waiting }) {
 		d.expectOne(p, d.now(), true)
@@ -219,13 +247,35 @@ func (d *Deliverer) lookUpMarked(ctx context.Context, m marked, now time.Time) {
 	if m.signedIn && p.state != idle {
 		p.near, p.wait = true, PollInterval // it will subscribe to the master that it signed in to
 	}
-	d.mu.Unlock()
 	for i := range list {
 		if wasSilent && list[i].State == store.Sent {
 			list[i].Due = now // it may answer now
 		}
 	}
-	d.reviewDue(ctx, list)
+	return list
+}
+
+// openDeliveries reads the open deliveries of some minions, each one's in the order of sending.
+func (d *Deliverer) openDeliveries(ctx context.Context,
+	ids []string) (map[string][]store.Delivery, error) {
+	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minions: ids, Open: true, Limit: maxRead})
+	out := make(map[string][]store.Delivery, len(ids))
+	for _, x := range list {
+		out[x.Minion] = append(out[x.Minion], x)
+	}
+	if err != nil || len(list) < maxRead {
+		return out, err
+	}
+	last := list[maxRead-1].Minion // of it, and of those that follow, some may be missing
+	for _, id := range ids {
+		if id < last {
+			continue
+		}
+		if out[id], err = d.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true}); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
 }
 
 func (d *Deliverer) logFailure(ctx context.Context, what string, err error) {
@@ -241,8 +291,9 @@ func (d *Deliverer) sendReady(ctx context.Context, ids []string) {
 	}
 	var mu sync.Mutex
 	byJob := make(map[string][]store.Delivery)
-	inParallel(len(ids), sendWorkers, func(i int) {
-		for _, x := range d.claimWaiting(ctx, ids[i]) {
+	parts := slices.Collect(slices.Chunk(ids, readTogether))
+	inParallel(len(parts), sendWorkers, func(i int) {
+		for _, x := range d.claimTogether(ctx, parts[i]) {
 			mu.Lock()
 			byJob[x.JID] = append(byJob[x.JID], x)
 			mu.Unlock()
@@ -253,6 +304,7 @@ func (d *Deliverer) sendReady(ctx context.Context, ids []string) {
 	inParallel(len(jids), sendWorkers, func(i int) { recs[i], errs[i] = d.q.OrderOf(ctx, jids[i]) })
 	var others []Parcel
 	for i, jid := range jids { // in the order of placement
+		d.pace.published()
 		var more []Parcel
 		if errs[i] == nil {
 			more, errs[i] = d.publishJob(ctx, recs[i], byJob[jid], nil)
@@ -272,21 +324,46 @@ func (d *Deliverer) sendAll(ctx context.Context, list []Parcel) error {
 	return d.opts.Wire.Send(ctx, list...)
 }
 
-// claimWaiting claims what may be sent to one minion now: all parallel deliveries and, unless one is in
-// progress, the first of the rest. In a cluster only one master's claim succeeds. The others read the queue
-// again, because it has changed.
-func (d *Deliverer) claimWaiting(ctx context.Context, id string) []store.Delivery {
-	var out []store.Delivery
-again:
-	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true})
+// claimTogether claims what may be sent to some minions now. In a cluster only one master's claim succeeds. The others
+// read the queue of that minion again, because it has changed.
+func (d *Deliverer) claimTogether(ctx context.Context, ids []string) []store.Delivery {
+	open, err := d.openDeliveries(ctx, ids)
 	if err != nil {
 		d.logFailure(ctx, "Cannot look for orders", err)
+		return nil
+	}
+	now := time.Now().UTC()
+	var claims []*store.Delivery
+	for _, id := range ids {
+		claims = append(claims, d.chooseClaims(ctx, open[id], now)...)
+	}
+	var out []store.Delivery
+	changed := make(map[string]struct{})
+	for i, err := range d.q.SwapDeliveries(ctx, claims) {
+		switch {
+		case err == nil:
+			out = append(out, *claims[i])
+		case errors.Is(err, store.ErrChanged):
+			changed[claims[i].Minion] = struct{}{}
+		default:
+			d.logFailure(ctx, "Cannot take order", err)
+			d.retryLater(claims[i].Minion)
+		}
+	}
+	again := slices.Sorted(maps.Keys(changed))
+	if len(again) == 0 {
 		return out
 	}
+	return append(out, d.claimTogether(ctx, again)...)
+}
+
+// chooseClaims returns the deliveries that may be sent to one minion now, changed as a claim changes them: all parallel
+// ones and, unless one is in progress, the first of the rest. list has its open deliveries; overdue ones are ended.
+func (d *Deliverer) chooseClaims(ctx context.Context, list []store.Delivery,
+	now time.Time) (claims []*store.Delivery) {
 	busy := slices.ContainsFunc(list, func(x store.Delivery) bool {
 		return x.State == store.Sent && !x.Parallel
 	})
-	now := time.Now().UTC()
 	for _, x := range list {
 		if x.State != store.Waiting || busy && !x.Parallel {
 			continue
@@ -297,19 +374,10 @@ again:
 		}
 		x.State, x.Owner, x.Sent, x.Tries = store.Sent, d.owner, now, 1
 		x.Due = d.nextCheck(x, now, now)
-		err := d.q.SwapDelivery(ctx, &x)
-		if errors.Is(err, store.ErrChanged) {
-			goto again
-		}
-		if err != nil {
-			d.logFailure(ctx, "Cannot take order", err)
-			d.retryLater(id)
-			return out
-		}
 		busy = busy || !x.Parallel
-		out = append(out, x)
+		claims = append(claims, &x)
 	}
-	return out
+	return claims
 }
 
 // retryLater probes a minion again after an error of the store.
@@ -461,6 +529,11 @@ func endAs(x *store.Delivery, s store.State, still bool) bool {
 	return still
 }
 
+// endNow fills in what a delivery that has become final has.
+func endNow(x *store.Delivery, now time.Time) {
+	x.Due, x.Owner, x.Ended = time.Time{}, "", now
+}
+
 // finishDelivery applies a change to a delivery, retrying until the store accepts it, and notifies the
 // watchers. change gets the current delivery and returns false if there is nothing left to do.
 func (d *Deliverer) finishDelivery(ctx context.Context, x store.Delivery,
@@ -470,7 +543,7 @@ func (d *Deliverer) finishDelivery(ctx context.Context, x store.Delivery,
 			return
 		}
 		if !x.State.Open() {
-			x.Due, x.Owner, x.Ended = time.Time{}, "", time.Now().UTC()
+			endNow(&x, time.Now().UTC())
 		}
 		err := d.q.SwapDelivery(ctx, &x)
 		if err == nil {
@@ -487,9 +560,13 @@ func (d *Deliverer) finishDelivery(ctx context.Context, x store.Delivery,
 		}
 		x = list[0]
 	}
-	if x.State.Open() {
-		return
+	if !x.State.Open() {
+		d.tellEnd(x)
 	}
+}
+
+// tellEnd notifies those who wait for the end of a delivery.
+func (d *Deliverer) tellEnd(x store.Delivery) {
 	d.opts.Events.Publish("brine/order/"+x.JID+"/"+x.Minion, map[string]any{"jid": x.JID,
 		"id": x.Minion, "state": string(x.State), "reason": x.Reason, "running": x.Running})
 	d.notifyWatchers(x.JID)
@@ -506,29 +583,6 @@ func (d *Deliverer) lookForNext(id string) {
 		d.peers.markLookUp(p)
 	}
 	d.wakeRun()
-}
-
-// Returned ends the delivery to which a return belongs, if there is one.
-func (d *Deliverer) Returned(ctx context.Context, jid, id string, load map[string]any) {
-	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: jid, Minion: id})
-	d.logFailure(ctx, "Cannot end order", err)
-	for _, x := range list {
-		d.finishReturned(ctx, x, load)
-	}
-}
-
-func (d *Deliverer) finishReturned(ctx context.Context, x store.Delivery, load map[string]any) {
-	d.finishDelivery(ctx, x, func(x *store.Delivery) bool {
-		if why := refusalText(load); why != "" {
-			x.Reason = why
-			return endAs(x, store.Refused, true)
-		}
-		if x.Reason == cancelling {
-			x.Reason = "cancelled while it ran"
-			return endAs(x, store.Cancelled, true)
-		}
-		return endAs(x, store.Returned, true)
-	})
 }
 
 // refusalText returns the text of a return if the minion's own policy refused the job, else "".

@@ -24,6 +24,8 @@ type fakeWire struct {
 	slowness time.Duration // of status queries
 	failing  atomic.Int32  // how many changes of deliveries fail from now on
 
+	around func(q store.Queue) store.Queue // what the deliverer uses in place of q; nil is q
+
 	mu         sync.Mutex // guards the fields below
 	places     map[string]Place
 	listening  map[string]bool
@@ -124,6 +126,9 @@ func (w *fakeWire) deliveredTo(id string) (jids []string) {
 func newDeliverer(w *fakeWire, name string) *Deliverer {
 	kept := store.NewMemory()
 	q, _ := store.QueueOf(kept)
+	if w.around != nil {
+		q = w.around(q)
+	}
 	w.d = New(Options{Wire: w, Queue: failingQueue{q, w}, Store: kept, Events: events.New(nil),
 		Log: slog.New(slog.DiscardHandler), ID: "m", Name: name, Timeout: 5 * time.Second,
 		GatherTimeout: 10 * time.Second, LostAfter: time.Hour, MaxUnfinished: 100})

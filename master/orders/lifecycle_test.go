@@ -417,3 +417,10 @@ func (q failingQueue) SwapDelivery(ctx context.Context, x *store.Delivery) error
 	}
 	return q.Queue.SwapDelivery(ctx, x)
 }
+
+func (q failingQueue) SwapDeliveries(ctx context.Context, list []*store.Delivery) []error {
+	if n := q.w.failing.Load(); len(list) > 0 && n > 0 && q.w.failing.CompareAndSwap(n, n-1) {
+		return slices.Repeat([]error{errors.New("the store is away")}, len(list))
+	}
+	return q.Queue.SwapDeliveries(ctx, list)
+}

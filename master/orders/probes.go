@@ -267,6 +267,7 @@ func (d *Deliverer) sendProbes(ctx context.Context, now time.Time) time.Duration
 			continue
 		}
 		slices.Sort(ids)
+		d.pace.published()
 		gone, err := d.opts.Wire.Probe(ctx, ids, here)
 		d.logFailure(ctx, "Cannot ask minions that are awaited", err)
 		d.mu.Lock()

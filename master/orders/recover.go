@@ -399,19 +399,42 @@ func (d *Deliverer) isOver(ctx context.Context, rec store.Order, x *store.Delive
 // fails; they are due again when the claim expires.
 func (d *Deliverer) unreturned(ctx context.Context, jid string,
 	ds []store.Delivery) []store.Delivery {
-	rets, err := d.opts.Store.Returns(ctx, jid)
+	if len(ds) == 0 {
+		return ds
+	}
+	rets, err := d.returnsOf(ctx, jid, ds)
 	if err != nil {
 		d.logFailure(ctx, "Cannot look after order", err)
 		return nil
 	}
 	return slices.DeleteFunc(ds, func(x store.Delivery) bool {
-		i, found := slices.BinarySearchFunc(rets, x.Minion,
-			func(r store.Return, id string) int { return strings.Compare(r.ID, id) })
+		load, found := rets[x.Minion]
 		if found {
-			d.finishReturned(ctx, x, rets[i].Load)
+			d.finishReturned(ctx, x, load)
 		}
 		return found
 	})
+}
+
+// returnsOf reads the returns of these deliveries' minions for a job, by minion. Reading all returns of a job to ten
+// thousand minions would cost more than the query.
+func (d *Deliverer) returnsOf(ctx context.Context, jid string,
+	ds []store.Delivery) (map[string]map[string]any, error) {
+	ids := minionsOf(ds)
+	var list []store.Return
+	var err error
+	if db, ok := store.PagedOf(d.opts.Store); ok {
+		list, err = db.ReturnsOf(ctx, jid, slices.Sorted(maps.Keys(ids)))
+	} else {
+		list, err = d.opts.Store.Returns(ctx, jid)
+	}
+	out := make(map[string]map[string]any)
+	for _, r := range list {
+		if fields.Has(ids, r.ID) {
+			out[r.ID] = r.Load
+		}
+	}
+	return out, err
 }
 
 // adoptReturn handles a minion's cached return as if it had just arrived.

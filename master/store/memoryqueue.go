@@ -76,6 +76,7 @@ func (m *memory) OrderOf(_ context.Context, jid string) (Order, error) {
 
 func (f DeliveryFilter) matches(d Delivery) bool {
 	return (f.JID == "" || d.JID == f.JID) && (f.Minion == "" || d.Minion == f.Minion) &&
+		(f.Minions == nil || slices.Contains(f.Minions, d.Minion)) &&
 		(!f.Open && f.Due.IsZero() || d.State.Open()) &&
 		(f.Due.IsZero() || !d.Due.After(f.Due))
 }
@@ -103,10 +104,30 @@ func (m *memory) Deliveries(_ context.Context, f DeliveryFilter) ([]Delivery, er
 		}
 	}
 	switch {
+	case f.JID != "" && f.Minions != nil:
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(f.Minions))) {
+			if d := q.deliveryOf(f.JID, id); d != nil && f.matches(*d) {
+				out = append(out, *d)
+			}
+		}
+	case f.JID != "" && f.Minion != "":
+		if d := q.deliveryOf(f.JID, f.Minion); d != nil && f.matches(*d) {
+			out = append(out, *d)
+		}
 	case f.JID != "":
 		pick(f.JID)
 	case f.Minion != "" && (f.Open || !f.Due.IsZero()):
 		for _, jid := range q.open[f.Minion] {
+			pick(jid)
+		}
+	case f.Minions != nil && f.Open:
+		jids := make(map[string]struct{})
+		for _, id := range f.Minions {
+			for _, jid := range q.open[id] {
+				jids[jid] = struct{}{}
+			}
+		}
+		for jid := range jids {
 			pick(jid)
 		}
 	default:
@@ -136,14 +157,12 @@ func (m *memory) SwapDelivery(_ context.Context, d *Delivery) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q := &m.queue
-	list := q.deliveries[d.JID]
-	i, ok := slices.BinarySearchFunc(list, d.Minion,
-		func(x Delivery, id string) int { return strings.Compare(x.Minion, id) })
-	if !ok || list[i].Version != d.Version || !list[i].State.Open() {
+	stored := q.deliveryOf(d.JID, d.Minion)
+	if stored == nil || stored.Version != d.Version || !stored.State.Open() {
 		return fmt.Errorf("cannot change delivery of job %s to %q: %w", d.JID, d.Minion, ErrChanged)
 	}
 	d.Version++
-	list[i] = *d
+	*stored = *d
 	if d.Carries && !q.isHeld(d.JID) {
 		delete(q.contents, q.orders[q.byJID[d.JID]].Content)
 	}
@@ -155,6 +174,25 @@ func (m *memory) SwapDelivery(_ context.Context, d *Delivery) error {
 		}
 	}
 	return nil
+}
+
+func (m *memory) SwapDeliveries(ctx context.Context, list []*Delivery) []error {
+	errs := make([]error, len(list))
+	for i, d := range list {
+		errs[i] = m.SwapDelivery(ctx, d)
+	}
+	return errs
+}
+
+// deliveryOf returns the delivery of a job to a minion, nil if there is none. Callers hold the store's mutex.
+func (q *memoryQueue) deliveryOf(jid, minion string) *Delivery {
+	list := q.deliveries[jid]
+	i, ok := slices.BinarySearchFunc(list, minion,
+		func(x Delivery, id string) int { return strings.Compare(x.Minion, id) })
+	if !ok {
+		return nil
+	}
+	return &list[i]
 }
 
 // isHeld reports whether a job has open deliveries and so must not be purged. Callers hold the store's mutex.

@@ -91,6 +91,8 @@ type Delivery struct {
 // A DeliveryFilter selects deliveries. Zero fields select all.
 type DeliveryFilter struct {
 	JID, Minion string
+	// Minions selects those of some minions. nil means any. It does not go together with Due.
+	Minions []string
 	// Open leaves out final deliveries.
 	Open bool
 	// Due selects open deliveries whose Due is not later.
@@ -118,6 +120,9 @@ type Queue interface {
 	// SwapDelivery replaces the delivery with the same JID and Minion by d if it has the same Version, and
 	// increments d's Version. It returns ErrChanged if it has another version, is final, or does not exist.
 	SwapDelivery(ctx context.Context, d *Delivery) error
+	// SwapDeliveries is SwapDelivery for several, with an error for each. Those that change in the same way cost little
+	// more than one.
+	SwapDeliveries(ctx context.Context, list []*Delivery) []error
 }
 
 // A Minion is what a master was told about a minion in advance and must remember.

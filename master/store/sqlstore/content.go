@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/store/sqlstore/packed"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -35,12 +36,12 @@ func packOrder(o store.Order) ([]byte, error) {
 }
 
 func unpackOrder(o *store.Order, created int64, body []byte) error {
-	v, err := payload.UnmarshalDiskOrdered(body, limits)
+	v, err := payload.UnmarshalDiskOrdered(body, packed.Limits)
 	m, ok := payload.Map(v)
 	if err != nil || !ok {
-		return malformed(err)
+		return packed.Malformed(err)
 	}
-	o.Created = atMicros(created)
+	o.Created = packed.AtMicros(created)
 	o.Tenant, _ = payload.Text(m["tenant"])
 	o.Content, _ = payload.Text(m["content"])
 	spec, _ := payload.Map(m["spec"])
@@ -120,7 +121,7 @@ func (s *Store) SavePiece(ctx context.Context, key string, n int, made time.Time
 	body []byte) error {
 	err := s.writeChange(ctx, func(tx *txn) error {
 		err := s.insertRow(tx, "brine_piece (content, n, made, size, body) VALUES (?, ?, ?, ?, ?)",
-			s.d.idParam(key), n, micros(made), len(body), body)
+			s.d.idParam(key), n, packed.Micros(made), len(body), body)
 		if errors.Is(err, store.ErrExists) && tx.again {
 			err = nil // no other master has this key
 		}
@@ -180,7 +181,7 @@ func (s *Store) PurgeContents(ctx context.Context, before time.Time) (int, error
 				"WHERE jid NOT IN (SELECT jid FROM delivery WHERE state = 1))", nil},
 			{"DELETE FROM brine_piece WHERE made < ? " +
 				"AND content NOT IN (SELECT content FROM brine_order_content)",
-				[]any{micros(before)}},
+				[]any{packed.Micros(before)}},
 		} {
 			r, err := tx.Exec(q.query, q.args...)
 			if err != nil {

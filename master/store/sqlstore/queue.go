@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/store/sqlstore/packed"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -18,28 +19,18 @@ var (
 	_ store.Minions = (*Store)(nil)
 )
 
-// micros returns a time as the tables store it; 0 is the zero time.
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-func atMicros(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(n).UTC()
-}
-
 // insertRow runs an insert that does nothing if the row exists, and then returns store.ErrExists.
 func (s *Store) insertRow(tx *txn, into string, args ...any) error {
+	return s.insertRows(tx, into, 1, args...)
+}
+
+// insertRows is insertRow for n rows, of which none may exist.
+func (s *Store) insertRows(tx *txn, into string, n int, args ...any) error {
 	r, err := tx.Exec(s.d.Insert+" INTO "+into+" "+s.d.Ignore, args...)
 	if err != nil {
 		return err
 	}
-	if n, err := r.RowsAffected(); err != nil || n == 0 {
+	if got, err := r.RowsAffected(); err != nil || got != int64(n) {
 		return errors.Join(err, store.ErrExists)
 	}
 	return nil
@@ -63,7 +54,7 @@ func (s *Store) saveOrder(ctx context.Context, o store.Order, deliveries []store
 	for i, d := range deliveries {
 		if err == nil {
 			d.Carries = o.Content != ""
-			bodies[i], err = packDelivery(d)
+			bodies[i], err = packed.PackDelivery(d)
 		}
 	}
 	if err == nil && len(o.ID) > store.MaxOrderID {
@@ -72,19 +63,15 @@ func (s *Store) saveOrder(ctx context.Context, o store.Order, deliveries []store
 	if err == nil {
 		err = s.writeChange(ctx, func(tx *txn) error {
 			if err := s.insertRow(tx, "orders (id, jid, created, body) VALUES (?, ?, ?, ?)",
-				s.d.idParam(o.ID), s.d.idParam(o.JID), micros(o.Created), body); err != nil {
+				s.d.idParam(o.ID), s.d.idParam(o.JID), packed.Micros(o.Created), body); err != nil {
 				const old = "SELECT created, body FROM orders WHERE id = ?"
 				if errors.Is(err, store.ErrExists) && s.isOurs(tx, old, o.Created, body, o.ID) {
 					err = nil // with its deliveries
 				}
 				return err
 			}
-			for i, d := range deliveries {
-				if err := s.insertRow(tx, "delivery (jid, minion, state, priority, due, version, "+
-					"body) VALUES (?, ?, ?, ?, ?, 1, ?)", s.d.idParam(o.JID), s.d.idParam(d.Minion),
-					stateCode(d.State), d.Priority, micros(d.Due), bodies[i]); err != nil {
-					return err
-				}
+			if err := s.insertDeliveries(tx, o.JID, deliveries, bodies); err != nil {
+				return err
 			}
 			tx.tell = append(tx.tell, tell...)
 			return s.saveExtras(tx, o)
@@ -96,6 +83,29 @@ func (s *Store) saveOrder(ctx context.Context, o store.Order, deliveries []store
 	return nil
 }
 
+// insertDeliveries inserts the deliveries of an order, as many with one statement as there are, up to manyIDs.
+func (s *Store) insertDeliveries(tx *txn, jid string, list []store.Delivery,
+	bodies [][]byte) error {
+	for i := 0; i < len(list); {
+		n := 1
+		if len(list)-i >= manyIDs {
+			n = manyIDs
+		}
+		args := make([]any, 0, 6*n)
+		for _, d := range list[i : i+n] {
+			args = append(args, s.d.idParam(jid), s.d.idParam(d.Minion), stateCode(d.State),
+				d.Priority, packed.Micros(d.Due), bodies[i])
+			i++
+		}
+		const row = "(?, ?, ?, ?, ?, 1, ?)"
+		if err := s.insertRows(tx, "delivery (jid, minion, state, priority, due, version, body) "+
+			"VALUES "+row+strings.Repeat(", "+row, n-1), n, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // stateCode returns 1 for open deliveries and 0 for final ones, which is what the indexes need. The state itself is
 // in the body.
 func stateCode(st store.State) int {
@@ -103,38 +113,6 @@ func stateCode(st store.State) int {
 		return 1
 	}
 	return 0
-}
-
-func packDelivery(d store.Delivery) ([]byte, error) {
-	return payload.MarshalBin(map[string]any{"state": string(d.State), "parallel": d.Parallel,
-		"owner": d.Owner, "expires": micros(d.Expires), "deadline": micros(d.Deadline),
-		"sent": micros(d.Sent), "tries": d.Tries, "ended": micros(d.Ended), "running": d.Running,
-		"reason": d.Reason, "carries": d.Carries})
-}
-
-func unpackDelivery(d *store.Delivery, body []byte) error {
-	v, err := payload.UnmarshalDisk(body, limits)
-	m, ok := payload.Map(v)
-	if err != nil || !ok {
-		return fmt.Errorf("cannot read delivery of job %s to %q: %w", d.JID, d.Minion,
-			malformed(err))
-	}
-	at := func(key string) time.Time {
-		n, _ := payload.Int(m[key])
-		return atMicros(n)
-	}
-	word := func(key string) string {
-		s, _ := payload.Text(m[key])
-		return s
-	}
-	tries, _ := payload.Int(m["tries"])
-	d.State, d.Owner = store.State(word("state")), word("owner")
-	d.Reason, d.Tries = word("reason"), int(tries)
-	d.Parallel, _ = m["parallel"].(bool)
-	d.Running, _ = m["running"].(bool)
-	d.Carries, _ = m["carries"].(bool)
-	d.Expires, d.Deadline, d.Sent, d.Ended = at("expires"), at("deadline"), at("sent"), at("ended")
-	return nil
 }
 
 // Order implements store.Queue.
@@ -194,17 +172,38 @@ func (s *Store) Deliveries(ctx context.Context, f store.DeliveryFilter) ([]store
 	if f.Limit <= 0 {
 		f.Limit = store.DefaultLimit
 	}
-	args = append(args, f.Limit)
+	if f.Minions == nil {
+		return s.queryDeliveries(ctx, where, order, args, f.Limit)
+	}
 	var out []store.Delivery
-	err := s.queryRows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
+	ids := slices.Compact(slices.Sorted(slices.Values(f.Minions)))
+	for chunk := range slices.Chunk(ids, manyIDs) {
+		among, more := s.among("minion", chunk)
+		list, err := s.queryDeliveries(ctx, where+" AND "+among, order,
+			slices.Concat(args, more), f.Limit-len(out))
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, list...); len(out) == f.Limit {
+			break
+		}
+	}
+	return out, nil
+}
+
+// queryDeliveries lists deliveries by a condition with its parameters.
+func (s *Store) queryDeliveries(ctx context.Context, where, order string, args []any,
+	limit int) (out []store.Delivery, err error) {
+	args = append(args, limit)
+	err = s.queryRows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
 		var d store.Delivery
 		var due int64
 		var body []byte
 		if err := rows.Scan(&d.JID, &d.Minion, &d.Priority, &due, &d.Version, &body); err != nil {
 			return err
 		}
-		d.Due = atMicros(due)
-		err := unpackDelivery(&d, body)
+		d.Due = packed.AtMicros(due)
+		err := packed.Delivery(&d, body)
 		out = append(out, d)
 		return err
 	}, "SELECT jid, minion, priority, due, version, body FROM delivery WHERE "+where+
@@ -231,28 +230,89 @@ func (s *Store) CountOpen(ctx context.Context, tenant string) (n int, err error)
 
 // SwapDelivery implements store.Queue.
 func (s *Store) SwapDelivery(ctx context.Context, d *store.Delivery) error {
-	body, err := packDelivery(*d)
+	body, err := packed.PackDelivery(*d)
 	if err == nil {
-		err = s.writeChange(ctx, func(tx *txn) error {
-			content, err := s.contentToDrop(tx, d)
-			if err != nil {
-				return err
-			}
-			r, err := tx.Exec("UPDATE delivery SET state = ?, priority = ?, due = ?, version = ?, "+
-				"body = ? WHERE jid = ? AND minion = ? AND version = ? AND state = 1",
-				stateCode(d.State), d.Priority, micros(d.Due), d.Version+1, body,
-				s.d.idParam(d.JID), s.d.idParam(d.Minion), d.Version)
-			if err := checkChanged(r, err); err != nil || content == "" {
-				return err
-			}
-			return s.dropEnded(tx, d.JID, content)
-		})
+		err = s.swapAlike(ctx, []*store.Delivery{d}, body)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot change delivery of job %s to %q: %w", d.JID, d.Minion, err)
 	}
-	d.Version++
 	return nil
+}
+
+// SwapDeliveries implements store.Queue. One statement changes those that differ in nothing but the minion. If one of
+// them has changed meanwhile, each is changed by itself.
+func (s *Store) SwapDeliveries(ctx context.Context, list []*store.Delivery) []error {
+	type likeness struct {
+		jid, body     string
+		priority      int
+		due, version  int64
+		open, carries bool
+	}
+	alike := make(map[likeness][]int) // by index
+	errs := make([]error, len(list))
+	for i, d := range list {
+		var body []byte
+		body, errs[i] = packed.PackDelivery(*d)
+		k := likeness{d.JID, string(body), d.Priority, packed.Micros(d.Due), d.Version, d.State.Open(),
+			d.Carries}
+		alike[k] = append(alike[k], i)
+	}
+	var wg sync.WaitGroup // all share a transaction
+	for k, all := range alike {
+		for part := range slices.Chunk(all, manyIDs) {
+			wg.Go(func() {
+				some := make([]*store.Delivery, len(part))
+				for n, i := range part {
+					some[n] = list[i]
+				}
+				// What an order carries goes with its last delivery.
+				if len(part) > 1 && (k.open || !k.carries) &&
+					s.swapAlike(ctx, some, []byte(k.body)) == nil {
+					return
+				}
+				for n, i := range part {
+					errs[i] = s.SwapDelivery(ctx, some[n])
+				}
+			})
+		}
+	}
+	wg.Wait()
+	return errs
+}
+
+// swapAlike changes deliveries that are alike, or none of them.
+func (s *Store) swapAlike(ctx context.Context, list []*store.Delivery, body []byte) error {
+	ids := make([]string, len(list))
+	for i, d := range list {
+		ids[i] = d.Minion
+	}
+	d := list[0]
+	among, args := s.among("minion", ids)
+	args = append([]any{stateCode(d.State), d.Priority, packed.Micros(d.Due), d.Version + 1, body,
+		s.d.idParam(d.JID), d.Version}, args...)
+	err := s.writeChange(ctx, func(tx *txn) error {
+		content, err := s.contentToDrop(tx, d)
+		if err != nil {
+			return err
+		}
+		r, err := tx.Exec("UPDATE delivery SET state = ?, priority = ?, due = ?, version = ?, "+
+			"body = ? WHERE jid = ? AND version = ? AND state = 1 AND "+among, args...)
+		if err != nil {
+			return err
+		}
+		if n, err := r.RowsAffected(); err != nil || n != int64(len(list)) {
+			return errors.Join(err, store.ErrChanged)
+		}
+		if content == "" {
+			return nil
+		}
+		return s.dropEnded(tx, d.JID, content)
+	})
+	for i := 0; err == nil && i < len(list); i++ {
+		list[i].Version++
+	}
+	return err
 }
 
 // checkChanged returns store.ErrChanged for an update that found no row.
@@ -337,6 +397,19 @@ func (s *Store) Minions(ctx context.Context, f store.MinionFilter) ([]store.Mini
 // for each number of ids.
 const manyIDs = 100
 
+// among returns the condition that a column has one of some ids, of which there are manyIDs at most, and its parameters.
+func (s *Store) among(column string, ids []string) (where string, args []any) {
+	n := 1
+	if len(ids) > 1 {
+		n = manyIDs
+	}
+	args = make([]any, n)
+	for i := range args {
+		args[i] = s.d.idParam(ids[min(i, len(ids)-1)])
+	}
+	return column + " IN (?" + strings.Repeat(", ?", n-1) + ")", args
+}
+
 // minionsOf is Minions for some ids.
 func (s *Store) minionsOf(ctx context.Context, f store.MinionFilter) ([]store.Minion, error) {
 	ids := slices.Compact(slices.Sorted(slices.Values(f.IDs)))
@@ -350,15 +423,7 @@ func (s *Store) minionsOf(ctx context.Context, f store.MinionFilter) ([]store.Mi
 	}
 	var out []store.Minion
 	for chunk := range slices.Chunk(ids, manyIDs) {
-		n := 1
-		if len(chunk) > 1 {
-			n = manyIDs
-		}
-		args := make([]any, n, n+1)
-		for i := range args {
-			args[i] = s.d.idParam(chunk[min(i, len(chunk)-1)])
-		}
-		among := "id IN (?" + strings.Repeat(", ?", n-1) + ")"
+		among, args := s.among("id", chunk)
 		list, err := s.queryMinions(ctx, among+where+" ORDER BY id", append(args, more...)...)
 		if err != nil {
 			return nil, fmt.Errorf("cannot list minions: %w", err)
@@ -378,7 +443,7 @@ func (s *Store) queryMinions(ctx context.Context, where string,
 		if err := rows.Scan(&m.ID, &m.Tenant, &joined, &m.Version, &body); err != nil {
 			return err
 		}
-		v, err := payload.UnmarshalDisk(body, limits)
+		v, err := payload.UnmarshalDisk(body, packed.Limits)
 		if err != nil {
 			return fmt.Errorf("cannot read minion %q: %w", m.ID, err)
 		}

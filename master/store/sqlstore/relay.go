@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/store/sqlstore/packed"
 )
 
 // How often to look for messages: soon after one was found, less and less often while there are none; and where the
@@ -228,16 +229,16 @@ func (s *Store) PurgeShared(ctx context.Context, messages, marks time.Time, most
 		return fmt.Errorf("cannot forget messages: %w", err)
 	}
 	err = s.writeChange(ctx, func(tx *txn) error {
-		_, err := tx.Exec("DELETE FROM brine_relay WHERE made < ?", micros(messages))
+		_, err := tx.Exec("DELETE FROM brine_relay WHERE made < ?", packed.Micros(messages))
 		if err == nil && most > 0 {
 			_, err = tx.Exec("DELETE FROM brine_relay WHERE seq <= ?", head-int64(most))
 		}
 		if err == nil {
-			_, err = tx.Exec("DELETE FROM brine_seen WHERE seen < ?", micros(marks))
+			_, err = tx.Exec("DELETE FROM brine_seen WHERE seen < ?", packed.Micros(marks))
 		}
 		if err == nil { // what is left of deleted keys
 			_, err = tx.Exec("DELETE FROM brine_key WHERE states = 0 AND changed < ?",
-				micros(marks))
+				packed.Micros(marks))
 		}
 		if err == nil {
 			_, err = tx.Exec("DELETE FROM brine_lease WHERE until_at < ?",

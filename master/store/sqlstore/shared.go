@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/store/sqlstore/packed"
 )
 
 var _ store.Shared = (*Store)(nil)
@@ -26,7 +27,7 @@ func (s *Store) Return(ctx context.Context, jid, id string) (store.Return, error
 	if err != nil {
 		return store.Return{}, fmt.Errorf("cannot find return of %q for job %s: %w", id, jid, err)
 	}
-	return unpackReturn(jid, id, received, body)
+	return packed.Return(jid, id, received, body)
 }
 
 // Bits of brine_key.states.

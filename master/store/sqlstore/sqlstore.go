@@ -20,12 +20,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/store/sqlstore/packed"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -352,7 +354,7 @@ func (s *Store) transactWith(batch []write, results []error, again, save bool) e
 
 // SaveJob implements store.Store.
 func (s *Store) SaveJob(ctx context.Context, j store.Job) error {
-	body, err := packJob(j)
+	body, err := packed.PackJob(j)
 	if err != nil {
 		return fmt.Errorf("cannot store job %s: %w", j.JID, err)
 	}
@@ -388,12 +390,12 @@ func (s *Store) AddMinions(ctx context.Context, jid string, ids []string) error 
 		if err != nil {
 			return err
 		}
-		j, err := unpackJob(jid, created, body)
+		j, err := packed.Job(jid, created, body)
 		if err != nil {
 			return err
 		}
 		j.Minions = store.Union(j.Minions, ids)
-		if body, err = packJob(j); err != nil {
+		if body, err = packed.PackJob(j); err != nil {
 			return err
 		}
 		_, err = tx.Exec("UPDATE job SET body = ? WHERE jid = ?", body, s.d.idParam(jid))
@@ -435,7 +437,7 @@ func (s *Store) saveReturn(ctx context.Context, r store.Return,
 
 func (s *Store) insertReturn(ctx context.Context, r store.Return,
 	tell []store.Message) (first bool, err error) {
-	body, done, err := packReturn(r)
+	body, done, err := packed.PackReturn(r)
 	if err != nil {
 		return false, fmt.Errorf("cannot store return of %q for job %s: %w", r.ID, r.JID, err)
 	}
@@ -488,7 +490,7 @@ func (s *Store) Job(ctx context.Context, jid string) (store.Job, error) {
 	if err != nil {
 		return store.Job{}, fmt.Errorf("cannot find job %s: %w", jid, err)
 	}
-	return unpackJob(jid, created, body)
+	return packed.Job(jid, created, body)
 }
 
 // Returns implements store.Store.
@@ -501,7 +503,7 @@ func (s *Store) Returns(ctx context.Context, jid string) ([]store.Return, error)
 		if err := rows.Scan(&id, &received, &body); err != nil {
 			return err
 		}
-		r, err := unpackReturn(jid, id, received, body)
+		r, err := packed.Return(jid, id, received, body)
 		out = append(out, r)
 		return err
 	}, "SELECT id, received, body FROM ret WHERE jid = ? ORDER BY id", s.d.idParam(jid))
@@ -534,22 +536,25 @@ func (s *Store) queryIDs(ctx context.Context, query string, args ...any) (out []
 // ReturnsOf implements store.Paged.
 func (s *Store) ReturnsOf(ctx context.Context, jid string, ids []string) ([]store.Return, error) {
 	var out []store.Return
-	for _, id := range ids {
-		var received int64
-		var body []byte
-		err := s.queryRow(ctx, "SELECT received, body FROM ret WHERE jid = ? AND id = ?",
-			[]any{s.d.idParam(jid), s.d.idParam(id)}, &received, &body)
-		if errors.Is(err, sql.ErrNoRows) {
-			continue
-		}
+	for chunk := range slices.Chunk(ids, manyIDs) {
+		among, args := s.among("id", chunk)
+		var found []store.Return
+		err := s.queryRows(ctx, func() { found = nil }, func(rows *sql.Rows) error {
+			var id string
+			var received int64
+			var body []byte
+			if err := rows.Scan(&id, &received, &body); err != nil {
+				return err
+			}
+			r, err := packed.Return(jid, id, received, body)
+			found = append(found, r)
+			return err
+		}, "SELECT id, received, body FROM ret WHERE jid = ? AND "+among,
+			append([]any{s.d.idParam(jid)}, args...)...)
 		if err != nil {
-			return nil, fmt.Errorf("cannot find return of %q for job %s: %w", id, jid, err)
+			return nil, fmt.Errorf("cannot read returns for job %s: %w", jid, err)
 		}
-		r, err := unpackReturn(jid, id, received, body)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, r)
+		out = append(out, found...)
 	}
 	return out, nil
 }
@@ -587,11 +592,11 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 		if err := rows.Scan(&jid, &created, &body, &returned); err != nil {
 			return nil, fmt.Errorf("cannot list jobs: %w", err)
 		}
-		j, err := unpackJob(jid, created, body)
+		j, err := packed.Job(jid, created, body)
 		if err != nil {
 			return nil, err
 		}
-		if f.Minion == "" || returned || contains(j.Minions, f.Minion) {
+		if f.Minion == "" || returned || slices.Contains(j.Minions, f.Minion) {
 			out = append(out, j)
 		}
 	}

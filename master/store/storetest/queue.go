@@ -52,6 +52,7 @@ func runQueue(t *testing.T, open func(t *testing.T) store.Store) {
 	with("OrderIDsAreTakenOnce", orderIDsAreTakenOnce)
 	with("DeliveriesInOrder", deliveriesInOrder)
 	with("OneOfManyTakesADelivery", oneOfManyTakesADelivery)
+	with("ManyDeliveriesAtOnce", manyDeliveriesAtOnce)
 	with("FinalDeliveriesStay", finalDeliveriesStay)
 	with("OpenOfTenants", openOfTenants)
 	with("PurgeKeepsOpenOrders", purgeKeepsOpenOrders)
@@ -172,6 +173,13 @@ func deliveriesInOrder(t *testing.T, _ store.Store, q store.Queue, _ store.Minio
 			[]string{"web2 0", "web2 1", "web2 2"}},
 		{"limit", store.DeliveryFilter{Open: true, Limit: 3},
 			[]string{"web1 1", "web1 3", "web1 0"}},
+		{"of two", store.DeliveryFilter{Minions: []string{"web2", "nobody", "web1"}, Open: true,
+			JID: makeJob(1).JID}, []string{"web1 1", "web2 1"}},
+		{"of a list of one", store.DeliveryFilter{Minions: []string{"web1"}, Open: true},
+			[]string{"web1 1", "web1 3", "web1 0"}},
+		{"of nobody", store.DeliveryFilter{Minions: []string{}, Open: true}, nil},
+		{"limit of two", store.DeliveryFilter{Minions: []string{"web1", "web2"}, Open: true,
+			Limit: 4}, []string{"web1 1", "web1 3", "web1 0", "web2 1"}},
 	} {
 		list, err := q.Deliveries(ctx, c.f)
 		if err != nil {
@@ -221,6 +229,77 @@ func oneOfManyTakesADelivery(t *testing.T, _ store.Store, q store.Queue, _ store
 	if won.Load() != 1 || err != nil || got[0].Version != 2 || got[0].Tries != 1 ||
 		got[0].Owner == "" {
 		t.Fatal(won.Load(), got, err)
+	}
+}
+
+// manyDeliveriesAtOnce: of several masters that swap the same hundreds of deliveries together, one takes each, and an
+// error says which were not taken.
+func manyDeliveriesAtOnce(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
+	ids := make([]string, 250)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("web%03d", i)
+	}
+	o, list := makeOrder(0, ids...)
+	saveOrder(t, q, o, list)
+	// One is ahead of the others, and one does not exist.
+	first := list[7]
+	first.Owner = "first"
+	if err := q.SwapDelivery(t.Context(), &first); err != nil {
+		t.Fatal(err)
+	}
+	var won atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			mine := make([]*store.Delivery, len(list), len(list)+1)
+			for k := range list {
+				d := list[k]
+				d.State, d.Owner, d.Tries = store.Sent, fmt.Sprint(i), 1
+				mine[k] = &d
+			}
+			none := *mine[0]
+			none.Minion = "nobody"
+			errs := q.SwapDeliveries(context.Background(), append(mine, &none))
+			for k, err := range errs {
+				switch {
+				case err == nil:
+					won.Add(1)
+					if k == 7 || k == len(mine) || mine[k].Version != 2 {
+						t.Errorf("%d was taken, version %d", k, mine[min(k, len(mine)-1)].Version)
+					}
+				case !errors.Is(err, store.ErrChanged):
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	got, err := q.Deliveries(t.Context(), store.DeliveryFilter{Minions: ids, Open: true})
+	if int(won.Load()) != len(ids)-1 || err != nil || len(got) != len(ids) {
+		t.Fatal(won.Load(), len(got), err)
+	}
+	for i, d := range got {
+		if d.Minion != ids[i] || d.Version != 2 || (d.Owner == "first") != (i == 7) {
+			t.Errorf("%d is %+v", i, d)
+		}
+	}
+	// Some end; the others stay open. Those that end with different words are different changes.
+	end := make([]*store.Delivery, 0, 120)
+	for i := range 120 {
+		got[i].State, got[i].Reason = store.Returned, fmt.Sprint("reason ", i%2)
+		end = append(end, &got[i])
+	}
+	for i, err := range q.SwapDeliveries(t.Context(), end) {
+		if err != nil || end[i].Version != 3 {
+			t.Fatal(i, end[i].Version, err)
+		}
+	}
+	if n, err := q.CountOpen(t.Context(), ""); n != len(ids)-120 || err != nil {
+		t.Error(n, "are open", err)
+	}
+	again, err := q.Deliveries(t.Context(), store.DeliveryFilter{JID: o.JID, Minion: ids[1]})
+	if err != nil || again[0].State != store.Returned || again[0].Reason != "reason 1" {
+		t.Error(again, err)
 	}
 }
 
