@@ -160,7 +160,8 @@ answers:
 	$(GO) test -count=1 -vet=off -timeout 60m -tags interop -run '^TestStock$$' ./modules -update $(ARGS); \
 	$(GO) test -count=1 -vet=off -timeout 60m -tags interop -run '^TestStock(States|Trees)$$' ./states -update $(ARGS); \
 	$(GO) test -count=1 -vet=off -tags interop -run '^TestStock(Filters|Trees)$$' ./states/render ./states/render/pillar -update $(ARGS); \
-	GO=$(GO) sh interop/oracle/elsewhere.sh modules states states/render states/render/pillar
+	$(GO) test -count=1 -vet=off -tags interop -run '^Test(Redis|MySQL|Postgres|SQLite)$$' ./modules/returners -update $(ARGS); \
+	GO=$(GO) sh interop/oracle/elsewhere.sh modules states states/render states/render/pillar modules/returners
 
 # What openstack/ has of tests that need neither root nor OpenStack: Go's and Python's. It is a Go module of its own.
 test-openstack:
@@ -292,13 +293,13 @@ guards:
 compat: build
 	$(GO) run ./cmd/internal/compat
 
-# How much of modules/... and states/... the tests cover with Go alone, by package, without Python. The aim is 75 % of all and 50 % of each
-# package. make coverage ARGS='-profiles DIRECTORY' keeps the profiles, with -count -missing modules/file as well it lists what they miss of a
-# package.
-# It counts 68.5 % now.
-COVERED := 67
+# How much of modules/... and states/... the tests cover with Go alone, by package, without Python: it fails if all packages together are below
+# COVERED, or one is below 50 % without a reason (mayBeLower in cmd/internal/coverage). As root, since cases that change the host count as well.
+# make coverage ARGS='-profiles DIRECTORY' keeps the profiles, with -count -missing modules/file as well it lists what they miss of a package.
+# It counts 78.0 % now.
+COVERED := 77
 coverage:
-	$(GO) run ./cmd/internal/coverage -least $(COVERED) -floor 0 $(ARGS)
+	$(GO) run ./cmd/internal/coverage -least $(COVERED) $(ARGS)
 
 # The imports of modules/all, states/all and modules/returners/all, from the packages that are there.
 shims:

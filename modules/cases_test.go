@@ -224,3 +224,11 @@ func outcomeOf(m map[string]any) outcome {
 	}
 	return o
 }
+
+// mask hides what no two containers have in common.
+func (o *outcome) mask() {
+	o.Value, o.Message, o.Check = oracle.MaskDocker(o.Value), oracle.MaskDocker(o.Message).(string), oracle.MaskDocker(o.Check).(string)
+	for i := range o.Then {
+		o.Then[i].mask()
+	}
+}

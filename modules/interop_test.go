@@ -61,6 +61,8 @@ type stock struct {
 	host   *privatehost.Host // nil where cases leave the host alone
 	newJob func()            // called before our side of each case
 
+	servers *testserver.Servers // those that cases ask for
+
 	book     *oracle.Book // stock's answers that are kept; nil keeps none
 	recorder *oracle.Recorder
 	names    *strings.Replacer
@@ -125,17 +127,24 @@ func TestStock(t *testing.T) {
 	var e *modules.Env
 	for _, pattern := range []string{plain, clients, apart + "tls.yaml"} {
 		if chosen := load(pattern, ""); len(chosen) > 0 {
-			lend(t, pattern, chosen)
+			servers := &testserver.Servers{T: t}
+			lend(t, pattern, chosen, servers)
 			s := startStock(t)
+			s.servers = servers
 			e = s.env(t)
-			if pattern == plain {
+			dir := filepath.Join(s.Scratch, "work")
+			var known []stockCase
+			switch pattern {
+			case plain:
 				s.KeepMinion(t, answers+"/minion.json")
-				s.book = oracle.OpenBook(t, answers)
-				for _, c := range plainCases(t, filepath.Join(s.Scratch, "work")) {
-					s.book.Know(c.file, c.key)
-				}
+				s.book, known = oracle.OpenBook(t, answers), plainCases(t, dir)
+			case clients:
+				s.book, known = oracle.OpenBook(t, clientAnswers), keyed(loadCases(t, clients, dir), dir)
 			}
-			s.runCases(t, r, e, func(dir string) []stockCase { return load(pattern, dir) })
+			for _, c := range known {
+				s.book.Know(c.file, c.key)
+			}
+			s.runCases(t, r, e, func(dir string) []stockCase { return keyed(load(pattern, dir), dir) })
 			if s.book != nil {
 				s.book.Save(t)
 			}
@@ -152,20 +161,17 @@ func TestStock(t *testing.T) {
 	}
 }
 
-// apart is where the cases are that need a stock process of their own, clients where those are that need libraries which Salt does not bring.
-const (
-	apart   = "testdata/stock/apart/"
-	clients = "testdata/stock/clients/*.yaml"
-)
+// apart is where the cases are that need a stock process of their own.
+const apart = "testdata/stock/apart/"
 
 // lend prepares what the next stock process has for the cases of some files.
-func lend(t *testing.T, pattern string, chosen []stockCase) {
+func lend(t *testing.T, pattern string, chosen []stockCase, servers *testserver.Servers) {
 	t.Helper()
 	switch pattern {
 	case clients:
 		t.Setenv("BRINE_CLIENTS", "1")
 		if slices.ContainsFunc(chosen, func(c stockCase) bool { return c.file == "docker" }) {
-			oracle.LendDocker(t)
+			oracle.LendDocker(t, servers)
 		}
 	case apart + "tls.yaml":
 		t.Setenv("BRINE_OLD_SSL", "1")
@@ -189,7 +195,10 @@ func discovered(r *modules.Registry) func(fun string) bool {
 
 func (s *stock) runCases(t *testing.T, r *modules.Registry, e *modules.Env, cases func(dir string) []stockCase) {
 	dir := filepath.Join(s.Scratch, "work")
-	v := &testserver.Servers{T: t}
+	v := s.servers
+	if v == nil {
+		v = &testserver.Servers{T: t}
+	}
 	s.recorder.Servers = v
 	last := ""
 	for _, c := range cases(dir) {
@@ -280,14 +289,6 @@ func (s *stock) freshHost(t *testing.T) {
 	if s.host != nil {
 		s.host.Fresh(t)
 		oracle.PlainHost(t)
-	}
-}
-
-// mask hides what no two containers have in common.
-func (o *outcome) mask() {
-	o.Value, o.Message, o.Check = oracle.MaskDocker(o.Value), oracle.MaskDocker(o.Message).(string), oracle.MaskDocker(o.Check).(string)
-	for i := range o.Then {
-		o.Then[i].mask()
 	}
 }
 

@@ -53,6 +53,8 @@ type stock struct {
 	cases oracle.Cases
 	host  *privatehost.Host // nil where cases leave the host alone
 
+	servers *testserver.Servers // those that cases ask for
+
 	book     *oracle.Book // stock's answers that are kept; nil keeps none
 	recorder *oracle.Recorder
 }
@@ -88,7 +90,7 @@ func TestStockStates(t *testing.T) {
 		}
 		return chosen
 	}
-	const plain, clients = "testdata/stock/*.yaml", "testdata/stock/clients/*.yaml"
+	const plain = "testdata/stock/*.yaml"
 	if privatehost.Inside() {
 		h := privatehost.New(t)
 		h.Fresh(t)
@@ -110,22 +112,23 @@ func TestStockStates(t *testing.T) {
 		if len(chosen) == 0 {
 			continue
 		}
+		servers := &testserver.Servers{T: t}
 		if pattern == clients {
 			t.Setenv("BRINE_CLIENTS", "1")
 			if slices.ContainsFunc(chosen, func(c stateCase) bool { return c.file == "docker" }) {
-				oracle.LendDocker(t)
+				oracle.LendDocker(t, servers)
 			}
 		}
 		s := startStock(t)
-		known = s.Grains
+		s.servers, known = servers, s.Grains
 		if pattern == plain {
 			s.KeepMinion(t, answers+"/minion.json")
 			s.openBook(t, answers, plain)
+		} else {
+			s.openBook(t, clientAnswers, clients)
 		}
 		s.runCases(t, func(dir string) []stateCase { return load(pattern, dir) })
-		if s.book != nil {
-			s.book.Save(t)
-		}
+		s.book.Save(t)
 	}
 	if !oracle.All() {
 		return
@@ -153,7 +156,10 @@ func (s *stock) openBook(t *testing.T, dir, pattern string) {
 
 func (s *stock) runCases(t *testing.T, cases func(dir string) []stateCase) {
 	dir := filepath.Join(s.Scratch, "work")
-	v := &testserver.Servers{T: t}
+	v := s.servers
+	if v == nil {
+		v = &testserver.Servers{T: t}
+	}
 	s.recorder.Servers = v
 	last := ""
 	for _, c := range cases(dir) {
@@ -204,14 +210,6 @@ func (s *stock) compare(t *testing.T, c stateCase, dir string) {
 		kept.Stock = oracle.Pack(keptAnswers(theirs), s.recorder.Names)
 	}
 	s.book.Keep(t, c.file, kept)
-}
-
-// mask hides what no two containers have in common.
-func mask(passes map[string]answer) {
-	for pass, a := range passes {
-		a.Value, a.Message, a.Check = oracle.MaskDocker(a.Value), oracle.MaskDocker(a.Message).(string), oracle.MaskDocker(a.Check).(string)
-		passes[pass] = a
-	}
 }
 
 // TestStockStateFunctions compares the declarations: each module has all functions of the stock module but those that a

@@ -12,19 +12,30 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/testserver"
 )
 
-// LendDocker starts a Docker daemon for both sides of the cases that follow: they find it by DOCKER_HOST, and Docker's configuration in
-// an empty directory.
-func LendDocker(t *testing.T) {
+// LendDocker starts a Docker daemon for both sides of the cases that follow, or puts a tape in its place in a replay: they
+// find it by DOCKER_HOST, and Docker's configuration in an empty directory.
+func LendDocker(t *testing.T, servers *Servers) {
 	t.Helper()
-	t.Setenv("DOCKER_HOST", "unix://"+testserver.Docker(t))
+	socket := ""
+	if !servers.Replay {
+		socket = testserver.Docker(t)
+	}
+	t.Setenv("DOCKER_HOST", "unix://"+servers.Lend("@DOCKER@", "unix", socket))
 	t.Setenv("DOCKER_CONFIG", filepath.Join(t.TempDir(), "docker"))
+	if servers.Replay {
+		return
+	}
+	t.Setenv("BRINE_DOCKER", filepath.Dir(socket)) // of which fresh-docker empties the registries
 	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "fresh-docker"), []byte(freshDocker), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(bin, freshName), []byte(freshDocker), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	// Stock runs the program docker; it must be the one of the daemon's package.
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+"/usr/bin"+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
+
+// freshName is the name of freshDocker, which is not there in a replay.
+const freshName = "fresh-docker"
 
 // freshDocker is the program that setups of cases call: it leaves nothing but the image tiny:1, in the registries neither, and starts
 // containers with the names that it is given.
@@ -38,7 +49,7 @@ done
 docker volume ls -q | xargs -r docker volume rm
 docker images --format '{{.Repository}}:{{.Tag}}' | grep -vx tiny:1 | grep -v '<none>' | xargs -r docker rmi -f
 docker image prune -f
-rm -rf "$DOCKER_CONFIG" "$(dirname "${DOCKER_HOST#unix://}")"/registry*/docker
+rm -rf "$DOCKER_CONFIG" "$BRINE_DOCKER"/registry*/docker
 for name; do docker run -d --name "$name" --network none tiny:1 sleep 100; done
 `
 

@@ -42,7 +42,7 @@ if [ "${1-}" = inside ]; then
 	printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/sh\n' >"$root/etc/passwd"
 	printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
 	mkdir -p "$root/src/interop/oracle"
-	cp -r interop/oracle/bin "$root/src/interop/oracle/"
+	cp -r interop/oracle/bin interop/oracle/found "$root/src/interop/oracle/"
 	for dir in "$@"; do
 		mkdir -p "$root/src/$dir"
 		cp -r "$dir/testdata" "$dir/replay.test" "$root/src/$dir/"

@@ -31,6 +31,10 @@ var here = sync.OnceValue(func() string {
 // programs is the directory of programs that stand in for those that need a server; both sides find them before others.
 const programs = "bin"
 
+// foundPrograms is the directory of programs that are there in a replay only, never to be run: modules ask whether their
+// host has them before they do what takes none of them.
+const foundPrograms = "found"
+
 // Process is a running stock minion.
 type Process struct {
 	// Scratch is the directory that has everything of the minion.

@@ -157,7 +157,7 @@ func callsPrograms(script string) bool {
 	for _, m := range called.FindAllStringSubmatch(script, -1) {
 		path, err := exec.LookPath(m[1])
 		own := strings.HasPrefix(path, os.TempDir()) || strings.Contains(filepath.ToSlash(path), "/oracle/"+programs+"/")
-		if err == nil && !own && !basic()[filepath.Base(path)] {
+		if m[1] == freshName || err == nil && !own && !basic()[filepath.Base(path)] {
 			return true
 		}
 	}

@@ -2,7 +2,7 @@
 // package.
 //
 // Every package is covered by its own tests, and by those that replay stock's answers to the cases of many of them
-// (TestReplay in modules, states, states/render and states/render/pillar):
+// (TestReplay in modules, modules/returners, states, states/render and states/render/pillar):
 //
 //	go test -coverpkg=./modules/...,./states/... ./modules ./states … ──┐
 //	                                                                     ├─▶ a statement counts once

@@ -13,7 +13,8 @@ import (
 var counting = []string{"./modules/...", "./states/..."}
 
 // replaying are the packages whose tests replay the cases of all.
-var replaying = []string{"./modules", "./states", "./states/render", "./states/render/pillar"}
+var replaying = []string{"./modules", "./modules/returners",
+	"./states", "./states/render", "./states/render/pillar"}
 
 // test runs the tests and writes their profiles.
 func test(dir string) error {
@@ -91,5 +92,29 @@ func isPython(name string) bool {
 	return false
 }
 
+// likeHost is why a package may be covered less where most of what its cases do needs a machine like the one where
+// stock answered: they are compared by make interop.
+const likeHost = "its other cases need programs or devices that a replay lacks: make interop compares them"
+
 // mayBeLower are packages that may be covered less than the floor, with the reasons.
-var mayBeLower = map[string]string{}
+var mayBeLower = map[string]string{
+	"modules/ansiblegate":                likeHost,
+	"modules/at":                         likeHost,
+	"modules/debconfmod":                 likeHost,
+	"modules/execplugin":                 "it runs modules in Python, which this count does without",
+	"modules/execplugin/conformance/cmd": "a main function; the package beside it has the tests",
+	"modules/minionmod":                  "it restarts the minion, or kills it, which the cases must not",
+	"modules/timezone":                   likeHost,
+	"modules/yumpkg":                     likeHost,
+	"states/ansiblegate":                 likeHost,
+	"states/at":                          likeHost,
+	"states/debconfmod":                  likeHost,
+	"states/disk":                        likeHost,
+	"states/docker_network":              likeHost,
+	"states/grains":                      "its cases change no grains for real: stock keeps them for those that follow",
+	"states/influxdb":                    likeHost,
+	"states/mount":                       likeHost,
+	"states/statestest":                  "a suite for the tests of states, which are counted without it",
+	"states/status":                      likeHost,
+	"states/timezone":                    likeHost,
+}

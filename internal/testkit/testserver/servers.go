@@ -29,7 +29,7 @@ type Servers struct {
 }
 
 // taped are the servers in front of which is a tape, with their networks.
-var taped = map[string]string{"@ETCD3@": "tcp", "@REDIS@": "tcp", "@MYSQLSOCKET@": "unix"}
+var taped = map[string]string{"@ETCD3@": "tcp", "@INFLUXDB@": "tcp", "@REDIS@": "tcp", "@MYSQLSOCKET@": "unix"}
 
 // asked finds the servers that a text asks for.
 var asked = regexp.MustCompile(`@(HTTPS?|ECHO|ETCD3?|INFLUXDB|S3|VAULT|REDIS|MYSQL(SOCKET)?|POSTGRES)@`)
@@ -65,24 +65,37 @@ func (v *Servers) get(name string) string {
 		case v.Replay && taped[name] == "":
 			v.values[name] = "5432"
 		case v.Replay:
-			v.tape(name, "")
+			v.putTape(name, taped[name], "")
 		default:
 			v.start(name)
 			if taped[name] != "" {
-				v.tape(name, v.values[name])
+				v.putTape(name, taped[name], v.values[name])
 			}
 		}
 	}
 	return v.values[name]
 }
 
-// tape puts a tape in front of a server, or in its place.
-func (v *Servers) tape(name, server string) {
+// putTape puts a tape in front of a server, or in its place.
+func (v *Servers) putTape(name, network, server string) {
 	if v.tapes == nil {
 		v.tapes = map[string]*tape{}
 	}
-	v.tapes[name] = newTape(v.T, taped[name], server)
+	if v.values == nil {
+		v.values = map[string]string{}
+	}
+	v.tapes[name] = newTape(v.T, network, server)
 	v.values[name] = v.tapes[name].address
+}
+
+// Lend puts a tape in front of a server that the test started, or in its place if this is a replay, and returns the address
+// where clients connect: a port of 127.0.0.1, or with network "unix" the path of a socket. The conversations bear the name.
+func (v *Servers) Lend(name, network, server string) (address string) {
+	if v.Replay {
+		server = ""
+	}
+	v.putTape(name, network, server)
+	return v.values[name]
 }
 
 // Rewind clears the recorded conversations.
