@@ -132,7 +132,7 @@ func (x *Context) Environ() []string {
 	return env
 }
 
-// SetGrain makes a grain have a value for the rest of the job, before the minion has gathered grains anew.
+// SetGrain makes a grain have a value for the rest of the job, before the minion has gathered grains again.
 func (x *Context) SetGrain(name string, value any) { x.changeGrain(name, &value) }
 
 // DropGrain removes a grain for the rest of the job.

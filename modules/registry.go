@@ -37,7 +37,7 @@ type Source interface {
 	Find(r *Registry, e *Env, called string) []*Module
 	// Modules are all modules of the source, available or not.
 	Modules(r *Registry, e *Env) []*Module
-	// Reset makes the source look anew, also where nothing seems to have changed.
+	// Reset makes the source look again, also where nothing seems to have changed.
 	Reset()
 }
 
@@ -240,7 +240,7 @@ func refusal(called, reason string) string {
 	return fmt.Sprintf("'%s' __virtual__ returned False: %s", called, reason)
 }
 
-// Reset forgets which modules were chosen for the host, so that changed grains count, and makes sources look anew.
+// Reset forgets which modules were chosen for the host, so that changed grains count, and makes sources look again.
 func (r *Registry) Reset() {
 	for _, s := range r.allSources() {
 		s.Reset()

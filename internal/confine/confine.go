@@ -30,7 +30,7 @@ type Rules struct {
 	NoLocalSockets bool
 }
 
-// Report is what came of it.
+// Report is the outcome.
 type Report struct {
 	// Kernel describes what the kernel supports.
 	Kernel string

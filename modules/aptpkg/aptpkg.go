@@ -239,7 +239,7 @@ func refreshDB(ctx context.Context, c *modules.Call) (any, error) {
 	return refreshNow(ctx, c, c.Value("cache_valid_time"), pytext.IsTrue(c.Value("failhard")))
 }
 
-// refreshNow brings the indexes up to date, unless they are younger than valid seconds.
+// refreshNow updates the indexes, unless they are younger than valid seconds.
 func refreshNow(ctx context.Context, c *modules.Call, valid any, failhard bool) (map[string]any, error) {
 	pkglist.ClearMark(c)
 	if fresh(c, valid) {

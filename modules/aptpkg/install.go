@@ -268,7 +268,7 @@ func (p *plan) options() []string {
 	return cmd
 }
 
-// conffiles says what happens to configuration files that were changed.
+// conffiles returns what happens to configuration files that were changed.
 func conffiles(kw map[string]any) []string {
 	if pytext.Truth(kw["force_conf_new"]) {
 		return []string{"-o", "DPkg::Options::=--force-confnew"}
@@ -470,7 +470,7 @@ func autoremove(ctx context.Context, c *modules.Call) (any, error) {
 	return nested.Anys(names), nil
 }
 
-// changes tells what something changes in the list of packages.
+// changes returns what something changes in the list of packages.
 func changes(ctx context.Context, c *modules.Call, do func() error) (map[string]any, error) {
 	before, err := listing(ctx, c)
 	if err != nil {

@@ -96,7 +96,7 @@ func readSources(c *modules.Call) (*sources, error) {
 	return all, nil
 }
 
-// save writes all files anew; those of the newer form only if something in them was changed.
+// save writes all files again; those of the newer form only if something in them was changed.
 func (a *sources) save() error {
 	text := map[string]*strings.Builder{}
 	order := slices.Clone(a.files)

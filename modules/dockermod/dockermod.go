@@ -198,7 +198,7 @@ func refusal(err error) (status, explanation string) {
 	return refused(err)
 }
 
-// refreshes tells which functions change what the mine has of the containers.
+// refreshes reports which functions change what the mine has of the containers.
 func refreshes(fun string) bool {
 	switch fun {
 	case "create", "run_container", "rm", "kill", "pause", "signal", "start", "stop", "unpause", "freeze", "unfreeze",

@@ -127,7 +127,7 @@ func (p *pythonFiles) modules(s *Source, r *modules.Registry, e *modules.Env) []
 }
 
 // described returns some of the files as modules, sorted by file name. Those that have changed describe
-// themselves anew.
+// themselves again.
 func (p *pythonFiles) described(s *Source, r *modules.Registry, e *modules.Env, some map[string]string) []*modules.Module {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -150,7 +150,7 @@ func localRenderers(e *modules.Env) bool {
 	return e.Opt("renderer_python") == "local" && e.Opt("file_client") == "local"
 }
 
-// localSource tells why the code of a state file must not run. The file, or the one that the cached copy is of, must lie in a root of
+// localSource reports why the code of a state file must not run. The file, or the one that the cached copy is of, must lie in a root of
 // this host that nobody but root can change; what a master has sent never runs, though root owns it.
 func localSource(e *modules.Env, path string, text []byte, saltenv string, pillar bool) error {
 	refuse := func(format string, args ...any) error {

@@ -134,7 +134,7 @@ func (s *Source) dirs(e *modules.Env, k kind) []string {
 	})
 }
 
-// Reset implements [modules.Source]: programs describe themselves anew.
+// Reset implements [modules.Source]: programs describe themselves again.
 func (s *Source) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// trusted tells why a file or directory may not be used: somebody other than root and ourselves could change it, or put another
+// trusted reports why a file or directory may not be used: somebody other than root and ourselves could change it, or put another
 // one in its place. Links are followed first; their directory counts too.
 func trusted(path string) error {
 	if err := chain(path); err != nil {

@@ -64,7 +64,7 @@ func checkManagedChanges(h *host) (any, error) {
 	return changes, nil
 }
 
-// checkManaged says what would change, or why nothing can be said. keep allows the mode of the source to count.
+// checkManaged returns what would change, or why nothing can be said. keep allows the mode of the source to count.
 func (h *host) checkManaged(keep bool) (map[string]any, string, error) {
 	w, err := h.managedArgs()
 	if err != nil {

@@ -100,7 +100,7 @@ func write(h *host) (any, error) {
 	return fmt.Sprintf(`Wrote %d lines to "%s"`, len(lines), path), nil
 }
 
-// overwrite writes a file anew, as Python's open(path, "w") does: the same file if there is one.
+// overwrite writes a file again, as Python's open(path, "w") does: the same file if there is one.
 func (h *host) overwrite(path, content string) error {
 	f, err := os.OpenFile(h.Path(path), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {

@@ -303,7 +303,7 @@ func (h *host) attrText(path string) (string, error) {
 	return s, nil
 }
 
-// attrChanges says which attributes a file lacks and which it has too many; known is false without lsattr.
+// attrChanges returns which attributes a file lacks and which it has too many; known is false without lsattr.
 func (h *host) attrChanges(path string, want any) (added, removed string, known bool, err error) {
 	all, err := h.lsattr(path)
 	if err != nil || all == nil {

@@ -151,7 +151,7 @@ func search(h *host) (any, error) {
 	return found, modules.OSError(err)
 }
 
-// open finds the file and looks whether it can be edited; done tells that there is none and that this is no error.
+// open finds the file and looks whether it can be edited; done reports that there is none and that this is no error.
 func (r *replacing) open() (done bool, err error) {
 	if r.given, err = r.host.path("path"); err != nil {
 		return false, err
@@ -352,7 +352,7 @@ func (r *replacing) bytesOf(content string) ([]byte, error) {
 	return pycodec.Encode(content, r.encoding, "strict")
 }
 
-// writable tells why Salt could not write what became of bytes: it maps the file into memory, and takes its bytes for UTF-8. Files that
+// writable reports why Salt could not write what became of bytes: it maps the file into memory, and takes its bytes for UTF-8. Files that
 // are not UTF-8 can be edited here.
 func (r *replacing) writable(old, result string) error {
 	if r.encoding != "" {

@@ -294,7 +294,7 @@ func members(ctx context.Context, c *modules.Call) (any, error) {
 	return false, nil
 }
 
-// remake makes the group anew with other members, the only way on OpenBSD.
+// remake makes the group again with other members, the only way on OpenBSD.
 func remake(ctx context.Context, c *modules.Call, name any, list string) (any, error) {
 	g, err := lookup(ctx, c, name, nil)
 	if err != nil || len(g) == 0 {

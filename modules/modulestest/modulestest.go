@@ -210,7 +210,7 @@ func (s *suite) call(ctx context.Context, t *testing.T, d *modules.Def, e *modul
 	}
 }
 
-// foreign says what in a result no master could be told.
+// foreign returns what in a result no master could be told.
 func foreign(v any, depth int) string {
 	if depth > 60 {
 		return "something endless"

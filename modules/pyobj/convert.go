@@ -26,7 +26,7 @@ func plain(v any, depth int) any {
 			return nil
 		}
 		return plainDict(v, depth)
-	case Entries: // that is none of its own
+	case Entries: // that has none
 		return plainDict(v, depth)
 	case []any:
 		if slices.ContainsFunc(v, hasEntries) {

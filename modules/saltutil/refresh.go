@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Events with which the minion says that it has read something anew.
+// Events with which the minion says that it has read something again.
 const (
 	pillarRefreshed  = "/salt/minion/minion_pillar_refresh_complete"
 	modulesRefreshed = "/salt/minion/minion_mod_refresh_complete"
@@ -62,7 +62,7 @@ func renewPillar(ctx context.Context, c *modules.Call, clean bool, answer string
 	return done, tell(ctx, c, "pillar_refresh", map[string]any{"clean_cache": clean}, answer), nil
 }
 
-// ownGrains gathers the grains anew and lets the modules decide again which of them fit this host.
+// ownGrains gathers the grains again and lets the modules decide again which of them fit this host.
 func ownGrains(ctx context.Context, c *modules.Call) (bool, error) {
 	a, err := agent(c)
 	if err != nil {
@@ -85,13 +85,13 @@ func refreshModules(ctx context.Context, c *modules.Call) (any, error) {
 	return done && told, err
 }
 
-// grains gathers the grains anew, here and in the running minion.
+// grains gathers the grains again, here and in the running minion.
 func grains(ctx context.Context, c *modules.Call) (any, error) {
 	done, _, err := renewGrains(ctx, c, map[string]any{}, "")
 	return done, err
 }
 
-// renewGrains gathers the grains anew. told is as for renewPillar.
+// renewGrains gathers the grains again. told is as for renewPillar.
 func renewGrains(ctx context.Context, c *modules.Call, data map[string]any, answer string) (done, told bool, err error) {
 	if done, err = ownGrains(ctx, c); err != nil {
 		return false, false, err
@@ -206,7 +206,7 @@ func syncCode(ctx context.Context, c *modules.Call, kind string) (any, error) {
 	return synced(ctx, c, grains, kind)
 }
 
-// pillarAfter gathers grains and gets the pillar anew after something was brought.
+// pillarAfter gathers grains and gets the pillar again after something was brought.
 func pillarAfter(ctx context.Context, c *modules.Call) (any, error) {
 	return pillar(ctx, c, c.Bool("clean_pillar_cache"), "")
 }

@@ -320,7 +320,7 @@ func removeJob(ctx context.Context, c *modules.Call, name string, test, offline 
 	return ret, nil
 }
 
-// whereIs tells where a job is configured: "opts", "pillar" or "".
+// whereIs returns where a job is configured: "opts", "pillar" or "".
 func whereIs(ctx context.Context, c *modules.Call, name string) (string, error) {
 	for _, where := range [...]string{"opts", "pillar"} {
 		all, err := everything(ctx, c, where)

@@ -443,7 +443,7 @@ func (c *call) setKey(x change) (string, error) {
 	return c.addKey(x, info)
 }
 
-// replaceKey writes the line of a key anew.
+// replaceKey writes the line of a key again.
 func (c *call) replaceKey(x change) error {
 	path, err := c.configFile(x.user, x.config)
 	if err != nil {

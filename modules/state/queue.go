@@ -42,7 +42,7 @@ func others(ctx context.Context, c *modules.Call, ahead bool) []map[string]any {
 	return list
 }
 
-// conflicts says which state runs are in the way.
+// conflicts returns which state runs are in the way.
 func conflicts(ctx context.Context, c *modules.Call, concurrent bool) []any {
 	list := []any{}
 	if concurrent {

@@ -170,7 +170,7 @@ func createCertificate(ctx context.Context, c *modules.Call) (any, error) {
 	return deliver(c, how, "CERTIFICATE", "Certificate", b, chain...)
 }
 
-// errNoKey says that PKCS#12 wants the key of the certificate too.
+// errNoKey reports that PKCS#12 wants the key of the certificate too.
 func errNoKey() error {
 	return modules.Usagef("Creating a PKCS12-encoded certificate without embedded private key is unsupported")
 }

@@ -21,7 +21,7 @@ type Draft struct {
 	CA *x509.Certificate
 }
 
-// DraftCertificate returns what a certificate of the arguments would be. remote tells that another minion signs it.
+// DraftCertificate returns what a certificate of the arguments would be. remote reports that another minion signs it.
 func DraftCertificate(c *modules.Call, args map[string]any, remote bool) (*Draft, error) {
 	var err error
 	d := &Draft{}

@@ -238,7 +238,7 @@ func refreshDB(ctx context.Context, c *modules.Call) (any, error) {
 	return refresh(ctx, c, rootOf(c.Value("root")), kw)
 }
 
-// refresh brings the indexes up to date: true for one that is new, false for one that is as before.
+// refresh updates the indexes: true for one that is new, false for one that is as before.
 func refresh(ctx context.Context, c *modules.Call, root string, kw map[string]any) (map[string]any, error) {
 	pkglist.ClearMark(c)
 	force := kw["force"]

@@ -36,7 +36,7 @@ type zypper struct {
 	root string
 	// xml makes it answer in XML.
 	xml bool
-	// nolock only reads; refresh lets it bring the indexes up to date.
+	// nolock only reads; refresh lets it update the indexes.
 	nolock, refresh bool
 	// noraise leaves errors to the caller; missing takes "nothing found" for success.
 	noraise, missing bool

@@ -230,7 +230,7 @@ func named(v any) string {
 	return pytext.Str(m["name"])
 }
 
-// checkout brings the git repository up to date, if there is one, and returns the directory to run in.
+// checkout updates the git repository, if there is one, and returns the directory to run in.
 func checkout(ctx context.Context, c *states.Call) (any, error) {
 	rundir := c.Value("rundir")
 	if !c.Bool("git_repo") {

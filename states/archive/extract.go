@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// explanation says why the archive is unpacked.
+// explanation returns why the archive is unpacked.
 func (j *job) explanation() string {
 	switch {
 	case j.updated:
@@ -166,7 +166,7 @@ func count(files any) int {
 	return 0
 }
 
-// report says what was done.
+// report reports what was done.
 func (j *job) report() error {
 	switch {
 	case j.needed && count(j.files) > 0:

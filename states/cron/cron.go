@@ -183,7 +183,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return did(c, ret, "Cron "+ret.Name, data)
 }
 
-// announce says what would be done to a job or variable that has to be there.
+// announce reports what would be done to a job or variable that has to be there.
 func announce(ret *states.Result, what, status string) (*states.Result, error) {
 	switch status {
 	case "absent":
@@ -194,7 +194,7 @@ func announce(ret *states.Result, what, status string) (*states.Result, error) {
 	return ret.As(states.True, what+" already present")
 }
 
-// did says what was done to a job or variable that has to be there.
+// did reports what was done to a job or variable that has to be there.
 func did(c *states.Call, ret *states.Result, what string, data any) (*states.Result, error) {
 	switch data {
 	case "present":
@@ -209,7 +209,7 @@ func did(c *states.Call, ret *states.Result, what string, data any) (*states.Res
 	return ret.As(states.False, what+" for user "+c.Str("user")+" failed to commit with error \n"+pytext.Str(data))
 }
 
-// gone says what was done to one that must not be there.
+// gone reports what was done to one that must not be there.
 func gone(c *states.Call, ret *states.Result, what string, data any) (*states.Result, error) {
 	switch data {
 	case "absent":
@@ -221,7 +221,7 @@ func gone(c *states.Call, ret *states.Result, what string, data any) (*states.Re
 	return ret.As(states.False, what+" for user "+c.Str("user")+" failed to commit with error "+pytext.Str(data))
 }
 
-// going says what would be done to one that must not be there.
+// going reports what would be done to one that must not be there.
 func going(ret *states.Result, what, status string) (*states.Result, error) {
 	if status == "absent" {
 		return ret.As(states.True, what+" is absent")

@@ -116,7 +116,7 @@ func (u *update) wouldBe() string {
 	return "Container '" + u.Name() + "' would be replaced"
 }
 
-// predict tells what would become of a container that is not there, or that has another image.
+// predict reports what would become of a container that is not there, or that has another image.
 func (u *update) predict() (*states.Result, error) {
 	if u.Bool("force") {
 		u.ret.Changes["forced_update"] = true

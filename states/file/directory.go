@@ -354,7 +354,7 @@ func (d *direct) settle() (*states.Result, error) {
 	return d.ret, nil
 }
 
-// comment says what was done.
+// comment reports what was done.
 func (d *direct) comment() {
 	if d.ret.Comment == "" {
 		if d.Bool("children_only") {

@@ -118,7 +118,7 @@ func patch(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return p.apply(ret, files)
 }
 
-// rejectable says what is wrong with reject_file.
+// rejectable returns what is wrong with reject_file.
 func (j *job) rejectable() string {
 	v := j.Value("reject_file")
 	if v == nil {

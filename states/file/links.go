@@ -57,7 +57,7 @@ func (j *job) owners(user, group any) (any, any, error) {
 	return user, group, err
 }
 
-// unknown says which of user and group do not exist.
+// unknown returns which of user and group do not exist.
 func (j *job) unknown(user, group any) ([]string, error) {
 	var wrong []string
 	uid, err := j.exec("file.user_to_uid", user)
@@ -188,7 +188,7 @@ func (j *job) makedirs(path string, user, group, mode any) error {
 	return err
 }
 
-// predict says what would be changed.
+// predict reports what would be changed.
 func (l *linkRun) predict(dir string) (*states.Result, error) {
 	outcome, comment, err := l.check()
 	if err != nil {

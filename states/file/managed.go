@@ -225,7 +225,7 @@ func (m *management) contents() error {
 	return m.expand(template)
 }
 
-// textOf returns what is to be in the file as texts; binary tells that it is none.
+// textOf returns what is to be in the file as texts; binary reports that it is none.
 func (m *management) textOf(v any) (texts []string, binary bool) {
 	switch v := v.(type) {
 	case []byte:
@@ -432,7 +432,7 @@ func (m *management) withAccumulators(texts *pyobj.Dict) any {
 	return d
 }
 
-// predict says what would be changed.
+// predict reports what would be changed.
 func (m *management) predict() (*states.Result, error) {
 	kw := m.se(m.picked("verify_ssl", "follow_symlinks", "source_hash_sig", "signed_by_any", "signed_by_all", "keyring", "gnupghome"))
 	maps.Copy(kw, m.kwargs)

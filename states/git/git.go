@@ -349,7 +349,7 @@ func (r *repo) makeRoom(force bool, would func() error) error {
 	return nil
 }
 
-// wouldClear says that the target would be emptied for a clone.
+// wouldClear reports that the target would be emptied for a clone.
 func (r *repo) wouldClear() error {
 	return r.neutral("Target directory " + r.target + " exists. Since force_clone=True, the contents of " + r.target + " would be deleted, and " + r.Name() +
 		" would be cloned into this directory.")

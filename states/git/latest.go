@@ -196,7 +196,7 @@ func (l *latest) work(ctx context.Context) error {
 // branchChange reports whether another branch must be checked out.
 func (l *latest) branchChange(local any) bool { return l.branch != nil && l.branch != local }
 
-// tracking says how the tracking branch must change: the options of git branch, nil if it need not, and what that is.
+// tracking returns how the tracking branch must change: the options of git branch, nil if it need not, and what that is.
 func (l *latest) tracking(upstream any, branches any) (opts []any, action string) {
 	set := func() []any {
 		if l.branch != nil && !has(branches, l.branch) {

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// update brings a checkout that is there up to date.
+// update updates a checkout that is there.
 type update struct {
 	*latest
 	branches, tags        any
@@ -247,7 +247,7 @@ func (u *update) notForward() error {
 	return u.fail(msg + hint)
 }
 
-// track looks at the tracking branch and brings the remote's address up to date.
+// track looks at the tracking branch and updates the remote's address.
 func (u *update) track(ctx context.Context) (err error) {
 	if u.baseBranch != nil {
 		if u.trackingBranch, err = u.upstreamOf(ctx, u.baseBranch); err != nil {
@@ -282,7 +282,7 @@ func (u *update) track(ctx context.Context) (err error) {
 	return nil
 }
 
-// announceRemote says what would be done where the remote's address has to change.
+// announceRemote reports what would be done where the remote's address has to change.
 func (u *update) announceRemote(old string) error {
 	actions := []string{"Remote '" + u.remote + "' would be changed from " + modules.RedactAuth(old) + " to " + modules.RedactAuth(u.fetchURL)}
 	if !u.hasRev {
@@ -305,7 +305,7 @@ func (u *update) announceRemote(old string) error {
 	return u.upToDate(actions, false)
 }
 
-// announce says what would be done.
+// announce reports what would be done.
 func (u *update) announce() error {
 	var actions []string
 	say := func(s string) { actions = append(actions, s) }

@@ -179,7 +179,7 @@ func absent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret, change(ctx, c, ret, there, "kmod.remove", []any{c.Value("persist"), c.Value("comment")}, "remove", "Removed", "removed")
 }
 
-// change loads modules or removes them, and tells what came of it.
+// change loads modules or removes them, and tells the outcome.
 func change(ctx context.Context, c *states.Call, ret *states.Result, mods []string, fun string, args []any, verb, Done, done string) error {
 	var yes, no, failed, others []string
 	for _, m := range mods {

@@ -240,7 +240,7 @@ func callWith(ctx context.Context, c *states.Call, fun string, argv any) (any, e
 	if missing != nil {
 		return nil, modules.Usagef("Missing arguments: %s", strings.Join(missing, ", "))
 	}
-	// Defaults are filled in by the call; Salt passes them, so that a place that is also named is an error all the same.
+	// Defaults are filled in by the call; Salt passes them, so that a place that is also named is an error anyway.
 	return c.ExecOrdered(ctx, fun, args, kwargs)
 }
 

@@ -127,7 +127,7 @@ func mounted(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return m.ret, m.persist()
 }
 
-// identify finds out how the list of mounts will show the device; done tells that the state ends there.
+// identify finds out how the list of mounts will show the device; done reports that the state ends there.
 func (m *mounting) identify() (done bool, err error) {
 	upper := strings.ToUpper(m.device)
 	m.actual = m.device
@@ -254,7 +254,7 @@ func (m *mounting) adjust() (done bool, err error) {
 	return false, nil
 }
 
-// mount mounts the device, where that is wanted; done tells that the state ends there.
+// mount mounts the device, where that is wanted; done reports that the state ends there.
 func (m *mounting) mount() (done bool, err error) {
 	there, mkmnt := exists(m.Call, m.name), m.Bool("mkmnt")
 	say := func(text string) { m.ret.Comment = m.name + " " + text }

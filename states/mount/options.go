@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// options brings the options in line; done tells that the state ends there.
+// options brings the options in line; done reports that the state ends there.
 func (m *mounting) options(here map[string]any) (done bool, err error) {
 	changed, last, err := m.differing(here)
 	if err != nil {

@@ -117,7 +117,7 @@ func prepare(ctx context.Context, c *states.Call, missing string, look func(*sta
 	return ret, true, nil
 }
 
-// outputPlace returns where the result goes, as comments say it; done tells that there is one already or no place
+// outputPlace returns where the result goes, as comments say it; done reports that there is one already or no place
 // for it.
 func outputPlace(ctx context.Context, c *states.Call, ret *states.Result) (where string, done bool, err error) {
 	output, grain := c.Value("output"), c.Value("grain")
@@ -165,7 +165,7 @@ func grainValue(ctx context.Context, c *states.Call) (v any, there bool, err err
 	return v, true, err
 }
 
-// keep stores what came of a statement.
+// keep stores the outcome of a statement.
 func keep(ctx context.Context, c *states.Call, ret *states.Result, got map[string]any) (*states.Result, error) {
 	if results, ok := got["results"].([]any); ok {
 		columns, _ := got["columns"].([]any)

@@ -124,7 +124,7 @@ func (i *install) read(names []string) (done bool) {
 	return problems != nil
 }
 
-// announceFiles says that files would be processed, in test mode.
+// announceFiles reports that files would be processed, in test mode.
 func (i *install) announceFiles() (done bool) {
 	if !i.Test() {
 		return false

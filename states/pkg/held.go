@@ -191,7 +191,7 @@ func sameVersion(l lock, version any) bool {
 	return version != nil && pytext.Str(version) == l.version
 }
 
-// hold holds a package, anew if it is held already.
+// hold holds a package, again if it is held already.
 func (h *holder) hold(d pkglist.Target, again bool) error {
 	suffix := ""
 	if pytext.Truth(d.Version) {

@@ -264,7 +264,7 @@ func (t *task) installable(targets wanted, current map[string]any) (map[string]a
 	return changes, nil
 }
 
-// judge looks at what came of the installation, and reports whether it is good.
+// judge looks at the outcome of the installation, and reports whether it is good.
 func (i *installation) judge() (bool, error) {
 	var ok, bad []string
 	if i.sources {

@@ -319,7 +319,7 @@ func (t *task) installedAs(name string, current, provides map[string]any) ([]str
 	return have, nil
 }
 
-// plain decides about an installed package of a repository; done tells that there is nothing to compare.
+// plain decides about an installed package of a repository; done reports that there is nothing to compare.
 func (t *task) plain(p *plan, d pkglist.Target, kw map[string]any) (done bool, unverified string, err error) {
 	v, err := t.exec("pkg_resource.check_extra_requirements", []any{d.Name, d.Version}, nil)
 	if err != nil {

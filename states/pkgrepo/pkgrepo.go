@@ -85,7 +85,7 @@ func managed(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return m.configure()
 }
 
-// arguments checks the arguments and sorts them; done tells that the state ends there.
+// arguments checks the arguments and sorts them; done reports that the state ends there.
 func (m *manager) arguments() (done bool, err error) {
 	fail := func(text string) (bool, error) {
 		m.ret.Result, m.ret.Comment = states.False, text
@@ -187,7 +187,7 @@ func (m *manager) expand() (map[string]any, error) {
 		}
 	}
 	s.Disabled = pytext.Truth(m.kw["disabled"])
-	// Salt writes the line anew and reads that; the file of the arguments is lost on the way.
+	// Salt writes the line again and reads that; the file of the arguments is lost on the way.
 	var opts []string
 	if len(s.Architectures) > 0 {
 		opts = append(opts, "arch="+strings.Join(s.Architectures, ","))

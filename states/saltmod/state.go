@@ -108,7 +108,7 @@ func masterless(ctx context.Context, c *states.Call, fun string, arg []any, kwar
 	return map[string]map[string]any{pytext.Str(c.Opt("id")): {"ret": v, "out": "highstate"}}, nil
 }
 
-// summary is what came of a state run on many minions.
+// summary is the outcome of a state run on many minions.
 type summary struct {
 	changes                    map[string]any
 	failed, details, unchanged []string

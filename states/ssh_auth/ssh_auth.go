@@ -152,7 +152,7 @@ func (k *key) complaint() string {
 	return pytext.Str(v)
 }
 
-// tryFile says what the keys of a file are set to: those whose status is not the settled one.
+// tryFile returns what the keys of a file are set to: those whose status is not the settled one.
 func (k *key) tryFile(settled string, say func(status, key string) string, all string) (states.Outcome, string, error) {
 	v, err := k.ExecOrdered(k.ctx, "ssh.check_key_file", []any{k.user, k.source, k.config}, map[string]any{"saltenv": k.Saltenv(), "fingerprint_hash_type": k.hash})
 	if err != nil {

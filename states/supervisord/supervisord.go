@@ -134,7 +134,7 @@ func running(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return s.ret, s.run(ctx)
 }
 
-// announce says what would be done.
+// announce reports what would be done.
 func (s *service) announce() (*states.Result, error) {
 	names, _ := s.members()
 	isGroup := strings.HasSuffix(s.name, ":")

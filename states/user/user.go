@@ -259,7 +259,7 @@ func joined(list []any) string {
 	return strings.Join(parts, ",")
 }
 
-// announce says what would be changed.
+// announce reports what would be changed.
 func (a *account) announce(ret *states.Result, changes *pyobj.Dict, missing []any) (*states.Result, error) {
 	ret.Comment = "The following user attributes are set to be changed:\n"
 	for k, v := range changes.All() {

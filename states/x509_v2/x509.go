@@ -41,7 +41,7 @@ type job struct {
 	current, again bool
 }
 
-// isFileArg tells which keyword arguments are for file.managed.
+// isFileArg reports which keyword arguments are for file.managed.
 func isFileArg(name string) bool {
 	switch name {
 	case "user", "group", "mode", "attrs", "makedirs", "dir_mode", "backup", "create", "follow_symlinks", "check_cmd", "tmp_dir", "tmp_ext",
@@ -120,7 +120,7 @@ func (j *job) report(got *states.Result) {
 	j.ret.SubStates = append(j.ret.SubStates, states.SubState{Low: low, Result: *got})
 }
 
-// begin looks at the file; over tells that the answer is complete.
+// begin looks at the file; over reports that the answer is complete.
 func (j *job) begin() (over bool, err error) {
 	j.tried = j.managed(true, map[string]any{"replace": false})
 	switch {
@@ -181,7 +181,7 @@ func (j *job) only(names ...string) bool {
 	return true
 }
 
-// finish writes what build makes; text tells that it is a text.
+// finish writes what build makes; text reports that it is a text.
 func (j *job) finish(text bool, build func() (any, error)) error {
 	changed := len(j.changes) > 0
 	if !changed && j.tried.Result == states.True && !j.tried.Changed() {

@@ -132,7 +132,7 @@ func (u *Updater) logLine(line string) {
 	fmt.Fprintln(f, u.Now().UTC().Format(time.RFC3339), line)
 }
 
-// report prints what came of a run, and returns the exit code.
+// report prints the outcome of a run, and returns the exit code.
 func (u *Updater) report(c *saltcli.Console, asJSON bool) func(Outcome, error) int {
 	return func(out Outcome, err error) int {
 		if err != nil {

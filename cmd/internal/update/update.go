@@ -89,7 +89,7 @@ type Request struct {
 	Again bool
 }
 
-// Outcome is what came of a request.
+// Outcome is the outcome of a request.
 type Outcome struct {
 	From   string `json:"from"`
 	To     string `json:"to,omitempty"`

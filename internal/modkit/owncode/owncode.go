@@ -238,7 +238,7 @@ func GrainsIn(text string) []string {
 	return names
 }
 
-// Missing says that something needs a grain which code of the tree would define.
+// Missing reports that something needs a grain which code of the tree would define.
 func (f File) Missing(what, grain string) string {
 	return fmt.Sprintf("%s needs the grain '%s', which this minion does not have: %s defines it, code that the state tree distributes and "+
 		"this minion does not run. To use it, %s, or set the grain (docs/custom-code.md)", what, grain, f.Path, f.Cure())

@@ -13,7 +13,7 @@ import (
 //
 // The result that go test keeps of such a test must not outlive a change of the programs, of which the test itself imports
 // nothing. Build looks into the directory of each package that the programs consist of: go test notes what a test opens, and
-// runs it anew when a file there has changed. What is opened in TestMain is not noted.
+// runs it again when a file there has changed. What is opened in TestMain is not noted.
 func Build(dir, out string, packages ...string) error {
 	if _, err := run(dir, append([]string{"build", "-o", out}, packages...)...); err != nil {
 		return err

@@ -33,7 +33,7 @@ const patience = 30 * time.Second
 
 // Problem is something that is wrong with a program.
 type Problem struct {
-	// Check is what was tried, Text what came of it.
+	// Check is what was tried, Text the outcome.
 	Check, Text string
 }
 

@@ -133,7 +133,7 @@ func newTarget(c *modules.Call, o map[string]any) (*target, error) {
 	}
 	t.client = &http.Client{Timeout: time.Duration(seconds) * time.Second,
 		Transport: &http.Transport{TLSClientConfig: trust, Proxy: httpproxy.Options(c.Opt), MaxResponseHeaderBytes: maxAnswer},
-		// Going elsewhere would lose the body, or show the headers to somebody else.
+		// Going elsewhere would lose the body, or show the headers to another process.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return t, nil
 }
