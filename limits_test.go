@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// TestLimitsOfTheSecurityPage: the numbers in the tables of docs/security.md that begin with "resource" are the ones in the code. For each row, in
+// TestLimitsPage: the numbers in the tables of docs/limits.md that begin with "resource" are the ones in the code. For each row, in
 // the order of its numbers, the directory and name of a constant; a number in place of one stands for itself.
-func TestLimitsOfTheSecurityPage(t *testing.T) {
+func TestLimitsPage(t *testing.T) {
 	const (
 		serve   = "protocol/transport/internal/serve "
 		trans   = "protocol/transport "
@@ -34,29 +34,29 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		run     = "internal/modkit/runcmd "
 	)
 	rows := map[string][]string{
-		"connections, both ports":                                    {serve + "reservePart", serve + "minReserve", serve + "maxReserve", serve + "httpPart", serve + "maxHTTP", serve + "ownTurn"},
-		"a request connection without a request":                     {serve + "silentRequests"},
-		"a handshake":                                                {trans + "DefaultHandshakeTimeout", zeromq + "maxHandshake", trans + "DefaultMaxHandshakes", serve + "handshakeGrace"},
-		"messages up to 4 KiB":                                       {trans + "FreeMessage", "1"},
-		"messages up to 64 KiB":                                      {trans + "SmallMessage", "1", serve + "smallBudget", serve + "smallGrace"},
-		"larger messages":                                            {"1", trans + "DefaultMaxMessage", trans + "DefaultMaxUnauthenticated", serve + "budgetGrace"},
-		"a message that stands still":                                {trans + "DefaultReadTimeout"},
-		"ZeroMQ PINGs":                                               {zeromq + "maxPings", zeromq + "pingWindow"},
-		"contents of a request in the clear":                         {door + "clearBytes", door + "clearElements", door + "outerDepth", door + "localBytes"},
-		"sign-ins":                                                   {mas + "defaultAuthRate", mas + "defaultAuthBurst", desk + "authAtOnce", desk + "knownBurst"},
-		"sign-ins without an accepted key":                           {subs + "newcomerRate", subs + "newcomerBurst", subs + "newcomersOfOne", subs + "newcomerPlaces", subs + "newcomerPart", subs + "newcomersWaiting"},
-		"messages before a sign-in, beside its signatures":           {serve + "priceFactor", serve + "maxDebt"},
-		"questions to subscribers who they are, without an answer":   {subs + "unansweredRate", subs + "unansweredBurst", subs + "unknownRate", subs + "unknownBurst", serve + "minionTime"},
-		"subscribers without a name, at an address without a minion": {serve + "unknownShare", serve + "withheldTime"},
-		"pending keys":                                               {"master/keys defaultPending", "master/keys pendingStale"},
-		"log-ins of local tools that fail":                           {tools + "localRate", tools + "localBurst", limiter + "sourceShare"},
-		"denied calls in the audit log":                              {aud + "deniedRate", aud + "deniedBurst", aud + "auditLine", aud + "deniedAll", aud + "deniedAllBurst"},
-		"refused calls in the ordinary log":                          {tools + "refusalRate", tools + "refusalBurst"},
-		"HTTP connections":                                           {"cmd/brine-master addressPart", "cmd/brine-master maxConnections", "cmd/brine-master descriptorPart"},
-		"an HTTP request":                                            {rest + "headTime", rest + "maxHead", rest + "requestTime", rest + "idleTime"},
-		"HTTP bodies beyond 64 KiB without a token":                  {rest + "smallBody", rest + "defaultBody", rest + "bodyRate", rest + "bodyBurst", rest + "refusedBody", rest + "defaultStrangers", "413", "429", "503"},
-		"HTTP answers":                                               {listen + "writePiece", listen + "WriteTimeout"},
-		"HTTP log-ins that fail":                                     {rest + "defaultLoginRate", rest + "defaultLoginBurst", limiter + "sourceShare", "429"},
+		"connections, both ports":                {serve + "reservePart", serve + "minReserve", serve + "maxReserve", serve + "httpPart", serve + "maxHTTP", serve + "ownTurn"},
+		"a request connection without a request": {serve + "silentRequests"},
+		"a handshake":                            {trans + "DefaultHandshakeTimeout", zeromq + "maxHandshake", trans + "DefaultMaxHandshakes", serve + "handshakeGrace"},
+		"messages up to 4 KiB":                   {trans + "FreeMessage", "1"},
+		"messages up to 64 KiB":                  {trans + "SmallMessage", "1", serve + "smallBudget", serve + "smallGrace"},
+		"larger messages":                        {"1", trans + "DefaultMaxMessage", trans + "DefaultMaxUnauthenticated", serve + "budgetGrace"},
+		"a message that stalls":                  {trans + "DefaultReadTimeout"},
+		"ZeroMQ PINGs":                           {zeromq + "maxPings", zeromq + "pingWindow"},
+		"contents of a request in the clear":     {door + "clearBytes", door + "clearElements", door + "outerDepth", door + "localBytes"},
+		"sign-ins":                               {mas + "defaultAuthRate", mas + "defaultAuthBurst", desk + "authAtOnce", desk + "knownBurst"},
+		"sign-ins without an accepted key":       {subs + "newcomerRate", subs + "newcomerBurst", subs + "newcomersOfOne", subs + "newcomerPlaces", subs + "newcomerPart", subs + "newcomersWaiting"},
+		"messages before a sign-in, apart from its signatures":     {serve + "priceFactor", serve + "maxDebt"},
+		"identification probes without an answer":                  {subs + "unansweredRate", subs + "unansweredBurst", subs + "unknownRate", subs + "unknownBurst", serve + "minionTime"},
+		"unidentified subscribers, at an address without a minion": {serve + "unknownShare", serve + "withheldTime"},
+		"pending keys":                              {"master/keys defaultPending", "master/keys pendingStale"},
+		"failed log-ins of local tools":             {tools + "localRate", tools + "localBurst", limiter + "sourceShare"},
+		"denied calls in the audit log":             {aud + "deniedRate", aud + "deniedBurst", aud + "auditLine", aud + "deniedAll", aud + "deniedAllBurst"},
+		"refused calls in the ordinary log":         {tools + "refusalRate", tools + "refusalBurst"},
+		"HTTP connections":                          {"cmd/brine-master addressPart", "cmd/brine-master maxConnections", "cmd/brine-master descriptorPart"},
+		"an HTTP request":                           {rest + "headTime", rest + "maxHead", rest + "requestTime", rest + "idleTime"},
+		"HTTP bodies beyond 64 KiB without a token": {rest + "smallBody", rest + "defaultBody", rest + "bodyRate", rest + "bodyBurst", rest + "refusedBody", rest + "defaultStrangers", "413", "429", "503"},
+		"HTTP answers":                              {listen + "writePiece", listen + "WriteTimeout"},
+		"failed HTTP log-ins":                       {rest + "defaultLoginRate", rest + "defaultLoginBurst", limiter + "sourceShare", "429"},
 		"vendordata requests": {vendor + "defaultRate", vendor + "defaultBurst", vendor + "defaultFailureRate", vendor + "defaultFailureBurst", vendor + "maxBody",
 			vendor + "defaultCheckTime", vendor + "defaultChecks", "429", "503"},
 		"memory":                           {"internal/daemon headroomPart", "internal/daemon minHeadroom"},
@@ -65,7 +65,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		"texts and lists that one rendering makes":           {"states/render/jinja MaxMade", "states/render/jinja MaxText"},
 		"one search of a regular expression that backtracks": {"internal/python/pyre Timeout"},
 	}
-	b, err := os.ReadFile("docs/security.md")
+	b, err := os.ReadFile("docs/limits.md")
 	if err != nil {
 		t.Fatal(err)
 	}

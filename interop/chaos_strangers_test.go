@@ -49,7 +49,7 @@ const (
 	descriptors = 1024
 )
 
-// budget is what a flood may take of the master: docs/security.md.
+// budget is what a flood may take of the master: docs/limits.md.
 type budget struct {
 	memory int64 // MiB beyond those of a master that is left alone
 	disk   int64 // bytes for each second
@@ -507,7 +507,7 @@ func floodNamed(name string) (flood, bool) {
 	return all[i], true
 }
 
-// What a flood may take of the master's memory in MiB, by the budgets in docs/security.md. The garbage collector lets as much again stay
+// What a flood may take of the master's memory in MiB, by the budgets in docs/limits.md. The garbage collector lets as much again stay
 // uncollected. The 832 connections that the master's descriptors allow have up to 4 KiB of a message each besides their buffers and stacks, some 28 KiB
 // together; 16 MiB are for the honest work.
 const (
@@ -595,7 +595,7 @@ const (
 
 // TestChaosStrangers attacks a master by those who have no key, from a generator with half a core, while an honest minion signs in from another
 // address and jobs are sent to it. What these take at the 99th percentile is at most a fifth more than while the generator sends the same bytes to a
-// sink; none fails; and memory and disk stay within what docs/security.md states.
+// sink; none fails; and memory and disk stay within what docs/limits.md states.
 //
 // The ratio of the two percentiles has an interval in which it lies with a probability of 95 %, from resampling the windows. The verdicts of the table:
 //

@@ -131,7 +131,7 @@ func keyed(cases []stockCase, dir string) []stockCase {
 	}
 	for i := range cases {
 		c := cases[i]
-		c.name, c.file = "", ""
+		c.name, c.file, c.key, c.servers = "", "", "", false // cases may be keyed already
 		for j := range c.then {
 			c.then[j].name = ""
 		}

@@ -271,7 +271,8 @@ func (d *Deliverer) openDeliveries(ctx context.Context,
 		if id < last {
 			continue
 		}
-		if out[id], err = d.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true}); err != nil {
+		out[id], err = d.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true})
+		if err != nil {
 			return out, err
 		}
 	}

@@ -77,7 +77,9 @@ func (d *Deliverer) Returned(ctx context.Context, jid, id string, load map[strin
 		}
 		byJob[x.jid] = append(byJob[x.jid], x)
 	}
-	inParallel(len(jids), sendWorkers, func(i int) { d.storeOutcomes(ctx, jids[i], byJob[jids[i]]) })
+	inParallel(len(jids), sendWorkers, func(i int) {
+		d.storeOutcomes(ctx, jids[i], byJob[jids[i]])
+	})
 }
 
 // storeOutcomes ends deliveries of one job.
@@ -87,7 +89,8 @@ func (d *Deliverer) storeOutcomes(ctx context.Context, jid string, list []*outco
 	for i, x := range list {
 		ids[i], loads[x.id] = x.id, x.load
 	}
-	stored, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: jid, Minions: ids, Limit: len(ids)})
+	stored, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: jid, Minions: ids,
+		Limit: len(ids)})
 	d.logFailure(ctx, "Cannot end order", err)
 	stored = slices.DeleteFunc(stored, func(x store.Delivery) bool { return !x.State.Open() })
 	now := time.Now().UTC()

@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// run implements Salt's _run: the checks in its order, the command, and the outcome of its output.
+// run implements Salt's _run: the checks in its order, the command, and the handling of its output.
 func (o *options) run(ctx context.Context) (*result, error) {
 	cmd, err := o.command(ctx)
 	if err != nil {

@@ -175,7 +175,7 @@ func remove(ctx context.Context, c *modules.Call) (any, error) {
 	})
 }
 
-// change runs a program on the module and its parameters, and tells the outcome of the loaded modules.
+// change runs a program on the module and its parameters, and returns the change of the loaded modules.
 func change(ctx context.Context, c *modules.Call, program, verb string, then func(before, after []string) ([]string, error)) (any, error) {
 	before, err := names(ctx, c)
 	if err != nil {

@@ -117,6 +117,12 @@ func rows(t *testing.T, db *sql.DB, query string) []string {
 	return out
 }
 
+// questionFor is the question for one of the returners.
+func questionFor(returner string, port int, file string) question {
+	list := questions(port, file)
+	return list[slices.IndexFunc(list, func(q question) bool { return q.Returner == returner })]
+}
+
 func TestRedis(t *testing.T) {
 	port := testserver.Redis(t, "--requirepass", "secret")
 	cli := func(args ...string) (string, error) {

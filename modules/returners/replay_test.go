@@ -65,12 +65,6 @@ func postgresOptions(kind, password string, port int) map[string]any {
 		p + password: "any", p + "db": "salt_" + kind}
 }
 
-// questionFor is the question for one of the returners.
-func questionFor(returner string, port int, file string) question {
-	list := questions(port, file)
-	return list[slices.IndexFunc(list, func(q question) bool { return q.Returner == returner })]
-}
-
 // TestReplay asks ours what stock was asked, with the servers' answers of then.
 func TestReplay(t *testing.T) {
 	book := oracle.OpenBook(t, answers)

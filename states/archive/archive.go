@@ -101,7 +101,7 @@ type job struct {
 	cached     string // the archive
 	sum        any    // the hash of the archive as it is wanted, a map or None
 	options    any    // None or a text
-	strip      any    // how many leading parts of names tar takes off
+	strip      any    // the number of leading parts of names that tar removes
 	cmdUnzip   any
 	trim       any
 	keep       bool
@@ -118,7 +118,7 @@ type job struct {
 	ownless, unowned []string
 }
 
-// ended says that the state has its result.
+// ended means that the state has its result.
 type ended struct{ ret *states.Result }
 
 func (e *ended) Error() string { return e.ret.Comment }
@@ -276,7 +276,7 @@ func (j *job) owner() error {
 	return nil
 }
 
-// address takes a source apart as urlparse does: its scheme, its host, and its path.
+// address splits a source as urlparse does: its scheme, its host, and its path.
 func address(url string) (scheme, host, path string) {
 	rest := url
 	if at := strings.IndexByte(url, ':'); at > 0 && strings.Trim(strings.ToLower(url[:at]), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == "" {

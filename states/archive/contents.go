@@ -27,7 +27,7 @@ func names(v any) []string {
 	return out
 }
 
-// list looks into the archive.
+// list lists the archive.
 func (j *job) list() error {
 	if j.format == "zip" && !pytext.Truth(j.Value("password")) {
 		v, err := j.execKw("archive.is_encrypted", []any{j.cached}, map[string]any{"clean": false, "saltenv": j.Saltenv(), "use_etag": j.Value("use_etag")})
@@ -155,7 +155,7 @@ func (j *job) mistyped(wrong []string) error {
 		return j.end(states.None, comment+" Since the 'clean_parent' option is enabled, the destination parent directory would be removed first and then "+
 			"re-created and the archive would be extracted")
 	}
-	j.ret.Comment = comment // it stays until another one takes its place
+	j.ret.Comment = comment // it stays until it is overwritten
 	if clean {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (j *job) mistyped(wrong []string) error {
 	return nil
 }
 
-// remove removes things of the archive from the directory, and says what could not be removed.
+// remove removes members of the archive from the directory, and returns those that it could not remove.
 func (j *job) remove(list []string) (failed []string) {
 	root, err := os.OpenRoot(j.Path(j.name))
 	if err != nil {

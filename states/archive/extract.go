@@ -63,7 +63,7 @@ func (j *job) extract() error {
 	return j.unpack()
 }
 
-// unpack has an execution function do the work.
+// unpack unpacks the archive with an execution function.
 func (j *job) unpack() error {
 	fun, kwargs := "archive.unrar", map[string]any{"trim_output": j.trim}
 	if j.format == "zip" {
@@ -86,7 +86,7 @@ func (j *job) unpack() error {
 	return nil
 }
 
-// runTar has the program tar do the work, with the options of the state.
+// runTar unpacks the archive with the program tar and the options of the state.
 func (j *job) runTar() error {
 	if j.Which("tar") == "" {
 		return j.fail("tar command not available, it might not be installed on minion")
@@ -133,7 +133,7 @@ func (j *job) runTar() error {
 	return nil
 }
 
-// trimmed are as many names as shall be reported.
+// trimmed returns as many names as will be reported.
 func (j *job) trimmed(files []string) []any {
 	if n, ok := j.trim.(int64); ok && n != 0 {
 		if n < 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/posixpath"
 )
 
-// node makes a pipe or a device.
+// node creates a pipe or a device.
 func node(root *os.Root, name string, h *tar.Header) error {
 	dir := posixpath.Dir(name)
 	if dir == "" {

@@ -8,5 +8,5 @@ import (
 	"os"
 )
 
-// node is for pipes and devices, which archives for hosts of this kind do not have.
+// node returns an error: the system has neither pipes nor devices in archives.
 func node(*os.Root, string, *tar.Header) error { return errors.ErrUnsupported }

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// own gives what is in the archive its owner.
+// own sets the owner of the unpacked files.
 func (j *job) own() error {
 	user, group := j.Value("user"), j.Value("group")
 	var recurse []any

@@ -55,7 +55,7 @@ func (j *job) option(name string) string {
 	return s
 }
 
-// fetch brings the archive to this host.
+// fetch fetches the archive to this host.
 func (j *job) fetch() error {
 	switch {
 	case j.local:

@@ -20,7 +20,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// errNoTar says that a file is no archive that can be read without the help of a program.
+// errNoTar means that a file is not an archive that can be read without a program.
 var errNoTar = errors.New("not a tar archive")
 
 // maxMembers bounds an archive.
@@ -89,7 +89,7 @@ type unpacking struct {
 	ids  map[string]int64
 }
 
-// members unpacks a stream and gives the names of all that is in it.
+// members unpacks a stream and returns the names of its members.
 func (j *job) members(r io.Reader) (names []string, err error) {
 	b := bufio.NewReader(r)
 	head, _ := b.Peek(3)
@@ -218,7 +218,7 @@ func (u *unpacking) finish() error {
 	return nil
 }
 
-// attributes sets owner, mode and time, in this order: a change of the owner takes set-id bits away.
+// attributes sets owner, mode and time, in this order: a change of the owner clears set-id bits.
 func (u *unpacking) attributes(h *tar.Header, name string) error {
 	if err := u.own(h, name); err != nil {
 		return err
@@ -238,7 +238,7 @@ func (u *unpacking) attributes(h *tar.Header, name string) error {
 	return u.root.Chtimes(name, h.ModTime, h.ModTime)
 }
 
-// own gives a file the owner that the archive says, by name if the host knows it, if we may.
+// own sets the owner of a file to that in the archive, by name if the host knows it, if the process may.
 func (u *unpacking) own(h *tar.Header, name string) error {
 	if os.Geteuid() != 0 {
 		return nil

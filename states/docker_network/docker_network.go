@@ -117,7 +117,7 @@ func remove(ctx context.Context, c *states.Call, network dict) (*states.Result, 
 	return ret.As(states.True, "Removed network '"+pytext.Str(network["Name"])+"'")
 }
 
-// wish is a network as the arguments want it.
+// wish is the wanted network.
 type wish struct {
 	*states.Call
 	ret  *states.Result

@@ -300,7 +300,7 @@ func recurseSet(v any) (set map[string]bool, wrong string) {
 	return set, ""
 }
 
-// create makes the directory.
+// create creates the directory.
 func (d *direct) create() (*states.Result, error) {
 	if dir := posixpath.Dir(d.name); !d.isDir(dir) {
 		if !d.Bool("makedirs") {

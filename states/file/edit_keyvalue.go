@@ -199,7 +199,7 @@ func (k *keyValues) uncommented(line string) string {
 	return strings.TrimLeft(line, " \t\n\r\v\f\x1c\x1d\x1e\x1f\u0085\u00a0")
 }
 
-// line returns the outcome of a line that begins with a key.
+// line returns the new text of a line that begins with a key.
 func (k *keyValues) line(line, key, wanted string, value any, commented, foldKeys bool) string {
 	work := line
 	if commented {

@@ -136,7 +136,7 @@ func (j *job) rejectable() string {
 	return ""
 }
 
-// sanitize takes the options apart. Some are for the state alone to give.
+// sanitize splits the options. Some may be set by the state only.
 func (p *patching) sanitize() (wrong string, err error) {
 	var list []string
 	switch v := p.Value("options").(type) {
@@ -199,7 +199,8 @@ func (p *patching) run(patch string, dry bool, options ...any) (map[string]any, 
 	return mapOf(v), err
 }
 
-// apply tries the patch, with the output in a file that nobody sees, and applies it. files are the patch and two empty ones.
+// apply tries the patch, with the output in a temporary file, and applies it. files are the patch and two empty
+// ones.
 func (p *patching) apply(ret *states.Result, files []string) (*states.Result, error) {
 	rejects := files[1]
 	if f, ok := p.Value("reject_file").(string); ok {

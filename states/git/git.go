@@ -22,7 +22,7 @@ func available(e *modules.Env) (bool, string) {
 	return e.Which("git") != "", "git module could not be loaded"
 }
 
-// errSettled ends a state whose result says all.
+// errSettled ends a state whose result is complete.
 const errSettled = consterr.Error("the result is known")
 
 // repo is the repository that a state is about.
@@ -112,7 +112,7 @@ func (r *repo) fail(msg string) error {
 	return r.failAlone(msg)
 }
 
-// failAlone does not tell what was done already.
+// failAlone fails without a list of the work that was done before.
 func (r *repo) failAlone(msg string) error {
 	r.ret.Result, r.ret.Comment = states.False, msg
 	return errSettled

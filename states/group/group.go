@@ -180,7 +180,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 		return ret.As(states.False, ret.Comment+"Some changes could not be applied")
 	}
 	ret.Changes["Final"] = "All changes applied successfully"
-	if changes == nil { // somebody removed it meanwhile
+	if changes == nil { // another process removed it meanwhile
 		return w.create(ctx, c, ret)
 	}
 	return ret.As(states.True, ret.Comment)

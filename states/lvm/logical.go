@@ -100,7 +100,7 @@ func output(v any, key string) (string, error) {
 	return pytext.Str(text), nil
 }
 
-// resize gives the volume its size.
+// resize resizes the volume.
 func (v *volume) resize(info map[string]any) (*states.Result, error) {
 	had, err := modules.ToInt(info["Current Logical Extents Associated"])
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// What a host must have for these states, and what they say where it does not.
+// The function that these states require, and the message if it is missing.
 const needs, otherwise = "mysql.db_exists", "mysql module could not be loaded"
 
 // ask calls a function of the module mysql with the connection that the state's further arguments describe.

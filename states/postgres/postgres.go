@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// What a host must have for these states, and what they say where it does not.
+// The function that these states require, and the message if it is missing.
 const (
 	needs     = "postgres.user_exists"
 	otherwise = "Unable to load postgres module.  Make sure `postgres.bins_dir` is set."

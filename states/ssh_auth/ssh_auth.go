@@ -175,7 +175,7 @@ func (k *key) tryFile(settled string, say func(status, key string) string, all s
 	return states.True, "All host keys in file " + pytext.Str(k.source) + " are already " + all, nil
 }
 
-// try is present or absent in test mode.
+// try implements present and absent in test mode.
 func (k *key) try(want bool) (states.Outcome, string, error) {
 	if pytext.Truth(k.source) {
 		if want {

@@ -103,7 +103,7 @@ func float(v any) (float64, error) {
 	return 0, &modules.TypeError{Msg: "float() argument must be a string or a real number, not '" + modules.TypeName(v) + "'"}
 }
 
-// atLeast is "a >= b" of Python.
+// atLeast implements Python's a >= b.
 func atLeast(a, b any) (bool, error) {
 	s, isText := a.(string)
 	t, alsoText := b.(string)

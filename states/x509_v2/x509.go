@@ -74,7 +74,7 @@ func (j *job) without(names ...string) {
 	}
 }
 
-// unknown refuses keyword arguments that nobody knows.
+// unknown refuses unknown keyword arguments.
 func (j *job) unknown() error {
 	if len(j.names) == 0 {
 		return nil

@@ -182,9 +182,9 @@ func (d *Desk) SignIn(ctx context.Context, peer string, e protocol.Envelope,
 	d.turns <- struct{}{}
 	defer func() { <-d.turns }()
 	if transport.Left(ctx) {
-		// It asks again on another connection. When thousands sign in at once, and each asks again before its turn comes,
-		// answers that nobody waits for would be all that is computed.
-		d.Log.Debug("Sign-in dropped: the minion does not wait any more", "minion", r.ID, "peer", peer)
+		// It asks again on another connection. When thousands sign in at once, and each asks again before its
+		// turn comes, the master would only compute answers that reach no minion.
+		d.Log.Debug("Sign-in dropped: the minion no longer waits", "minion", r.ID, "peer", peer)
 		return nil, false
 	}
 	reply, err := d.decideKey(ctx, peer, r, publishPort)

@@ -254,8 +254,8 @@ func (s *Store) SwapDeliveries(ctx context.Context, list []*store.Delivery) []er
 	for i, d := range list {
 		var body []byte
 		body, errs[i] = packed.PackDelivery(*d)
-		k := likeness{d.JID, string(body), d.Priority, packed.Micros(d.Due), d.Version, d.State.Open(),
-			d.Carries}
+		k := likeness{d.JID, string(body), d.Priority, packed.Micros(d.Due), d.Version,
+			d.State.Open(), d.Carries}
 		alike[k] = append(alike[k], i)
 	}
 	var wg sync.WaitGroup // all share a transaction
@@ -397,7 +397,7 @@ func (s *Store) Minions(ctx context.Context, f store.MinionFilter) ([]store.Mini
 // for each number of ids.
 const manyIDs = 100
 
-// among returns the condition that a column has one of some ids, of which there are manyIDs at most, and its parameters.
+// among returns the condition that a column has one of at most manyIDs ids, and its parameters.
 func (s *Store) among(column string, ids []string) (where string, args []any) {
 	n := 1
 	if len(ids) > 1 {
