@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/internal/python/pytext"
-	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/interop/oracle"
 )
 
@@ -64,32 +63,15 @@ func loadTrees(t *testing.T) []tree {
 
 func parseTree(t *testing.T, name, text string) tree {
 	t.Helper()
-	tr := tree{name: name, files: map[string]string{}, opts: map[string]any{}}
-	var head strings.Builder
-	file := ""
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "-- ") && strings.HasSuffix(line, " --\n") {
-			file = strings.TrimSuffix(strings.TrimPrefix(line, "-- "), " --\n")
-			tr.files[file] = ""
-		} else if file != "" {
-			tr.files[file] += line
-		} else {
-			head.WriteString(line)
-		}
+	head, files := oracle.ParseTree(t, name, text)
+	tr := tree{name: name, files: files}
+	if tr.opts, _ = head["opts"].(map[string]any); tr.opts == nil {
+		tr.opts = map[string]any{}
 	}
-	v, err := yaml.Parse([]byte(head.String()), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m, ok := v.(map[string]any); ok {
-		if o, ok := m["opts"].(map[string]any); ok {
-			tr.opts = o
-		}
-		tr.calls, _ = m["calls"].([]any)
-		tr.differs, _ = m["differs"].(string)
-		if s, ok := m["about"].(string); ok {
-			tr.name += "/" + strings.ReplaceAll(s, " ", "_")
-		}
+	tr.calls, _ = head["calls"].([]any)
+	tr.differs, _ = head["differs"].(string)
+	if s, ok := head["about"].(string); ok {
+		tr.name += "/" + strings.ReplaceAll(s, " ", "_")
 	}
 	if tr.calls == nil {
 		tr.calls = []any{"state.show_top", "state.show_highstate", "state.show_lowstate", "state.highstate"}

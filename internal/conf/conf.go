@@ -214,7 +214,7 @@ func (c *Config) Strings(key string) []string {
 	return out
 }
 
-// Map returns an option as a mapping with text keys, nil when it is none.
+// Map returns an option as a mapping with text keys, or nil if it is not a mapping.
 func (c *Config) Map(key string) map[string]any {
 	return textMap(c.Opts[key])
 }

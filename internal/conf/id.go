@@ -25,7 +25,7 @@ type Host struct {
 	Addrs func() []string
 }
 
-// MinionID returns the id that Load determined. It returns an error if there is none or it cannot be a file name.
+// MinionID returns the id that Load determined. It returns an error if no id was determined, or if it cannot be a file name.
 func MinionID(c *Config) (string, error) {
 	id := c.String("id")
 	switch {

@@ -3,6 +3,7 @@ package orders
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -62,7 +63,8 @@ func (o *outcomes) leave(list []*outcome) {
 	}
 }
 
-// Returned ends the delivery that a return belongs to, if there is one. It returns when that is stored.
+// Returned ends the delivery that a return belongs to, if there is one. It returns when that is stored. The caller may
+// store outcomes of others too: ctx must last as long as the master serves, not only as long as one connection.
 func (d *Deliverer) Returned(ctx context.Context, jid, id string, load map[string]any) {
 	list := d.outcomes.enter(&outcome{jid, id, load, make(chan struct{}, 1)})
 	if list == nil {
@@ -85,10 +87,12 @@ func (d *Deliverer) Returned(ctx context.Context, jid, id string, load map[strin
 // storeOutcomes ends deliveries of one job.
 func (d *Deliverer) storeOutcomes(ctx context.Context, jid string, list []*outcome) {
 	loads := make(map[string]map[string]any, len(list))
-	ids := make([]string, len(list))
-	for i, x := range list {
-		ids[i], loads[x.id] = x.id, x.load
+	for _, x := range list {
+		if _, ok := loads[x.id]; !ok { // the first return counts
+			loads[x.id] = x.load
+		}
 	}
+	ids := slices.Collect(maps.Keys(loads))
 	stored, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: jid, Minions: ids,
 		Limit: len(ids)})
 	d.logFailure(ctx, "Cannot end order", err)

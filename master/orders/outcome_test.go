@@ -111,7 +111,24 @@ func TestOutcomesOfManyKinds(t *testing.T) {
 	})
 }
 
-// changedQueue is a queue in which somebody else changes deliveries between their read and their end.
+// TestFirstOfTwoReturnsCounts: of two returns of a minion that are stored together, the first ends the delivery.
+func TestFirstOfTwoReturnsCounts(t *testing.T) {
+	w := &fakeWire{}
+	w.listens("alpha")
+	inBubble(t, w, "", func(t *testing.T, d *Deliverer) {
+		place(t, d, jobA, store.Delivery{}, "alpha")
+		time.Sleep(time.Second)
+		refusal := map[string]any{"retcode": int64(1),
+			"return": "the policy of this minion does not allow test.ping"}
+		d.storeOutcomes(t.Context(), jobA, []*outcome{
+			{jid: jobA, id: "alpha", load: refusal}, {jid: jobA, id: "alpha", load: plain()}})
+		if got := states(t, d, jobA)["alpha"]; got != store.Refused {
+			t.Error(got)
+		}
+	})
+}
+
+// changedQueue is a queue in which another master changes deliveries between their read and their end.
 type changedQueue struct{ store.Queue }
 
 func (q changedQueue) SwapDeliveries(ctx context.Context, list []*store.Delivery) []error {
@@ -127,7 +144,7 @@ func (q changedQueue) SwapDeliveries(ctx context.Context, list []*store.Delivery
 	return q.Queue.SwapDeliveries(ctx, list)
 }
 
-// TestOutcomeOfAChangedDelivery: a delivery that another master changes meanwhile ends all the same.
+// TestOutcomeOfAChangedDelivery: a delivery that another master changes meanwhile ends nevertheless.
 func TestOutcomeOfAChangedDelivery(t *testing.T) {
 	w := &fakeWire{around: func(q store.Queue) store.Queue { return changedQueue{q} }}
 	w.listens("alpha")

@@ -253,7 +253,9 @@ func (s *Store) SwapDeliveries(ctx context.Context, list []*store.Delivery) []er
 	errs := make([]error, len(list))
 	for i, d := range list {
 		var body []byte
-		body, errs[i] = packed.PackDelivery(*d)
+		if body, errs[i] = packed.PackDelivery(*d); errs[i] != nil {
+			continue
+		}
 		k := likeness{d.JID, string(body), d.Priority, packed.Micros(d.Due), d.Version,
 			d.State.Open(), d.Carries}
 		alike[k] = append(alike[k], i)

@@ -495,8 +495,13 @@ func (s *Store) Job(ctx context.Context, jid string) (store.Job, error) {
 
 // Returns implements store.Store.
 func (s *Store) Returns(ctx context.Context, jid string) ([]store.Return, error) {
-	var out []store.Return
-	err := s.queryRows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
+	return s.queryReturns(ctx, jid, "1 = 1")
+}
+
+// queryReturns returns the returns of a job that meet a condition with parameters, sorted by minion.
+func (s *Store) queryReturns(ctx context.Context, jid, where string, args ...any) (
+	out []store.Return, err error) {
+	err = s.queryRows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
 		var id string
 		var received int64
 		var body []byte
@@ -506,9 +511,10 @@ func (s *Store) Returns(ctx context.Context, jid string) ([]store.Return, error)
 		r, err := packed.Return(jid, id, received, body)
 		out = append(out, r)
 		return err
-	}, "SELECT id, received, body FROM ret WHERE jid = ? ORDER BY id", s.d.idParam(jid))
+	}, "SELECT id, received, body FROM ret WHERE jid = ? AND "+where+" ORDER BY id",
+		append([]any{s.d.idParam(jid)}, args...)...)
 	if err != nil {
-		return nil, fmt.Errorf("cannot find returns of job %s: %w", jid, err)
+		return nil, fmt.Errorf("cannot read returns of job %s: %w", jid, err)
 	}
 	return out, nil
 }
@@ -538,21 +544,9 @@ func (s *Store) ReturnsOf(ctx context.Context, jid string, ids []string) ([]stor
 	var out []store.Return
 	for chunk := range slices.Chunk(ids, manyIDs) {
 		among, args := s.among("id", chunk)
-		var found []store.Return
-		err := s.queryRows(ctx, func() { found = nil }, func(rows *sql.Rows) error {
-			var id string
-			var received int64
-			var body []byte
-			if err := rows.Scan(&id, &received, &body); err != nil {
-				return err
-			}
-			r, err := packed.Return(jid, id, received, body)
-			found = append(found, r)
-			return err
-		}, "SELECT id, received, body FROM ret WHERE jid = ? AND "+among,
-			append([]any{s.d.idParam(jid)}, args...)...)
+		found, err := s.queryReturns(ctx, jid, among, args...)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read returns for job %s: %w", jid, err)
+			return nil, err
 		}
 		out = append(out, found...)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/internal/modkit/runcmd"
-	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/internal/testkit/testserver"
 	"github.com/brine-salt/brine/interop/oracle"
 	"github.com/brine-salt/brine/modules"
@@ -55,24 +54,8 @@ func trees(t *testing.T) []tree {
 	}
 	var list []tree
 	for text := range strings.SplitSeq(string(b), "\n=====\n") {
-		tr := tree{files: map[string]string{}, key: oracle.Key(text)}
-		var head strings.Builder
-		file := ""
-		for line := range strings.Lines(text) {
-			if strings.HasPrefix(line, "-- ") && strings.HasSuffix(line, " --\n") {
-				file = strings.TrimSuffix(strings.TrimPrefix(line, "-- "), " --\n")
-				tr.files[file] = ""
-			} else if file != "" {
-				tr.files[file] += line
-			} else {
-				head.WriteString(line)
-			}
-		}
-		v, err := yaml.Parse([]byte(head.String()), "trees.txt")
-		if err != nil {
-			t.Fatalf("%v in %s", err, head.String())
-		}
-		tr.head = v.(map[string]any)
+		tr := tree{key: oracle.Key(text)}
+		tr.head, tr.files = oracle.ParseTree(t, "trees.txt", text)
 		tr.name = tr.head["about"].(string)
 		list = append(list, tr)
 	}
