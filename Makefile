@@ -175,7 +175,7 @@ test-openstack:
 # Real OpenStack services of Debian 12 against ours, on loopback, as root. The first run installs the packages.
 # make openstack SHARE=2/3 runs the last third of the tests with a real Heat only, and everything else.
 PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
-OPENSTACK := $(GO) test -count=1 -vet=off -timeout 35m -p 1 -parallel 6 -tags openstack
+OPENSTACK := $(GO) test -count=1 -vet=off -timeout 35m -p 2 -parallel 6 -tags openstack
 openstack:
 	sh interop/install-tools.sh openstack/lab/debian-packages.txt
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; cd openstack; \
