@@ -9,6 +9,7 @@
 //   - loopback_test.go: ours against ours in one process; needs no stock Salt
 //   - states_test.go, orchestrate_test.go: a tree of states on both minions under masters of both kinds, broken ones too; salt-run state.*
 //   - many_minions_test.go: thousands of minions under three masters with one database, and none is left out of an answer
+//   - second_start_test.go: a daemon that finds another one at work
 //   - chaos_test.go and chaos_*_test.go, behind the build tag chaos: the fault campaign of "make chaos"
 //   - side_by_side_test.go: both minions under one stock master, return values compared
 package interop

@@ -162,6 +162,9 @@ func (m *Minion) Run(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
+	if m.o.Locked != nil {
+		m.o.Locked()
+	}
 	m.schedule, m.beacons = m.newSchedule(), m.newBeacons()
 	m.openBus()
 	if err := m.restrict(); err != nil {

@@ -64,6 +64,9 @@ type Options struct {
 	Others func(kind string) []*modules.Module
 	// Version is the program's version in log lines.
 	Version string
+	// Locked is called once when Run holds the lock of pki_dir, so that no other minion runs with it. Programs write
+	// their pid file there. It may be nil.
+	Locked func()
 	// Ready is called once when configuration, keys and state on disk are loaded, before the first connection
 	// to a master. Programs report to their supervisor there that the service is up. Call does not use it.
 	Ready func()

@@ -19,9 +19,6 @@ import (
 	"github.com/brine-salt/brine/master/store/sqlite"
 )
 
-// detached marks the process that --daemon left in the background.
-const detached = "BRINE_DETACHED"
-
 // exitPorts is how stock ends when its ports are taken.
 const exitPorts = 4
 
@@ -42,8 +39,8 @@ func runMaster(ctx context.Context, c *saltcli.Console, args []string) int {
 			return saltcli.ExitUsage
 		}
 	}
-	if p.Values.Bool("daemon") && c.Env(detached) == "" {
-		return p.Exit(goBackground())
+	if p.Values.Bool("daemon") && !daemon.InBackground(c.Env) {
+		return p.ExitCode(daemon.Background())
 	}
 	if err := p.OpenLog("salt.master", true); err != nil {
 		return p.Exit(err)
@@ -107,18 +104,6 @@ func failed(p *saltcli.Program, err error) int {
 	return saltcli.ExitGeneric
 }
 
-// goBackground starts the program again as a daemon.
-func goBackground() error {
-	program, err := os.Executable()
-	if err == nil {
-		err = daemon.Detach(program, os.Args, append(os.Environ(), detached+"=1"))
-	}
-	if err != nil {
-		return fmt.Errorf("cannot start the daemon: %w", err)
-	}
-	return nil
-}
-
 // makeDirs creates the directories that the master writes to, as the user it is going to be (salt/utils/verify.py:
 // verify_env).
 func makeDirs(p *saltcli.Program) error {
@@ -146,6 +131,9 @@ func makeDirs(p *saltcli.Program) error {
 		if err := saltcli.MakeDir(d.path, d.mode, c.String("user")); err != nil {
 			return err
 		}
+	}
+	if err := saltcli.MakePIDFile(c.String("pidfile"), c.String("user")); err != nil {
+		p.Log.Warn(err.Error())
 	}
 	return nil
 }
@@ -203,7 +191,8 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 	o := daemon.Options{
 		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"),
 		Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Master",
-		Dump: func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
+		Detached: p.Values.Bool("daemon"),
+		Dump:     func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
 		// Keys, files and pillar are read on each use; other settings need a restart.
 		Reload: func() {
 			c, err := p.Load()
@@ -258,6 +247,7 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 		go func() {
 			defer close(told)
 			if m.AwaitReady(ctx) == nil {
+				n.Started()
 				n.Ready()
 				n.Status("serving minions on " + m.PublishAddr().String() + " and " +
 					m.RequestAddr().String())

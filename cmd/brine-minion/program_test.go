@@ -227,6 +227,11 @@ func TestMinionIsReadyWithoutMaster(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "etc/salt/pki/minion/minion.pem")); err != nil {
 		t.Errorf("ready without a key: %v", err)
 	}
+	// A second one is refused and leaves the pid file.
+	r := start(t, nil, "salt-minion", "-c", dir, "--pid-file", pidfile, "-l", "error")
+	if r.code != 1 || !strings.Contains(r.err, "another minion is running with the same pki_dir") {
+		t.Errorf("the second one ended with %d: %s", r.code, r.err)
+	}
 	if _, err := os.Stat(pidfile); err != nil {
 		t.Error(err)
 	}

@@ -6,22 +6,20 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
-	"strconv"
-
-	"github.com/brine-salt/brine/internal/atomicfile"
+	"sync"
 )
 
 // Options of [Run]. The zero value runs without a pid file.
 type Options struct {
-	// PIDFile is written before the work starts and removed after it; "" means no file. If it cannot be written, the log says so and the work
-	// starts: a full disk must not keep a daemon from serving.
+	// PIDFile is written by [Notifier.Started] and removed after the work; "" means no file. If it cannot be written, the log
+	// says so and the work goes on: a full disk must not keep a daemon from serving.
 	PIDFile string
+	// Detached is set in the process that [Background] started. [Notifier.Started] then lets the starting process end.
+	Detached bool
 	// Reload is called on HUP; Dump on USR1 with the stacks of all goroutines. nil ignores the signal.
 	Reload func()
 	Dump   func(stacks []byte)
@@ -41,14 +39,14 @@ func Run(ctx context.Context, o Options, work func(ctx context.Context, n *Notif
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, endSignals()...)
 	defer signal.Stop(end)
-	if o.PIDFile != "" {
-		if err := writePID(o.PIDFile); err != nil && o.Log != nil {
-			o.Log.Error(err.Error())
-		}
-		defer removePID(o.PIDFile)
-	}
 	n := newNotifier(o.Notify)
 	defer n.Close()
+	n.started = sync.OnceFunc(func() { o.started(n) })
+	defer func() {
+		if n.wrotePID.Load() {
+			removePID(o.PIDFile)
+		}
+	}()
 	done := make(chan struct{})
 	finished := make(chan struct{})
 	go func() {
@@ -62,6 +60,22 @@ func Run(ctx context.Context, o Options, work func(ctx context.Context, n *Notif
 	<-finished
 	<-watched
 	return err
+}
+
+// started writes the pid file and lets the process of --daemon end.
+func (o Options) started(n *Notifier) {
+	if o.PIDFile != "" {
+		if err := writePID(o.PIDFile); err == nil {
+			n.wrotePID.Store(true)
+		} else if o.Log != nil {
+			o.Log.Error(err.Error())
+		}
+	}
+	if o.Detached {
+		if err := leaveTerminal(); err != nil && o.Log != nil {
+			o.Log.Error("Cannot leave the terminal: " + err.Error())
+		}
+	}
 }
 
 func serveSignals(o Options, end <-chan os.Signal, cancel context.CancelFunc, done <-chan struct{}) {
@@ -103,22 +117,5 @@ func stacks() []byte {
 		if n := runtime.Stack(buf, true); n < size || size >= maxStacks {
 			return buf[:n]
 		}
-	}
-}
-
-func writePID(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("cannot write pid file: %w", err)
-	}
-	if err := atomicfile.WriteFile(path, []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
-		return fmt.Errorf("cannot write pid file: %w", err)
-	}
-	return nil
-}
-
-// removePID removes the file if it is still ours.
-func removePID(path string) {
-	if b, err := os.ReadFile(path); err == nil && string(b) == strconv.Itoa(os.Getpid()) {
-		_ = os.Remove(path)
 	}
 }

@@ -42,6 +42,10 @@ func TestRun(t *testing.T) {
 		Reload: func() { close(reloaded) }, Dump: func(b []byte) { dumped <- b }, Name: "Minion",
 		Log: slog.New(slog.NewTextHandler(&log, nil)),
 	}, func(ctx context.Context, n *Notifier) error {
+		if _, err := os.Stat(pidfile); err == nil {
+			t.Error("there is a pid file before the work has what it needs")
+		}
+		n.Started()
 		if b, _ := os.ReadFile(pidfile); string(b) != strconv.Itoa(os.Getpid()) {
 			t.Errorf("pid file has %q", b)
 		}
@@ -83,9 +87,34 @@ func TestRunWithoutPIDFile(t *testing.T) {
 	var log bytes.Buffer
 	worked := false
 	err := Run(t.Context(), Options{PIDFile: filepath.Join(file, "pid"), Log: slog.New(slog.NewTextHandler(&log, nil))},
-		func(context.Context, *Notifier) error { worked = true; return nil })
+		func(_ context.Context, n *Notifier) error { n.Started(); worked = true; return nil })
 	if err != nil || !worked || !strings.Contains(log.String(), "cannot write pid file") {
 		t.Errorf("worked: %v, error: %v, log: %s", worked, err, &log)
+	}
+}
+
+// TestRefusedStart: a start that is refused leaves the pid file of the one that runs, even if it has the same process id in
+// another container.
+func TestRefusedStart(t *testing.T) {
+	refused := errors.New("refused")
+	for name, text := range map[string]string{"another's": "1", "the same id": strconv.Itoa(os.Getpid())} {
+		pidfile := filepath.Join(t.TempDir(), "pid")
+		if err := os.WriteFile(pidfile, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := Run(t.Context(), Options{PIDFile: pidfile}, func(context.Context, *Notifier) error { return refused })
+		if b, _ := os.ReadFile(pidfile); err != refused || string(b) != text {
+			t.Errorf("%s: %v, the pid file has %q", name, err, b)
+		}
+	}
+}
+
+// TestAwaitStart: only the whole text of a started process counts, at the end of what it wrote.
+func TestAwaitStart(t *testing.T) {
+	for text, want := range map[string]bool{"": false, "started\n": true, "a line\nstarted\n": true, "started\nfailed": false} {
+		if got := awaitStart(strings.NewReader(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
 	}
 }
 

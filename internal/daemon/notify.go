@@ -3,12 +3,17 @@ package daemon
 import (
 	"net"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
 // Notifier reports the state of the daemon to a supervisor (systemd's sd_notify protocol). Without a supervisor
 // it does nothing.
-type Notifier struct{ conn net.Conn }
+type Notifier struct {
+	conn     net.Conn
+	started  func() // see Started
+	wrotePID atomic.Bool
+}
 
 func newNotifier(socket string) *Notifier {
 	if socket == "" {
@@ -30,6 +35,10 @@ func (n *Notifier) send(text string) {
 		_, _ = n.conn.Write([]byte(text))
 	}
 }
+
+// Started is called by the work once it has what only one process can have: its lock, its ports. It writes the pid file and, in
+// the background, lets the process that typed --daemon end with 0. Further calls do nothing.
+func (n *Notifier) Started() { n.started() }
 
 // Ready reports that the daemon is up.
 func (n *Notifier) Ready() { n.send("READY=1") }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"syscall"
 )
@@ -33,6 +34,35 @@ func MakeDir(path string, mode os.FileMode, name string) error {
 	gid, _ := strconv.Atoi(u.Gid)
 	if err := os.Chown(path, uid, gid); err != nil {
 		return fmt.Errorf("cannot give directory to user %q: %w", name, err)
+	}
+	return nil
+}
+
+// MakePIDFile creates an empty pid file for the named user when this process is root and that user may not create it: the
+// directory belongs to root. An existing file is given to the user (salt/utils/process.py: set_pidfile). A directory that
+// another user may write to is left alone, because that user could have put a link there.
+func MakePIDFile(path, name string) error {
+	u, err := user.Lookup(name)
+	if path == "" || err != nil || u.Uid == "0" || os.Geteuid() != 0 {
+		return nil // BecomeUser reports the error
+	}
+	info, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return nil // whoever writes the file creates its directory, or reports the error
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	// guard: pid-file TestMakePIDFile
+	if !ok || owner.Uid != 0 || info.Mode().Perm()&0o022 != 0 {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o644)
+	if err == nil {
+		uid, _ := strconv.Atoi(u.Uid)
+		gid, _ := strconv.Atoi(u.Gid)
+		err = errors.Join(f.Chown(uid, gid), f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("cannot give the pid file to user %q: %w", name, err)
 	}
 	return nil
 }

@@ -12,3 +12,6 @@ func MakeDir(path string, mode os.FileMode, _ string) error {
 	}
 	return nil
 }
+
+// MakePIDFile does nothing on Windows.
+func MakePIDFile(string, string) error { return nil }

@@ -118,6 +118,14 @@ func (p *Program) Exit(err error) int {
 	return ExitGeneric
 }
 
+// ExitCode returns code, or prints the text of an error and returns its exit code.
+func (p *Program) ExitCode(code int, err error) int {
+	if err != nil {
+		return p.Exit(err)
+	}
+	return code
+}
+
 // Setup reads the command line and the configuration. role selects the file and its rules; daemon enables the log
 // file. A finished program (--help) is an *ExitError with code 0.
 func Setup(c *Console, parser *optparse.Parser, role Role, args []string) (*Program, error) {

@@ -19,9 +19,6 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// detached is the environment variable that marks the background process of --daemon.
-const detached = "BRINE_DETACHED"
-
 // restartPause is the pause before a restart. It lets the reason for it pass, such as a master that is down.
 const restartPause = 2 * time.Second
 
@@ -42,6 +39,9 @@ func becomeUser(p *saltcli.Program) error {
 			}
 		}
 	}
+	if err := saltcli.MakePIDFile(p.Conf.String("pidfile"), name); err != nil {
+		p.Log.Warn(err.Error())
+	}
 	return saltcli.BecomeUser(name)
 }
 
@@ -53,8 +53,8 @@ func Minion(ctx context.Context, args []string, o Options) int {
 	if err != nil {
 		return p.Exit(err)
 	}
-	if p.Values.Bool("daemon") && c.Env(detached) == "" {
-		return p.Exit(goBackground())
+	if p.Values.Bool("daemon") && !daemon.InBackground(c.Env) {
+		return p.ExitCode(daemon.Background())
 	}
 	if err := p.OpenLog("salt.minion", true); err != nil {
 		return p.Exit(err)
@@ -84,25 +84,14 @@ func (o Options) sealed(p *saltcli.Program) bool {
 	return s != nil || err != nil
 }
 
-// goBackground starts the program again in the background.
-func goBackground() error {
-	program, err := os.Executable()
-	if err == nil {
-		err = daemon.Detach(program, os.Args, append(os.Environ(), detached+"=1"))
-	}
-	if err != nil {
-		return fmt.Errorf("cannot start the daemon: %w", err)
-	}
-	return nil
-}
-
 func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
 	var running atomic.Pointer[minion.Minion]
 	had := p.Conf // used only by the signal goroutine
 	d := daemon.Options{
 		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"),
 		Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Minion",
-		Dump: func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
+		Detached: p.Values.Bool("daemon"),
+		Dump:     func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
 		Reload: func() {
 			var err error
 			if had, err = reload(ctx, p, running.Load(), had); err != nil {
@@ -122,6 +111,7 @@ func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
 		}
 		memory := daemon.NewMemory(idlePause)
 		defer memory.Stop()
+		options.Locked = n.Started
 		options.OnState = func(s minion.Status) {
 			n.Status(s.String())
 			memory.Touch()
