@@ -66,8 +66,8 @@ func debChangelog(notes []string, name, version string, epoch int64) string {
 	return b.String()
 }
 
-// sectionLines returns the list below a heading, one line for each entry. It returns nil if the heading is
-// missing.
+// sectionLines returns the list below a heading, one line for each entry; headings within the section are left out.
+// It returns nil if the heading is missing.
 func sectionLines(text, heading string) []string {
 	var list []string
 	inside := false
@@ -79,7 +79,7 @@ func sectionLines(text, heading string) []string {
 				return list
 			}
 			inside = line == heading || strings.HasPrefix(line, heading+" ")
-		case !inside || line == "":
+		case !inside || line == "" || strings.HasPrefix(line, "### "):
 		case strings.HasPrefix(line, "- "):
 			list = append(list, line[2:])
 		case len(list) > 0:

@@ -90,7 +90,7 @@ func TestSources(t *testing.T) {
 }
 
 func TestChangelog(t *testing.T) {
-	const text = "# Changelog\n\n## Unreleased\n\n- New.\n\n## 1.2.0 (2026)\n\n- One\n  thing.\n- Two.\n\n## 1.1.0\n\n- Old.\n"
+	const text = "# Changelog\n\n## Unreleased\n\n- New.\n\n## 1.2.0 (2026)\n\n### Minion\n\n- One\n  thing.\n\n### Master\n\n- Two.\n\n## 1.1.0\n\n- Old.\n"
 	if d := cmp.Diff([]string{"One thing.", "Two."}, sectionLines(text, "## 1.2.0")); d != "" {
 		t.Error(d)
 	}
