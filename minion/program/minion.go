@@ -91,7 +91,9 @@ func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
 		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"),
 		Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Minion",
 		Detached: p.Values.Bool("daemon"),
-		Dump:     func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
+		Dump: func(stacks []byte) {
+			p.Log.Warn("Stacks of all goroutines:\n" + string(stacks))
+		},
 		Reload: func() {
 			var err error
 			if had, err = reload(ctx, p, running.Load(), had); err != nil {
