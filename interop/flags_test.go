@@ -154,6 +154,7 @@ func sameProgram(t *testing.T, d *driver, dir, line string) *called {
 func withoutIDs(s string) string {
 	s = regexp.MustCompile(`\b20\d{18}\b`).ReplaceAllString(s, "JID")
 	s = regexp.MustCompile(`(Started|Duration|Total run time): +[^\n]*`).ReplaceAllString(s, "$1:")
+	s = withoutRepeats(s)
 	s = regexp.MustCompile(`(?m)^(db1:\n    [^\n]*\n)(web1:\n    [^\n]*\n)`).ReplaceAllString(s, "$2$1")
 	return s
 }

@@ -93,7 +93,8 @@ func (k *saltKey) run(ctx context.Context) error {
 	}
 	cmd := "list_all"
 	for _, name := range keyCommands() {
-		if conf.Truth(v.Get(name)) {
+		// An id may be a word such as "none" or "off".
+		if text, ok := v.Get(name).(string); text != "" || !ok && conf.Truth(v.Get(name)) {
 			cmd = name
 			break
 		}
