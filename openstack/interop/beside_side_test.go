@@ -83,9 +83,10 @@ func (s *besideSide) run(ctx context.Context, set original.Set, salt, files stri
 		return err
 	}
 	for _, u := range s.c.Updates {
-		if err := cloud.Heat.Call(ctx, "PUT", s.path(""), map[string]any{"template": template, "parameters": u.Parameters}, nil); err != nil {
+		if err := cloud.Heat.Update(ctx, s.id, template, lab.StackArgs{Parameters: u.Parameters}); err != nil {
 			return err
 		}
+		statuses.forget()
 		if err := statuses.await(ctx, s.id, "UPDATE_COMPLETE"); err != nil {
 			return err
 		}
@@ -142,6 +143,13 @@ func (s *stackStatuses) of(ctx context.Context, id string) (string, error) {
 		}
 	}
 	return s.all[id], s.err
+}
+
+// forget makes the next caller of of ask again.
+func (s *stackStatuses) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.when = time.Time{}
 }
 
 // await waits until a stack has a status. Another end of the same action is an error.
@@ -282,9 +290,15 @@ func (s *besideSide) heatFields(ctx context.Context) (map[string]string, error) 
 		f["output "+name] = indented(v)
 	}
 	for _, e := range out.Events {
-		if e.Resource != s.stack() { // the stack's own: its status is compared
-			f["event "+e.Resource] += e.Status + ": " + e.Reason + "\n"
+		if e.Resource == s.stack() { // the stack's own: its status is compared
+			continue
 		}
+		// Heat tells of a signal and of what it changed in two threads, so that either may come first.
+		field := "event " + e.Resource
+		if strings.HasPrefix(e.Status, "SIGNAL_") {
+			field = "event of a signal " + e.Resource
+		}
+		f[field] += e.Status + ": " + e.Reason + "\n"
 	}
 	names := map[string]string{}
 	for _, r := range out.Resources {

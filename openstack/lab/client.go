@@ -40,7 +40,9 @@ type Stack struct {
 	Name   string `json:"stack_name"`
 	Status string `json:"stack_status"`
 	Reason string `json:"stack_status_reason"`
-	Output []struct {
+	// Updated is when the last update began, as Heat writes times: in UTC, to the second.
+	Updated string `json:"updated_time"`
+	Output  []struct {
 		Key   string `json:"output_key"`
 		Value any    `json:"output_value"`
 		Error string `json:"output_error"`
@@ -122,9 +124,9 @@ func (c *Client) Create(ctx context.Context, name, template string, args StackAr
 	return out.Stack.ID, nil
 }
 
-// Update starts an update of a stack. It does not wait.
+// Update starts an update of a stack, and returns when it has begun.
 func (c *Client) Update(ctx context.Context, name, template string, args StackArgs) error {
-	path, err := c.path(ctx, name)
+	before, err := c.show(ctx, name, false)
 	if err != nil {
 		return err
 	}
@@ -132,7 +134,28 @@ func (c *Client) Update(ctx context.Context, name, template string, args StackAr
 	if args.Existing {
 		method = http.MethodPatch
 	}
-	return c.call(ctx, method, path, args.body("", template), nil)
+	if err := c.call(ctx, method, "/stacks/"+before.Name+"/"+before.ID, args.body("", template), nil); err != nil {
+		return err
+	}
+	return c.awaitBegin(ctx, "update", before, func(now *Stack) bool { return now.Updated != before.Updated || now.Status != before.Status })
+}
+
+// awaitBegin waits until an action of a stack has begun. Heat answers before that: the end of an earlier action could be taken for this one's.
+func (c *Client) awaitBegin(ctx context.Context, action string, before *Stack, begun func(now *Stack) bool) error {
+	for {
+		now, err := c.show(ctx, before.ID, false)
+		switch {
+		case err == nil && begun(now):
+			return nil
+		case err != nil && (isNotFound(err) || !isTemporary(err)):
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the %s of %s does not begin: %w", action, before.Name, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // path returns the canonical path of a stack: heat-api redirects from the short one.
@@ -173,16 +196,8 @@ func (c *Client) Delete(ctx context.Context, name string) error {
 	if err == nil {
 		err = c.call(ctx, http.MethodDelete, "/stacks/"+before.Name+"/"+before.ID, nil, nil)
 	}
-	// Heat answers before it begins: the end of an earlier deletion could be taken for this one's.
-	for now := before; err == nil && before.Status == "DELETE_FAILED" && now.Status == before.Status; {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the deletion of %s does not begin: %w", name, ctx.Err())
-		case <-time.After(50 * time.Millisecond):
-		}
-		if now, err = c.show(ctx, before.ID, false); err != nil && !isNotFound(err) && isTemporary(err) {
-			now, err = before, nil
-		}
+	if err == nil && before.Status == "DELETE_FAILED" {
+		err = c.awaitBegin(ctx, "deletion", before, func(now *Stack) bool { return now.Status != before.Status })
 	}
 	if isNotFound(err) {
 		return nil
