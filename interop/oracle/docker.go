@@ -64,6 +64,7 @@ var dockerMasks = [...]struct {
 	{regexp.MustCompile(`(?i)\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b`), "<mac>"},
 	{regexp.MustCompile(`^(Up|Exited \(\d+\)|Created) ?.*(second|minute).*$`), "$1 <ago>"},
 	{regexp.MustCompile(`/tmp/brine\d+/`), "<daemon>/"},
+	{regexp.MustCompile(`/proc/\d+/`), "/proc/<pid>/"},
 	{regexp.MustCompile(`(Time_Elapsed:\n +)[0-9.e-]+`), "$1<some>"}, // in the text of an error
 	{regexp.MustCompile(`^/[a-z]+_[a-z]+\d?$`), "/<name>"},
 	{regexp.MustCompile(`(Name:\n +)[a-z]+_[a-z]+\d?\b`), "$1<name>"},
