@@ -107,7 +107,7 @@ func TestGoSnippets(t *testing.T) {
 		for _, b := range blocks(t, page) {
 			switch {
 			case b.language != "go" || slices.Contains(built[page], b.file):
-			case page == "by-example.md": // TestPage of package examples
+			case strings.HasPrefix(page, "by-example"): // TestPages of package examples
 			case page == "embedding.md" && b.file == "" && strings.HasPrefix(b.text, "package main\n"): // TestEmbeddingProgram of package master
 			case b.file == "example":
 				parts++

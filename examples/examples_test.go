@@ -27,13 +27,31 @@ import (
 	_ "github.com/brine-salt/brine/modules/test"
 )
 
-var update = flag.Bool("update", false, "write the page of the examples")
+var update = flag.Bool("update", false, "write the pages of the examples")
 
-// order is the order of the programs on the page: each needs what those before it explain.
-var order = []string{"hello", "events", "stream", "order", "order-files", "restart", "fingerprint", "pillar", "module", "state", "http-api"}
+// page is a page of docs that shows programs. Each program needs what those before it explain.
+type page struct {
+	file, title, intro string
+	programs           []string
+}
 
-// page is where the programs are shown.
-const page = "../docs/by-example.md"
+// pages are the pages, the index first.
+var pages = []page{
+	{"by-example.md", "By example", "", []string{"hello", "events", "stream"}},
+	{"by-example-orders.md", "By example: orders", "jobs that wait for their minions", []string{"order", "order-files", "restart"}},
+	{"by-example-minions.md", "By example: minions", "which minions may join, and what they get", []string{"fingerprint", "pillar"}},
+	{"by-example-agents.md", "By example: agents", "your own modules and states", []string{"module", "state"}},
+	{"by-example-http.md", "By example: HTTP", "the HTTP interface beside your master", []string{"http-api"}},
+}
+
+// programs returns the names of all programs, in the order of the pages.
+func programs() []string {
+	var names []string
+	for _, p := range pages {
+		names = append(names, p.programs...)
+	}
+	return names
+}
 
 // build builds the programs and returns the directory where they are.
 func build(t *testing.T, packages ...string) string {
@@ -47,6 +65,7 @@ func build(t *testing.T, packages ...string) string {
 
 // TestExamples runs each program and compares what it prints with its output.txt.
 func TestExamples(t *testing.T) {
+	order := programs()
 	shown, err := filepath.Glob("*/output.txt")
 	if err != nil || len(shown) != len(order) {
 		t.Fatalf("%d programs have an output, the page shows %d: %v", len(shown), len(order), err)
@@ -78,17 +97,54 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestPage compares the page with the programs.
-func TestPage(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("# By example\n\nSmall complete programs, for those who embed the master or build an agent. Each one runs on one machine, without root: `go run ./examples/hello`.\n" +
-		"The tests run all of them and compare what they print. `local.Serve` and `local.Minion` ([examples/internal/local](../examples/internal/local/local.go))\n" +
-		"start the master's ports and a minion in the same process, so that a program shows both sides.\n" +
-		"[examples/embedded-master](../examples/embedded-master/main.go) is a whole service without them.\n\n")
-	for _, name := range order {
-		fmt.Fprintf(&b, "- [%s](#%s): %s\n", name, name, summary(t, name))
+// TestPages compares the pages with the programs.
+func TestPages(t *testing.T) {
+	for _, p := range pages {
+		t.Run(p.file, func(t *testing.T) {
+			path := filepath.Join("..", "docs", p.file)
+			text := p.text(t)
+			if *update {
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			have, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(have), text); diff != "" {
+				t.Errorf("go test ./examples -update writes the page again; -page +programs:\n%s", diff)
+			}
+		})
 	}
-	for _, name := range order {
+}
+
+// text returns the page.
+func (p page) text(t *testing.T) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n", p.title)
+	if p.intro == "" {
+		b.WriteString("Small complete programs, for programmers who embed the master or build an agent. Each program runs on one machine, without root:\n\n" +
+			"    go run ./examples/hello\n\n")
+		for i, other := range pages {
+			if i > 0 {
+				fmt.Fprintf(&b, "\n[%s](%s):\n\n", strings.ToUpper(other.intro[:1])+other.intro[1:], other.file)
+			}
+			link := other.file
+			if i == 0 {
+				link = ""
+			}
+			for _, name := range other.programs {
+				fmt.Fprintf(&b, "- [%s](%s#%s): %s\n", name, link, name, summary(t, name))
+			}
+		}
+		b.WriteString("\nThe tests run every program and compare its output. `local.Serve` and `local.Minion` ([examples/internal/local](../examples/internal/local/local.go))\n" +
+			"start a master and a minion in the same process, so that a program shows both sides.\n" +
+			"[examples/embedded-master](../examples/embedded-master/main.go) is a complete service without them.\n")
+	} else {
+		fmt.Fprintf(&b, "Small complete programs: %s. [By example](by-example.md) lists all programs and says how to run them.\n", p.intro)
+	}
+	for _, name := range p.programs {
 		source, err := os.ReadFile(filepath.Join(name, "main.go"))
 		if err != nil {
 			t.Fatal(err)
@@ -105,18 +161,7 @@ func TestPage(t *testing.T) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s Source with imports: [examples/%s](../examples/%s/main.go).\n\n```go\n%s```\n\nIt prints:\n\n```text\n%s```\n", name, comment(t, name), name, name,
 			strings.Replace(body, main, "", 1), output)
 	}
-	if *update {
-		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(have), b.String()); diff != "" {
-		t.Errorf("go test ./examples -update writes the page again; -page +programs:\n%s", diff)
-	}
+	return b.String()
 }
 
 // comment returns the comment of a program in one line, without its first words.

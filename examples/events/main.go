@@ -1,4 +1,4 @@
-// Command events listens to what happens at its master: a minion signs in, starts, and runs a job.
+// Command events prints the events of its master: a minion signs in, starts, and runs a job.
 package main
 
 import (

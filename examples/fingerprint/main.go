@@ -1,5 +1,5 @@
-// Command fingerprint accepts minions by the fingerprint of their keys, which "salt-call --local key.finger" prints on their hosts. No
-// key has to be accepted by hand, and a key with another fingerprint is refused.
+// Command fingerprint accepts minions by the fingerprint of their keys, which "salt-call --local key.finger" prints on their hosts.
+// Nobody accepts keys by hand, and the master refuses a key with another fingerprint.
 package main
 
 import (

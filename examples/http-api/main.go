@@ -1,4 +1,4 @@
-// Command http-api serves Salt's HTTP interface beside the master, with the program's own way to log in, and is its client as well.
+// Command http-api serves Salt's HTTP interface beside the master, with the program's own log-in. The program is also its client.
 package main
 
 import (

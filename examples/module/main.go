@@ -1,5 +1,5 @@
-// Command module is an agent with an execution module of its own, "greet", and a master that calls it. The modules sys and test are those that
-// every agent should have: a master asks with test.ping whether a minion listens.
+// Command module is an agent with its own execution module, "greet", and a master that calls it. Every agent should also have the
+// modules sys and test: a master pings a minion with test.ping.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command order-files places an order that brings along what its job needs: a state, data, and a file. Only the order's minion can read
-// them, and they are gone when the order has ended.
+// Command order-files places an order that contains what its job needs: a state, data, and a file. Only the order's minion can
+// read them. The master deletes them when the order ends.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command order places an order for a minion that does not exist yet. The order is kept, the minion gets it when it comes.
+// Command order places an order for a minion that does not exist yet. The master keeps the order and delivers it when the minion connects.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command pillar gives each minion data of its own from Go, and files from the program itself, and applies a state that uses both.
+// Command pillar provides each minion's data from Go and files from the program itself, and applies a state that uses both.
 package main
 
 import (

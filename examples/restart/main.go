@@ -1,4 +1,4 @@
-// Command restart keeps jobs and orders in an SQLite file: a master that is started again knows what the one before it was asked to do.
+// Command restart keeps jobs and orders in an SQLite file. A restarted master continues with them.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command state is an agent with a state module of its own, "greeting". The state is run four times: in test mode, for a file that is missing,
-// for one that is right, and for one that is wrong.
+// Command state is an agent with its own state module, "greeting". It applies the state four times: in test mode, to a missing file,
+// to a correct file, and to a wrong one.
 package main
 
 import (

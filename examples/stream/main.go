@@ -1,4 +1,4 @@
-// Command stream prints results as they come, the quickest minion first, and names those that did not answer.
+// Command stream prints results as they arrive, the quickest minion first, and names the minions that did not answer.
 package main
 
 import (
