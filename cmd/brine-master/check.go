@@ -20,8 +20,8 @@ import (
 	"github.com/brine-salt/brine/minion/program"
 )
 
-// runCheck reports the settings of a master's configuration that will not work. It returns 0 if there is nothing to report, 1
-// if there are some, and 2 if the check was not possible.
+// runCheck reports the settings of a master's configuration that will not work. It returns 0 if it found none, 1 if
+// it found some, and 2 if the check was not possible.
 func runCheck(ctx context.Context, c *saltcli.Console, args []string) int {
 	parser := &optparse.Parser{Prog: "brine-master check", Usage: "%prog [options] [CONFIG_DIR]",
 		Width: c.Width(),

@@ -198,7 +198,7 @@ func (d *demo) startMaster(ctx context.Context) error {
 	})
 }
 
-// show runs the commands of the demonstration in their order.
+// show runs the commands of the demonstration in order.
 func (d *demo) show(ctx context.Context) error {
 	fmt.Fprintf(d.Out, "A master and %d minions are starting on 127.0.0.1; their files are in %s.\n", len(demoIDs()), d.dir)
 	if err := d.awaitEvent(ctx, "salt/auth", func(e events.Event) string {

@@ -25,7 +25,7 @@ func newClient(p *saltcli.Program) (*client.Client, error) {
 	return newClientOf(p, minions)
 }
 
-// newClientOf is like newClient with what is known of minions; nil means what is in the master's directories.
+// newClientOf is like newClient, but reads the known minions from minions; nil means the master's directories.
 func newClientOf(p *saltcli.Program, minions client.Minions) (*client.Client, error) {
 	dialer, options, err := dialerFor(p.Conf)
 	if err != nil {

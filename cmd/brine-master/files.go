@@ -42,7 +42,7 @@ func fileBackends(c *conf.Config, log *slog.Logger, changed func()) ([]fileserve
 	return list, repos, nil
 }
 
-// listCache returns the option fileserver_list_cache_time, below 0 for no time at all.
+// listCache returns the option fileserver_list_cache_time, or a negative duration if lists are not to be cached.
 func listCache(c *conf.Config) time.Duration {
 	if d := c.Duration("fileserver_list_cache_time", time.Second); d > 0 {
 		return d

@@ -229,7 +229,7 @@ func unboundedInt(c *conf.Config, name string) int64 {
 	return -1
 }
 
-// minionVisible returns the options that minions ask the master for (_master_opts).
+// minionVisible returns the master's options that minions may request (_master_opts).
 func minionVisible(c *conf.Config) map[string]any {
 	out := map[string]any{}
 	for _, name := range []string{"renderer", "failhard", "state_top", "state_top_saltenv",

@@ -97,7 +97,7 @@ func (m *masterMinion) renderTemplate(ctx context.Context, t modules.Template) (
 	return m.registry().NewCall(m.env(), "template", "", nil).Template(ctx, t)
 }
 
-// env returns the surroundings of one call.
+// env returns the environment of one call.
 func (m *masterMinion) env() *modules.Env {
 	data := m.grains()
 	opts := m.options(data)
@@ -122,7 +122,7 @@ func (m *masterMinion) env() *modules.Env {
 	return env
 }
 
-// overrideOf returns the pillar of a command as a pillar's request has it: nil for none.
+// overrideOf returns the pillar from the command line in the form of a pillar request, or nil if there is none.
 func overrideOf(d *pyobj.Dict) map[string]any {
 	if d == nil {
 		return nil

@@ -29,7 +29,7 @@ const (
 	endTime   = 30 * time.Second
 )
 
-// parentOption returns the option of masterParser that stock does not have, so its help does not show it.
+// parentOption returns an option of masterParser that stock does not have; the help hides it.
 func parentOption() optparse.Option {
 	return optparse.Option{Names: []string{"--with-parent"}, Kind: optparse.True, Hidden: true,
 		Help: "End when standard input closes: it is a pipe that the parent process holds open."}

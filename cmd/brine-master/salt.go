@@ -166,8 +166,8 @@ func (s *saltCmd) kwargs() error {
 	return err
 }
 
-// explainError returns the text that stock prints, as if it were a result, for what can go wrong with a master.
-// The exit code is then 0, as stock's, unless the job is a batch, static or asynchronous.
+// explainError returns the text that stock prints for an error of the master, as if it were a result. The exit code
+// is then 0, as stock's, unless the job is a batch, static or asynchronous.
 func (s *saltCmd) explainError(err error) (string, bool) {
 	var refused *client.PublishError
 	var group *groupError
@@ -355,7 +355,7 @@ func (s *saltCmd) printReturn(ret client.Return, sum *summary) error {
 	return s.print.Print(map[string]any{ret.ID: text}, out, code)
 }
 
-// shownValue returns what a minion returned, for the outputter that shows it.
+// shownValue returns a minion's return in the form that its outputter needs.
 func (s *saltCmd) shownValue(ret client.Return) any {
 	if s.print.InOrder(ret.Out) {
 		return ret.Ordered
@@ -371,7 +371,7 @@ func (s *saltCmd) isHidden(ret client.Return) bool {
 	return !ret.Unknown && !s.Values.Bool("show_timeout") && !s.Values.Bool("verbose")
 }
 
-// lostText returns what is shown in place of a return.
+// lostText returns the text to print for a minion that did not return.
 func lostText(ret client.Return) string {
 	if ret.Status == client.NotConnected {
 		return "Minion did not return. [Not connected]"

@@ -92,7 +92,7 @@ func openAPI(s *services) (*api, error) {
 	return a, nil
 }
 
-// allowedAddresses returns the rules of who may come from where.
+// allowedAddresses reads the addresses from which clients may log in, for all users and for each user.
 func allowedAddresses(o *conf.Config) restapi.Addresses {
 	a := restapi.Addresses{Authorized: o.Strings("authorized_ips")}
 	if acl := o.Map("api_acl"); len(acl) > 0 {

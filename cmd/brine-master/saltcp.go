@@ -98,7 +98,7 @@ func (s *saltCp) run(ctx context.Context) error {
 	return s.print.Print(ret, "", 0)
 }
 
-// realPath implements Python's os.path.realpath: what is not there stays as it is.
+// realPath implements Python's os.path.realpath: a path that does not exist stays as it is.
 func realPath(name string) string {
 	if abs, err := filepath.Abs(name); err == nil {
 		name = abs
@@ -221,7 +221,7 @@ func (s *saltCp) remotePath(name string, intoDir bool) string {
 	return s.dest
 }
 
-// joinRemote implements os.path.join for what only the minion knows: it cleans nothing.
+// joinRemote implements os.path.join for a path on the minion: it does not clean the result.
 func joinRemote(dir string, names ...string) string {
 	if !strings.HasSuffix(dir, "/") && dir != "" {
 		dir += "/"
@@ -331,7 +331,7 @@ func packPiece(b []byte, zip bool) (string, error) {
 	return base64.StdEncoding.EncodeToString(b), nil
 }
 
-// pythonMode returns a mode as st_mode's last four octal digits have it.
+// pythonMode returns a mode as the last four octal digits of st_mode show it.
 func pythonMode(m fs.FileMode) fs.FileMode {
 	out := m.Perm()
 	for _, bit := range []struct{ is, has fs.FileMode }{{fs.ModeSetuid, 0o4000},

@@ -49,8 +49,7 @@ func masterTops(c *conf.Config,
 	}, nil
 }
 
-// nodeTops returns the states in the description of a node: classes as a list or as the keys of a dict, for one
-// environment.
+// nodeTops returns a node's states for one environment. The node's classes are a list, or the keys of a dict.
 func nodeTops(v any, id string, log *slog.Logger) map[string]any {
 	node, _ := v.(*pyobj.Dict)
 	if node == nil {

@@ -31,7 +31,7 @@ func masterOnHost(confFile string, env func(string) string, log *slog.Logger) mo
 
 var _ modules.MasterHost = masterHere{}
 
-// functionLimit is the time limit of a wheel function. Runners take as long as their job may.
+// functionLimit is the time limit of a wheel function. Runners may take as long as their job.
 const functionLimit = 5 * time.Minute
 
 // loadConfig reads the master's configuration again, since it may have changed.
@@ -113,7 +113,7 @@ func (h masterHere) Run(ctx context.Context, q modules.MasterJob,
 	return h.explainFailure(ctx, r.Err())
 }
 
-// explainFailure returns an error of a client for modules.
+// explainFailure turns a client's error into one for modules.
 func (h masterHere) explainFailure(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.Is(err, client.ErrNoMatch):

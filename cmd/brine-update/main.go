@@ -1,5 +1,5 @@
-// Command brine-update keeps the minion of a host up to date from a repository of signed versions, and restores
-// the old version if a new one does not sign in. docs/update.md describes it.
+// Command brine-update keeps a host's minion up to date from a repository of signed versions, and restores the old
+// version if the new one cannot sign in. docs/update.md describes it.
 package main
 
 import (

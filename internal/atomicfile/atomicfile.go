@@ -33,7 +33,7 @@ func writeFrom(path string, r io.Reader, mode os.FileMode) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// Create is like WriteFile for a file that must not be there yet; else the error matches fs.ErrExist and the file
+// Create is like WriteFile for a file that must not exist yet. If it does, the error matches fs.ErrExist and the file
 // is untouched.
 func Create(path string, data []byte, mode os.FileMode) error {
 	if err := write(path, bytes.NewReader(data), mode, linkNew); err != nil {

@@ -1,5 +1,5 @@
-// Package backoff computes the delay before the next attempt at something that fails: a random part of a window
-// that doubles, so that many hosts which failed together do not return together ("full jitter").
+// Package backoff computes the delay before the next attempt at something that failed: a random part of a window that
+// doubles with each failure, so that hosts that failed together do not retry together ("full jitter").
 package backoff
 
 import (

@@ -220,7 +220,7 @@ func (l *loader) shortenSockDir() {
 }
 
 // roots turns every environment into a list of directories, with globs expanded and sorted
-// (salt.config._validate_file_roots). Warnings call the option name.
+// (salt.config._validate_file_roots). name is the option's name in warnings.
 func (l *loader) roots(key, name, def string) map[string]any {
 	m := textMap(l.Opts[key])
 	if m == nil {

@@ -28,8 +28,8 @@ type Config struct {
 	Path string
 	// Opts are all options: defaults, then files, then overrides. Unknown ones are kept.
 	Opts map[string]any
-	// Order holds, by option, the order of keys in its value as the files have it, where they are not sorted.
-	// Only the order of keys matters; Opts has the values.
+	// Order holds, by option, the order of the keys in its value where the files do not sort them. Only the order
+	// counts; the values are in Opts.
 	Order payload.OrderedMap
 	// Files are the files that were read, in order.
 	Files []string
@@ -112,7 +112,7 @@ func (c *Config) Float(key string) float64 {
 	return f
 }
 
-// Duration returns an option counted in unit.
+// Duration returns an option that is a number of units. It is at most the largest time.Duration.
 func (c *Config) Duration(key string, unit time.Duration) time.Duration {
 	d := c.Float(key) * float64(unit)
 	if d > math.MaxInt64 {

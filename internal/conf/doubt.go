@@ -66,7 +66,7 @@ func (c *Config) Unknown(own ...string) []Doubt {
 	return list
 }
 
-// names returns the options that are known for the role.
+// names returns the options that the role knows.
 func (c *Config) names() map[string]bool {
 	known := map[string]bool{}
 	for _, defaults := range []map[string]any{MinionDefaults(), MasterDefaults()} { // a master's file may serve a minion's too

@@ -9,9 +9,9 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// refuseSDB handles sdb:// values, which Salt replaces by the answer of a database. brine has no such database,
-// and the literal text must never be used in place of a secret. An option that decides whom the minion trusts is
-// an error, every other option falls back to its default, and values inside of collections become nil.
+// refuseSDB handles sdb:// values, which Salt replaces by the answer of a database. brine has no such database, and
+// the literal text must never be used in place of a secret. An option that decides whom the minion trusts is an
+// error, every other option falls back to its default, and a value inside a collection becomes nil.
 func (l *loader) refuseSDB() error {
 	for key, v := range l.Opts {
 		s, whole := v.(string)

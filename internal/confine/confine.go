@@ -30,7 +30,7 @@ type Rules struct {
 	NoLocalSockets bool
 }
 
-// Report is the outcome.
+// Report describes what was applied.
 type Report struct {
 	// Kernel describes what the kernel supports.
 	Kernel string

@@ -28,7 +28,7 @@ const (
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// handled returns everything that a version of Landlock knows, and so denies where nothing grants it.
+// handled returns all rights that a version of Landlock knows. The kernel denies those that no rule grants.
 func handled(abi int) uint64 {
 	all := uint64(unix.LANDLOCK_ACCESS_FS_IOCTL_DEV<<1 - 1)
 	if abi < 5 {
@@ -127,7 +127,8 @@ func ruleset(r Rules, abi int, report *Report) (fd int, err error) {
 	return set, nil
 }
 
-// loaders returns what the kernel starts in place of a program with shared libraries.
+// loaders returns the dynamic loaders of these programs: the kernel starts them in place of a program with shared
+// libraries.
 func loaders(programs []string) []string {
 	if len(programs) == 0 {
 		return nil

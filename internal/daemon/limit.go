@@ -11,7 +11,7 @@ import (
 // kernel.
 const minHeadroom = 8 << 20
 
-// headroomPart is the part of the group's memory that is left to them: one tenth.
+// headroomPart is the part of the group's memory that is left to the others: one tenth.
 const headroomPart = 10
 
 // LimitMemory sets the limit of the garbage collector from the control group of the process. The environment
@@ -25,7 +25,7 @@ func LimitMemory() {
 	}
 }
 
-// heapLimit returns the part of a group's memory for the Go heap, 0 for no limit.
+// heapLimit returns the part of a group's memory that the Go heap may use, or 0 for no limit.
 func heapLimit(group int64) int64 {
 	// guard: small-memory TestHeapLimit instead: true
 	if group <= 0 {

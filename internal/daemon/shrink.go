@@ -83,7 +83,7 @@ func (s *shrinker) collected() {
 	s.adapt()
 }
 
-// adapt sets the percentage of the garbage collector by whether the heap grows. The caller holds mu.
+// adapt sets the percentage of the garbage collector by how far the heap has grown. The caller holds mu.
 func (s *shrinker) adapt() {
 	live := s.lives()
 	if live > s.settled+s.settled/2 {
@@ -93,15 +93,15 @@ func (s *shrinker) adapt() {
 	s.percent(int(max(leastPercent, min(percentSettled, mostGrowth*100/max(live, 1)))))
 }
 
-// usage returns how much memory was ever asked for, and how much is held now.
+// usage returns the bytes that were ever allocated on the heap, and the bytes that the process holds now.
 func usage() (asked, held uint64) {
 	m := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(m)
 	return m[0].Value.Uint64(), m[1].Value.Uint64() - m[2].Value.Uint64()
 }
 
-// lives returns how much memory the last round of the garbage collector found in use, with the stacks: what its
-// percentages are of.
+// lives returns the bytes that the last garbage collection found in use, including stacks; the collector's
+// percentages refer to this number.
 func lives() uint64 {
 	m := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}}
 	metrics.Read(m)

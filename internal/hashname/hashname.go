@@ -15,8 +15,8 @@ import (
 	"sync"
 )
 
-// Func returns the constructor for the name of a hash: md5, sha1, sha224, sha256, sha384 or sha512. It returns
-// nil for other names, whose error differs from caller to caller.
+// Func returns the constructor of a hash by name: md5, sha1, sha224, sha256, sha384 or sha512. It returns nil for any
+// other name; callers report that in different words.
 func Func(name string) func() hash.Hash {
 	switch name {
 	case "md5":
@@ -35,7 +35,7 @@ func Func(name string) func() hash.Hash {
 	return nil
 }
 
-// New returns the hash of a name that [Func] knows, nil for others.
+// New returns a hash by name as [Func] knows it, or nil.
 func New(name string) hash.Hash {
 	if f := Func(name); f != nil {
 		return f()
@@ -46,7 +46,7 @@ func New(name string) hash.Hash {
 // buffers are what [Digest] reads into: a state run hashes thousands of small files.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// Digest returns the hash of all that a reader has, in hex digits.
+// Digest reads r to its end and returns the hash in hex digits.
 func Digest(h hash.Hash, r io.Reader) (string, error) {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)

@@ -43,14 +43,14 @@ func (c *Buffer) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// Total returns how many bytes were written, Dropped how many of them are not kept.
+// Total returns the number of bytes that were written.
 func (c *Buffer) Total() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.total
 }
 
-// Dropped returns how many bytes are not kept.
+// Dropped returns the number of written bytes that were not kept.
 func (c *Buffer) Dropped() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Through returns the proxy that Salt's options proxy_host, proxy_port, proxy_username and proxy_password name,
-// nil without host or port. Hosts of the option no_proxy are asked directly.
+// Through returns the proxy that Salt's options proxy_host, proxy_port, proxy_username and proxy_password name, or
+// nil without a host or port. Requests to the hosts of the option no_proxy bypass it.
 func Through(host string, port int, user, password string, direct []string) func(*http.Request) (*url.URL, error) {
 	if host == "" || port <= 0 || port > 65535 {
 		return nil

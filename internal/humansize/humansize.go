@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// Bytes returns the number of bytes that a text denotes, 0 if it denotes none. unit applies to a text without a
-// unit. K, M, G, T, P, E, Z and Y count by 1024, alone or with iB, and those with B by 1000 if metric is set.
+// Bytes returns the number of bytes that a text denotes, or 0 if it denotes none. unit applies to a text without a
+// unit. K, M, G, T, P, E, Z and Y alone or with iB count by 1024; with B they count by 1000 if metric is set.
 func Bytes(text, unit string, metric bool) *big.Int {
 	text = strings.TrimSpace(text)
 	end := strings.IndexFunc(text, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Map returns the environment after changes, which are "name=value", or a bare name for a variable that was
-// removed, as modules.Context.Environ lists them.
+// Map returns the environment of this process after changes. A change is "name=value", or a bare name for a variable
+// to remove, as modules.Context.Environ lists them.
 func Map(changes []string) map[string]string {
 	env := map[string]string{}
 	for _, line := range append(os.Environ(), changes...) {

@@ -195,7 +195,7 @@ func texts(v any, at string) ([]string, error) {
 	return out, nil
 }
 
-// Check reports what is wrong with a value, which is called name in the error. If hide is set, errors do not
+// Check returns an error if a value does not fit the schema. The error calls the value name; with hide it does not
 // contain the value.
 func (s *Schema) Check(v any, name string, hide bool) error {
 	return (&checker{hide: hide}).check(s, v, name, 0)
@@ -310,7 +310,7 @@ func (c *checker) combined(s *Schema, v any, at string, depth int) error {
 	return nil
 }
 
-// broken returns what a value does wrong, "" if the limit is not about such values.
+// broken returns how a value breaks the limit, or "" if it does not, or if the limit does not apply to its type.
 func (l limit) broken(v any) string {
 	if n, ok := number(v); ok {
 		switch {
@@ -344,7 +344,7 @@ func (l limit) broken(v any) string {
 	return ""
 }
 
-// value returns the limit as it was probably written.
+// value returns the limit as the schema's author probably wrote it: an integer if it is whole.
 func (l limit) value() any {
 	if l.n == math.Trunc(l.n) && math.Abs(l.n) < 1<<53 {
 		return int64(l.n)

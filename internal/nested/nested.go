@@ -26,7 +26,7 @@ func Get(data any, key, delimiter string) (any, bool) {
 
 func split(key, delimiter string) []string { return strings.Split(key, delimiter) }
 
-// Follow is like Get with the key in pieces.
+// Follow is like Get for a key that is already split.
 func Follow(data any, path []string) (any, bool) {
 	for _, word := range path {
 		var ok bool
@@ -152,7 +152,7 @@ func number(v any) (any, bool) {
 	return nil, false
 }
 
-// items returns a map with keys of any type; nil for other values.
+// items returns the entries of a map with keys of any type, or nil for other values.
 func items(v any) map[any]any {
 	switch m := v.(type) {
 	case map[any]any:
@@ -250,8 +250,8 @@ func Anys[T any](list []T) []any {
 	return out
 }
 
-// Join returns a list and what of another is not in it yet. Members that are twice in the other are judged
-// against the first list only, as Salt does.
+// Join returns a copy of a, followed by the elements of b that are not in a. As in Salt, an element that b has twice
+// is added twice.
 func Join(a, b []any) []any {
 	out := Copy(a).([]any)
 	for _, x := range b {

@@ -30,8 +30,8 @@ func UpdateObject(dest, upd *pyobj.Dict, mergeLists bool) *pyobj.Dict {
 	return dest
 }
 
-// JoinObjects returns a copy of a list and what of another is not in it yet. Members that are twice in the other
-// are judged against the first list only, as Salt does.
+// JoinObjects returns a copy of a, followed by the elements of b that are not in a. As in Salt, an element that b has
+// twice is added twice.
 func JoinObjects(a, b *pyobj.List) *pyobj.List {
 	out := pyobj.DeepCopy(a).(*pyobj.List)
 	for _, x := range b.Items {
@@ -118,7 +118,7 @@ func pick(table *pyobj.Dict, values []any) any {
 	return nil
 }
 
-// GetObject is like [Get] for ordered values, or plain ones, whose result it makes ordered.
+// GetObject is like [Get], but also reads ordered values. It converts a plain result to an ordered one.
 func GetObject(data any, key, delimiter string) (any, bool) {
 	switch data.(type) {
 	case map[string]any, map[any]any, []any:
@@ -155,9 +155,9 @@ func Path(key any, delimiter string) (path []string, ok bool) {
 	return path, true
 }
 
-// Repack implements salt.utils.data.repack_dictlist of an ordered value: one dict of a list, also as YAML in a
-// text, of dicts with one key and of names and numbers, whose value is None. Anything else, a dict too, is none;
-// Salt goes on with an empty dict.
+// Repack implements salt.utils.data.repack_dictlist of an ordered value. It merges a list of dicts with one key each,
+// and of names and numbers, whose value becomes None, into one dict; the list may also be YAML in a text. ok is false
+// for anything else, a dict included; Salt continues with an empty dict then.
 func Repack(v any) (d *pyobj.Dict, ok bool) {
 	if text, isText := v.(string); isText {
 		var err error

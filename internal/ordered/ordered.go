@@ -14,8 +14,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// ToWire converts values of package pyobj to types that are packed in their order; plain values are returned
-// unchanged.
+// ToWire converts values of package pyobj to types that are encoded in order. Plain values are returned unchanged.
 func ToWire(v any) any {
 	switch v := v.(type) {
 	case payload.OrderedMap:
@@ -42,8 +41,8 @@ func ToWire(v any) any {
 	return pyobj.Plain(v)
 }
 
-// States returns what a function with the outputter "highstate" returned, in the order in which the states ran.
-// Everything else it returns as it is.
+// States puts the result of a function with the outputter "highstate" into the order in which the states ran. It
+// returns every other value as it is.
 func States(plain any, outputter string) any {
 	chunks, ok := plain.(map[string]any)
 	if !ok || len(chunks) == 0 || outputter != "highstate" {

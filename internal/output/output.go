@@ -55,7 +55,8 @@ type Options struct {
 	Table map[string]any
 }
 
-// ErrUnknown means that there is no outputter of the name. Render then returns nested text with it, as Salt does.
+// ErrUnknown means that there is no outputter with the given name. Render then also returns nested text, as Salt
+// does.
 var ErrUnknown = errors.New("unknown outputter")
 
 // errShape makes Render fall back to nested: the outputter does not support the value.
@@ -67,9 +68,9 @@ func Names() []string {
 		"raw", "table", "txt", "yaml"}
 }
 
-// Render returns what Salt would print of v, without the final newline, by the outputter name; "" is nested. A
-// value that does not fit the outputter is shown by nested, and so is everything for an unknown outputter, with
-// an ErrUnknown.
+// Render returns the text that Salt would print for v with the named outputter, without the final newline; the name
+// "" means nested. A value that does not fit the outputter is shown by nested. So is every value if the outputter is
+// unknown, with ErrUnknown as the error.
 func Render(name string, v any, o Options) (string, error) {
 	r := renderer{Options: o, colors: palette(o)}
 	var text string
@@ -195,7 +196,7 @@ func items(v any) ([]any, bool) {
 	return nil, false
 }
 
-// asText returns text, or bytes that are UTF-8.
+// asText returns text, or bytes that are valid UTF-8, as a string.
 func asText(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:

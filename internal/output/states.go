@@ -75,7 +75,7 @@ type slowState struct {
 // slowStates is how many of the slowest states a recap names.
 const slowStates = 5
 
-// Add adds a minion's result. It reports whether states of it failed, or whether it is not a result of states.
+// Add adds a minion's result. It reports whether one of its states failed, or the value is not a result of states.
 func (c *Recap) Add(host string, v any) (failed bool) {
 	l := recapLine{host: host}
 	rows, ok := stateRows(v)
@@ -109,7 +109,7 @@ func (c *Recap) Add(host string, v any) (failed bool) {
 	return l.failed > 0
 }
 
-// Lost adds a minion without a result.
+// Lost adds a minion that returned no result, with the reason.
 func (c *Recap) Lost(host, why string) { c.lines = append(c.lines, recapLine{host: host, why: why}) }
 
 // Text returns the lines, the totals and the slowest states.
@@ -211,7 +211,7 @@ func (p *Plan) Add(host string, v any) {
 	}
 }
 
-// Lost adds a minion without a result.
+// Lost adds a minion that returned no result, with the reason.
 func (p *Plan) Lost(host, why string) {
 	p.hosts++
 	p.problems = append(p.problems, (&renderer{Options: p.Options}).stripEscapes(host)+": "+why)

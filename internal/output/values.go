@@ -80,7 +80,7 @@ func isInt(v any) bool {
 	return false
 }
 
-// truth implements Python's bool(), of ordered mappings too.
+// truth implements Python's bool(), also for ordered mappings.
 func truth(v any) bool {
 	if m, ok := v.(payload.OrderedMap); ok {
 		return len(m) > 0
@@ -88,7 +88,7 @@ func truth(v any) bool {
 	return pytext.Truth(v)
 }
 
-// words returns the elements of a list, or of text with commas.
+// words returns the elements of a list, or the parts of a text between commas.
 func words(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -131,8 +131,8 @@ func (r *renderer) stripEscapes(s string) string {
 	return strings.ReplaceAll(s, "\x1b", "?")
 }
 
-// pythonic returns ordered mappings, also those inside others, the form in which Python's text of a dict keeps
-// their order.
+// pythonic converts ordered mappings, also nested ones, to the form in which Python's text of a dict keeps their
+// order.
 func pythonic(v any) any {
 	switch v := v.(type) {
 	case payload.OrderedMap:

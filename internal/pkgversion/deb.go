@@ -57,8 +57,8 @@ func parseDeb(s string) (debVersion, bool) {
 	return v, true
 }
 
-// debOrder returns the weight of a character that is no digit: "~" before the end, the end before letters,
-// letters before others.
+// debOrder returns the weight of a character that is not a digit: "~" sorts before the end of the text, the end
+// before letters, and letters before everything else.
 func debOrder(s string, i int) int {
 	if i >= len(s) {
 		return 0

@@ -60,7 +60,7 @@ func SplitComparison(s string) (oper, version string) {
 	return "", s
 }
 
-// Match returns the first of the available versions that fits what is desired ("1.2", ">=1.2"), "" if none does.
+// Match returns the first available version that fits the desired one ("1.2", ">=1.2"), or "" if none does.
 func Match(desired string, available []string, by Func) string {
 	oper, version := SplitComparison(desired)
 	if oper == "" {
@@ -74,7 +74,7 @@ func Match(desired string, available []string, by Func) string {
 	return ""
 }
 
-// WithoutEpoch returns the version behind the first colon.
+// WithoutEpoch returns a version without what precedes its first colon.
 func WithoutEpoch(v string) string {
 	if _, rest, ok := strings.Cut(v, ":"); ok {
 		return rest
@@ -99,7 +99,7 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// fill returns a number as Python's str(int).zfill(8), other parts as they are.
+// fill pads a number to eight digits like Python's str(int).zfill(8); other parts stay as they are.
 func fill(p string) string {
 	if !digits(p) {
 		return p

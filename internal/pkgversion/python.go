@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Python compares versions of Python packages by PEP 440: epoch, release, then development, alpha, beta,
-// candidate, final and post releases. Other texts come first, in the order of text.
+// Python compares versions of Python packages by PEP 440: epoch, release, then development, alpha, beta, candidate,
+// final and post releases. Texts that are not such versions come first, compared as text.
 func Python(a, b string) int {
 	x, ok1 := parsePython(a)
 	y, ok2 := parsePython(b)

@@ -21,7 +21,7 @@ import (
 // Digests are the names of digests for signatures.
 const Digests = "sha1, sha224, sha256, sha384, sha512, sha512_224, sha512_256, sha3_224, sha3_256, sha3_384, sha3_512"
 
-// digest returns a digest with the algorithms that sign it.
+// digest returns a hash by name, with the identifiers of the RSA and ECDSA signature algorithms that use it.
 func digest(name string) (h crypto.Hash, rsaOID, ecOID string) {
 	switch strings.ToLower(name) {
 	case "sha1": // for reading only
@@ -38,7 +38,7 @@ func digest(name string) (h crypto.Hash, rsaOID, ecOID string) {
 	return 0, "", ""
 }
 
-// sign returns the signed form of a body. body receives the identifier of the algorithm.
+// sign returns a signed structure. body receives the identifier of the algorithm and returns the part to sign.
 func sign(key crypto.Signer, name string, body func(algorithm []byte) []byte) ([]byte, error) {
 	h, rsaOID, ecOID := digest(name)
 	var algorithm []byte
@@ -280,8 +280,8 @@ func SignatureName(raw []byte) string {
 	return id
 }
 
-// InDays returns the time some days from another, which may be more than a time.Duration holds. ok is false where
-// no certificate can have it.
+// InDays returns the time a number of days after from; a time.Duration could not hold it. ok is false if no
+// certificate can contain that time.
 func InDays(from time.Time, days int64) (t time.Time, ok bool) {
 	if days > 1<<22 || days < -(1<<22) {
 		return t, false

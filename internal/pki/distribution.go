@@ -58,13 +58,13 @@ func infoAccess(v any) (Extension, error) {
 	return Extension{"", false, der(tagSequence, out)}, nil
 }
 
-// reasons returns the reasons for a revocation, by their numbers; "" are reserved numbers.
+// reasons returns the reasons for a revocation, indexed by their numbers; "" is a reserved number.
 func reasons() []string {
 	return []string{"unspecified", "keyCompromise", "cACompromise", "affiliationChanged", "superseded", "cessationOfOperation", "certificateHold", "",
 		"removeFromCRL", "privilegeWithdrawn", "aACompromise"}
 }
 
-// flagged returns reasons as the flags of a distribution point, whose bits have other numbers.
+// flagged returns the reasons by their bit in the flags of a distribution point, which differ from their numbers.
 func flagged() []string {
 	return []string{"", "keyCompromise", "cACompromise", "affiliationChanged", "superseded", "cessationOfOperation", "certificateHold", "privilegeWithdrawn", "aACompromise"}
 }

@@ -316,7 +316,7 @@ func extendedKeyUsage(v any) (Extension, error) {
 	return Extension{"", critical, der(tagSequence, out)}, nil
 }
 
-// KeyID returns the identifier of a public key: the SHA-1 of its bits.
+// KeyID returns the identifier of a public key: the SHA-1 of its bit string.
 func KeyID(pub any) ([]byte, error) {
 	b, err := x509.MarshalPKIXPublicKey(pub)
 	if err != nil {

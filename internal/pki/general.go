@@ -119,7 +119,7 @@ func ascii(s string) bool {
 	return true
 }
 
-// address returns an address, or a network with its mask.
+// address encodes an address, or a network with its mask.
 func address(s string, network bool) ([]byte, error) {
 	if !network {
 		a, err := netip.ParseAddr(s)

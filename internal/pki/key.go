@@ -168,7 +168,7 @@ func encrypt(key, passphrase []byte) ([]byte, error) {
 	return der(tagSequence, algorithm, der(tagOctets, data)), nil
 }
 
-// encryptWith encrypts with a key derived from a passphrase, and returns the parameters.
+// encryptWith encrypts data with a key derived from a passphrase, and returns the algorithm's parameters with it.
 func encryptWith(key, passphrase []byte) (algorithm, data []byte, err error) {
 	if len(passphrase) == 0 {
 		return nil, nil, errNoPassphrase
@@ -301,7 +301,7 @@ func Bytes(v any) ([]byte, error) {
 	return nil, usage("Could not load provided source. You need to pass an existing file, (PEM|hex|base64)-encoded string or raw bytes.")
 }
 
-// KeyEncoding returns how a private key that could be read is written: pem, der or pkcs12.
+// KeyEncoding returns the encoding of a private key that could be read: pem, der or pkcs12.
 func KeyEncoding(b []byte) string {
 	if IsPEM(b) {
 		return "pem"

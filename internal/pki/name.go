@@ -16,7 +16,7 @@ type attribute struct {
 	tag       byte
 }
 
-// attributes returns those that have a keyword argument, in the order in which names are built of them.
+// attributes returns the attributes that have a keyword argument, in the order in which they appear in a name.
 func attributes() []attribute {
 	return []attribute{
 		{"C", "2.5.4.6", tagPrintable}, {"ST", "2.5.4.8", tagUTF8}, {"L", "2.5.4.7", tagUTF8}, {"STREET", "2.5.4.9", tagUTF8}, {"O", "2.5.4.10", tagUTF8},
@@ -25,7 +25,7 @@ func attributes() []attribute {
 	}
 }
 
-// LongNames replaces the old long names of arguments by the short ones of today.
+// LongNames replaces the old long names of arguments by the present short ones.
 func LongNames(args map[string]any) {
 	const names = "commonName CN localityName L stateOrProvinceName ST organizationName O organizationUnitName OU givenName GN surname SN Email MAIL emailAddress MAIL " +
 		"serialNumber SERIALNUMBER issuserAltName issuerAltName"
@@ -73,8 +73,8 @@ func (a attribute) der(v string) ([]byte, error) {
 	return der(tagSequence, id, der(a.tag, []byte(v))), nil
 }
 
-// Name returns a distinguished name: an RFC 4514 text, a list of its parts, or a map of the attributes that have
-// arguments.
+// Name encodes a distinguished name: an RFC 4514 text, a list of its parts, or a map of attributes by the names of
+// their arguments.
 func Name(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case string:
@@ -121,7 +121,7 @@ func Name(v any) ([]byte, error) {
 	return nil, usage("Need string, list or dict to parse distinguished names")
 }
 
-// RDN returns one part of a name.
+// RDN encodes one part of a name from its text.
 func RDN(text string) ([]byte, error) {
 	if len(split(text, ',')) > 1 {
 		return nil, usage("Specified string is not a Relative Distinguished Name, but a Distinguished Name.")
@@ -221,7 +221,7 @@ func unescape(s string) (string, bool) {
 
 type namePart struct{ id, value string }
 
-// parts returns the attributes of a name, grouped as they are.
+// parts returns the attributes of a name in their groups.
 func parts(raw []byte) ([][]namePart, error) {
 	sets, err := inside(raw)
 	if err != nil {
@@ -246,7 +246,8 @@ func parts(raw []byte) ([][]namePart, error) {
 	return out, nil
 }
 
-// NameMap returns the attributes of a name that have short names, the first of each kind.
+// NameMap returns the attributes of a name by short name. Attributes without a short name are left out, and of each
+// kind only the first counts.
 func NameMap(raw []byte) map[string]any {
 	out := map[string]any{}
 	groups, _ := parts(raw)
@@ -262,7 +263,7 @@ func NameMap(raw []byte) map[string]any {
 	return out
 }
 
-// NameText returns a name as RFC 4514 writes it.
+// NameText returns a name in the form of RFC 4514.
 func NameText(raw []byte) string {
 	groups, _ := parts(raw)
 	slices.Reverse(groups)
@@ -304,7 +305,7 @@ func escape(s string) string {
 	return s
 }
 
-// NameHash returns the hash of a name that OpenSSL's directories of certificates use.
+// NameHash returns the hash of a name as OpenSSL's certificate directories use it.
 func NameHash(raw []byte) string {
 	sum := sha1.Sum(raw)
 	b := sum[:4]

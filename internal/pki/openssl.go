@@ -126,7 +126,7 @@ func openSSLValue(name string, v asn1.RawValue, raw []byte) (text string, ok boo
 	return "", false
 }
 
-// flagTexts returns the names of the bits that are set.
+// flagTexts returns the names of the bits that are set in v.
 func flagTexts(v asn1.RawValue, names ...string) string {
 	var out []string
 	for i, name := range names {
@@ -137,7 +137,7 @@ func flagTexts(v asn1.RawValue, names ...string) string {
 	return strings.Join(out, ", ")
 }
 
-// longName returns the name that OpenSSL has for an object, or its number.
+// longName returns OpenSSL's name for an object identifier, or its number if there is none.
 func longName(id string) string {
 	switch id {
 	case "1.3.6.1.5.5.7.3.1":
@@ -187,8 +187,8 @@ func generalTexts(list []asn1.RawValue, show func(asn1.RawValue) string) []strin
 	return out
 }
 
-// printedName returns a general name on a line of its own, listedName one in a list: OpenSSL writes names of
-// directories in two ways.
+// printedName returns a general name as OpenSSL prints it on a line of its own; listedName is for lists. The two
+// differ for directory names.
 func printedName(v asn1.RawValue) string {
 	if v.Tag == 4 {
 		return "DirName:" + spacedName(v.Bytes)
@@ -243,7 +243,7 @@ func otherNameText(v asn1.RawValue) string {
 	return "othername:" + kind + ":" + string(inner[0].Bytes)
 }
 
-// plainAddress returns an address as OpenSSL writes it: that of IPv6 without a short form.
+// plainAddress returns an address as OpenSSL writes it: IPv6 without shortening.
 func plainAddress(b []byte) string {
 	if a, ok := netip.AddrFromSlice(b); ok && a.Is4() {
 		return a.String()
@@ -258,7 +258,7 @@ func plainAddress(b []byte) string {
 	return strings.Join(groups, ":")
 }
 
-// NameComponents returns the attributes of a name in their order, with the names that OpenSSL has for them.
+// NameComponents returns the attributes of a name in order, each with OpenSSL's name for it.
 func NameComponents(raw []byte) [][2]string {
 	groups, _ := parts(raw)
 	var out [][2]string
@@ -337,7 +337,7 @@ func slashedName(raw []byte) string {
 	return b.String()
 }
 
-// numbered returns the short name of an attribute, or its number.
+// numbered returns the short name of an attribute, or its number if it has none.
 func numbered(id string) string {
 	if name := shortName(id); name != "UNDEF" {
 		return name
@@ -526,7 +526,7 @@ func Version(raw []byte) int64 {
 	return integer(n[0].Bytes) + 1
 }
 
-// SubjectOf returns the subject of a certificate, also of one that crypto/x509 does not take.
+// SubjectOf returns the subject of a certificate, even of one that crypto/x509 rejects.
 func SubjectOf(raw []byte) ([]byte, error) {
 	fields, err := tbsFields(raw)
 	if err != nil {
@@ -542,7 +542,7 @@ func SubjectOf(raw []byte) ([]byte, error) {
 	return fields[at].FullBytes, nil
 }
 
-// tbsFields returns the elements of what is signed of a certificate.
+// tbsFields returns the elements of the signed part of a certificate.
 func tbsFields(raw []byte) ([]asn1.RawValue, error) {
 	list, err := inside(raw)
 	if err != nil || len(list) != 3 {

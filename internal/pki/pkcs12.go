@@ -43,7 +43,7 @@ const maxSafes = 8
 // Iterations of what is made.
 const macIterations, tripleDESIterations = 2048, 50_000
 
-// bmp returns a passphrase as PKCS#12 takes it: UTF-16 with a zero at the end.
+// bmp returns a passphrase in the form of PKCS#12: UTF-16 with a final zero.
 func bmp(text []byte) []byte {
 	var out []byte
 	for _, u := range append(utf16.Encode([]rune(string(text))), 0) {
@@ -229,7 +229,7 @@ type pfx struct {
 	} `asn1:"optional"`
 }
 
-// errNotPKCS12 means that the input is not a bundle at all.
+// errNotPKCS12 means that the input is not a PKCS#12 bundle at all.
 var errNotPKCS12 = &Error{"ValueError", "Could not deserialize PKCS12 data"}
 
 // ParsePKCS12 reads a bundle. Key and Cert are nil where it has none; the certificate is that of the key.
@@ -307,7 +307,7 @@ func (p *pfx) checkMAC(all, passphrase []byte) error {
 	return errPassword
 }
 
-// open returns the bags of a part.
+// open returns the bags of one part of a bundle, decrypted if necessary.
 func (c contentInfo) open(passphrase []byte) ([]byte, error) {
 	switch c.ID.String() {
 	case oidData:
@@ -358,7 +358,7 @@ func unseal(algorithm, data, passphrase []byte) ([]byte, error) {
 	return unpadded(text, block.BlockSize())
 }
 
-// pbe returns the ciphers of old of PKCS#12.
+// pbe returns the cipher of an old algorithm of PKCS#12, with its initialization vector.
 func pbe(id string, passphrase, salt []byte, iterations int) (cipher.Block, []byte, error) {
 	switch id {
 	case oidTripleDES:
@@ -426,7 +426,7 @@ func (b *Bundle) take(bags, passphrase []byte) error {
 	return nil
 }
 
-// findCert moves the certificate of the key from the others to its own field.
+// findCert moves the certificate that belongs to the key from the chain to its own field.
 func (b *Bundle) findCert() {
 	if b.Key == nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/sorting"
 )
 
-// PKCS7 returns the form of PKCS#7 (RFC 2315) that holds nothing but certificates.
+// PKCS7 returns a PKCS#7 structure (RFC 2315) that holds only certificates.
 func PKCS7(certs [][]byte) []byte {
 	list := slices.Clone(certs)
 	sorting.Stable(list, bytes.Compare) // a SET in DER is sorted
@@ -20,7 +20,7 @@ func PKCS7(certs [][]byte) []byte {
 
 var errNotPKCS7 = &Error{"ValueError", "Unable to parse PKCS7 data"}
 
-// parsePKCS7 returns the certificates in PKCS#7, in some order.
+// parsePKCS7 returns the certificates of a PKCS#7 structure, in no particular order.
 func parsePKCS7(b []byte) ([]*x509.Certificate, error) {
 	info, err := inside(b)
 	if err != nil || len(info) != 2 || idText(info[0].FullBytes) != oidSignedData {

@@ -46,7 +46,7 @@ const (
 	constructed                                                   = 0x20
 )
 
-// der returns an element of DER with its parts.
+// der encodes an element from its tag and its parts.
 func der(tag byte, parts ...[]byte) []byte {
 	n := 0
 	for _, p := range parts {
@@ -81,7 +81,7 @@ func derInt(n *big.Int) []byte {
 	return b
 }
 
-// oid returns an object identifier from its text.
+// oid encodes an object identifier from its text.
 func oid(text string) ([]byte, error) {
 	bad := failed("Invalid oid: %s", text)
 	var id asn1.ObjectIdentifier
@@ -99,7 +99,7 @@ func oid(text string) ([]byte, error) {
 	return b, nil
 }
 
-// bits returns the flags of a list of names, as a BIT STRING.
+// bits encodes flags as a BIT STRING.
 func bits(set []bool) []byte {
 	last := -1
 	for i, v := range set {
@@ -120,7 +120,7 @@ func bits(set []bool) []byte {
 	return der(tagBits, b)
 }
 
-// children returns the elements in a constructed element.
+// children returns the elements that b consists of.
 func children(b []byte) ([]asn1.RawValue, error) {
 	var out []asn1.RawValue
 	for len(b) > 0 {

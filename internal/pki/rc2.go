@@ -8,7 +8,7 @@ import (
 
 const oidRC2of128, oidRC2of40 = "1.2.840.113549.1.12.1.5", "1.2.840.113549.1.12.1.6"
 
-// rc2PBE returns the cipher that certificates in bundles of old are encrypted with. It is only read.
+// rc2PBE returns the cipher of certificates in old bundles. It is used for reading only.
 func rc2PBE(passphrase, salt []byte, iterations, size int) (cipher.Block, []byte, error) {
 	secret := bmp(passphrase)
 	return newRC2(kdf(sha1.New, secret, salt, iterations, 1, size)), kdf(sha1.New, secret, salt, iterations, 2, 8), nil

@@ -31,7 +31,7 @@ func Render(list []pkix.Extension, entry bool) map[string]any {
 	return out
 }
 
-// integer returns a small number, -1 for one that is not.
+// integer returns a number that fits into an int64, or -1 if it does not.
 func integer(b []byte) int64 {
 	if n := new(big.Int).SetBytes(b); n.IsInt64() {
 		return n.Int64()
@@ -39,7 +39,7 @@ func integer(b []byte) int64 {
 	return -1
 }
 
-// find returns the element with a tag of the context.
+// find returns the element of a list that has a context-specific tag.
 func find(list []asn1.RawValue, tag int) (asn1.RawValue, bool) {
 	for _, v := range list {
 		if v.Class == asn1.ClassContextSpecific && v.Tag == tag {

@@ -29,7 +29,7 @@ func timestampTexts(b []byte) (text string, ok bool) {
 	return strings.Join(out, "\n"), true
 }
 
-// vector splits off bytes that their length precedes.
+// vector splits off the bytes that follow a length of two bytes.
 func vector(b []byte) (value, rest []byte, ok bool) {
 	if len(b) < 2 {
 		return nil, nil, false

@@ -113,7 +113,7 @@ func (a *agent) run(list []string) error {
 
 func mib(n int64) float64 { return float64(n) / (1 << 20) }
 
-// packages returns the import paths of a word.
+// packages returns the import paths that a word of the command line stands for.
 func (a *agent) packages(word string) ([]string, error) {
 	if strings.Contains(word, "/") {
 		dir := path.Clean(strings.TrimPrefix(word, ours+"/"))
@@ -167,7 +167,7 @@ func mainGo(name string, modules []module) string {
 	return b.String()
 }
 
-// size returns the size of an agent with these modules.
+// size builds an agent with these modules and returns the size of the program in bytes.
 func (a *agent) size(modules []module) (int64, error) {
 	dir, err := os.MkdirTemp("", "agent-")
 	if err != nil {

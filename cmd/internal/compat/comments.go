@@ -57,7 +57,7 @@ func remarksIn(dir string) ([]remark, error) {
 	return list, nil
 }
 
-// noteText returns the text of a remark; what limits it to a platform or release stays in it.
+// noteText returns the text of a remark, including what limits it to a platform or release.
 func noteText(m []string) string {
 	if at := strings.Index(m[0], " on Windows "); at > 0 {
 		return "Windows: " + m[2]

@@ -142,7 +142,7 @@ func (e *evidence) firstSource(question string, list []source, shows func(source
 	return name
 }
 
-// proof returns the status of what is there: the test that shows it.
+// proof returns the status of a row followed by the test that proves it, or "not compared" if there is no test.
 func proof(status, test string) string {
 	if test == "" {
 		return "not compared"

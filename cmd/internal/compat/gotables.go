@@ -137,7 +137,7 @@ func fixedValue(v any) string {
 	return goValue("", v)
 }
 
-// floatText returns a number with a fraction, which it keeps if that is zero.
+// floatText formats a float so that it stays one in Go code: 1 becomes "1.0".
 func floatText(f float64) string {
 	s := strconv.FormatFloat(f, 'f', -1, 64)
 	if !strings.Contains(s, ".") {
@@ -146,7 +146,8 @@ func floatText(f float64) string {
 	return s
 }
 
-// goPath returns the code of a text; one below a directory of Linux is joined to that of the platform.
+// goPath returns the Go code for a path. A path below one of Linux's directories is joined to the platform's
+// directory.
 func goPath(text string) string {
 	for _, p := range places {
 		rest, below := strings.CutPrefix(text, p.dir)

@@ -132,7 +132,7 @@ func pageOf(mod string) string {
 	return "functions-a-c.md"
 }
 
-// buildPages returns all pages but that of the command line, by path.
+// buildPages returns all pages except that of the command line, by path.
 func (c *compat) buildPages() map[string]string {
 	fun := c.writeTable(executionFunctions, c.ours, c.cases, c.notes.Functions)
 	get := func(i inventory) map[string][]string { return i.States }
@@ -421,7 +421,7 @@ func (c *compat) unionOf(names func(inventory) []string) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// in returns the lines that have a name, "" when all do.
+// in returns the lines of Salt that have a name, or "" if all have it.
 func (c *compat) in(name string, names func(inventory) []string) string {
 	var list []string
 	for _, line := range lines {
@@ -460,7 +460,7 @@ type tables struct {
 	absent              []string // modules that we have not
 }
 
-// writeTable writes the rows of all modules of a kind that brine has, and lists those that it lacks.
+// writeTable writes the rows of all modules of one kind that brine has, and lists the modules that it lacks.
 func (c *compat) writeTable(get func(inventory) map[string][]string, ours map[string][]string,
 	cases map[string]string, notes map[string]string) tables {
 	var t tables

@@ -85,7 +85,7 @@ func (o *option) typeText(role string) string {
 	return strings.Join(list, ", ")
 }
 
-// value returns the default of an option for a role, or what it counts as while it is not set.
+// value returns the default of an option for a role, or the value that applies while the option is not set.
 func (o *option) value(role string) any {
 	if v, has := o.defaults[role]; has {
 		return v
@@ -118,7 +118,7 @@ func (c *compat) defaultText(o *option, role string) string {
 	return out
 }
 
-// flow returns a value on one line.
+// flow returns a value as YAML on one line.
 func flow(v any) string {
 	switch v := v.(type) {
 	case float64:
@@ -153,7 +153,7 @@ func (o *option) onlyIn() string {
 	return strings.Join(o.lines, ", ")
 }
 
-// defaults implements stock's for a role.
+// defaults returns stock's default options of a role.
 func (i inventory) defaults(role string) map[string]any {
 	if role == master {
 		return i.MasterOptions
@@ -161,8 +161,8 @@ func (i inventory) defaults(role string) map[string]any {
 	return i.MinionOptions
 }
 
-// unmarked returns a value of an inventory as the table has it: JSON's numbers are whole ones there, floats are
-// marked.
+// unmarked converts a value of an inventory to the form of the options table: JSON's numbers are integers there, and
+// floats are marked.
 func unmarked(v any) any {
 	switch v := v.(type) {
 	case float64:

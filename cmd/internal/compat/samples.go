@@ -10,10 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// samplePath returns the commented configuration file of a role, which the packages have.
+// samplePath returns the path of a role's commented configuration file, which the packages install.
 func samplePath(role string) string { return "pkg/etc/" + role }
 
-// files returns all files but pages that follow from the table, by path.
+// files returns all files that are generated from the table, except pages, by path.
 func (t *optionTable) files() (map[string]string, error) {
 	files, err := t.goTables()
 	if err != nil {

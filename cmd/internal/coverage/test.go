@@ -47,8 +47,8 @@ func goTest(env []string, args ...string) error {
 	return nil
 }
 
-// withoutPython returns the environment with a PATH of one directory, made below dir, which has every program of this
-// one's PATH but Python and Salt, and without the variables that name installations of stock Salt.
+// withoutPython returns an environment without Python and stock Salt: PATH is one directory below dir that links
+// every other program of the present PATH, and the variables that name installations of stock Salt are gone.
 func withoutPython(dir string) ([]string, error) {
 	programs, err := filepath.Abs(filepath.Join(dir, "programs"))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ownGroup makes all processes that a command started end with it.
+// ownGroup puts a command into a process group of its own, so that all its processes end with it.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

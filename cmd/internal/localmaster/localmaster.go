@@ -40,8 +40,8 @@ func Connect(c *conf.Config, w Way, env func(string) string, log *slog.Logger) (
 	})
 }
 
-// Gather returns the option gather_job_timeout where it was changed, 0 otherwise: by default silent minions are
-// waited for shorter than in stock.
+// Gather returns the option gather_job_timeout if it was changed, and 0 otherwise: by default brine waits for silent
+// minions for a shorter time than stock.
 func Gather(d time.Duration) time.Duration {
 	standard, _ := conf.Default("master", "gather_job_timeout").(int64)
 	if d == time.Duration(standard)*time.Second {
@@ -50,7 +50,7 @@ func Gather(d time.Duration) time.Duration {
 	return max(d, time.Second)
 }
 
-// EventSockets returns the addresses of the master's event bus: below its sock_dir, or another when one is given,
+// EventSockets returns the addresses of the master's event bus: sockets in dir, or in its sock_dir if dir is empty,
 // or ports with ipc_mode: tcp.
 func EventSockets(c *conf.Config, dir string) ipc.Sockets {
 	if c.String("ipc_mode") == "tcp" {
@@ -63,7 +63,8 @@ func EventSockets(c *conf.Config, dir string) ipc.Sockets {
 	return ipc.Master(dir)
 }
 
-// publishPort returns where to look for connected minions, 0 when the master remembers none.
+// publishPort returns the port whose connections show which minions are connected, or 0 if the master does not record
+// them.
 func publishPort(c *conf.Config) int {
 	if !c.Bool("minion_data_cache") {
 		return 0

@@ -15,7 +15,7 @@ import (
 // packager is who stands in the packages' changelogs.
 const packager = "The brine authors <brine-salt@users.noreply.github.com>"
 
-// commitTime returns the time of the last commit, which files and changelogs of the packages have: the same
+// commitTime returns the time of the last commit. Files and changelogs of the packages carry it, so that the same
 // sources make the same packages.
 func commitTime() (int64, error) {
 	out, err := exec.Command("git", "log", "-1", "--format=%ct").Output()

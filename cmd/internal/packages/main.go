@@ -38,7 +38,7 @@ type arch struct{ name, goarch, dir string }
 var arches = []arch{{"amd64", "amd64", "linux-amd64"}, {"arm64", "arm64", "linux-arm64"},
 	{"arm7", "arm", "linux-armv7"}, {"riscv64", "riscv64", "linux-riscv64"}}
 
-// chosenArches returns those of a list with the Makefile's names.
+// chosenArches returns the architectures in a list of the Makefile's names.
 func chosenArches(list string) ([]arch, error) {
 	var chosen []arch
 	for name := range strings.FieldsSeq(list) {
@@ -198,7 +198,8 @@ func buildNFPM(work string) (string, error) {
 	return filepath.Join(dir, "nfpm"), runCommand([]string{"GOBIN=" + dir}, "go", "install", nfpm)
 }
 
-// description returns what nfpm reads of a package: that of its base, and the contents that it alone has.
+// description returns the package's nfpm configuration: that of its base, with the contents that only this package
+// has.
 func (p pack) description(format string) (string, error) {
 	text, err := os.ReadFile("pkg/" + p.base + "/nfpm.yaml")
 	if err != nil {
@@ -434,7 +435,7 @@ func generatePackages(work, host, release string, epoch int64) error {
 	return writeText(list, work, "changelog.yaml")
 }
 
-// debName returns the name of the package itself.
+// debName returns the name of the Debian package.
 func (p pack) debName() string {
 	switch {
 	case p.vars["NAME"] != "":

@@ -81,7 +81,7 @@ func (h *help) man(name, ofBrine string, epoch int64, also []string) string {
 	return b.String()
 }
 
-// overviewPage returns the manual page of brine-minion or brine-master: which programs it is.
+// overviewPage returns the manual page of brine-minion or brine-master, which lists the programs that it can run as.
 func overviewPage(side, ofBrine string, epoch int64) string {
 	name := "brine-" + side
 	var b strings.Builder

@@ -15,8 +15,8 @@ import (
 // runs with every C library.
 var wheelPlatforms = map[string]string{"amd64": "x86_64", "arm64": "aarch64", "arm7": "armv7l"}
 
-// pythonVersion returns a version as Python's packages write it (PEP 440): 1.2.3-rc.1 is 1.2.3rc1. A prerelease
-// that Python has no word for is a development release.
+// pythonVersion returns a version in the form of Python's packages (PEP 440): 1.2.3-rc.1 becomes 1.2.3rc1. A
+// prerelease that PEP 440 has no word for becomes a development release.
 func pythonVersion(release string) string {
 	version, pre, ok := strings.Cut(release, "-")
 	if !ok {
@@ -42,8 +42,8 @@ func pythonMetadata(release string) string {
 		"Home-page: https://github.com/brine-salt/brine\nLicense: Apache-2.0\nRequires-Python: >=3.9\n"
 }
 
-// pythonEntryPoints returns the file entry_points.txt of that package: how Sahara finds its driver. They are those of
-// pyproject.toml.
+// pythonEntryPoints returns the file entry_points.txt of that package, by which Sahara finds its driver. The entries
+// are those of pyproject.toml.
 func pythonEntryPoints() (string, error) {
 	const project = "openstack/python/pyproject.toml"
 	b, err := os.ReadFile(project)

@@ -96,7 +96,7 @@ func readDeclaration(path string) (*declaration, error) {
 	return d, nil
 }
 
-// source returns the package, to be formatted.
+// source returns the Go source of the package, not yet formatted.
 func (d *declaration) source(wing, name string) string {
 	var b bytes.Buffer
 	kind, virtual, imports := "execution", "", `"github.com/brine-salt/brine/modules"`

@@ -24,7 +24,7 @@ type wing struct {
 	all  string // that of the shims
 	tag  string // asks for all of them, and begins the tag of each
 	kind string // for the comment
-	// heavy are packages with rarely needed libraries: only their own tag includes them.
+	// heavy are packages with rarely needed libraries: only their own build tag includes them.
 	heavy []string
 }
 
@@ -232,7 +232,7 @@ func bothNames(file, called string) (string, string, error) {
 	return file, called, nil
 }
 
-// textOf returns the text of a literal or a constant, "" of anything else.
+// textOf returns the string that a literal or a constant stands for, and "" for any other expression.
 func textOf(e ast.Expr, texts map[string]string) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:

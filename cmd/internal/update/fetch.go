@@ -16,7 +16,8 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 )
 
-// maxRedirects limits the redirects of a web server. The origin of a file does not affect its trust.
+// maxRedirects limits the redirects of a web server. They need no other check: a file is trusted by its signature,
+// not by where it came from.
 const maxRedirects = 3
 
 // fetcher downloads files of a repository. ctx ends all downloads of one check, however slow each answer is.
@@ -79,7 +80,7 @@ const noFile = "False"
 // fileBlock is the unit of the shell's limit of a file's size.
 const fileBlock = 512
 
-// downloadSalt makes salt-call fetch a file of the master. The shell's limit (ulimit) holds its size on the disk.
+// downloadSalt fetches a file from the master with salt-call. The shell's limit (ulimit) bounds its size on disk.
 func (f fetcher) downloadSalt(address string, maxLength int64) ([]byte, error) {
 	path, err := url.PathUnescape(address) // salt:// has no escapes
 	if err != nil {

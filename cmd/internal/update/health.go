@@ -50,7 +50,7 @@ func (r running) bus() (id string, s ipc.Sockets, err error) {
 	return id, s, err
 }
 
-// health asks the daemon for its health.
+// health queries the daemon's health over its event bus.
 func (r running) health(ctx context.Context) (h Health, err error) {
 	_, sockets, err := r.bus()
 	if err != nil {
@@ -72,8 +72,8 @@ func (r running) health(ctx context.Context) (h Health, err error) {
 	return h, nil
 }
 
-// askPing makes the daemon ask its masters for a test.ping. A master of brine sends one, and so does a stock
-// master with a reactor for the event. The daemon's health shows the outcome.
+// askPing makes the daemon request a test.ping from its masters. A brine master sends one, and so does a stock master
+// with a reactor for the event. The daemon's health shows the outcome.
 func (r running) askPing(ctx context.Context) error {
 	id, sockets, err := r.bus()
 	if err != nil {

@@ -207,7 +207,7 @@ func (u *Updater) waitForJob(ctx context.Context, env func(string) string) {
 	})
 }
 
-// change runs the commands that only change the stored state.
+// change runs a command that only changes the stored state.
 func (u *Updater) change(c *saltcli.Console, command string, args []string) int {
 	say := ""
 	err := u.set(func(s *State) {

@@ -39,7 +39,7 @@ type State struct {
 	Trial *Trial `json:"trial,omitempty"`
 	// Failed are the versions that were rolled back. They are not tried again unless they are asked for.
 	Failed []string `json:"failed,omitempty"`
-	// Checked is when a repository was looked at last, Latest what it had, Result the outcome.
+	// Checked is when a repository was last queried, Latest the newest version it had, Result the outcome.
 	Checked int64  `json:"checked,omitempty"`
 	Latest  string `json:"latest,omitempty"`
 	Result  string `json:"result,omitempty"`

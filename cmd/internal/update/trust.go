@@ -38,7 +38,7 @@ const (
 // trustedFile holds the metadata that was verified last, in the state directory.
 const trustedFile = "trusted.json"
 
-// trusted is the verified metadata of a repository that the host has stored, by role. It is stored even if later
+// trusted is the verified metadata that the host has stored of a repository, by role. It is stored even if later
 // metadata is refused: a revoked key stays revoked, and no older version is accepted later.
 type trusted struct {
 	// Pinned is the SHA-256 of the root file that the owner gave. With a different file nothing counts as seen.
@@ -135,7 +135,7 @@ func (r *Repository) open(ctx context.Context, dir, source string, pinned []byte
 // choose picks a version of the channel and downloads its program.
 func (r *Repository) choose(u *updater.Updater, version string, takes func(string) bool) (string, *Program, error) {
 	prefix := r.Channel + "/" + r.Platform + "/"
-	// Looking up a name that no role has loads the roles on the way.
+	// Looking up a name that no role has loads all roles on the way.
 	if _, err := u.GetTargetInfo(prefix + "none/" + layout.Program); err != nil && !strings.HasSuffix(err.Error(), "not found") {
 		return "", nil, err
 	}

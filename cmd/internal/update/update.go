@@ -34,7 +34,7 @@ type Updater struct {
 	Now      func() time.Time
 	// Health returns how the running minion is.
 	Health func(ctx context.Context) (Health, error)
-	// Ping makes the running minion ask its master for a test.ping.
+	// Ping makes the running minion request a test.ping from its master.
 	Ping func(ctx context.Context) error
 	// Log receives what an administrator should know.
 	Log func(format string, args ...any)
@@ -51,8 +51,8 @@ func (u *Updater) step(name string) {
 // ErrOff is the error of an update on a host whose owner switched updates off.
 var ErrOff = errors.New("updates are switched off on this host")
 
-// Allowed returns the reason why the owner of the host forbids an update, nil if it is allowed. ordered tells
-// that a master asked for it.
+// Allowed returns why the owner of the host forbids an update, or nil if it is allowed. ordered means that a master
+// requested it.
 func (u *Updater) Allowed(s *State, ordered bool) error {
 	file := filepath.Join(u.Dir, ConfigFile)
 	// guard: update TestOffSwitch
@@ -89,7 +89,7 @@ type Request struct {
 	Again bool
 }
 
-// Outcome is the outcome of a request.
+// Outcome is the result of a request to update.
 type Outcome struct {
 	From   string `json:"from"`
 	To     string `json:"to,omitempty"`
@@ -168,7 +168,7 @@ func (u *Updater) mayTake(s *State, q *Request, have string) error {
 	return nil
 }
 
-// fetch tries the sources in their order.
+// fetch tries the sources in order, and returns the first program that one of them delivers.
 func (u *Updater) fetch(ctx context.Context, version string, takes func(string) bool) (string, *Program, error) {
 	r := &Repository{Root: u.Root, StateDir: u.StateDir, Channel: u.Channel, Platform: u.Platform,
 		Salt: []string{u.Program, "call", "-c", u.Dir}, Download: u.Download, Now: u.Now}

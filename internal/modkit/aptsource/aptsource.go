@@ -61,7 +61,8 @@ func setOption(list []Option, o Option) []Option {
 	return append(list, o)
 }
 
-// bracketed returns what stands between the first "[" with a "=" behind it and the "]" behind the last such "=".
+// bracketed returns the text between the first "[" that has a "=" after it and the "]" that follows the last such
+// "=".
 func bracketed(line string) (string, bool) {
 	for i := 0; i < len(line); i++ {
 		if line[i] != '[' {

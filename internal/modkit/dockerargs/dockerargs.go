@@ -304,7 +304,7 @@ func (t *translation) realName(key string) string {
 	return key
 }
 
-// kind returns how the value of an argument is translated, "" for one that is not.
+// kind returns how the value of an argument is translated, or "" if it is not translated.
 func (t *translation) kind(name string) string {
 	for line := range strings.Lines(t.args) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] == name && f[1] != "-" {
@@ -344,7 +344,7 @@ func (t *translation) values(kw, invalid map[string]any) error {
 	return nil
 }
 
-// Repack joins a list of dictionaries with one entry each to one dictionary; ok is false for anything else
+// Repack merges a list of dictionaries with one entry each into one dictionary; ok is false for anything else
 // (salt.utils.data is_dictlist and repack_dictlist).
 func Repack(v any) (d any, ok bool) {
 	list, ok := v.([]any)

@@ -165,7 +165,8 @@ func stringList(list []any) []string {
 	return out
 }
 
-// listOf returns a list of texts: one that is given, or the parts of a text between commas (translate_stringlist).
+// listOf returns a list of texts: the elements of a list, or the parts of a text between commas
+// (translate_stringlist).
 func listOf(v any) []string {
 	if list, ok := v.([]any); ok {
 		return stringList(list)
@@ -255,7 +256,8 @@ func mapValues(v, fill any, names ...string) ([]any, error) {
 	return out, nil
 }
 
-// numbers converts an entry of each dictionary to an integer; the text of an error has the path and the value.
+// numbers converts the entry key of each dictionary to an integer. If that fails, the error's text contains the path
+// and the value.
 func numbers(list []any, err error, key, text string) error {
 	for _, x := range list {
 		m := x.(map[string]any)

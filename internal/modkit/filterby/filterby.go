@@ -20,7 +20,7 @@ func Call(c *modules.Call, key string, data any) (any, error) {
 	return v, Error(err)
 }
 
-// Error returns the exception that Salt has for an error of package nested, or of a key that is not hashable.
+// Error returns the exception that Salt raises for an error of package nested, or for a key that is not hashable.
 func Error(err error) error {
 	var unhashable pyobj.TypeError
 	switch {

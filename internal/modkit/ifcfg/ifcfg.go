@@ -66,22 +66,22 @@ func AttributeError(text string) error {
 	return &modules.PythonError{Type: "AttributeError", Msg: text}
 }
 
-// KeyError returns the error about a setting or a grain that is not there.
+// KeyError returns the error for a setting or a grain that is missing.
 func KeyError(name string) error {
 	return &modules.PythonError{Type: "KeyError", Msg: "'" + name + "'"}
 }
 
-// Invalid returns the error about an option of an interface with a value that is not among the expected.
+// Invalid returns the error for an option of an interface whose value is not one of the expected ones.
 func Invalid(iface, option, expected string) error {
 	return AttributeError("Invalid option -- Interface: " + iface + ", Option: " + option + ", Expected: [" + expected + "]")
 }
 
-// InvalidNetwork returns the error about a setting of the whole host.
+// InvalidNetwork returns the error for a setting of the whole host whose value is not one of the expected ones.
 func InvalidNetwork(setting, expected string) error {
 	return AttributeError("Invalid network setting -- Setting: " + setting + ", Expected: [" + expected + "]")
 }
 
-// InvalidRoutes returns the error about the routes of an interface.
+// InvalidRoutes returns the error for invalid routes of an interface.
 func InvalidRoutes(iface string) error {
 	return AttributeError("Invalid option -- Route interface: " + iface + ", Option: routes, Expected: [List of routes]")
 }

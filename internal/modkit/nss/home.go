@@ -8,8 +8,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// ExpandUser implements Python's os.path.expanduser: ~ and ~name at the beginning of a path become a home
-// directory, that of a user who is not there stays as it is.
+// ExpandUser implements Python's os.path.expanduser: ~ and ~name at the beginning of a path become a home directory.
+// The path stays as it is if the user does not exist.
 func ExpandUser(ctx context.Context, c *modules.Call, path string) string {
 	rest, ok := strings.CutPrefix(path, "~")
 	if !ok {

@@ -38,34 +38,34 @@ func Groups(ctx context.Context, c *modules.Call) []Group {
 	return parse(lines(ctx, c, "group", ""), group)
 }
 
-// UserByName returns the user of a name.
+// UserByName returns the user with a name; ok is false if there is none.
 func UserByName(ctx context.Context, c *modules.Call, name string) (User, bool) {
 	return one(ctx, c, "passwd", name, user, func(u User) bool { return u.Name == name })
 }
 
-// UserByID returns the first user with an id.
+// UserByID returns the first user with an id; ok is false if there is none.
 func UserByID(ctx context.Context, c *modules.Call, uid int64) (User, bool) {
 	return one(ctx, c, "passwd", strconv.FormatInt(uid, 10), user, func(u User) bool { return u.UID == uid })
 }
 
-// GroupByName returns the group of a name.
+// GroupByName returns the group with a name; ok is false if there is none.
 func GroupByName(ctx context.Context, c *modules.Call, name string) (Group, bool) {
 	return one(ctx, c, "group", name, group, func(g Group) bool { return g.Name == name })
 }
 
-// GroupByID returns the first group with an id.
+// GroupByID returns the first group with an id; ok is false if there is none.
 func GroupByID(ctx context.Context, c *modules.Call, gid int64) (Group, bool) {
 	return one(ctx, c, "group", strconv.FormatInt(gid, 10), group, func(g Group) bool { return g.GID == gid })
 }
 
-// GroupNames returns the names of the groups that a user is in, sorted, with the user's own (salt/utils/user.py
-// get_group_list).
+// GroupNames returns the sorted names of the groups that a user is in, including the user's primary group
+// (salt/utils/user.py get_group_list).
 func GroupNames(ctx context.Context, c *modules.Call, name string) []string {
 	u, known := UserByName(ctx, c, name)
 	return groupNames(Groups(ctx, c), name, u.GID, known)
 }
 
-// GroupNamesOf is like [GroupNames] for several users, which reads the databases once.
+// GroupNamesOf is like [GroupNames] for several users, but reads the databases only once.
 func GroupNamesOf(ctx context.Context, c *modules.Call, names []string) map[string][]string {
 	users, groups := Users(ctx, c), Groups(ctx, c)
 	out := make(map[string][]string, len(names))
@@ -155,8 +155,8 @@ const (
 	keepAge = time.Second
 )
 
-// text returns what is in the file of a database; a file that cannot be read is empty, so that the other sources
-// count.
+// text returns the content of a database's file. An unreadable file counts as empty, so that the other sources are
+// used.
 func text(c *modules.Call, database string) string {
 	path, key := c.Path("/etc/"+database), "nss."+database
 	info, err := os.Stat(path)

@@ -42,8 +42,8 @@ func OptionOf(kind string) string {
 	return ""
 }
 
-// Dirs returns the directories of a kind in stock's search order: the directories of the kind's name in those of
-// module_dirs, then those of its own option. Relative paths are ignored.
+// Dirs returns the directories of a kind of code in stock's search order: its subdirectories of those in module_dirs,
+// then those of its own option. Relative paths are ignored.
 func Dirs(e *modules.Env, kind string) []string {
 	var dirs []string
 	for _, d := range paths(e, "module_dirs") {
@@ -129,7 +129,7 @@ func known(kind string) bool {
 	return false
 }
 
-// moduleName returns the module that a file below a kind's directory is, or is part of; "" if of none.
+// moduleName returns the module that a file below a kind's directory defines or belongs to, or "" if there is none.
 func moduleName(rest string) string {
 	first, inside, ok := strings.Cut(rest, "/")
 	if ok {
@@ -167,7 +167,8 @@ func has(e *modules.Env, kind, name string) bool {
 	return false
 }
 
-// List asks a file client for the files of some kinds that a tree distributes and the host does not run.
+// List returns the files of some kinds that a tree distributes and that the host does not run. It gets them from a
+// file client.
 func List(ctx context.Context, e *modules.Env, files modules.Files, saltenv string, kinds []string) ([]File, error) {
 	var list []File
 	for _, kind := range kinds {
@@ -238,7 +239,7 @@ func GrainsIn(text string) []string {
 	return names
 }
 
-// Missing reports that something needs a grain which code of the tree would define.
+// Missing returns an error text for something that needs a grain which the file would define if it ran.
 func (f File) Missing(what, grain string) string {
 	return fmt.Sprintf("%s needs the grain '%s', which this minion does not have: %s defines it, code that the state tree distributes and "+
 		"this minion does not run. To use it, %s, or set the grain (docs/custom-code.md)", what, grain, f.Path, f.Cure())

@@ -28,9 +28,8 @@ const Default = "md5"
 
 const scram = "SCRAM-SHA-256"
 
-// Encrypt returns a password in the form that the server stores, unchanged if it has that form already. The
-// method is "md5" or true, "scram-sha-256", or false for a plain password. Errors are Python's texts of a
-// ValueError.
+// Encrypt returns a password in the form that the server stores; one that has that form already is unchanged. method
+// is "md5" or true, "scram-sha-256", or false for a plain password. Errors have the texts of Python's ValueError.
 func Encrypt(role, password string, method any) (string, error) {
 	switch {
 	case method == true || method == "md5":

@@ -82,7 +82,7 @@ func items(v any) []map[string]any {
 	return out
 }
 
-// attributes returns those that were asked for and that there are; version and arch always.
+// attributes returns the requested attributes that exist. version and arch are always among them.
 func attributes(attr any) ([]string, error) {
 	all := []string{"epoch", "version", "release", "arch", "install_date", "install_date_time_t"}
 	if attr == "all" {

@@ -31,7 +31,7 @@ func (l List) Sort() {
 	}
 }
 
-// Over returns the list with the entries of another one over it.
+// Over returns the union of two lists. For a name in both, the entry of other wins.
 func (l List) Over(other List) List {
 	out := maps.Clone(l)
 	maps.Copy(out, other)
@@ -51,7 +51,8 @@ func (l List) Plain(asList bool) map[string]any {
 	return out
 }
 
-// Version returns a package's version, those of several joined by commas, "" if it is not in the list.
+// Version returns a package's version, or its versions joined by commas. It returns "" if the package is not in the
+// list.
 func (l List) Version(name string) string { return strings.Join(l[name], ",") }
 
 // Compare returns the changes between two lists.
@@ -149,8 +150,8 @@ func Keywords(c *modules.Call, known ...string) (map[string]any, error) {
 	return out, nil
 }
 
-// Kept returns what a job knows about the installed packages under a key that begins with "pkg.list_pkgs"; it is
-// read once.
+// Kept returns what a job has cached about the installed packages under a key, which must begin with "pkg.list_pkgs".
+// The first call of a job reads it.
 func Kept[T any](c *modules.Call, key string, read func() (T, error)) (T, error) {
 	if v, _ := c.Context().Get(key); v != nil {
 		if t, ok := v.(T); ok {
@@ -164,7 +165,7 @@ func Kept[T any](c *modules.Call, key string, read func() (T, error)) (T, error)
 	return t, err
 }
 
-// Forget clears the cached list of installed packages.
+// Forget drops the job's cached list of installed packages.
 func Forget(c *modules.Call) { c.Context().Set("pkg.list_pkgs", nil) }
 
 // WithoutJob returns keyword arguments without the fields of the job.
@@ -192,7 +193,7 @@ func Names(c *modules.Call) []string {
 	return names
 }
 
-// Truth returns the argument by Salt's is_true, or otherwise if it was not given.
+// Truth returns the truth of an argument by Salt's is_true, or otherwise if the argument was not given.
 func Truth(c *modules.Call, name string, otherwise bool) bool {
 	if v, ok := c.Keywords[name]; ok {
 		return pytext.IsTrue(v)
@@ -203,7 +204,7 @@ func Truth(c *modules.Call, name string, otherwise bool) bool {
 	return otherwise
 }
 
-// Keyword returns a keyword argument's text, "" for none.
+// Keyword returns a keyword argument as text, or "" if it was not given.
 func Keyword(c *modules.Call, name string) string {
 	if v := c.Keywords[name]; v != nil {
 		return pytext.Str(v)
@@ -211,7 +212,7 @@ func Keyword(c *modules.Call, name string) string {
 	return ""
 }
 
-// Full returns epoch, version and release as one version.
+// Full joins epoch, version and release into one version.
 func Full(epoch, version, release string) string {
 	if epoch != "" {
 		version = epoch + ":" + version

@@ -16,7 +16,7 @@ func (r Repos) Add(repo, name, version string) {
 	r[repo].Add(name, version)
 }
 
-// Together returns what all repositories have, the newest versions first.
+// Together returns the packages of all repositories in one list, with the newest versions first.
 func (r Repos) Together() List {
 	ret := List{}
 	for _, list := range r {
@@ -34,7 +34,7 @@ func (l List) newestFirst() {
 	}
 }
 
-// Answer returns what pkg.list_repo_pkgs answers.
+// Answer returns the result of pkg.list_repo_pkgs.
 func (r Repos) Answer(byRepo bool) map[string]any {
 	if !byRepo {
 		return r.Together().Plain(true)

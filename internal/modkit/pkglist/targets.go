@@ -27,7 +27,7 @@ type Targets struct {
 	Files    []any
 }
 
-// None reports that no package was named.
+// None reports whether no package was named.
 func (t Targets) None() bool { return len(t.Packages) == 0 && len(t.Files) == 0 }
 
 // Named reports whether a package is among those of repositories.
@@ -40,7 +40,7 @@ func (t Targets) Named(name string) bool {
 	return false
 }
 
-// Plain returns what pkg_resource.parse_targets answers.
+// Plain returns the result of pkg_resource.parse_targets.
 func (t Targets) Plain() []any {
 	switch t.Kind {
 	case "":
@@ -131,8 +131,8 @@ func Has(c *modules.Call, fun string) bool {
 	return err == nil
 }
 
-// Repack returns a list of names and of maps from a name to a version, as targets (salt/utils/data.py
-// repack_dictlist). Anything else is empty.
+// Repack converts a list of names and of maps from a name to a version to targets (salt/utils/data.py
+// repack_dictlist). It returns nothing for any other value.
 func Repack(c *modules.Call, v any) []Target {
 	if text, ok := v.(string); ok {
 		parsed, err := yaml.Parse([]byte(text), "pkgs")
@@ -159,7 +159,7 @@ func Repack(c *modules.Call, v any) []Target {
 	return out
 }
 
-// entry returns a name, or a map with one name and its value.
+// entry splits an element of such a list, a name or a map with one entry, into its name and value.
 func entry(x any) (name string, value any, ok bool) {
 	switch x := x.(type) {
 	case string, int64, float64, bool:
@@ -223,7 +223,7 @@ func set(list []Target, name string, version any) []Target {
 	return append(list, Target{name, version})
 }
 
-// Sources returns a list of maps from a package to its file; anything else is empty.
+// Sources converts a list of maps from a package to its file to targets. It returns nothing for any other value.
 func Sources(ctx context.Context, c *modules.Call, v any, normalize bool) ([]Target, error) {
 	if text, ok := v.(string); ok {
 		parsed, err := yaml.Parse([]byte(text), "sources")
@@ -305,14 +305,14 @@ func Fetchable(path string) bool {
 	return false
 }
 
-// Cache fetches a file to the minion and returns its path, "" if there is no such file.
+// Cache fetches a file to the minion and returns its path, or "" if there is no such file.
 func Cache(ctx context.Context, c *modules.Call, url, saltenv string) (string, error) {
 	v, err := c.Exec(ctx, "cp.cache_file", url, saltenv)
 	path, _ := v.(string)
 	return path, err
 }
 
-// File returns the package that the argument path of lowpkg.bin_pkg_info names, on this host.
+// File returns the path on this host of the package that the argument path of lowpkg.bin_pkg_info names.
 func File(ctx context.Context, c *modules.Call) (string, error) {
 	path := c.Str("path")
 	if Fetchable(path) {
@@ -332,7 +332,7 @@ func File(ctx context.Context, c *modules.Call) (string, error) {
 	return path, nil
 }
 
-// Held returns the packages that hold and unhold are asked about: name, pkgs or sources.
+// Held returns the packages that a call of pkg.hold or pkg.unhold is for, from its arguments name, pkgs or sources.
 func Held(c *modules.Call) ([]string, error) {
 	pkgs, sources := c.Value("pkgs"), c.Value("sources")
 	if !pytext.Truth(c.Value("name")) && !pytext.Truth(pkgs) && !pytext.Truth(sources) {

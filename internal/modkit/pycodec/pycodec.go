@@ -19,7 +19,7 @@ type codec struct {
 	// unit is the number of bytes of a code unit of UTF, 0 for an encoding with one byte a character.
 	unit int
 	big  bool
-	// mark means that a byte order mark begins the text.
+	// mark means that encoded text begins with a byte order mark.
 	mark bool
 	// limit is the first character that is encoded neither as itself nor by high.
 	limit rune

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// UTF8 returns bytes as text, which must be UTF-8. The error is Python's.
+// UTF8 converts bytes to text. It returns Python's error if they are not UTF-8.
 func UTF8(b []byte) (string, error) {
 	if utf8.Valid(b) {
 		return string(b), nil
@@ -16,8 +16,8 @@ func UTF8(b []byte) (string, error) {
 	return "", Undecodable(b)
 }
 
-// Replace returns bytes as text, as a decoder with errors="replace" makes it: one replacement character for each
-// longest piece that begins a character but does not complete it, and for each other byte that is wrong.
+// Replace decodes UTF-8 as Python does with errors="replace": one replacement character stands for each longest
+// incomplete sequence, and for each other invalid byte.
 func Replace(b []byte) string {
 	var s strings.Builder
 	s.Grow(len(b) + 16)
@@ -35,7 +35,7 @@ func Replace(b []byte) string {
 	return s.String()
 }
 
-// Undecodable returns the error of a strict decoder about bytes that are no UTF-8.
+// Undecodable returns the error of Python's strict decoder for bytes that are not UTF-8.
 func Undecodable(b []byte) error {
 	at := 0
 	for at < len(b) {
@@ -54,7 +54,7 @@ func Undecodable(b []byte) error {
 		"'utf-8' codec can't decode bytes in position %d-%d: %s", at, at+length-1, reason)}
 }
 
-// faulty returns the length of the faulty sequence at the beginning and what is wrong with it.
+// faulty returns the length of the faulty sequence at the beginning of b, and what is wrong with it.
 func faulty(b []byte) (int, string) {
 	need, low, high := 0, byte(0x80), byte(0xbf)
 	switch c := b[0]; {

@@ -22,7 +22,8 @@ func IsTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// Error returns the text of a request that got no answer. The address is not in it: it may hold a password.
+// Error returns the error text for a request that got no answer. It leaves out the address, which may contain a
+// password.
 func Error(err error) string {
 	var e *url.Error
 	if errors.As(err, &e) {
@@ -42,7 +43,7 @@ func Error(err error) string {
 	return err.Error()
 }
 
-// Status returns the text of an unsuccessful response, with the reason from the server.
+// Status returns the error text for an unsuccessful response, with the reason from the server.
 func Status(resp *http.Response) string {
 	_, reason, _ := strings.Cut(resp.Status, " ")
 	if reason == "" {

@@ -15,7 +15,7 @@ import (
 // Installed are the installed packages, each with a list of what is known about its versions.
 type Installed map[string]any
 
-// Versions returns the full versions.
+// Versions returns the full versions of each package.
 func (i Installed) Versions() pkglist.List {
 	list := pkglist.List{}
 	for name, v := range i {

@@ -15,7 +15,7 @@ import (
 // QueryFormat is what rpm is asked for, to be read by [Parse].
 const QueryFormat = "%{NAME}_|-%{EPOCH}_|-%{VERSION}_|-%{RELEASE}_|-%{ARCH}_|-%{REPOID}_|-%{INSTALLTIME}"
 
-// Format returns QueryFormat with the name of the repository filled in, which rpm does not know.
+// Format returns QueryFormat with the repository's name filled in, since rpm does not know it.
 func Format(repo string) string { return strings.ReplaceAll(QueryFormat, "%{REPOID}", repo) }
 
 // Package is a package; the version has epoch and release in it.
@@ -26,7 +26,7 @@ type Package struct {
 	Time int64
 }
 
-// Map returns the package as lowpkg.bin_pkg_info shows it.
+// Map returns the package in the form of lowpkg.bin_pkg_info.
 func (p *Package) Map() map[string]any {
 	m := map[string]any{"name": p.Name, "version": p.Version, "arch": p.Arch, "repoid": p.Repo, "install_date": nil, "install_date_time_t": nil}
 	if p.Date != "" {
@@ -57,7 +57,7 @@ func Both32(a, b string) bool {
 	return slices.Contains(small(), a) && slices.Contains(small(), b) || slices.Contains(smallARM(), a) && slices.Contains(smallARM(), b)
 }
 
-// Resolve returns the name of a package, with its architecture if that is not the host's.
+// Resolve returns the name of a package, followed by its architecture if that is not the host's.
 func Resolve(name, arch, osarch string) string {
 	if Both32(arch, osarch) || arch == osarch || arch == "noarch" || slices.Contains(x86(), arch) && slices.Contains(x86(), osarch) {
 		return name
@@ -130,7 +130,7 @@ func WithoutEpoch(a, b string) (int, bool) {
 	return Compare(pkgversion.WithoutEpoch(a), pkgversion.WithoutEpoch(b))
 }
 
-// Comments returns the lines of comments in a file of repositories.
+// Comments returns a repository file's comment lines.
 func Comments(list []string) string {
 	var b strings.Builder
 	for _, c := range list {

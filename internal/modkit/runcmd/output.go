@@ -124,7 +124,7 @@ func (p *stream) close() {
 	p.closed = true
 }
 
-// pass writes a piece to the reader of the output until the command has returned.
+// pass writes a piece of output to the command's own writer, until the command has returned.
 func (p *stream) pass(b []byte) {
 	p.writing.Lock()
 	defer p.writing.Unlock()

@@ -75,8 +75,8 @@ func (a *account) find(ctx context.Context, name string) error {
 	return nil
 }
 
-// getent returns the line of a system database: from the file, or from whatever else (LDAP) the program getent
-// asks. A static program has no other way to the latter.
+// getent returns the line of a system database for a key. It reads the file, or runs the program getent for other
+// sources such as LDAP, which a static program cannot query itself.
 func getent(ctx context.Context, database, key string) string {
 	if strings.ContainsAny(key, ":\n\x00") || strings.HasPrefix(key, "-") || key == "" {
 		return ""
@@ -96,7 +96,7 @@ func getent(ctx context.Context, database, key string) string {
 	return line
 }
 
-// ask returns what a small system program prints, "" when it fails.
+// ask returns what a small system program prints, or "" if it fails.
 func ask(ctx context.Context, program string, args ...string) string {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -169,7 +169,8 @@ func groupsOf(ctx context.Context, name string, primary uint32) []uint32 {
 	return groups
 }
 
-// homeDir returns the home of the account or of the current user, the root directory if that cannot be entered.
+// homeDir returns the home directory of the account, or of the current user without one. If it cannot be entered,
+// homeDir returns the root directory.
 func homeDir(a *account) string {
 	home := ""
 	if a != nil {

@@ -52,7 +52,8 @@ const (
 
 // Runner runs programs. The zero value is ready. It is safe for concurrent use.
 //
-// A Runner tracks the programs that it runs. A runner per job ([Runner.Sub]) therefore allows to signal a job.
+// A Runner tracks the programs that it runs. With one Runner for each job ([Runner.Sub]), a job's programs can be
+// signalled.
 type Runner struct {
 	// Max is how many programs may run at once, 0 is DefaultMax. Detached programs do not count.
 	Max int
@@ -97,8 +98,8 @@ func (r *Runner) init() {
 	})
 }
 
-// share returns a number of bytes, at most one part in n of the memory that the process may have: what a program
-// prints is copied some times on its way to the master.
+// share caps a number of bytes at one part in n of the memory that the process may have: a program's output is copied
+// several times on its way to the master.
 func share(bytes, n int64) int64 {
 	// guard: small-memory TestOutputIsAShareOfMemory instead: return bytes
 	return min(bytes, max(memlimit.Limit()/n, MinLimit))
@@ -110,7 +111,7 @@ const (
 	placeDescriptors = 8
 )
 
-// Places returns how many of the wanted programs the descriptors of this process let run at once.
+// Places returns how many of the wanted programs can run at once within this process's limit of file descriptors.
 func Places(wanted int) int { return places(wanted, descriptors.Limit()) }
 
 func places(wanted, descriptors int) int {
@@ -215,7 +216,7 @@ func (r *Runner) prepare(ctx context.Context, c modules.Command) (*exec.Cmd, err
 	return cmd, r.permit(cmd) // apply may have put a shell before the program
 }
 
-// permit checks whether a program may be started.
+// permit returns an error if a program must not be started.
 func (r *Runner) permit(cmd *exec.Cmd) error {
 	if r.Permit == nil {
 		return nil
@@ -335,7 +336,7 @@ type StartError struct {
 
 func (e *StartError) Error() string { return "cannot run " + e.Program + ": " + e.Err.Error() }
 
-// Unwrap returns the reason, and *modules.MissingCommandError for a program that is not there.
+// Unwrap returns the reason, and also a *modules.MissingCommandError if the program does not exist.
 func (e *StartError) Unwrap() []error {
 	if errors.Is(e.Err, os.ErrNotExist) {
 		return []error{e.Err, &modules.MissingCommandError{Command: e.Program}}

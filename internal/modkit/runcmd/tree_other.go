@@ -2,6 +2,5 @@
 
 package runcmd
 
-// descendants returns nothing where there is no /proc to look through: there the process group is all that is
-// signalled.
+// descendants returns no new processes where there is no /proc to search: only the process group is signalled there.
 func descendants(_ int, known []int) []int { return known }

@@ -97,8 +97,8 @@ func Run(ctx context.Context, c *modules.Call, cmd Command) (Result, error) {
 	return res, nil
 }
 
-// Problem returns a CommandExecutionError with info: what else is known, which the text shows as nested and
-// callers may look at.
+// Problem returns a CommandExecutionError with info: further data, which the error's text shows in nested form and
+// callers can read.
 func Problem(text string, info any) error {
 	if !pytext.Truth(info) {
 		return &modules.ExecError{Msg: text}
@@ -117,8 +117,8 @@ func Problem(text string, info any) error {
 	return &modules.ExecError{Msg: text + "Additional info follows:\n\n" + nested, Info: info, Brief: brief}
 }
 
-// WithoutChanges returns the changes in a CommandExecutionError that were made before it, and its text without
-// them. ok is false if err has no such info.
+// WithoutChanges takes a CommandExecutionError apart: it returns the changes that were made before the error, and the
+// error's text without them. ok is false if err has no changes.
 func WithoutChanges(err error) (changes any, text string, ok bool) {
 	var e *modules.ExecError
 	if !errors.As(err, &e) || !pytext.Truth(e.Info) {
@@ -133,7 +133,7 @@ func WithoutChanges(err error) (changes any, text string, ok bool) {
 	return info["changes"], Problem(e.Brief, rest).Error(), true
 }
 
-// Locale returns the settings for English messages that env does not make itself.
+// Locale returns the settings for English messages, without those that env sets itself.
 func Locale(env []string) []string {
 	var out []string
 	for _, name := range [...]string{
@@ -181,8 +181,7 @@ func text(b []byte, raw bool) string {
 	return pytext.StripRight(s)
 }
 
-// notStarted returns Salt's error for a program that could not be started, which shows the arguments of Python's
-// Popen.
+// notStarted returns Salt's error for a program that could not be started. It shows the arguments of Python's Popen.
 func notStarted(ctx context.Context, cmd Command, err error) error {
 	reason, _ := modules.OSErrorText(err)
 	var missing *modules.MissingCommandError
@@ -204,7 +203,7 @@ func notStarted(ctx context.Context, cmd Command, err error) error {
 		cmd.shown(), pytext.Repr(dir), stderr, reason, pytext.Repr(cmd.Args[0]))
 }
 
-// shown returns the command in errors.
+// shown returns the command as errors show it, or REDACTED if it is secret.
 func (cmd Command) shown() string {
 	if cmd.Secret {
 		return "REDACTED"

@@ -34,7 +34,7 @@ func Retcode(ctx context.Context, c *modules.Call, words ...any) (int, error) {
 	return r.Retcode, err
 }
 
-// Which returns the path of a program that a function cannot do without. Salt's modules have the text for themselves.
+// Which returns the path of a program that a function needs. The text of the error is that of Salt's modules.
 func Which(c *modules.Call, program string) (string, error) {
 	if path := c.Which(program); path != "" {
 		return path, nil
@@ -42,7 +42,8 @@ func Which(c *modules.Call, program string) (string, error) {
 	return "", modules.Errorf("Command '%s' cannot be found", program)
 }
 
-// Needs implements Salt's decorator for functions that need a program in the PATH.
+// Needs implements Salt's decorator for functions that need a program in the PATH: it returns an error if the program
+// is missing.
 func Needs(c *modules.Call, program string) error {
 	if c.Which(program) == "" {
 		return &modules.MissingCommandError{Command: "The '" + program + "' binary was not found in $PATH."}

@@ -21,7 +21,7 @@ func Booted(e *modules.Env) bool {
 // Offline reports whether there is a systemctl but no systemd to talk to.
 func Offline(e *modules.Env) bool { return !Booted(e) && e.Which("systemctl") != "" }
 
-// Version returns systemd's version, 0 if it cannot be found out.
+// Version returns systemd's version, or 0 if it cannot be determined.
 func Version(ctx context.Context, c *modules.Call) int {
 	return kept(c, "version", func() int {
 		got, err := c.Cmd(ctx, modules.Command{Args: []string{"systemctl", "--version"}, Merge: true})
@@ -53,8 +53,8 @@ func HasScope(ctx context.Context, c *modules.Call) bool {
 	}) == 1
 }
 
-// Scope returns the words before a program that is to run in its own scope. It returns none if that is not
-// possible or not wanted.
+// Scope returns the words to put before a command so that it runs in a systemd scope of its own. It returns nil if
+// that is not possible or not wanted.
 func Scope(ctx context.Context, c *modules.Call) []string {
 	if !HasScope(ctx, c) {
 		return nil
@@ -76,7 +76,7 @@ func kept(c *modules.Call, what string, find func() int) int {
 	return n
 }
 
-// ServiceOf returns the service that a process belongs to, "" if it belongs to none.
+// ServiceOf returns the service that a process belongs to, or "" if it belongs to none.
 func ServiceOf(ctx context.Context, c *modules.Call, pid string) string {
 	if n, err := strconv.Atoi(pid); err != nil || n <= 0 {
 		return ""

@@ -37,7 +37,8 @@ func (m mount) at(kind string) string {
 	return strings.Replace(path, base, together, 1)
 }
 
-// find asks the server for the mount of a secret. An unknown mount counts as version 1.
+// find queries the server for the mount of a secret, unless the answer is cached. An unknown mount counts as version
+// 1.
 func (c *Client) find(ctx context.Context, call *modules.Call, path string) mount {
 	var info any
 	for key, v := range c.mounts.All() {

@@ -226,7 +226,7 @@ func mark(out []string, by string, lines []string) []string {
 	return out
 }
 
-// span returns a range of lines as the heads of the hunks show it.
+// span returns a range of lines in the form of a hunk's head.
 func span(start, stop int) string {
 	switch n := stop - start; n {
 	case 1:

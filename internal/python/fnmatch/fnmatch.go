@@ -35,7 +35,7 @@ func Match(pattern, name string) bool {
 	}
 }
 
-// one matches one character, and returns the rest of both.
+// one matches one character, and returns what remains of both. It reports whether it matched.
 func one(pattern, name string) (string, string, bool) {
 	if pattern == "" || name == "" {
 		return "", "", false

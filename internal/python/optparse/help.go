@@ -16,12 +16,12 @@ type formatter struct {
 	prog            string
 }
 
-// UsageText returns what stands before an error: the usage line and an empty one.
+// UsageText returns the text before an error: the usage line and an empty line.
 func (p *Parser) UsageText() string {
 	return "Usage: " + p.expand(p.Usage) + "\n\n"
 }
 
-// ErrorText returns the text for standard error when the command line is wrong: usage, program, message.
+// ErrorText returns the text for standard error if the command line is wrong: usage, program, message.
 func (p *Parser) ErrorText(msg string) string {
 	return p.UsageText() + p.Prog + ": error: " + msg + "\n"
 }

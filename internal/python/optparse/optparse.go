@@ -184,7 +184,7 @@ func (p *Parser) Parse(args []string) (*Values, error) {
 	return v, p.More(v, args)
 }
 
-// More parses further args, as those from --args-stdin, into v.
+// More parses further args into v, such as those from --args-stdin.
 func (p *Parser) More(v *Values, args []string) error {
 	for len(args) > 0 {
 		arg := args[0]
@@ -329,7 +329,7 @@ func (v *Values) Put(dest string, val any) {
 // Fill replaces a value without claiming that the command line gave it.
 func (v *Values) Fill(dest string, val any) { v.vals[dest] = val }
 
-// String returns a text value; "" when it has none.
+// String returns the value of a text option, or "" if it has none.
 func (v *Values) String(dest string) string {
 	s, _ := v.vals[dest].(string)
 	return s
@@ -341,7 +341,7 @@ func (v *Values) Bool(dest string) bool {
 	return b
 }
 
-// Int returns a number; 0 when it has none.
+// Int returns the value of a number option, or 0 if it has none.
 func (v *Values) Int(dest string) int64 {
 	switch n := v.vals[dest].(type) {
 	case int64:
@@ -352,7 +352,7 @@ func (v *Values) Int(dest string) int64 {
 	return 0
 }
 
-// Float returns a fraction; 0 when it has none.
+// Float returns the value of a fraction option, or 0 if it has none.
 func (v *Values) Float(dest string) float64 {
 	switch n := v.vals[dest].(type) {
 	case float64:

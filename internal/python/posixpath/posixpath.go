@@ -73,8 +73,9 @@ func Norm(path string) string {
 	return "."
 }
 
-// Real implements os.path.realpath for a path made absolute: it follows every link that readlink knows, ""
-// meaning no link. What is not there stays as it is. A link that leads back to itself ends the search.
+// Real implements os.path.realpath for an absolute path. It follows every link that readlink knows; "" from readlink
+// means that a path is not a link. A path that does not exist stays as it is. A link that leads back to itself ends
+// the search.
 func Real(path string, readlink func(string) string) string {
 	out, _ := realJoin("", path, readlink, map[string]string{})
 	return Norm(out)
@@ -146,7 +147,7 @@ func parts(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
 
-// Vars implements os.path.expandvars: $name and ${name}; unknown ones stay.
+// Vars implements os.path.expandvars: it replaces $name and ${name}, and leaves unknown variables as they are.
 func Vars(path string, getenv func(string) (string, bool)) string {
 	if !strings.Contains(path, "$") {
 		return path

@@ -87,7 +87,7 @@ func value(c byte) (byte, bool) {
 	return 0, false
 }
 
-// Encode returns base64 in lines of 76 characters, each with its end, as base64.encodebytes writes it.
+// Encode returns base64 in lines of 76 characters, each with a line end, as base64.encodebytes does.
 func Encode(b []byte) string {
 	text := base64.StdEncoding.EncodeToString(b)
 	var out strings.Builder

@@ -63,7 +63,7 @@ func (p *parser) resolve() (year, month, day int) {
 	return v[2], v[0], v[1]
 }
 
-// labelled is like resolve, if the meaning of most numbers is known.
+// labelled is like resolve for dates in which most numbers are labelled as year, month or day.
 func (p *parser) labelled() (year, month, day int, ok bool) {
 	labels := slices.Clone(p.labels)
 	known := 0
@@ -132,7 +132,7 @@ func (p *parser) build(now time.Time) (time.Time, bool) {
 	return t, true
 }
 
-// century returns a year of two digits its first two: within fifty years of now.
+// century completes a year of two digits so that it is within fifty years of now.
 func century(year, now int) int {
 	year += now / 100 * 100
 	switch {

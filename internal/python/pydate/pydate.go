@@ -26,7 +26,7 @@ func Now(t time.Time) time.Time {
 // maxText bounds what is looked at.
 const maxText = 200
 
-// Parse implements dateutil.parser.parse. Missing fields are those of the day of now.
+// Parse implements dateutil.parser.parse. Missing fields are taken from the day of now.
 func Parse(text string, now time.Time) (time.Time, error) {
 	if len(text) > maxText {
 		return time.Time{}, fmt.Errorf("%w: it is too long", ErrInvalid)
@@ -339,7 +339,7 @@ func atoi(s string) int {
 	return n
 }
 
-// unitAfter returns where the word for hours, minutes or seconds stands behind a number.
+// unitAfter returns the index of the word for hours, minutes or seconds after a number.
 func (p *parser) unitAfter(i int) int {
 	if unit(p.at(i+1)) >= 0 {
 		return i + 1

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Strptime implements datetime.strptime in the C locale. What the format leaves out is that of 1900-01-01 00:00.
+// Strptime implements datetime.strptime in the C locale. Fields that the format leaves out are those of 1900-01-01
+// 00:00.
 func Strptime(text, format string) (time.Time, error) {
 	f := fields{year: 1900, month: 1, day: 1, hour12: -1}
 	rest, ok := f.read(text, format, 0)

@@ -21,7 +21,7 @@ func Addr(text string) (netip.Addr, error) {
 	return a, nil
 }
 
-// Text returns an address as Python shows it, which has no dots in IPv6.
+// Text returns an address in Python's form, which never has dots in IPv6.
 func Text(a netip.Addr) string {
 	if a.Is4In6() {
 		b := a.As16()
@@ -49,7 +49,7 @@ func Network(text string, strict bool) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// maskBits returns the number of bits of a mask.
+// maskBits returns the length of the prefix that a mask stands for.
 func maskBits(mask string, a netip.Addr) (int, bool) {
 	if mask != "" && strings.Trim(mask, "0123456789") == "" {
 		n, err := strconv.Atoi(mask)
@@ -77,13 +77,13 @@ func maskBits(mask string, a netip.Addr) (int, bool) {
 // NetworkText returns a network as Python shows it.
 func NetworkText(p netip.Prefix) string { return Text(p.Addr()) + "/" + strconv.Itoa(p.Bits()) }
 
-// Netmask returns the mask of a network, Broadcast its last address, Size the number of its addresses.
+// Netmask returns the mask of a network.
 func Netmask(p netip.Prefix) string { return Text(fill(p, false)) }
 
 // Broadcast returns the last address of a network.
 func Broadcast(p netip.Prefix) string { return Text(fill(p, true)) }
 
-// Size returns the number of addresses, as a float when it is too large for an integer.
+// Size returns the number of addresses of a network, as a float if it does not fit into an integer.
 func Size(p netip.Prefix) any {
 	n := new(big.Int).Lsh(big.NewInt(1), uint(p.Addr().BitLen()-p.Bits()))
 	if n.IsInt64() {
@@ -93,7 +93,7 @@ func Size(p netip.Prefix) any {
 	return f
 }
 
-// fill returns the address of a network with all bits behind the mask set, or the mask itself.
+// fill returns the last address of a network if host is set, and its mask otherwise.
 func fill(p netip.Prefix, host bool) netip.Addr {
 	b := p.Addr().AsSlice()
 	for i := range b {
@@ -140,7 +140,7 @@ func Contains(p netip.Prefix, a netip.Addr) bool {
 	return p.Addr().Is4() == a.Is4() && contains(p, a)
 }
 
-// Reverse returns the name under which the address is looked up backwards.
+// Reverse returns the DNS name for the reverse lookup of an address.
 func Reverse(a netip.Addr) string {
 	var parts []string
 	if a.Is4() {

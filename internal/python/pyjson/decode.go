@@ -18,7 +18,7 @@ type decoder struct {
 	depth int
 }
 
-// wrong returns the error at a byte of the text; places are counted in characters.
+// wrong returns the error at a byte of the text. The error gives the position in characters.
 func (d *decoder) wrong(what string, at int) error {
 	at = min(at, len(d.s))
 	before := d.s[:at]

@@ -158,7 +158,7 @@ func (w *writer) list(items []any, level int) error {
 	return nil
 }
 
-// sorted returns keys in order; keys that Python cannot compare are an error.
+// sorted returns keys in Python's order. Keys that Python cannot compare are an error.
 func sorted(keys []any) ([]any, error) {
 	kind := func(k any) string {
 		switch k.(type) {

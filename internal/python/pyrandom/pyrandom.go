@@ -22,7 +22,7 @@ type Rand struct {
 	index int
 }
 
-// New returns a generator that is seeded as random.seed(v) does: with a text, bytes, int, bool or float.
+// New returns a generator seeded as by random.seed(v). v is a text, bytes, int, bool or float.
 func New(v any) (*Rand, error) {
 	n, err := seed(v)
 	if err != nil {
@@ -42,7 +42,7 @@ func New(v any) (*Rand, error) {
 	return r, nil
 }
 
-// seed returns the number that a value seeds with.
+// seed returns the number that a value of random.seed stands for.
 func seed(v any) (*big.Int, error) {
 	switch v := v.(type) {
 	case string:

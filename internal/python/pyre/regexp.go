@@ -116,7 +116,8 @@ func compileBack(pattern string) (*regexp2.Regexp, error) {
 	return back, nil
 }
 
-// backtracking returns the pattern for the engine that knows everything. suffix is put behind it.
+// backtracking returns the pattern, with suffix appended, for the backtracking engine, which supports all of Python's
+// syntax.
 func (re *Regexp) backtracking(p place, suffix string) (*regexp2.Regexp, error) {
 	e, err := re.engine(p)
 	if err != nil || suffix == "" && e.back != nil {
@@ -302,8 +303,8 @@ func allByteOffsets(s string, list [][]int) [][]int {
 	return list
 }
 
-// Subn implements re.subn: it replaces the matches, at most count of them if count is above 0, by what the
-// template makes of each, and tells how many there were.
+// Subn implements re.subn: it replaces the matches, or only the first count of them if count is above 0, by the
+// expanded template. It also returns the number of replacements.
 func (re *Regexp) Subn(repl, s string, count int) (string, int, error) {
 	parts, err := re.template(repl)
 	if err != nil {
@@ -333,8 +334,8 @@ func (re *Regexp) Subn(repl, s string, count int) (string, int, error) {
 	return out.String(), len(all), nil
 }
 
-// Split implements re.split without a limit. Groups of the pattern are among the pieces, "" for one that took no
-// part.
+// Split implements re.split without a limit. The pieces include the groups of the pattern, "" for one that took no
+// part in the match.
 func (re *Regexp) Split(s string) ([]string, error) {
 	all, err := re.All(s, 0)
 	if err != nil {

@@ -7,13 +7,12 @@ import (
 	"runtime"
 )
 
-// Dir returns the first directory of TMPDIR, TEMP, TMP, /tmp, /var/tmp, /usr/tmp and the working directory in
-// which a file can be made. If none can be written, it is that of os.TempDir, where the caller then gets the
-// error.
+// Dir returns the first of TMPDIR, TEMP, TMP, /tmp, /var/tmp, /usr/tmp and the working directory in which a file can
+// be created. If there is none it returns os.TempDir, and the caller gets the error when it writes there.
 func Dir() string { return DirOf("", os.Getenv) }
 
-// DirOf is like Dir with other environment variables, below another root ("" is the host's). The result is
-// without the root.
+// DirOf is like Dir with another environment, and with another root directory if root is not "". The result does not
+// contain the root.
 func DirOf(root string, getenv func(string) string) string {
 	if runtime.GOOS == "windows" {
 		return os.TempDir()

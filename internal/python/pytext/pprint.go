@@ -10,16 +10,16 @@ import (
 // prettyWidth is the number of columns that Python's pprint fills.
 const prettyWidth = 80
 
-// Pretty implements pprint.pformat of Python: collections that do not fit into 80 columns take a line per
-// element, long text is broken at blanks. indent is the number of columns per level, 1 by default in Python.
+// Pretty implements pprint.pformat of Python: a collection that does not fit into 80 columns takes a line for each
+// element, and long text is broken at blanks. indent is the number of columns per level, 1 by default in Python.
 func Pretty(v any, indent int) string {
 	p := &printer{perLevel: indent}
 	p.format(v, 0, 0, 0)
 	return p.out.String()
 }
 
-// PrettyText returns how Pretty shows a long str that stands in column indent with allowance characters after it;
-// level is the number of collections around it, and 1 for a str alone.
+// PrettyText returns a long str as Pretty shows it in column indent, with allowance characters after it. level is the
+// number of collections around it, and 1 for a str alone.
 func PrettyText(s string, indent, allowance, level int) string {
 	p := &printer{perLevel: 1}
 	p.text(s, indent, allowance, level)
@@ -185,7 +185,7 @@ func wordsWithBlanks(s string) []string {
 	return append(parts, s[start:])
 }
 
-// isSpace implements str.isspace of Python, which knows the ASCII separators too.
+// isSpace implements str.isspace of Python, which also includes the ASCII separators.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 // bytes breaks long bytes after each group of four that would not fit.
@@ -229,8 +229,8 @@ func (p *printer) bytes(b []byte, indent, allowance, level int) {
 	}
 }
 
-// SplitLines implements str.splitlines of Python: it knows more line ends than \n, and a final one makes no empty
-// line. keep leaves the ends on the lines.
+// SplitLines implements str.splitlines of Python, which knows more line ends than \n; a final line end does not begin
+// another line. With keep, lines contain their ends.
 func SplitLines(s string, keep bool) []string {
 	var lines []string
 	start := 0
