@@ -68,7 +68,8 @@ func (m *Master) openSignIns(hourly *ratelimit.HourlyLog) *signin.Desk {
 		Clones: m.clones, Contacts: m.orders,
 		Counts: m.counts, Events: m.events, Hourly: hourly, Log: m.log, Rate: o.Security.AuthRate,
 		Burst:      o.Security.AuthBurst,
-		MaxMinions: o.Keys.MaxMinions, FIPS: o.Security.FIPS, NoEvents: o.Events.NoAuth}
+		MaxMinions: o.Keys.MaxMinions, FIPS: o.Security.FIPS, NoEvents: o.Events.NoAuth,
+		EventGrains: o.Events.AuthGrains}
 	for _, a := range o.Keys.Acceptors {
 		s.Acceptors = append(s.Acceptors, acceptor{a})
 	}

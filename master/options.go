@@ -328,6 +328,9 @@ type EventOptions struct {
 	Presence bool
 	// NoAuth fires no salt/auth events.
 	NoAuth bool
+	// AuthGrains are the acts (accept, pend, denied, reject, full, error) whose salt/auth events contain the
+	// autosign_grains of the sign-in, which are not verified.
+	AuthGrains []string
 }
 
 // withDefaults sets zero fields to their defaults and checks the result.

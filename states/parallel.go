@@ -17,11 +17,52 @@ type parallel struct {
 func (r *Run) startParallel(ctx context.Context, low *Low, t *target, args map[string]any, extra []string, saltenv string) record {
 	p := &parallel{done: make(chan struct{})}
 	snapshot := low.shallowCopy()
+	take, release := r.parallelSlot()
 	go func() {
 		defer close(p.done)
+		take(ctx)
+		defer release()
 		p.rec = r.runParallel(ctx, snapshot, t, args, extra, saltenv)
 	}()
 	return record{"name": args["name"], "result": nil, "changes": map[string]any{}, "comment": "Started in a separate process", "proc": p}
+}
+
+// parallelSlots bounds the parallel states of a run (state_max_parallel). waiting is closed when the last state that was started
+// has its slot, so that they get their slots in the order of the run.
+type parallelSlots struct {
+	free    chan struct{}
+	waiting chan struct{}
+}
+
+// parallelSlot returns what a parallel state calls before and after it runs. They do nothing if the number of parallel
+// states is not bounded.
+func (r *Run) parallelSlot() (take func(context.Context), release func()) {
+	most, _ := r.opts["state_max_parallel"].(int64)
+	if most <= 0 {
+		return func(context.Context) {}, func() {}
+	}
+	if r.slots.free == nil {
+		r.slots.free = make(chan struct{}, most)
+	}
+	before, mine := r.slots.waiting, make(chan struct{})
+	r.slots.waiting = mine
+	taken := false
+	take = func(ctx context.Context) {
+		defer close(mine)
+		if before != nil {
+			<-before
+		}
+		select {
+		case r.slots.free <- struct{}{}:
+			taken = true
+		case <-ctx.Done(): // the state's function returns soon
+		}
+	}
+	return take, func() {
+		if taken {
+			<-r.slots.free
+		}
+	}
 }
 
 // runParallel runs a parallel state, with its retries (State._call_parallel_target). Retries happen here and not in

@@ -64,6 +64,7 @@ type Run struct {
 	conditions *pyobj.Dict
 	disabled   []string // requisites that the option disabled_requisites switches off
 	umask      *int
+	slots      parallelSlots
 	// shipped is the code that the tree distributes and this host does not run, by environment.
 	shipped map[string][]owncode.File
 }

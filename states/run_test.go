@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -143,6 +146,45 @@ func TestParallelStatesAreWaitedFor(t *testing.T) {
 	}
 	if len(got) != 21 {
 		t.Errorf("%d results", len(got))
+	}
+}
+
+// TestParallelStatesAreBounded: with state_max_parallel so many run at once, in the order of the run.
+func TestParallelStatesAreBounded(t *testing.T) {
+	for most, want := range map[int64]string{0: "5 in 1s", 1: "1 in 5s", 2: "2 in 3s", 9: "5 in 1s"} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			var begun []string
+			running, peak := 0, 0
+			slow := &states.Module{Name: "slow", Funcs: []states.Def{{Name: "run", Params: []modules.Param{{Name: "name"}},
+				Run: func(_ context.Context, c *states.Call) (*states.Result, error) {
+					mu.Lock()
+					begun = append(begun, c.Low.ID())
+					running++
+					peak = max(peak, running)
+					mu.Unlock()
+					time.Sleep(time.Second)
+					mu.Lock()
+					running--
+					mu.Unlock()
+					return c.Result().As(states.True, "done")
+				}}}}
+			var text strings.Builder
+			for i := range 5 {
+				fmt.Fprintf(&text, "p%d: {slow: [run, {parallel: true}]}\n", i)
+			}
+			e := bare(t)
+			dir := t.TempDir()
+			e.Opts = func() map[string]any { return map[string]any{"id": "m", "cachedir": dir, "state_max_parallel": most} }
+			at := time.Now()
+			got, _ := apply(t, e, parse(t, text.String()), states.Options{Registry: states.NewRegistry(slow)})
+			if s := fmt.Sprintf("%d in %s", peak, time.Since(at)); s != want || len(got) != 5 {
+				t.Errorf("at most %d: %s, %v", most, s, got)
+			}
+			if most == 1 && !slices.IsSorted(begun) {
+				t.Errorf("begun in the order %s", begun)
+			}
+		})
 	}
 }
 

@@ -397,7 +397,6 @@ saltpip_use_pythonpath
 snapper_states
 snapper_states_config
 ssh_merge_pillar
-state_max_parallel
 svnfs_update_interval
 syndic_finger
 syndic_retries
@@ -436,7 +435,6 @@ winrepo_user
 // idleMaster are those of the master.
 const idleMaster = `
 archive_jobs
-auth_events_autosign_grains
 auth_events_pend_autosign_grains
 auth_mode
 azurefs_update_interval
@@ -513,7 +511,6 @@ git_pillar_user
 git_pillar_verify_config
 gitfs_depth
 gitfs_global_lock
-gitfs_proxy
 gpg_cache_backend
 hgfs_base
 hgfs_branch_method
@@ -603,7 +600,6 @@ ssh_sudo_user
 ssh_timeout
 ssh_use_home_key
 ssh_user
-state_max_parallel
 svnfs_branches
 svnfs_mountpoint
 svnfs_remotes

@@ -56,7 +56,8 @@ func FromOpts(opts map[string]any) (Options, error) {
 // remoteParams returns the parameters that have a default for all remotes.
 func remoteParams() []string {
 	return []string{"base", "fallback", "mountpoint", "root", "ssl_verify", "saltenv_whitelist", "saltenv_blacklist", "refspecs",
-		"disable_saltenv_mapping", "ref_types", "update_interval", "user", "password", "pubkey", "privkey", "passphrase", "insecure_auth"}
+		"disable_saltenv_mapping", "ref_types", "update_interval", "user", "password", "pubkey", "privkey", "passphrase", "insecure_auth",
+		"proxy"}
 }
 
 // oneRemote splits an entry of gitfs_remotes: a URL, or a map of a URL to its parameters.
@@ -131,6 +132,9 @@ func (r *Remote) setParam(name string, v any) (err error) {
 		if pytext.Str(v) != "" {
 			return fmt.Errorf("a private key with a passphrase needs an ssh-agent")
 		}
+	case "proxy":
+		r.Proxy = pytext.Str(v)
+	case "depth": // the whole history is fetched
 	case "ssl_verify":
 		r.NoVerify = !pytext.Truth(v)
 	case "insecure_auth":

@@ -59,6 +59,8 @@ type Remote struct {
 	// server's certificate.
 	User, Password     string
 	Insecure, NoVerify bool
+	// Proxy is the URL of the proxy for HTTP and HTTPS; "" leaves it to git's configuration and the environment.
+	Proxy string
 	// PrivateKey is a key file for SSH.
 	PrivateKey string
 }

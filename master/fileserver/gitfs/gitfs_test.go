@@ -438,3 +438,42 @@ func TestRedacted(t *testing.T) {
 		t.Error(g.Envs())
 	}
 }
+
+// TestProxy: requests go to the proxy of gitfs_proxy, or to that of the remote, which 3008 has, as it has depth.
+func TestProxy(t *testing.T) {
+	asked := make(chan string, 10)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Host
+		http.NotFound(w, r)
+	}))
+	defer proxy.Close()
+	for name, opts := range map[string]map[string]any{
+		"for all": {"gitfs_proxy": proxy.URL, "gitfs_depth": int64(1), "gitfs_remotes": []any{"http://git.test.invalid/a.git"}},
+		"its own": {"gitfs_proxy": "http://127.0.0.1:1", "gitfs_remotes": []any{map[string]any{"http://git.test.invalid/a.git": []any{
+			map[string]any{"proxy": proxy.URL}, map[string]any{"depth": int64(2)}}}}},
+	} {
+		opts["cachedir"] = t.TempDir()
+		o, err := FromOpts(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Update(t.Context()); err == nil {
+			t.Errorf("%s: there is no repository, and no error", name)
+		}
+		select {
+		case host := <-asked:
+			if host != "git.test.invalid" {
+				t.Errorf("%s: the proxy was asked for %q", name, host)
+			}
+		default:
+			t.Errorf("%s: the proxy was not asked", name)
+		}
+		for len(asked) > 0 {
+			<-asked
+		}
+	}
+}

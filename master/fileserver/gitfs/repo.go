@@ -133,6 +133,9 @@ func (r *repo) runGit(ctx context.Context, args ...string) ([]byte, error) {
 	if r.o.NoVerify {
 		config = append(config, [2]string{"http.sslVerify", "false"})
 	}
+	if r.o.Proxy != "" {
+		config = append(config, [2]string{"http.proxy", r.o.Proxy})
+	}
 	if r.o.User != "" || r.o.Password != "" { // in the environment, which other users cannot read, unlike arguments
 		auth := base64.StdEncoding.EncodeToString([]byte(r.o.User + ":" + r.o.Password))
 		config = append(config, [2]string{"http.extraHeader", "Authorization: Basic " + auth})

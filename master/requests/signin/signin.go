@@ -15,6 +15,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -103,6 +104,9 @@ type Options struct {
 	FIPS bool
 	// NoEvents fires no salt/auth events.
 	NoEvents bool
+	// EventGrains are the acts (accept, pend, denied …) whose salt/auth events contain the autosign_grains of the
+	// sign-in. Anybody who reaches the port can send these.
+	EventGrains []string
 }
 
 // Desk handles sign-ins.
@@ -315,8 +319,11 @@ func (d *Desk) tellSignIn(r protocol.AuthRequest, act string, result bool) {
 	if d.NoEvents {
 		return
 	}
-	d.Events.Publish("salt/auth", map[string]any{"act": act, "result": result, "id": r.ID,
-		"pub": r.PubText})
+	data := map[string]any{"act": act, "result": result, "id": r.ID, "pub": r.PubText}
+	if len(r.AutosignGrains) > 0 && slices.Contains(d.EventGrains, act) {
+		data["autosign_grains"] = r.AutosignGrains
+	}
+	d.Events.Publish("salt/auth", data)
 }
 
 // isFull reports whether max_minions turns an id away. As in Salt, that is if more than so many minions are

@@ -28,6 +28,7 @@ import (
 
 // house is a master around a Desk. It notes in order what it is told of minions.
 type house struct {
+	grains map[string]any // autosign_grains of the next sign-in
 	*Desk
 	log       testlog.Buffer
 	key       *crypt.Key
@@ -108,7 +109,7 @@ func newHouse(t *testing.T, change func(o *Options)) *house {
 func (h *house) signIn(t *testing.T, peer, id string, token string) (protocol.SigninStatus, error) {
 	t.Helper()
 	h.told = nil
-	s := protocol.Signin{ID: id, Key: requesttest.Key(), JoinToken: token}
+	s := protocol.Signin{ID: id, Key: requesttest.Key(), JoinToken: token, AutosignGrains: h.grains}
 	e, err := s.Request()
 	if err != nil {
 		t.Fatal(err)
@@ -221,6 +222,26 @@ func TestSignIn(t *testing.T) {
 				t.Error(e, err)
 			}
 		})
+	}
+}
+
+// TestGrainsInEvents: the event of a sign-in has the autosign_grains if its act is listed.
+func TestGrainsInEvents(t *testing.T) {
+	for _, c := range []struct {
+		acts []string
+		want any
+	}{{nil, nil}, {[]string{"accept", "denied"}, nil}, {[]string{"pend"}, map[string]any{"uuid": "x"}}} {
+		h := newHouse(t, func(o *Options) { o.EventGrains = c.acts })
+		h.grains = map[string]any{"uuid": "x"}
+		sub := h.Events.Subscribe(events.SubscribeOptions{Prefix: "salt/auth"})
+		defer sub.Close()
+		if st, err := h.signIn(t, "far:1", "m", ""); st != protocol.Pending || err != nil {
+			t.Fatal(st, err)
+		}
+		e, err := sub.Next(t.Context())
+		if d := cmp.Diff(c.want, e.Data["autosign_grains"]); err != nil || d != "" {
+			t.Errorf("%q: %v %s", c.acts, err, d)
+		}
 	}
 }
 
