@@ -7,9 +7,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/brine-salt/brine/internal/backoff"
@@ -293,9 +295,21 @@ func (l *link) logFailure(a master, err error, masters int) {
 		l.log.Info(fmt.Sprintf("Master %s could not be reached, trying next master (if any)",
 			a.name), "err", err)
 	default:
+		why := []any{"err", err}
+		if isForeignTalk(err) {
+			why = append(why, "hint",
+				"if this lasts: the options transport and ssl must be the same as on the master")
+		}
 		l.log.Error(fmt.Sprintf("Error while bringing up minion. Is master at %s responding?",
-			a.name), "err", err)
+			a.name), why...)
 	}
+}
+
+// isForeignTalk reports whether a sign-in failed as it does when the peer speaks another protocol: its answer is
+// unreadable, or it closes the connection without one.
+func isForeignTalk(err error) bool {
+	return errors.Is(err, transport.ErrProtocol) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 func (l *link) keyRefused() {

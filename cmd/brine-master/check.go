@@ -51,7 +51,7 @@ func runCheck(ctx context.Context, c *saltcli.Console, args []string) int {
 		dir = v.Args[0]
 	}
 	config, err := conf.LoadMasterWith(filepath.Join(dir, "master"),
-		conf.Options{TolerateIncludes: true, ReadOnly: true, CLI: "salt-master", Getenv: c.Env})
+		conf.Options{Tool: true, ReadOnly: true, CLI: "salt-master", Getenv: c.Env})
 	if err == nil && len(config.Files) == 0 {
 		err = fmt.Errorf("there is no file %s", filepath.Join(dir, "master"))
 	}

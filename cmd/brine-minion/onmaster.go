@@ -37,7 +37,7 @@ const functionLimit = 5 * time.Minute
 // loadConfig reads the master's configuration again, since it may have changed.
 func (h masterHere) loadConfig() (*conf.Config, error) {
 	c, err := conf.LoadMasterWith(filepath.Join(filepath.Dir(h.confFile), "master"),
-		conf.Options{TolerateIncludes: true, Getenv: h.env})
+		conf.Options{Tool: true, Getenv: h.env})
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration of the master on this host: %w", err)
 	}

@@ -52,6 +52,38 @@ func TestDefaultsAreFresh(t *testing.T) {
 	}
 }
 
+// TestLostConfiguration: a daemon does not start without a file that is there, since its locks may be in it; tools go on, as stock's do.
+func TestLostConfiguration(t *testing.T) {
+	const broken = "minion_deny_functions: ["
+	for name, files := range map[string]map[string]string{
+		"may not be read":             {"minion": "id: secret\n"},
+		"included":                    {"minion": "id: x\n", "minion.d/a.conf": broken},
+		"included by an included one": {"minion": "id: x\n", "minion.d/a.conf": "include: ../more\n", "more": broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range files {
+				write(t, filepath.Join(dir, name), text)
+			}
+			main := filepath.Join(dir, "minion")
+			var o Options
+			if len(files) == 1 {
+				// As the system says it: root, who may run this, can read all files.
+				o.Trust = func(path string) error {
+					return &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
+				}
+			}
+			if _, err := LoadMinionWith(main, o); !errors.As(err, new(*Error)) {
+				t.Errorf("a daemon: %v", err)
+			}
+			o.Tool = true
+			if c, err := LoadMinionWith(main, o); err != nil || len(c.Notes) == 0 {
+				t.Errorf("a tool: %v", err)
+			}
+		})
+	}
+}
+
 func TestOverridesWinLast(t *testing.T) {
 	root := t.TempDir()
 	path := write(t, filepath.Join(root, "minion"), "id: file\nlog_level: info\npidfile: x.pid\nroot_dir: "+root+"\n")

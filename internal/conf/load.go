@@ -22,9 +22,9 @@ type Options struct {
 	// Settings override the files before defaults are derived and paths are joined to root_dir: the configuration
 	// of a program that embeds a minion.
 	Settings map[string]any
-	// TolerateIncludes treats a broken included file as empty, as salt-call and salt-master do. Otherwise it is
-	// an error.
-	TolerateIncludes bool
+	// Tool treats a broken included file as empty, and a main file that may not be read as missing, as stock does.
+	// For a daemon both are errors: it would run without the locks of these files.
+	Tool bool
 	// CacheID writes a guessed id to the minion_id file.
 	CacheID bool
 	// ReadOnly leaves a broken _schedule.conf where it is.
@@ -47,7 +47,7 @@ func LoadMinion(path string, overrides map[string]any) (*Config, error) {
 
 // LoadMaster is like LoadMinion for a master.
 func LoadMaster(path string, overrides map[string]any) (*Config, error) {
-	return LoadMasterWith(path, Options{Overrides: overrides, TolerateIncludes: true})
+	return LoadMasterWith(path, Options{Overrides: overrides, Tool: true})
 }
 
 // LoadMinionWith is like LoadMinion with all options (salt.config.minion_config).
@@ -83,7 +83,7 @@ func (l *loader) load(apply func(*loader, map[string]any) error) (*Config, error
 		}
 		include := files["include"]
 		for i, inc := range []any{defaultInclude, include} {
-			more, err := l.include(inc, l.Path, i == 1, !l.TolerateIncludes, 0)
+			more, err := l.include(inc, l.Path, i == 1, 0)
 			if err != nil {
 				return nil, err
 			}
@@ -124,25 +124,36 @@ func (l *loader) main() (map[string]any, error) {
 			path = env
 		}
 	}
-	if fi, err := os.Stat(path); err == nil && fi.IsDir() {
+	fi, err := os.Stat(path)
+	switch {
+	case err == nil && fi.IsDir():
 		// Stock uses defaults then: a master that listens on all addresses, or a minion with another id.
 		return nil, &Error{Path: path, Msg: "it is a directory"}
-	}
-	if !isFile(path) {
+	case errors.Is(err, os.ErrPermission):
+		return l.unreadable(path, err)
+	case err != nil || !fi.Mode().IsRegular():
 		l.note(slog.LevelDebug, "Missing configuration file: %s", path)
 		return map[string]any{}, nil
 	}
 	opts, err := l.file(path)
+	if errors.Is(err, os.ErrPermission) {
+		return l.unreadable(path, err)
+	}
 	if err != nil {
-		if errors.Is(err, os.ErrPermission) {
-			// Salt asks whether the file is readable and goes on without it.
-			l.note(slog.LevelWarn, "Missing configuration file: %s", path)
-			return map[string]any{}, nil
-		}
 		return nil, err
 	}
 	opts["conf_file"] = path
 	return opts, nil
+}
+
+// unreadable returns no options for a tool, or the error of a daemon.
+func (l *loader) unreadable(path string, err error) (map[string]any, error) {
+	// guard: lost-configuration TestLostConfiguration
+	if !l.Tool {
+		return nil, &Error{Path: path, Msg: err.Error()}
+	}
+	l.note(slog.LevelWarn, "The configuration file %s may not be read: the defaults are used", path)
+	return map[string]any{}, nil
 }
 
 func isFile(path string) bool {
@@ -209,7 +220,7 @@ const maxIncludeDepth = 32
 
 // include reads the files of an include option (salt.config.include_config). Among them mappings are merged deeply and
 // lists added up; the caller lets the result replace the options of the main file as a whole.
-func (l *loader) include(include any, orig string, verbose, strict bool, depth int) (map[string]any, error) {
+func (l *loader) include(include any, orig string, verbose bool, depth int) (map[string]any, error) {
 	if depth > maxIncludeDepth {
 		return nil, &Error{Path: orig, Msg: fmt.Sprintf("files include each other more than %d levels deep", maxIncludeDepth)}
 	}
@@ -239,7 +250,8 @@ func (l *loader) include(include any, orig string, verbose, strict bool, depth i
 		for _, path := range matches {
 			opts, err := l.file(path)
 			if err != nil {
-				if strict || !errors.As(err, new(*Error)) {
+				// guard: lost-configuration TestLostConfiguration
+				if !l.Tool || !errors.As(err, new(*Error)) {
 					return nil, err
 				}
 				l.note(slog.LevelError, "%s", err.Error())
@@ -253,8 +265,7 @@ func (l *loader) include(include any, orig string, verbose, strict bool, depth i
 				}
 			}
 			if pytext.Truth(opts["include"]) {
-				// Salt never ends because of a file that an included file includes.
-				more, err := l.include(opts["include"], path, verbose, false, depth+1)
+				more, err := l.include(opts["include"], path, verbose, depth+1)
 				if err != nil {
 					return nil, err
 				}

@@ -109,7 +109,9 @@ func TestStockTrees(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			o := Options{TolerateIncludes: !c.Strict, Host: &Host{
+			// Stock's minion goes on with that one, ours does not; see TestLostConfiguration.
+			strict := c.Strict && c.Name != "broken nested include"
+			o := Options{Tool: !strict, Host: &Host{
 				Hostname: func() (string, error) { return "guessed.Example.org", nil },
 				FQDN:     func(h string) string { return h },
 				ReadFile: func(path string) ([]byte, error) {

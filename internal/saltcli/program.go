@@ -165,8 +165,8 @@ func Setup(c *Console, parser *optparse.Parser, role Role, args []string) (*Prog
 		return p, err
 	}
 	p.Load = func() (*conf.Config, error) {
-		config, err := role.load(dir, conf.Options{Overrides: over, TolerateIncludes: role != Minion, CLI: parser.Prog, Getenv: c.Env,
-			CacheID: role != Master})
+		config, err := role.load(dir, conf.Options{Overrides: over, Getenv: c.Env, CLI: parser.Prog,
+			Tool: role != Minion && parser.Prog != "salt-master", CacheID: role != Master})
 		if err != nil {
 			return nil, err
 		}

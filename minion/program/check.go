@@ -127,7 +127,7 @@ func isConfigDir(dir string) bool {
 func runCheck(ctx context.Context, c *saltcli.Console, v *optparse.Values, dir string,
 	trees []string) (*check.Report, error) {
 	config, err := conf.LoadMinionWith(filepath.Join(dir, "minion"),
-		conf.Options{TolerateIncludes: true, ReadOnly: true, CLI: "salt-call", Getenv: c.Env})
+		conf.Options{Tool: true, ReadOnly: true, CLI: "salt-call", Getenv: c.Env})
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func examineHost(ctx context.Context, c *saltcli.Console, file string) []doctor.
 			Cure: "correct the file"}}
 	}
 	config, err := conf.LoadMinionWith(file,
-		conf.Options{TolerateIncludes: true, ReadOnly: true, CLI: "salt-call", Getenv: c.Env})
+		conf.Options{Tool: true, ReadOnly: true, CLI: "salt-call", Getenv: c.Env})
 	if err != nil {
 		return broken(err)
 	}

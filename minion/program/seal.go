@@ -231,7 +231,7 @@ func (o Options) checkedSeal(c *saltcli.Console,
 	v *optparse.Values) (*policy.Seal, map[string]any, error) {
 	dir, _ := saltcli.ConfigDir(v, c.Place())
 	loaded, err := conf.LoadMinionWith(filepath.Join(dir, "minion"),
-		conf.Options{TolerateIncludes: true, ReadOnly: true, CLI: "salt-minion", Getenv: c.Env})
+		conf.Options{Tool: true, ReadOnly: true, CLI: "salt-minion", Getenv: c.Env})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/testkit/freeport"
 	"github.com/brine-salt/brine/internal/testkit/gobuild"
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
@@ -65,6 +68,7 @@ type site struct {
 	pub, ret int
 	http     int
 	env      []string
+	as       *syscall.Credential // of programs that start from now on; nil is the test's user
 	master   *exec.Cmd
 	log      *output
 }
@@ -193,12 +197,59 @@ func (s *site) small(name string) {
 	}
 }
 
+// nobody gives the site to the user nobody, who starts the programs from now on. What is named stays root's, with a mode.
+func (s *site) nobody(mode os.FileMode, names ...string) {
+	s.t.Helper()
+	prereq.Root(s.t)
+	const id = 65534
+	err := filepath.WalkDir(s.dir, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, id, id))
+	})
+	for _, name := range names {
+		err = errors.Join(err, os.Chown(s.path(name), 0, 0), os.Chmod(s.path(name), mode))
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.as = &syscall.Credential{Uid: id, Gid: id}
+}
+
+// tls has the peers speak over tcp with TLS, with the certificates of a directory.
+func (s *site) tls(dir string) {
+	s.t.Helper()
+	for _, side := range [][2]string{{"master", "server"}, {"minion", "client"}} {
+		s.option(side[0], "transport: tcp")
+		s.option(side[0], fmt.Sprintf("ssl: {certfile: %[1]s/%[2]s.pem, keyfile: %[1]s/%[2]s.key, ca_certs: %[1]s/ca.pem}", dir, side[1]))
+	}
+}
+
+// listen takes a port of loopback, and answers each connection with a text.
+func (s *site) listen(port int, answer string) {
+	s.t.Helper()
+	ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, answer)
+			_ = conn.Close()
+		}
+	}()
+}
+
 func (s *site) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	dir := s.path("conf")
 	args = append([]string{"-c", dir}, args...)
 	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, program), args...)
 	cmd.Env = append(append(os.Environ(), "LANG=C.UTF-8", "HOME="+s.dir), s.env...)
 	cmd.Dir = s.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/brine-salt/brine/protocol/transport/transporttest/certs"
 )
 
 // misleading must never be printed for a cause outside of the command.
@@ -40,7 +42,10 @@ func (r row) unlike(stock int) row {
 }
 
 func TestOutsideCauses(t *testing.T) {
-	bin = t.TempDir()
+	bin = filepath.Join(t.TempDir(), "bin") // which the user nobody may read as well
+	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(bin)), 0o755), os.Mkdir(bin, 0o755)); err != nil {
+		t.Fatal(err)
+	}
 	build(t, bin)
 	seen := map[string]bool{}
 	for _, r := range rows() {
@@ -141,6 +146,7 @@ func rows() (all []row) {
 		run("salt-run state.event count=1", 1, "the master is not running"),
 		run("salt-key -L", 0, "Accepted Keys:"),
 		run("salt-call test.ping", 1, "Is master at 127.0.0.1 responding?|connection refused"),
+		stays("salt-minion", "Is master at 127.0.0.1 responding?|connection refused"),
 		run("salt-call --local test.ping", 0, "True"))
 	const bad = "Error parsing configuration file: "
 	add("configuration is no YAML", func(s *site) {
@@ -277,6 +283,87 @@ func rows() (all []row) {
 		run("salt-call test.ping", 77, rejected), run("salt-minion", 77, rejected))
 	add("name of the master is unknown", func(s *site) { s.option("minion", "master: master.invalid"); s.option("minion", "retry_dns: 1") },
 		run("salt-call test.ping", 1, "DNS lookup or connection check of 'master.invalid' failed."), stays("salt-minion", "DNS lookup or connection check of 'master.invalid' failed."))
+	add("configuration may not be read", func(s *site) { s.nobody(0o600, "conf/master", "conf/minion") },
+		run("salt-master", 1, bad+"|conf/master|permission denied").unlike(0),
+		run("salt-minion", 1, bad+"|conf/minion|permission denied").unlike(0),
+		run("salt-key -L", 1, "conf/master may not be read: the defaults are used"))
+	add("folder of the configuration may not be read", func(s *site) { s.nobody(0o700, "conf") },
+		run("salt-master", 1, bad+"|conf/master|permission denied").unlike(0),
+		run("salt-minion", 1, bad+"|conf/minion|permission denied").unlike(0))
+	add("an included file is no YAML", func(s *site) {
+		s.write("conf/more.conf", "publisher_acl_blacklist: [1\nb: }")
+		s.option("master", "include: more.conf")
+		s.option("minion", "include: more.conf")
+	},
+		run("salt-master", 1, bad+"|conf/more.conf|line 2").unlike(0), run("salt-minion", 1, bad+"|conf/more.conf|line 2"),
+		run("salt-call --local test.ping", 0, bad+"|conf/more.conf|True"))
+	// pids moves the pid files away from sock_dir.
+	pids := func(s *site) {
+		s.option("master", "pidfile: "+s.path("log/master.pid"))
+		s.option("minion", "pidfile: "+s.path("log/minion.pid"))
+	}
+	const noEvents = "The minion has no event sockets|run"
+	add("sock_dir may not be written", func(s *site) {
+		pids(s)
+		s.option("master", "user: nobody")
+		s.option("minion", "user: nobody")
+		s.nobody(0o555, "run")
+	},
+		run("salt-master", 13, "run|permission denied"), stays("salt-minion", noEvents+"|permission denied"))
+	add("sock_dir is a file", func(s *site) { pids(s); s.file("run") },
+		run("salt-master", 17, "run|it is a file"), stays("salt-minion", noEvents+"|it is a file").unlike(17))
+	add("the user has no rights", func(s *site) { s.serve(); s.nobody(0o700, "pki", "cache") },
+		run("salt m test.ping", 0, "Authentication error occurred.|.nobody_key: permission denied|publisher_acl"),
+		run("salt-key -L", 1, "pki/master|permission denied"), run("salt-run manage.up", 1, "pki/master|permission denied"),
+		run("salt-call test.ping", 67, `Salt configured to run as user "root" but unable to switch.`))
+	const api = "rest_cherrypy: {host: 127.0.0.1, port: %d, "
+	add("port of the HTTP interface is taken", func(s *site) {
+		s.option("master", fmt.Sprintf(api+"disable_ssl: true}", s.http))
+		s.listen(s.http, "")
+	},
+		run("salt-master", 4, "rest_cherrypy|address already in use|The ports are not available to bind"))
+	add("certificate of the HTTP interface is missing", func(s *site) {
+		s.option("master", fmt.Sprintf(api+"ssl_crt: %s, ssl_key: %[2]s}", s.http, s.path("no.crt")))
+	},
+		run("salt-master", 1, "rest_cherrypy|no.crt: no such file"))
+	add("certificate is missing", func(s *site) {
+		dir := certs.Make(s.t)
+		s.tls(dir)
+		if err := errors.Join(os.Remove(dir+"/server.pem"), os.Remove(dir+"/client.pem")); err != nil {
+			s.t.Fatal(err)
+		}
+	},
+		run("salt-master", 1, "ssl:certfile|server.pem: no such file"), run("salt m test.ping", 1, "ssl:certfile|server.pem: no such file"),
+		run("salt-run manage.up", 1, "ssl:certfile|server.pem: no such file"), run("salt-call test.ping", 1, "ssl:certfile|client.pem: no such file"),
+		run("salt-minion", 1, "ssl:certfile|client.pem: no such file"))
+	add("certificate is of another authority", func(s *site) {
+		s.tls(certs.Make(s.t))
+		s.serve()
+		s.option("minion", "ssl: {ca_certs: "+certs.Make(s.t)+"/ca.pem}")
+	},
+		run("salt-call test.ping", 1, "certificate signed by unknown authority"), stays("salt-minion", "certificate signed by unknown authority"))
+	add("the minion has no certificate", func(s *site) {
+		dir := certs.Make(s.t)
+		s.tls(dir)
+		s.serve()
+		s.option("minion", "ssl: {ca_certs: "+dir+"/ca.pem}")
+	},
+		run("salt-call test.ping", 1, "certificate required"), stays("salt-minion", "certificate required"))
+	const ended = "certificate has expired or is not yet valid: current time"
+	add("certificate has ended or the clock is far off", func(s *site) { s.tls(certs.Expired(s.t)); s.serve() },
+		run("salt-call test.ping", 1, ended), stays("salt-minion", ended))
+	const same = "the options transport and ssl must be the same as on the master"
+	add("the master wants TLS", func(s *site) { s.tls(certs.Make(s.t)); s.serve(); s.option("minion", "ssl: false") },
+		run("salt-call test.ping", 1, same), stays("salt-minion", same))
+	add("the master has no TLS", func(s *site) { s.tls(certs.Make(s.t)); s.option("master", "ssl: false"); s.serve() },
+		run("salt-call test.ping", 1, same), stays("salt-minion", same))
+	add("the master has another transport", func(s *site) { s.serve(); s.option("minion", "transport: tcp") },
+		run("salt-call test.ping", 1, same), stays("salt-minion", same))
+	add("something else has the master's port", func(s *site) {
+		s.listen(s.ret, "HTTP/1.1 400 Bad Request\r\n\r\n")
+		s.write("cache/master/.root_key", "x")
+	},
+		run("salt-call test.ping", 1, same), stays("salt-minion", same), run("salt m test.ping", 0, away))
 	web := func(after func(s *site)) func(s *site) {
 		return func(s *site) {
 			s.option("master", "external_auth: {file: {^filename: "+s.path("users")+", ann: ['test.ping']}}")

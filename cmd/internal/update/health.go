@@ -27,7 +27,7 @@ const askTime = 2 * time.Second
 // loadMinion reads the configuration of the minion.
 func loadMinion(dir string, env func(string) string) (*conf.Config, error) {
 	return conf.LoadMinionWith(filepath.Join(dir, "minion"),
-		conf.Options{TolerateIncludes: true, ReadOnly: true, CLI: "salt-minion", Getenv: env})
+		conf.Options{Tool: true, ReadOnly: true, CLI: "salt-minion", Getenv: env})
 }
 
 // running is the minion of this host that runs, whichever program it is of.

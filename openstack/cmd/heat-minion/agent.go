@@ -50,7 +50,7 @@ func (l *local) open() error {
 			dir = conf.PlatformDirs().Config
 		}
 		var c *conf.Config
-		if c, l.err = conf.LoadMinionWith(filepath.Join(dir, "minion"), conf.Options{TolerateIncludes: true, Getenv: os.Getenv}); l.err != nil {
+		if c, l.err = conf.LoadMinionWith(filepath.Join(dir, "minion"), conf.Options{Tool: true, Getenv: os.Getenv}); l.err != nil {
 			return
 		}
 		l.opts = c.Opts

@@ -25,10 +25,22 @@ func Make(t testing.TB) string {
 // For writes ca.pem, server.pem, server.key, client.pem and client.key, and returns their directory. The server has names and addresses.
 func For(t testing.TB, hosts ...string) string {
 	t.Helper()
+	return at(t, time.Now(), hosts)
+}
+
+// Expired is like Make with certificates that ended a year ago: as for a host whose clock is far ahead.
+func Expired(t testing.TB) string {
+	t.Helper()
+	return at(t, time.Now().AddDate(-1, 0, 0), []string{"localhost", "127.0.0.1"})
+}
+
+// at makes certificates that are valid an hour before and after a moment.
+func at(t testing.TB, now time.Time, hosts []string) string {
+	t.Helper()
 	dir := t.TempDir()
 	ca := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
 	}
 	caKey := newKey(t)
 	write(t, filepath.Join(dir, "ca.pem"), "CERTIFICATE", sign(t, ca, ca, &caKey.PublicKey, caKey))
