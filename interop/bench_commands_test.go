@@ -101,14 +101,14 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A looseSwarm is a swarm at a master.
+// A looseSwarm is a swarm that runs against a master.
 type looseSwarm struct {
 	*swarm.Swarm
 	t   *testing.T
 	end func() // ends it
 }
 
-// wait waits until something holds of the swarm.
+// wait waits until holds is true of the swarm's counters. what describes that in the error.
 func (s looseSwarm) wait(what string, holds func(swarm.Stats) bool) {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(s.t.Context(), swarmTime)
@@ -118,7 +118,7 @@ func (s looseSwarm) wait(what string, holds func(swarm.Stats) bool) {
 	}
 }
 
-// signedIn lets a swarm loose on a master, and returns it when all of its minions have signed in.
+// signedIn starts a swarm against a master, and returns it when all of its minions have signed in.
 func signedIn(t *testing.T, over string, at *site, o swarm.Options) looseSwarm {
 	t.Helper()
 	o.Dialer = zeromq.New()
@@ -144,8 +144,8 @@ func signedIn(t *testing.T, over string, at *site, o swarm.Options) looseSwarm {
 	return loose
 }
 
-// runCommands lets a swarm loose on a master, and runs the commands one after the other. bare is how long test.ping takes that nobody waits
-// for, until the last return was acknowledged.
+// runCommands starts a swarm against a master and runs the commands one after the other. bare is the time from
+// publishing a test.ping that no client waits for until its last return is acknowledged.
 func runCommands(t *testing.T, over string, n int, at *site, p *process, client *stockMaster, program func(string) string,
 	all bool) (bare time.Duration, costs map[string]commandCost) {
 	t.Helper()

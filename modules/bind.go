@@ -51,9 +51,9 @@ func (c *Call) bind(d *Def, args []any, kwargs map[string]any) error {
 	return c.fill()
 }
 
-// InOrder returns an argument with its dictionaries in the order in which the caller has them (package
-// modules/pyobj), for functions that are not Ordered but for this argument: a parameter or a further keyword, and
-// whether the caller gave one.
+// InOrder returns an argument that is a parameter or a further keyword, with its dictionaries in the caller's order
+// (package modules/pyobj). It reports whether the caller passed the argument. It is for functions that are not
+// Ordered as a whole.
 func (c *Call) InOrder(name string) (any, bool) {
 	if v, ok := c.kwargs[name]; ok {
 		return pyobj.From(v), true
@@ -102,7 +102,7 @@ func (d *Def) checkKeywords(kwargs map[string]any) error {
 	return &UsageError{Msg: "The following keyword arguments are not valid: " + strings.Join(bad, ", "), Early: true}
 }
 
-// unknown returns the keywords that are no parameters, sorted.
+// unknown returns the keyword arguments that are not parameters, sorted.
 func (d *Def) unknown(kwargs map[string]any) []string {
 	var names []string
 	for name := range kwargs {

@@ -39,7 +39,7 @@ type Call struct {
 	depth    int
 }
 
-// Value returns the argument as it came.
+// Value returns the argument unconverted, nil for an unknown name.
 func (c *Call) Value(name string) any {
 	if i := c.def.index(name); i >= 0 {
 		return c.values[i]
@@ -53,7 +53,7 @@ func (c *Call) Given(name string) bool {
 	return i >= 0 && c.given[i]
 }
 
-// Str returns the argument as Python's str() shows it; "" for None.
+// Str returns the argument as by Python's str(), and "" for None.
 func (c *Call) Str(name string) string {
 	if v := c.Value(name); v != nil {
 		return pytext.Str(v)
@@ -67,7 +67,7 @@ func (c *Call) Bool(name string) bool { return pytext.Truth(c.Value(name)) }
 // Int returns the argument as an integer, by the rules and with the errors of Python's int().
 func (c *Call) Int(name string) (int64, error) { return ToInt(c.Value(name)) }
 
-// Float returns the argument as a float; integers and text that holds a number are taken too.
+// Float returns the argument as a float. Integers and texts that contain a number are accepted, too.
 func (c *Call) Float(name string) (float64, error) {
 	switch v := c.Value(name).(type) {
 	case float64:
@@ -84,7 +84,7 @@ func (c *Call) Float(name string) (float64, error) {
 	return 0, Usagef("%s must be a number, not %s", name, pytext.Repr(c.Value(name)))
 }
 
-// Seconds returns the argument as a duration in seconds; None and 0 give 0, which means no limit.
+// Seconds converts the argument from seconds to a duration. None and 0 become 0, which means no limit.
 func (c *Call) Seconds(name string) (time.Duration, error) {
 	if c.Value(name) == nil {
 		return 0, nil
@@ -93,7 +93,7 @@ func (c *Call) Seconds(name string) (time.Duration, error) {
 	return time.Duration(f * float64(time.Second)), err
 }
 
-// Strings returns the argument as a list of texts: a list as it is, text split at commas, None empty.
+// Strings returns the argument as a list of texts. A text is split at commas, and None is an empty list.
 func (c *Call) Strings(name string) []string {
 	switch v := c.Value(name).(type) {
 	case nil:
@@ -115,7 +115,7 @@ func (c *Call) Strings(name string) []string {
 	}
 }
 
-// Map returns the argument as a map; None gives an empty one.
+// Map returns the argument as a map. None becomes an empty map.
 func (c *Call) Map(name string) (map[string]any, error) {
 	switch v := c.Value(name).(type) {
 	case nil:
@@ -158,14 +158,14 @@ func (c *Call) Cmd(ctx context.Context, cmd Command) (CommandResult, error) {
 	return c.Env.Cmd(ctx, cmd)
 }
 
-// GrainData returns the minion's grains as the job has left them; callers must not change it.
+// GrainData returns the minion's grains with the changes of this job. Callers must not modify it.
 func (c *Call) GrainData() map[string]any { return c.job.overGrains(c.Env.GrainData()) }
 
-// Grain returns a grain's value, nil when not set.
+// Grain returns a grain's value, or nil if it is not set.
 func (c *Call) Grain(name string) any { return c.GrainData()[name] }
 
-// Options returns the minion's configuration as Salt's __opts__ has it: with the grains and the pillar in it. The
-// map is a copy, its values must not be changed.
+// Options returns the minion's configuration in the form of Salt's __opts__, which includes grains and pillar. The
+// map is a copy; its values must not be modified.
 func (c *Call) Options() map[string]any {
 	opts := maps.Clone(c.Config())
 	if opts == nil {
@@ -198,7 +198,7 @@ func (c *Call) ExecKw(ctx context.Context, fun string, args []any, kwargs map[st
 	return pyobj.Plain(v), err
 }
 
-// exec returns the result as the function made it.
+// exec is like Exec, but returns the result unconverted.
 func (c *Call) exec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
 	if c.depth >= maxDepth {
 		return nil, Errorf("functions call each other more than %d deep at %s", maxDepth, fun)
@@ -231,7 +231,7 @@ func (c *Call) fit(d *Def, args []any, kwargs map[string]any) error {
 	return c.bind(d, args, kwargs)
 }
 
-// Registry returns the set of functions the call can reach.
+// Registry returns the set of functions that the call can use.
 func (c *Call) Registry() *Registry { return c.registry }
 
 // Env is what a program offers to the functions it runs. The zero value is a program without configuration, master or files;
@@ -294,13 +294,13 @@ type StateStep struct {
 	Fun, Name     string
 }
 
-// Opt returns a configuration value, nil when not set.
+// Opt returns a configuration value, or nil if it is not set.
 func (e *Env) Opt(name string) any { return call(e.Opts)[name] }
 
 // Config returns the minion's configuration.
 func (e *Env) Config() map[string]any { return call(e.Opts) }
 
-// Grain returns a grain's value, nil when not set.
+// Grain returns a grain's value, or nil if it is not set.
 func (e *Env) Grain(name string) any { return call(e.Grains)[name] }
 
 // GrainData and PillarData are the minion's grains and pillar.
@@ -343,7 +343,7 @@ func call(f func() map[string]any) map[string]any {
 	return f()
 }
 
-// Path returns a path of the host; every file access goes through it.
+// Path returns where a path of the host is found, which is below Root if that is set. Every file access must use it.
 func (e *Env) Path(path string) string {
 	if e.Root == "" {
 		return path
@@ -357,7 +357,7 @@ func (e *Env) IsFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Now returns the time.
+// Now returns the current time, from Clock if that is set.
 func (e *Env) Now() time.Time {
 	if e.Clock != nil {
 		return e.Clock()

@@ -71,7 +71,7 @@ func (x *Context) setRetcode(code int) {
 	x.retcode = code
 }
 
-// Get returns a value that was left under a key.
+// Get returns the value that the job stored under a key.
 func (x *Context) Get(key string) (any, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -117,7 +117,8 @@ func (x *Context) change(name string, value *string) {
 	x.environ[name] = value
 }
 
-// Environ returns the job's changes as a [Command] takes them: "name=value", and a bare name for a removed variable.
+// Environ returns the job's changes of the environment in the form of [Command]: "name=value", or a bare name for a
+// removed variable.
 func (x *Context) Environ() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -132,7 +133,7 @@ func (x *Context) Environ() []string {
 	return env
 }
 
-// SetGrain makes a grain have a value for the rest of the job, before the minion has gathered grains again.
+// SetGrain sets a grain for the rest of the job, until the minion has gathered its grains again.
 func (x *Context) SetGrain(name string, value any) { x.changeGrain(name, &value) }
 
 // DropGrain removes a grain for the rest of the job.
@@ -147,7 +148,7 @@ func (x *Context) changeGrain(name string, value *any) {
 	x.grains[name] = value
 }
 
-// overGrains returns the grains with the job's changes.
+// overGrains returns the grains with the job's changes applied.
 func (x *Context) overGrains(grains map[string]any) map[string]any {
 	x.mu.Lock()
 	defer x.mu.Unlock()

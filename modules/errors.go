@@ -61,7 +61,7 @@ type PythonError struct{ Type, Msg string }
 
 func (e *PythonError) Error() string { return e.Type + ": " + e.Msg }
 
-// Answer returns what a function answers with what it was given by another, which returned v or failed.
+// Answer turns the result of another function into the result of a module function: an error, or v.
 func Answer[T any](v T, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -69,7 +69,8 @@ func Answer[T any](v T, err error) (any, error) {
 	return v, nil
 }
 
-// AnswerList is like Answer for a list of texts, which Salt's values know as a list of any.
+// AnswerList is like Answer for a list of texts. It converts the list to []any, the form in which Salt values hold
+// lists.
 func AnswerList(list []string, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -81,8 +82,8 @@ func AnswerList(list []string, err error) (any, error) {
 	return out, nil
 }
 
-// NoAttribute returns the AttributeError that stock raises where a value of another type than expected lacks a
-// method.
+// NoAttribute returns the AttributeError that stock raises for a value of an unexpected type, which lacks the method
+// name.
 func NoAttribute(v any, name string) error {
 	return &PythonError{Type: "AttributeError", Msg: "'" + TypeName(v) + "' object has no attribute '" + name + "'"}
 }
@@ -95,17 +96,17 @@ func Text(v any, method string) (string, error) {
 	return "", NoAttribute(v, method)
 }
 
-// IndexError returns what stock raises where the output of a program has fewer words or lines than it counts on.
+// IndexError returns the exception that stock raises if a program prints fewer words or lines than expected.
 func IndexError() error { return &PythonError{Type: "IndexError", Msg: "list index out of range"} }
 
-// ExceptionText returns the text of the Python exception that an error stands for.
+// ExceptionText returns the text of the Python exception that corresponds to an error.
 func ExceptionText(err error) string {
 	_, text := Exception(err)
 	return text
 }
 
-// Exception returns the qualified name and the text of the Python exception that an error stands for, "" if it
-// stands for none.
+// Exception returns the qualified name and the text of the Python exception that corresponds to an error. The name is
+// "" if there is none.
 func Exception(err error) (name, text string) {
 	var (
 		exec    *ExecError
@@ -152,7 +153,7 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error inside.
+// Unwrap returns the wrapped error.
 func (e *ExitError) Unwrap() error { return e.Err }
 
 // ErrEngine is what [Call.Render] answers for a template engine that the program does not have.
@@ -173,7 +174,7 @@ func (e *NotAvailableError) Error() string {
 	return fmt.Sprintf("'%s' is not available.", e.Fun)
 }
 
-// errorText returns what a failed call returns to the master (salt/minion.py _thread_return).
+// errorText returns the text that a failed call returns to the master (salt/minion.py _thread_return).
 func errorText(fun string, doc string, err error) string {
 	var (
 		exec    *ExecError

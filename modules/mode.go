@@ -6,7 +6,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// NormalMode returns the mode of a file in the form in which modes are compared: four digits, or nil for None
+// NormalMode returns a file mode in the form in which Salt compares modes: four octal digits. None becomes nil
 // (salt.utils.files.normalize_mode).
 func NormalMode(v any) any {
 	if v == nil {

@@ -181,7 +181,7 @@ func (d *Def) python() string {
 	return d.Name
 }
 
-// index returns the place of a parameter, -1 if there is none of that name, as in no function at all.
+// index returns the position of a parameter, or -1 if there is none with that name or d is nil.
 func (d *Def) index(name string) int {
 	if d == nil {
 		return -1
@@ -222,7 +222,7 @@ func (d *Def) Schema() map[string]any {
 	}
 }
 
-// Argspec returns what sys.argspec answers for the function: args (with those that are keywords only), defaults,
+// Argspec returns the function's entry in sys.argspec: args (including those that are keyword only), defaults,
 // varargs, kwargs.
 func (d *Def) Argspec() map[string]any {
 	args, defaults := []any{}, []any{}

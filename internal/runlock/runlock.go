@@ -1,6 +1,5 @@
-// Package runlock lets one process at a time use a directory. The lock is a file that the process keeps open. It
-// is released when the process ends, for whatever reason, and holds the process id for others that try to take
-// it.
+// Package runlock lets one process at a time use a directory. The lock is a file that the process keeps open and that
+// holds its process id. The lock is released when the process ends, for whatever reason.
 package runlock
 
 import (

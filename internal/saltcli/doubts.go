@@ -7,8 +7,8 @@ import (
 	"github.com/brine-salt/brine/internal/conf"
 )
 
-// LogUnknown logs the unknown options: as a warning if a known option has almost the same name, else at level
-// info, since a site may keep data for config.get there.
+// LogUnknown logs the unknown options: as a warning if a known option has almost the same name, otherwise at level
+// info, since a site may keep its own data for config.get in the configuration.
 func (p *Program) LogUnknown(c *conf.Config) {
 	for _, d := range c.Unknown(p.Own...) {
 		if d.Near != "" {
@@ -19,8 +19,8 @@ func (p *Program) LogUnknown(c *conf.Config) {
 	}
 }
 
-// LogReload logs what a reload of the configuration changed, and the same problems as at the start. suffix tells
-// when the changes take effect.
+// LogReload logs what a reload of the configuration changed, and the same problems as at the start. suffix is added
+// to the message and says when the changes take effect.
 func (p *Program) LogReload(old, now *conf.Config, suffix string) {
 	changes := conf.Changes(old, now)
 	if changes == nil {

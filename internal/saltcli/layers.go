@@ -58,8 +58,8 @@ func overrides(role Role, p *optparse.Parser, values *optparse.Values) (map[stri
 	return over, nil
 }
 
-// typed returns a value of the command line as the option has it: a boolean that is written as a word becomes
-// one. Other words stay text, which is true, as in stock's process_state_verbose.
+// typed converts a value of the command line to the option's type: a boolean written as a word becomes a bool. Any
+// other word stays text, which counts as true, as in stock's process_state_verbose.
 func typed(value, def any) any {
 	text, ok := value.(string)
 	if _, boolean := def.(bool); !ok || !boolean {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// plainLayers replaces viper, which is two megabytes with its dependencies, in builds for small machines.
+// plainLayers replaces viper in builds for small machines: viper and its dependencies take two megabytes.
 type plainLayers struct {
 	set   map[string]any
 	bound map[string]bool
@@ -29,7 +29,7 @@ func (l *plainLayers) Set(name string, value any) { l.set[name] = value }
 // IsSet reports whether an option has a value. An empty variable counts as not set, as with viper.
 func (l *plainLayers) IsSet(name string) bool { return l.Get(name) != nil }
 
-// Get returns the value of an option, nil if it has none.
+// Get returns the value of an option, or nil if it has none.
 func (l *plainLayers) Get(name string) any {
 	if v, ok := l.set[name]; ok {
 		return v

@@ -4,7 +4,7 @@ package saltcli
 
 import "github.com/spf13/viper"
 
-// newLayers returns layers as viper's. Keys have no separator, since Salt's options hold dots.
+// newLayers returns viper's layers. The key delimiter is a zero byte, since names of Salt's options contain dots.
 func newLayers() layers {
 	v := viper.NewWithOptions(viper.KeyDelimiter("\x00"))
 	v.SetEnvPrefix(envPrefix)

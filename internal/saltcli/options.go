@@ -111,8 +111,7 @@ func EAuthGroup(short bool) optparse.Group {
 	}}
 }
 
-// levelNames returns the log levels in the order in which help shows them, levelChoices in the order in which
-// errors do.
+// levelNames returns the log levels in the order of the help, levelChoices in the order of error messages.
 func levelNames() []string {
 	return []string{"all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet"}
 }

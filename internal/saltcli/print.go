@@ -15,10 +15,11 @@ import (
 	"github.com/brine-salt/brine/internal/version"
 )
 
-// Version returns what --version prints after the program's name. Tools take the second word for Salt's version.
+// Version returns the text that --version prints after the program's name. Tools read the word after the name as
+// Salt's version.
 func Version() string { return version.Salt + " (brine " + version.Brine() + ")" }
 
-// VersionsReport returns what --versions-report prints, in the look of stock's.
+// VersionsReport returns the text of --versions-report, in stock's layout.
 func VersionsReport() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Salt Version:\n%14s: %s\n%14s: %s\n \n", "Salt", version.Salt, "brine", version.Brine())
@@ -53,8 +54,8 @@ func ConsoleLog(console io.Writer, c *conf.Config) (*slog.Logger, error) {
 	return l.Logger(), nil
 }
 
-// OpenLog opens the log of a daemon, or of salt-call: console and file. A log file that cannot be written must
-// not stop a program: it then logs to the console only, and says so there.
+// OpenLog opens the log of a daemon or of salt-call, on the console and in a file. A log file that cannot be written
+// must not stop a program: it then logs to the console only, with a message about that.
 func (p *Program) OpenLog(name string, file bool) error {
 	options := func(c *conf.Config) saltlog.Options {
 		o := saltlog.FromConfig(c.Opts, name, p.Err)
@@ -91,7 +92,7 @@ func (p *Program) OpenLog(name string, file bool) error {
 	return nil
 }
 
-// Printer prints results by the output options (salt/output/__init__.py: display_output).
+// Printer prints results as the output options say (salt/output/__init__.py: display_output).
 type Printer struct {
 	Out      io.Writer
 	Opts     map[string]any
@@ -101,8 +102,7 @@ type Printer struct {
 	KeepOrder bool
 }
 
-// Outputter returns the outputter that would show a result: the one from the command line, else the result's own,
-// else nested.
+// Outputter returns the outputter for a result: the command line's, otherwise the result's own, otherwise nested.
 func (p *Printer) Outputter(own string) string {
 	name := own
 	if cli, ok := p.Opts["output"].(string); ok && cli != "" && cli != "highstate" {
@@ -126,7 +126,7 @@ func (p *Printer) InOrder(own string) bool {
 	return false
 }
 
-// options returns those of the outputters.
+// options returns the options for the outputters.
 func (p *Printer) options(retcode int) output.Options {
 	o := output.OptionsFrom(p.Opts, output.Options{Retcode: retcode, Color: p.color(), KeepOrder: p.KeepOrder})
 	if n, ok := p.Opts["output_indent"].(int64); ok {
@@ -142,7 +142,7 @@ func (p *Printer) plain() bool {
 	return cli == "" || cli == "highstate" || cli == "nested"
 }
 
-// Print prints a value with the outputter own ("" is nested) and its return code.
+// Print prints a value with the outputter own ("" is nested). retcode is the return code that came with it.
 func (p *Printer) Print(v any, own string, retcode int) error {
 	return p.print(v, own, p.options(retcode))
 }

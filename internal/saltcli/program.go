@@ -33,7 +33,7 @@ type Console struct {
 	ErrWidth func() int
 }
 
-// OSConsole returns the real one.
+// OSConsole returns the console of this process.
 func OSConsole() *Console {
 	info, err := os.Stdout.Stat()
 	return &Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv,
@@ -43,7 +43,7 @@ func OSConsole() *Console {
 // defaultWidth is the width of a terminal that does not report one.
 const defaultWidth = 80
 
-// Place returns where the program finds its environment.
+// Place returns the program's surroundings: its home and working directory, and its environment.
 func (c *Console) Place() Place {
 	home, _ := os.UserHomeDir()
 	if h := c.Env("HOME"); h != "" {
@@ -97,7 +97,7 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return e.Text }
 
-// Usage returns a wrong command line.
+// Usage returns the error for a wrong command line.
 func (p *Program) Usage(msg string) *ExitError { return &ExitError{ExitUsage, p.Parser.ErrorText(msg)} }
 
 // Exit prints the text of an error and returns the exit code.

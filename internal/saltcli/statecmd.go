@@ -68,8 +68,8 @@ func (p *Program) StateViews(pr *Printer) StateViews {
 // On reports whether there is a view.
 func (s StateViews) On() bool { return s.plan != nil || s.recap != nil }
 
-// Add adds a minion's result, and for a recap prints the states that failed. It reports whether the result was
-// used: with --out the caller prints it as well.
+// Add adds a minion's result. For a recap it also prints the states that failed. It reports whether the views took
+// the result; with --out the caller prints it as well.
 func (s StateViews) Add(pr *Printer, host string, value any, own string, retcode int) (taken bool, err error) {
 	failed := false
 	switch {
@@ -89,7 +89,7 @@ func (s StateViews) Add(pr *Printer, host string, value any, own string, retcode
 	return true, err
 }
 
-// Lost adds a minion that did not return. It reports whether the caller need not report it.
+// Lost adds a minion that did not return. It reports whether a view took it; otherwise the caller has to report it.
 func (s StateViews) Lost(pr *Printer, host string) (taken bool) {
 	const why = "it did not return"
 	switch {
@@ -125,7 +125,7 @@ func (p *Program) StateMeter(fun string) *Meter {
 	return p.StartMeter()
 }
 
-// StateText returns what a meter shows of a state.
+// StateText returns the text about a running state for a meter.
 func StateText(number, total int, fun, name string) string {
 	return strings.Join(strings.Fields(fmt.Sprintf("state %d/%d %s %s", number, total, fun, name)), " ")
 }

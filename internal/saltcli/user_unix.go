@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// BecomeUser drops root for the user of the option user (salt/utils/verify.py: check_user). It fails if there is
-// no such user, or if the process is neither root nor that user.
+// BecomeUser switches from root to the user of the option user (salt/utils/verify.py: check_user). It fails if the
+// user does not exist, or if the process is neither root nor that user.
 func BecomeUser(name string) error {
 	if name == "" {
 		return nil

@@ -54,8 +54,8 @@ func newFormatter(format, date string, o Options) *formatter {
 // maxWidth bounds the width and precision of a conversion; a format must not make a line of a gigabyte.
 const maxWidth = 1 << 10
 
-// parseFormat parses a %-style format. Conversions that are not of a mapping, or of a type that Python does not
-// know, are kept as text.
+// parseFormat parses a %-style format. A conversion that does not name a key, or whose type Python does not know, is
+// kept as text.
 func parseFormat(s string) []part {
 	var parts []part
 	literal := func(text string) {
@@ -90,7 +90,8 @@ func parseFormat(s string) []part {
 	}
 }
 
-// parseConversion parses "%(key)-17.3s" at the beginning of s and returns its length, 0 if there is none.
+// parseConversion parses a conversion like "%(key)-17.3s" at the beginning of s and returns its length, or 0 if there
+// is none.
 func parseConversion(s string) (part, int) {
 	p := part{width: -1, precision: -1}
 	if !strings.HasPrefix(s, "%(") {
@@ -154,7 +155,7 @@ func (f *formatter) expand(b []byte, parts []part, r *record) []byte {
 	return b
 }
 
-// value returns an attribute of Python's LogRecord or one that Salt adds, nil for an unknown one.
+// value returns an attribute of Python's LogRecord, or one that Salt adds. It returns nil for an unknown name.
 func (f *formatter) value(key string, r *record) any {
 	name, number := levelOf(r.level)
 	switch key {
@@ -221,7 +222,7 @@ func (f *formatter) jobText(parts []part, key, value string) []byte {
 	return b
 }
 
-// decorated returns the attributes in brackets and colours.
+// decorated returns an attribute in brackets, with colours.
 func (f *formatter) decorated(key, level string, r *record) any {
 	color := ""
 	text := ""

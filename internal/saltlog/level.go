@@ -53,7 +53,7 @@ func ParseLevel(name string) (level slog.Level, ok bool) {
 	return slog.LevelError, false
 }
 
-// fromPython returns the level that shows what Python's logging shows at a number.
+// fromPython returns the level that shows the same records as Python's logging at number n.
 func fromPython(n int) slog.Level {
 	for _, l := range []slog.Level{LevelGarbage, LevelTrace, slog.LevelDebug, LevelProfile, slog.LevelInfo, slog.LevelWarn,
 		slog.LevelError, LevelCritical} {

@@ -215,7 +215,7 @@ func attrText(v slog.Value) string {
 	return v.String()
 }
 
-// Handle writes a record to the sinks whose level it has.
+// Handle writes a record to every sink whose level admits it.
 func (h handler) Handle(_ context.Context, r slog.Record) error {
 	s := h.log.current.Load()
 	r.Attrs(func(a slog.Attr) bool {
@@ -251,7 +251,8 @@ func (h handler) Handle(_ context.Context, r slog.Record) error {
 	return errors.Join(errs...)
 }
 
-// granularLevel returns the lowest level of a logger: its own, else that of the nearest logger above.
+// granularLevel returns the lowest level that a logger shows: its own if set, else that of the nearest logger above
+// it.
 func granularLevel(levels map[string]slog.Level, logger string) slog.Level {
 	for len(levels) > 0 {
 		if l, ok := levels[logger]; ok {

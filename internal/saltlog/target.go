@@ -78,7 +78,7 @@ func (f *file) write(_ slog.Level, line []byte) error {
 	return nil
 }
 
-// rotate moves x.1 to x.2 and so on, x to x.1, and begins x again.
+// rotate renames x.1 to x.2 and so on, then x to x.1, and opens a new x.
 func (f *file) rotate() error {
 	if err := f.close(); err != nil {
 		return err

@@ -62,7 +62,7 @@ func writeBinaryPlist(v any, w plistWriter) ([]byte, error) {
 	return b, nil
 }
 
-// flatten numbers every value.
+// flatten gives every value a number, by which the file refers to it.
 func (p *bplist) flatten(v any, depth int) (int, error) {
 	if depth > maxNesting {
 		return 0, errors.New("maximum recursion depth exceeded")
@@ -172,7 +172,7 @@ func (p *bplist) object(b []byte, n int, v any) ([]byte, error) {
 	return b, nil
 }
 
-// sizeOf returns the number of bytes of a number.
+// sizeOf returns how many bytes a number takes.
 func sizeOf(n uint64) int {
 	switch {
 	case n < 1<<8:
@@ -258,7 +258,7 @@ func (p *binaryPlist) length(at uint64, low byte) (n, from uint64, err error) {
 	return n, at + 1 + uint64(width), err
 }
 
-// bytes returns the content of an object of n parts of some bytes.
+// bytes returns the content of an object that consists of n parts of size bytes.
 func (p *binaryPlist) bytes(from, n uint64, size int) ([]byte, error) {
 	if from > uint64(len(p.data)) || n > (uint64(len(p.data))-from)/uint64(size) {
 		return nil, errPlist
@@ -266,7 +266,7 @@ func (p *binaryPlist) bytes(from, n uint64, size int) ([]byte, error) {
 	return p.data[from : from+n*uint64(size)], nil
 }
 
-// scalar returns bytes of a text or of bytes, which are counted.
+// scalar returns the bytes of a text or of data. Their total is limited, since many objects may share the same bytes.
 func (p *binaryPlist) scalar(from, n uint64, size int) ([]byte, error) {
 	b, err := p.bytes(from, n, size)
 	if p.content += len(b); p.content > len(p.data)+maxPlistRepeats {

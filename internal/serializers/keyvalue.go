@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// separator returns the option of that name.
+// separator returns the option separator, "=" by default.
 func separator(opts *pyobj.Dict) string {
 	if s, ok := opts.Value("separator").(string); ok {
 		return s

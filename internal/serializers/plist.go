@@ -145,7 +145,7 @@ func (w *plistWriter) dict(d *pyobj.Dict, level int) error {
 	return nil
 }
 
-// keys returns the keys of a dictionary as they are written.
+// keys returns the keys of a dictionary in the order in which they are written.
 func (w *plistWriter) keys(d *pyobj.Dict) ([]string, error) {
 	var keys []string
 	for k := range d.All() {

@@ -13,8 +13,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Known reports the supported directions of a format. Salt's toml needs a Python package that Salt does not
-// include; as there, it is not available.
+// Known reports which directions of a format are supported. toml is not available: Salt's needs a Python package that
+// Salt does not include.
 func Known(format string) (writes, reads bool) {
 	switch format {
 	case "configparser", "json", "keyvalue", "msgpack", "plist", "yaml", "yamlex":
@@ -112,7 +112,7 @@ func refuse(format string, opts *pyobj.Dict, known ...string) error {
 	return nil
 }
 
-// indentOf returns an option indent, bounded.
+// indentOf returns the option indent, limited to 100, or none if it is not set.
 func indentOf(opts *pyobj.Dict, none int) int {
 	if n, ok := opts.Value("indent").(int64); ok {
 		return int(min(max(n, 0), 100))
@@ -170,7 +170,7 @@ func writeYAML(format string, v any, opts *pyobj.Dict) (any, error) {
 	return strings.TrimSuffix(text, "\n"), err
 }
 
-// iterate implements Python's iteration, with the error that unpacking a value which has none gives.
+// iterate implements Python's iteration. Its error is that of unpacking a value that cannot be iterated.
 func iterate(v any) ([]any, error) {
 	if list, ok := pyobj.Iterate(v); ok {
 		return list, nil

@@ -68,8 +68,8 @@ func handled(tag string, rec map[string]any, running map[string]any, high *pyobj
 	return ok
 }
 
-// handlers returns the states, by id and state, that wait for the failure of another and keep it from stopping
-// the run.
+// handlers returns the states, by id and state, that handle the failure of a state: they require it by onfail, and
+// onfail_stop: False keeps the failure from stopping the run.
 func handlers(id, state string, high *pyobj.Dict) [][2]string {
 	var list [][2]string
 	for hid, body := range high.All() {

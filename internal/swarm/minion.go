@@ -210,7 +210,7 @@ func (m *minion) signIn(ctx context.Context, bad *crypt.Key) error {
 	return nil
 }
 
-// call sends an encrypted request, and signs in again when the session has ended.
+// call sends an encrypted request. It signs in again if the session has ended.
 func (m *minion) call(ctx context.Context, load map[string]any) (any, error) {
 	for try := 0; ; try++ {
 		m.mu.Lock()
@@ -239,7 +239,7 @@ func (m *minion) call(ctx context.Context, load map[string]any) (any, error) {
 	}
 }
 
-// publishAddr returns where the master in use publishes.
+// publishAddr returns the address on which the master in use publishes.
 func (m *minion) publishAddr() (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -472,7 +472,7 @@ func (m *minion) do(ctx context.Context, j protocol.Job) {
 		m.s.retries.Add(1)
 		m.s.o.Log.Debug("Return failed", "minion", m.id, "jid", j.JID, "err", err)
 		if internal {
-			return // the sender repeats its request
+			return // return // the sender will send its request again
 		}
 		select {
 		case <-time.After(minWait + rand.N(maxWait-minWait)):

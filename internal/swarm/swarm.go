@@ -128,7 +128,7 @@ func New(o Options) (*Swarm, error) {
 // ID returns the id of the i-th minion.
 func (s *Swarm) ID(i int) string { return fmt.Sprintf("%s%05d", s.o.Prefix, i) }
 
-// source returns the address that the i-th minion connects from, "" for any.
+// source returns the address that the i-th minion connects from, or "" for any.
 func (s *Swarm) source(i int) string {
 	if !s.o.Spread {
 		return ""
@@ -150,7 +150,7 @@ func (s *Swarm) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Stats returns the counters now.
+// Stats returns the present counters.
 func (s *Swarm) Stats() Stats {
 	return Stats{s.ready.Load(), s.signIns.Load(), s.refused.Load(), s.failed.Load(), s.jobs.Load(), s.repeated.Load(), s.returns.Load(), s.retries.Load(), s.asked.Load()}
 }
@@ -219,9 +219,9 @@ func (s *Swarm) known(key *crypt.PublicKey) *crypt.PublicKey {
 	return key
 }
 
-// Answer returns what minions without a Do answer: to test.ping, test.echo and test.version as Salt does, to
-// cmd.run_all as if the command had printed itself, to "swarm.text" with so many bytes, and true to everything
-// else.
+// Answer is the answer of minions without a Do. It answers test.ping, test.echo and test.version as Salt does,
+// cmd.run_all as if the command had printed itself, "swarm.text" with a text of the given length, and every other
+// function with true.
 func Answer(_ context.Context, _ string, j protocol.Job) any {
 	arg := func() any {
 		if len(j.Args) > 0 && len(j.Args[0]) > 0 {

@@ -73,7 +73,7 @@ const (
 	workRounds = 10000000
 )
 
-// sha returns the SHA-crypt of both sizes.
+// sha implements SHA-crypt, with SHA-256 or SHA-512.
 func sha(password, setting, prefix string, newHash func() hash.Hash, order []byte) (string, error) {
 	rounds, given := defaultRounds, false
 	if rest, ok := strings.CutPrefix(setting, "rounds="); ok {

@@ -8,8 +8,8 @@ import (
 // A Library is a module that this program is built from.
 type Library struct{ Name, Version string }
 
-// Libraries returns the modules that this program is built from, by short names: the last part of the path that
-// is no major version. Of several modules with one such name each has its whole path.
+// Libraries returns the modules that this program is built from, by short name: the last part of the path that is not
+// a major version. Modules that share a short name are listed by their full path.
 func Libraries() []Library {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

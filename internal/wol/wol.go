@@ -42,7 +42,7 @@ type Error struct{ Type, Msg string }
 
 func (e *Error) Error() string { return e.Type + ": " + e.Msg }
 
-// magic returns six bytes 0xff and sixteen times the address.
+// magic returns the magic packet: six bytes 0xff, then the address sixteen times.
 func magic(mac string) ([]byte, error) {
 	if len(mac) == 17 {
 		mac = strings.ReplaceAll(mac, mac[2:3], "")

@@ -644,7 +644,7 @@ func (n *Tally) Count(t testing.TB, name string, k Kept, known bool) bool {
 	return true
 }
 
-// Report reports how many cases were replayed, and what the others lack.
+// Report logs how many cases were replayed and what the others need. It fails the test if none was.
 func (n *Tally) Report(t testing.TB) {
 	t.Logf("%d cases replayed, %d need the host of the answers (make interop), %d need root", n.replayed, n.host, n.root)
 	if n.replayed == 0 && All() {

@@ -29,7 +29,7 @@ func NewDaemon(e *modules.Env, scratch string) *Daemon {
 	return d
 }
 
-// Reset begins again, with neither jobs nor beacons.
+// Reset discards all jobs and beacons.
 func (d *Daemon) Reset() {
 	d.schedule = schedule.New(schedule.Options{Persist: d.persist, Start: func(schedule.Run) {}})
 	d.beacons = beacon.New(beacon.Options{Kinds: beacon.Kinds(), Host: func(context.Context) *beacon.Host { return &beacon.Host{Env: d.env} }})

@@ -108,7 +108,7 @@ func getTarget(ctx context.Context, c *modules.Call) (any, error) {
 	return "", nil
 }
 
-// joined returns a target as text.
+// joined returns a target as text; a list is joined by commas.
 func joined(v any) (string, error) {
 	list, ok := v.([]any)
 	if !ok {

@@ -126,7 +126,7 @@ func list(_ context.Context, c *modules.Call) (any, error) {
 	return nested.Anys(names), nil
 }
 
-// command returns a program of Ansible, in the directory of this process and with its environment.
+// command returns the command of an Ansible program, with the directory and environment of this process.
 func command(timeout time.Duration, args ...string) modules.Command {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -135,12 +135,12 @@ func command(timeout time.Duration, args ...string) modules.Command {
 	return modules.Command{Args: args, Env: []string{"ANSIBLE_DEPRECATION_WARNINGS=0"}, Dir: dir, Timeout: timeout}
 }
 
-// text returns the output of a program as Python reads it.
+// text returns the output of a program as Python decodes it.
 func text(b []byte) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(string(b), "\uFFFD"))
 }
 
-// failure returns Python's text for a program that failed.
+// failure returns Python's error text for a program that failed.
 func failure(args []string, code int) string {
 	shown := "Command '" + pytext.Repr(nested.Anys(args)) + "'"
 	if code < 0 {

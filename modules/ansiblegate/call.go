@@ -19,7 +19,7 @@ func callModule(ctx context.Context, c *modules.Call) (any, error) {
 	return invoke(ctx, c, c.Str("module"))
 }
 
-// arguments returns the text of the arguments of a module: values in JSON, and name=value pairs.
+// arguments returns the arguments for an Ansible module as text: positional values in JSON, then name=value pairs.
 func arguments(c *modules.Call) (string, error) {
 	var words []string
 	add := func(name string, v any) error {
@@ -41,8 +41,8 @@ func arguments(c *modules.Call) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
-// named returns the named arguments of a module. As in Salt, the first map among the arguments of a job holds
-// them all.
+// named returns the named arguments for an Ansible module. As in Salt, if a job's arguments contain a map, the first
+// one holds all of them.
 func named(c *modules.Call) map[string]any {
 	published, _ := c.Keywords["__pub_arg"].([]any)
 	for _, v := range published {
@@ -57,7 +57,7 @@ func named(c *modules.Call) map[string]any {
 	return m
 }
 
-// timeout returns how long a module may take, and the option as Python shows it.
+// timeout returns how long a module may run, and the option in Python's spelling.
 func timeout(c *modules.Call) (time.Duration, string) {
 	v := c.Opt("ansible_timeout")
 	switch n := v.(type) {
@@ -96,7 +96,7 @@ func invoke(ctx context.Context, c *modules.Call, module string) (any, error) {
 	return answer(cmd.Args, res)
 }
 
-// answer returns what a module said, as a map.
+// answer converts the output of an Ansible module to a map.
 func answer(args []string, res modules.CommandResult) (any, error) {
 	stdout, stderr := text(res.Stdout), text(res.Stderr)
 	if res.ExitCode != 0 {

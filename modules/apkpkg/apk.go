@@ -137,7 +137,7 @@ func latestVersion(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// named returns the packages that the caller means.
+// named returns the packages from the arguments name and pkgs. both means that pkgs does not replace name.
 func named(c *modules.Call, both bool) []string {
 	var names []string
 	if c.Bool("name") && (both || !c.Bool("pkgs")) {
@@ -166,7 +166,8 @@ func changes(ctx context.Context, c *modules.Call, merge bool, args ...string) (
 	return pkglist.Compare(before, after), out, err
 }
 
-// done returns the answer of a change, or an error with what went wrong.
+// done returns the result of a change, or an error that contains both the program's message and the changes made
+// before it.
 func done(ret map[string]any, out saltcmd.Result, err error, text string) (any, error) {
 	if err == nil && out.Retcode != 0 && out.Stderr != "" {
 		err = saltcmd.Problem(text, map[string]any{"errors": []any{out.Stderr}, "changes": ret})

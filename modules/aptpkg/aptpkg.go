@@ -72,7 +72,7 @@ func call(ctx context.Context, c *modules.Call, o apt, args ...string) (saltcmd.
 	return res, err
 }
 
-// runEnv returns the keyword env as "name=value".
+// runEnv returns the keyword argument env as "name=value".
 func runEnv(c *modules.Call) []string {
 	var out []string
 	add := func(k, v any) { out = append(out, pytext.Str(k)+"="+pytext.Str(v)) }
@@ -202,7 +202,8 @@ func policy(text string, names []string) (candidates map[string]string, order []
 	return candidates, order
 }
 
-// answered returns the names that apt knows. In the place of others come those of other architectures.
+// answered returns the names that apt knows, followed by the variants for other architectures of each name that it
+// does not know.
 func answered(names []string, candidates map[string]string, order []string) []string {
 	var known, foreign []string
 	for _, name := range names {
@@ -239,7 +240,7 @@ func refreshDB(ctx context.Context, c *modules.Call) (any, error) {
 	return refreshNow(ctx, c, c.Value("cache_valid_time"), pytext.IsTrue(c.Value("failhard")))
 }
 
-// refreshNow updates the indexes, unless they are younger than valid seconds.
+// refreshNow updates the package indexes, unless they are younger than valid seconds.
 func refreshNow(ctx context.Context, c *modules.Call, valid any, failhard bool) (map[string]any, error) {
 	pkglist.ClearMark(c)
 	if fresh(c, valid) {
@@ -310,7 +311,7 @@ func updated(lines []string) (ret map[string]any, failed []string) {
 // packages are those that dpkg knows, by their state.
 type packages struct{ installed, removed, purge pkglist.List }
 
-// seen returns the part that list_pkgs was asked for.
+// seen returns the part of the packages that a call of list_pkgs is about.
 func (p *packages) seen(removed, purge bool) pkglist.List {
 	switch {
 	case removed:
@@ -412,7 +413,7 @@ func listRepoPkgs(ctx context.Context, c *modules.Call) (any, error) {
 	return list.Plain(true), err
 }
 
-// repoPkgs returns the versions that the repositories have, of the named packages or of all.
+// repoPkgs returns the versions in the repositories, of the named packages or of all.
 func repoPkgs(ctx context.Context, c *modules.Call, names []string) (pkglist.List, error) {
 	cmd := []string{"apt-cache", "dump"}
 	if len(names) > 0 {
@@ -437,7 +438,7 @@ func repoPkgs(ctx context.Context, c *modules.Call, names []string) (pkglist.Lis
 	return ret, nil
 }
 
-// failure returns what an apt that failed has to say, for the list of errors.
+// failure returns the error output of a failed apt as a list of errors, or nil if it succeeded.
 func failure(out saltcmd.Result) []any {
 	if out.Retcode != 0 && out.Stderr != "" {
 		return []any{out.Stderr}

@@ -93,7 +93,7 @@ func yes(text string) bool {
 	return slices.Contains([]string{"yes", "true", "with", "on", "enable", "1"}, strings.ToLower(text))
 }
 
-// each returns the stanza as repositories of the older form: one for each address, suite and type.
+// each returns the repositories of a stanza in the older form: one for each combination of address, suite and type.
 func (s *stanza) each() []*source {
 	var out []*source
 	for _, uri := range s.words("URIs") {
@@ -217,7 +217,7 @@ func (a *sources) readStanzas(path string) error {
 	return nil
 }
 
-// stanzaFile returns the text of a file of the newer form, and whether it is to be written.
+// stanzaFile returns the text of a file in the newer form. changed reports whether the file has to be written.
 func (a *sources) stanzaFile(path string) (text string, changed bool) {
 	var parts []string
 	for _, s := range a.stanzas {

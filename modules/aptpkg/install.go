@@ -199,7 +199,7 @@ func (p *plan) again(name, told string) {
 	p.reinstalls[name] = told
 }
 
-// compared returns the packages whose version begins with "<" or ">".
+// compared returns the packages for which a comparison like "<2" is given in place of a version.
 func (p *plan) compared() []string {
 	var names []string
 	for _, t := range p.targets.Packages {
@@ -210,7 +210,7 @@ func (p *plan) compared() []string {
 	return names
 }
 
-// known returns the versions in the repositories, of the packages whose version is compared.
+// known returns the versions in the repositories of the packages that [plan.compared] returns.
 func (p *plan) known(ctx context.Context) (pkglist.List, error) {
 	names := p.compared()
 	if len(names) == 0 {
@@ -241,7 +241,7 @@ func (p *plan) choose(name, version string, known pkglist.List) (string, error) 
 	return "", nil
 }
 
-// options returns the options of apt-get in front of "install".
+// options returns apt-get and its options, which precede "install".
 func (p *plan) options() []string {
 	kw := p.c.Keywords
 	cmd := []string{"apt-get", "-q", "-y"}
@@ -268,7 +268,7 @@ func (p *plan) options() []string {
 	return cmd
 }
 
-// conffiles returns what happens to configuration files that were changed.
+// conffiles returns the options that decide whether modified configuration files are replaced.
 func conffiles(kw map[string]any) []string {
 	if pytext.Truth(kw["force_conf_new"]) {
 		return []string{"-o", "DPkg::Options::=--force-confnew"}
@@ -470,7 +470,7 @@ func autoremove(ctx context.Context, c *modules.Call) (any, error) {
 	return nested.Anys(names), nil
 }
 
-// changes returns what something changes in the list of packages.
+// changes runs do and returns the difference that it made to the list of packages.
 func changes(ctx context.Context, c *modules.Call, do func() error) (map[string]any, error) {
 	before, err := listing(ctx, c)
 	if err != nil {

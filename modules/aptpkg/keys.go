@@ -29,7 +29,7 @@ func getRepoKeys(ctx context.Context, c *modules.Call) (any, error) {
 	return keys, err
 }
 
-// repoKeys returns the keys that apt trusts, or those in a directory; nil if there is no such directory.
+// repoKeys returns the keys that apt trusts, or those in dir. It returns nil if there is no such directory.
 func repoKeys(ctx context.Context, c *modules.Call, aptkey bool, dir string) (map[string]any, error) {
 	if aptkey {
 		out, err := call(ctx, c, apt{noScope: true}, "apt-key", "adv", "--batch", "--list-public-keys", "--with-fingerprint",
@@ -60,7 +60,7 @@ func repoKeys(ctx context.Context, c *modules.Call, aptkey bool, dir string) (ma
 	return parseKeys(strings.Join(texts, " "))
 }
 
-// keyFiles returns the files of a directory, nil if there is no such directory.
+// keyFiles returns the files of a directory, or nil if there is no such directory.
 func keyFiles(c *modules.Call, dir string) ([]string, error) {
 	if info, err := os.Stat(c.Path(dir)); err != nil || !info.IsDir() {
 		c.Logger().Error("The directory does not exist. Please create this directory only writable by root", "path", dir)

@@ -47,7 +47,7 @@ func isPPA(c *modules.Call, repo string) bool {
 	return strings.HasPrefix(repo, "ppa:") && (os == "Ubuntu" || os == "Mint" || os == "neon")
 }
 
-// ppaLine returns the line of a PPA.
+// ppaLine returns the sources line of a PPA.
 func ppaLine(c *modules.Call, repo, auth string) (string, error) {
 	owner, name, ok := strings.Cut(repo[len("ppa:"):], "/")
 	if !ok || strings.Contains(name, "/") {
@@ -344,7 +344,7 @@ func (a *sources) change(c *modules.Call, repo string, want *source) (*source, e
 	return s, nil
 }
 
-// find returns the line that is to be changed, nil if there is none yet.
+// find returns the line to change, or nil if there is none yet.
 func (a *sources) find(kw map[string]any, want *source, comps, architectures []string) *source {
 	for _, s := range a.list {
 		byName := s.Kind == want.Kind && s.Same(&want.Line)
@@ -360,7 +360,7 @@ func (a *sources) find(kw map[string]any, want *source, comps, architectures []s
 	return nil
 }
 
-// comments returns the texts of a list in one line.
+// comments returns comments, one or a list of them, on one line.
 func comments(v any) string {
 	list, ok := v.([]any)
 	if !ok {

@@ -68,7 +68,7 @@ func keep(ctx context.Context, c *modules.Call, names []string, on bool) (map[st
 	return ret, nil
 }
 
-// selections returns the packages that fit a pattern, by what dpkg is to do with them.
+// selections returns the packages that match a pattern, by dpkg's selection state.
 func selections(ctx context.Context, c *modules.Call, pattern string) (pkglist.List, error) {
 	if pattern == "" {
 		pattern = "*"
@@ -208,7 +208,7 @@ func sorted(list pkglist.List) []choice {
 	return out
 }
 
-// selectAll returns packages their states and tells what was changed.
+// selectAll sets dpkg's selection state of packages, and returns the old and new state of those that changed.
 func selectAll(ctx context.Context, c *modules.Call, wanted []choice) (map[string]any, error) {
 	now, err := selections(ctx, c, "")
 	if err != nil {

@@ -29,7 +29,7 @@ func parseSource(line, file string) (*source, error) {
 	return &source{Line: *l}, nil
 }
 
-// plain returns the repository as list_repos shows it.
+// plain returns the repository in the form of list_repos.
 func (s *source) plain() map[string]any {
 	m := map[string]any{
 		"file": s.File, "comps": nested.Anys(s.Comps), "disabled": s.Disabled, "dist": s.Dist, "type": s.Kind, "uri": s.URI,
@@ -96,7 +96,7 @@ func readSources(c *modules.Call) (*sources, error) {
 	return all, nil
 }
 
-// save writes all files again; those of the newer form only if something in them was changed.
+// save writes all files of the older form, and those of the newer form in which something changed.
 func (a *sources) save() error {
 	text := map[string]*strings.Builder{}
 	order := slices.Clone(a.files)

@@ -22,7 +22,7 @@ type call struct {
 	ctx context.Context
 }
 
-// needs returns an error unless a program is there.
+// needs returns an error if a program is missing.
 func (c *call) needs(program string) error {
 	if c.Which(program) == "" {
 		return &modules.MissingCommandError{Command: fmt.Sprintf("The '%s' binary was not found in $PATH.", program)}
@@ -75,7 +75,7 @@ func (c *call) run(args []any, more map[string]any) ([]string, error) {
 	return pytext.SplitLines(pytext.Str(v), false), nil
 }
 
-// trimmed returns a list of files as long as the argument trim_output allows.
+// trimmed returns as many of the files as the argument trim_output allows.
 func (c *call) trimmed(files []string) any {
 	v := c.Value("trim_output")
 	count := int64(100)
@@ -235,7 +235,7 @@ func named(err error, path string) error {
 	return err
 }
 
-// commonPrefix implements os.path.commonprefix: the characters that all texts begin with.
+// commonPrefix implements os.path.commonprefix: the longest prefix that all texts share.
 func commonPrefix(texts []string) string {
 	if len(texts) == 0 {
 		return ""
@@ -249,7 +249,7 @@ func commonPrefix(texts []string) string {
 	return prefix
 }
 
-// rendered returns arguments expanded by the template engine that the call names.
+// rendered returns arguments after the template engine of the call has expanded them.
 func (c *call) rendered(names ...string) ([]any, error) {
 	out := make([]any, len(names))
 	engine := c.Value("template")
@@ -270,7 +270,8 @@ func (c *call) rendered(names ...string) ([]any, error) {
 	return out, nil
 }
 
-// user returns the account that runas names, which must exist; "" without runas.
+// user returns the account that the argument runas names, or "" without it. It returns an error if the account does
+// not exist.
 func (c *call) user() (string, error) {
 	if !c.Bool("runas") {
 		return "", nil

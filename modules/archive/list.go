@@ -119,7 +119,7 @@ func (c *call) list(name, path string) (any, error) {
 	return nested.Anys(all), nil
 }
 
-// urlPath returns the path of an address.
+// urlPath returns the path of a URL.
 func urlPath(name string) string {
 	if _, rest, ok := strings.Cut(name, "://"); ok {
 		name = rest

@@ -322,7 +322,7 @@ func (c *call) unpackAs(source, dest string, excludes []string) error {
 	return nil
 }
 
-// localName returns the name of a member without what would lead out of the directory.
+// localName returns the name of a member without the parts that would lead out of the directory.
 func localName(name string) string {
 	var parts []string
 	for _, p := range strings.Split(name, "/") {
@@ -369,7 +369,7 @@ func (c *call) extract(root *os.Root, f *zip.File) error {
 	return root.Chmod(name, os.FileMode(mode&0o777)|special(mode))
 }
 
-// special returns the set-id and sticky bits of a mode.
+// special returns the set-user-ID, set-group-ID and sticky bits of a mode.
 func special(mode uint32) os.FileMode {
 	var m os.FileMode
 	for _, b := range [...]struct {
@@ -416,7 +416,7 @@ func (e ending) Read(p []byte) (int, error) {
 	return e.r.Read(p)
 }
 
-// content returns what is in a member, decrypted if it is encrypted.
+// content returns the content of a member, decrypted if necessary.
 func (c *call) content(f *zip.File) (io.Reader, error) {
 	raw, err := f.OpenRaw()
 	if err != nil {

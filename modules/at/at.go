@@ -24,7 +24,7 @@ func available(e *modules.Env) (bool, string) {
 	return true, ""
 }
 
-// run returns the output of one of the programs.
+// run runs one of the programs of at.
 func run(ctx context.Context, c *modules.Call, program string, args ...any) (saltcmd.Result, error) {
 	path := c.Which(program)
 	if path == "" {
@@ -44,7 +44,7 @@ func atq(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{"jobs": jobs}, nil
 }
 
-// list returns the jobs, all or those with a tag or number.
+// list returns the jobs with a tag or number, or all jobs.
 func list(ctx context.Context, c *modules.Call, tag any) ([]any, error) {
 	program, args := "atq", []any(nil)
 	if c.Grain("os_family") == "RedHat" {
@@ -80,7 +80,7 @@ func list(ctx context.Context, c *modules.Call, tag any) ([]any, error) {
 	return jobs, nil
 }
 
-// tagOf returns the word behind Salt's mark in a script.
+// tagOf returns the job's tag, which follows Salt's mark in the script.
 func tagOf(script saltcmd.Result) string {
 	tag := ""
 	for _, line := range script.Lines() {

@@ -180,12 +180,13 @@ func execute(ctx context.Context, c *modules.Call) (any, error) {
 	return failure(text), nil
 }
 
-// failure returns the answer of a function that changed nothing.
+// failure returns the result of a function that failed and changed nothing.
 func failure(text string) any {
 	return pyobj.Keyed(map[string]any{"retval": false, "error": text}, "retval", "error")
 }
 
-// firstError returns what Python's library raises for the first command that failed. It is silent about rm.
+// firstError returns the exception of Python's library for the first command that failed. It ignores a failed rm, as
+// the library does.
 func firstError(commands []command, said answer) error {
 	for i, c := range commands {
 		text := said.errs[i]
@@ -383,7 +384,8 @@ func tree(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// pathOf returns the argument path, which must be text. method is what Salt calls of it.
+// pathOf returns the argument path, which must be text. method is the Python method that Salt would call on it; the
+// error names it.
 func pathOf(c *modules.Call, method string) (string, error) {
 	path, ok := c.Value("path").(string)
 	switch {
@@ -401,7 +403,7 @@ func attributeError(v any, name string) error {
 
 func notText() error { return &modules.TypeError{Msg: "path MUST be a string!"} }
 
-// valueError returns what Python's library raises for a method that failed.
+// valueError returns the exception of Python's library for a method that failed.
 func valueError(method, text string) error {
 	return &modules.PythonError{Type: "augeas.AugeasValueError", Msg: "Augeas." + method + "() failed: " + text}
 }

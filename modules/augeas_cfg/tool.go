@@ -42,7 +42,7 @@ type answer struct {
 	errs []string // by command, "" where it worked
 }
 
-// saved returns the error of saving, the last command; "" if it worked.
+// saved returns the error of the last command, save, or "" if it succeeded.
 func (a answer) saved() string {
 	text := a.errs[len(a.errs)-1]
 	if text == "" {
@@ -160,7 +160,8 @@ const (
 	noMatch = "  (no matches)\n"
 )
 
-// printAnd is like print with further commands, in one run of augtool. Their answer comes without what print says.
+// printAnd is like print with further commands in the same run of augtool. The returned answer is that of the further
+// commands only.
 func (t *tool) printAnd(ctx context.Context, path string, lines ...string) ([]node, answer, error) {
 	said, err := t.run(ctx, append([]string{"print " + quote(path), noNode}, lines...)...)
 	if err != nil {

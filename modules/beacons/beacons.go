@@ -38,7 +38,7 @@ func beaconsOf(reply map[string]any) map[string]any {
 	return m
 }
 
-// configured returns the minion's beacons, nil if it does not answer.
+// configured returns the minion's beacons, or nil if the minion does not answer.
 func configured(ctx context.Context, c *modules.Call, pillar, opts bool) map[string]any {
 	reply, ok := ask(ctx, c, map[string]any{"func": "list", "include_pillar": pillar, "include_opts": opts}, "s_list_complete")
 	if !ok || !complete(reply) {
@@ -47,7 +47,7 @@ func configured(ctx context.Context, c *modules.Call, pillar, opts bool) map[str
 	return beaconsOf(reply)
 }
 
-// notIterable returns what Python says of "in" with the None of a minion that does not answer.
+// notIterable returns the TypeError that Salt raises if the minion does not answer: its list of beacons is None then.
 func notIterable() error {
 	return &modules.TypeError{Msg: "argument of type 'NoneType' is not iterable"}
 }
@@ -83,7 +83,7 @@ func listAvailable(ctx context.Context, c *modules.Call) (any, error) {
 	return names, nil
 }
 
-// moduleOf returns the kind of beacon that a configuration asks for.
+// moduleOf returns the kind of a beacon from its configuration.
 func moduleOf(name string, data any) string {
 	items, _ := data.([]any)
 	for _, x := range items {
@@ -134,7 +134,7 @@ func add(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// silent returns what is said of a minion that does not answer.
+// silent returns the comment for a minion that did not answer in time.
 func silent(c *modules.Call, what string) string {
 	wait := "60"
 	if v, ok := c.Keywords["timeout"]; ok {
@@ -143,7 +143,8 @@ func silent(c *modules.Call, what string) string {
 	return "Did not receive the " + what + " before the timeout of " + wait + "s"
 }
 
-// validate reports whether a configuration is right, and why not.
+// validate lets the minion check a beacon's configuration, and returns its comment and whether the configuration is
+// valid.
 func validate(ctx context.Context, c *modules.Call, name string, data any) (string, bool) {
 	reply, ok := ask(ctx, c, map[string]any{"name": name, "beacon_data": data, "func": "validate_beacon"}, "_validation_complete")
 	if !ok {
@@ -207,7 +208,7 @@ func modify(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// lines returns a configuration as the difference of two shows it.
+// lines returns a configuration as lines, for a diff.
 func lines(config any) []string {
 	var out []string
 	list, _ := config.([]any)
@@ -331,7 +332,7 @@ func switchOne(ctx context.Context, c *modules.Call, name, verb, would, good, ba
 	return ret, nil
 }
 
-// setting returns a value of a beacon's configuration, whose last part wins.
+// setting returns a value of a beacon's configuration. If it is set more than once, the last one counts.
 func setting(config any, key string) (v any, ok bool) {
 	if m, dict := config.(map[string]any); dict {
 		v, ok = m[key]

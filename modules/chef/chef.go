@@ -67,7 +67,7 @@ func run(ctx context.Context, c *modules.Call, program string, first, last []str
 	return c.ExecKw(ctx, "cmd.run_all", []any{strings.Join(words, " ")}, map[string]any{"python_shell": false})
 }
 
-// defaultLog returns where a program logs: a fixed file, on Windows a new one of the minion's cache.
+// defaultLog returns the default log file of a program: a fixed path, or on Windows a new file in the minion's cache.
 func defaultLog(c *modules.Call, program string) (string, error) {
 	if runtime.GOOS != "windows" {
 		return "/var/log/" + program + ".log", nil

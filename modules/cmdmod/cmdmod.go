@@ -35,7 +35,7 @@ func run(ctx context.Context, c *modules.Call) (any, error) {
 	return runText(ctx, o)
 }
 
-// runText implements cmd.run after its options were read.
+// runText implements cmd.run, once the options are read.
 func runText(ctx context.Context, o *options) (any, error) {
 	o.merge = o.truth("redirect_stderr", true)
 	res, err := o.run(ctx)
@@ -93,7 +93,7 @@ func runAll(ctx context.Context, c *modules.Call) (any, error) {
 	return o.all(ctx)
 }
 
-// all implements cmd.run_all after its options were read.
+// all implements cmd.run_all, once the options are read.
 func (o *options) all(ctx context.Context) (any, error) {
 	o.merge = o.truth("redirect_stderr", false)
 	res, err := o.run(ctx)

@@ -42,7 +42,8 @@ func readOptions(c *modules.Call) (*options, error) {
 	return o, nil
 }
 
-// shellDefault returns true for commands that an operator wrote, unless told otherwise.
+// shellDefault reports whether the command runs in a shell. Without the argument python_shell, an operator's command
+// does, and with cmd_safe: False every command does.
 func (o *options) shellDefault(pubJID bool) bool {
 	v := o.value("python_shell")
 	if v != nil {
@@ -65,8 +66,8 @@ func (o *options) text(name string) string {
 	return ""
 }
 
-// inherited returns an argument, or what the state that runs the command has left for all its commands: runas and
-// its password.
+// inherited returns the argument runas or password. If it is not given, the value is the one that the running state
+// has set for all its commands.
 func (o *options) inherited(name string) string {
 	if s := o.text(name); s != "" || o.value(name) != nil {
 		return s
@@ -88,7 +89,7 @@ func (o *options) truth(name string, otherwise bool) bool {
 	return otherwise
 }
 
-// shellPath returns the shell: the argument, or what the minion's own SHELL is (grain "shell").
+// shellPath returns the shell: the argument, or the minion's own SHELL (grain "shell").
 func (o *options) shellPath() string {
 	if !o.c.Given("shell") {
 		if s, ok := o.c.Grain("shell").(string); ok && s != "" {
@@ -102,8 +103,8 @@ func (o *options) shellPath() string {
 	return o.text("shell")
 }
 
-// dir returns the working directory: the argument, or the home of the user, or the root directory if that cannot
-// be read.
+// dir returns the working directory: the argument, otherwise the user's home, or the root directory if the home is
+// not readable.
 func (o *options) dir() string {
 	if cwd := o.value("cwd"); pytext.Truth(cwd) {
 		return pytext.Str(cwd)
@@ -216,7 +217,7 @@ func locale() []string {
 	}
 }
 
-// defaults returns the settings for English messages, unless the caller wants others.
+// defaults returns the settings for English messages, or nil if the caller turned that off.
 func (o *options) defaults() []string {
 	v := o.value("reset_system_locale")
 	if v != nil && v != true || runtime.GOOS == "windows" {
@@ -232,7 +233,8 @@ func (o *options) defaults() []string {
 	return env
 }
 
-// environ returns the settings of the command: what the caller wants, and the path in front of PATH.
+// environ returns the environment of the command: the caller's settings, with the argument prepend_path in front of
+// PATH.
 func (o *options) environ() ([]string, error) {
 	set := envMap(o.value("env"))
 	var env []string
@@ -290,7 +292,7 @@ func envMap(v any) map[string]any {
 	return out
 }
 
-// timeout returns the time the command has, 0 for no limit, and how Salt writes it.
+// timeout returns the time limit of the command, 0 for none, and the limit in Salt's spelling.
 func (o *options) timeout() (time.Duration, string, error) {
 	v := o.value("timeout")
 	if !pytext.Truth(v) {
@@ -311,7 +313,7 @@ func (o *options) timeout() (time.Duration, string, error) {
 	return limit, pytext.Str(v), nil
 }
 
-// splitInput returns a list as it is, and a text cut at commas (salt/utils/args.py split_input).
+// splitInput returns the elements of a list, or the parts of a text between commas (salt/utils/args.py split_input).
 func splitInput(v any) []any {
 	if list, ok := v.([]any); ok {
 		return list
@@ -362,7 +364,7 @@ func (o *options) success() (success, error) {
 	return s, nil
 }
 
-// limit returns how much output is kept, 0 for the runner's own limit.
+// limit returns how many bytes of output are kept; 0 means the runner's own limit.
 func (o *options) limit() int64 {
 	n, _ := o.c.Opt("cmd_output_limit").(int64)
 	return max(n, 0)

@@ -46,7 +46,7 @@ func (o *options) preparePowershell(wrap bool) error {
 	return nil
 }
 
-// encodeCommand returns base64 of UTF-16, which PowerShell takes as a command.
+// encodeCommand encodes a command for PowerShell: base64 of UTF-16.
 func encodeCommand(cmd string) string {
 	var b []byte
 	for _, u := range utf16.Encode([]rune(cmd)) {

@@ -132,7 +132,8 @@ func (o *options) fill(cmd *modules.Command, sh string) error {
 	return nil
 }
 
-// shown returns the command as Salt writes it in messages: the list it was split into, or what the caller gave.
+// shown returns the command in the form that Salt's messages show: the list that it was split into, or the caller's
+// text.
 func (o *options) shown(cmd modules.Command) string {
 	if _, ok := o.cmd.(string); ok && !o.pythonShell && o.shellPath() != "" {
 		return pytext.Repr(cmd.Args)

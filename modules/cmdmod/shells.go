@@ -27,7 +27,7 @@ func shells(_ context.Context, c *modules.Call) (any, error) {
 	return list, nil
 }
 
-// known returns how to ask a shell for its version and how to find that in the answer.
+// known returns the command that prints a shell's version, and the pattern that finds the version in its output.
 func known(shell string) (pattern string, cmd []string) {
 	switch shell {
 	case "bash":

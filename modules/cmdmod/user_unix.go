@@ -16,8 +16,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// homeOf returns the home directory of a user, "" being ourselves, or "~user" as Python has it if there is no
-// such user.
+// homeOf returns the home directory of a user; "" is the present user. If the user does not exist it returns "~user",
+// as Python does.
 func homeOf(c *modules.Call, name string) string {
 	if name == "" {
 		if home, ok := c.Context().Getenv("HOME"); ok && home != "" {

@@ -21,7 +21,7 @@ import (
 // config.get differs: values that begin with sdb:// are returned as they are; there are no sdb drivers.
 // config.get differs: with merge, lists are replaced whatever pillar_merge_lists in /etc/salt/master says.
 
-// defaults returns the settings that have a value though nobody set them.
+// defaults returns the settings that have a default value.
 func defaults() map[string]any {
 	return map[string]any{
 		"mongo.db": "salt", "mongo.password": "", "mongo.port": int64(27017), "mongo.user": "",
@@ -59,12 +59,12 @@ func master(c *modules.Call) map[string]any {
 	return m
 }
 
-// places returns where settings may be, the strongest first.
+// places returns the sources of settings, the one with the highest precedence first.
 func places() []place {
 	return []place{{"omit_opts", options}, {"omit_grains", grains}, {"omit_pillar", pillar}, {"omit_master", master}}
 }
 
-// name returns a key as text; what cannot be a key of a map is an error.
+// name returns a key as text. It returns Python's error for a value that cannot be a key of a dict.
 func name(v any) (string, error) {
 	switch v.(type) {
 	case []any, map[string]any, map[any]any:
@@ -192,7 +192,7 @@ func get(_ context.Context, c *modules.Call) (any, error) {
 	return c.Value("default"), nil
 }
 
-// only returns a dictionary of one key, if there is such a value.
+// only returns a dictionary with the one key, or an empty one if it has no value.
 func only(key string, of func(string) (any, bool)) *pyobj.Dict {
 	v, ok := of(key)
 	if !ok {
@@ -201,7 +201,8 @@ func only(key string, of func(string) (any, bool)) *pyobj.Dict {
 	return pyobj.NewDict(key, v)
 }
 
-// ownOption returns an option as [modules.Call.Options] has it, with ordered dictionaries.
+// ownOption returns an option with ordered dictionaries. Like [modules.Call.Options] it knows the grains and the
+// pillar, too.
 func ownOption(c *modules.Call, name string) (any, bool) {
 	switch name {
 	case "grains":
@@ -212,7 +213,8 @@ func ownOption(c *modules.Call, name string) (any, bool) {
 	return c.OptionInOrder(name)
 }
 
-// merged returns everything put over each other, the strongest last. Overwriting replaces whole settings.
+// merged returns all settings in one map; those of a source with higher precedence win. With overwrite they replace
+// whole values, otherwise dictionaries are merged.
 func merged(c *modules.Call, overwrite bool) map[string]any {
 	all := defaults()
 	for _, p := range slices.Backward([]place{{"", options}, {"", grains}, {"", pillar}, {"", master}}) {

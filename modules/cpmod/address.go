@@ -42,7 +42,7 @@ func isScheme(s string) bool {
 // local reports whether the address is a path of this host. A scheme of one letter is a Windows drive.
 func (a location) local() bool { return a.scheme == "" || a.scheme == "file" || len(a.scheme) == 1 }
 
-// localPath returns the path of a local address. Salt does not look whether there is a file.
+// localPath returns the path of a local address. Like Salt it does not check that the file exists.
 func (a location) localPath() (string, error) {
 	path := a.path
 	if !strings.HasPrefix(path, "/") && a.host != "" {

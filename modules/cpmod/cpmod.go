@@ -24,7 +24,7 @@ type files struct {
 	env string
 }
 
-// client returns the file client, with the environment that the caller, or else the configuration, names.
+// client returns the file client. Its environment is the caller's, or otherwise the configuration's.
 func client(c *modules.Call) (*files, error) {
 	if c.Files == nil {
 		return nil, modules.Errorf("cannot run %s: this program has no file server to ask", c.Fun)
@@ -59,8 +59,8 @@ func cacheFile(ctx context.Context, c *modules.Call) (any, error) {
 	return f.cacheOnce(ctx, c.Str("path"), c.Str("source_hash"), modules.WebFile{AnyCertificate: !c.Bool("verify_ssl"), ETag: c.Bool("use_etag")})
 }
 
-// cacheOnce is like cache, but caches the result: a web address is fetched once per job (the master knows hashes of its
-// own files only).
+// cacheOnce is like cache, but fetches a web address only once per job: the master knows the hashes of its own files
+// only.
 func (f *files) cacheOnce(ctx context.Context, path, sourceHash string, web modules.WebFile) (any, error) {
 	key := "cp.cache_file_|-" + path + "_|-" + f.env
 	remote := isRemote(path)
@@ -270,7 +270,7 @@ func isCached(_ context.Context, c *modules.Call) (any, error) {
 	return f.cached(path), nil
 }
 
-// cached returns the path of a cached file, "" if there is none.
+// cached returns the path of a cached file, or "" if the file is not cached.
 func (f *files) cached(url string) string {
 	path := url
 	if a, ok := strings.CutPrefix(url, "salt://"); ok {

@@ -85,7 +85,7 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// join implements os.path.join of two parts: what is absolute wins.
+// join implements os.path.join of two parts: an absolute name replaces dir.
 func join(dir, name string) string {
 	if strings.HasPrefix(name, "/") || dir == "" || strings.HasSuffix(dir, "/") {
 		if strings.HasPrefix(name, "/") {

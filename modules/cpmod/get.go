@@ -174,7 +174,7 @@ func getURL(ctx context.Context, c *modules.Call) (any, error) {
 	return v, nil
 }
 
-// url implements stock's Client.get_url: without toFile the answer is the content.
+// url implements stock's Client.get_url. Without toFile it returns the content of the file.
 func (f *files) url(ctx context.Context, url, dest string, toFile bool) (any, error) {
 	a := parse(url)
 	if toFile && dest != "" && (isDir(f.c.Path(dest)) || strings.HasSuffix(dest, "/") || strings.HasSuffix(dest, `\`)) {
@@ -301,7 +301,7 @@ func getTemplate(ctx context.Context, c *modules.Call) (any, error) {
 	return dest, nil
 }
 
-// templatePath returns where a rendered template is put that has no destination (Client._extrn_path).
+// templatePath returns the destination of a rendered template for which the caller gave none (Client._extrn_path).
 func (f *files) templatePath(url string) string {
 	a := parse(url)
 	rel := filepath.Join(f.env, a.host, filepath.FromSlash(a.path))
@@ -337,7 +337,7 @@ func (f *files) render(ctx context.Context, engine, text string, vars map[string
 	return f.c.Render(ctx, engine, text, all)
 }
 
-// rendered returns the path and dest of the call, expanded if a template engine is named.
+// rendered returns the arguments path and dest, expanded if the call names a template engine.
 func (f *files) rendered(ctx context.Context) (source, dest string, err error) {
 	source, dest = f.c.Str("path"), f.c.Str("dest")
 	engine := f.c.Str("template")

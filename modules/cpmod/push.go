@@ -203,7 +203,7 @@ func makeDir(c *modules.Call, dest string) (any, error) {
 	return true, nil
 }
 
-// failed returns the answer to an error of the operating system.
+// failed returns the result of the call for an error of the operating system: its text.
 func failed(c *modules.Call, err error) (any, error) {
 	c.SetRetcode(1)
 	if text, _ := modules.OSErrorText(err); text != "" {
@@ -215,7 +215,7 @@ func failed(c *modules.Call, err error) (any, error) {
 // maxChunk bounds an unpacked piece of a file.
 const maxChunk = 256 << 20
 
-// chunk returns the piece of a file that the call brings, out of its base64.
+// chunk decodes the base64 of the piece of a file that the call carries.
 func chunk(c *modules.Call) ([]byte, error) {
 	text, _ := c.Value("chunk").([]byte)
 	if text == nil {
@@ -235,8 +235,8 @@ func chunk(c *modules.Call) ([]byte, error) {
 	return data, nil
 }
 
-// unpack returns the content of a compressed piece. Bad data is an error of the operating system in Python, an
-// early end is not.
+// unpack decompresses a piece of a file. broken is the text of Python's OSError for invalid data; data that ends too
+// early is an error of another type, EOFError.
 func unpack(data []byte) (out []byte, broken string, err error) {
 	if len(data) == 0 {
 		return nil, "", nil

@@ -33,7 +33,7 @@ func fill(c *modules.Call, want map[string]any) map[string]any {
 	return want
 }
 
-// set implements cron.set_job or cron.set_special: an entry that is there is replaced if anything has to change.
+// set implements cron.set_job and cron.set_special. It replaces an existing entry if something in it has to change.
 func set(ctx context.Context, c *modules.Call, user any, want map[string]any) (any, error) {
 	t, err := read(ctx, c, user)
 	if err != nil {
@@ -81,7 +81,7 @@ func stale(have, want map[string]any) bool {
 	return false
 }
 
-// merge returns the wanted entry with the values of the old one where nothing has to change.
+// merge returns the wanted entry, with the old entry's values wherever they need no change.
 func merge(have, want map[string]any, id string) map[string]any {
 	out := map[string]any{}
 	for k := range want {

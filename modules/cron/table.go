@@ -20,7 +20,7 @@ type table struct {
 	crons, special, env []map[string]any
 }
 
-// jobs returns all jobs, those with @names last.
+// jobs returns all jobs. Those with an @name in place of a time come last.
 func (t *table) jobs() []map[string]any { return slices.Concat(t.crons, t.special) }
 
 func read(ctx context.Context, c *modules.Call, user any) (*table, error) {

@@ -39,7 +39,7 @@ const (
 	peersDir    = "/etc/ppp/peers/"
 )
 
-// settings returns the keyword arguments of a call, which the function may change.
+// settings returns a copy of the call's keyword arguments, which the function may modify.
 func settings(c *modules.Call) map[string]any {
 	s := maps.Clone(c.Keywords)
 	if s == nil {
@@ -48,7 +48,7 @@ func settings(c *modules.Call) map[string]any {
 	return s
 }
 
-// name returns the interface of the call.
+// name returns the interface that the call is for.
 func name(c *modules.Call) string { return pytext.Str(c.Value("iface")) }
 
 // file reads the lines of a file; there is none where it cannot be read.
@@ -60,7 +60,7 @@ func file(c *modules.Call, path string) ([]any, bool) {
 	return ended(string(text)), true
 }
 
-// contents returns the lines of a file, or "" as in Salt.
+// contents returns the lines of a file, or "" if there is no such file, as Salt does.
 func contents(c *modules.Call, path string) any {
 	if list, ok := file(c, path); ok {
 		return list
@@ -226,8 +226,8 @@ func buildBond(ctx context.Context, c *modules.Call) (any, error) {
 	return contents(c, to), nil
 }
 
-// scripts returns the lines of two scripts; Python adds the "" of a missing one to the lines of the first, but
-// not the other way round.
+// scripts returns the lines of two scripts. A missing second script is ignored. If only the first is missing it
+// returns the TypeError of Python, which cannot append a list to "".
 func scripts(c *modules.Call, first, second string) (any, error) {
 	a, okA := file(c, first)
 	b, okB := file(c, second)

@@ -87,7 +87,7 @@ func modern(c *modules.Call) bool {
 	return err == nil && n >= 12
 }
 
-// display returns how the settings are shown.
+// display returns the network settings as lines.
 func display(networking, hostname, domain, search any) []any {
 	text := ""
 	for _, x := range [...]struct {

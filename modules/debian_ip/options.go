@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// ethtool returns the options of the card, by their names in the file.
+// ethtool returns the options for ethtool, by their names in the file.
 func ethtool(opts map[string]any, iface string) (map[string]any, error) {
 	out := map[string]any{}
 	if v, ok := opts["autoneg"]; ok {
@@ -53,7 +53,7 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// pppoe returns the options of a connection over PPPoE.
+// pppoe returns the options of a PPPoE connection.
 func pppoe(opts map[string]any, iface string) (map[string]any, error) {
 	out := map[string]any{}
 	for _, name := range [...]string{"user", "password", "provider", "pppoe_iface", "noipdefault", "usepeerdns", "defaultroute", "holdoff", "maxfail",
@@ -171,7 +171,7 @@ func isInt(v any) bool {
 	return false
 }
 
-// bonding returns the options of a bond, in the order in which the module's options show them.
+// bonding returns the options of a bond, in the order in which they appear in the file.
 func bonding(c *modules.Call, opts map[string]any, iface string) (*pyobj.Dict, error) {
 	v, ok := opts["mode"]
 	if !ok {

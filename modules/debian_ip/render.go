@@ -8,8 +8,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// text returns the interface as /etc/network/interfaces has it, byte by byte as stock's template makes it. Files
-// to read further are shown only if asSource is set: stock forgets those that it finds in the file.
+// text returns the interface in the format of /etc/network/interfaces, with the bytes that stock's template produces.
+// It includes source lines only with asSource: stock drops those that it finds in the file.
 func (a *adapter) text(asSource bool) string {
 	var b strings.Builder
 	if asSource {
@@ -74,7 +74,7 @@ func writeOptions(b *strings.Builder, options map[string]any) {
 	}
 }
 
-// members returns the texts in a list.
+// members returns the elements of a list as texts.
 func members(v any) ([]string, bool) {
 	switch v := v.(type) {
 	case []any:
@@ -93,7 +93,7 @@ func members(v any) ([]string, bool) {
 	return nil, false
 }
 
-// spelled returns the name of an option in the file.
+// spelled returns an option's name in the file.
 func spelled(name string) string {
 	switch name {
 	case "addresses":
@@ -108,8 +108,8 @@ func spelled(name string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(name, "_cmds"), "_", "-")
 }
 
-// lines returns the lines of a text, each with a line end, as Salt compares them; a line end at the end of the
-// text makes an empty line behind it.
+// lines splits a text into lines, each with a line end, as Salt does to compare files. A text that ends with a line
+// end has an empty last line.
 func lines(text string) []any {
 	var out []any
 	for _, s := range strings.Split(text, "\n") {
@@ -118,7 +118,7 @@ func lines(text string) []any {
 	return out
 }
 
-// ended returns the lines of a text as Python reads them.
+// ended splits a text into lines that contain their line ends, as Python's readlines does.
 func ended(text string) []any {
 	out := []any{}
 	for _, s := range strings.SplitAfter(text, "\n") {
@@ -129,7 +129,7 @@ func ended(text string) []any {
 	return out
 }
 
-// peer returns the file of a connection over PPPoE.
+// peer returns the content of the peer file for a PPPoE connection.
 func peer(options map[string]any) string {
 	if !pytext.Truth(options["user"]) {
 		return ""

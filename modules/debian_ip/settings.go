@@ -145,7 +145,7 @@ func number(v any) (bool, any, error) {
 	return true, float64(n.(int64)), nil
 }
 
-// words returns a list that came as one, or as words between white space.
+// words validates a list, or a text of words, and returns it as a list. It reports whether the value is valid.
 func words(v any) (bool, any, error) {
 	switch x := v.(type) {
 	case string:

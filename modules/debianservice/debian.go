@@ -30,7 +30,7 @@ func code(ctx context.Context, c *modules.Call, ignore bool, args ...string) (in
 	return out.Retcode, err
 }
 
-// enabledServices returns those that the runlevel starts.
+// enabledServices returns the services that start in the current runlevel.
 func enabledServices(ctx context.Context, c *modules.Call) ([]string, error) {
 	out, err := saltcmd.Run(ctx, c, saltcmd.Command{Args: []string{"runlevel"}, Merge: true})
 	if err != nil {
@@ -62,7 +62,7 @@ func enabledServices(ctx context.Context, c *modules.Call) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// allServices returns the init scripts and the enabled services.
+// allServices returns the names of all init scripts and enabled services.
 func allServices(ctx context.Context, c *modules.Call) ([]string, error) {
 	names, err := enabledServices(ctx, c)
 	if err != nil {

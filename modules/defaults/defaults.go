@@ -70,7 +70,7 @@ func deepcopy(_ context.Context, c *modules.Call) (any, error) {
 	return pyobj.DeepCopy(c.Value("source")), nil
 }
 
-// put implements Salt's dictupdate.update: src over dest, which is changed.
+// put implements Salt's dictupdate.update: it merges src into dest.
 func put(dest, src any, lists bool) (any, error) {
 	d, ok1 := dest.(*pyobj.Dict)
 	s, ok2 := src.(*pyobj.Dict)

@@ -19,7 +19,7 @@ func available(e *modules.Env) (bool, string) {
 	return e.Which("dig") != "", "The dig execution module cannot be loaded: the dig binary is not in the path."
 }
 
-// ask returns what dig answers; false if it fails.
+// ask runs dig and returns its output; ok is false if it fails.
 func ask(ctx context.Context, c *modules.Call, words ...any) (string, bool, error) {
 	cmd := append([]any{"dig", "+short"}, words...)
 	if v := c.Value("nameserver"); v != nil {

@@ -212,7 +212,7 @@ func blkid(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// queries returns what disk.dump asks blockdev for.
+// queries returns the queries of blockdev that disk.dump makes.
 func queries() []string {
 	return []string{"getro", "getsz", "getss", "getpbsz", "getiomin", "getioopt", "getalignoff", "getmaxsect", "getsize", "getsize64", "getra", "getfra"}
 }

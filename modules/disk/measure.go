@@ -16,7 +16,7 @@ func hdparms(ctx context.Context, c *modules.Call) (any, error) {
 	return modules.Answer(ask(ctx, c, c.Value("args")))
 }
 
-// ask implements disk.hdparms.
+// ask runs hdparm for disk.hdparms, and returns the values by disk.
 func ask(ctx context.Context, c *modules.Call, args any) (map[string]any, error) {
 	if err := saltcmd.Needs(c, "hdparm"); err != nil {
 		return nil, err
@@ -260,7 +260,7 @@ type samples struct {
 	rows   [][]*big.Rat
 }
 
-// average returns the mean of each column with two digits, rounded half to even as Python's decimals are.
+// average returns the mean of each column with two decimals, rounded half to even like Python's decimals.
 func (s *samples) average() map[string]any {
 	out := map[string]any{}
 	for i, h := range s.header {

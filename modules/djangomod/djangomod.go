@@ -18,7 +18,7 @@ import (
 //
 // django.command differs: further keyword arguments come in the order of their names.
 
-// admin returns the program of a call.
+// admin returns the path of django-admin for a call.
 func admin(c *modules.Call) (string, error) {
 	v := c.Value("bin_env")
 	if !pytext.Truth(v) {
@@ -43,7 +43,8 @@ type option struct {
 	value any
 }
 
-// flags returns the options without value whose parameter, named with underscores, is true.
+// flags returns the options without a value whose parameter is true. The parameter's name has underscores in place of
+// hyphens.
 func flags(c *modules.Call, names ...string) (list []option) {
 	for _, name := range names {
 		if pytext.Truth(c.Value(strings.ReplaceAll(name, "-", "_"))) {
@@ -53,7 +54,7 @@ func flags(c *modules.Call, names ...string) (list []option) {
 	return list
 }
 
-// values returns the options with the value of the parameter of that name, if it is true.
+// values returns the options with a value, for those parameters that are set.
 func values(c *modules.Call, names ...string) (list []option) {
 	for _, name := range names {
 		if v := c.Value(name); pytext.Truth(v) {

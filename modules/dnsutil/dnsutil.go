@@ -76,7 +76,7 @@ func parseHosts(_ context.Context, c *modules.Call) (any, error) {
 	return modules.Answer(hosts(text))
 }
 
-// hosts returns the names of each address.
+// hosts parses a hosts file and returns the names of each address.
 func hosts(text string) (map[string]any, error) {
 	out := map[string]any{}
 	for _, line := range pytext.SplitLines(text, false) {

@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// registries returns the log-ins that the configuration, grains and pillar have.
+// registries returns the log-ins in configuration, grains and pillar.
 func (d *client) registries(errs *[]any) dict {
 	out := dict{}
 	if v := option(d.Call, "docker-registries"); v != nil {

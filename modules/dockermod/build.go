@@ -82,7 +82,7 @@ func (d *client) build() (any, error) {
 	return ret, nil
 }
 
-// remote reports whether a path is fetched by the daemon.
+// remote reports whether the daemon itself fetches a path.
 func remote(p string) bool {
 	for _, prefix := range [...]string{"http://", "https://", "git://", "github.com/", "git@"} {
 		if strings.HasPrefix(p, prefix) {
@@ -163,7 +163,8 @@ func ignorePatterns(root, dockerfile string) ([]pattern, error) {
 	return append(list, pattern{strings.ToLower(dockerfile), true}, pattern{".dockerignore", true}), nil
 }
 
-// ignores reports whether a file is left out: the last pattern that fits it, or a directory above it, decides.
+// ignores reports whether a file is left out. The last pattern that matches the file, or a directory above it,
+// decides.
 func ignores(list []pattern, name string) bool {
 	name = strings.ToLower(name)
 	out := false
@@ -237,7 +238,7 @@ func pack(w io.Writer, root string, ignored []pattern) error {
 	return err
 }
 
-// keepsBelow reports whether a pattern keeps something in a directory that is left out.
+// keepsBelow reports whether a pattern keeps a file in a directory that is otherwise left out.
 func keepsBelow(list []pattern, dir string) bool {
 	for _, p := range list {
 		if p.keeps && strings.HasPrefix(p.text, strings.ToLower(dir)) {

@@ -48,7 +48,7 @@ type client struct {
 	file   string
 }
 
-// option returns a setting of the configuration, grains or pillar (config.option); nil if there is none.
+// option returns a setting of the configuration, grains or pillar, or nil if it is not set (config.option).
 func option(c *modules.Call, name string) any {
 	pillar := c.PillarData()
 	master, _ := pillar["master"].(map[string]any)
@@ -60,7 +60,7 @@ func option(c *modules.Call, name string) any {
 	return nil
 }
 
-// dockerError returns an exception of docker-py that Salt lets through.
+// dockerError returns one of docker-py's exceptions that Salt does not convert.
 func dockerError(format string, args ...any) error {
 	return &modules.PythonError{Type: "docker.errors.DockerException", Msg: fmt.Sprintf(format, args...)}
 }
@@ -139,8 +139,8 @@ func (d *client) dial(host string) error {
 	return nil
 }
 
-// secured returns the configuration of TLS: ca.pem, cert.pem and key.pem of DOCKER_CERT_PATH, and ~/.docker
-// without it if want is set, as the program docker has it. The certificate of the daemon is verified always.
+// secured returns the TLS configuration: ca.pem, cert.pem and key.pem in DOCKER_CERT_PATH, or, if want is set, in
+// ~/.docker like the program docker. The daemon's certificate is always verified.
 func (d *client) secured(want bool) (*tls.Config, error) {
 	dir, _ := d.Context().Getenv("DOCKER_CERT_PATH")
 	if dir == "" && want {
@@ -238,7 +238,7 @@ type request struct {
 // forever is the patience for streams and for what takes its time.
 const forever = -1
 
-// resource returns the name in a path.
+// resource returns the name or id of a resource, from either form of it.
 func resource(attr string, id any) (string, error) {
 	if m, ok := id.(map[string]any); ok {
 		id = m["Id"]
@@ -253,7 +253,7 @@ func resource(attr string, id any) (string, error) {
 	return s, nil
 }
 
-// unable returns Salt's error for what docker-py itself refuses.
+// unable returns Salt's error for a call that docker-py itself refuses.
 func unable(attr, text string) error { return modules.Errorf("Unable to perform %s: %s", attr, text) }
 
 // open sends a request. The answer is one of success; the caller closes its body.
@@ -313,7 +313,7 @@ func (d *client) open(attr string, r request) (*http.Response, context.CancelFun
 	return nil, nil, err
 }
 
-// cause returns an error without the URL, which says less than where.
+// cause returns an error without its URL, which tells users less than the address of the daemon.
 func cause(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -364,7 +364,7 @@ func (d *client) send(ctx context.Context, method, to string, body io.Reader, r 
 	return nil, modules.Errorf("Error %d: %s", resp.StatusCode, said)
 }
 
-// refused returns the status and the explanation of an error that the daemon answered with, "" for any other error.
+// refused returns the status and the explanation of an error answer from the daemon, and "" for any other error.
 func refused(err error) (status, explanation string) {
 	if rest, ok := strings.CutPrefix(err.Error(), "Error "); ok && modules.IsExecError(err) {
 		status, explanation, _ = strings.Cut(rest, ": ")
@@ -398,7 +398,7 @@ func (d *client) call(attr string, r request) (any, error) {
 	return v, nil
 }
 
-// dict is like call for an answer that is a dictionary.
+// dict is like call for a dictionary as the answer.
 func (d *client) dict(attr string, r request) (map[string]any, error) {
 	v, err := d.call(attr, r)
 	m, ok := v.(map[string]any)
@@ -408,7 +408,7 @@ func (d *client) dict(attr string, r request) (map[string]any, error) {
 	return m, err
 }
 
-// list is like call for an answer that is a list of dictionaries; None is an empty one.
+// list is like call for a list of dictionaries as the answer; None becomes an empty list.
 func (d *client) list(attr string, r request) ([]map[string]any, error) {
 	v, err := d.call(attr, r)
 	if err != nil || v == nil {
@@ -570,7 +570,7 @@ func (d *client) credentials() map[string]any {
 
 const indexURL = "https://index.docker.io/v1/"
 
-// hostOf returns the name of a registry's host.
+// hostOf returns the host name of a registry.
 func hostOf(registry string) string {
 	registry = strings.TrimPrefix(strings.TrimPrefix(registry, "http://"), "https://")
 	registry, _, _ = strings.Cut(registry, "/")
@@ -580,7 +580,7 @@ func hostOf(registry string) string {
 	return registry
 }
 
-// authorize returns the header with the log-in at the registry of an image.
+// authorize returns the request header with the log-in for an image's registry.
 func (d *client) authorize(attr, repository string) (map[string]string, error) {
 	if strings.Contains(repository, "://") {
 		return nil, modules.Errorf("Repository name cannot contain a scheme (%s)", repository)
@@ -605,7 +605,7 @@ func encoded(header string, v any) (map[string]string, error) {
 	return map[string]string{header: base64.URLEncoding.EncodeToString([]byte(text))}, err
 }
 
-// proxies returns the settings of Docker's configuration for the environment of containers.
+// proxies returns the proxy settings of Docker's configuration, which go into the environment of containers.
 func (d *client) proxies() map[string]any {
 	all, _ := d.config["proxies"].(map[string]any)
 	own, ok := all[d.where].(map[string]any)

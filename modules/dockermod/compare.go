@@ -21,7 +21,7 @@ func changed(ret dict, part, key string, old, now any) {
 	m[key] = dict{"old": old, "new": now}
 }
 
-// sorted returns a list by its members' text, and anything else as it is.
+// sorted returns a list sorted by its elements' text. Any other value is returned unchanged.
 func sorted(v any) any {
 	list, ok := v.([]any)
 	if !ok {
@@ -38,7 +38,7 @@ func sorted(v any) any {
 	return out
 }
 
-// ignored returns the names in an argument.
+// ignored returns the names in an argument as a set.
 func ignored(v any) map[string]bool {
 	out := map[string]bool{}
 	if pytext.Truth(v) {
@@ -122,7 +122,8 @@ func scrubbed(v any, name string) any {
 	return out
 }
 
-// inspected returns what the daemon says of a container, or what the caller has of it already.
+// inspected returns the details and the state of a container. v is its name or id, or details that the caller has
+// already.
 func (d *client) inspected(v any) (info dict, state any, err error) {
 	if m, ok := v.(dict); ok {
 		state, err = d.state(m)
@@ -214,7 +215,7 @@ func (c *netComparison) compare(name, key string) {
 	}
 }
 
-// aliases returns the other names of a container without those that it has by itself.
+// aliases returns the network aliases of a container without those that Docker adds itself.
 func (m member) aliases(v any, withID bool) any {
 	list, ok := v.([]any)
 	if !ok {
@@ -339,7 +340,7 @@ func (d *client) compareNetworks() (any, error) {
 	return ret, nil
 }
 
-// pools returns the address pools of a network without what is empty in them.
+// pools returns the address pools of a network without their empty fields.
 func pools(v any) any {
 	list, _ := v.([]any)
 	out := make([]any, len(list))

@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// containers returns the running containers, and with all those that do not run behind them.
+// containers returns the running containers, followed by all others if all is set.
 func (d *client) containers(all bool, filters any) ([]dict, error) {
 	query, err := filtered(dict{"all": int64(1), "limit": int64(-1), "size": int64(0), "trunc_cmd": int64(0)}, filters)
 	if err != nil {
@@ -80,7 +80,7 @@ func (d *client) ps() (any, error) {
 	return out, err
 }
 
-// names returns the names of a container without slashes before them.
+// names returns the names of a container without their leading slashes.
 func names(m dict) []string {
 	list, _ := m["Names"].([]any)
 	out := make([]string, len(list))
@@ -148,7 +148,7 @@ func (d *client) state(name any) (any, error) {
 	return stateOf(info), nil
 }
 
-// after returns the state of a container, nil where it is gone.
+// after returns the state of a container, or nil if it no longer exists.
 func (d *client) after(name any) (any, error) {
 	s, err := d.state(name)
 	if err != nil && modules.IsExecError(err) {
@@ -176,7 +176,7 @@ func (d *client) change(name any, action, expected string, r request) (dict, err
 	return dict{"result": post == expected, "state": states(pre, post)}, err
 }
 
-// changeUnless is like change for a container that is not in a state from which there is no way.
+// changeUnless is like change, but refuses a container in the state from, which the action cannot leave.
 func (d *client) changeUnless(from, action, expected string) (any, error) {
 	name := d.Value("name")
 	return d.changeFrom(name, from, action, expected)
@@ -197,7 +197,7 @@ func (d *client) start(name any) (dict, error) {
 	return d.changeFrom(name, "paused", "start", "running")
 }
 
-// grace returns a request that lets a container end by itself for some seconds.
+// grace returns a request that gives a container some seconds to end by itself.
 func grace(action string, timeout any) (request, error) {
 	n, err := modules.ToInt(timeout)
 	if err != nil {
@@ -317,7 +317,7 @@ func (d *client) rm(name any, force, volumes, stop bool, timeout any) (any, erro
 	return missing(pre, post), err
 }
 
-// missing returns the ids of one list that are not in the other.
+// missing returns the ids that occur in before but not in now.
 func missing(before, now []dict) []any {
 	there := map[any]bool{}
 	for _, m := range now {

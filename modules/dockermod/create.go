@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// endpoint returns how a container is in a network, of docker-py's arguments.
+// endpoint returns a container's settings in a network, from docker-py's arguments.
 func endpoint(kw dict) (dict, error) {
 	out, ipam := dict{}, dict{}
 	for _, k := range slices.Sorted(maps.Keys(kw)) {

@@ -198,7 +198,7 @@ func refusal(err error) (status, explanation string) {
 	return refused(err)
 }
 
-// refreshes reports which functions change what the mine has of the containers.
+// refreshes reports whether a function changes what the mine contains about containers.
 func refreshes(fun string) bool {
 	switch fun {
 	case "create", "run_container", "rm", "kill", "pause", "signal", "start", "stop", "unpause", "freeze", "unfreeze",
@@ -229,7 +229,7 @@ func clientArgs(c *modules.Call) any {
 	return all
 }
 
-// get returns a dictionary in another one, nil if there is none.
+// get returns the dictionary at a key, or nil if there is none.
 func get(m dict, key string) dict { v, _ := m[key].(dict); return v }
 
 // numbers adds the numbers of a version.
@@ -288,10 +288,10 @@ func sizeText(v any) any {
 	return nil
 }
 
-// elapsed returns the time since a moment in seconds.
+// elapsed returns the seconds since a time.
 func (d *client) elapsed(since time.Time) float64 { return d.Now().Sub(since).Seconds() }
 
-// invalid returns the error for keyword arguments that a function does not know.
+// invalid returns the error for unknown keyword arguments, or nil if there are none.
 func invalid(kw dict) error {
 	if len(kw) == 0 {
 		return nil
@@ -324,7 +324,7 @@ func pop(m dict, key string, other any) any {
 	return v
 }
 
-// byID returns a dictionary of entries by their Id, each with what inspect says of it if that is wanted.
+// byID returns entries by their Id. With verbose each entry includes the result of inspect.
 func (d *client) byID(list []dict, verbose bool, inspect func(any) (dict, error)) (dict, error) {
 	out := dict{}
 	for _, m := range list {
@@ -341,7 +341,7 @@ func (d *client) byID(list []dict, verbose bool, inspect func(any) (dict, error)
 	return out, nil
 }
 
-// splitInput returns a list as it is, and a text cut at commas (salt.utils.args split_input).
+// splitInput returns the elements of a list, or the parts of a text between commas (salt.utils.args split_input).
 func splitInput(v any) []any {
 	if list, ok := v.([]any); ok {
 		return list

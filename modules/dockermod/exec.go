@@ -22,7 +22,7 @@ import (
 // containerPath is the PATH of a command whose environment is its own.
 const containerPath = "PATH=/bin:/usr/bin:/sbin:/usr/sbin:/opt/bin:/usr/local/bin:/usr/local/sbin"
 
-// logs returns the kept lines of a container's output.
+// logs returns the lines of a container's output that Docker has kept.
 func (d *client) logs(name any) (any, error) {
 	query := dict{"stdout": int64(1), "stderr": int64(1), "timestamps": int64(0), "follow": int64(0), "tail": "all"}
 	for k, v := range d.keywords() {
@@ -81,7 +81,7 @@ func (d *client) readLogs(name any, query dict) (string, error) {
 	return d.text(&out), nil
 }
 
-// text returns what was kept of a stream.
+// text returns the kept output of a stream as text.
 func (d *client) text(o *output) string {
 	if o.dropped {
 		d.Logger().Warn("Output beyond the limit was dropped", "fun", d.Fun, "limit", maxOutput)
@@ -208,7 +208,7 @@ func (d *client) words(cmd string) ([]string, error) {
 	return shlex.Split(cmd)
 }
 
-// runCommand implements docker.run and those that return another part of what a command left.
+// runCommand implements docker.run and the functions that return another part of a command's result.
 func (d *client) runCommand(fun string) (any, error) {
 	return d.runText(fun, d.Value("name"), d.Str("cmd"))
 }
@@ -288,14 +288,14 @@ func (d *client) running(name any) error {
 	return err
 }
 
-// sumIn returns the checksum of a file in a container, "" if it cannot be read.
+// sumIn returns the checksum of a file in a container, or "" if it cannot be read.
 func (d *client) sumIn(name any, file string) (string, error) {
 	_, out, _, err := d.quiet(name, "sha256sum", file)
 	sum, _, _ := strings.Cut(strings.TrimSpace(out), " ")
 	return sum, err
 }
 
-// sumHere returns the checksum of a file of this host, "" if it cannot be read.
+// sumHere returns the checksum of a file on this host, or "" if it cannot be read.
 func (d *client) sumHere(file string) string {
 	f, err := os.Open(d.Path(file))
 	if err != nil {
@@ -309,7 +309,7 @@ func (d *client) sumHere(file string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// cached returns the path of a source: a file of the master's goes to the cache.
+// cached returns the path of a source. It fetches a file of the master to the cache first.
 func (d *client) cached(source any) (string, error) {
 	s, ok := source.(string)
 	if !ok {

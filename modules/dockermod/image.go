@@ -20,7 +20,7 @@ func jsonText(v any) string {
 	return text
 }
 
-// images returns the images with tags, and with all the others behind them.
+// images returns the tagged images, followed by all others if all is set.
 func (d *client) images(all bool) ([]dict, error) {
 	query := dict{"only_ids": int64(0), "all": int64(0)}
 	if all {
@@ -43,7 +43,7 @@ func (d *client) images(all bool) ([]dict, error) {
 	return append(tagged, untagged...), err
 }
 
-// topLevel returns the images, of those in subset, that are no parent of another.
+// topLevel returns the images of subset that are not the parent of another image.
 func topLevel(all, subset []dict) []dict {
 	parents := map[any]bool{}
 	for _, m := range all {
@@ -58,7 +58,7 @@ func topLevel(all, subset []dict) []dict {
 	return out
 }
 
-// short returns the beginning of an id, as much of it as Salt takes.
+// short returns the first twelve characters of an id, which Salt's functions show.
 func short(id any) string {
 	s := pytext.Str(id)
 	return s[:min(12, len(s))]
@@ -70,7 +70,7 @@ func (d *client) inspectImage(name any) (dict, error) {
 	return m, err
 }
 
-// resolveImage returns the id of an image, False if there is none.
+// resolveImage returns the id of an image, or False if there is no such image.
 func (d *client) resolveImage(name any) (any, error) {
 	m, err := d.inspectImage(name)
 	if err == nil && m["Id"] != nil {
@@ -501,7 +501,7 @@ func (d *client) importImage() (any, error) {
 	return ret, nil
 }
 
-// failed returns the error of a build or an import with what the daemon says about it.
+// failed returns the error for a failed build or import, including the daemon's messages.
 func failed(text string, errs []any) error {
 	if len(errs) > 0 {
 		text += ". Error(s) follow:"

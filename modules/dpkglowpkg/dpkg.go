@@ -134,7 +134,7 @@ func listPkgs(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// installed returns the names of the installed packages among those that were asked about.
+// installed returns those of the requested packages that are installed.
 func installed(ctx context.Context, c *modules.Call) (names []string, complaint string, err error) {
 	lines, complaint, err := query(ctx, c, "${db:Status-Status}\t${binary:Package}\n")
 	for _, line := range lines {

@@ -74,8 +74,8 @@ type client struct {
 	user, password string
 }
 
-// settings returns the configuration of etcd: that of the profile, or what minion, pillar and the master's
-// options in it say.
+// settings returns the configuration of etcd: the profile's, or otherwise that of minion, pillar and the master
+// options in the pillar.
 func settings(c *modules.Call) (func(name string) any, error) {
 	pillar := c.PillarData()
 	master, _ := pillar["master"].(map[string]any)
@@ -154,8 +154,8 @@ func connect(ctx context.Context, c *modules.Call) (keys, error) {
 	return newStore(ctx, c, e, pick)
 }
 
-// secured returns the configuration for a server whose certificate ca signed, with a certificate of ours where
-// there is one.
+// secured returns the TLS configuration for a server with a certificate signed by ca. cert and key are the client's
+// certificate, if it has one.
 func secured(c *modules.Call, ca, cert, key any) (*tls.Config, error) {
 	b, err := os.ReadFile(c.Path(pytext.Str(ca)))
 	if err != nil {
@@ -336,7 +336,7 @@ func read(m map[string]any) node {
 	return n
 }
 
-// leaves returns the nodes below this one that have none below them; itself where that is so.
+// leaves returns the nodes at or below n that have no children.
 func (n node) leaves() []node {
 	if len(n.nodes) == 0 {
 		return []node{n}

@@ -19,7 +19,7 @@ import (
 // maxDepth bounds how deep etcd.tree follows what a server says.
 const maxDepth = 300
 
-// none returns what functions answer that could not do their work for one of these reasons.
+// none returns nil as the result of a function that failed for one of the reasons. Other errors are returned.
 func none(v any, err error, reasons ...string) (any, error) {
 	if err == nil {
 		return v, nil
@@ -111,7 +111,7 @@ func tree(ctx context.Context, c *modules.Call) (any, error) {
 	return k.tree(ctx, c.Value("path"))
 }
 
-// get implements etcd.get with version 2.
+// get implements etcd.get for version 2 of the protocol.
 func (e *client) get(ctx context.Context, key any, recurse bool) (any, error) {
 	if recurse {
 		return e.tree(ctx, key)
@@ -184,7 +184,7 @@ func (e *client) rm(ctx context.Context, key any, recurse bool) (any, error) {
 	return none(true, err, notFile, rootReadOnly, keyNotFound, connectionFailed, valueError)
 }
 
-// tree returns what stands below a path, in maps by name.
+// tree returns the values below a path, in nested maps by name.
 func (e *client) tree(ctx context.Context, path any) (any, error) { return e.treeAt(ctx, path, 0) }
 
 func (e *client) treeAt(ctx context.Context, path any, depth int) (any, error) {

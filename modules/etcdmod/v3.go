@@ -73,7 +73,7 @@ func (s *store) ask(ctx context.Context, path string, body map[string]any) (map[
 	return said(resp.StatusCode, text)
 }
 
-// unreachable returns the error of a server that does not answer.
+// unreachable returns the error for a server that does not answer.
 func (s *store) unreachable(err error) error {
 	return modules.Errorf("cannot reach etcd at %s: %s", s.base.String(), err)
 }
@@ -153,7 +153,7 @@ func said(status int, text []byte) (map[string]any, error) {
 	return nil, refusal(m)
 }
 
-// refusal returns the exception for what a server says in place of an answer.
+// refusal returns the exception for an error message of the server.
 func refusal(m map[string]any) error {
 	text := pytext.Str(m["error"])
 	if text == "None" {
@@ -169,7 +169,7 @@ func refused(err error) bool {
 	return errors.As(err, &p) && strings.HasPrefix(p.Type, "etcd3.")
 }
 
-// keyBytes returns a key as the server has it.
+// keyBytes encodes a key as the server stores it.
 func (s *store) keyBytes(key any) ([]byte, error) {
 	if s.packKeys {
 		return pack(key)
@@ -183,7 +183,7 @@ func (s *store) keyBytes(key any) ([]byte, error) {
 	return []byte(pytext.Str(key)), nil
 }
 
-// pack returns a value as msgpack.
+// pack encodes a value in msgpack.
 func pack(v any) ([]byte, error) {
 	out, err := serializers.Serialize("msgpack", pyobj.From(v), pyobj.NewDict())
 	if err != nil {
@@ -196,7 +196,7 @@ func pack(v any) ([]byte, error) {
 	return out.([]byte), nil
 }
 
-// unpack returns the value of msgpack, or of text.
+// unpack decodes a value from msgpack, or from text if packed is false.
 func unpack(b []byte, packed, raw bool) (any, error) {
 	if packed {
 		v, err := serializers.Deserialize("msgpack", "", b, pyobj.NewDict())
@@ -231,7 +231,7 @@ func rawTexts(v any) any {
 	return v
 }
 
-// span returns the fields of a request that name a key, or all keys that begin with it.
+// span returns the fields of a request that select a key, or with recurse all keys with that prefix.
 func (s *store) span(key any, recurse bool) (map[string]any, error) {
 	b, err := s.keyBytes(key)
 	if err != nil {
@@ -293,8 +293,8 @@ func (s *store) readPair(v any) (pair, error) {
 	return p, err
 }
 
-// pairs returns a key's value, or those of all keys that begin with it; nil if there are none, or where the
-// server refuses, which the log tells, as in Salt.
+// pairs returns the value of a key, or with recurse the values of all keys with that prefix. As in Salt, it returns
+// nil both if there are none and if the server refuses; only the log shows which.
 func (s *store) pairs(ctx context.Context, key any, recurse bool) ([]pair, error) {
 	body, err := s.span(key, recurse)
 	var m map[string]any

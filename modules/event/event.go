@@ -22,7 +22,7 @@ func fireMaster(ctx context.Context, c *modules.Call) (any, error) {
 	return toMaster(ctx, c, c.Str("tag"), given(c), c.Value("preload")), nil
 }
 
-// given returns the argument data in its order.
+// given returns the argument data with its keys in the caller's order.
 func given(c *modules.Call) any {
 	v, _ := c.InOrder("data")
 	return v
@@ -100,7 +100,7 @@ func send(ctx context.Context, c *modules.Call) (any, error) {
 	return toMaster(ctx, c, c.Str("tag"), data, c.Value("preload")), nil
 }
 
-// subset returns the part of a map that a list names, or all of it for what is no list.
+// subset returns the entries of a map that a list names. It returns the whole map if names is not a list.
 func subset(names any, all *pyobj.Dict) *pyobj.Dict {
 	list, ok := names.([]any)
 	if !ok {

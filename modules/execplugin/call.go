@@ -61,7 +61,7 @@ func (p *program) call(ctx context.Context, c *modules.Call, f *function) (any, 
 	return plainResult(c, res, log)
 }
 
-// ended returns the error of a program that could not do its work to the end.
+// ended returns the error of a program that did not complete its work.
 func ended(res modules.CommandResult, err error, timeout time.Duration) error {
 	switch {
 	case err != nil:
@@ -101,7 +101,7 @@ func plainResult(c *modules.Call, res modules.CommandResult, log *logger) (any, 
 	return fromJSON(v), nil
 }
 
-// failed returns the error of a program that said nothing but its exit status.
+// failed returns the error for a program that reported nothing but its exit status.
 func failed(code int, log *logger) error {
 	switch {
 	case code < 0:
@@ -137,7 +137,7 @@ func errorOf(m map[string]any, fun string, log *logger) error {
 	return &modules.ExecError{Msg: text}
 }
 
-// errorMessage returns an error as a program is told of it.
+// errorMessage returns an error in the form of a message to a program.
 func errorMessage(err error) map[string]any {
 	m := map[string]any{"kind": "execution", "message": err.Error()}
 	var (
@@ -166,7 +166,7 @@ func errorMessage(err error) map[string]any {
 	return m
 }
 
-// fail returns an error of the program's own making.
+// fail returns the error for a program that violates the protocol.
 func fail(format string, args ...any) error {
 	return modules.Errorf("the program does not keep to the protocol: %s", fmt.Sprintf(format, args...))
 }

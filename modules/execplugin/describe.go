@@ -243,7 +243,8 @@ type program struct {
 // retry is how long a program that could not describe itself is left alone.
 const retry = time.Minute
 
-// module returns the program as a module; one that cannot be used is a module that is not available and says why.
+// module returns the program as a module. If the program cannot be used, the module is not available and gives the
+// reason.
 func (p *program) module(e *modules.Env) *modules.Module {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -287,7 +288,7 @@ func Load(e *modules.Env, path string) (*modules.Module, error) {
 	return p.describe(e)
 }
 
-// unusable returns a module that says why it cannot be used.
+// unusable returns a module that is not available, with the reason.
 func unusable(name, path string, err error) *modules.Module {
 	reason := fmt.Sprintf("cannot use %s: %v", path, err)
 	return &modules.Module{Name: name, Available: func(*modules.Env) (bool, string) { return false, reason }}

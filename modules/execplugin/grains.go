@@ -33,7 +33,7 @@ func (s *grainSource) Modules(_ *modules.Registry, e *modules.Env) []*modules.Mo
 	return []*modules.Module{{Name: "custom", Funcs: []modules.Def{{Name: "gather", Run: s.gather}}}}
 }
 
-// grainPrograms returns the executable files, sorted by name; the first of a name is used.
+// grainPrograms returns the executable files, sorted by name. Of several with the same name the first one counts.
 func (s *grainSource) grainPrograms(e *modules.Env) []string {
 	byName := map[string]string{}
 	var names []string
@@ -80,7 +80,7 @@ func (s *grainSource) gather(ctx context.Context, c *modules.Call) (any, error) 
 	return all, nil
 }
 
-// grains returns what a program prints: a YAML or JSON map.
+// grains returns the grains that a program prints, as a YAML or JSON map.
 func (p *program) grains(ctx context.Context, c *modules.Call) (*pyobj.Dict, error) {
 	if _, err := p.check(); err != nil {
 		return nil, err

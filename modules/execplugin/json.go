@@ -26,7 +26,7 @@ const pairsKey = "__pairs__"
 // maxDepth bounds the nesting of a value that is sent.
 const maxDepth = 200
 
-// encode returns a value as one line of JSON.
+// encode encodes a value as one line of JSON.
 func encode(v any, pairs bool) ([]byte, error) {
 	plain, err := toJSON(v, pairs, 0)
 	if err != nil {
@@ -122,7 +122,7 @@ func toPairs(m map[any]any, depth int) (any, error) {
 	return map[string]any{pairsKey: pairs}, nil
 }
 
-// orderedPairs returns the entries of a map in their order.
+// orderedPairs returns a map as a list of pairs, which keeps its order.
 func orderedPairs(d *pyobj.Dict, depth int) (any, error) {
 	pairs := make([]any, 0, d.Len())
 	for k, x := range d.All() {

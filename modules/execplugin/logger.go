@@ -115,7 +115,7 @@ func levelOf(c byte) slog.Level {
 	return slog.LevelInfo
 }
 
-// because returns the last line as the reason of a failure.
+// because returns the last log line as the reason of a failure, in the form ": REASON".
 func (l *logger) because() string {
 	if last := l.lastLine(); last != "" {
 		return ": " + last

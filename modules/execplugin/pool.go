@@ -92,7 +92,7 @@ func poolOf(x *modules.Context) *pool {
 	return p
 }
 
-// take returns a free process, nil if there is none.
+// take returns an idle process, or nil if there is none.
 func (p *pool) take() *pyHost {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -221,7 +221,7 @@ func (s *Source) exchange(ctx context.Context, c *modules.Call, m map[string]any
 	return res, nil
 }
 
-// died returns the error of a process that ended in the middle of a call.
+// died returns the error for a process that ended during a call.
 func (h *pyHost) died(log *logger) error {
 	var absent *modules.MissingCommandError
 	if h.err != nil && errors.As(h.err, &absent) {

@@ -62,7 +62,7 @@ func (p *pythonFiles) reset() {
 	p.mods = nil
 }
 
-// pythonName returns the module that a Python file or package stands for.
+// pythonName returns the module name of a Python file or package, or "" if the path is neither.
 func pythonName(path string, dir bool) string {
 	name := filepath.Base(path)
 	if dir {
@@ -78,7 +78,8 @@ func pythonName(path string, dir bool) string {
 	return name
 }
 
-// files returns the Python files of a kind: paths by name. The first file of a name is used.
+// files returns the paths of the Python files of a kind, by module name. Of several files with the same name the
+// first one counts.
 func (s *Source) files(e *modules.Env, k kind) map[string]string {
 	files := map[string]string{}
 	for _, d := range s.dirs(e, k) {
@@ -91,7 +92,7 @@ func (s *Source) files(e *modules.Env, k kind) map[string]string {
 	return files
 }
 
-// allFiles returns the Python files of every kind, as the process is told of them.
+// allFiles returns the Python files of every kind, in the form of the message to the process.
 func (s *Source) allFiles(e *modules.Env) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, k := range owncode.Kinds() {
@@ -102,8 +103,8 @@ func (s *Source) allFiles(e *modules.Env) map[string]map[string]string {
 	return all
 }
 
-// find returns the modules under a name: the file of that name, else, if the program has no such module, those
-// that call themselves so.
+// find returns the modules for a name: the file with that name, or, if the program has no such module, the files that
+// choose this name as their virtual name.
 func (p *pythonFiles) find(s *Source, r *modules.Registry, e *modules.Env, called string) []*modules.Module {
 	files := s.files(e, s.of())
 	if len(files) == 0 {
@@ -126,8 +127,8 @@ func (p *pythonFiles) modules(s *Source, r *modules.Registry, e *modules.Env) []
 	})
 }
 
-// described returns some of the files as modules, sorted by file name. Those that have changed describe
-// themselves again.
+// described returns some of the files as modules, sorted by file name. Files that have changed are asked for their
+// description again.
 func (p *pythonFiles) described(s *Source, r *modules.Registry, e *modules.Env, some map[string]string) []*modules.Module {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +159,7 @@ func (p *pythonFiles) described(s *Source, r *modules.Registry, e *modules.Env, 
 	return list
 }
 
-// pythonID returns the state of a file or package.
+// pythonID returns what identifies the present version of a file or package.
 func pythonID(path string) (identity, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {

@@ -86,7 +86,7 @@ func (s *renderSource) isPython(e *modules.Env, name string) bool {
 	return s.files(e, s.kind)[name] != ""
 }
 
-// renderer returns a module with the function render, whose first extra argument is the *modules.Template.
+// renderer returns a module with the function render. Its first extra argument is the *modules.Template.
 func (s *renderSource) renderer(name string, run func(context.Context, *modules.Call, *modules.Template) (any, error)) *modules.Module {
 	return &modules.Module{Name: name, Funcs: []modules.Def{{Name: "render", Args: "template", Run: func(ctx context.Context, c *modules.Call) (any, error) {
 		return run(ctx, c, c.Extra[0].(*modules.Template))
@@ -120,7 +120,7 @@ func (s *renderSource) render(ctx context.Context, c *modules.Call, name string,
 	return inOrder(res["value"]), nil
 }
 
-// inOrder returns a value of which Python has marked all maps, with their order.
+// inOrder converts a value in which Python has marked every map to ordered values.
 func inOrder(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -150,8 +150,9 @@ func localRenderers(e *modules.Env) bool {
 	return e.Opt("renderer_python") == "local" && e.Opt("file_client") == "local"
 }
 
-// localSource reports why the code of a state file must not run. The file, or the one that the cached copy is of, must lie in a root of
-// this host that nobody but root can change; what a master has sent never runs, though root owns it.
+// localSource returns an error if the code of a state file must not run. The file, or the original of the cached
+// copy, must be stored in a root of this host that only root can change. A file that a master has sent never runs,
+// even if root owns it.
 func localSource(e *modules.Env, path string, text []byte, saltenv string, pillar bool) error {
 	refuse := func(format string, args ...any) error {
 		text := "the renderers py, pyobjects and pydsl run Python code of the state tree, and that is refused: " + fmt.Sprintf(format, args...)

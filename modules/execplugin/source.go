@@ -59,7 +59,7 @@ const (
 	python   form = true
 )
 
-// nameOf returns the module that a file or directory stands for, "" if for none.
+// nameOf returns the module name of a file or directory, or "" if it is not a module.
 func (k form) nameOf(path string, dir bool) string {
 	if k == python {
 		return pythonName(path, dir)
@@ -123,7 +123,7 @@ func (s *Source) programDirs(e *modules.Env) []string {
 	return s.dirs(e, s.kind)
 }
 
-// dirs returns the directories of a kind. Where a master's code is kept is no such place.
+// dirs returns the directories of a kind. It leaves out directories that hold code distributed by a master.
 func (s *Source) dirs(e *modules.Env, k kind) []string {
 	return slices.DeleteFunc(owncode.Dirs(e, k), func(dir string) bool {
 		from := owncode.Synced(e, dir)
@@ -134,7 +134,7 @@ func (s *Source) dirs(e *modules.Env, k kind) []string {
 	})
 }
 
-// Reset implements [modules.Source]: programs describe themselves again.
+// Reset implements [modules.Source]: programs are asked for their descriptions again.
 func (s *Source) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +142,7 @@ func (s *Source) Reset() {
 	s.python.reset()
 }
 
-// directories returns those of the option, in order.
+// directories returns the directories of the option, in order.
 func directories(e *modules.Env) []string {
 	v := e.Opt(OptDirs)
 	if v == nil {
@@ -173,7 +173,7 @@ func paths(e *modules.Env, v any) []string {
 	return dirs
 }
 
-// programName returns the module that a file stands for, "" for files that are no modules.
+// programName returns the module name of a file, or "" if the file is not a module.
 func programName(path string, dir bool) string {
 	file := filepath.Base(path)
 	name, _, _ := strings.Cut(file, ".")
@@ -200,7 +200,7 @@ func identifier(name string) bool {
 	return true
 }
 
-// list returns the modules of a directory: paths by name. It is read again when it has changed.
+// list returns the paths of a directory's modules, by name. It reads the directory again if that has changed.
 func (s *Source) list(e *modules.Env, dir string, k form) map[string]string {
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {

@@ -71,7 +71,7 @@ func (b *inbox) tell() {
 	}
 }
 
-// take returns the next line. ok is false when there is none at the moment.
+// take returns the next line. ok is false if there is none yet.
 func (b *inbox) take() (line []byte, ok bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,7 +84,7 @@ func (b *inbox) take() (line []byte, ok bool, err error) {
 	return line, true, nil
 }
 
-// last returns the next line of a program that has ended, the last one also without an end of line.
+// last returns the next line after the program has ended. The final line may lack its line end.
 func (b *inbox) last() (line []byte, ok bool, err error) {
 	b.mu.Lock()
 	if len(b.rest) > 0 {
@@ -223,7 +223,8 @@ func (p *program) talk(ctx context.Context, c *modules.Call, f *function, cmd mo
 // result is the last message of a call.
 type result map[string]any
 
-// value returns the value or error of a result. The return code is the message's, else the program's exit status.
+// value returns the value or the error of a result. The return code is the message's, or otherwise the program's exit
+// status.
 func (r result) value(c *modules.Call, exit int, log *logger) (any, error) {
 	code := exit
 	if n, ok := r["retcode"].(int64); ok {

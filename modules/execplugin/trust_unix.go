@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// trusted reports why a file or directory may not be used: somebody other than root and ourselves could change it, or put another
-// one in its place. Links are followed first; their directory counts too.
+// trusted returns an error if a user other than root or the present one could change a file or directory, or replace
+// it. Links are followed first; the directory of a link counts, too.
 func trusted(path string) error {
 	if err := chain(path); err != nil {
 		return err

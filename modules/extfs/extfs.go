@@ -27,7 +27,7 @@ const (
 		"feature=O mmp_check=p reserved=r reserved_percentage=m quota_opts=Q time=T user=u uuid=U "
 )
 
-// options returns the keywords as options; True is an option without a value.
+// options returns the keyword arguments as options. True stands for an option without a value.
 func options(c *modules.Call, known string) []any {
 	var out []any
 	for _, k := range slices.Sorted(maps.Keys(c.Keywords)) {
@@ -97,7 +97,7 @@ func dump(ctx context.Context, c *modules.Call) (any, error) {
 	return modules.Answer(read(ctx, c))
 }
 
-// read implements extfs.dump.
+// read runs dumpe2fs for extfs.dump and parses its output.
 func read(ctx context.Context, c *modules.Call) (map[string]any, error) {
 	cmd := []any{"dumpe2fs", c.Value("device")}
 	if c.Bool("args") {

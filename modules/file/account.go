@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// uidToUser returns the name of a user, or the number again.
+// uidToUser returns the name of a user, or the number itself if the user does not exist.
 func (h *host) uidToUser(uid int64) any {
 	if u, ok := nss.UserByID(h.ctx, h.Call, uid); ok {
 		return u.Name
@@ -20,7 +20,7 @@ func (h *host) uidToUser(uid int64) any {
 	return uid
 }
 
-// gidToGroup returns the same of a group.
+// gidToGroup returns the name of a group, or the number itself if the group does not exist.
 func (h *host) gidToGroup(gid int64) any {
 	if g, ok := nss.GroupByID(h.ctx, h.Call, gid); ok {
 		return g.Name
@@ -28,7 +28,7 @@ func (h *host) gidToGroup(gid int64) any {
 	return gid
 }
 
-// userToUID returns the number of a user, "" for one that does not exist; None is the user of the process.
+// userToUID returns the number of a user, or "" if the user does not exist. None stands for the user of the process.
 func (h *host) userToUID(user any) (any, error) {
 	if user == nil {
 		return int64(os.Geteuid()), nil
@@ -36,7 +36,7 @@ func (h *host) userToUID(user any) (any, error) {
 	return toNumber(user, "getpwnam() argument", h.uidOf)
 }
 
-// groupToGID returns the number of a group, "" for none.
+// groupToGID returns the number of a group, or "" if the group does not exist or is None.
 func (h *host) groupToGID(group any) (any, error) {
 	if group == nil {
 		return "", nil
@@ -54,7 +54,7 @@ func (h *host) gidOf(name string) (int64, bool) {
 	return g.GID, ok
 }
 
-// toNumber returns the number behind a name, a number itself, or "" for a name that find does not know.
+// toNumber looks up the number of a name. A number is returned unchanged, and "" for a name that find does not know.
 func toNumber(v any, what string, find func(name string) (int64, bool)) (any, error) {
 	switch v := v.(type) {
 	case int64:
@@ -120,7 +120,7 @@ func uidToUser(h *host) (any, error) {
 	return nil, &modules.TypeError{Msg: "uid should be integer, not " + modules.TypeName(v)}
 }
 
-// owner returns what the functions answer that give a part of stats.
+// owner returns one field of file.stats, for the functions that return only that.
 func owner(h *host, key string) (any, error) {
 	path, err := h.path("path")
 	if err != nil {
@@ -130,8 +130,8 @@ func owner(h *host, key string) (any, error) {
 	return s[key], err
 }
 
-// ids returns the numbers that chown is called with, -1 for one that stays, and what there is to complain about.
-// A name that does not exist leaves nil.
+// ids returns the numbers for chown; -1 leaves the owner or group unchanged. A name that does not exist becomes nil
+// and is reported in complaint.
 func (h *host) ids(user, group any) (uid, gid any, complaint string, err error) {
 	if uid, err = h.userToUID(user); err != nil {
 		return nil, nil, "", err
@@ -152,7 +152,7 @@ func (h *host) ids(user, group any) (uid, gid any, complaint string, err error) 
 	return uid, gid, complaint, nil
 }
 
-// chown implements file.chown: nil, or a text that says what is wrong.
+// chown implements file.chown. It returns nil, or a text about what is wrong.
 func (h *host) chown(path string, user, group any) (any, error) {
 	uid, gid, complaint, err := h.ids(user, group)
 	if err != nil {
@@ -174,8 +174,7 @@ func (h *host) chown(path string, user, group any) (any, error) {
 	return nil, h.named(os.Chown(h.Path(path), int(uid.(int64)), int(gid.(int64))), path)
 }
 
-// lchown implements file.lchown. Stock forgets to look at what it found wrong, so that an unknown name is a
-// TypeError.
+// lchown implements file.lchown. Stock ignores its own check of the names, so an unknown name is a TypeError.
 func (h *host) lchown(path string, user, group any) (any, error) {
 	uid, gid, _, err := h.ids(user, group)
 	if err != nil {

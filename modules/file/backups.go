@@ -54,7 +54,7 @@ func (h *host) listedRoot() (string, error) {
 	return posixpath.Join(str(v), "file_backup"), nil
 }
 
-// limitArg returns the argument "limit": as many as Python's slice [:limit] gives of n.
+// limitArg returns the argument limit as a function: of n elements, Python's slice [:limit] keeps that many.
 func (h *host) limitArg() (func(n int) int, error) {
 	v := h.Value("limit")
 	all := func(n int) int { return n }
@@ -181,7 +181,7 @@ func listBackupsDir(h *host) (any, error) {
 	return out, nil
 }
 
-// chosen returns the backup that the arguments name, or the answer that says why there is none.
+// chosen returns the backup that the arguments select, or the function's result if there is none.
 func (h *host) chosen() (path string, backup saved, answer map[string]any, err error) {
 	if path, err = h.path("path"); err != nil {
 		return "", saved{}, nil, err

@@ -113,7 +113,7 @@ func (h *host) writeBlock(path, content, encoding string) error {
 	return h.replaceFile(path, b)
 }
 
-// encodingOf implements salt.utils.files.get_encoding, "" if it cannot tell.
+// encodingOf implements salt.utils.files.get_encoding. It returns "" if the encoding is unknown.
 func (h *host) encodingOf(path string) string {
 	if !h.isFile(path) {
 		return ""
@@ -178,7 +178,7 @@ func (b *block) run(lines []string) error {
 	return nil
 }
 
-// body returns the content and the line with the end marker.
+// body returns the lines of the block's content, followed by the end marker's.
 func (b *block) body(end string) []string {
 	end = strings.TrimRight(end, "\r\n") + b.sep
 	var lines []string

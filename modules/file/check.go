@@ -12,12 +12,12 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// plainSelinux is like selinuxArgs for functions that get ordered values.
+// plainSelinux is like selinuxArgs, but converts ordered values to plain ones.
 func (h *host) plainSelinux() selinux {
 	return selinux{h.plain("seuser"), h.plain("serole"), h.plain("setype"), h.plain("serange")}
 }
 
-// changeOrder returns the order in which Salt finds changes.
+// changeOrder returns the order in which Salt checks for changes.
 func changeOrder() []string {
 	return []string{"newfile", "diff", "sum", "user", "group", "mode", "attrs", "selinux"}
 }
@@ -64,7 +64,8 @@ func checkManagedChanges(h *host) (any, error) {
 	return changes, nil
 }
 
-// checkManaged returns what would change, or why nothing can be said. keep allows the mode of the source to count.
+// checkManaged returns the changes that would be made, or a text about why that is unknown. keep allows mode: keep,
+// which takes the mode of the source.
 func (h *host) checkManaged(keep bool) (map[string]any, string, error) {
 	w, err := h.managedArgs()
 	if err != nil {
@@ -147,7 +148,7 @@ func checkFileMeta(h *host) (any, error) {
 	return changes, nil
 }
 
-// checkMeta implements file.check_file_meta: what would change.
+// checkMeta implements file.check_file_meta. It returns the changes that would be made.
 func (h *host) checkMeta(m meta) (map[string]any, error) {
 	changes := map[string]any{}
 	// Salt expands a leading ~ only where it looks at the file, not where it names it.
@@ -224,7 +225,7 @@ func (h *host) metaNew(m meta, changes map[string]any) error {
 	return nil
 }
 
-// execText returns the text of Salt's own errors in the place of a result.
+// execText returns s, or the text of an error that is a CommandExecutionError; other errors are returned as they are.
 func (h *host) execText(s string, err error) (string, error) {
 	if isExec(err) {
 		return err.Error(), nil

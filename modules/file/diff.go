@@ -46,7 +46,7 @@ func getDiff(h *host) (any, error) {
 	return []any{t.counts(diff), diff}, nil
 }
 
-// diffFiles returns the difference of two files of this host, "" if there is none. An error about a file is Salt's.
+// diffFiles returns the difference between two files of this host, or "" if they are equal. Errors have Salt's texts.
 func (h *host) diffFiles(a, b string, d diffing) (string, error) {
 	var contents [2][]byte
 	for i, path := range [...]string{a, b} {
@@ -64,7 +64,7 @@ func (h *host) diffFiles(a, b string, d diffing) (string, error) {
 	return h.diffContents(contents[0], contents[1], from, to, d), nil
 }
 
-// diffContent returns the difference of a file and what is to be in it.
+// diffContent returns the difference between a file and its new content.
 func (h *host) diffContent(path string, content []byte, d diffing) (string, error) {
 	have, err := h.read(path)
 	if isOS(err) {

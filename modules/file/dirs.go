@@ -44,8 +44,8 @@ func makeDirs(h *host) (any, error) {
 	return v, nil
 }
 
-// makeDirs implements file.makedirs: it makes the directory that a path is in. A text says that there is nothing
-// to do.
+// makeDirs implements file.makedirs: it creates the parent directory of a path. If there is nothing to do it returns
+// a text that says so.
 func (h *host) makeDirs(path string, user, group, mode any) (any, error) {
 	if pytext.Truth(mode) {
 		mode = modules.NormalMode(mode)
@@ -82,8 +82,8 @@ func makeDirsPerms(h *host) (any, error) {
 	return nil, modules.OSError(h.makeDirsPerms(path, h.Value("user"), h.Value("group"), h.Value("mode")))
 }
 
-// makeDirsPerms implements file.makedirs_perms: it makes a directory and those it is in, each with the owner and
-// mode.
+// makeDirsPerms implements file.makedirs_perms: it creates a directory and its missing parents, all with the given
+// owner and mode.
 func (h *host) makeDirsPerms(path string, user, group, mode any) error {
 	head, tail := posixpath.Split(path)
 	if tail == "" {
@@ -108,8 +108,8 @@ func (h *host) makeDirsPerms(path string, user, group, mode any) error {
 	return err
 }
 
-// intMode returns what Salt makes of a mode before it is normal: int(f"{mode}"), nil for none. An odd one is an
-// error before anything is made.
+// intMode returns int(f"{mode}"), to which Salt converts a mode before it normalizes it, or nil without a mode. An
+// invalid mode is thus an error before any directory is created.
 func intMode(mode any) (any, error) {
 	if !pytext.Truth(mode) {
 		return nil, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// lineArgs returns the lines that append, prepend and write are given: *args, or the keyword "args".
+// lineArgs returns the lines for append, prepend and write: the positional arguments, or the keyword "args".
 func (h *host) lineArgs() []any {
 	v, ok := h.Keywords["args"]
 	if !ok {
@@ -28,7 +28,7 @@ func (h *host) lineArgs() []any {
 	return []any{v}
 }
 
-// joined returns the lines with their line ends.
+// joined joins lines, each followed by a line end.
 func joined(lines []any) string {
 	var s strings.Builder
 	for _, l := range lines {
@@ -100,7 +100,8 @@ func write(h *host) (any, error) {
 	return fmt.Sprintf(`Wrote %d lines to "%s"`, len(lines), path), nil
 }
 
-// overwrite writes a file again, as Python's open(path, "w") does: the same file if there is one.
+// overwrite replaces the content of a file like Python's open(path, "w"): an existing file keeps its inode, owner and
+// mode.
 func (h *host) overwrite(path, content string) error {
 	f, err := os.OpenFile(h.Path(path), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
@@ -269,7 +270,7 @@ func truncate(h *host) (any, error) {
 	return nil, modules.OSError(h.named(f.Truncate(length), path))
 }
 
-// windows returns the pieces in which Salt looks at a file: 256 KiB, moved on by 32 KiB.
+// windows returns the overlapping pieces in which Salt searches a file: 256 KiB, each 32 KiB after the previous one.
 func windows(s string) []string {
 	const window, step = 256 << 10, 32 << 10
 	if s == "" {

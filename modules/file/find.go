@@ -274,7 +274,7 @@ func (f *finder) groups(value string) error {
 	return nil
 }
 
-// userID returns the number of a user or group: a number itself, or what find knows under a name.
+// userID returns the number of a user or group. id may be a number itself, or a name that find looks up.
 func userID(find func(string) (int64, bool), id, name string) (int64, error) {
 	if digits(id) {
 		return strconv.ParseInt(id, 10, 64)
@@ -519,7 +519,8 @@ func (f *finder) look(full, name string) error {
 	return nil
 }
 
-// sortResults implements Python's sort of texts, numbers and lists of them; what it cannot compare is its error.
+// sortResults implements Python's sort of texts, numbers and lists of them. It returns Python's error for values that
+// cannot be compared.
 func sortResults(list []any) error {
 	var bad error
 	sorting.Stable(list, func(a, b any) int {

@@ -25,7 +25,7 @@ var hashKinds = []struct {
 	length int
 }{{"sha512", 128}, {"sha384", 96}, {"sha256", 64}, {"sha224", 56}, {"sha1", 40}, {"md5", 32}}
 
-// hashOfLength returns the name of the hash that has so many digits, "" for none.
+// hashOfLength returns the name of the hash whose hex form has n digits, or "" if there is none.
 func hashOfLength(n int) string {
 	for _, k := range hashKinds {
 		if k.length == n {
@@ -35,7 +35,7 @@ func hashOfLength(n int) string {
 	return ""
 }
 
-// lengthOfHash returns 0 for an unknown name.
+// lengthOfHash returns the number of hex digits of a hash, or 0 for an unknown name.
 func lengthOfHash(name string) int {
 	for _, k := range hashKinds {
 		if k.name == name {
@@ -45,7 +45,7 @@ func lengthOfHash(name string) int {
 	return 0
 }
 
-// hashLengths returns how Salt's texts list them, the shortest first.
+// hashLengths returns the list of hashes in Salt's error texts, the shortest hash first.
 func hashLengths() string {
 	var s []string
 	for i := len(hashKinds) - 1; i >= 0; i-- {
@@ -195,8 +195,8 @@ func getSourceSum(h *host) (any, error) {
 	return sum, nil
 }
 
-// sourceSum implements file.get_source_sum: the hash that a source should have, from an expression or from a file
-// of hashes.
+// sourceSum implements file.get_source_sum: it finds the expected hash of a source in an expression, or in a file of
+// hashes.
 func (h *host) sourceSum(name, source, sourceHash, hashName any, s signing) (map[string]any, error) {
 	expr, ok := sourceHash.(string)
 	if !ok {

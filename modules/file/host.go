@@ -27,7 +27,7 @@ type host struct {
 
 func on(ctx context.Context, c *modules.Call) *host { return &host{Call: c, ctx: ctx} }
 
-// path returns an argument that names a file, with a leading ~ replaced.
+// path returns an argument that names a file. A leading ~ is expanded.
 func (h *host) path(name string) (string, error) { return h.pathOf(h.Value(name)) }
 
 func (h *host) pathOf(v any) (string, error) {
@@ -58,10 +58,10 @@ func (s *stat) isRegular() bool { return s.kind() == unix.S_IFREG }
 
 func (s *stat) isLink() bool { return s.kind() == unix.S_IFLNK }
 
-// perm returns the mode without the type.
+// perm returns the permission bits, without the file type.
 func (s *stat) perm() uint32 { return s.mode & 0o7777 }
 
-// digits returns the mode as Salt shows it.
+// digits returns the permissions in the form in which Salt shows modes.
 func (s *stat) digits() any { return modules.NormalMode(strconv.FormatUint(uint64(s.perm()), 8)) }
 
 func (h *host) stat(path string) (*stat, error) { return h.statAt(path, 0) }
@@ -167,7 +167,7 @@ func (h *host) named(err error, path string) error {
 // maxFile bounds what is read into memory at once.
 const maxFile = 1 << 30
 
-// read returns a file's content. A directory is an error, as it is for Python's open.
+// read returns a file's content. As with Python's open, a directory is an error.
 func (h *host) read(path string) ([]byte, error) {
 	st, err := h.stat(path)
 	if err != nil {
@@ -183,7 +183,7 @@ func (h *host) read(path string) ([]byte, error) {
 	return b, h.named(err, path)
 }
 
-// readText returns a file's content as text, which must be UTF-8.
+// readText returns a file's content as text. Content that is not UTF-8 is an error.
 func (h *host) readText(path string) (string, error) {
 	b, err := h.read(path)
 	if err != nil {
@@ -202,10 +202,10 @@ func (h *host) chmod(path string, mode uint32) error {
 
 func (h *host) testing() bool { return pytext.Truth(h.Opt("test")) }
 
-// testOnly reports whether test is True and nothing else, as some functions ask.
+// testOnly reports whether the option test is exactly True. Some functions check that, and not its truth.
 func (h *host) testOnly() bool { return h.Opt("test") == any(true) }
 
-// strerror returns the text of an operating system's error alone.
+// strerror returns only the operating system's text of an error, without the operation and path.
 func strerror(err error) string {
 	var errno unix.Errno
 	if errors.As(err, &errno) {
@@ -215,7 +215,7 @@ func strerror(err error) string {
 	return err.Error()
 }
 
-// osText returns an error as Python's str() shows it.
+// osText returns an error of the operating system as by Python's str().
 func osText(err error) string {
 	if s, _ := modules.OSErrorText(err); s != "" {
 		return s
@@ -229,7 +229,8 @@ func isOS(err error) bool {
 	return s != ""
 }
 
-// message returns the text of an error that a function of Salt raised, as str(exc) and exc.strerror give it.
+// message returns the text of an exception of Salt, as str(exc), or exc.strerror for an error of the operating
+// system.
 func message(err error) string {
 	if isOS(err) {
 		return osText(err)
@@ -246,7 +247,7 @@ func valueError(format string, args ...any) error {
 	return &modules.PythonError{Type: "ValueError", Msg: fmt.Sprintf(format, args...)}
 }
 
-// str implements Python's str() of a value that stands for text; None is "".
+// str returns the Python str() of a value, and "" for None.
 func str(v any) string {
 	if v == nil {
 		return ""

@@ -121,7 +121,7 @@ func (e *lineEdit) find(match, before, after any) error {
 	return err
 }
 
-// matching returns the lines in which a pattern, or its text as it stands, is found.
+// matching returns the lines that match a pattern or contain its literal text.
 func (e *lineEdit) matching(pattern any) ([]string, error) {
 	if !pytext.Truth(pattern) || len(e.lines) == 0 {
 		return nil, nil
@@ -154,7 +154,7 @@ func patternText(err error) string {
 	return err.Error()
 }
 
-// eol returns the line end of a line, "" if it has none.
+// eol returns the line end of a line, or "" if it has none.
 func eol(l string) string {
 	switch {
 	case strings.HasSuffix(l, "\r\n"):
@@ -167,7 +167,7 @@ func eol(l string) string {
 	return ""
 }
 
-// withEOL returns a line with the line end of another.
+// withEOL returns the line l with the line end of the line like.
 func withEOL(like, l string) string {
 	end := eol(like)
 	if end == "" {
@@ -176,7 +176,7 @@ func withEOL(like, l string) string {
 	return pytext.StripRight(l) + end
 }
 
-// indented returns a line with the indentation of another.
+// indented returns the new line with the indentation of another line.
 func (e *lineEdit) indented(like string) string {
 	if !e.indent {
 		return e.content
@@ -216,7 +216,7 @@ func (e *lineEdit) run() error {
 
 func (e *lineEdit) put(i int, l string) { e.lines = slices.Insert(e.lines, i, l) }
 
-// previous returns the line before the i-th, the last one before the first, as Python counts.
+// previous returns the line before line i. Before the first line is the last one, as with Python's index -1.
 func (e *lineEdit) previous(i int) string {
 	if i == 0 {
 		i = len(e.lines)

@@ -20,7 +20,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// found returns what file.stats looks at.
+// found returns the file for file.stats, following a link if follow is set and its target exists.
 func (h *host) found(path string, follow bool) (*stat, error) {
 	if follow {
 		if st, err := h.stat(path); err == nil {
@@ -90,7 +90,7 @@ func stats(h *host) (any, error) {
 	return pyobj.Keyed(s, "inode", "uid", "gid", "group", "user", "atime", "mtime", "ctime", "size", "mode", "sum", "type", "target"), nil
 }
 
-// absolute returns the argument "path", which must be absolute; otherwise the error is the given one.
+// absolute returns a path argument. If it is not absolute, the error has the text complaint.
 func (h *host) absolute(name, complaint string) (string, error) {
 	path, err := h.path(name)
 	if err != nil {
@@ -228,7 +228,7 @@ func readlink(h *host) (any, error) {
 	return target, nil
 }
 
-// names returns the entries of a directory in the directory's own order.
+// names returns the entries of a directory in the order of the file system.
 func (h *host) names(path string) ([]string, error) {
 	d, err := os.Open(h.Path(path))
 	if err != nil {
@@ -315,7 +315,7 @@ func getDevmm(h *host) (any, error) {
 	return pyobj.Tuple{int64(0), int64(0)}, nil
 }
 
-// textArg returns an argument of the functions that only look at the text of a path.
+// textArg returns the path argument of functions that use only its text and read no file.
 func (h *host) textArg(name string) (string, error) {
 	switch v := h.Value(name).(type) {
 	case string:

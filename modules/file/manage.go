@@ -82,7 +82,7 @@ func manageFile(h *host) (any, error) {
 	return m.ret, nil
 }
 
-// contents returns the argument of that name in the encoding that the call wants.
+// contents returns the argument contents, encoded as the call specifies.
 func (h *host) contents() (content []byte, given bool, err error) {
 	switch v := h.Value("contents").(type) {
 	case nil:

@@ -238,7 +238,7 @@ func copyPath(h *host) (any, error) {
 	return true, nil
 }
 
-// copyFile implements shutil.copyfile, and shutil.copy2 if also mode and times are wanted.
+// copyFile implements shutil.copyfile, or shutil.copy2 with all, which also copies mode and times.
 func (h *host) copyFile(src, dst string, all bool) error {
 	if all && h.isDir(dst) {
 		dst = posixpath.Join(dst, posixpath.Base(src))
@@ -273,8 +273,8 @@ func (h *host) copyFile(src, dst string, all bool) error {
 	return errors.Join(h.chmod(dst, st.perm()), h.copyTimes(src, h.Path(dst)))
 }
 
-// copyInto implements salt.utils.files.recursive_copy: the files below a directory go below another; links to
-// directories do not.
+// copyInto implements salt.utils.files.recursive_copy: it copies the files below a directory into another one, but no
+// links to directories.
 func (h *host) copyInto(src, dst string) error {
 	return h.walk(src, func(dir string, _ *[]string, files []string) error {
 		rel := strings.TrimLeft(strings.ReplaceAll(dir, src, ""), "/")
@@ -293,7 +293,7 @@ func (h *host) copyInto(src, dst string) error {
 	})
 }
 
-// copyTree implements shutil.copytree into a directory that is not there. links says that links are copied as such.
+// copyTree implements shutil.copytree to a directory that must not exist. With links, it copies links as links.
 func (h *host) copyTree(src, dst string, links bool) error {
 	if err := h.ctx.Err(); err != nil {
 		return err

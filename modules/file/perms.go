@@ -72,7 +72,7 @@ func checkPerms(h *host) (any, error) {
 	return pyobj.Tuple{ret, was}, nil
 }
 
-// same implements Python's == for a name or number of a user or group.
+// same implements Python's == for two names or numbers of users or groups.
 func same(a, b any) bool { return a == b || pytext.Repr(a) == pytext.Repr(b) && a != nil }
 
 // isNumber reports whether Python would say that a value is an int.
@@ -84,9 +84,9 @@ func isNumber(v any) bool {
 	return false
 }
 
-// checkPerms implements file.check_perms: it makes a file have owner, group, mode, attributes and context, and
-// puts what it changed into ret, which it may be given and changes. The second map is what it set: "cuser",
-// "cgroup", "cmode".
+// checkPerms implements file.check_perms: it sets owner, group, mode, attributes and SELinux context of a file. It
+// records changes in ret, which it modifies; nil begins a new one. The second map holds the values that it set:
+// "cuser", "cgroup", "cmode".
 func (h *host) checkPerms(name string, ret map[string]any, want perms) (map[string]any, map[string]any, error) {
 	mode := modules.NormalMode(want.mode)
 	given := any("")
@@ -303,7 +303,8 @@ func (h *host) attrText(path string) (string, error) {
 	return s, nil
 }
 
-// attrChanges returns which attributes a file lacks and which it has too many; known is false without lsattr.
+// attrChanges returns the attributes to add to a file and those to remove. known is false if the program lsattr is
+// missing.
 func (h *host) attrChanges(path string, want any) (added, removed string, known bool, err error) {
 	all, err := h.lsattr(path)
 	if err != nil || all == nil {
@@ -331,7 +332,7 @@ func (h *host) attrChanges(path string, want any) (added, removed string, known 
 	return without(wish, have), without(have, wish), true, nil
 }
 
-// without returns the texts of a that are not in b, each once.
+// without returns the texts of a that are not in b, each once, joined.
 func without(a, b []string) string {
 	out := ""
 	for _, s := range a {
@@ -412,7 +413,7 @@ func splitContext(v any) (selinux, bool) {
 	return selinux{f[0], f[1], f[2], f[3]}, true
 }
 
-// selinuxOf returns the context of a file, if it has one of four parts.
+// selinuxOf returns the SELinux context of a file. It reports whether the context has its four parts.
 func (h *host) selinuxOf(path string) (selinux, bool, error) {
 	v, err := h.contextOf(path)
 	if err != nil {
@@ -439,7 +440,7 @@ func setSelinuxContext(h *host) (any, error) {
 	return h.setContext(h.Str("path"), selinux{h.Value("user"), h.Value("role"), h.Value("type"), h.Value("range")}, h.Bool("persist"))
 }
 
-// setContext implements file.set_selinux_context: the new context, or false.
+// setContext implements file.set_selinux_context. It returns the new context, or false.
 func (h *host) setContext(path string, want selinux, persist bool) (any, error) {
 	if !want.wanted() {
 		return false, nil
@@ -485,7 +486,7 @@ func restorecon(h *host) (any, error) {
 	return v == any(int64(0)), nil
 }
 
-// lsattr implements file.lsattr, nil without the program.
+// lsattr implements file.lsattr. It returns nil if the program is missing.
 func (h *host) lsattr(path string) (map[string]any, error) {
 	if h.Which("lsattr") == "" {
 		return nil, nil
@@ -523,7 +524,7 @@ func (h *host) lsattr(path string) (map[string]any, error) {
 	return out, nil
 }
 
-// attrLetters returns the attributes that the chattr of the host knows, judged by its package's version.
+// attrLetters returns the attributes that the host's chattr supports, according to the version of its package.
 func (h *host) attrLetters() (string, error) {
 	const old, extended = "acdijstuADST", "aAcCdDeijPsStTu"
 	tune := h.Which("tune2fs")

@@ -94,8 +94,8 @@ func linkError(err error) error {
 	return err
 }
 
-// newMode returns the mode that the process gives to new files. It cannot be asked for without changing it for a
-// moment, so a file is made to see.
+// newMode returns the mode that the process gives to new files. The umask cannot be read without changing it for a
+// moment, so newMode creates a file and looks at it.
 func (h *host) newMode() (uint32, error) {
 	dir := h.tempDir()
 	if h.Root != "" {
@@ -141,8 +141,8 @@ func (h *host) rewrite(path string, content, old []byte) error {
 	return h.named(errors.Join(err, f.Close()), path)
 }
 
-// place implements salt.utils.files.copyfile: it puts content where dest is, with the owner and mode of what was
-// there, after a backup if the mode of backups wants one. New files have mode 0600.
+// place implements salt.utils.files.copyfile: it writes content to dest and keeps the owner and mode of an existing
+// file. It first makes a backup if backup asks for one. New files have mode 0600.
 func (h *host) place(dest string, content io.Reader, backup any) error {
 	if !h.isDir(posixpath.Dir(dest)) {
 		return &modules.PythonError{Type: "OSError", Msg: "[Errno 2] No such file or directory: " + dest}
@@ -216,13 +216,13 @@ func (h *host) relabel(path string) error {
 	return nil
 }
 
-// backupRoot returns where the minion keeps backups.
+// backupRoot returns the directory of the minion's backups.
 func (h *host) backupRoot() string {
 	cache, _ := h.Opt("cachedir").(string)
 	return posixpath.Join(cache, "file_backup")
 }
 
-// backup implements salt.utils.files.backup_minion: a copy whose name tells the time.
+// backup implements salt.utils.files.backup_minion: it makes a copy whose name contains the time.
 func (h *host) backup(path, root string) error {
 	st, err := h.stat(path)
 	if err != nil {
@@ -247,7 +247,7 @@ func (h *host) backup(path, root string) error {
 	return h.named(os.Rename(name, h.Path(to)), to)
 }
 
-// backupMode returns what config.backup_mode makes of an argument.
+// backupMode implements config.backup_mode: the argument, or otherwise the option backup_mode.
 func (h *host) backupMode(arg any) any {
 	if pytext.Truth(arg) {
 		return arg
@@ -255,7 +255,7 @@ func (h *host) backupMode(arg any) any {
 	return h.option("backup_mode")
 }
 
-// option returns a value of the configuration, as config.option looks for it.
+// option returns the value of an option, found as by config.option.
 func (h *host) option(name string) any {
 	if v, err := h.Exec(h.ctx, "config.option", name); err == nil {
 		return v

@@ -18,7 +18,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// regexFlag returns the value of a flag of Python's re by its name, 0 for none.
+// regexFlag returns a flag of Python's re by its name, or 0 for an unknown name.
 func regexFlag(name string) pyre.Flags {
 	switch name {
 	case "I", "IGNORECASE":
@@ -99,7 +99,7 @@ func compileBytes(pattern string, flags pyre.Flags) (*pyre.Regexp, error) {
 	return re, regexError(err)
 }
 
-// regexError returns an error about a pattern or a replacement under Python's name.
+// regexError returns Python's exception for an error in a pattern or a replacement.
 func regexError(err error) error {
 	var index *pyre.IndexError
 	switch {
@@ -134,7 +134,7 @@ func replace(h *host) (any, error) {
 	return v, modules.OSError(err)
 }
 
-// search implements file.replace without replacing anything.
+// search implements file.search, which is file.replace without replacing anything.
 func search(h *host) (any, error) {
 	flags, err := regexFlags(h.Value("flags"))
 	if err != nil {
@@ -151,7 +151,8 @@ func search(h *host) (any, error) {
 	return found, modules.OSError(err)
 }
 
-// open finds the file and looks whether it can be edited; done reports that there is none and that this is no error.
+// open finds the file and checks that it can be edited. done means that the file is missing and that this is not an
+// error.
 func (r *replacing) open() (done bool, err error) {
 	if r.given, err = r.host.path("path"); err != nil {
 		return false, err
@@ -211,7 +212,7 @@ func (h *host) replace(flags any) (any, error) {
 	return r.run()
 }
 
-// content returns the file as the pattern sees it.
+// content returns the file's content in the form that the pattern is matched against.
 func (r *replacing) content() (string, error) {
 	if size, ok := r.Value("bufsize").(string); ok && size != "file" && r.encoding == "" {
 		return "", &modules.TypeError{Msg: "'str' object cannot be interpreted as an integer"}
@@ -235,7 +236,7 @@ func (r *replacing) compile(pattern string) (*pyre.Regexp, error) {
 	return compileText(pattern, r.flags)
 }
 
-// pattern returns the compiled argument.
+// pattern compiles the argument pattern.
 func (r *replacing) pattern() (*pyre.Regexp, error) {
 	switch v := r.Value("pattern").(type) {
 	case string:
@@ -324,7 +325,7 @@ func (r *replacing) run() (any, error) {
 	return changed && d != "", nil
 }
 
-// lines returns the lines of the diff: str.splitlines of text, bytes.splitlines of bytes.
+// lines splits s into lines for the diff: like str.splitlines for text, and like bytes.splitlines for bytes.
 func (r *replacing) lines(s string) []string {
 	if r.encoding != "" {
 		return pytext.SplitLines(s, true)
@@ -332,7 +333,7 @@ func (r *replacing) lines(s string) []string {
 	return textLines(s)
 }
 
-// added returns the lines with another one at the end or at the beginning.
+// added returns the lines with an extra one at the end, or at the beginning with prepend.
 func (r *replacing) added(lines []string, extra string) []string {
 	if r.prepend {
 		return slices.Insert(slices.Clone(lines), 0, extra+"\n")
@@ -344,7 +345,7 @@ func (r *replacing) added(lines []string, extra string) []string {
 	return append(lines, extra+"\n")
 }
 
-// bytesOf returns content as it is written.
+// bytesOf encodes content for the file.
 func (r *replacing) bytesOf(content string) ([]byte, error) {
 	if r.encoding == "" {
 		return []byte(content), nil
@@ -352,8 +353,8 @@ func (r *replacing) bytesOf(content string) ([]byte, error) {
 	return pycodec.Encode(content, r.encoding, "strict")
 }
 
-// writable reports why Salt could not write what became of bytes: it maps the file into memory, and takes its bytes for UTF-8. Files that
-// are not UTF-8 can be edited here.
+// writable returns the error that Salt would raise for this result: it maps the file into memory and decodes its
+// bytes as UTF-8. Unlike Salt, brine can edit files that are not UTF-8.
 func (r *replacing) writable(old, result string) error {
 	if r.encoding != "" {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// plain returns an argument of a function that gets ordered values, as a plain one.
+// plain returns an argument with ordered values converted to plain ones.
 func (h *host) plain(name string) any { return pyobj.Plain(h.Value(name)) }
 
 // cacheFile brings a file to the minion and gives its path here, "" if there is no such file.
@@ -94,7 +94,7 @@ func sourceList(h *host) (any, error) {
 // chosen is what sourceList remembers for the rest of the job.
 type chosen struct{ source, sum any }
 
-// sourceList implements file.source_list: of a list of sources the first that is there, with its hash.
+// sourceList implements file.source_list: it returns the first source of a list that exists, with its hash.
 func (h *host) sourceList(source, sum, saltenv any) (any, any, error) {
 	all, ok := source.([]any)
 	if !ok {
@@ -277,7 +277,7 @@ func applyTemplate(h *host) (any, error) {
 	return out, nil
 }
 
-// renderError returns a template's error under the name of Salt's exception.
+// renderError converts a template's error to Salt's SaltRenderError.
 func renderError(err error) error {
 	var render *modules.RenderError
 	if errors.As(err, &render) {
@@ -299,7 +299,7 @@ type wanted struct {
 	kwargs                         map[string]any
 }
 
-// managedArgs returns the arguments that the functions have in common that get a managed file.
+// managedArgs returns the arguments that all functions about managed files share.
 func (h *host) managedArgs() (wanted, error) {
 	w := wanted{
 		template: h.plain("template"), source: h.plain("source"), hash: h.plain("source_hash"), hashName: h.plain("source_hash_name"),
@@ -330,7 +330,8 @@ func getManaged(h *host) (any, error) {
 	return pyobj.Tuple{sfn, sum, comment}, nil
 }
 
-// getManaged implements file.get_managed: the file to put in place, its hash, and a comment on what went wrong.
+// getManaged implements file.get_managed. It returns the file to install and its hash, or a comment on what went
+// wrong.
 func (h *host) getManaged(w wanted) (sfn any, sum map[string]any, comment string, err error) {
 	none := map[string]any{}
 	if !pytext.Truth(w.source) {

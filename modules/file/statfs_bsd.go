@@ -4,7 +4,7 @@ package file
 
 import "golang.org/x/sys/unix"
 
-// statFS returns what statvfs(3) says about a file system.
+// statFS returns the values of statvfs(3) for a file system.
 func statFS(path string) (map[string]any, error) {
 	var st unix.Statfs_t
 	if err := ignoringEINTR(func() error { return unix.Statfs(path, &st) }); err != nil {

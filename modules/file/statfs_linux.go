@@ -2,7 +2,8 @@ package file
 
 import "golang.org/x/sys/unix"
 
-// statFS returns what statvfs(3) says about a file system. The C library makes its flags of those of the system.
+// statFS returns the values of statvfs(3) for a file system. The C library derives the flags from those of the
+// kernel.
 func statFS(path string) (map[string]any, error) {
 	var st unix.Statfs_t
 	if err := ignoringEINTR(func() error { return unix.Statfs(path, &st) }); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/difflib"
 )
 
-// head returns the beginning of a file.
+// head returns the first n bytes of a file.
 func (h *host) head(path string, n int) ([]byte, error) {
 	st, err := h.stat(path)
 	if err != nil {
@@ -49,7 +49,7 @@ func (h *host) isBinary(path string) bool {
 	return err == nil && pycodec.Binary(block)
 }
 
-// textLines returns the lines that Python reads from a file opened with newline="": they end with \n, \r\n or \r.
+// textLines splits text into lines as Python does for a file opened with newline="": lines end with \n, \r\n or \r.
 func textLines(s string) []string {
 	var lines []string
 	for s != "" {
@@ -66,7 +66,7 @@ func textLines(s string) []string {
 	return lines
 }
 
-// byteLines returns the lines of a file opened in binary mode: they end with \n.
+// byteLines splits text into lines as Python does for a file opened in binary mode: lines end with \n.
 func byteLines(s string) []string {
 	var lines []string
 	for l := range strings.Lines(s) {
@@ -75,7 +75,7 @@ func byteLines(s string) []string {
 	return lines
 }
 
-// diff implements salt.utils.stringutils.get_diff: lines that are no UTF-8 are taken for Latin-1.
+// diff implements salt.utils.stringutils.get_diff. Lines that are not UTF-8 are decoded as Latin-1.
 func diff(a, b []string) string { return diffNamed(a, b, "", "") }
 
 func diffNamed(a, b []string, from, to string) string {
@@ -96,7 +96,7 @@ func decoded(lines []string) []string {
 	return out
 }
 
-// latin returns bytes read as Latin-1.
+// latin decodes bytes as Latin-1.
 func latin(s string) string {
 	var b strings.Builder
 	for i := range len(s) {

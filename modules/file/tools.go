@@ -93,7 +93,7 @@ func sedContains(h *host) (any, error) {
 	return pytext.Truth(v), err
 }
 
-// psed is like sed with Python's expressions.
+// psed implements file.psed: it is like sed, with Python's regular expressions.
 func psed(h *host) (any, error) {
 	path, err := h.path("path")
 	if err != nil {

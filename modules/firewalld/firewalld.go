@@ -32,7 +32,7 @@ func run(ctx context.Context, c *modules.Call, options string) (string, error) {
 	return r.Stdout, nil
 }
 
-// path returns where firewall-cmd is, None if it is not.
+// path returns the path of firewall-cmd, or None if it is not installed.
 func path(c *modules.Call) any {
 	if p := c.Which("firewall-cmd"); p != "" {
 		return p
@@ -40,7 +40,7 @@ func path(c *modules.Call) any {
 	return nil
 }
 
-// value returns an argument as Python's format shows it.
+// value returns an argument in the form of Python's format.
 func value(c *modules.Call, name string) string { return pytext.Str(c.Value(name)) }
 
 // where adds to options which configuration the call is about.
@@ -51,12 +51,12 @@ func where(c *modules.Call, options string) string {
 	return options
 }
 
-// inZone returns options for the zone of the call, which must be given.
+// inZone returns options with the zone of the call, even if that is empty.
 func inZone(c *modules.Call, options string) string {
 	return where(c, "--zone="+value(c, "zone")+" "+options)
 }
 
-// inZoneOrDefault returns options for the zone of the call or the default zone.
+// inZoneOrDefault returns options with the zone of the call. Without one, firewall-cmd uses the default zone.
 func inZoneOrDefault(c *modules.Call, options string) string {
 	if c.Bool("zone") {
 		options = "--zone=" + value(c, "zone") + " " + options
@@ -295,7 +295,7 @@ func listPorts(ctx context.Context, c *modules.Call) (any, error) {
 	return list(ctx, c, inZone(c, "--list-ports"))
 }
 
-// forward returns how firewall-cmd takes a forwarded port.
+// forward returns a port forwarding in the syntax of firewall-cmd.
 func forward(c *modules.Call) string {
 	return "port=" + value(c, "src") + ":proto=" + value(c, "proto") + ":toport=" + value(c, "dest") + ":toaddr=" + value(c, "dstaddr")
 }

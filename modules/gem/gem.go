@@ -52,7 +52,7 @@ func run(ctx context.Context, c *modules.Call, words ...string) (string, error) 
 	return out.Stdout, err
 }
 
-// named returns the gems that the caller names: a list, or text with blanks between them.
+// named returns the gems of the call: the elements of a list, or the words of a text.
 func named(c *modules.Call) []string {
 	switch v := c.Value("gems").(type) {
 	case []any:
@@ -120,7 +120,7 @@ func updateSystem(ctx context.Context, c *modules.Call) (any, error) {
 	return answer(run(ctx, c, "update", "--system", c.Str("version")))
 }
 
-// version returns the first line of gem --version that is one, "" if none is.
+// version returns the first line of the output of gem --version that begins like a version, or "" if there is none.
 func version(ctx context.Context, c *modules.Call) (string, error) {
 	text, err := run(ctx, c, "--version")
 	for line := range strings.SplitSeq(text, "\n") {

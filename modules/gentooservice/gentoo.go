@@ -23,7 +23,7 @@ func available(e *modules.Env) (bool, string) {
 	return false, "The gentoo_service execution module cannot be loaded: only available on Gentoo/Open-RC systems."
 }
 
-// services returns the services with the runlevels that start them; those that none starts have an empty list.
+// services returns each service with the runlevels that start it. The list is empty if none does.
 func services(ctx context.Context, c *modules.Call) (map[string][]string, error) {
 	out, err := saltcmd.Run(ctx, c, saltcmd.Command{Args: []string{"rc-update", "-v", "show"}, Merge: true})
 	if err != nil {
@@ -144,7 +144,7 @@ func status(ctx context.Context, c *modules.Call) (any, error) {
 	return ret[name], nil
 }
 
-// levels returns the runlevels that the caller asked for.
+// levels returns the runlevels that the call names. It reports whether it names any.
 func levels(c *modules.Call) ([]string, bool) {
 	v, ok := c.Keywords["runlevels"]
 	if !ok {
@@ -162,7 +162,7 @@ func levels(c *modules.Call) ([]string, bool) {
 	return slices.Compact(out), true
 }
 
-// minus returns what of a list is, or is not, in another one.
+// minus returns the elements of list that are not in other, or with in those that are.
 func minus(list, other []string, in bool) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) != in })
 }

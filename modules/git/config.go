@@ -9,7 +9,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// place returns the configuration that is meant: that of the repository, or the user's own.
+// place returns where the configuration is: the directory of the repository, or the option for the user's own
+// configuration.
 func place(ctx context.Context, c *modules.Call, global any) (dir any, args []any, err error) {
 	if c.Value("cwd") == nil {
 		if !pytext.Truth(global) {
@@ -43,7 +44,7 @@ func configGet(ctx context.Context, c *modules.Call) (any, error) {
 	return values(ctx, c, kw)
 }
 
-// values returns the values of the option: all, or the last, None if there is none.
+// values returns the last value of a git option, or all of them. It returns None if the option is not set.
 func values(ctx context.Context, c *modules.Call, kw map[string]any) (any, error) {
 	r, err := read(ctx, c, kw, "--get-all")
 	if err != nil || r.code == 1 {

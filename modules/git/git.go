@@ -85,7 +85,7 @@ func verb(c *modules.Call, words ...string) (args []any, err error) {
 	return args, nil
 }
 
-// withOpts returns verb with the options of the caller behind it, without some.
+// withOpts returns a git verb followed by the caller's options, except those in without.
 func withOpts(c *modules.Call, without []string, words ...string) ([]any, error) {
 	args, err := verb(c, words...)
 	if err != nil {
@@ -228,8 +228,8 @@ func (cmd command) asIdentity(ctx context.Context, c *modules.Call, identity any
 	return result{}, modules.Errorf("%s", text)
 }
 
-// keyFile returns the path of a key, "" if there is none. One of the file server becomes a file that only the
-// user can read.
+// keyFile returns the path of a key, or "" if it does not exist. A key from the file server is written to a temporary
+// file that only the user can read.
 func keyFile(ctx context.Context, c *modules.Call, key string) (path string, temporary bool, err error) {
 	if !strings.Contains(key, "salt://") {
 		if !c.IsFile(key) {
@@ -299,7 +299,7 @@ func output(ctx context.Context, c *modules.Call, args []any, more command) (any
 	return r.stdout, nil
 }
 
-// simple runs a function that is one verb with its options and further words.
+// simple runs a git verb with the call's options and further words.
 func simple(ctx context.Context, c *modules.Call, more command, name string, words ...any) (any, error) {
 	args, err := withOpts(c, nil, name)
 	if err != nil {

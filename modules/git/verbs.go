@@ -154,7 +154,7 @@ func diff(ctx context.Context, c *modules.Call) (any, error) {
 	return output(ctx, c, args, more)
 }
 
-// words returns a list as it is, and text cut at commas.
+// words returns the elements of a list, or the parts of a text between commas.
 func words(v any) []any {
 	switch v := v.(type) {
 	case nil:

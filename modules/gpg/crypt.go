@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// message returns what the arguments text and filename ask to work on; close it.
+// message returns the input that the argument text or filename specifies. The caller must close it.
 func message(c *modules.Call) (io.ReadCloser, error) {
 	switch {
 	case c.Bool("text"):
@@ -60,7 +60,7 @@ func sign(ctx context.Context, c *modules.Call) (any, error) {
 	return data(a), nil
 }
 
-// data returns what gpg printed: bytes, also where there are none.
+// data returns the output of gpg, which is empty but not nil if there is none.
 func data(a *answer) []byte {
 	if a.stdout == nil {
 		return []byte{}
@@ -131,7 +131,7 @@ func orNone(s string) any {
 	return s
 }
 
-// bySigners returns the answer to whether those signed who should.
+// bySigners returns the result of a verification that requires certain signers.
 func (v *verdict) bySigners(c *modules.Call) (any, error) {
 	list, valid := []any{}, map[string]bool{}
 	for _, s := range v.signatures {
@@ -166,7 +166,7 @@ func (v *verdict) bySigners(c *modules.Call) (any, error) {
 	return answer(true, "All required keys have provided a signature")
 }
 
-// many returns a value that may be a list as one.
+// many returns a list unchanged, and any other value as a list with one element.
 func many(v any) []any {
 	if list, ok := v.([]any); ok {
 		return list
@@ -203,7 +203,7 @@ func encrypt(ctx context.Context, c *modules.Call) (any, error) {
 	return g.crypt(request{args: args, passphrase: secret, stdin: in}, "Encrypted", c.Bool("output"))
 }
 
-// into returns the options about where the result goes.
+// into returns the options for the output file, or nil without one.
 func into(c *modules.Call) []string {
 	if !c.Bool("output") {
 		return nil

@@ -64,7 +64,7 @@ func userInfo(ctx context.Context, c *modules.Call, user string) (map[string]any
 	return nil, modules.Usagef("User %s does not exist", user)
 }
 
-// home returns the directory of GnuPG that the arguments ask for.
+// home returns the GnuPG directory that the arguments select.
 func home(ctx context.Context, c *modules.Call) (string, error) {
 	if c.Bool("gnupghome") {
 		return c.Str("gnupghome"), nil
@@ -83,7 +83,7 @@ func home(ctx context.Context, c *modules.Call) (string, error) {
 	return posixpath.Join(pytext.Str(info["home"]), ".gnupg"), nil
 }
 
-// open returns the keyring that the arguments name.
+// open returns the keyring that the arguments select.
 func open(ctx context.Context, c *modules.Call) (*ring, error) {
 	dir, err := home(ctx, c)
 	if err != nil {
@@ -147,7 +147,7 @@ type answer struct {
 // status is a line of gpg's status: a keyword and what is behind it.
 type status struct{ key, value string }
 
-// fields returns the words of the value; missing ones are empty.
+// fields returns the first n words of the value. Missing words are "".
 func (s status) fields(n int) []string {
 	f := strings.Fields(s.value)
 	for len(f) < n {
@@ -198,7 +198,7 @@ func (g *ring) run(r request) (*answer, error) {
 	return a, nil
 }
 
-// latin1 returns text as the library gives it to gpg, fromLatin1 text as it takes it.
+// latin1 encodes text for gpg as the Python library does. fromLatin1 is the reverse.
 func latin1(s string) ([]byte, error) { return pycodec.Encode(s, "latin-1", "strict") }
 
 func fromLatin1(b []byte) string {
@@ -206,7 +206,7 @@ func fromLatin1(b []byte) string {
 	return s
 }
 
-// input returns the text or bytes of an argument, as gpg gets it.
+// input encodes a text or bytes for gpg.
 func input(v any) (io.Reader, error) {
 	switch v := v.(type) {
 	case string:
@@ -234,7 +234,7 @@ func passphrase(ctx context.Context, c *modules.Call) (*string, error) {
 	return &s, nil
 }
 
-// needed returns the pillar's passphrase if the call wants one.
+// needed returns the passphrase in the pillar if want is set, and nil otherwise.
 func needed(ctx context.Context, c *modules.Call, want bool) (*string, error) {
 	if !want {
 		return nil, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// trustLetter returns gpg's letter about a key as it is shown, "" if there is none.
+// trustLetter returns the meaning of gpg's letter for the trust in a key, or "" for an unknown letter.
 func trustLetter(s string) string {
 	switch s {
 	case "e":
@@ -64,7 +64,7 @@ func unescape(s string) string {
 	return s
 }
 
-// field returns a field of a line, what the library has for one that is not there otherwise.
+// field returns a field of a line. For a missing field it returns "unavailable", as the library does.
 func field(f []string, i int) string {
 	if i < len(f) {
 		return f[i]
@@ -72,7 +72,7 @@ func field(f []string, i int) string {
 	return "unavailable"
 }
 
-// list returns the keys of the ring.
+// list returns the keys of the ring, or the secret keys if secret is set.
 func (g *ring) list(secret bool) ([]*key, error) {
 	which := "--list-keys"
 	if secret {
@@ -128,7 +128,7 @@ func parseKeys(stdout []byte) []*key {
 	return keys
 }
 
-// day returns a time of gpg's as a day here.
+// day converts gpg's time, in seconds, to a day in the local time zone.
 func day(s string) (string, error) {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || f > 1e12 {
@@ -230,7 +230,7 @@ func readKey(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// whole returns a key with whether it has expired, and with its subkeys.
+// whole returns a key in the form of gpg.list_keys: with its subkeys, and whether it has expired.
 func (k *key) whole(now time.Time) (map[string]any, error) {
 	m := map[string]any{}
 	if err := k.show(m); err != nil {
@@ -255,7 +255,7 @@ func (k *key) whole(now time.Time) (map[string]any, error) {
 	return m, nil
 }
 
-// short returns the end of a key's id, by which keys are asked for.
+// short returns the last eight digits of a key's id, by which keys can be selected.
 func (k *key) short() string {
 	if len(k.id) > 8 {
 		return k.id[8:]
@@ -279,7 +279,7 @@ func get(ctx context.Context, c *modules.Call, secret bool) (any, error) {
 	return m, nil
 }
 
-// find returns the key with that name, empty if there is none.
+// find returns the key with an id or fingerprint, or an empty map if there is none.
 func (g *ring) find(secret bool, id, fingerprint any) (map[string]any, error) {
 	keys, err := g.list(secret)
 	m := map[string]any{}
@@ -295,7 +295,7 @@ func (g *ring) find(secret bool, id, fingerprint any) (map[string]any, error) {
 	return m, err
 }
 
-// result returns the usual answer of a function.
+// result returns the result of a function: its success and a message.
 func result(ok bool, message string) map[string]any {
 	return map[string]any{"res": ok, "message": message}
 }
@@ -375,7 +375,7 @@ func create(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// address returns the mail address of a key that is given none.
+// address returns the default mail address of a new key.
 func address(c *modules.Call) string {
 	name := "unspecified"
 	for _, v := range [...]string{"USERNAME", "LOGNAME"} {
@@ -590,7 +590,7 @@ func (g *ring) takeSome(text, chosen any) (any, error) {
 	return ret, nil
 }
 
-// words returns the names in an argument: a list, or text with commas between them.
+// words returns the names in an argument: the elements of a list, or the parts of a text between commas.
 func words(v any) ([]string, error) {
 	switch v := v.(type) {
 	case string:
@@ -655,7 +655,7 @@ func exportKey(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{"res": true, "comment": text}, nil
 }
 
-// trustLevel returns the number of a level of trust, trustText how it is shown.
+// trustLevel returns the number of a level of trust, or "" for an unknown level.
 func trustLevel(v any) string {
 	for i, name := range trustLevels() {
 		if v == any(name) {

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// keyserver returns the server that the arguments name, or the usual one.
+// keyserver returns the server of the call, or the default one.
 func keyserver(c *modules.Call) string {
 	if c.Bool("keyserver") {
 		return c.Str("keyserver")
@@ -68,7 +68,7 @@ func receive(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{"res": ok, "message": lines}, nil
 }
 
-// importProblem returns why gpg did not take a key.
+// importProblem returns the reason why gpg rejected a key, from its code.
 func importProblem(code string) string {
 	switch code {
 	case "1":

@@ -35,7 +35,7 @@ func verdictOf(a *answer, crypt bool) *verdict {
 	return v
 }
 
-// trustWord returns the level of trust that a line of status tells.
+// trustWord returns the level of trust that a status keyword stands for.
 func trustWord(key string) string {
 	switch key {
 	case "TRUST_EXPIRED":
@@ -134,7 +134,7 @@ func (v *verdict) verified(s status) {
 	}
 }
 
-// failure returns a failure of gpg in words.
+// failure returns the text of a failure that gpg reported as a number.
 func failure(value string) string {
 	i := strings.LastIndexByte(value, ' ')
 	code, err := strconv.ParseUint(value[i+1:], 10, 64)
@@ -203,7 +203,7 @@ func (v *verdict) crypted(s status) bool {
 	return true
 }
 
-// show returns a signature as gpg.verify tells of it.
+// show returns a signature in the form of gpg.verify.
 func (s *signed) show() (map[string]any, error) {
 	switch {
 	case !s.known:

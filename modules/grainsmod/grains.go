@@ -21,7 +21,7 @@ import (
 // from the command line, or from a master of stock are in its order.
 // grains.set, grains.setval, grains.setvals, grains.append, grains.remove, grains.delkey, grains.delval differ: the grains file is replaced atomically; a file that cannot be read is left alone.
 
-// find returns a grain by key, with ordered dictionaries.
+// find returns the grain at a key, with ordered dictionaries. ok is false if it is not set.
 func find(c *modules.Call, key any, delimiter string) (any, bool, error) {
 	switch k := pyobj.Plain(key).(type) {
 	case nil, bool, float64:
@@ -57,7 +57,7 @@ func follow(c *modules.Call, path []string) (any, bool) {
 
 func errSeparator() error { return &modules.PythonError{Type: "ValueError", Msg: "empty separator"} }
 
-// lookup returns a copy of a grain, or the default.
+// lookup returns a copy of a grain, or the default if it is not set.
 func lookup(c *modules.Call, key any, byDefault any, delimiter string) (any, error) {
 	v, ok, err := find(c, key, delimiter)
 	if err != nil {

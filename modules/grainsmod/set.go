@@ -16,7 +16,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// grainsFile returns the file beside the minion's configuration, or in it if that is a directory.
+// grainsFile returns the path of the file grains: beside the minion's configuration file, or inside it if that is a
+// directory.
 func grainsFile(c *modules.Call) (string, error) {
 	conf, _ := c.Opt("conf_file").(string)
 	if conf == "" {
@@ -221,7 +222,7 @@ func isComplex(v any) bool {
 	return false
 }
 
-// assign implements grains.set: it refuses to overwrite maps and lists unless forced.
+// assign implements grains.set. It does not overwrite maps and lists unless force is set.
 func assign(ctx context.Context, c *modules.Call, a assignment) (any, error) {
 	ret := map[string]any{"comment": "", "changes": map[string]any{}, "result": true}
 	have, exists, err := plainFind(c, a.key, a.delimiter)

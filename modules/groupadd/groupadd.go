@@ -107,7 +107,7 @@ func describe(g nss.Group) map[string]any {
 	return map[string]any{"name": g.Name, "passwd": g.Passwd, "gid": g.GID, "members": members}
 }
 
-// file returns the lines of the group file below root that have all fields.
+// file returns the fields of the complete lines in the group file below root.
 func file(c *modules.Call, root any) ([][]string, error) {
 	dir := "/"
 	if pytext.Truth(root) {
@@ -294,7 +294,7 @@ func members(ctx context.Context, c *modules.Call) (any, error) {
 	return false, nil
 }
 
-// remake makes the group again with other members, the only way on OpenBSD.
+// remake deletes the group and creates it with other members. On OpenBSD there is no other way to change them.
 func remake(ctx context.Context, c *modules.Call, name any, list string) (any, error) {
 	g, err := lookup(ctx, c, name, nil)
 	if err != nil || len(g) == 0 {

@@ -29,7 +29,7 @@ import (
 //
 // hashutil.github_signature differs: it knows md5 and the SHA families, as GitHub uses.
 
-// input returns an argument as bytes. The error is that of Salt's to_bytes.
+// input returns an argument as bytes. Its error is that of Salt's to_bytes.
 func input(c *modules.Call, name string) ([]byte, error) {
 	switch v := c.Value(name).(type) {
 	case string:
@@ -41,7 +41,7 @@ func input(c *modules.Call, name string) ([]byte, error) {
 	}
 }
 
-// text returns what bytes become in an answer: text if they are UTF-8.
+// text returns bytes as text if they are UTF-8, and unchanged otherwise.
 func text(b []byte) any {
 	if utf8.Valid(b) {
 		return string(b)
@@ -62,7 +62,7 @@ func md5Digest(_ context.Context, c *modules.Call) (any, error)    { return sum(
 func sha256Digest(_ context.Context, c *modules.Call) (any, error) { return sum(c, sha256.New()) }
 func sha512Digest(_ context.Context, c *modules.Call) (any, error) { return sum(c, sha512.New()) }
 
-// chosen returns the hash function of digest and digest_file.
+// chosen returns the hash that the argument checksum names.
 func chosen(c *modules.Call) (hash.Hash, error) {
 	switch name := c.Str("checksum"); name {
 	case "md5":
@@ -187,7 +187,7 @@ func base64Decodefile(_ context.Context, c *modules.Call) (any, error) {
 	return true, nil
 }
 
-// mac returns the HMAC of the call's string.
+// mac returns the HMAC of the argument string.
 func mac(c *modules.Call, newHash func() hash.Hash) ([]byte, error) {
 	msg, err := input(c, "string")
 	if err != nil {

@@ -197,8 +197,8 @@ func (t *table) has(ip string, alias any) bool {
 	return true
 }
 
-// open returns the file for those who change it: it is made if there is none. ok is false for something that is
-// no file.
+// open returns the path of the hosts file for a change, and creates the file if it is missing. ok is false if the
+// path is not a regular file.
 func open(ctx context.Context, c *modules.Call) (path string, ok bool, err error) {
 	if path, err = fileName(ctx, c); err != nil {
 		return "", false, err
@@ -225,7 +225,7 @@ func named(err error, path string) error {
 	return err
 }
 
-// texts returns arguments that must be text.
+// texts returns arguments that must be texts. Any other type is an error.
 func texts(c *modules.Call, names ...string) ([]string, error) {
 	var out []string
 	for _, n := range names {
@@ -238,7 +238,7 @@ func texts(c *modules.Call, names ...string) ([]string, error) {
 	return out, nil
 }
 
-// lines returns the lines of the file with their ends.
+// lines returns the lines of the file with their line ends.
 func lines(c *modules.Call, path string) ([]string, error) {
 	t := &table{c: c, path: path}
 	text, err := t.read()
@@ -383,7 +383,7 @@ func setComment(ctx context.Context, c *modules.Call) (any, error) {
 	return true, write(c, path, t.String())
 }
 
-// String returns the file as Salt writes it: one line for each address, without empty lines.
+// String returns the file in Salt's format: one line for each address, and no empty lines.
 func (t *table) String() string {
 	var s strings.Builder
 	for _, e := range t.entries {

@@ -20,7 +20,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// plain returns a rendered value as modules have it.
+// plain converts a rendered value to plain types.
 func plain(v any) any { return pyobj.Plain(v) }
 
 // answer fills the result from the server's answer.
@@ -166,7 +166,7 @@ func waitFor(ctx context.Context, c *modules.Call) (any, error) {
 	}
 }
 
-// bundles returns where hosts have their certificate authorities.
+// bundles returns the usual paths of the host's certificate authorities.
 func bundles() []string {
 	return []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/pki/tls/certs/ca-bundle.trust.crt",
 		"/etc/ssl/certs/ca-bundle.crt", "/var/lib/ca-certificates/ca-bundle.pem", "/etc/ssl/cert.pem"}

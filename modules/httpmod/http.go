@@ -65,7 +65,7 @@ func newQuery(c *modules.Call) *query {
 	return q
 }
 
-// opt returns an option of the minion, over which the argument opts goes.
+// opt returns an option of the minion. The argument opts overrides it.
 func (q *query) opt(name string) any {
 	if over, ok := q.args["opts"].(map[string]any); ok {
 		if v, ok := over[name]; ok {
@@ -75,7 +75,8 @@ func (q *query) opt(name string) any {
 	return q.c.Opt(name)
 }
 
-// seconds returns an option that is a time. What is no number counts as the default of the table of options.
+// seconds returns an option that is a number of seconds. If it is not a number, the default of the table of options
+// applies.
 func (q *query) seconds(name string) time.Duration {
 	for _, v := range [...]any{q.opt(name), conf.Default("minion", name)} {
 		f, ok := v.(float64)
@@ -128,7 +129,7 @@ func (q *query) run(ctx context.Context) (map[string]any, error) {
 	return ret, q.answer(ret, resp, body)
 }
 
-// unreachable returns the result when there is no answer.
+// unreachable returns the result for a request that got no answer.
 func (q *query) unreachable(ctx context.Context, ret map[string]any, err error) (map[string]any, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -205,7 +206,7 @@ func (q *query) request(ctx context.Context, address string) (*http.Request, err
 	return req, nil
 }
 
-// body returns what is sent, and its type where that follows from it.
+// body returns the body of the request. kind is its content type if that follows from the arguments.
 func (q *query) body(ctx context.Context) (body []byte, kind string, err error) {
 	data := q.value("data")
 	if file := q.value("data_file"); file != nil {
@@ -261,7 +262,7 @@ func (q *query) file(ctx context.Context, path, what string) (any, error) {
 	return plain(v), nil
 }
 
-// headers returns those of the arguments, in order of their names.
+// headers returns the headers that the arguments set, sorted by name.
 func (q *query) headers(ctx context.Context) ([][2]string, error) {
 	from := map[string]string{}
 	list := q.value("header_list")
@@ -305,7 +306,7 @@ func (q *query) headers(ctx context.Context) ([][2]string, error) {
 	return out, nil
 }
 
-// client returns a client as options and arguments want it.
+// client returns an HTTP client for the options and arguments.
 func (q *query) client() (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	verify := q.value("verify_ssl")

@@ -147,7 +147,7 @@ func answer(status int, body []byte) ([][]series, error) {
 	return out, nil
 }
 
-// items returns a list in a dictionary.
+// items returns the list at a key of a dictionary, or nil.
 func items(v any, key string) []any {
 	if d, ok := v.(*pyobj.Dict); ok {
 		if l, ok := d.Value(key).(*pyobj.List); ok {
@@ -183,7 +183,7 @@ func table(v any) series {
 	return s
 }
 
-// moment returns a time as the Python client writes it.
+// moment returns a time in the format of the Python client.
 func moment(v any) any {
 	text, _ := v.(string)
 	t, err := time.Parse(time.RFC3339Nano, text)

@@ -56,7 +56,7 @@ func fill(c *modules.Call, statement string) (string, error) {
 	}
 }
 
-// points returns the rows that a statement with the arguments of the call gives.
+// points returns the rows of a statement, filled in with the arguments of the call.
 func points(ctx context.Context, c *modules.Call, statement string) ([]any, error) {
 	text, err := fill(c, statement)
 	if err != nil {
@@ -104,7 +104,7 @@ func pick(c *modules.Call, rows []any, key string) *pyobj.Dict {
 	return nil
 }
 
-// or returns a row, or what stands for none.
+// or returns a row, or the value none if there is no row.
 func or(d *pyobj.Dict, none any, err error) (any, error) {
 	if err != nil || d == nil {
 		return none, err
@@ -112,7 +112,7 @@ func or(d *pyobj.Dict, none any, err error) (any, error) {
 	return d, nil
 }
 
-// list returns all rows that a statement gives.
+// list returns all rows of a statement.
 func list(ctx context.Context, c *modules.Call, statement string) (any, error) {
 	rows, err := points(ctx, c, statement)
 	return pyobj.NewList(rows...), err

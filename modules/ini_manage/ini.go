@@ -134,7 +134,7 @@ func (f *file) flush() error {
 	return nil
 }
 
-// itemsOf returns an argument as options and sections.
+// itemsOf converts an argument to options and sections.
 func itemsOf(v any, depth int) ([]item, error) {
 	d, ok := v.(*pyobj.Dict)
 	if !ok {
@@ -177,7 +177,7 @@ func setOption(_ context.Context, c *modules.Call) (any, error) {
 	return changes, f.flush()
 }
 
-// shown returns a value as a function returns it.
+// shown returns a value in the form in which functions return it: a section as a dict.
 func shown(v any) any {
 	if s, ok := v.(*section); ok {
 		return s.plain()
@@ -238,7 +238,7 @@ func noItems() error {
 	return modules.NoAttribute("", "items")
 }
 
-// visible returns the options of the section itself, with all that is in the sections below.
+// visible returns the section's options, and its subsections with all their contents.
 func (s *section) visible() *pyobj.Dict {
 	d := pyobj.NewDict()
 	for _, it := range s.items {

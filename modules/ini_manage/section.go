@@ -165,7 +165,7 @@ func changed(changes *pyobj.Dict, key string, before, after any) {
 	_ = changes.Set(key, pyobj.NewDict("before", before, "after", after))
 }
 
-// plain returns the section as a dict.
+// plain converts the section to a dict.
 func (s *section) plain() *pyobj.Dict {
 	d := pyobj.NewDict()
 	for _, it := range s.items {
@@ -178,7 +178,7 @@ func (s *section) plain() *pyobj.Dict {
 	return d
 }
 
-// options returns the section without comments and lines that are no options.
+// options returns the section's options, without comments and invalid lines.
 func (s *section) options() *pyobj.Dict {
 	d := pyobj.NewDict()
 	for _, it := range s.items {

@@ -31,7 +31,7 @@ func (b *builder) take(name string) (any, bool) {
 	return v, ok
 }
 
-// negated returns a value without its "!" or "not", and the "! " that goes before the option.
+// negated splits a leading "!" or "not" off a value. bang is then the "! " to put before the option.
 func negated(v any) (bang, text string) {
 	text = pytext.Str(v)
 	if !strings.HasPrefix(text, "!") && !strings.HasPrefix(text, "not") {
@@ -224,7 +224,7 @@ func (b *builder) ports(name string, v any) {
 	b.add("--", name, " ", strings.Join(texts, ","))
 }
 
-// jump returns the options that belong to the jump.
+// jump returns the options of the jump target.
 func (b *builder) jump() []string {
 	var out []string
 	for _, name := range strings.Fields(jumpOptions) {

@@ -23,7 +23,8 @@ func available(e *modules.Env) (bool, string) {
 	return e.Which("iptables") != "", "The iptables execution module cannot be loaded: iptables not installed."
 }
 
-// program returns the path of iptables for a family of addresses.
+// program returns the path of iptables or ip6tables, depending on the call's address family. suffix is that of a
+// related program, such as "-save".
 func program(c *modules.Call, suffix string) string {
 	name := "iptables" + suffix
 	if c.Value("family") == "ipv6" {
@@ -35,7 +36,7 @@ func program(c *modules.Call, suffix string) string {
 	return name
 }
 
-// wait returns the option with which iptables waits for its lock, if it has it.
+// wait returns the option that makes iptables wait for its lock, if this iptables supports it.
 func wait(ctx context.Context, c *modules.Call) ([]string, error) {
 	has, err := hasOption(ctx, c, "--wait")
 	if err != nil || !has {
@@ -72,7 +73,7 @@ func words(rule any) ([]string, error) {
 	return list, nil
 }
 
-// missing returns Salt's text for the first of the named arguments that was not given, "" if all were.
+// missing returns Salt's text for the first of the named arguments that was not given, or "" if all were.
 func missing(c *modules.Call, names ...string) string {
 	for _, n := range names {
 		if !c.Bool(n) {
@@ -278,7 +279,7 @@ func deleteRule(ctx context.Context, c *modules.Call) (any, error) {
 	return run(ctx, c, append([]string{"-t", c.Str("table"), "-D", pytext.Str(c.Value("chain"))}, list...)...)
 }
 
-// rulesFile returns the file of rules that the system reads at boot.
+// rulesFile returns the file from which the system restores rules at boot.
 func rulesFile(c *modules.Call, v6 bool) (string, error) {
 	four, six := "", ""
 	switch name, _ := c.Grain("os").(string); {

@@ -49,7 +49,7 @@ const jumpOptions = "j jump add-set and-mark and-tos checksum-fill clamp-mss-to-
 	"hmark-tuple led-always-blink led-delay led-trigger-id queue-cpu-fanout src-pfx to-port addr and-mask delude " +
 	"honeypot or-mask prefix reset reuse set-mac shift static tarpit tname ttl "
 
-// dest returns the name under which an option of a rule is shown, "" for an unknown one.
+// dest returns the name for an option in the parsed rule, or "" for an unknown option.
 func dest(option string) string {
 	switch option {
 	case "-A", "--append":

@@ -16,7 +16,7 @@ func getRules(ctx context.Context, c *modules.Call) (any, error) {
 	return modules.Answer(inForce(ctx, c))
 }
 
-// inForce returns the rules of the kernel.
+// inForce returns the rules that are active in the kernel.
 func inForce(ctx context.Context, c *modules.Call) (map[string]any, error) {
 	r, err := saltcmd.All(ctx, c, program(c, "-save"))
 	if err != nil {
@@ -29,7 +29,7 @@ func getSavedRules(_ context.Context, c *modules.Call) (any, error) {
 	return modules.Answer(saved(c))
 }
 
-// saved returns the rules of the file.
+// saved returns the rules in the system's file.
 func saved(c *modules.Call) (map[string]any, error) {
 	file, err := rulesFile(c, c.Value("family") == "ipv6")
 	if err != nil {

@@ -71,8 +71,7 @@ func fingerOf(c *modules.Call, name string) (any, error) {
 	return colons(hex.EncodeToString(h.Sum(nil))), nil
 }
 
-// body returns what is hashed of a key in PEM: the lines between the first and the last one. Empty lines do not
-// count.
+// body returns the part of a PEM key that is hashed: the lines between the first and the last, without empty ones.
 func body(text []byte) []byte {
 	var lines [][]byte
 	for scan := bufio.NewScanner(bytes.NewReader(text)); scan.Scan(); {

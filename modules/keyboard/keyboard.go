@@ -29,7 +29,7 @@ func family(c *modules.Call, name string) bool {
 	return strings.Contains(s, name)
 }
 
-// setting returns the file of the layout and the variable in it.
+// setting returns the file that holds the keyboard layout, and the name of the variable in it.
 func setting(c *modules.Call) (file, name string) {
 	switch {
 	case family(c, "RedHat"):
@@ -54,7 +54,7 @@ func getSys(ctx context.Context, c *modules.Call) (any, error) {
 	return strings.ReplaceAll(parts[1], `"`, ""), nil
 }
 
-// current returns the lines about the layout, as "name=value".
+// current returns the present keyboard layout as lines of the form "name=value".
 func current(ctx context.Context, c *modules.Call) (string, error) {
 	var found []string
 	if c.Which("localectl") != "" {

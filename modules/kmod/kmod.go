@@ -18,7 +18,7 @@ import (
 
 func available(e *modules.Env) (bool, string) { return e.Grain("kernel") == "Linux", "" }
 
-// config returns the file of the modules that are loaded at boot.
+// config returns the file that lists the modules to load at boot.
 func config(c *modules.Call) string {
 	if _, ok := c.GrainData()["systemd"]; ok {
 		return "/etc/modules-load.d/salt_managed.conf"
@@ -30,7 +30,7 @@ func listAvailable(ctx context.Context, c *modules.Call) (any, error) {
 	return nested.Anys(all(ctx, c)), nil
 }
 
-// all returns the names of the modules in the kernel and in files.
+// all returns the names of all kernel modules, built in or in files.
 func all(ctx context.Context, c *modules.Call) []string {
 	release := kernelRelease(c)
 	dirs := []string{"/lib/modules/" + release}
@@ -63,7 +63,7 @@ func nameOf(d fs.DirEntry) string {
 	return d.Name()
 }
 
-// kernelRelease returns what uname -r tells.
+// kernelRelease returns the kernel's release, as uname -r does.
 func kernelRelease(c *modules.Call) string {
 	text, err := os.ReadFile(c.Path("/proc/sys/kernel/osrelease"))
 	if err != nil {
@@ -89,7 +89,7 @@ func lsmod(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// loaded implements kmod.lsmod.
+// loaded runs lsmod and returns its table, for kmod.lsmod.
 func loaded(ctx context.Context, c *modules.Call) ([]map[string]any, error) {
 	path, err := saltcmd.Which(c, "lsmod")
 	if err != nil {

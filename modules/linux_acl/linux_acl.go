@@ -44,7 +44,7 @@ func wipefacls(ctx context.Context, c *modules.Call) (any, error) {
 	return err == nil, err
 }
 
-// prefix returns the short form of a kind of entry.
+// prefix returns the short form of an entry's type.
 func prefix(c *modules.Call) (string, error) {
 	kind, ok := c.Value("acl_type").(string)
 	if !ok {

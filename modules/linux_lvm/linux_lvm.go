@@ -114,7 +114,7 @@ func lvdisplay(ctx context.Context, c *modules.Call) (any, error) {
 	return modules.Answer(display(ctx, c, "lvdisplay", lvColumns, c.Value("lvname"), c.Bool("quiet")))
 }
 
-// devices returns the devices that the caller named, as a list or with commas.
+// devices returns the devices of the call: a list, or the parts of a text between commas.
 func devices(c *modules.Call) ([]string, error) {
 	switch v := c.Value("devices").(type) {
 	case string:
@@ -130,7 +130,7 @@ func isVolume(ctx context.Context, c *modules.Call, device string, quiet bool) (
 	return len(m) > 0, err
 }
 
-// assent returns the option that answers questions.
+// assent returns the option that makes LVM not ask questions.
 func assent(c *modules.Call) any {
 	if c.Bool("force") {
 		return "--yes"
@@ -177,7 +177,7 @@ func pvcreate(ctx context.Context, c *modules.Call) (any, error) {
 	return true, nil
 }
 
-// options returns the keywords that a program takes.
+// options returns the keyword arguments that the program accepts, as options.
 func options(c *modules.Call, valid string) []any {
 	var out []any
 	for _, k := range slices.Sorted(maps.Keys(c.Keywords)) {
@@ -188,7 +188,7 @@ func options(c *modules.Call, valid string) []any {
 	return out
 }
 
-// complaint returns what a program that failed wrote, nil if it did not fail.
+// complaint runs a program and returns its error output, or nil if it succeeded.
 func complaint(ctx context.Context, c *modules.Call, cmd []any) (any, error) {
 	r, err := saltcmd.All(ctx, c, cmd...)
 	if err != nil || r.Retcode == 0 {
@@ -243,7 +243,7 @@ func onVolumes(ctx context.Context, c *modules.Call, program string) ([]string, 
 	return list, text, err
 }
 
-// verdict returns what a program that failed wrote, or a text of success.
+// verdict runs a program and returns its error output, or the text success if it succeeded.
 func verdict(ctx context.Context, c *modules.Call, cmd []any, success string) (string, error) {
 	text, err := complaint(ctx, c, cmd)
 	if s, ok := text.(string); ok {

@@ -31,10 +31,10 @@ type spwd struct {
 	numbers      [7]int64
 }
 
-// fields returns the names of the first numbers.
+// fields returns the names of the numeric fields, in order.
 func fields() []string { return []string{"lstchg", "min", "max", "warn", "inact", "expire"} }
 
-// value returns the entry as shadow.info shows it.
+// value returns the entry in the form of shadow.info.
 func (s spwd) value() map[string]any {
 	m := map[string]any{"name": s.name, "passwd": s.passwd}
 	for i, f := range fields() {
@@ -74,7 +74,7 @@ func shadowFile(root any) (string, error) {
 	return strings.TrimSuffix(dir, "/") + "/etc/shadow", nil
 }
 
-// lines returns the lines of the shadow file. A file that cannot be read is an error of the operating system.
+// lines returns the lines of the shadow file. If it cannot be read, the error is Python's OSError.
 func lines(c *modules.Call, root any) ([]string, error) {
 	path, err := shadowFile(root)
 	if err != nil {

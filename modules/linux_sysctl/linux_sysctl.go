@@ -25,7 +25,7 @@ func defaultConfig(ctx context.Context, c *modules.Call) (any, error) {
 	return "/etc/sysctl.conf", nil
 }
 
-// systemd returns the version of systemd, 0 if that cannot be known.
+// systemd returns the version of systemd, or 0 if it is unknown.
 func systemd(ctx context.Context, c *modules.Call) int {
 	r, err := c.Cmd(ctx, modules.Command{Args: []string{"systemctl", "--version"}})
 	if err != nil {
@@ -142,7 +142,7 @@ func confirms(out, name, value string) bool {
 	return got != after && (got == value || got == value+"\n")
 }
 
-// tabs returns a value with one tab for each run of space, as the kernel shows it.
+// tabs returns a value with each run of white space replaced by a tab, as the kernel prints it.
 func tabs(v any) string {
 	text := pytext.Str(v)
 	joined := strings.Join(strings.Fields(text), "\t")
@@ -210,7 +210,7 @@ func persist(ctx context.Context, c *modules.Call) (any, error) {
 	return "Updated", nil
 }
 
-// readConfig returns the text of the file, which is made if there is none.
+// readConfig returns the content of the configuration file. It creates the file if that is missing.
 func readConfig(c *modules.Call, config string) (string, error) {
 	if info, err := os.Stat(c.Path(config)); err != nil || !info.Mode().IsRegular() {
 		if err := os.MkdirAll(c.Path(filepath.Dir(config)), 0o755); err != nil {

@@ -224,7 +224,7 @@ func (p parts) String() string {
 	return s
 }
 
-// normal returns the name in the spelling of locale -a, without character map.
+// normal returns the locale's name in the spelling of locale -a, without the character map.
 func (p parts) normal() string {
 	p.territory, p.codeset, p.charmap = strings.ToUpper(p.territory), strings.ReplaceAll(strings.ToLower(p.codeset), "-", ""), ""
 	return p.String()

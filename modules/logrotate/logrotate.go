@@ -31,7 +31,7 @@ func available(*modules.Env) (bool, string) {
 	return true, ""
 }
 
-// number returns a value that reads as an integer as one.
+// number returns a text as an integer if it is one, and unchanged otherwise.
 func number(s string) any {
 	if n, err := modules.ToInt(s); err == nil {
 		return n
@@ -118,7 +118,7 @@ func parse(c *modules.Call, path string, depth int) (*pyobj.Dict, error) {
 	return p.out, nil
 }
 
-// here returns where directives belong.
+// here returns the dictionary to which the next directives belong: that of the open block, or the top level.
 func (p *parser) here() *pyobj.Dict {
 	if p.block != nil {
 		return p.block
@@ -211,7 +211,7 @@ func (p *parser) include(dir string) error {
 	return nil
 }
 
-// errnoOf returns the cause of an error about a path.
+// errnoOf returns the cause of an error about a path, without operation and path.
 func errnoOf(err error) error {
 	if pe, ok := err.(*os.PathError); ok {
 		return pe.Err
@@ -227,7 +227,7 @@ func showConf(_ context.Context, c *modules.Call) (any, error) {
 	return pyobj.Plain(conf), nil
 }
 
-// valueOf returns a directive, False if there is none.
+// valueOf returns the value of a directive, or False if it is not set.
 func valueOf(d *pyobj.Dict, key any) any {
 	if v, ok := d.Get(key); ok {
 		return v
@@ -235,7 +235,7 @@ func valueOf(d *pyobj.Dict, key any) any {
 	return false
 }
 
-// within returns a directive of a block.
+// within returns the value of a directive inside a block.
 func within(block any, key any) (any, error) {
 	d, ok := block.(*pyobj.Dict)
 	if !ok {
@@ -319,7 +319,7 @@ func set(ctx context.Context, c *modules.Call) (any, error) {
 	return c.ExecKw(ctx, "file.replace", nil, kw)
 }
 
-// lines returns the lines of a block.
+// lines returns a block as lines of the configuration file.
 func lines(d *pyobj.Dict) string {
 	var b strings.Builder
 	for k, v := range d.All() {

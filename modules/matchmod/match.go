@@ -81,8 +81,8 @@ func ipcidr(_ context.Context, c *modules.Call) (any, error) {
 	return one(c, "ipcidr", text, match.Delimiter, ""), nil
 }
 
-// chooser returns how filter_by and its like compare: by a function of this module, with the id as its second
-// argument.
+// chooser returns the match function for filter_by and similar functions. tgt_type selects a function of this module;
+// its second argument is the id.
 func chooser(c *modules.Call) (func(tgt any) (bool, error), error) {
 	kind, id := c.Str("tgt_type"), c.Str("minion_id")
 	switch kind {
@@ -106,7 +106,7 @@ func chooser(c *modules.Call) (func(tgt any) (bool, error), error) {
 	return func(tgt any) (bool, error) { return one(c, kind, tgt, match.Delimiter, id), nil }, nil
 }
 
-// lookup returns the argument lookup.
+// lookup returns the argument lookup as a dict.
 func lookup(c *modules.Call) (*pyobj.Dict, error) {
 	switch v := c.Value("lookup").(type) {
 	case nil:
@@ -129,7 +129,7 @@ func filterBy(_ context.Context, c *modules.Call) (any, error) {
 	})
 }
 
-// first returns the value of the first key that the minion matches, with the call's merge in it.
+// first returns the value of the first key that the minion matches, with the argument merge merged into it.
 func first(c *modules.Call, d *pyobj.Dict, otherwise func() (any, error)) (any, error) {
 	matches, err := chooser(c)
 	if err != nil && d.Len() > 0 {

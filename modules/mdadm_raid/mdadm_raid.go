@@ -99,7 +99,7 @@ func describe(ctx context.Context, c *modules.Call, device string) (map[string]a
 	return out, nil
 }
 
-// config returns mdadm's configuration file.
+// config returns the path of mdadm's configuration file.
 func config(c *modules.Call) string {
 	if c.Grain("os_family") == "Debian" {
 		return "/etc/mdadm/mdadm.conf"
@@ -156,7 +156,7 @@ func stop(ctx context.Context, c *modules.Call) (any, error) {
 	return err == nil && code != 0, err
 }
 
-// options returns the keywords as options; True is an option without a value.
+// options returns the keyword arguments as options. True stands for an option without a value.
 func options(c *modules.Call) []any {
 	var out []any
 	for _, k := range slices.Sorted(maps.Keys(c.Keywords)) {

@@ -46,7 +46,7 @@ func ask(ctx context.Context, c *modules.Call, load map[string]any) (any, error)
 	return v != any(false), nil
 }
 
-// kept returns the mine that a minion without master keeps.
+// kept returns the mine that a minion without a master stores locally.
 func kept(ctx context.Context, c *modules.Call) (map[string]any, error) {
 	v, err := c.Exec(ctx, "data.get", "mine_cache")
 	if err != nil {
@@ -126,7 +126,7 @@ func wrap(data, allow, kind any) any {
 	return m
 }
 
-// configured returns the entries of the option mine_functions in configuration and pillar, nil for none.
+// configured returns the entries of mine_functions in configuration and pillar, or nil if there are none.
 func configured(ctx context.Context, c *modules.Call) ([]entry, error) {
 	v, err := c.Exec(ctx, "config.merge", "mine_functions", map[string]any{})
 	if err != nil || !pytext.Truth(v) {
@@ -139,7 +139,7 @@ func configured(ctx context.Context, c *modules.Call) ([]entry, error) {
 	return entries(c, m), nil
 }
 
-// entries returns those whose function is there; the others are logged.
+// entries returns the entries whose function exists. It logs the others.
 func entries(c *modules.Call, defs map[string]any) []entry {
 	list := []entry{}
 	for _, alias := range slices.Sorted(maps.Keys(defs)) {
@@ -294,7 +294,8 @@ func getLocal(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// functions returns the names that a caller asks for, and whether the answer is sorted by them.
+// functions returns the function names that a call asks for. byName reports whether the result is a map by these
+// names.
 func functions(fun any) (names []string, byName bool) {
 	switch fun := fun.(type) {
 	case string:
@@ -355,8 +356,8 @@ func valid(ctx context.Context, c *modules.Call) (any, error) {
 	return data, nil
 }
 
-// left returns the definition without what says who may read it, where stock takes that out of it: a map is taken
-// apart in place, a list is not.
+// left returns the definition in the form in which stock leaves it: from a map it removes the options about who may
+// read the entry, from a list it does not.
 func (e entry) left() any {
 	if _, ok := e.source.(map[string]any); ok {
 		return e.kwargs
@@ -415,7 +416,8 @@ func list(v any) []string {
 	return names
 }
 
-// hostIPs returns the addresses of a Docker host on the named interfaces (all when none is named) and in the subnets.
+// hostIPs returns the addresses of a Docker host that are in the subnets, on the named interfaces or, if interfaces
+// is nil, on all of them.
 func hostIPs(host any, interfaces []string, prefixes []netip.Prefix) []string {
 	found, _ := nested.Get(host, "interfaces", ":")
 	all, _ := found.(map[string]any)
@@ -485,7 +487,7 @@ func anyList(v any) []any {
 	return l
 }
 
-// key returns a port as a key; what cannot be one becomes its text.
+// key returns a port as a key of a map. A value that cannot be a key is converted to text.
 func key(v any) any {
 	switch v.(type) {
 	case nil, string, int64, float64, bool:

@@ -10,8 +10,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Env returns an environment with all parts in it, on an empty directory: the runner starts nothing, the master
-// says nothing of use, there are no files and no running jobs. A test changes the parts that it is about.
+// Env returns a complete environment on an empty directory: the runner starts no program, the master returns nothing
+// useful, and there are no files and no running jobs. A test replaces the parts that it is about.
 func Env(t *testing.T) *modules.Env {
 	t.Helper()
 	root := t.TempDir()
@@ -58,7 +58,7 @@ func (m Master) Request(ctx context.Context, load map[string]any) (any, error) {
 	return m(ctx, plain(load).(map[string]any))
 }
 
-// plain returns a request without ordered values, as they are packed.
+// plain returns a request as it is encoded, without ordered values.
 func plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -129,7 +129,7 @@ func secret(p string) bool {
 	return strings.Contains(p, "password") || strings.Contains(p, "passphrase")
 }
 
-// values returns what a caller may put where something else belongs.
+// values returns values of all types, which callers may pass in place of the expected ones.
 func values() []any {
 	return []any{
 		nil, true, int64(-1), int64(1 << 62), 1.5, "", "x", "../../x", "a\x00b", "é", strings.Repeat("x", 5000), []byte{0xff},
@@ -210,7 +210,7 @@ func (s *suite) call(ctx context.Context, t *testing.T, d *modules.Def, e *modul
 	}
 }
 
-// foreign returns what in a result no master could be told.
+// foreign describes the first part of a result that cannot be sent to a master, or returns "" if there is none.
 func foreign(v any, depth int) string {
 	if depth > 60 {
 		return "something endless"

@@ -25,7 +25,7 @@ func hostileNames() []any {
 // shells start what they are told by a text.
 var shells = []string{"sh", "bash", "dash", "ash", "ksh", "zsh", "cmd.exe", "powershell", "pwsh"}
 
-// forShells reports whether the argument of a function is a command for a shell: that is what they are for.
+// forShells reports whether a function takes commands for a shell, so that its argument may contain any shell syntax.
 func forShells(module, fun string) bool {
 	return module == "cmd" && fun != "which" && fun != "has_exec" && fun != "which_bin"
 }

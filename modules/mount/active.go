@@ -26,7 +26,7 @@ func active(ctx context.Context, c *modules.Call) (any, error) {
 	return modules.Answer(list(ctx, c))
 }
 
-// list implements mount.active.
+// list returns the active mounts, for mount.active.
 func list(ctx context.Context, c *modules.Call) (map[string]any, error) {
 	switch {
 	case c.Grain("os") == "FreeBSD":
@@ -76,7 +76,7 @@ func table(ctx context.Context, c *modules.Call, cmd []any, read func(f []string
 	return out, nil
 }
 
-// altDevices returns the devices as mount itself tells them, by mount point.
+// altDevices returns the devices as the program mount prints them, by mount point.
 func altDevices(ctx context.Context, c *modules.Call) (map[string]any, error) {
 	r, err := saltcmd.All(ctx, c, "mount", "-l")
 	if err != nil {
@@ -154,7 +154,7 @@ func resolve(ctx context.Context, c *modules.Call, opts []string) []any {
 
 func mountOf(_ context.Context, c *modules.Call) (any, error) { return mountPoint(c, c.Str("path")) }
 
-// mountPoint returns the mount point that a path is below.
+// mountPoint returns the mount point of the file system that contains a path.
 func mountPoint(c *modules.Call, path string) (string, error) {
 	if strings.IndexByte(path, 0) >= 0 {
 		return "", &modules.PythonError{Type: "ValueError", Msg: "embedded null byte"}
@@ -166,7 +166,7 @@ func mountPoint(c *modules.Call, path string) (string, error) {
 	return path, nil
 }
 
-// real implements os.path.realpath: links are followed as far as there are files.
+// real implements os.path.realpath. Links are followed as far as the path exists.
 func real(c *modules.Call, path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {

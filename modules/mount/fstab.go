@@ -44,7 +44,7 @@ func vfstabFormat() format {
 	}
 }
 
-// formatOf returns the format of the tables of the host.
+// formatOf returns the format of the host's mount table.
 func formatOf(c *modules.Call) format {
 	if c.Grain("kernel") == "SunOS" {
 		return vfstabFormat()
@@ -86,7 +86,7 @@ func matches(entry, want map[string]string) bool {
 	return true
 }
 
-// readLines returns the lines of a file with their ends.
+// readLines returns the lines of a file with their line ends.
 func readLines(c *modules.Call, path string) ([]string, error) {
 	text, err := os.ReadFile(c.Path(path))
 	if err != nil {
@@ -167,7 +167,7 @@ func rmFstab(_ context.Context, c *modules.Call) (any, error) {
 	return true, nil
 }
 
-// criterion returns the values that count, as text.
+// criterion returns the values that are set, as text.
 func criterion(values map[string]any) map[string]string {
 	out := map[string]string{}
 	for k, v := range values {
@@ -208,7 +208,7 @@ func setVfstab(_ context.Context, c *modules.Call) (any, error) {
 	})
 }
 
-// joined returns the options as text with commas.
+// joined returns the mount options of the call, joined by commas.
 func joined(c *modules.Call) (string, error) {
 	if list, ok := c.Value("opts").([]any); ok {
 		opts, err := options(list)
@@ -217,7 +217,7 @@ func joined(c *modules.Call) (string, error) {
 	return modules.Text(c.Value("opts"), "replace")
 }
 
-// matchOn returns the fields by which an entry is found.
+// matchOn returns the fields that identify an entry.
 func (f format) matchOn(v, fstype any) ([]any, error) {
 	switch v := v.(type) {
 	case []any:
@@ -306,7 +306,7 @@ func testMode(c *modules.Call) bool {
 	return false
 }
 
-// cache returns the file in which mounts are remembered, and what is in it.
+// cache returns the path and the content of the file in which mounts are remembered.
 func cache(c *modules.Call) (path string, data, mounts map[string]any) {
 	dir, _ := c.Opt("cachedir").(string)
 	path = strings.TrimSuffix(dir, "/") + "/mounts"

@@ -28,7 +28,7 @@ func available(*modules.Env) (bool, string) {
 // isMac reports whether the host is a Mac, whose mount takes other options.
 func isMac(c *modules.Call) bool { return c.Grain("os") == "MacOS" || c.Grain("os") == "Darwin" }
 
-// options returns mount options as a list.
+// options converts mount options to a list.
 func options(v any) ([]string, error) {
 	switch v := v.(type) {
 	case nil:

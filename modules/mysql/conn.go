@@ -48,8 +48,8 @@ const (
 	maxRows = 1 << 20
 )
 
-// settings returns how to connect: what the caller says, else the configuration, else the option file that the
-// caller names.
+// settings returns the connection settings: from the call, otherwise from the configuration, otherwise from the
+// option file that the call names.
 func settings(ctx context.Context, c *modules.Call, a args) (map[string]any, error) {
 	out := map[string]any{}
 	file, named := a["connection_default_file"]
@@ -86,7 +86,7 @@ func settings(ctx context.Context, c *modules.Call, a args) (map[string]any, err
 	return out, nil
 }
 
-// optionFile returns a group of one of MySQL's option files; a file that cannot be read is empty.
+// optionFile returns a group of one of MySQL's option files. A file that cannot be read counts as empty.
 func optionFile(c *modules.Call, path, group string) map[string]string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		home, _ := os.UserHomeDir()
@@ -178,7 +178,7 @@ func flags(v any) (list []string) {
 	return list
 }
 
-// failure returns an error as PyMySQL has it.
+// failure converts an error to the form of PyMySQL.
 func failure(err error, host string) error {
 	var (
 		said  *mysql.MySQLError
@@ -199,7 +199,7 @@ func failure(err error, host string) error {
 	return &sqlError{"OperationalError", 2003, err.Error()}
 }
 
-// literal returns a value in a statement.
+// literal returns a value as a literal of a statement.
 func literal(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -284,7 +284,7 @@ func (n *conn) read(ctx context.Context, query string, texts bool) (*rows, error
 	}
 }
 
-// value returns a value as Python's library gives it: of its type, or as text.
+// value converts a value of a row to the type that Python's library returns for it, or to text.
 func value(v driver.Value, kind string, text bool) any {
 	switch x := v.(type) {
 	case nil:

@@ -286,7 +286,7 @@ func withoutComments(s string) string {
 	return b.String()
 }
 
-// quoted returns the length of the quoted text with which s begins.
+// quoted returns the length of the quoted text at the beginning of s.
 func quoted(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {

@@ -157,7 +157,7 @@ func tokenizeGrant(_ context.Context, c *modules.Call) (any, error) {
 	return g.plain(), nil
 }
 
-// normal returns a list of privileges with its usual name for all, and an error for unknown ones.
+// normal normalizes a list of privileges: ALL becomes ALL PRIVILEGES. An unknown privilege is an error.
 func normal(s string) (string, error) {
 	if strings.EqualFold(strings.TrimSpace(s), "ALL") {
 		s = "ALL PRIVILEGES"
@@ -170,7 +170,7 @@ func normal(s string) (string, error) {
 	return s, nil
 }
 
-// splitGrant returns the names of privileges in a list, without the columns in brackets.
+// splitGrant returns the names of the privileges in a list, without the columns in parentheses.
 func splitGrant(s string) (names []string) {
 	word := func(r rune) bool {
 		return r == '_' || r == ' ' || r == '\t' || r == '\n' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
@@ -227,7 +227,7 @@ func target(name string, escape bool) (db, table string) {
 	return db, table
 }
 
-// sslRequirement returns the part of the statement about encryption.
+// sslRequirement returns the part of the statement that requires encryption.
 func sslRequirement(v any) (string, error) {
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 {
@@ -252,7 +252,7 @@ func sslRequirement(v any) (string, error) {
 	return " REQUIRE " + strings.Join(parts, " AND "), nil
 }
 
-// generate returns the statement that grants.
+// generate returns the GRANT statement.
 func generate(c *modules.Call, list string, ssl any) (string, error) {
 	list, err := normal(strings.ToUpper(spaced(list)))
 	if err != nil {
@@ -311,7 +311,7 @@ func aliases(list []string, version string) []string {
 	return list
 }
 
-// serverPrivileges returns those that ALL PRIVILEGES of a MySQL server is made of.
+// serverPrivileges returns the privileges that ALL PRIVILEGES includes on a MySQL server.
 func serverPrivileges(ctx context.Context, c *modules.Call, a args) []string {
 	var list []string
 	if n, err := connect(ctx, c, a); err == nil && n != nil {

@@ -27,7 +27,7 @@ type sqlError struct {
 
 func (e *sqlError) Error() string { return fmt.Sprintf("MySQL Error %d: %s", e.code, e.text) }
 
-// raised returns the exception that nobody caught.
+// raised returns the error as the exception that reaches the caller.
 func (e *sqlError) raised() error {
 	return &modules.PythonError{Type: "pymysql.err." + e.class, Msg: fmt.Sprintf("(%d, %s)", e.code, pytext.Repr(e.text))}
 }
@@ -60,7 +60,7 @@ func remember(c *modules.Call, err error) (ok bool) {
 	return true
 }
 
-// through returns an error that goes through to the caller.
+// through converts a database error to the exception that reaches the caller. Other errors are unchanged.
 func through(err error) error {
 	var e *sqlError
 	if errors.As(err, &e) {
@@ -74,7 +74,7 @@ type args map[string]any
 
 func given(c *modules.Call) args { return c.Keywords }
 
-// caught returns the value that stands for failure for an error that stock catches.
+// caught returns failure as the result if stock catches the error. Other errors are returned.
 func caught(c *modules.Call, err error, failure any) (any, error) {
 	if remember(c, err) {
 		return failure, nil
@@ -180,7 +180,7 @@ func processlist(ctx context.Context, c *modules.Call) (any, error) {
 	})
 }
 
-// show returns a query whose errors count as an answer without rows.
+// show runs a query. An error counts as a result without rows.
 func show(ctx context.Context, c *modules.Call, query string, firstOnly bool) (any, error) {
 	return on(ctx, c, given(c), []any{}, func(n *conn) (any, error) {
 		v := any([]any{})

@@ -39,8 +39,8 @@ type login struct {
 	plugin                 string
 }
 
-// knownVersion returns the version of the server, asked for with the user's own new password where nothing else
-// lets us in. ok is false if there is none.
+// knownVersion returns the server's version. If no other log-in works, it tries the user's own new password, and
+// returns the arguments that worked. ok is false if none did.
 func knownVersion(ctx context.Context, c *modules.Call, a args, password any) (version string, with args, ok bool, err error) {
 	if version, err = serverVersion(ctx, c, a); err != nil || version != "" || !pytext.Truth(password) {
 		return version, a, true, err
@@ -55,7 +55,7 @@ func knownVersion(ctx context.Context, c *modules.Call, a args, password any) (v
 	return version, a, version != "", err
 }
 
-// passwordColumn returns where the server keeps passwords.
+// passwordColumn returns the column in which the server stores passwords.
 func passwordColumn(ctx context.Context, c *modules.Call, a args) (string, error) {
 	const key = "mysql.password_column"
 	if v, ok := c.Context().Get(key); ok && v != nil {
@@ -77,7 +77,7 @@ func passwordColumn(ctx context.Context, c *modules.Call, a args) (string, error
 	return pytext.Str(v), err
 }
 
-// authPlugin returns how a user logs in.
+// authPlugin returns the authentication plugin of a user.
 func authPlugin(ctx context.Context, c *modules.Call, a args, u account) (string, error) {
 	const native = "mysql_native_password"
 	v, err := ask(ctx, c, a, native, "SELECT plugin FROM mysql.user WHERE User=%(user)s and Host=%(host)s", u.values(), func(r *rows) (any, error) {
@@ -92,7 +92,7 @@ func authPlugin(ctx context.Context, c *modules.Call, a args, u account) (string
 	return native, err
 }
 
-// hashNative returns a password as mysql_native_password keeps it.
+// hashNative returns a password in the form in which mysql_native_password stores it.
 func hashNative(password string) string {
 	sum := sha1.Sum([]byte(password))
 	sum = sha1.Sum(sum[:])
@@ -171,7 +171,7 @@ func named(c *modules.Call) login {
 	return login{account: account{c.Value("user"), c.Value("host")}}
 }
 
-// proof is like [named] with what the arguments say about the password.
+// proof is like [named], and includes the arguments about the password.
 func proof(c *modules.Call) login {
 	l := named(c)
 	l.password, l.hash, l.column = c.Value("password"), c.Value("password_hash"), c.Value("password_column")
@@ -215,7 +215,7 @@ func userCreate(ctx context.Context, c *modules.Call) (any, error) {
 	})
 }
 
-// creation returns the statement that makes a user, "" if there is none.
+// creation returns the statement that creates a user, or "" if the arguments do not allow one.
 func creation(ctx context.Context, c *modules.Call, a args, version string, l login) (string, map[string]any, error) {
 	query, values := "CREATE USER %(user)s@%(host)s", l.values()
 	maria := strings.Contains(version, "MariaDB")
@@ -298,7 +298,7 @@ func userChpass(ctx context.Context, c *modules.Call) (any, error) {
 	})
 }
 
-// change returns the statement that gives a user another password, "" if there is none.
+// change returns the statement that changes a user's password, or "" if the arguments do not allow one.
 func change(ctx context.Context, c *modules.Call, a args, version, column string, l login) (string, map[string]any, error) {
 	maria := strings.Contains(version, "MariaDB")
 	modern := maria && atLeast(version, "10.4") || !maria && atLeast(version, "8.0.11")

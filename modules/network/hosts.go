@@ -46,7 +46,7 @@ func getFQDN(ctx context.Context, c *modules.Call) (any, error) {
 	return fqdn(ctx, c, name), nil
 }
 
-// fqdn implements socket.getfqdn: of the names of the host's address the first with a dot.
+// fqdn implements socket.getfqdn: it returns the first name of the host's address that contains a dot.
 func fqdn(ctx context.Context, c *modules.Call, name string) string {
 	addr := first(ask(ctx, c, "ahosts", name))
 	if addr == "" {
@@ -71,7 +71,7 @@ func first(words []string) string {
 	return words[0]
 }
 
-// ask returns the first line that getent tells.
+// ask returns the words of the first line that getent prints.
 func ask(ctx context.Context, c *modules.Call, database, key string) []string {
 	if key == "" || strings.HasPrefix(key, "-") || strings.IndexByte(key, 0) >= 0 {
 		return nil
@@ -257,7 +257,7 @@ func connect(ctx context.Context, c *modules.Call) (any, error) {
 	return answer(true, "Successfully connected to %s (%s) on %s port %s", host, ip, proto, port)
 }
 
-// resolve returns the first address of a host and the number of a port, "" if there is none.
+// resolve returns the first address of a host and the number of a port, or "" if there is none.
 func resolve(ctx context.Context, host, port, proto string, family any) (string, int) {
 	number, err := net.DefaultResolver.LookupPort(ctx, proto, port)
 	if err != nil {

@@ -30,7 +30,7 @@ func interfaces(ctx context.Context, c *modules.Call) (any, error) {
 	return l.inOrder(), nil
 }
 
-// inOrder returns what stock makes of the output, in the order of the lines.
+// inOrder returns the interfaces in the form of stock's parser, in the order of the output.
 func (l *links) inOrder() *pyobj.Dict {
 	out := &pyobj.Dict{}
 	for _, name := range l.names {
@@ -114,7 +114,7 @@ func (l *links) parseIP(text string) {
 	}
 }
 
-// after returns the word behind another one, nil if there is none.
+// after returns the word after another one, or nil if there is none.
 func after(f []string, word string) any {
 	if i := slices.Index(f, word); i >= 0 && i+1 < len(f) {
 		return f[i+1]
@@ -205,7 +205,7 @@ func (l *links) parseIfconfig(text string) {
 	}
 }
 
-// one returns an interface; the text is Salt's for one that is not there.
+// one returns an interface. If it does not exist, the second result is Salt's error text.
 func (l *links) one(name string) (map[string]any, string) {
 	if m, ok := l.data[name].(map[string]any); ok {
 		return m, ""
@@ -256,7 +256,8 @@ func ofOne(ctx context.Context, c *modules.Call, get func(m map[string]any) any)
 // address is an address of the host with its mask.
 type address struct{ ip, mask string }
 
-// addresses returns those of one kind (inet, inet6) of the interfaces that match patterns, with their second ones.
+// addresses returns the addresses of one kind (inet, inet6), including secondary ones, of the interfaces that match
+// the patterns.
 func (l *links) addresses(kind string, patterns any) []address {
 	var out []address
 	globs := splitInput(patterns)
@@ -399,7 +400,7 @@ func networks(ctx context.Context, c *modules.Call, kind string) (any, error) {
 	return out, nil
 }
 
-// sorted returns the networks as text, each once.
+// sorted returns networks as sorted texts without duplicates.
 func sorted(nets []netip.Prefix) []any {
 	sorting.Stable(nets, func(a, b netip.Prefix) int {
 		if n := a.Addr().Compare(b.Addr()); n != 0 {

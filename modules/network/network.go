@@ -27,7 +27,7 @@ func available(*modules.Env) (bool, string) {
 	return runtime.GOOS != "windows", "The network execution module cannot be loaded on Windows: use win_network instead."
 }
 
-// unsupported returns Salt's answer on systems that a function does not know.
+// unsupported returns Salt's error on systems other than Linux.
 func unsupported(c *modules.Call) error {
 	if c.Grain("kernel") == "Linux" {
 		return nil
@@ -60,7 +60,7 @@ func sanitize(v any) string {
 	}, string(r[:min(255, len(r))]))
 }
 
-// target returns a sanitized host that cannot be taken for an option.
+// target returns a sanitized host name. A name that could be taken for an option is an error.
 func target(v any) (string, error) {
 	host := sanitize(v)
 	if strings.HasPrefix(host, "-") {

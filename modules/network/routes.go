@@ -137,7 +137,7 @@ func routeList(ctx context.Context, c *modules.Call) ([]map[string]any, error) {
 	return viaIP(ctx, c)
 }
 
-// quiet returns the output of a program whose exit status does not count.
+// quiet returns the output of a program and ignores its exit status.
 func quiet(ctx context.Context, c *modules.Call, words ...string) ([]string, error) {
 	r, err := saltcmd.Run(ctx, c, saltcmd.Command{Args: words, Merge: true, IgnoreRetcode: true})
 	return r.Lines(), err
@@ -215,7 +215,7 @@ func viaIP(ctx context.Context, c *modules.Call) ([]map[string]any, error) {
 	return out, nil
 }
 
-// device returns the word behind "dev" if that is the first.
+// device returns the word after "dev" if the line begins with that.
 func device(f []string) string {
 	if f[0] == "dev" {
 		return f[1]

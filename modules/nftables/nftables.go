@@ -24,7 +24,7 @@ func available(e *modules.Env) (bool, string) {
 	return e.Which("nft") != "", "The nftables execution module failed to load: nftables is not installed."
 }
 
-// value returns an argument as Python's format shows it.
+// value returns an argument in the form of Python's format.
 func value(c *modules.Call, name string) string { return pytext.Str(c.Value(name)) }
 
 // nft runs nft with a command that is split as a shell splits it.
@@ -32,7 +32,7 @@ func nft(ctx context.Context, c *modules.Call, command string) (string, error) {
 	return saltcmd.LineText(ctx, c, "nft "+command)
 }
 
-// family returns nft's name of the call's family of addresses.
+// family returns nft's name for the address family of the call.
 func family(c *modules.Call) (string, error) {
 	switch name := c.Value("family"); name {
 	case "ipv4", "ip4", "ip":
@@ -50,7 +50,7 @@ func answer(ok bool, comment string) map[string]any {
 	return map[string]any{"result": ok, "comment": comment}
 }
 
-// missing returns the answer for the first of the named arguments that was not given, nil if all were.
+// missing returns the result for the first of the named arguments that was not given, or nil if all were.
 func missing(c *modules.Call, names ...string) map[string]any {
 	for _, n := range names {
 		if !c.Bool(n) {
@@ -285,7 +285,7 @@ func getRules(ctx context.Context, c *modules.Call) (any, error) {
 	return list, nil
 }
 
-// rules returns the rules of a family, a text for each table.
+// rules returns the rules of a family, as one text for each table.
 func rules(ctx context.Context, c *modules.Call, family string) ([]string, error) {
 	list, err := tables(ctx, c, family)
 	if err != nil {
@@ -315,7 +315,7 @@ func rulesJSON(ctx context.Context, c *modules.Call) ([]any, error) {
 	return ruleset(ctx, c, "--numeric --numeric --numeric --json list ruleset "+f)
 }
 
-// file returns where this system keeps its rules, "" if that is not known.
+// file returns the path of this system's rules, or "" if it is unknown.
 func file(c *modules.Call) string {
 	switch c.Grain("os_family") {
 	case "RedHat", "Arch", "Debian":
@@ -327,7 +327,7 @@ func file(c *modules.Call) string {
 	return ""
 }
 
-// chosen returns the file that the argument names, or else the system's.
+// chosen returns the file that the argument names, or otherwise the system's.
 func chosen(c *modules.Call, arg string) (string, error) {
 	name := c.Value(arg)
 	if !pytext.Truth(name) && file(c) != "" {
@@ -390,7 +390,7 @@ func save(ctx context.Context, c *modules.Call) (any, error) {
 	return text, nil
 }
 
-// baseChain returns what nft tells of a chain of the call's table, nil if there is no such chain.
+// baseChain returns nft's description of a chain in the call's table, or nil if there is no such chain.
 func baseChain(ctx context.Context, c *modules.Call) (map[string]any, error) {
 	list, err := rulesJSON(ctx, c)
 	if err != nil {

@@ -34,8 +34,8 @@ func hasRule(ctx context.Context, c *modules.Call) (bool, map[string]any, error)
 	return true, answer(true, what+" exists"), nil
 }
 
-// loose returns a pattern for the rule of the call that takes no notice of braces, which nft leaves out around a
-// single value.
+// loose returns a pattern for the rule of the call in which braces are optional: nft omits them around a single
+// value.
 func loose(c *modules.Call) string {
 	return strings.ReplaceAll(strings.ReplaceAll(value(c, "rule"), "{ ", "{? ?"), " }", " ?}?")
 }
@@ -68,7 +68,7 @@ func getRuleHandle(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{"result": true, "handle": handle}, nil
 }
 
-// handleOf returns the handle of the first rule of the chain that matches, "" if none does.
+// handleOf returns the handle of the first rule of the chain that matches, or "" if none does.
 func handleOf(ctx context.Context, c *modules.Call, pattern string) (string, error) {
 	f, err := family(c)
 	if err != nil {

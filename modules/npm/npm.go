@@ -81,7 +81,7 @@ func install(ctx context.Context, c *modules.Call) (any, error) {
 	return text, nil
 }
 
-// find returns the first JSON value that begins a line of a text (salt/utils/json.py find_json).
+// find returns the first JSON value in a text that starts at the beginning of a line (salt/utils/json.py find_json).
 func find(text string) (any, bool) {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -267,7 +267,7 @@ func StripLeft(s string) string { return strings.TrimLeftFunc(s, isSpace) }
 // StripRight implements str.rstrip of Python.
 func StripRight(s string) string { return strings.TrimRightFunc(s, isSpace) }
 
-// Round implements round(f, digits) of Python, which rounds the decimal value correctly.
+// Round implements Python's round(f, digits), which rounds the exact decimal value.
 func Round(f float64, digits int) float64 {
 	v, err := strconv.ParseFloat(strconv.FormatFloat(f, 'f', digits, 64), 64)
 	if err != nil {

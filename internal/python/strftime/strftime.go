@@ -36,7 +36,7 @@ func expand(format string, t time.Time, naive bool) string {
 	return b.String()
 }
 
-// bare returns a number without what it is padded with.
+// bare returns a number without its padding of zeros and blanks.
 func bare(s string) string {
 	if trimmed := strings.TrimLeft(s, "0 "); trimmed != "" || s == "" {
 		return trimmed

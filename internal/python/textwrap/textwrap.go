@@ -62,7 +62,7 @@ func WrapOptions(text string, width int, o Options) []string {
 
 func isBlank(r rune) bool { return r == ' ' || r >= '\t' && r <= '\r' }
 
-// blank replaces white space by blanks; tabs reach to the next multiple of eight characters.
+// blank replaces white space by blanks. A tab reaches to the next multiple of eight characters.
 func blank(text string) []rune {
 	var out []rune
 	column := 0
@@ -86,7 +86,8 @@ func blank(text string) []rune {
 	return out
 }
 
-// cutAt returns how much of a word that is longer than a line fits into the room left.
+// cutAt returns the length of the first part of a word that is longer than a line. room is the space that is left on
+// the line.
 func cutAt(word []rune, room int, keepHyphens bool) int {
 	for i := room - 1; i > 0 && !keepHyphens; i-- {
 		if word[i] == '-' {

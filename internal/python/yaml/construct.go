@@ -230,7 +230,7 @@ func (c *constructor) scalar(n *yamlv3.Node, t string) (any, error) {
 	return v, nil
 }
 
-// bigInt returns an integer as pyobj has it.
+// bigInt converts an integer beyond 64 bits to the *big.Int of ordered values.
 func bigInt(v any) any {
 	switch v := v.(type) {
 	case uint64:
@@ -463,7 +463,7 @@ func (c *constructor) set(n *yamlv3.Node, depth int) (any, error) {
 	return list, nil
 }
 
-// pairs constructs !!omap and !!pairs: a list of lists of two.
+// pairs constructs !!omap and !!pairs: a list of lists with two elements.
 func (c *constructor) pairs(n *yamlv3.Node, what string, depth int) (any, error) {
 	context := func(e *Error) *Error {
 		e.Context, e.ContextLine, e.ContextColumn = "while constructing "+what, n.Line, n.Column

@@ -36,7 +36,7 @@ func grammarError(err error, dec *yamlv3.Decoder, name string) error {
 // scannerError is libyaml's YAML_SCANNER_ERROR.
 const scannerError = 3
 
-// problemText returns the error of the grammar package without its line.
+// problemText returns the text of the grammar package's error without its line number.
 func problemText(err error) string {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
 	if rest, ok := strings.CutPrefix(msg, "line "); ok {
@@ -47,7 +47,8 @@ func problemText(err error) string {
 	return msg
 }
 
-// field returns a field of a struct or of the struct behind a pointer, the zero Value if there is none.
+// field returns a field of a struct, or of the struct that a pointer points to. It returns the zero Value if there is
+// none.
 func field(v reflect.Value, name string) reflect.Value {
 	if v.IsValid() && v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -58,7 +59,7 @@ func field(v reflect.Value, name string) reflect.Value {
 	return v.FieldByName(name)
 }
 
-// mark returns a position of libyaml, counted from 1.
+// mark returns the line and column of one of libyaml's positions, counted from 1.
 func mark(v reflect.Value) (line, column int) {
 	l, c := field(v, "line"), field(v, "column")
 	if !l.IsValid() || !c.IsValid() {

@@ -241,8 +241,8 @@ func (r *representer) representObject(v any, depth int) (*node, error) {
 	return scalarNode(tagNull, "NULL"), nil // what Salt writes for types that it does not know, Markup among them
 }
 
-// sortItems sorts by the keys. Like PyYAML it does not sort keys that Python cannot compare, such as text and
-// numbers.
+// sortItems sorts entries by their keys. Like PyYAML it leaves the order if Python cannot compare the keys, as with
+// text and numbers.
 func sortItems(m payload.OrderedMap, text bool) {
 	if !text {
 		for _, it := range m {

@@ -20,7 +20,7 @@ const (
 	longTag, shortTag                    = "tag:yaml.org,2002:", "!!"
 )
 
-// resolve returns the tag of a plain scalar by the implicit resolvers of PyYAML (yaml/resolver.py), in their order.
+// resolve returns the tag of a plain scalar. It tries the implicit resolvers of PyYAML in order (yaml/resolver.py).
 func resolve(s string) string {
 	if s == "" {
 		return tagNull
@@ -261,8 +261,8 @@ func parseTimestamp(s string) (t time.Time, msg string) {
 // time. Here it applies to all bases.
 const maxDigits = 4300
 
-// parseInt returns the value of an integer scalar: construct_scalar of Salt's loader and construct_yaml_int of
-// PyYAML. The text of the Python error is returned when there is one.
+// parseInt returns the value of an integer scalar, like construct_scalar of Salt's loader and construct_yaml_int of
+// PyYAML. The second result is the text of Python's error, or "".
 func parseInt(s string) (any, string) {
 	// Salt reads 0755 as 755: users mean file modes. A sign defeats this, as in Salt.
 	if s != "0" && strings.HasPrefix(s, "0") && !strings.HasPrefix(s, "0b") && !strings.HasPrefix(s, "0x") {
@@ -326,7 +326,8 @@ func parseSexagesimal(s string, negative bool) (any, string) {
 	return fromBig(sum), ""
 }
 
-// fromBig returns int64, else uint64, else the decimal text (salt.payload sends such numbers as text).
+// fromBig returns an int64 if the number fits, else a uint64 if it fits, else decimal text, as which salt.payload
+// sends such numbers.
 func fromBig(n *big.Int) any {
 	switch {
 	case n.IsInt64():

@@ -25,8 +25,8 @@ const (
 	MaxAliased = 100_000
 )
 
-// Error means that a document cannot be read. Its text has the format of PyYAML's: an optional context with its
-// place, the problem, its place.
+// Error means that a document cannot be read. Its text has the format of PyYAML's: optionally a context with its
+// position, then the problem with its position.
 type Error struct {
 	// Class is the name of PyYAML's exception: ReaderError, ScannerError, ParserError, ComposerError,
 	// ConstructorError; or ValueError and KeyError, which Python raises for an invalid number or bool.
@@ -81,9 +81,9 @@ func ParseOrdered(b []byte, name string) (any, error) {
 	return parse(b, name, forms{maps: true})
 }
 
-// ParseObject is like Parse with ordered values: *pyobj.Dict, *pyobj.List, *pyobj.Set for !!set, *big.Int beyond
-// 64 bits. What an alias stands for is one object, as in Python. With orderedDict mappings are marked as
-// OrderedDict, as those of state files are.
+// ParseObject is like Parse with ordered values: *pyobj.Dict, *pyobj.List, *pyobj.Set for !!set, and *big.Int beyond
+// 64 bits. All aliases of a node are one object, as in Python. With orderedDict, mappings are marked as OrderedDict,
+// like those of state files.
 func ParseObject(b []byte, name string, orderedDict bool) (any, error) {
 	return parse(b, name, forms{objects: true, orderedDict: orderedDict})
 }

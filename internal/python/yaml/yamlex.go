@@ -41,10 +41,10 @@ func ParseAggregate(b []byte, name string) (any, error) {
 	return v, err
 }
 
-// aggregator constructs values from nodes. As in PyYAML, lists, sets and plain maps are empty at first and filled
-// when everything around them exists, unless they are inside of a tagged node. An untagged list under a repeated
-// key is therefore still empty when the two are merged, and stays empty. Salt users know this as lists that get
-// lost.
+// aggregator constructs values from nodes. As in PyYAML, lists, sets and plain maps are empty at first, and are
+// filled once everything around them exists, unless they are inside a tagged node. An untagged list under a repeated
+// key is therefore still empty when the two values are merged, and stays empty. Salt users know this as lists that
+// disappear.
 type aggregator struct {
 	*constructor
 	deep   bool
@@ -79,7 +79,8 @@ func (x *aggregator) fill(f func() error) error {
 	return nil
 }
 
-// untagged returns the tag that a node would have without its own, and whether what is in it is built at once.
+// untagged returns the tag that a node would have without its explicit one. deep reports that the node's contents are
+// constructed at once.
 func untagged(n *yamlv3.Node) (t string, deep bool) {
 	switch n.Kind {
 	case yamlv3.SequenceNode:
@@ -344,7 +345,8 @@ func (x *aggregator) pyMap(n *yamlv3.Node, d *pyobj.Dict) error {
 	return nil
 }
 
-// Problem returns the text of Salt's error for a YAMLEX document, and the line, 0 if the error does not tell it.
+// Problem returns the text of Salt's error for a YAMLEX document, and the line, or 0 if the error does not contain
+// it.
 func Problem(err error) (msg string, line int) {
 	var e *Error
 	if errors.As(err, &e) && e.Class == "ScannerError" {

@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// Build builds static programs from packages, as seen from a directory ("" is the test's own), and writes them to out, as go
-// build -o does.
+// Build builds static programs from packages and writes them to out, as go build -o does. Package paths are relative
+// to dir; "" is the test's own directory.
 //
-// The result that go test keeps of such a test must not outlive a change of the programs, of which the test itself imports
-// nothing. Build looks into the directory of each package that the programs consist of: go test notes what a test opens, and
-// runs it again when a file there has changed. What is opened in TestMain is not noted.
+// go test caches the result of such a test, but the test itself imports nothing of the programs, so a change of them
+// would not invalidate the cache. Build therefore opens the directory of each package that the programs consist of:
+// go test records the files that a test opens, and runs it again when one has changed. It does not record files that
+// are opened in TestMain.
 func Build(dir, out string, packages ...string) error {
 	if _, err := run(dir, append([]string{"build", "-o", out}, packages...)...); err != nil {
 		return err

@@ -143,7 +143,7 @@ func (h *Host) Undo(t *testing.T) {
 	}
 }
 
-// Layers returns the directories that have a layer now, and where the files are that changed in each.
+// Layers returns the directories that have a layer now, each with the path of the files that changed in it.
 func (h *Host) Layers() map[string]string {
 	layers := map[string]string{}
 	for _, dir := range layered {

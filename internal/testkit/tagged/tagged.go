@@ -23,8 +23,8 @@ func Parse(t *testing.T, raw json.RawMessage) any {
 	return Value(t, v)
 }
 
-// Value converts decoded JSON to an ordered value, as of package pyobj. The kinds are i(nteger), f(loat),
-// b(ytes), l(ist), t(uple), set, d(ict), m(arkup) and err(or).
+// Value converts decoded JSON to an ordered value of package pyobj. The kinds are i(nteger), f(loat), b(ytes),
+// l(ist), t(uple), set, d(ict), m(arkup) and err(or).
 func Value(t *testing.T, v any) any {
 	t.Helper()
 	m, ok := v.(map[string]any)

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Python returns the interpreter of the virtual environment with stock Salt 3007, which BRINE_SALT_3007 names.
+// Python returns the interpreter of the virtual environment with stock Salt 3007, which the variable BRINE_SALT_3007
+// names.
 func Python(t testing.TB) string {
 	t.Helper()
 	venv := os.Getenv("BRINE_SALT_3007")

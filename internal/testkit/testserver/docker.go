@@ -96,8 +96,8 @@ func ask(ctx context.Context, client *http.Client, method, path string, body io.
 	return err
 }
 
-// tinyImage returns an archive as docker save writes them, of an image with busybox under the names of the
-// programs that cases run.
+// tinyImage returns an archive in the form of docker save. Its image contains busybox under the names of the programs
+// that the cases run.
 func tinyImage(busybox string) ([]byte, error) {
 	program, err := os.ReadFile(busybox)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// etcd returns a server that speaks version 2 of etcd's HTTP interface as etcd 3.4.23 does. It refuses the user
-// eve; GET /reset makes it forget all.
+// etcd starts a server that speaks version 2 of etcd's HTTP interface like etcd 3.4.23, and returns its port. It
+// refuses the user eve. GET /reset deletes all its data.
 func etcd(t testing.TB) (port string) {
 	d := &etcdStore{}
 	d.reset()
@@ -121,7 +121,7 @@ func (d *etcdStore) found(w http.ResponseWriter, key string) bool {
 	return true
 }
 
-// show returns a node with those below it.
+// show returns a node with its children, or with all nodes below it if deep is set.
 func (d *etcdStore) show(key string, deep bool) *etcdNode {
 	n := *d.nodes[key]
 	for _, k := range slices.Sorted(maps.Keys(d.nodes)) {

@@ -8,5 +8,5 @@ import "net"
 // start ends the test.
 func (v *Servers) start(name string) { v.T.Fatalf("%s starts on Linux only", name) }
 
-// isOurs is called on Linux only.
+// isOurs is used on Linux only.
 func isOurs(net.Conn) bool { return true }

@@ -34,8 +34,8 @@ var taped = map[string]string{"@ETCD3@": "tcp", "@INFLUXDB@": "tcp", "@REDIS@": 
 // asked finds the servers that a text asks for.
 var asked = regexp.MustCompile(`@(HTTPS?|ECHO|ETCD3?|INFLUXDB|S3|VAULT|REDIS|MYSQL(SOCKET)?|POSTGRES)@`)
 
-// Replayable reports whether a text asks for no server that a replay lacks. It has those that are ours and tapes of others, and
-// needs no PostgreSQL server: functions ask it through the program psql.
+// Replayable reports whether a replay has all servers that a text names: our own, and those with recorded
+// conversations. PostgreSQL needs no server in a replay, since functions use it through the program psql.
 func Replayable(text string) bool {
 	return !slices.ContainsFunc(asked.FindAllString(text, -1), func(name string) bool {
 		switch name {
@@ -98,7 +98,7 @@ func (v *Servers) Lend(name, network, server string) (address string) {
 	return v.values[name]
 }
 
-// Rewind clears the recorded conversations.
+// Rewind discards the recorded conversations.
 func (v *Servers) Rewind() {
 	for _, p := range v.tapes {
 		p.mu.Lock()
@@ -107,7 +107,7 @@ func (v *Servers) Rewind() {
 	}
 }
 
-// Conversations returns the recorded conversations of this process with servers that have tapes.
+// Conversations returns what this process recorded of its conversations with servers that have tapes.
 func (v *Servers) Conversations() (said []Conversation) {
 	for _, name := range slices.Sorted(maps.Keys(v.tapes)) {
 		p := v.tapes[name]
@@ -141,8 +141,8 @@ func (v *Servers) Give(t testing.TB, said []Conversation) {
 	})
 }
 
-// web returns a web server whose pages say which they are; /status/404 has that status, /reason/404/words the
-// reason "words", too, and pages below /etag have an entity tag. It serves keys of OpenPGP, too.
+// web starts a web server and returns its port. Each page contains its own path; /status/404 has that status,
+// /reason/404/words also the reason "words", and pages below /etag have an entity tag. It serves OpenPGP keys, too.
 func web(t testing.TB, start func(http.Handler) *httptest.Server) (port string) {
 	s := start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Date"] = nil
@@ -206,12 +206,12 @@ KgCNp0lgrClbMYGeses2XWIqTP17wcCDUkvyqUsK
 // Text replaces the names of servers in a text.
 func (v *Servers) Text(s string) string { return asked.ReplaceAllStringFunc(s, v.get) }
 
-// Names returns the texts that stand for servers which were asked for, each followed by its name in cases.
+// Names returns, for each server in use, the text that stands for it followed by its name in cases.
 func (v *Servers) Names() []string {
 	return v.pairs(func(name, text string) []string { return []string{text, name} })
 }
 
-// Texts returns the names of servers that were asked for, each followed by the text that stands for it.
+// Texts returns, for each server in use, its name in cases followed by the text that stands for it.
 func (v *Servers) Texts() []string {
 	return v.pairs(func(name, text string) []string { return []string{name, text} })
 }

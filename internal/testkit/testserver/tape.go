@@ -20,7 +20,7 @@ type Conversation struct {
 	Ends   bool   `json:"ends,omitempty"` // the server hung up first
 }
 
-// Part is the data that one side sent before the other did.
+// Part is the data that one side sent before the other side sent any.
 type Part struct {
 	Client string `json:"client,omitempty"`
 	Server string `json:"server,omitempty"`
@@ -136,7 +136,7 @@ func (p *tape) record(client, server net.Conn) {
 	server.Close()
 }
 
-// add adds data of one side.
+// add appends data that one side sent.
 func (c *Conversation) add(server bool, text string) {
 	last := len(c.Parts) - 1
 	switch {
@@ -170,7 +170,7 @@ func withoutAttributes(greeting []byte) {
 	}
 }
 
-// play replaces the server in the first conversation that begins as the client does.
+// play stands in for the server, with the first conversation that begins like the client's.
 func (p *tape) play(client net.Conn) {
 	defer client.Close()
 	c, begin, err := p.choose(client)

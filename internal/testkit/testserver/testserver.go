@@ -36,14 +36,13 @@ func Program(t testing.TB, name string) string {
 	return ""
 }
 
-// Port returns a free port of loopback.
+// Port returns a free port of the loopback interface.
 func Port(t testing.TB) string {
 	t.Helper()
 	return strconv.Itoa(freeport.Port(t))
 }
 
-// Dir returns a temporary directory with a short name, for sockets. It belongs to owner, "" being this process's
-// user.
+// Dir returns a temporary directory with a short name, for sockets. It belongs to owner; "" is this process's user.
 func Dir(t testing.TB, owner string) (dir string, cred *syscall.Credential) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "brine")
@@ -95,7 +94,7 @@ type Server struct {
 	log  *bytes.Buffer
 }
 
-// PID returns the process of the server. Those that it started are its children.
+// PID returns the process id of the server. Processes that the server started are its children.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
 // Start starts a server and ends it with the test by a signal.

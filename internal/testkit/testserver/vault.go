@@ -45,7 +45,7 @@ func (s said) same(q said) bool {
 	return s.Method == q.Method && s.Path == q.Path && s.Token == q.Token && bytes.Equal(s.body(), q.body())
 }
 
-// body returns what a request says. Python's client says {} where it has nothing to say.
+// body returns the body of a request. Python's client sends {} for an empty body, which counts as null.
 func (s said) body() []byte {
 	b, _ := json.Marshal(s.Body) // it was read as JSON
 	if string(b) == "{}" {

@@ -33,7 +33,7 @@ const patience = 30 * time.Second
 
 // Problem is something that is wrong with a program.
 type Problem struct {
-	// Check is what was tried, Text the outcome.
+	// Check is the name of the check, Text its outcome.
 	Check, Text string
 }
 
@@ -114,7 +114,7 @@ func (k *kit) report(check, format string, args ...any) {
 	k.problems = append(k.problems, Problem{check, fmt.Sprintf(format, args...)})
 }
 
-// env returns the agent that the program sees.
+// env returns the environment in which the program runs.
 func (k *kit) env() *modules.Env {
 	return &modules.Env{
 		ID: "conformance", Runner: k.runner, Log: slog.New(k.log),
