@@ -4,7 +4,9 @@ package cgroup
 
 import (
 	"os"
+	"path"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -14,7 +16,12 @@ const noLimit = 1 << 50
 
 // Memory returns the number of bytes of memory that the process and the others in its group may use, 0 if no
 // group limits them. The smallest limit up to the root group counts.
-func Memory() int64 { return memory("/") }
+func Memory() int64 {
+	if runtime.GOOS != "linux" { // elsewhere anyone may create the files that are read here
+		return 0
+	}
+	return memory("/")
+}
 
 func memory(root string) int64 {
 	text, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
@@ -38,11 +45,11 @@ func memory(root string) int64 {
 		}
 		for _, mount := range mounts {
 			// In a container the path may be the host's, and the mount begins with the container's own group.
-			for path := filepath.Clean("/" + parts[2]); ; path = filepath.Dir(path) {
-				if n := limit(filepath.Join(root, mount, path, file)); n > 0 && (least == 0 || n < least) {
+			for group := path.Clean("/" + parts[2]); ; group = path.Dir(group) {
+				if n := limit(filepath.Join(root, mount, group, file)); n > 0 && (least == 0 || n < least) {
 					least = n
 				}
-				if path == "/" {
+				if group == "/" {
 					break
 				}
 			}

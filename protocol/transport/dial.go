@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"strconv"
 	"syscall"
 )
@@ -65,7 +66,15 @@ func SetKeepAlive(c net.Conn, k KeepAlive) error {
 	}
 	k = k.withDefaults()
 	conf := net.KeepAliveConfig{Enable: !k.Disabled, Idle: k.Idle, Interval: k.Interval, Count: k.Count}
-	if err := t.SetKeepAliveConfig(conf); err != nil {
+	err := t.SetKeepAliveConfig(conf)
+	if err != nil && runtime.GOOS == "windows" {
+		// Windows before version 1709 does not let a program choose the count, nor wine all times. Its own are taken then.
+		conf.Count = -1
+		if err = t.SetKeepAliveConfig(conf); err != nil {
+			err = t.SetKeepAlive(conf.Enable)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("transport: cannot set keepalive: %w", err)
 	}
 	if k.UserTimeout > 0 {

@@ -105,7 +105,8 @@ func TestShared(t *testing.T) {
 	})
 }
 
-// TestMigration: a file of the version before is brought up to date, and one of a later version is left alone.
+// TestMigration: a file of the version before is brought up to date, one of a later version is used as it is, and one that
+// a later version forbids is left alone.
 func TestMigration(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs")
 	exec := func(statement string) error {
@@ -117,13 +118,14 @@ func TestMigration(t *testing.T) {
 		_, err = db.Exec(statement)
 		return err
 	}
-	storetest.RunMigration(t, func(t *testing.T) store.Shared { return open(t, path) }, exec, "PRAGMA user_version = 1")
-	if err := exec(fmt.Sprintf("PRAGMA user_version = %d", sqlstore.Version+1)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.RunMigration(t, func(t *testing.T) store.Shared { return open(t, path) }, exec,
+		"PRAGMA user_version = 1", "PRAGMA user_version = 99")
+	const want = "its version is 99, newer than 3, and only brine of version 99 or later can use it"
 	if s, err := sqlite.Open(path); err == nil {
 		s.Close()
-		t.Error("a later version was opened")
+		t.Error("a later version that forbids it was opened")
+	} else if !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,10 @@ import (
 
 // Version is the version of the schema that this package writes: that of the dialect plus one for every migration.
 const Version = 3
+
+// leastVersion is the name of the row in brine_counter with the oldest Version that can use the tables. No migration
+// writes it so far, since all of them only add. The first one that does more must write it.
+const leastVersion = "least_version"
 
 // lockTime is how long to wait for another master that is changing the schema.
 const lockTime = 2 * time.Minute
@@ -81,7 +86,7 @@ func migrateLocked(ctx context.Context, conn *sql.Conn, d *Dialect) error {
 		return err
 	}
 	if version > Version {
-		return fmt.Errorf("its version is %d, newer than %d", version, Version)
+		return checkNewer(ctx, conn, version)
 	}
 	if version < 2 {
 		for _, statement := range d.Schema {
@@ -102,6 +107,21 @@ func migrateLocked(ctx context.Context, conn *sql.Conn, d *Dialect) error {
 		if err := d.SetVersion(ctx, conn, version+1); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkNewer returns an error if this package cannot use the tables of a newer version. If it can, masters are rolled
+// back one after the other, like they were upgraded.
+func checkNewer(ctx context.Context, conn *sql.Conn, version int) error {
+	var least int
+	err := conn.QueryRowContext(ctx, "SELECT n FROM brine_counter WHERE name = '"+leastVersion+"'").Scan(&least)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("its version is %d, newer than %d: %w", version, Version, err)
+	}
+	if least > Version {
+		return fmt.Errorf("its version is %d, newer than %d, and only brine of version %d or later can use it",
+			version, Version, least)
 	}
 	return nil
 }

@@ -57,7 +57,12 @@ func RunServer(t *testing.T, db *sql.DB, open func(name string) (store.Shared, e
 			return err
 		}
 		RunMigration(t, func(t *testing.T) store.Shared { return must(t, name) }, exec,
-			"DELETE FROM brine_schema WHERE version > 1")
+			"DELETE FROM brine_schema WHERE version > 1",
+			"INSERT INTO brine_schema (version) VALUES (99)")
+		if s, err := open(name); err == nil {
+			s.Close()
+			t.Error("a later version that forbids it was opened")
+		}
 	})
 	t.Run("late commit", func(t *testing.T) {
 		name := fresh(t)

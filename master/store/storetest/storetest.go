@@ -429,10 +429,11 @@ func bounded(t *testing.T, s store.Store) {
 	}
 }
 
-// RunMigration opens a database as the previous version left it, without the tables that came since. version is the
-// statement that sets its version to 1.
+// RunMigration opens a database as the previous version left it, without the tables that came since, and as a later
+// version leaves it. The statements older and later set its version to 1 and to 99. At its end the database has the
+// mark by which version 99 forbids all before it to use its tables.
 func RunMigration(t *testing.T, open func(t *testing.T) store.Shared,
-	exec func(statement string) error, version string) {
+	exec func(statement string) error, older, later string) {
 	s := open(t)
 	if err := s.SaveJob(t.Context(), makeJob(0)); err != nil {
 		t.Fatal(err)
@@ -444,7 +445,7 @@ func RunMigration(t *testing.T, open func(t *testing.T) store.Shared,
 		t.Fatal(err)
 	}
 	// The tables that version 2 and later have added.
-	statements := []string{version}
+	statements := []string{older}
 	for _, table := range []string{"brine_key", "brine_secret", "brine_lease", "brine_counter",
 		"brine_relay", "brine_seen", "brine_data",
 		"brine_piece", "brine_order_content", "brine_label"} {
@@ -475,6 +476,26 @@ func RunMigration(t *testing.T, open func(t *testing.T) store.Shared,
 		defer b.Close()
 		leases(t, a, b)
 	})
+	// A master of a later version has been here. The one before works beside it, unless the later one forbids it.
+	if err := exec(later); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("back", func(t *testing.T) {
+		a, b := open(t), open(t)
+		defer a.Close()
+		defer b.Close()
+		if err := a.SaveJob(t.Context(), makeJob(1)); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []int{0, 1} {
+			if j, err := b.Job(t.Context(), makeJob(n).JID); err != nil || cmp.Diff(makeJob(n), plain(j)) != "" {
+				t.Error(j, err)
+			}
+		}
+	})
+	if err := exec("INSERT INTO brine_counter (name, n) VALUES ('least_version', 99)"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // badNames: a store may refuse odd ids or store them, but must not leave its directory or crash.

@@ -23,7 +23,7 @@ var foreign = []struct{ arch, debian, goarch, emulator, cpuarch string }{
 	{"riscv64", "riscv64", "riscv64", "qemu-riscv64-static", "riscv64"},
 }
 
-// TestEmulatedMinion runs the minion of the other architectures' packages: by itself with states, and under a master over each transport.
+// TestEmulatedMinion runs the minion of the other architectures' packages: by itself with states, and under a master.
 func TestEmulatedMinion(t *testing.T) {
 	for _, f := range foreign {
 		t.Run(f.arch, func(t *testing.T) {

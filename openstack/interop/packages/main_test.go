@@ -79,7 +79,7 @@ func startMasterProgram(t *testing.T, program string) *master {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	m := &master{dir: dir, program: program, pub: freeport.Port(t), ret: freeport.Port(t)}
 	conf := fmt.Sprintf("root_dir: %[1]s\npki_dir: %[1]s/pki\ncachedir: %[1]s/cache\nsock_dir: %[1]s/run\npidfile: %[1]s/pid\nlog_file: %[1]s/log\n"+
-		"file_roots: {base: [%[1]s/srv/salt]}\ninterface: 127.0.0.1\npublish_port: %[2]d\nret_port: %[3]d\nuser: root\nauto_accept: true\ntimeout: 15\n", dir, m.pub, m.ret)
+		"file_roots: {base: [%[1]s/srv/salt]}\npillar_roots: {base: [%[1]s/srv/pillar]}\ninterface: 127.0.0.1\npublish_port: %[2]d\nret_port: %[3]d\nuser: root\nauto_accept: true\ntimeout: 15\n", dir, m.pub, m.ret)
 	if err := os.WriteFile(filepath.Join(dir, "master"), []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,45 +78,131 @@ func forwardingDLL() []byte {
 	return b.Bytes()
 }
 
-// TestWineMinion runs the minion for Windows under wine: by itself, with grains and states with templates and pillar. The modules of files are not built for
-// Windows, and under a master it has not been run.
-func TestWineMinion(t *testing.T) {
-	wine := wine(t)
+// A windowsMinion is the minion for Windows, with a configuration, for wine.
+type windowsMinion struct {
+	t                  *testing.T
+	wine, program, dir string // dir has the configuration and all that the minion writes
+}
+
+// newWindowsMinion builds the minion and configures it, with more lines than those of its paths.
+func newWindowsMinion(t *testing.T, more string) *windowsMinion {
+	t.Helper()
 	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/brine-minion.exe", "./cmd/brine-minion")
+	m := &windowsMinion{t: t, wine: wine(t), program: dir + "/brine-minion.exe", dir: filepath.Join(dir, "c")}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", m.program, "./cmd/brine-minion")
 	build.Dir, build.Env = "../../..", append(os.Environ(), "CGO_ENABLED=0", "GOOS=windows", "GOARCH=amd64")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	conf := filepath.Join(dir, "c")
-	windows := func(path string) string { return "Z:" + strings.ReplaceAll(path, "/", `\`) }
-	write(t, conf+"/minion", 0o644, fmt.Sprintf("id: windows\nroot_dir: '%[1]s'\npki_dir: '%[1]s\\pki'\ncachedir: '%[1]s\\cache'\nsock_dir: '%[1]s\\run'\nlog_file: '%[1]s\\log'\n"+
-		"pidfile: '%[1]s\\pid'\nfile_roots: {base: ['%[1]s\\srv']}\npillar_roots: {base: ['%[1]s\\pillar']}\nenable_fqdns_grains: false\nenable_gpu_grains: false\n",
-		windows(conf)))
-	write(t, conf+"/srv/site.sls", 0o644, "told:\n  test.configurable_test_state:\n    - name: '{{ pillar.word }} {{ 3 * 7 }} {{ grains.os }}'\n    - changes: true\n    - result: true\n")
-	write(t, conf+"/pillar/top.sls", 0o644, "base: {'*': [words]}\n")
-	write(t, conf+"/pillar/words.sls", 0o644, "word: grüße\n")
-	local := func(args ...string) any {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), wine, append([]string{dir + "/brine-minion.exe", "call", "-c", windows(conf), "--local", "--out=json", "-l", "quiet"}, args...)...)
-		out, err := cmd.Output()
-		var ret map[string]any
-		if jerr := json.Unmarshal(out, &ret); jerr != nil {
-			t.Fatalf("%v: %v %v: %s", args, err, jerr, out)
-		}
-		return ret["local"]
+	write(t, m.dir+"/minion", 0o644, fmt.Sprintf("id: windows\nroot_dir: '%[1]s'\npki_dir: '%[1]s\\pki'\ncachedir: '%[1]s\\cache'\nsock_dir: '%[1]s\\run'\nlog_file: '%[1]s\\log'\n"+
+		"pidfile: '%[1]s\\pid'\nfile_roots: {base: ['%[1]s\\srv']}\npillar_roots: {base: ['%[1]s\\pillar']}\nenable_fqdns_grains: false\nenable_gpu_grains: false\n%[2]s",
+		windowsPath(m.dir), more))
+	return m
+}
+
+// windowsPath is the name that a file of this host has in wine.
+func windowsPath(path string) string { return "Z:" + strings.ReplaceAll(path, "/", `\`) }
+
+// call is salt-call with --local.
+func (m *windowsMinion) call(args ...string) any {
+	m.t.Helper()
+	cmd := exec.CommandContext(m.t.Context(), m.wine, append([]string{m.program, "call", "-c", windowsPath(m.dir), "--local", "--out=json", "-l", "quiet"}, args...)...)
+	out, err := cmd.Output()
+	var ret map[string]any
+	if jerr := json.Unmarshal(out, &ret); jerr != nil {
+		m.t.Fatalf("%v: %v %v: %s", args, err, jerr, out)
 	}
-	if d := cmp.Diff([]any{"Windows", "Windows", "AMD64"}, []any{local("grains.get", "os"), local("grains.get", "kernel"), local("grains.get", "cpuarch")}); d != "" {
-		t.Error(d)
-	}
-	states, ok := local("state.apply", "site").(map[string]any)
+	return ret["local"]
+}
+
+const windowsState = "told:\n  test.configurable_test_state:\n    - name: '{{ pillar.word }} {{ 3 * 7 }} {{ grains.os }}'\n    - changes: true\n    - result: true\n"
+
+// checkWindowsState checks what a run of windowsState returned.
+func checkWindowsState(t *testing.T, v any) {
+	t.Helper()
+	states, ok := v.(map[string]any)
 	if !ok || len(states) != 1 {
-		t.Fatalf("state.apply: %v", states)
+		t.Fatalf("state.apply: %v", v)
 	}
 	for id, s := range states {
 		if s := s.(map[string]any); s["result"] != true || len(s["changes"].(map[string]any)) == 0 || s["name"] != "grüße 21 Windows" {
 			t.Errorf("%s: %v", id, s)
 		}
+	}
+}
+
+// TestWineMinion runs the minion for Windows under wine: by itself, with grains and states with templates and pillar. The modules of files are not built for
+// Windows.
+func TestWineMinion(t *testing.T) {
+	m := newWindowsMinion(t, "")
+	write(t, m.dir+"/srv/site.sls", 0o644, windowsState)
+	write(t, m.dir+"/pillar/top.sls", 0o644, "base: {'*': [words]}\n")
+	write(t, m.dir+"/pillar/words.sls", 0o644, "word: grüße\n")
+	if d := cmp.Diff([]any{"Windows", "Windows", "AMD64"}, []any{m.call("grains.get", "os"), m.call("grains.get", "kernel"), m.call("grains.get", "cpuarch")}); d != "" {
+		t.Error(d)
+	}
+	checkWindowsState(t, m.call("state.apply", "site"))
+}
+
+// TestWineMaster runs the minion for Windows under wine and under a master: it signs in with a key of its own, and answers jobs; states and pillar come from the
+// master. After a restart it answers again, with the same key.
+func TestWineMaster(t *testing.T) {
+	m := startMaster(t)
+	w := newWindowsMinion(t, m.minionConf())
+	write(t, m.dir+"/srv/salt/site.sls", 0o644, windowsState)
+	write(t, m.dir+"/srv/pillar/top.sls", 0o644, "base: {'*': [words]}\n")
+	write(t, m.dir+"/srv/pillar/words.sls", 0o644, "word: grüße\n")
+	start := func() (stop func()) {
+		cmd := exec.Command(w.wine, w.program, "minion", "-c", windowsPath(w.dir), "-l", "info")
+		var log bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &log, &log
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return sync.OnceFunc(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			if t.Failed() {
+				t.Logf("the minion said %s", log.String())
+			}
+		})
+	}
+	stop := start()
+	t.Cleanup(func() { stop() })
+	m.awaitPing(t, "windows")
+	key, err := os.ReadFile(w.dir + "/pki/minion.pem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := m.call(t, "windows", "test.arg", "grüße", "[1, 2.5, null]", "k={a: true}")
+	got, ok := v.(map[string]any)
+	if !ok || err != nil {
+		t.Fatalf("test.arg = %v %v", v, err)
+	}
+	kwargs, _ := got["kwargs"].(map[string]any)
+	if d := cmp.Diff([]any{[]any{"grüße", []any{1.0, 2.5, nil}}, map[string]any{"a": true}}, []any{got["args"], kwargs["k"]}); d != "" {
+		t.Error(d)
+	}
+	if v, err := m.call(t, "windows", "grains.get", "os"); v != "Windows" || err != nil {
+		t.Errorf("grains.get os = %v %v", v, err)
+	}
+	if v, err := m.call(t, "windows", "sys.list_functions", "test"); err != nil || !strings.Contains(fmt.Sprint(v), "test.ping") {
+		t.Errorf("sys.list_functions = %v %v", v, err)
+	}
+	if v, err := m.call(t, "windows", "test.nothing"); err == nil && !strings.Contains(fmt.Sprint(v), "'test.nothing' is not available.") {
+		t.Errorf("an unknown function: %v %v", v, err)
+	}
+	v, err = m.call(t, "windows", "state.apply", "site")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkWindowsState(t, v)
+	stop()
+	stop = start()
+	m.awaitPing(t, "windows")
+	if again, err := os.ReadFile(w.dir + "/pki/minion.pem"); err != nil || !bytes.Equal(key, again) {
+		t.Errorf("after a restart the key is another one (%v)", err)
 	}
 }
 
