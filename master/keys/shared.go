@@ -26,6 +26,10 @@ const maxRecords = 2048
 // sharedTime limits one query of the database.
 const sharedTime = 2 * time.Minute
 
+// listTime limits a query for many ids. The command line tools wait 30 s for a job to be published: they must learn why
+// it was not.
+const listTime = 20 * time.Second
+
 // maxSwaps is how often an edit is repeated because other masters were faster.
 const maxSwaps = 100
 
@@ -243,7 +247,7 @@ func (s *shared) write(string, string, []byte) error { return errNoEdit }
 func (s *shared) remove(string, string) error { return errNoEdit }
 
 func (s *shared) list(folder string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
+	ctx, cancel := context.WithTimeout(context.Background(), listTime)
 	defer cancel()
 	version, err := s.db.KeyVersion(ctx)
 	if err != nil {

@@ -24,6 +24,8 @@ var (
 	ErrNotFound = errors.New("job not found")
 	// ErrTooLarge is wrapped if the database does not accept a value of this size.
 	ErrTooLarge = errors.New("more than the database of the master takes")
+	// ErrLost is wrapped if the database server was away for longer than the store waits for it.
+	ErrLost = errors.New("the database server cannot be reached")
 )
 
 // A Job is a command as it was published.

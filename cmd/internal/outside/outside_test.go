@@ -117,6 +117,10 @@ func (s *site) stay(r row) (int, string) {
 	return cmd.ProcessState.ExitCode(), out.String()
 }
 
+// withServers returns rows that need servers; make interop has them.
+var withServers func(add func(name string, make func(s *site), rows ...row), run func(line string, code int, texts string) row,
+	web func(func(s *site)) func(s *site))
+
 func rows() (all []row) {
 	add := func(name string, make func(s *site), rows ...row) {
 		for _, r := range rows {
@@ -380,6 +384,9 @@ func rows() (all []row) {
 		run("http /run client=nosuch&eauth=file&username=ann&password=right", 400, "Invalid client"))
 	add("HTTP: disk of the master is full", web(func(s *site) { s.small("cache/master"); s.serve(); s.top("cache/master") }),
 		run(run1+"right", 503, full), run("http /login eauth=file&username=ann&password=right", 200, "token"))
+	if withServers != nil {
+		withServers(add, run, web)
+	}
 	return all
 }
 

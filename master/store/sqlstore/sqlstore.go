@@ -147,6 +147,7 @@ var _ store.Paged = (*Store)(nil)
 
 // A write is a change that waits for its transaction; only the writer calls do.
 type write struct {
+	ctx  context.Context
 	do   func(*txn) error
 	done chan error
 }
@@ -190,12 +191,12 @@ func (s *Store) Close() error {
 var errClosed = errors.New("job store is closed")
 
 // writeChange runs a change in the writer's next transaction and waits for the commit. Once queued the change
-// happens, and its outcome must be known even if ctx ends meanwhile.
+// happens, and its outcome must be known even if ctx ends meanwhile; only a server that is away is not waited for then.
 func (s *Store) writeChange(ctx context.Context, do func(*txn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w := write{do, make(chan error, 1)}
+	w := write{ctx, do, make(chan error, 1)}
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -267,7 +268,7 @@ func (s *Store) commitBatch(batch []write) {
 		case s.d.Retry != nil && s.d.Retry(err) && try < maxTries:
 			time.Sleep(time.Duration(try) * time.Millisecond)
 			try++
-		case s.isLost(err) && time.Now().Before(end) && s.waitAway(awayPause):
+		case s.isLost(err) && isWanted(batch) && time.Now().Before(end) && s.waitAway(awayPause):
 			again = true
 		default:
 			end = time.Time{}
@@ -278,12 +279,25 @@ func (s *Store) commitBatch(batch []write) {
 		err = s.transact(batch, results, again)
 	}
 	for i, w := range batch {
-		result := cmp.Or(err, results[i])
+		result := cmp.Or(s.explainLost(err), results[i])
 		if result != nil && s.d.Explain != nil {
 			result = s.d.Explain(result)
 		}
 		w.done <- result
 	}
+}
+
+// isWanted reports whether somebody still waits for a change of the batch: a master that stops does not.
+func isWanted(batch []write) bool {
+	return slices.ContainsFunc(batch, func(w write) bool { return w.ctx.Err() == nil })
+}
+
+// explainLost adds store.ErrLost to the error of a server that is away.
+func (s *Store) explainLost(err error) error {
+	if err == nil || !s.isLost(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", store.ErrLost, err)
 }
 
 // isLost reports whether the server is away.
@@ -303,11 +317,20 @@ func (s *Store) waitAway(d time.Duration) bool {
 
 // readRetry runs something that only reads, and repeats it while the server is away.
 func (s *Store) readRetry(ctx context.Context, do func() error) error {
+	var lost error
 	for end := time.Now().Add(patience); ; {
 		err := do()
-		if err == nil || !s.isLost(err) || ctx.Err() != nil || time.Now().After(end) ||
-			!s.waitAway(awayPause) {
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return cmp.Or(lost, err) // the server's absence says more than that ctx ended
+		case !s.isLost(err):
 			return err
+		}
+		lost = s.explainLost(err)
+		if time.Now().After(end) || !s.waitAway(awayPause) {
+			return lost
 		}
 	}
 }

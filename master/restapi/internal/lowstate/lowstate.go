@@ -13,6 +13,7 @@ import (
 
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/restapi/internal/exchange"
+	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 )
 
@@ -132,7 +133,7 @@ func Refused(err error) error {
 		errors.Is(err, context.Canceled) {
 		return err
 	}
-	if errors.Is(err, master.ErrNotStored) {
+	if errors.Is(err, master.ErrNotStored) || errors.Is(err, store.ErrLost) {
 		return exchange.NewError(http.StatusServiceUnavailable, err.Error())
 	}
 	return exchange.NewError(http.StatusBadRequest, err.Error())
