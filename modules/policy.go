@@ -52,7 +52,7 @@ func IsRefused(err error) bool {
 	return errors.As(err, &e)
 }
 
-// disabled returns the modules that the policy of a call takes out of the registry.
+// disabled returns the modules that the call's policy removes from the registry.
 func (r *Registry) disabled(e *Env) []string {
 	if e == nil || e.Policy == nil {
 		return nil
@@ -60,8 +60,8 @@ func (r *Registry) disabled(e *Env) []string {
 	return e.Policy.Disabled(r.kind)
 }
 
-// Refused returns why the policy of a call does not let it reach a function, nil if it does. Look-ups ask it by
-// themselves.
+// Refused returns the reason why the call's policy forbids a function, or nil if it allows it. Look-ups in a registry
+// check this themselves.
 func (e *Env) Refused(kind Kind, fun string) error {
 	if e == nil || e.Policy == nil {
 		return nil
@@ -78,7 +78,7 @@ func (c *Call) Admit(kind Kind) error {
 	return c.NoteRefusal(c.Fun, c.Policy.RefuseArguments(kind, c.Fun, c.allGiven))
 }
 
-// allGiven returns the arguments that the caller gave, by name.
+// allGiven returns all arguments of the call by name.
 func (c *Call) allGiven() map[string]any {
 	args := maps.Clone(c.Keywords)
 	if args == nil {
@@ -103,8 +103,8 @@ func (e *Env) NoteRefusal(fun string, err error) error {
 	return err
 }
 
-// Permitted returns the modules of a list with the functions that the policy of a call lets it reach, for lists
-// and documentation. A module of which nothing is left is not among them.
+// Permitted returns the modules of a list, reduced to the functions that the call's policy allows, for listings and
+// documentation. A module without any remaining function is left out.
 func (e *Env) Permitted(kind Kind, list []*Module) []*Module {
 	if e == nil || e.Policy == nil {
 		return list
@@ -161,8 +161,8 @@ func (p permitted) Def(name string) *Def {
 	return p.Found.Def(name)
 }
 
-// choiceKey returns under what the choice of a module is remembered: programs with several minions have several
-// policies.
+// choiceKey returns the key under which the choice of a module is cached. It includes the disabled modules, since the
+// minions of one program may have different policies.
 func choiceKey(called string, off []string) string {
 	if len(off) == 0 {
 		return called

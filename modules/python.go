@@ -39,7 +39,7 @@ func TypeName(v any) string {
 	return "int"
 }
 
-// ToInt implements Python's int(v). The errors are Python's: *TypeError, or a *PythonError of type ValueError or
+// ToInt implements Python's int(v). Its errors are Python's: a *TypeError, or a *PythonError of type ValueError or
 // OverflowError.
 func ToInt(v any) (int64, error) {
 	switch v := v.(type) {
@@ -89,8 +89,8 @@ func OSError(err error) error {
 	return &PythonError{Type: name, Msg: text}
 }
 
-// OSErrorText returns the text and the type of [OSError], "" for an error that is not the operating system's.
-// Paths are shown if the error has any.
+// OSErrorText returns the text and the type of [OSError], or "" for an error that is not the operating system's. The
+// text includes the paths that the error has.
 func OSErrorText(err error) (text, name string) {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -119,7 +119,7 @@ func OSErrorText(err error) (text, name string) {
 	return text, errnoType(errno)
 }
 
-// capital returns the C library's spelling of an error, which begins with a capital letter.
+// capital returns an error text in the C library's spelling, with a capital at the beginning.
 func capital(s string) string {
 	if s == "" {
 		return s

@@ -37,7 +37,7 @@ type Source interface {
 	Find(r *Registry, e *Env, called string) []*Module
 	// Modules are all modules of the source, available or not.
 	Modules(r *Registry, e *Env) []*Module
-	// Reset makes the source look again, also where nothing seems to have changed.
+	// Reset makes the source read its modules again, even if nothing seems to have changed.
 	Reset()
 }
 
@@ -163,7 +163,7 @@ func (m *Module) suits(e *Env) (found *Module, ok bool, reason string) {
 	return m.with(&Module{found: []Found{more}}), true, ""
 }
 
-// with returns m and the functions of other that m lacks.
+// with returns a module with m's functions and those of other that m lacks.
 func (m *Module) with(other *Module) *Module {
 	if other == nil {
 		return m
@@ -190,8 +190,8 @@ func (r *Registry) own(called string, e *Env) *choice {
 	})
 }
 
-// remembered returns the choice of a key, made when it is first asked for. That happens outside of the lock,
-// since modules look at the host; two calls at once may both make it.
+// remembered returns the cached choice for a key. The first call decides it, outside of the lock since modules look
+// at the host; two calls at the same time may both decide.
 func (r *Registry) remembered(key string, decide func() *choice) *choice {
 	r.mu.Lock()
 	c, ok := r.chosen[key]
@@ -215,8 +215,8 @@ func (r *Registry) remembered(key string, decide func() *choice) *choice {
 	return c
 }
 
-// provider returns the module that the option "providers" puts behind a called name, whether the host suits it or
-// not; nil if the option names none, or one that is not there.
+// provider returns the module that the option "providers" sets for a called name, whether or not the module suits the
+// host. It returns nil if the option names none, or one that does not exist.
 func (r *Registry) provider(called string, e *Env) *Module {
 	providers, _ := e.Opt("providers").(map[string]any)
 	name, ok := providers[called].(string)
@@ -240,7 +240,8 @@ func refusal(called, reason string) string {
 	return fmt.Sprintf("'%s' __virtual__ returned False: %s", called, reason)
 }
 
-// Reset forgets which modules were chosen for the host, so that changed grains count, and makes sources look again.
+// Reset discards the decisions about which modules suit the host, so that changed grains take effect, and resets the
+// sources.
 func (r *Registry) Reset() {
 	for _, s := range r.allSources() {
 		s.Reset()
@@ -250,7 +251,7 @@ func (r *Registry) Reset() {
 	r.forget()
 }
 
-// Native returns a registry with the modules of the program and no sources.
+// Native returns a registry with the program's own modules only, without sources.
 func (r *Registry) Native() *Registry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -415,7 +416,7 @@ func (r *Registry) failed(e *Env, fun string, def *Def, err error) Result {
 	return res
 }
 
-// AsGiven returns the answer as the function gave it.
+// AsGiven returns the result in the form in which the function returned it: ordered, if it was.
 func (r Result) AsGiven() any {
 	if r.Ordered != nil {
 		return r.Ordered
@@ -423,7 +424,8 @@ func (r Result) AsGiven() any {
 	return r.Return
 }
 
-// falseResult implements Salt's look at a returned map: a false "result" or "success" makes the return code 1.
+// falseResult implements Salt's check of a returned map: if its "result" or "success" is false, the return code
+// becomes 1.
 func falseResult(v any) bool {
 	for _, key := range [...]string{"result", "success"} {
 		if x, ok := Field(v, key); ok && !pyobj.Truth(x) {
@@ -433,7 +435,8 @@ func falseResult(v any) bool {
 	return false
 }
 
-// Field returns an entry of a dictionary that a function returned, plain or in order, and whether there is one.
+// Field returns an entry of a dictionary that a function returned, whether plain or ordered. ok is false if it is
+// missing.
 func Field(v any, key string) (x any, ok bool) {
 	switch m := v.(type) {
 	case map[string]any:
@@ -476,8 +479,8 @@ func (d *Def) run(ctx context.Context, c *Call, args []any, kwargs, pub map[stri
 	return d.Run(ctx, c)
 }
 
-// Docs implements sys.doc: the documentation of every function whose name matches the pattern. The pattern is a
-// module name, a function name, or either with "*" at its end; "" is everything.
+// Docs implements sys.doc: it returns the documentation of every function whose name matches the pattern. The pattern
+// is the name of a module or function, with an optional "*" at its end; "" matches everything.
 func (r *Registry) Docs(e *Env, pattern string) map[string]any {
 	docs := map[string]any{}
 	prefix, glob := strings.CutSuffix(pattern, "*")

@@ -95,16 +95,16 @@ func (c *Call) Decrypt(ctx context.Context, data any, renderer string, newlines 
 	return v, err
 }
 
-// ExecOrdered is like ExecKw for callers that have ordered values (package modules/pyobj), as templates do:
-// arguments may be such, and collections in the result are *pyobj.Dict and *pyobj.List. Functions whose [Def] is
-// Ordered get the very objects.
+// ExecOrdered is like ExecKw for callers with ordered values (package modules/pyobj), such as templates. Arguments
+// may be ordered, and collections in the result are *pyobj.Dict and *pyobj.List. A function whose [Def] is Ordered
+// receives the same objects, not copies.
 func (c *Call) ExecOrdered(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
 	v, err := c.exec(ctx, fun, args, kwargs)
 	return pyobj.From(v), err
 }
 
-// OrderedPillar returns the pillar in the order of its source, as this job has it: changes by templates are seen
-// by the rest of the job, and by no other.
+// OrderedPillar returns this job's pillar in the order of its source. Changes that templates make to it are visible
+// to the rest of the job, but not to other jobs.
 func (c *Call) OrderedPillar() *pyobj.Dict {
 	return c.job.orderedPillar(func() *pyobj.Dict {
 		if c.Env.OrderedPillar != nil {
@@ -116,7 +116,7 @@ func (c *Call) OrderedPillar() *pyobj.Dict {
 	})
 }
 
-// OrderedGrains returns the grains as this job has them, changes by templates included.
+// OrderedGrains returns the grains with this job's changes, including those by templates.
 func (c *Call) OrderedGrains() *pyobj.Dict {
 	return pyobj.FromMapIn(c.GrainData(), orders(c.GrainsOrder))
 }
@@ -126,7 +126,7 @@ func (c *Call) OrderedGrain(name string) (any, bool) {
 	return inOrder(c.GrainData(), c.GrainsOrder, name)
 }
 
-// PillarData returns the pillar as the job has it, with an override; callers must not change it.
+// PillarData returns the job's pillar, which may be overridden. Callers must not modify it.
 func (c *Call) PillarData() map[string]any {
 	if d := c.job.pillarOverride(); d != nil {
 		return d

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Which returns the path of a program that can be run, "" if there is none: the name itself if it is a path, else
-// looked for in PATH and the usual directories (salt/utils/path.py which). Modules ask it in Available.
+// Which returns the path of an executable program, or "" if there is none. A path is returned as it is; a name is
+// searched for in PATH and the usual directories (salt/utils/path.py which). Modules use it in Available.
 func (e *Env) Which(program string) string { return e.which(program, os.Getenv) }
 
-// Which is like [Env.Which] with the environment of the job.
+// Which is like [Env.Which], but uses the environment of the job.
 func (c *Call) Which(program string) string {
 	return c.Env.which(program, func(name string) string {
 		v, _ := c.job.Getenv(name)
@@ -52,7 +52,7 @@ func (e *Env) which(program string, getenv func(string) string) string {
 	return ""
 }
 
-// extensions returns what may be missing at the end of a program's name on Windows.
+// extensions returns the extensions that a program's name may lack on Windows.
 func extensions(program, pathext string) []string {
 	if pathext == "" {
 		pathext = ".EXE"

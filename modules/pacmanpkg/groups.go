@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// members returns the packages of groups as pacman lists them.
+// members returns the packages of groups, from pacman's listing.
 func members(ctx context.Context, c *modules.Call, args ...string) (map[string][]string, error) {
 	out, err := merged(ctx, c, args...)
 	ret := map[string][]string{}

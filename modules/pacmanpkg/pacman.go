@@ -32,7 +32,7 @@ func pacman(ctx context.Context, c *modules.Call, args ...string) (saltcmd.Resul
 	return saltcmd.Run(ctx, c, saltcmd.Command{Args: append([]string{"pacman"}, args...)})
 }
 
-// merged returns pacman's output with that for errors in it.
+// merged returns the lines of pacman's output, with its error output merged in.
 func merged(ctx context.Context, c *modules.Call, args ...string) ([]string, error) {
 	out, err := saltcmd.Run(ctx, c, saltcmd.Command{Args: append([]string{"pacman"}, args...), Merge: true})
 	return lines(out.Stdout), err
@@ -47,7 +47,7 @@ func lines(text string) []string {
 	return list
 }
 
-// below returns the option for the system below a directory.
+// below returns the option that makes pacman work on the system below a directory.
 func below(root any) []string {
 	if root == nil {
 		return nil
@@ -88,7 +88,7 @@ func latest(ctx context.Context, c *modules.Call, names []string, root any) (any
 	return ret, nil
 }
 
-// pairs returns the lines of two words.
+// pairs returns the lines that consist of two words, as a map.
 func pairs(text string) map[string]string {
 	ret := map[string]string{}
 	for _, line := range lines(text) {
@@ -213,7 +213,7 @@ func change(ctx context.Context, c *modules.Call, root any, args ...string) (ret
 	return pkglist.Compare(old, now), out, nil
 }
 
-// done returns the answer of what installs or removes packages.
+// done returns the result of installing or removing packages, or an error that includes the changes made before it.
 func done(ret map[string]any, out saltcmd.Result, err error, what string) (any, error) {
 	if err == nil && out.Retcode != 0 && out.Stderr != "" {
 		err = saltcmd.Problem(what, map[string]any{"errors": []any{out.Stderr}, "changes": ret})
@@ -264,8 +264,8 @@ func install(ctx context.Context, c *modules.Call) (any, error) {
 	return done(ret, out, err, problem)
 }
 
-// wanted returns packages as pacman wants them named, and the errors in their versions. Patterns are looked up in
-// the indexes, which are refreshed for that if they are to be refreshed.
+// wanted returns packages in pacman's syntax, and the errors in their versions. Patterns are looked up in the
+// indexes, which are refreshed first if the call asks for it.
 func wanted(ctx context.Context, c *modules.Call, packages []pkglist.Target) (names []string, refreshed bool, errs []any, err error) {
 	type pattern struct{ name, version string }
 	var patterns []pattern
@@ -363,8 +363,8 @@ func removing(ctx context.Context, c *modules.Call, how string) (any, error) {
 	return done(ret, out, err, "Problem encountered removing package(s)")
 }
 
-// owned returns pacman's lines about the files of packages, and its errors. A first name that is a directory is
-// the system to look at.
+// owned returns pacman's lines about the files of packages, and its errors. If the first name is an absolute path
+// that exists, it is the root of the system to query.
 func owned(ctx context.Context, c *modules.Call) (files []string, errs []any, err error) {
 	cmd, names := []string{"-Ql"}, pkglist.Names(c)
 	if len(names) > 0 {
@@ -454,7 +454,7 @@ func listRepoPkgs(ctx context.Context, c *modules.Call) (any, error) {
 	return byRepo.Answer(pytext.Truth(kw["byrepo"])), nil
 }
 
-// repoPkgs returns the versions in each repository of the packages that fit one of the patterns.
+// repoPkgs returns, for each repository, the versions of the packages that match one of the patterns.
 func repoPkgs(ctx context.Context, c *modules.Call, patterns, repos []string) (pkglist.Repos, error) {
 	out, err := saltcmd.Run(ctx, c, saltcmd.Command{Args: []string{"pacman", "-Sl"}, IgnoreRetcode: true})
 	if err != nil {

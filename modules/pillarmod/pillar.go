@@ -45,8 +45,7 @@ func compile(ctx context.Context, c *modules.Call, saltenv, pillarenv any, overr
 	return c.FreshPillar(ctx, "", text, override)
 }
 
-// items implements pillar.items and what is built upon it: some values of the pillar in memory, or all of a fresh
-// one.
+// items implements pillar.items: it returns the whole pillar, freshly compiled.
 func items(ctx context.Context, c *modules.Call) (any, error) { return fresh(ctx, c) }
 
 func data(ctx context.Context, c *modules.Call) (any, error) { return fresh(ctx, c) }
@@ -84,7 +83,7 @@ func item(ctx context.Context, c *modules.Call) (any, error) {
 	return some(ctx, c, byDefault, delimiter)
 }
 
-// some returns the values under the keys that the caller named.
+// some returns the values at the keys of the call.
 func some(ctx context.Context, c *modules.Call, byDefault any, delimiter string) (any, error) {
 	pillar, err := chosen(ctx, c)
 	if err != nil {
@@ -106,7 +105,7 @@ func some(ctx context.Context, c *modules.Call, byDefault any, delimiter string)
 	return out, nil
 }
 
-// chosen returns the pillar in memory, or a fresh one if an environment was named.
+// chosen returns the pillar in memory, or a fresh one if the call names an environment.
 func chosen(ctx context.Context, c *modules.Call) (*pyobj.Dict, error) {
 	if c.Value("saltenv") == nil && c.Value("pillarenv") == nil {
 		return c.OrderedPillar(), nil
@@ -136,7 +135,7 @@ func find(pillar *pyobj.Dict, key any, delimiter string) (any, bool, error) {
 	return nil, false, &modules.TypeError{Msg: "'" + modules.TypeName(key) + "' object is not iterable"}
 }
 
-// plainFind is like find for those who do not ask for the order.
+// plainFind is like find, but returns plain values.
 func plainFind(pillar *pyobj.Dict, key any, delimiter string) (any, bool, error) {
 	v, ok, err := find(pillar, key, delimiter)
 	return pyobj.Plain(v), ok, err

@@ -24,7 +24,7 @@ import (
 //
 // pip.freeze, pip.install, pip.is_installed, pip.list, pip.list_all_versions, pip.list_freeze_parse, pip.list_upgrades, pip.uninstall, pip.upgrade, pip.upgrade_available, pip.version differ: without bin_env they use the python3 of the host, where Salt uses the Python that it runs in.
 
-// program returns pip: that of a virtual environment, one that is named, or the host's.
+// program returns the command of pip: that of a virtual environment, the one that bin_env names, or the host's.
 func program(c *modules.Call) ([]string, error) {
 	bin := c.Str("bin_env")
 	if bin == "" {
@@ -122,7 +122,7 @@ func contextKey(c *modules.Call) string {
 	return "pip.version"
 }
 
-// version returns the version of pip, asked once in a job.
+// version returns the version of pip. It runs pip once per job.
 func version(ctx context.Context, c *modules.Call) (string, error) {
 	if v, _ := c.Context().Get(contextKey(c)); v != nil {
 		if s, ok := v.(string); ok {
@@ -162,7 +162,7 @@ func normalizeRun(_ context.Context, c *modules.Call) (any, error) {
 	return normalize(c.Str("name")), nil
 }
 
-// normalize returns the name of a package as PEP 503 compares it.
+// normalize returns the name of a package in the normal form of PEP 503.
 func normalize(name string) string {
 	var b strings.Builder
 	gap := false
@@ -261,7 +261,7 @@ func list(ctx context.Context, c *modules.Call) (any, error) {
 	return installed(ctx, c, c.Str("prefix"))
 }
 
-// installed returns the packages whose name begins with a text, with their versions.
+// installed returns the packages whose name begins with prefix, with their versions.
 func installed(ctx context.Context, c *modules.Call, prefix string) (map[string]any, error) {
 	have, err := version(ctx, c)
 	if err != nil {

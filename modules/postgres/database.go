@@ -25,7 +25,7 @@ func dbExists(ctx context.Context, c *modules.Call) (any, error) {
 	return has(all, c.Value("name")), err
 }
 
-// quoted returns a value of a statement in quotes, "" for None.
+// quoted returns a value in quotes for a statement, or "" for None.
 func quoted(v any, quote string) (string, error) {
 	if v == nil {
 		return "", nil
@@ -116,7 +116,7 @@ func ownerTo(ctx context.Context, c *modules.Call) (any, error) {
 	return p.ownerTo(ctx, c, c.Str("dbname"), c.Str("ownername"))
 }
 
-// ownerTo returns what is in a database to a role, in one transaction.
+// ownerTo makes a role the owner of a database and of everything in it, in one transaction.
 func (p conn) ownerTo(ctx context.Context, c *modules.Call, db, owner string) (map[string]any, error) {
 	p.db = db
 	role := ident(owner)

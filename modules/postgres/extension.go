@@ -64,7 +64,7 @@ func isInstalledExtension(ctx context.Context, c *modules.Call) (any, error) {
 	return v != nil, err
 }
 
-// metadata returns what an extension is, beside what the arguments ext_version and schema want.
+// metadata compares an extension with the arguments ext_version and schema, and returns what differs.
 func metadata(ctx context.Context, c *modules.Call) ([]any, error) {
 	all, err := given(c).installed(ctx, c)
 	have, ok := all[c.Str("name")].(map[string]any)
@@ -215,7 +215,8 @@ func datadirInit(ctx context.Context, c *modules.Call) (any, error) {
 	return retcode(ret) == 0, err
 }
 
-// debian returns a program of Debian's tools for clusters; stock has the functions for them only where the tools are.
+// debian returns the path of one of Debian's tools for clusters. Without these tools the functions are not available,
+// as in stock.
 func debian(c *modules.Call, program string) (string, error) {
 	if c.Which("pg_createcluster") == "" {
 		return "", &modules.NotAvailableError{Fun: c.Fun}

@@ -29,7 +29,7 @@ func available(e *modules.Env) (bool, string) {
 	return e.Which("psql") != "", "psql was not found"
 }
 
-// binary returns the path of a program of PostgreSQL, "" if there is none.
+// binary returns the path of one of PostgreSQL's programs, or "" if it is missing.
 func binary(ctx context.Context, c *modules.Call, name string) (string, error) {
 	dir, err := c.Exec(ctx, "config.option", "postgres.bins_dir")
 	if err != nil {
@@ -46,17 +46,17 @@ func binary(ctx context.Context, c *modules.Call, name string) (string, error) {
 // conn is how to reach a server, as the caller says.
 type conn struct{ user, host, port, db, password, runas any }
 
-// given returns the connection that the usual arguments describe.
+// given returns the connection from the usual arguments of the call.
 func given(c *modules.Call) conn {
 	return conn{c.Value("user"), c.Value("host"), c.Value("port"), c.Value("maintenance_db"), c.Value("password"), c.Value("runas")}
 }
 
-// ofSchema returns the connection that the arguments of the functions for schemas describe.
+// ofSchema returns the connection from the arguments that the functions for schemas have.
 func ofSchema(c *modules.Call) conn {
 	return conn{c.Value("db_user"), c.Value("db_host"), c.Value("db_port"), c.Value("dbname"), c.Value("db_password"), c.Value("user")}
 }
 
-// account returns the user of the system that owns the server.
+// account returns the system user that owns the server.
 func account(c *modules.Call) string {
 	if strings.Contains(pytext.Str(c.Grain("os_family")), "OpenBSD") {
 		return "_postgresql"
@@ -242,7 +242,7 @@ func text(row map[string]any, key string) string {
 	return s
 }
 
-// byName returns rows under the value of a column, which is taken out of them if drop is set.
+// byName returns rows in a map by the value of a column. With drop that column is removed from the rows.
 func byName(rows []map[string]any, key string, drop bool) map[string]any {
 	out := map[string]any{}
 	for _, row := range rows {

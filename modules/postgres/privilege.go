@@ -155,7 +155,8 @@ func (w wish) check() error {
 	return nil
 }
 
-// granted returns the privileges on an object: by role, and for each whether it may be passed on.
+// granted returns the privileges on an object: for each role the privileges, and for each of them whether the role
+// may grant it.
 func (p conn) granted(ctx context.Context, c *modules.Call, o object, schema, name string) (map[string]any, error) {
 	rows, err := p.rows(ctx, c, fill(o.list, schema, name), false)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 func sorted(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-// flag returns a column with the texts of psql for true and false.
+// flag returns a column as a bool if its value is one of psql's texts for true and false.
 func flag(row map[string]any, key string) any {
 	switch row[key] {
 	case "t":
@@ -26,7 +26,7 @@ func flag(row map[string]any, key string) any {
 	return nil
 }
 
-// roles returns the users and groups of a server; ok is false if its version cannot be found out.
+// roles returns the users and groups of a server. ok is false if the server's version is unknown.
 func (p conn) roles(ctx context.Context, c *modules.Call, passwords bool) (roles map[string]any, ok bool, err error) {
 	version, err := p.version(ctx, c)
 	if err != nil || version == "" {
@@ -85,7 +85,7 @@ func userList(ctx context.Context, c *modules.Call) (any, error) {
 	return all, nil
 }
 
-// role returns what is known of a role, nil if there is no such one.
+// role returns the properties of a role, or nil if the role does not exist.
 func (p conn) role(ctx context.Context, c *modules.Call, name string, passwords bool) (map[string]any, error) {
 	all, _, err := p.roles(ctx, c, passwords)
 	r, _ := all[name].(map[string]any)
@@ -137,7 +137,7 @@ func (w word) add(to string) string {
 	return to
 }
 
-// options returns what CREATE ROLE and ALTER ROLE say about a role, with its groups behind it.
+// options returns the options of CREATE ROLE or ALTER ROLE, followed by the statements about its groups.
 func options(c *modules.Call, sql, name string, user bool, kind string, have map[string]any) (string, error) {
 	get := func(key string) any { return c.Value(key) }
 	inherit, login := get("inherit"), get("login")

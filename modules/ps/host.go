@@ -27,7 +27,7 @@ func available(e *modules.Env) (bool, string) {
 	return e.Grain("kernel") == "Linux", "The ps module cannot be loaded: it is for Linux only."
 }
 
-// read returns a file of /proc or /sys.
+// read returns the content of a file in /proc or /sys.
 func read(c *modules.Call, path string) (string, error) {
 	text, err := os.ReadFile(c.Path(path))
 	if err != nil {
@@ -53,10 +53,10 @@ func number(s string) int64 {
 	return n
 }
 
-// seconds returns ticks of the kernel's clock, of which there are 100 in a second.
+// seconds converts clock ticks of the kernel to seconds. There are 100 ticks in a second.
 func seconds(ticks string) float64 { return float64(number(ticks)) / 100 }
 
-// percent returns a share with one digit.
+// percent returns part as a percentage of whole, with one decimal.
 func percent(part, whole float64) float64 {
 	if whole == 0 {
 		return 0
@@ -65,7 +65,7 @@ func percent(part, whole float64) float64 {
 	return f
 }
 
-// meminfo returns the amounts of memory in bytes.
+// meminfo returns the entries of /proc/meminfo, in bytes.
 func meminfo(c *modules.Call) (map[string]int64, error) {
 	list, err := lines(c, "/proc/meminfo")
 	out := map[string]int64{}
@@ -134,7 +134,7 @@ func times() []string {
 	return []string{"user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice"}
 }
 
-// cpus returns the lines of /proc/stat: all processors together, then each.
+// cpus returns the values of the processor lines in /proc/stat: first the sum of all processors, then each one.
 func cpus(c *modules.Call) ([][]string, error) {
 	list, err := lines(c, "/proc/stat")
 	var out [][]string
@@ -173,7 +173,7 @@ func cpuTimes(_ context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// busy returns the share of the time between two lines of /proc/stat that was not idle.
+// busy returns the share of the time between two lines of /proc/stat in which the processor was not idle.
 func busy(before, after []string) float64 {
 	total, idle := 0.0, 0.0
 	for i := 0; i < len(before) && i < len(after) && i < 8; i++ { // guests' time is in the users' already
@@ -237,7 +237,7 @@ func numCPUs(_ context.Context, c *modules.Call) (any, error) {
 	return int64(len(list) - 1), err
 }
 
-// booted returns when the host was booted.
+// booted returns the time of the host's boot, in seconds since 1970.
 func booted(c *modules.Call) (int64, error) {
 	list, err := lines(c, "/proc/stat")
 	for _, f := range list {

@@ -21,20 +21,20 @@ func (p *process) at(n int) string {
 	return "0"
 }
 
-// used returns the time that the process has had of the processors.
+// used returns the processor time of the process, in seconds.
 func (p *process) used() float64 { return seconds(p.at(14)) + seconds(p.at(15)) }
 
 func (p *process) cpuTimes() []any {
 	return []any{seconds(p.at(14)), seconds(p.at(15)), seconds(p.at(16)), seconds(p.at(17)), seconds(p.at(42))}
 }
 
-// created returns when the process began.
+// created returns the start time of the process, in seconds since 1970.
 func (p *process) created(c *modules.Call) (float64, error) {
 	boot, err := booted(c)
 	return float64(boot) + seconds(p.at(22)), err
 }
 
-// memory returns rss, vms, shared, text, lib, data, dirty.
+// memory returns the sizes rss, vms, shared, text, lib, data and dirty.
 func (p *process) memory(c *modules.Call) []any {
 	list, _ := lines(c, dirOf(p.pid)+"statm") // gone with the process
 	if len(list) == 0 || len(list[0]) < 7 {
@@ -97,7 +97,7 @@ func attributes() []string {
 	}
 }
 
-// attribute returns one thing that is known of a process; None when it cannot be read.
+// attribute returns one attribute of a process, or None if it cannot be read.
 func (p *process) attribute(ctx context.Context, c *modules.Call, name string) any {
 	switch name {
 	case "cmdline":
@@ -161,7 +161,7 @@ func (p *process) attribute(ctx context.Context, c *modules.Call, name string) a
 	return p.files(c, name)
 }
 
-// files returns the attributes that need a file or a directory of their own.
+// files returns an attribute that is read from a file or a directory of its own.
 func (p *process) files(c *modules.Call, name string) any {
 	switch name {
 	case "io_counters":
@@ -286,7 +286,7 @@ func (p *process) fullMemory(c *modules.Call) any {
 	return append(basic, uss, pss, swap)
 }
 
-// maps returns the mapped files with their memory, each once.
+// maps returns each mapped file once, with the memory that it uses.
 func (p *process) maps(c *modules.Call) any {
 	text, err := read(c, dirOf(p.pid)+"smaps")
 	if err != nil {
@@ -349,7 +349,7 @@ func (p *process) openFiles(c *modules.Call) any {
 	return out
 }
 
-// mode returns how a file was opened, as Python's open would say.
+// mode returns the mode in which a file was opened, in the notation of Python's open.
 func mode(flags int64) string {
 	m := [...]string{"r", "w", "w+", ""}[flags&3]
 	if flags&0o2000 != 0 {

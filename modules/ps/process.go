@@ -27,7 +27,7 @@ type process struct {
 
 func dirOf(pid int64) string { return "/proc/" + strconv.FormatInt(pid, 10) + "/" }
 
-// pids returns the numbers of all processes, sorted.
+// pids returns the ids of all processes, sorted.
 func pids(c *modules.Call) ([]int64, error) {
 	entries, err := os.ReadDir(c.Path("/proc"))
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *process) status() string {
 	return "?"
 }
 
-// field returns the words behind a key of the process's status file.
+// field returns the words after a key in the process's status file.
 func (p *process) field(c *modules.Call, key string) []string {
 	text, err := os.ReadFile(c.Path(dirOf(p.pid) + "status"))
 	if err != nil {
@@ -152,7 +152,7 @@ func pidList(_ context.Context, c *modules.Call) (any, error) {
 	return out, err
 }
 
-// argument returns the number of a process, checked as psutil does.
+// argument returns the process id of the call. Invalid ids give psutil's errors.
 func argument(c *modules.Call) (int64, error) {
 	pid, ok := c.Value("pid").(int64)
 	if !ok {
@@ -197,7 +197,7 @@ func killPID(_ context.Context, c *modules.Call) (any, error) {
 	return send(pid, c.Value("signal"))
 }
 
-// matching returns the processes with the pattern in their names or command lines.
+// matching returns the processes whose name or command line matches the pattern.
 func matching(ctx context.Context, c *modules.Call, fits func(string) (bool, error)) ([]*process, error) {
 	list, err := all(c)
 	if err != nil {

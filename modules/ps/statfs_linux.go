@@ -2,7 +2,7 @@ package ps
 
 import "syscall"
 
-// statfs returns the size of a file system, what is free, and what of that users may have, in bytes.
+// statfs returns the size of a file system, its free space, and the part of that which users may use, in bytes.
 func statfs(path string) (total, free, avail int64, err error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {
@@ -12,7 +12,7 @@ func statfs(path string) (total, free, avail int64, err error) {
 	return int64(s.Blocks) * unit, int64(s.Bfree) * unit, int64(s.Bavail) * unit, nil
 }
 
-// ioPriority returns the class and the priority of a process for input and output.
+// ioPriority returns the I/O scheduling class and priority of a process.
 func ioPriority(pid int64) (class, value int64) {
 	const whoProcess = 1
 	n, _, errno := syscall.Syscall(syscall.SYS_IOPRIO_GET, whoProcess, uintptr(pid), 0)

@@ -19,7 +19,7 @@ import (
 // pause is how long the minion waits between two questions for answers.
 const pause = 300 * time.Millisecond
 
-// arguments returns the arguments for the published function: a list, made of text as on a command line.
+// arguments returns the list of arguments for the published function. A text is parsed as on a command line.
 func arguments(c *modules.Call) []any {
 	v, _ := c.InOrder("arg")
 	if s, ok := v.(string); ok {
@@ -42,7 +42,7 @@ func noParse(c *modules.Call) any {
 	return []any{}
 }
 
-// master returns where to publish.
+// master returns the master to publish through: the one of via_master, or the default one.
 func master(c *modules.Call) (modules.Master, error) {
 	via := ""
 	if c.Fun == "publish.publish" {

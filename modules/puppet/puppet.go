@@ -161,7 +161,7 @@ func enable(ctx context.Context, c *modules.Call) (any, error) {
 	return true, nil
 }
 
-// reason returns an error of the operating system as Python words it.
+// reason returns an operating system error in Python's words.
 func reason(err error) string {
 	if text, _ := modules.OSErrorText(err); text != "" {
 		return text
@@ -299,7 +299,7 @@ func summary(ctx context.Context, c *modules.Call) (any, error) {
 	return result, nil
 }
 
-// lastRun returns when Puppet ran, in local time.
+// lastRun returns the time of Puppet's last run, in local time.
 func lastRun(times map[string]any) string {
 	v, ok := times["last_run"]
 	seconds, err := modules.ToInt(v)

@@ -66,7 +66,7 @@ func missing(a, b []any) []any {
 	return out
 }
 
-// marked returns a value that can be joined: a dict or a list, else a list of the value.
+// marked returns a value in a form that can be aggregated: a dict or a list, or a list that holds the value.
 func marked(v any) any {
 	switch v := v.(type) {
 	case *Dict:

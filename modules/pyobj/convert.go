@@ -26,7 +26,7 @@ func plain(v any, depth int) any {
 			return nil
 		}
 		return plainDict(v, depth)
-	case Entries: // that has none
+	case Entries: // an ordered map of another package
 		return plainDict(v, depth)
 	case []any:
 		if slices.ContainsFunc(v, hasEntries) {
@@ -105,7 +105,7 @@ func plainDict(d Entries, depth int) any {
 	return out
 }
 
-// PlainMap is like Plain, but returns a dict as a map with text keys, never nil; other keys become text.
+// PlainMap is like Plain for a dict. It returns a map that is never nil, with all keys converted to text.
 func PlainMap(d *Dict) map[string]any {
 	out := map[string]any{}
 	for k, x := range d.All() {
@@ -185,7 +185,7 @@ func FromMap(m map[string]any) *Dict {
 	return d
 }
 
-// Int returns a big integer as a value: an int64 if it is one.
+// Int returns a big integer as a value: an int64 if it fits into one.
 func Int(n *big.Int) any {
 	if n.IsInt64() {
 		return n.Int64()
@@ -193,7 +193,7 @@ func Int(n *big.Int) any {
 	return n
 }
 
-// DeepCopy implements copy.deepcopy of data: what is shared within v is shared within the copy.
+// DeepCopy implements copy.deepcopy of data: objects that are shared within v are shared within the copy.
 func DeepCopy(v any) any {
 	c := copier{}
 	return c.copy(v)

@@ -7,9 +7,8 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Order returns what plain data cannot keep of v: how the keys of its dicts follow each other. It is a value of
-// the same shape as v without its content, nil where every key is in the order of the text, as [From] has it.
-// [InOrder] puts it back.
+// Order returns the order of the keys in v's dicts, which plain data loses. It is a value with the shape of v but
+// without its content, or nil if all keys are in the order of [From], sorted by text. [InOrder] restores the order.
 func Order(v any) any {
 	switch v := v.(type) {
 	case *Dict:
@@ -54,8 +53,8 @@ func orderIn(items []any) any {
 	return out
 }
 
-// InOrder is like [From] for plain data with the keys of its maps in the order that [Order] has kept. Only v
-// decides what there is: keys that the order does not have come after those that it has, by their text.
+// InOrder is like [From] for plain data, with the keys of maps in an order that [Order] has recorded. The keys
+// themselves come from v only: those that the order lacks follow the others, sorted by text.
 func InOrder(v, order any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -120,7 +119,7 @@ func mixedInOrder(m map[any]any, order *Dict) *Dict {
 	return d
 }
 
-// FromMapIn is like [FromMap] with each value in the order that orders has under its key; orders may be nil.
+// FromMapIn is like [FromMap] with each value in the order that orders has for its key. orders may be nil.
 func FromMapIn(m map[string]any, orders *Dict) *Dict {
 	if orders == nil || orders.live == 0 {
 		return FromMap(m)
@@ -133,7 +132,7 @@ func FromMapIn(m map[string]any, orders *Dict) *Dict {
 	return d
 }
 
-// Keyed is like [FromMap] with the named keys first, in this order.
+// Keyed is like [FromMap], but the named keys come first, in the given order.
 func Keyed(m map[string]any, keys ...string) *Dict {
 	d := &Dict{entries: make([]entry, 0, len(m))}
 	for _, k := range keys {

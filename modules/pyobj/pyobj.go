@@ -101,8 +101,8 @@ func (d *Dict) Grow(n int) { d.entries = slices.Grow(d.entries, n) }
 // Len returns the number of entries.
 func (d *Dict) Len() int { return d.live }
 
-// Entry returns the first entry at or behind a place, with the place behind it, as it is packed: a key that is no
-// scalar is its text. The first place is 0; there are Len entries.
+// Entry returns the first entry at position at or later, and the position after it. The key is in its encoded form:
+// one that is not a scalar is converted to text. The first position is 0; there are Len entries.
 func (d *Dict) Entry(at int) (key, value any, next int) {
 	for d.entries[at].dead() {
 		at++
@@ -111,7 +111,7 @@ func (d *Dict) Entry(at int) (key, value any, next int) {
 	return plainKey(e.key), e.value, at + 1
 }
 
-// plainKey returns a key as plain maps have it.
+// plainKey returns a key in the form that plain maps have.
 func plainKey(k any) any {
 	switch k := k.(type) {
 	case string, int64:
@@ -167,7 +167,7 @@ func (d *Dict) findText(s string) int {
 	return -1
 }
 
-// Get returns the value of a key. A key that cannot be one is not there.
+// Get returns the value of a key. A value that cannot be a key is reported as missing.
 func (d *Dict) Get(key any) (any, bool) {
 	id, err := Hash(key)
 	if err != nil {
@@ -179,7 +179,7 @@ func (d *Dict) Get(key any) (any, bool) {
 	return nil, false
 }
 
-// Text is like Get for a key that is a text.
+// Text is like Get for a text key.
 func (d *Dict) Text(key string) (any, bool) {
 	if i := d.findText(key); i >= 0 {
 		return d.entries[i].value, true
@@ -187,14 +187,14 @@ func (d *Dict) Text(key string) (any, bool) {
 	return nil, false
 }
 
-// Value is like Get, nil when the key is not there.
+// Value is like Get, but returns nil if the key is missing.
 func (d *Dict) Value(key any) any {
 	v, _ := d.Get(key)
 	return v
 }
 
-// Lookup implements Python's d.get(key): the value of a key, nil if there is none, and the error of a key that is
-// not hashable.
+// Lookup implements Python's d.get(key): it returns the value of a key, or nil if the key is missing. A key that is
+// not hashable is an error.
 func (d *Dict) Lookup(key any) (any, error) {
 	if _, err := Hash(key); err != nil {
 		return nil, err
@@ -278,7 +278,8 @@ func (d *Dict) compact() {
 // Clear removes everything.
 func (d *Dict) Clear() { d.entries, d.index, d.live = nil, nil, 0 }
 
-// All returns the entries in order. The dict may be changed meanwhile; entries that are added are seen.
+// All returns the entries in order. The dict may be modified during the iteration; entries that are added are then
+// visited.
 func (d *Dict) All() iter.Seq2[any, any] {
 	return func(yield func(any, any) bool) {
 		if d == nil {
@@ -419,7 +420,8 @@ func (s *Set) Len() int { return s.d.Len() }
 // Members returns the members.
 func (s *Set) Members() []any { return s.d.Keys() }
 
-// Iterate implements Python's iteration of a value: its members, keys or letters; false if it has none to give.
+// Iterate implements Python's iteration of a value: it returns its members, keys or characters. ok is false if the
+// value cannot be iterated.
 func Iterate(v any) ([]any, bool) {
 	switch v := v.(type) {
 	case *List:

@@ -75,8 +75,8 @@ func Repr(v any) string {
 	return w.String()
 }
 
-// StrWithin is like Str for a collection that may be huge: a list that holds another many times is short in
-// memory and long as a text. ok is false if the text has more bytes than the limit.
+// StrWithin is like Str with a limit on the size of the text: a list that contains another one many times takes
+// little memory, but its text is long. ok is false if the text has more bytes than the limit.
 func StrWithin(v any, limit int) (text string, ok bool) {
 	switch v.(type) {
 	case *Dict, *List, Tuple, *Set:
@@ -230,7 +230,7 @@ func Truth(v any) bool {
 	return pytext.Truth(v)
 }
 
-// Equal implements Python's ==: True is 1 and 1.0, collections are compared by their content.
+// Equal implements Python's ==: True equals 1 and 1.0, and collections are compared by content.
 func Equal(a, b any) bool { return equal(a, b, 0) }
 
 func equal(a, b any, depth int) bool {

@@ -28,7 +28,7 @@ func report(ctx context.Context, c *modules.Call) (any, error) {
 	return map[string]any{pytext.Str(c.Value("mount")): map[string]any{"User Quotas": users, "Group Quotas": groups}}, nil
 }
 
-// read returns what repquota tells of users or groups.
+// read returns the quotas of users or groups as repquota prints them.
 func read(ctx context.Context, c *modules.Call, mount any, option, kind string) (map[string]any, error) {
 	text, err := saltcmd.Text(ctx, c, "repquota", "-vp", option, mount)
 	if err != nil {

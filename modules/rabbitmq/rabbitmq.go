@@ -49,7 +49,7 @@ func ctl(ctx context.Context, c *modules.Call, args ...string) (saltcmd.Result, 
 	return run(ctx, c, append([]string{program(c, "rabbitmqctl")}, args...)...)
 }
 
-// secret is like ctl with something in its arguments that is nobody's business.
+// secret is like ctl for a command whose arguments contain a password: neither log nor errors show it.
 func secret(ctx context.Context, c *modules.Call, args ...string) (saltcmd.Result, error) {
 	return saltcmd.Run(ctx, c, saltcmd.Command{Args: append([]string{program(c, "rabbitmqctl")}, args...), RunAs: runas(c), KeepLocale: true, Secret: true})
 }
@@ -69,7 +69,7 @@ func checked(out saltcmd.Result, err error) (string, error) {
 	return out.Stdout, err
 }
 
-// done returns the answer of what changes something.
+// done returns the result of a command that changes something.
 func done(what string, out saltcmd.Result, err error) (any, error) {
 	text, err := checked(out, err)
 	if err != nil {
@@ -78,10 +78,10 @@ func done(what string, out saltcmd.Result, err error) (any, error) {
 	return map[string]any{what: text}, nil
 }
 
-// text returns the answer of what only shows what the program said.
+// text returns the output of a command as the function's result.
 func text(out saltcmd.Result, err error) (any, error) { return modules.Answer(checked(out, err)) }
 
-// rows returns the lines of a listing without what stands around them.
+// rows returns the lines of a listing, without its heading and end.
 func rows(lines []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
 		list := strings.HasPrefix(line, "Listing")
@@ -103,7 +103,7 @@ func words(s string) []any {
 	return ret
 }
 
-// table returns a listing by its first column; the others are read by value.
+// table returns a listing as a map by its first column. value converts the remaining columns.
 func table(s string, value func(string) any) map[string]any {
 	ret := map[string]any{}
 	for _, line := range lines(s) {
@@ -201,7 +201,7 @@ func upstreamExists(ctx context.Context, c *modules.Call) (any, error) {
 	return ok, err
 }
 
-// password returns one that nobody knows.
+// password returns a random password, for a user who must not log in with one.
 func password() (string, error) {
 	const from = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	b := make([]byte, 15)
@@ -310,7 +310,7 @@ func setPermissions(ctx context.Context, c *modules.Call) (any, error) {
 	return done("Permissions Set", out, err)
 }
 
-// permissions returns a list of maps by one of their keys.
+// permissions parses a JSON list of maps and returns them by the value of one key.
 func permissions(key string, out saltcmd.Result, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -392,7 +392,7 @@ func joinCluster(ctx context.Context, c *modules.Call) (any, error) {
 	return done("Join", out, nil)
 }
 
-// queues returns queues with the columns that were asked for.
+// queues returns the queues with the requested columns.
 func queues(ctx context.Context, c *modules.Call, cmd ...string) (any, error) {
 	for _, x := range c.Extra {
 		cmd = append(cmd, pytext.Str(x))

@@ -175,7 +175,7 @@ func shadowHash(_ context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// generator returns Python's generator with a seed, or without one.
+// generator returns Python's random generator, seeded with v, or randomly if v is nil.
 func generator(v any) (*pyrandom.Rand, error) {
 	if v == nil {
 		b := make([]byte, 32)
@@ -189,7 +189,8 @@ func generator(v any) (*pyrandom.Rand, error) {
 	return r, nil
 }
 
-// integer returns an argument where Python's randrange wants an integer; numbers without a fraction pass.
+// integer returns an argument that Python's randrange requires to be an integer. Floats without a fraction are
+// accepted.
 func integer(c *modules.Call, name, called string) (int64, error) {
 	n, err := modules.ToInt(c.Value(name))
 	if err != nil {
@@ -234,7 +235,7 @@ func randInt(_ context.Context, c *modules.Call) (any, error) {
 	return int64(uint64(start) + r.Below(width)), nil
 }
 
-// emptyRange returns Python's complaint about randrange(start, end+1).
+// emptyRange returns the text of Python's error for randrange(start, end+1) if the range is empty.
 func emptyRange(start, end int64) string {
 	over := new(big.Int).Add(big.NewInt(end), big.NewInt(1))
 	return fmt.Sprintf("empty range for randrange() (%d, %s, %s)", start, over, new(big.Int).Sub(over, big.NewInt(start)))
@@ -292,7 +293,7 @@ func hexSum(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// population returns the list to draw from.
+// population returns the list that samples are drawn from.
 func population(c *modules.Call) ([]any, error) {
 	switch v := c.Value("value").(type) {
 	case []any:

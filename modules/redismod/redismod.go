@@ -21,7 +21,7 @@ import (
 // place is a database of a server.
 type place struct{ host, port, db, password any }
 
-// option returns a setting of the minion where the caller gives none.
+// option returns v, or if that is empty the minion's option of that name.
 func option(ctx context.Context, c *modules.Call, v any, name string) (any, error) {
 	if pytext.Truth(v) {
 		return v, nil
@@ -29,7 +29,7 @@ func option(ctx context.Context, c *modules.Call, v any, name string) (any, erro
 	return c.Exec(ctx, "config.option", name)
 }
 
-// where returns the database that the arguments and the configuration name.
+// where returns the database from arguments and configuration.
 func where(ctx context.Context, c *modules.Call, get func(name string) any) (p place, err error) {
 	if p.host, err = option(ctx, c, get("host"), "redis.host"); err != nil {
 		return p, err
@@ -134,7 +134,7 @@ func (p place) dial(ctx context.Context, c *modules.Call) (*redis.Client, string
 	return r, address, nil
 }
 
-// word returns a value as redis-py sends it.
+// word encodes a value as redis-py does.
 func word(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -186,7 +186,7 @@ func do(ctx context.Context, c *modules.Call, verb string, names ...string) (any
 	return command(ctx, c, c.Value, strings.Fields(verb), args...)
 }
 
-// ok returns the answer of commands that say OK or how they go on.
+// ok returns the result of commands that answer with a status text: True.
 func ok(v any, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -195,10 +195,10 @@ func ok(v any, err error) (any, error) {
 	return isText, nil
 }
 
-// truth returns the answer of commands that say 0 or 1.
+// truth returns the result of commands that answer with 0 or 1.
 func truth(v any, err error) (any, error) { return v == int64(1), err }
 
-// list returns the answer of commands that give lists; an empty one is no None.
+// list returns the result of commands that answer with a list. An empty list is not None.
 func list(v any, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func list(v any, err error) (any, error) {
 	return []any{}, nil
 }
 
-// pairs returns the answer of commands that give keys and values in turn.
+// pairs returns the result of commands that answer with alternating keys and values, as a map.
 func pairs(v any, err error) (any, error) {
 	if err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ func All() []*modules.Module { return built().All() }
 // Attr is an option of a returner: its name there, and in the configuration.
 type Attr struct{ Option, Config string }
 
-// Attrs returns options that have the same name in both places.
+// Attrs returns attributes whose option has the same name.
 func Attrs(names ...string) []Attr {
 	list := make([]Attr, len(names))
 	for i, n := range names {
@@ -55,8 +55,8 @@ func Attrs(names ...string) []Attr {
 	return list
 }
 
-// option returns a configuration value as config.option finds it: of the minion, of the master in the pillar, of
-// the pillar.
+// option returns a configuration value as by config.option: from the minion, from the master's options in the pillar,
+// or from the pillar.
 func option(c *modules.Call, key string) any {
 	if v, ok := c.Config()[key]; ok {
 		return v
@@ -71,9 +71,9 @@ func option(c *modules.Call, key string) any {
 
 func set(v any) bool { return v != nil && v != "" }
 
-// Options returns the settings of a returner (salt/returners/__init__.py: get_returner_options): from
-// "<name>.<attr>" or the map "<name>", before that from "<ret_config>.<name>…" where the job asks for it, and at
-// last from the job's ret_kwargs.
+// Options returns the settings of a returner (salt/returners/__init__.py: get_returner_options). In order of
+// precedence they come from the job's ret_kwargs, from "<ret_config>.<name>…" if the job sets ret_config, and from
+// "<name>.<attr>" or the map "<name>".
 func Options(c *modules.Call, name string, ret map[string]any, attrs []Attr, defaults map[string]any) map[string]any {
 	alternative := ""
 	if v, ok := ret["ret_config"]; ok {
@@ -104,7 +104,7 @@ func Options(c *modules.Call, name string, ret map[string]any, attrs []Attr, def
 	return out
 }
 
-// lookUp returns an attribute of the map with a name, else the option "<name>.<attr>".
+// lookUp returns an attribute from the map with a name, or otherwise the option "<name>.<attr>".
 func lookUp(c *modules.Call, name, attr string) any {
 	m, _ := option(c, name).(map[string]any)
 	if v, ok := m[attr]; ok {
@@ -113,7 +113,7 @@ func lookUp(c *modules.Call, name, attr string) any {
 	return option(c, name+"."+attr)
 }
 
-// Return returns the argument ret, or an error that says that it is no return.
+// Return returns the argument ret. It is an error if that is not a dictionary.
 func Return(c *modules.Call) (map[string]any, error) {
 	ret, ok := c.Value("ret").(map[string]any)
 	if !ok {
@@ -122,8 +122,8 @@ func Return(c *modules.Call) (map[string]any, error) {
 	return ret, nil
 }
 
-// JSON returns a value as Salt's json.dumps writes it, with the keys of maps sorted. Bytes are text; what is not
-// UTF-8 is replaced.
+// JSON encodes a value like Salt's json.dumps, with the keys of maps sorted. Bytes become text; invalid UTF-8 is
+// replaced.
 func JSON(v any) (string, error) {
 	b, err := appendJSON(nil, v, 0)
 	return string(b), err
@@ -241,13 +241,13 @@ func Parse(text string) (any, error) {
 	return v, nil
 }
 
-// NewJID returns a job id of this moment.
+// NewJID returns a job id for the time now.
 func NewJID(now time.Time) string {
 	now = now.Local()
 	return now.Format("20060102150405") + fmt.Sprintf("%06d", now.Nanosecond()/1000)
 }
 
-// PrepJID implements prep_jid of every returner that needs no preparation.
+// PrepJID implements prep_jid for returners that need no preparation.
 func PrepJID(_ context.Context, c *modules.Call) (any, error) {
 	if v := c.Value("passed_jid"); v != nil {
 		return v, nil
@@ -255,7 +255,7 @@ func PrepJID(_ context.Context, c *modules.Call) (any, error) {
 	return NewJID(c.Now()), nil
 }
 
-// JobInstance returns what a listing of jobs shows of one (salt/utils/jid.py: format_jid_instance).
+// JobInstance returns a job in the form of a job listing (salt/utils/jid.py: format_jid_instance).
 func JobInstance(jid string, load map[string]any) map[string]any {
 	get := func(key string, def any) any {
 		if v, ok := load[key]; ok {
@@ -286,7 +286,7 @@ func JobInstance(jid string, load map[string]any) map[string]any {
 	return job
 }
 
-// startTime returns the moment in a job id, "" if there is none in it.
+// startTime returns the time in a job id, or "" if the id contains none.
 func startTime(jid string) string {
 	if len(jid) != 20 && (len(jid) < 21 || jid[20] != '_') {
 		return ""
@@ -298,7 +298,7 @@ func startTime(jid string) string {
 	return t.Format("2006, Jan 02 15:04:05.") + jid[14:20]
 }
 
-// KeepSeconds returns how long jobs are kept (salt/utils/job.py: get_keep_jobs_seconds).
+// KeepSeconds returns how many seconds jobs are kept (salt/utils/job.py: get_keep_jobs_seconds).
 func KeepSeconds(c *modules.Call) int64 {
 	seconds := int64(86400)
 	if n, err := modules.ToInt(c.Opt("keep_jobs_seconds")); err == nil {
@@ -320,7 +320,7 @@ func Def(name, doc string, run modules.Func, params ...string) modules.Def {
 	return d
 }
 
-// Prep returns the declaration of prep_jid.
+// Prep returns the declaration of the function prep_jid.
 func Prep() modules.Def {
 	return Def("prep_jid", "Answer with the job id that was passed, or a new one.", PrepJID, "=nocache", "=passed_jid")
 }

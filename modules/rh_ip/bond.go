@@ -74,7 +74,7 @@ func bonding(o *options) (string, error) {
 	return strings.Join(words, " "), err
 }
 
-// number returns a value that Python counts with.
+// number converts a value to a number, as Python's arithmetic does.
 func number(v any) (float64, error) {
 	switch v := v.(type) {
 	case int64:

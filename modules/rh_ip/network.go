@@ -28,7 +28,7 @@ func current(c *modules.Call) map[string]any {
 	return out
 }
 
-// quote returns the quotation mark around a text, or "". An empty text is an error, as in stock.
+// quote returns the quotation mark that a text is enclosed in, or "". An empty text is an error, as in stock.
 func quote(v any) (string, error) {
 	s, ok := v.(string)
 	switch {
@@ -42,7 +42,7 @@ func quote(v any) (string, error) {
 	return "", nil
 }
 
-// dequoted returns a value without the quotation marks around it.
+// dequoted returns a value without enclosing quotation marks.
 func dequoted(v any) (any, error) {
 	q, err := quote(v)
 	if err != nil || q == "" {

@@ -28,7 +28,7 @@ func (l *lines) each(quote string, pairs []string) {
 	}
 }
 
-// interfaceText returns the script of an interface, in the order of stock's template.
+// interfaceText returns the script of an interface. The order is that of stock's template.
 func interfaceText(set map[string]any) (string, error) {
 	l := &lines{set: set}
 	l.WriteString(`DEVICE="` + pytext.Str(set["name"]) + "\"\n")
@@ -93,7 +93,8 @@ func (l *lines) joined(name, setting string) error {
 	return err
 }
 
-// members returns the texts in what Python iterates over; those of a text are its letters, as in stock.
+// members returns the elements that Python iterates over, which must be texts. Those of a text are its characters, as
+// in stock.
 func members(v any) ([]string, error) {
 	var out []string
 	switch v := v.(type) {
@@ -115,7 +116,7 @@ func members(v any) ([]string, error) {
 	return out, nil
 }
 
-// routesText returns the file of routes of one family.
+// routesText returns the content of the routes file of one address family.
 func routesText(old bool, iface string, routes []map[string]any) string {
 	var b strings.Builder
 	for i, r := range routes {
@@ -146,7 +147,7 @@ func routesText(old bool, iface string, routes []map[string]any) string {
 	return b.String()
 }
 
-// networkText returns the file of the settings of the whole host.
+// networkText returns the content of the file with the settings of the whole host.
 func networkText(set map[string]any) string {
 	l := &lines{set: set}
 	l.bare("NETWORKING", "networking", "NETWORKING_IPV6", "networking_ipv6", "HOSTNAME", "hostname", "GATEWAY", "gateway", "GATEWAYDEV", "gatewaydev",

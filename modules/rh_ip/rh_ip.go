@@ -36,7 +36,7 @@ func available(e *modules.Env) (bool, string) {
 	return true, ""
 }
 
-// settings returns the keyword arguments of a call, which the function may change.
+// settings returns a copy of the call's keyword arguments, which the function may modify.
 func settings(c *modules.Call) map[string]any {
 	s := maps.Clone(c.Keywords)
 	if s == nil {
@@ -54,7 +54,7 @@ func lowered(m map[string]any) map[string]any {
 	return out
 }
 
-// name returns the interface of the call.
+// name returns the interface that the call is for.
 func name(c *modules.Call) string { return pytext.Str(c.Value("iface")) }
 
 // kind returns the type of interface of the call, in lower case.
@@ -66,7 +66,7 @@ func kind(c *modules.Call) (string, error) {
 	return strings.ToLower(s), nil
 }
 
-// major returns the major release of the system.
+// major returns the major release of the operating system.
 func major(c *modules.Call) (float64, error) {
 	switch v := c.Grain("osmajorrelease").(type) {
 	case int64:
@@ -80,7 +80,7 @@ func major(c *modules.Call) (float64, error) {
 	}
 }
 
-// shown returns the lines of a text as these functions return them: without the first that is empty.
+// shown returns the lines of a text in the form of these functions: without the first empty line.
 func shown(text string) []any {
 	list := pytext.SplitLines(text, false)
 	if i := slices.Index(list, ""); i >= 0 {
@@ -93,7 +93,7 @@ func shown(text string) []any {
 	return out
 }
 
-// contents returns the lines of files; one that cannot be read has none.
+// contents returns the lines of files. A file that cannot be read contributes none.
 func contents(c *modules.Call, paths ...string) []any {
 	out := []any{}
 	for _, p := range paths {
@@ -119,7 +119,7 @@ func write(c *modules.Call, file, text string) error {
 	return nil
 }
 
-// cause returns what the system says, without the name of the file that takes the place of the old one.
+// cause returns the innermost error, without the names of temporary files around it.
 func cause(err error) error {
 	for {
 		inner, ok := err.(interface{ Unwrap() error })

@@ -164,7 +164,8 @@ func (o *options) card(kind string) error {
 	return nil
 }
 
-// channels returns how many channels of each kind the card has, which are no more than processors.
+// channels returns the numbers of the card's channels of each kind, as words. A number must not exceed that of the
+// processors.
 func (o *options) channels(v any) (string, error) {
 	var words []string
 	for _, name := range [...]string{"rx", "tx", "other", "combined"} {
@@ -381,7 +382,7 @@ func (o *options) addresses() error {
 	return nil
 }
 
-// items returns what Python iterates over.
+// items returns the elements that Python iterates over.
 func items(v any) ([]any, error) {
 	if list, ok := v.([]any); ok {
 		return list, nil

@@ -162,7 +162,7 @@ func parseInfo(text string, describe bool) map[string]any {
 	return pkg
 }
 
-// newest returns the newest version of each package, or all of them.
+// newest returns the newest version of each package, or all versions if all is set.
 func newest(list []map[string]any, all bool) (any, error) {
 	sorting.Stable(list, func(a, b map[string]any) int {
 		n, _ := pkgversion.Loose(pytext.Str(a["edition"]), pytext.Str(b["edition"]))

@@ -35,7 +35,7 @@ func available(e *modules.Env) (bool, string) {
 		"virtuozzolinux, virtuozzo, issabel pbx, openeuler or vmware photon os."
 }
 
-// command returns rpm with the root that the caller named.
+// command returns an rpm command, with the root directory that the call names.
 func command(c *modules.Call, args ...string) []string {
 	cmd := []string{"rpm"}
 	if root := c.Keywords["root"]; pytext.Truth(root) {

@@ -51,7 +51,7 @@ func config(_ context.Context, c *modules.Call) (any, error) {
 	return nil, err
 }
 
-// argument returns an argument, or the option of that name where it is empty.
+// argument returns an argument, or if that is empty the option rsync.NAME.
 func argument(ctx context.Context, c *modules.Call, name string) (any, error) {
 	if c.Bool(name) {
 		return c.Value(name), nil

@@ -44,7 +44,7 @@ type request struct {
 	code, complain string // what an answer says that is an error
 }
 
-// setting returns an argument, or the option that stands for it.
+// setting returns an argument, or if that is not set the option in its place.
 func (r *request) setting(name, option string) (any, error) {
 	if v := r.Value(name); v != nil && v != "" {
 		return v, nil
@@ -176,7 +176,7 @@ func (r *request) save(body io.Reader) error {
 	return nil
 }
 
-// failed returns the error of a request that the server refused.
+// failed returns the error for a request that the server refused.
 func (r *request) failed(what string) error {
 	return modules.Errorf("%s. %s: %s", what, r.code, r.complain)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// newJob returns the job that the arguments of saltutil.cmd and saltutil.cmd_iter describe.
+// newJob returns the job that the arguments of saltutil.cmd or saltutil.cmd_iter describe.
 func newJob(c *modules.Call) (modules.MasterJob, error) {
 	j := modules.MasterJob{Tgt: c.Value("tgt"), TgtType: c.Str("tgt_type"), Fun: c.Str("fun"), Ret: names(c.Value("ret")), Extra: map[string]any{},
 		Expect: pytext.Truth(c.Keywords["expect_minions"])}
@@ -54,7 +54,7 @@ func newJob(c *modules.Call) (modules.MasterJob, error) {
 	return j, nil
 }
 
-// keywords returns the argument kwarg: names with values that keep their order.
+// keywords returns the argument kwarg, with values that keep their order.
 func keywords(c *modules.Call) (map[string]any, error) {
 	if _, err := c.Map("kwarg"); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func keywords(c *modules.Call) (map[string]any, error) {
 	return out, nil
 }
 
-// names returns names of returners as they are published.
+// names returns the names of returners in the form of a published job.
 func names(v any) string {
 	list, ok := v.([]any)
 	if !ok {
@@ -84,7 +84,7 @@ func names(v any) string {
 	return strings.Join(out, ",")
 }
 
-// errSilentMaster returns what Salt's client says without a master.
+// errSilentMaster returns the error of Salt's client for a master that does not respond.
 func errSilentMaster() error {
 	return &modules.PythonError{Type: "SaltClientError", Msg: "The salt master could not be contacted. Is master running?"}
 }
@@ -135,7 +135,7 @@ func cmd(ctx context.Context, c *modules.Call) (any, error) {
 	return out, err
 }
 
-// shown returns an answer as Salt's client gives it; with meta everything that came with it is there too.
+// shown returns an answer in the form of Salt's client. With meta it includes everything that came with the answer.
 func shown(a modules.MasterAnswer, meta bool) map[string]any {
 	if a.Failed {
 		return map[string]any{"failed": true}

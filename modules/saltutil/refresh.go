@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Events with which the minion says that it has read something again.
+// Events with which the minion reports that it has read something again.
 const (
 	pillarRefreshed  = "/salt/minion/minion_pillar_refresh_complete"
 	modulesRefreshed = "/salt/minion/minion_mod_refresh_complete"
@@ -62,7 +62,7 @@ func renewPillar(ctx context.Context, c *modules.Call, clean bool, answer string
 	return done, tell(ctx, c, "pillar_refresh", map[string]any{"clean_cache": clean}, answer), nil
 }
 
-// ownGrains gathers the grains again and lets the modules decide again which of them fit this host.
+// ownGrains gathers the grains again and resets the decisions about which modules suit this host.
 func ownGrains(ctx context.Context, c *modules.Call) (bool, error) {
 	a, err := agent(c)
 	if err != nil {
@@ -91,7 +91,7 @@ func grains(ctx context.Context, c *modules.Call) (any, error) {
 	return done, err
 }
 
-// renewGrains gathers the grains again. told is as for renewPillar.
+// renewGrains gathers the grains again. Its results are those of renewPillar.
 func renewGrains(ctx context.Context, c *modules.Call, data map[string]any, answer string) (done, told bool, err error) {
 	if done, err = ownGrains(ctx, c); err != nil {
 		return false, false, err
@@ -142,8 +142,8 @@ func fire(c *modules.Call, tag string) (any, error) {
 // refresh is what follows after code of some kind would have been brought.
 type refresh func(ctx context.Context, c *modules.Call) (any, error)
 
-// synced returns the answer of the functions that bring code: nothing is brought, and each file that the master
-// distributes of the kind and the host does not run is named. The refresh that the caller may rely on is done.
+// synced returns the result of the functions that distribute code. brine distributes none: the result names each file
+// of the kind that the master has and this host does not run. The refresh still takes place.
 func synced(ctx context.Context, c *modules.Call, after refresh, kind string) (any, error) {
 	list, err := notRun(ctx, c, []string{kind})
 	if err != nil {
@@ -206,7 +206,7 @@ func syncCode(ctx context.Context, c *modules.Call, kind string) (any, error) {
 	return synced(ctx, c, grains, kind)
 }
 
-// pillarAfter gathers grains and gets the pillar again after something was brought.
+// pillarAfter gathers the grains and fetches the pillar again, for the functions that sync code.
 func pillarAfter(ctx context.Context, c *modules.Call) (any, error) {
 	return pillar(ctx, c, c.Bool("clean_pillar_cache"), "")
 }

@@ -33,7 +33,7 @@ import (
 // saltutil.update differs: it is agent.update where brine-update is installed; else it answers as stock.
 // saltutil.mmodule differs: it calls the minion's own function.
 
-// agent returns the running minion.
+// agent returns the running minion, or an error outside of one.
 func agent(c *modules.Call) (modules.Agent, error) {
 	if c.Agent == nil {
 		return nil, modules.Errorf("cannot run %s: this program is no running minion", c.Fun)
@@ -57,7 +57,7 @@ func isRunning(_ context.Context, c *modules.Call) (any, error) {
 	return jobs(a.Running(), c.Str("fun")), nil
 }
 
-// jobs returns the jobs whose function matches a pattern, or all for "".
+// jobs returns the jobs whose function matches a pattern; "" matches all.
 func jobs(list []map[string]any, pattern string) []any {
 	out := []any{}
 	for _, j := range list {
@@ -179,7 +179,7 @@ func clearCache(ctx context.Context, c *modules.Call) (any, error) {
 	return done(ctx, c, err)
 }
 
-// done returns the answer of functions that remove things: false for what the system refuses.
+// done returns the result of functions that remove something: false if the system refused.
 func done(ctx context.Context, c *modules.Call, err error) (any, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -320,8 +320,8 @@ func mmodule(ctx context.Context, c *modules.Call) (any, error) {
 	return c.ExecKw(ctx, c.Str("fun"), c.Extra, kwargs)
 }
 
-// update implements agent.update. Without brine-update it answers as a stock minion that was not built with Esky,
-// which none is any more.
+// update runs agent.update. Without brine-update it answers like a stock minion built without Esky, as all present
+// ones are.
 func update(ctx context.Context, c *modules.Call) (any, error) {
 	v, err := c.Exec(ctx, "agent.update", c.Value("version"))
 	var missing *modules.NotAvailableError
@@ -331,7 +331,7 @@ func update(ctx context.Context, c *modules.Call) (any, error) {
 	return v, err
 }
 
-// seconds returns a waiting time of a call.
+// seconds returns an argument that is a duration in seconds.
 func seconds(c *modules.Call, name string) (time.Duration, error) {
 	f, err := c.Float(name)
 	return time.Duration(f * float64(time.Second)), err

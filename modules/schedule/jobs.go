@@ -132,7 +132,7 @@ func copyJob(ctx context.Context, c *modules.Call) (any, error) {
 	return hand(ctx, c, "copied", "Copied Job %s from schedule to minion(s).", false)
 }
 
-// hand returns a job to other minions, through the master.
+// hand sends a job of the schedule to other minions, through the master. With away it also removes the job here.
 func hand(ctx context.Context, c *modules.Call, done, comment string, away bool) (any, error) {
 	name := c.Str("name")
 	ret := map[string]any{"comment": []any{}, "result": true}
@@ -187,7 +187,7 @@ func hand(ctx context.Context, c *modules.Call, done, comment string, away bool)
 	return ret, nil
 }
 
-// format returns the keyword time_fmt.
+// format returns the keyword argument time_fmt, or its default.
 func format(c *modules.Call) string {
 	if f := c.Keywords["time_fmt"]; pytext.Truth(f) {
 		return pytext.Str(f)

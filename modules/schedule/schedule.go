@@ -89,7 +89,7 @@ func readJobs(c *modules.Call, path string) (map[string]any, error) {
 	return m, nil
 }
 
-// saved returns the jobs of the minion's own file.
+// saved returns the jobs in the minion's own file, _schedule.conf.
 func saved(c *modules.Call) (map[string]any, error) {
 	m, err := readJobs(c, included(c, "_schedule.conf"))
 	jobs, _ := m["schedule"].(map[string]any)
@@ -167,7 +167,7 @@ func jobs(ctx context.Context, c *modules.Call, showAll, showDisabled, offline b
 	return all, nil
 }
 
-// everything returns jobs with the hidden and disabled ones.
+// everything returns all jobs, including hidden and disabled ones.
 func everything(ctx context.Context, c *modules.Call, where any) (map[string]any, error) {
 	return jobs(ctx, c, true, true, false, where)
 }
@@ -210,7 +210,7 @@ func isEnabled(ctx context.Context, c *modules.Call) (any, error) {
 // keyword returns the truth of a keyword argument.
 func keyword(c *modules.Call, name string) bool { return pytext.Truth(c.Keywords[name]) }
 
-// persist returns the keyword of that name, True where it is not given.
+// persist returns the keyword argument persist, True by default.
 func persist(c *modules.Call) any {
 	if v, ok := c.Keywords["persist"]; ok {
 		return v
@@ -261,7 +261,7 @@ func holds(reply map[string]any, name string) bool {
 	return ok
 }
 
-// jobIn returns a job of an answer's schedule.
+// jobIn returns a job from the schedule in an answer.
 func jobIn(reply map[string]any, name string) (map[string]any, bool) {
 	m, _ := reply["schedule"].(map[string]any)
 	job, ok := m[name].(map[string]any)
@@ -320,7 +320,7 @@ func removeJob(ctx context.Context, c *modules.Call, name string, test, offline 
 	return ret, nil
 }
 
-// whereIs returns where a job is configured: "opts", "pillar" or "".
+// whereIs returns the source of a job: "opts", "pillar", or "" if it does not exist.
 func whereIs(ctx context.Context, c *modules.Call, name string) (string, error) {
 	for _, where := range [...]string{"opts", "pillar"} {
 		all, err := everything(ctx, c, where)

@@ -26,7 +26,7 @@ func (a *address) inVault() (path, key string, err error) {
 	return a.key[:i], a.key[i+1:], nil
 }
 
-// vaultError returns an error as the driver raises it: only its text.
+// vaultError returns an error in the form of Salt's driver, which keeps the text only.
 func vaultError(err error) error {
 	var e *vaultkv.Error
 	if errors.As(err, &e) {

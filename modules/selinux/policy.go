@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// typeName returns the name of a type of files that is called by a letter.
+// typeName returns the name of the type of files that a letter stands for.
 func typeName(letter any) (string, error) {
 	switch letter {
 	case "a":
@@ -39,8 +39,8 @@ func filetypeName(_ context.Context, c *modules.Call) (any, error) {
 	return modules.Answer(typeName(c.Value("filetype")))
 }
 
-// escaped returns the path as semanage and restorecon get it: what re.escape makes of it, and then the splitting
-// of the command line.
+// escaped returns a path in the form in which Salt passes it to semanage and restorecon: escaped by re.escape, then
+// split like a command line.
 func escaped(name string) (any, error) {
 	words, err := shlex.Split(pyre.Escape(name))
 	if err != nil || len(words) != 1 {
@@ -49,7 +49,7 @@ func escaped(name string) (any, error) {
 	return words[0], nil
 }
 
-// listed returns the lines of a list of semanage.
+// listed returns the lines that semanage lists.
 func listed(ctx context.Context, c *modules.Call, what string) ([]string, error) {
 	r, err := saltcmd.Run(ctx, c, saltcmd.Command{Args: []string{"semanage", what, "-l"}, IgnoreRetcode: true})
 	return r.Lines(), err

@@ -31,7 +31,7 @@ func available(e *modules.Env) (bool, string) {
 	return e.Grain("kernel") == "Linux", "Module only works on Linux with selinux installed"
 }
 
-// mounted returns where the file system of SELinux is, "" if nowhere.
+// mounted returns the mount point of SELinux's file system, or "" if it is not mounted.
 func mounted(c *modules.Call) string {
 	for _, dir := range [...]string{"/sys/fs/selinux", "/selinux"} {
 		if c.IsFile(dir + "/enforce") {

@@ -56,8 +56,7 @@ func renderer(ctx context.Context, c *modules.Call) (any, error) {
 	return v, err
 }
 
-// source returns the text of a file to render. false is a file that is not there or empty, for which stock
-// answers {}.
+// source returns the text of a file to render. ok is false if the file is missing or empty; stock then returns {}.
 func source(ctx context.Context, c *modules.Call, file string, env any) (text, name string, ok bool, err error) {
 	v, err := c.ExecKw(ctx, "cp.get_url", []any{file}, map[string]any{"saltenv": env})
 	if err != nil {
@@ -85,7 +84,7 @@ func source(ctx context.Context, c *modules.Call, file string, env any) (text, n
 	return string(b), name, strings.TrimSpace(string(b)) != "", nil
 }
 
-// options returns those of a serializer.
+// options returns the keyword arguments for the serializer.
 func options(c *modules.Call) *pyobj.Dict {
 	opts := &pyobj.Dict{}
 	for _, k := range slices.Sorted(maps.Keys(c.Keywords)) {

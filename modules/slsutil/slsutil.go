@@ -107,7 +107,7 @@ func boolstr(_ context.Context, c *modules.Call) (any, error) {
 	return c.Value("false"), nil
 }
 
-// names returns the files or directories of an environment, asked for once per job.
+// names returns the files or directories of an environment. They are requested once per job.
 func names(ctx context.Context, c *modules.Call, kind string) ([]string, error) {
 	env := c.Str("saltenv")
 	key := "slsutil." + kind + "." + env

@@ -88,7 +88,7 @@ func query(ctx context.Context, c *modules.Call, file string, statement any, wan
 	return out, pythonError(rows.Err())
 }
 
-// moment returns a time as SQLite writes it: without the hour if it is midnight.
+// moment returns a time in SQLite's notation, as a bare date if it is midnight.
 func moment(t time.Time) string {
 	if h, m, s := t.Clock(); h+m+s+t.Nanosecond() == 0 {
 		return t.Format(time.DateOnly)
@@ -135,7 +135,7 @@ func several(text string) bool {
 	return false
 }
 
-// pythonError returns an error as Python's library has it.
+// pythonError converts an error to that of Python's library.
 func pythonError(err error) error {
 	var e *sqlite.Error
 	if err == nil || !errors.As(err, &e) {
@@ -200,7 +200,7 @@ func sqliteVersion(ctx context.Context, c *modules.Call) (any, error) {
 	return pytext.Str(rows[0].([]any)[0]), nil
 }
 
-// version returns the version of the driver.
+// version returns the version of the SQLite driver.
 func version(context.Context, *modules.Call) (any, error) {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {

@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// refineEnc returns the name that OpenSSH has for a kind of key.
+// refineEnc returns OpenSSH's name for a type of key.
 func refineEnc(enc string) (string, error) {
 	switch enc {
 	case "r", "rsa", "ssh-rsa":
@@ -58,7 +58,8 @@ func (k authKey) shown() map[string]any {
 	return map[string]any{"enc": k.enc, "comment": k.comment, "options": options, "fingerprint": k.fingerprint}
 }
 
-// optionList returns what Python's ",".join makes its pieces of: the elements of a list, the characters of a text.
+// optionList returns the pieces that Python's ",".join would join: the elements of a list, or the characters of a
+// text.
 func optionList(v any) []string {
 	switch v := v.(type) {
 	case []any:
@@ -80,7 +81,7 @@ func keyLine() (*pyre.Regexp, error) {
 	return pyre.Compile(`^(.*?)\s?((?:sk-)?(?:ssh\-|ecds)[\w@.-]+\s.+)$`, 0)
 }
 
-// validKeys returns the keys of a file, in their order; of equal ones the last counts.
+// validKeys returns the keys in a file, in order. Of equal keys the last one counts.
 func (c *call) validKeys(path string, kind any) ([]authKey, error) {
 	text, err := c.read(path)
 	if isOS(err) {
@@ -145,7 +146,7 @@ func find(keys []authKey, key string) (authKey, bool) {
 // errNoUser says that a user's file is not known.
 var errNoUser = errors.New("no such user")
 
-// configFile returns where a user's keys are, by the setting AuthorizedKeysFile of sshd.
+// configFile returns the path of a user's keys, from sshd's setting AuthorizedKeysFile.
 func (c *call) configFile(user any, config string) (string, error) {
 	info, err := c.account(user)
 	if err != nil {
@@ -181,7 +182,7 @@ func (c *call) configFile(user any, config string) (string, error) {
 	return posixpath.Join(home, path.String()), nil
 }
 
-// keysOf returns a user's keys; none for a user who does not exist or has no file.
+// keysOf returns a user's keys. It returns nil if the user or the file does not exist.
 func (c *call) keysOf(user any, config string, kind any) ([]authKey, error) {
 	path, err := c.configFile(user, config)
 	if errors.Is(err, errNoUser) {
@@ -243,7 +244,7 @@ func (c *call) change() change {
 	return change{user: c.Value("user"), config: c.Str("config"), kind: c.Value("fingerprint_hash_type")}
 }
 
-// status returns what is to be done: "add", "update", or nothing, "exists".
+// status returns what has to be done: "add", "update", or "exists" if nothing.
 func (c *call) status(x change) (string, error) {
 	var err error
 	if x.key.enc, err = refineEnc(x.key.enc); err != nil {
@@ -443,7 +444,7 @@ func (c *call) setKey(x change) (string, error) {
 	return c.addKey(x, info)
 }
 
-// replaceKey writes the line of a key again.
+// replaceKey replaces the line of an existing key in the file.
 func (c *call) replaceKey(x change) error {
 	path, err := c.configFile(x.user, x.config)
 	if err != nil {

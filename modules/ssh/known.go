@@ -23,7 +23,7 @@ func failure(format string, args ...any) map[string]any {
 	return map[string]any{"status": "error", "error": fmt.Sprintf(format, args...)}
 }
 
-// knownHosts returns the file of known hosts of a user or of the system, or the answer that says why there is none.
+// knownHosts returns the file of known hosts of a user or of the system, or the function's result if there is none.
 func (c *call) knownHosts(config, user any) (string, map[string]any, error) {
 	name := "/etc/ssh/ssh_known_hosts"
 	if pytext.Truth(user) {
@@ -48,7 +48,7 @@ func (c *call) knownHosts(config, user any) (string, map[string]any, error) {
 	return posixpath.Join(pytext.Str(info["home"]), name), nil, nil
 }
 
-// withPort returns a host as the file of known hosts names it.
+// withPort returns a host name in the notation of known_hosts files.
 func withPort(host string, port any) string {
 	if !pytext.Truth(port) || port == any(int64(22)) {
 		return host
@@ -75,7 +75,7 @@ func parse(lines []string, kind any) ([]any, error) {
 	return out, nil
 }
 
-// entries returns the known keys of a host, or the answer that says why they cannot be known.
+// entries returns the known keys of a host, or the function's result if they cannot be read.
 func (c *call) entries(user any, host string, config, port, kind any) ([]any, map[string]any, error) {
 	if err := c.needs("ssh-keygen"); err != nil {
 		return nil, nil, err
@@ -149,7 +149,7 @@ func (c *call) receive() ([]any, error) {
 	return parse(lines, c.Value("fingerprint_hash_type"))
 }
 
-// field returns the values of one field of the entries.
+// field returns the values of one field of all entries.
 func field(list []any, name string) []any {
 	out := []any{}
 	for _, e := range list {
@@ -201,7 +201,7 @@ func rmKnownHost(ctx context.Context, mc *modules.Call) (any, error) {
 	return map[string]any{"status": "removed", "comment": out}, nil
 }
 
-// existing returns the file of known hosts, which must be there.
+// existing returns the file of known hosts. If it does not exist the second result is the function's result.
 func (c *call) existing() (string, map[string]any, error) {
 	path, answer, err := c.knownHosts(c.Value("config"), c.Value("user"))
 	if err == nil && answer == nil && !c.IsFile(path) {

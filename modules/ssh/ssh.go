@@ -32,7 +32,7 @@ type call struct {
 // maxSize bounds the files that are read.
 const maxSize = 64 << 20
 
-// read returns a file's text.
+// read returns the text of a file.
 func (c *call) read(path string) (string, error) {
 	info, err := os.Stat(c.Path(path))
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *call) isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// lines returns the lines of a text without white space around them, empty ones left out.
+// lines returns the non-empty lines of a text, without surrounding white space.
 func lines(text string) []string {
 	var out []string
 	for _, l := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -88,7 +88,7 @@ func lines(text string) []string {
 	return out
 }
 
-// account returns what user.info says about a user, nil if there is no such user.
+// account returns the result of user.info for a user, or nil if the user does not exist.
 func (c *call) account(user any) (map[string]any, error) {
 	v, err := c.Exec(c.ctx, "user.info", user)
 	if err != nil {
@@ -124,7 +124,7 @@ func (c *call) relabel(path string) error {
 	return err
 }
 
-// fingerprint returns the hash of a public key in pairs of digits, "" for a key that is no base64.
+// fingerprint returns the hash of a public key as pairs of hex digits, or "" if the key is not valid base64.
 func fingerprint(key string, kind any) (string, error) {
 	sum := hash.Hash(sha256.New())
 	if pytext.Truth(kind) {
@@ -153,7 +153,7 @@ func fingerprint(key string, kind any) (string, error) {
 	return strings.Join(pairs, ":"), nil
 }
 
-// needs returns an error unless a program is there.
+// needs returns an error if a program is missing.
 func (c *call) needs(program string) error {
 	if c.Which(program) == "" {
 		return &modules.MissingCommandError{Command: fmt.Sprintf("The '%s' binary was not found in $PATH.", program)}
@@ -259,7 +259,7 @@ func userKeys(ctx context.Context, mc *modules.Call) (any, error) {
 	return all, nil
 }
 
-// keyNames returns the files of keys that user_keys looks for.
+// keyNames returns the names of the key files that user_keys reads.
 func (c *call) keyNames() []string {
 	var names []string
 	for _, k := range [...]struct{ arg, suffix string }{{"pubfile", ".pub"}, {"prvfile", ""}} {
@@ -275,7 +275,7 @@ func (c *call) keyNames() []string {
 	return names
 }
 
-// users returns those that the argument names, or all.
+// users returns the users that the argument names, or all users.
 func (c *call) users() ([]any, error) {
 	v := c.Value("user")
 	if !pytext.Truth(v) {

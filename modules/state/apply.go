@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// keywords returns the keyword arguments to pass on, with changes; the job's fields come with the call.
+// keywords returns the call's keyword arguments to pass on, with changes applied. They include the fields of the job.
 func keywords(c *modules.Call, set map[string]any) map[string]any {
 	kw := maps.Clone(c.Keywords)
 	if v, ok := c.InOrder("pillar"); ok {

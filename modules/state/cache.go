@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// loadHigh returns the high data of an earlier run, nil if there is none.
+// loadHigh returns the high data of an earlier run, or nil if there is none.
 func loadHigh(path string) *pyobj.Dict {
 	v, err := states.Load(path)
 	if err != nil {
@@ -25,7 +25,7 @@ func saveHigh(c *modules.Call, path string, high *pyobj.Dict) {
 	}
 }
 
-// renderText returns the text of an error of a state or top file.
+// renderText returns the error text of a state or top file that cannot be rendered.
 func renderText(err error) (string, bool) {
 	var render *modules.RenderError
 	if errors.As(err, &render) {

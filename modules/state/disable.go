@@ -21,7 +21,7 @@ func disabledList(ctx context.Context, c *modules.Call) []any {
 	return slices.Clone(list)
 }
 
-// disabledTexts returns which of the SLS files are disabled (_disabled).
+// disabledTexts returns the error texts for those of the SLS files that are disabled (_disabled).
 func disabledTexts(ctx context.Context, c *modules.Call, mods []any) []any {
 	var out []any
 	off := textsOf(disabledList(ctx, c))

@@ -38,7 +38,7 @@ func low(ctx context.Context, c *modules.Call) (any, error) {
 	return rec, nil
 }
 
-// notAChunk returns what Python says to a chunk that is no dictionary, in which stock looks for keys and then
+// notAChunk returns the text of Python's error for a chunk that is not a dictionary: stock checks it for keys, then
 // takes one.
 func notAChunk(v any) string {
 	switch v.(type) {

@@ -105,8 +105,8 @@ func localConfig(c *modules.Call, opts map[string]any, path string) error {
 	return nil
 }
 
-// override returns the pillar that the caller gave, decrypted. As in Salt one that cannot be decrypted counts as
-// it is if it is a dict, and not at all otherwise.
+// override returns the caller's pillar, decrypted. As in Salt, a pillar that cannot be decrypted is used as it is if
+// it is a dict, and ignored otherwise.
 func override(ctx context.Context, c *modules.Call) (*pyobj.Dict, error) {
 	v, _ := c.InOrder("pillar")
 	enc := c.Keywords["pillar_enc"]
@@ -138,7 +138,7 @@ func override(ctx context.Context, c *modules.Call) (*pyobj.Dict, error) {
 	return d, nil
 }
 
-// pillarErrors returns the errors of the pillar, unless the caller wants to go on regardless.
+// pillarErrors returns the errors of the pillar, or nil if the caller uses force to ignore them.
 func pillarErrors(c *modules.Call) []any {
 	if pytext.Truth(c.Keywords["force"]) {
 		return nil
@@ -147,12 +147,12 @@ func pillarErrors(c *modules.Call) []any {
 	return list
 }
 
-// failedPillar returns the errors of the pillar as a function answers them.
+// failedPillar returns the errors of the pillar in the form of a function's result.
 func failedPillar(errs []any) []any {
 	return append([]any{"Pillar failed to render with the following messages:"}, errs...)
 }
 
-// raisePillar returns the errors of the pillar for the functions that raise.
+// raisePillar returns the errors of the pillar as an error, for functions that raise one.
 func raisePillar(errs []any) error { return saltcmd.Problem("Pillar failed to render", errs) }
 
 // setup is what the functions that run or show states begin with.
@@ -178,12 +178,12 @@ func prepare(ctx context.Context, c *modules.Call, opts map[string]any) (*setup,
 	return s, nil
 }
 
-// stateOptions returns the options of package states.
+// stateOptions returns the options for package states.
 func (s *setup) stateOptions(c *modules.Call, jid string) states.Options {
 	return states.Options{Opts: s.opts, JID: jid, Mocked: pytext.Truth(c.Keywords["mock"])}
 }
 
-// pubJID returns the job's id if the run can be followed by it.
+// pubJID returns the id of the published job, or "" if the run was not published.
 func pubJID(c *modules.Call) string {
 	if v, ok := c.Keywords["__pub_jid"]; ok && v != nil {
 		return pytext.Str(v)
@@ -214,7 +214,7 @@ func inBase(opts map[string]any) {
 
 func saltenv(opts map[string]any) string { return pytext.Str(opts["saltenv"]) }
 
-// splitInput returns a list, or a text split at commas (salt/utils/args.py: split_input).
+// splitInput returns the elements of a list, or the parts of a text between commas (salt/utils/args.py: split_input).
 func splitInput(v any) []any {
 	if list, ok := pyobj.Plain(v).([]any); ok {
 		return append([]any{}, list...)

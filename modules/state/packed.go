@@ -237,7 +237,7 @@ func packedDict(dir, name string) (map[string]any, error) {
 	return pyobj.PlainMap(d), nil
 }
 
-// chunksOf returns the chunks of a low state; false if it is something else, such as a list of errors.
+// chunksOf returns the chunks of a low state. ok is false if low is something else, such as a list of errors.
 func chunksOf(low any) ([]*states.Low, bool, error) {
 	list, ok := low.(*pyobj.List)
 	if !ok {
@@ -265,7 +265,7 @@ func chunksOf(low any) ([]*states.Low, bool, error) {
 	return chunks, true, nil
 }
 
-// environments returns the directories of the archive.
+// environments returns the directories of the archive by environment.
 func environments(dir string) (map[string][]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// idText returns a state id argument, "" for all.
+// idText returns the argument state_id, or "" for all states.
 func idText(c *modules.Call) string {
 	if v := c.Value("state_id"); v != nil {
 		return pytext.Str(v)
@@ -18,7 +18,7 @@ func idText(c *modules.Call) string {
 	return ""
 }
 
-// entry returns the pause of one state id in the pauses of a job.
+// entry returns the pause for one state id from the pauses of a job.
 func entry(data map[string]any, id string) map[string]any {
 	m, _ := data[id].(map[string]any)
 	if m == nil {

@@ -16,8 +16,7 @@ import (
 // waitInterval is how often a waiting run looks whether it may begin.
 const waitInterval = 100 * time.Millisecond
 
-// others returns the state runs in progress besides this one. With ahead those that wait before this one count as
-// well.
+// others returns the other state runs in progress. With ahead, runs that wait in front of this one count as well.
 func others(ctx context.Context, c *modules.Call, ahead bool) []map[string]any {
 	v, err := c.Exec(ctx, "saltutil.is_running", "state.*")
 	if err != nil {
@@ -42,7 +41,7 @@ func others(ctx context.Context, c *modules.Call, ahead bool) []map[string]any {
 	return list
 }
 
-// conflicts returns which state runs are in the way.
+// conflicts returns the texts about the state runs that prevent this one, or an empty list with concurrent.
 func conflicts(ctx context.Context, c *modules.Call, concurrent bool) []any {
 	list := []any{}
 	if concurrent {
@@ -56,7 +55,7 @@ func conflicts(ctx context.Context, c *modules.Call, concurrent bool) []any {
 	return list
 }
 
-// jidTime returns the moment in a job id (salt/utils/jid.py: jid_to_time).
+// jidTime returns the time in a job id (salt/utils/jid.py: jid_to_time).
 func jidTime(jid string) string {
 	if len(jid) != 20 && (len(jid) <= 21 || jid[20] != '_') {
 		return ""

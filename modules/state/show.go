@@ -136,7 +136,7 @@ func showTop(ctx context.Context, c *modules.Call) (any, error) {
 	return matches.Plain(), nil
 }
 
-// rendered returns the high data of SLS files; errors are texts.
+// rendered returns the high data of the SLS files. Errors are returned as texts.
 func rendered(ctx context.Context, c *modules.Call) (h *states.HighState, high *pyobj.Dict, answer any, err error) {
 	h, s, conflict, err := show(ctx, c, true)
 	if conflict != nil || err != nil {

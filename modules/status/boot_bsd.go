@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime returns when the kernel started.
+// bootTime returns the time when the kernel started.
 func bootTime() (time.Time, error) {
 	tv, err := unix.SysctlTimeval("kern.boottime")
 	if err != nil {

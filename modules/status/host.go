@@ -188,7 +188,7 @@ func master(ctx context.Context, c *modules.Call) (any, error) {
 	return slices.ContainsFunc(addrs, func(a string) bool { return slices.Contains(connected(c, port), a) }), nil
 }
 
-// connected returns the addresses to whose port this host has a connection.
+// connected returns the remote addresses of this host's connections to a port.
 func connected(c *modules.Call, port int64) []string {
 	var list []string
 	for _, table := range [...]string{"/proc/net/tcp", "/proc/net/tcp6"} {

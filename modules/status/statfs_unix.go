@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statfs returns how many bytes of a file system users may still fill, and how many there are.
+// statfs returns the bytes that users may still fill in a file system, and its size in bytes.
 func statfs(path string) (available, total int64, err error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {

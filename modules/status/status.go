@@ -34,7 +34,7 @@ func available(*modules.Env) (bool, string) {
 	return runtime.GOOS != "windows", "Windows platform is not supported by this module"
 }
 
-// kernel returns the grain of that name.
+// kernel returns the grain kernel, or "".
 func kernel(c *modules.Call) string {
 	k, _ := c.Grain("kernel").(string)
 	return k
@@ -43,7 +43,7 @@ func kernel(c *modules.Call) string {
 // maxProc bounds a file of /proc.
 const maxProc = 16 << 20
 
-// proc returns a file's text, "" if it cannot be read.
+// proc returns the text of a file, or "" if it cannot be read.
 func proc(c *modules.Call, name string) string {
 	f, err := os.Open(c.Path(name))
 	if err != nil {
@@ -64,8 +64,7 @@ func proc(c *modules.Call, name string) string {
 	return strings.ToValidUTF8(string(b), "\uFFFD")
 }
 
-// output returns what a program prints, both streams together and without white space at the end, as cmd.run
-// returns it.
+// output returns what a program prints on both streams, without trailing white space, like cmd.run.
 func output(ctx context.Context, c *modules.Call, args ...string) (string, error) {
 	path := c.Which(args[0])
 	if path == "" {
@@ -101,7 +100,7 @@ func number(text string) any {
 	return text
 }
 
-// lines returns the lines of a text that are not empty.
+// lines returns the non-empty lines of a text.
 func lines(text string) []string {
 	var list []string
 	for line := range strings.Lines(text) {

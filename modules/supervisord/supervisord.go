@@ -20,7 +20,7 @@ import (
 //
 // supervisord.options differs: values are not interpolated (%(name)s stays as it is written).
 
-// program returns supervisorctl: that of the host, of a virtual environment, or one that is named.
+// program returns the path of supervisorctl: that of the host, that of a virtual environment, or bin_env itself.
 func program(c *modules.Call) (string, error) {
 	bin := c.Str("bin_env")
 	missing := &modules.MissingCommandError{Command: "Could not find a `supervisorctl` binary"}
@@ -64,7 +64,7 @@ func ctl(ctx context.Context, c *modules.Call, verb, name string) (string, error
 	return out.Stdout, nil
 }
 
-// one returns the name of a process, "group:" for all of a group.
+// one returns the name of a process, or "group:" for all processes of a group.
 func one(c *modules.Call) string {
 	if name := c.Str("name"); strings.HasSuffix(name, ":*") {
 		return name[:len(name)-1]
@@ -72,7 +72,7 @@ func one(c *modules.Call) string {
 	return c.Str("name")
 }
 
-// group returns the name of a group.
+// group returns the name of a group without its colon.
 func group(c *modules.Call) string {
 	name := c.Str("name")
 	if rest, ok := strings.CutSuffix(name, ":"); ok {
@@ -109,7 +109,7 @@ func custom(ctx context.Context, c *modules.Call) (any, error) {
 	return ctl(ctx, c, c.Str("command"), "")
 }
 
-// process returns a line of the status.
+// process parses a line of the status.
 func process(line string) (name, state, reason string, err error) {
 	words := strings.Fields(line)
 	switch {
@@ -191,7 +191,7 @@ func options(_ context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// number returns a text as a number or a flag, if it is one.
+// number converts a text to a number or a bool if it is one.
 func number(text string) any {
 	if n, err := modules.ToInt(text); err == nil {
 		return n

@@ -41,7 +41,7 @@ func (t tree) isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// key returns the argument of that name, which must be a text.
+// key returns the argument key, which must be a text.
 func key(c *modules.Call) (string, error) { return modules.Text(c.Value("key"), "startswith") }
 
 func target(_ context.Context, c *modules.Call) (any, error) {

@@ -25,13 +25,13 @@ type functions struct {
 	in    map[string]*modules.Module // by the name that it is called by
 }
 
-// def returns the declaration of one of the names.
+// def returns the declaration of a function by its full name.
 func (f functions) def(fun string) *modules.Def {
 	mod, name, _ := strings.Cut(fun, ".")
 	return f.in[mod].Def(name)
 }
 
-// own returns the execution functions that may be called.
+// own returns the execution functions that the call may use.
 func own(c *modules.Call) functions { return collect(c.Registry().Modules(c.Env)) }
 
 // other returns the functions of another kind.
@@ -82,7 +82,8 @@ func words(c *modules.Call) ([]string, error) {
 	return out, nil
 }
 
-// pick returns the functions that a name stands for: a pattern, a function, or a module with or without its dot.
+// pick returns the functions that a name selects: by a pattern, by a function's name, or by a module's with or
+// without a dot.
 func (f functions) pick(name string) []string {
 	if strings.Contains(name, "*") {
 		return fnmatch.Filter(f.names, name)
@@ -151,7 +152,7 @@ func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return fnmatch.Match(p, name) })
 }
 
-// list returns functions: all, those of a module, or those that match a pattern.
+// list returns all functions, those of a module, or those that match a pattern.
 func (f functions) list(c *modules.Call) (any, error) {
 	args, err := words(c)
 	if err != nil {
@@ -176,7 +177,7 @@ func (f functions) listed(name string) []string {
 	return slices.DeleteFunc(slices.Clone(f.names), func(n string) bool { return !strings.HasPrefix(n, name+".") })
 }
 
-// modules returns modules: all, the one named, or those that have a function that matches a pattern.
+// modules returns all modules, the named one, or those with a function that matches a pattern.
 func (f functions) modules(c *modules.Call) (any, error) {
 	args, err := words(c)
 	if err != nil {
@@ -245,7 +246,7 @@ func reloadModules(_ context.Context, c *modules.Call) (any, error) {
 	return nil, nil
 }
 
-// argspecs returns the arguments of functions by function. A name with neither star nor dot is a module's.
+// argspecs returns the argument specifications of functions. A name without star and dot is a module's.
 func (f functions) argspecs(c *modules.Call) (map[string]any, error) {
 	name, ok := c.Value("module").(string)
 	if !ok {

@@ -61,7 +61,7 @@ func when(c *modules.Call) any {
 	return "now"
 }
 
-// local returns the time at the offset that the caller wants; without one it is the host's local time.
+// local returns the time at the call's UTC offset, or the host's local time without one.
 func local(c *modules.Call) (time.Time, bool, error) {
 	v := c.Value("utc_offset")
 	if v == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// scripts returns the init scripts that no unit stands for.
+// scripts returns the init scripts for which there is no unit.
 func scripts(c *modules.Call, root string, units []string) []string {
 	dir := below(root, "/etc/init.d")
 	entries, err := os.ReadDir(c.Path(dir))
@@ -62,7 +62,7 @@ func scriptEnabled(ctx context.Context, c *modules.Call, name, root string) (boo
 
 const runlevelKey = "systemd._runlevel"
 
-// runlevel returns the present one, or the default one if it is not known.
+// runlevel returns the current runlevel, or the default one if it is unknown.
 func runlevel(ctx context.Context, c *modules.Call) (string, error) {
 	if v, ok := c.Context().Get(runlevelKey); ok {
 		if s, ok := v.(string); ok {

@@ -40,7 +40,8 @@ func unit(name string) string {
 	return name + ".service"
 }
 
-// service returns the name that lists show for a unit: without ".service". Other things than units give "".
+// service returns the name of a unit in listings, which is without ".service". It returns "" if full is not the name
+// of a unit.
 func service(full string) string {
 	i := strings.LastIndexByte(full, '.')
 	if i < 0 || !slices.Contains(unitTypes(), full[i+1:]) {
@@ -242,7 +243,7 @@ func all(c *modules.Call, root string) []string {
 	return append(names, scripts(c, root, names)...)
 }
 
-// units returns the units that have files.
+// units returns the names of the units that have files.
 func units(c *modules.Call, root string) []string {
 	var names []string
 	for _, dir := range []string{"/lib/systemd/system", "/usr/lib/systemd/system", localUnits} {
@@ -385,7 +386,7 @@ func change(ctx context.Context, c *modules.Call, verb string) (any, error) {
 	return true, nil
 }
 
-// complaint returns what systemctl said, without the line about the scope.
+// complaint returns systemctl's error output as an error, without the line about the scope.
 func complaint(out saltcmd.Result) error {
 	lines := slices.DeleteFunc(pytext.SplitLines(out.Stderr, false), func(l string) bool { return strings.HasSuffix(l, ".scope") })
 	return modules.Errorf("%s", strings.TrimSpace(strings.Join(lines, "\n")))
@@ -437,7 +438,7 @@ func show(ctx context.Context, c *modules.Call) (any, error) {
 	return properties(ctx, c, c.Str("name"))
 }
 
-// properties returns what systemctl show says of a unit.
+// properties returns the properties of a unit from systemctl show.
 func properties(ctx context.Context, c *modules.Call, name string) (map[string]any, error) {
 	out, err := ctl{args: []string{"show"}, name: name, root: c.Str("root"), merge: true}.run(ctx, c)
 	if err != nil {

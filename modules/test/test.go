@@ -87,7 +87,7 @@ func argRepr(_ context.Context, c *modules.Call) (any, error) {
 	return map[string]any{"args": tuple(c.Extra), "kwargs": pytext.Repr(c.Keywords)}, nil
 }
 
-// tuple returns Python's notation of a tuple.
+// tuple returns a list in Python's notation of a tuple.
 func tuple(list []any) string {
 	text := pytext.Repr(list)
 	text = "(" + text[1:len(text)-1]
@@ -119,7 +119,7 @@ func randSleep(ctx context.Context, c *modules.Call) (any, error) {
 	return wait(ctx, rand.Int64N(min(n, 1<<32)+1))
 }
 
-// emptyRange returns what Python says of a random number between 0 and a negative one.
+// emptyRange returns the text of Python's error for a random number between 0 and a negative number.
 func emptyRange(n int64) string {
 	return fmt.Sprintf("empty range for randrange() (0, %d, %d)", n+1, n+1)
 }

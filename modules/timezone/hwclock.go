@@ -52,7 +52,8 @@ func getHwclock(ctx context.Context, c *modules.Call) (any, error) {
 	return nil, nil
 }
 
-// adjtime returns the last line of /etc/adjtime, None where there is no clock.
+// adjtime returns the last line of /etc/adjtime. Without that file it returns None if the host has no hardware clock,
+// and an error otherwise.
 func adjtime(ctx context.Context, c *modules.Call) (any, error) {
 	const file = "/etc/adjtime"
 	if _, err := os.Stat(c.Path(file)); err == nil {

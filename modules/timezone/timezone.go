@@ -42,7 +42,7 @@ func family(c *modules.Call, name string) bool {
 	return strings.Contains(s, name)
 }
 
-// localtimePath returns the file of the host's zone.
+// localtimePath returns the file that sets the host's time zone.
 func localtimePath(c *modules.Call) string {
 	if id, _ := c.Grain("lsb_distrib_id").(string); family(c, "NILinuxRT") && strings.Contains(id, "nilrt") {
 		return "/etc/natinst/share/localtime"
@@ -62,7 +62,7 @@ func getZone(ctx context.Context, c *modules.Call) (any, error) {
 	return modules.Answer(current(ctx, c))
 }
 
-// current implements timezone.get_zone.
+// current returns the host's time zone, for timezone.get_zone.
 func current(ctx context.Context, c *modules.Call) (string, error) {
 	if c.Which("timedatectl") != "" {
 		r, err := timedatectl(ctx, c)
@@ -107,7 +107,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// lines returns the lines of a file that are no comments.
+// lines returns the lines of a file without comments.
 func lines(c *modules.Call, file string) ([]string, error) {
 	text, err := os.ReadFile(c.Path(file))
 	if err != nil {
@@ -122,7 +122,7 @@ func lines(c *modules.Call, file string) ([]string, error) {
 	return out, nil
 }
 
-// lastValue returns what stands behind the last equals sign.
+// lastValue returns the part of a line after its last equals sign.
 func lastValue(line string) string { return line[strings.LastIndex(line, "=")+1:] }
 
 func fromSysconfig(c *modules.Call) (string, error) {

@@ -78,7 +78,7 @@ func subject(arg func(name string) any) ([]byte, error) {
 	return name, nil
 }
 
-// newSerial returns a serial number, which the cache of the minion keeps a note of.
+// newSerial returns a random serial number, and records it in the minion's cache.
 func (r *room) newSerial(name string) (*big.Int, error) {
 	n, err := pki.Serial(nil)
 	if err != nil {
@@ -115,7 +115,7 @@ func keyPEM(key signer) ([]byte, error) {
 	return pki.PEM(kind, b), err
 }
 
-// span returns from when to when a certificate of some days is valid.
+// span returns the period for which a certificate with this number of days is valid.
 func (r *room) span(days any) (from, to time.Time, err error) {
 	n, err := modules.ToInt(days)
 	if err != nil {
@@ -139,8 +139,8 @@ func (r *room) index(name string, raw []byte) error {
 	return r.append(r.base+"/"+name+"/index.txt", "V\t"+ends+"\t\t"+rest)
 }
 
-// indexEntry returns when a certificate ends, and the part of its line in the index that never changes. Stock
-// writes Python's bytes.
+// indexEntry returns the end of a certificate's validity, and the constant part of its line in the index. As stock
+// does, it writes names as Python's bytes.
 func indexEntry(cert *x509.Certificate) (ends, rest string) {
 	var list []string
 	for _, p := range pki.NameComponents(cert.RawSubject) {
@@ -252,7 +252,8 @@ func (r *room) makeCA(a authority) (any, error) {
 
 func (r *room) stamp() string { return r.Now().UTC().Format("20060102150405") }
 
-// oldKey returns the key that an authority has already, with its text. One that cannot be read is put aside.
+// oldKey returns an authority's existing key and its text, or nil if there is none. A key that cannot be read is
+// renamed, so that a new one replaces it.
 func (r *room) oldKey(path string) (signer, []byte, error) {
 	if !r.exists(path) {
 		return nil, nil, nil

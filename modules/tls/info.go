@@ -18,7 +18,7 @@ func unreadable(v any) error {
 	return modules.Errorf("Failed to read cert from %s, see log for details", pytext.Str(v))
 }
 
-// given returns the certificate at the path that an argument names, nil if there is none.
+// given returns the certificate at the path in v, or nil if there is none.
 func (r *room) given(v any) *x509.Certificate {
 	path, ok := v.(string)
 	if !ok {
@@ -46,7 +46,7 @@ func getExpirationDate(ctx context.Context, c *modules.Call) (any, error) {
 	return strftime.Naive(format, cert.NotAfter.UTC()), nil
 }
 
-// number returns a number as Python has it.
+// number converts a number to an int64 if it fits.
 func number(n *big.Int) any {
 	if n.IsInt64() {
 		return n.Int64()
@@ -54,7 +54,7 @@ func number(n *big.Int) any {
 	return n
 }
 
-// nameMap returns the attributes of a name; of several with the same name the last.
+// nameMap returns the attributes of a name. Of several with the same name the last one counts.
 func nameMap(raw []byte) map[string]any {
 	out := map[string]any{}
 	for _, p := range pki.NameComponents(raw) {
@@ -109,7 +109,7 @@ func signatureName(cert *x509.Certificate) string {
 	return strings.ToUpper(pki.SignatureName(cert.Raw))
 }
 
-// alternatives returns the names and addresses of hosts.
+// alternatives returns the host names and IP addresses in a text of subject alternative names.
 func alternatives(text string) []any {
 	out := []any{}
 	for item := range strings.SplitSeq(text, ", ") {

@@ -160,7 +160,7 @@ func (r *room) markRevoked(index string, cert *x509.Certificate) (string, error)
 	return "", nil
 }
 
-// revoked returns the certificates that an index calls revoked.
+// revoked returns the certificates that the index lists as revoked.
 func (r *room) revoked(index string) ([]pki.Revoked, error) {
 	b, err := r.read(index)
 	if err != nil {

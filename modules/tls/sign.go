@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// profile returns a kind of certificate: the extensions of its requests and those of the certificates themselves.
+// profile returns the extensions that a type of certificate has: in its requests, and in the certificates themselves.
 func profile(ctx context.Context, c *modules.Call, name any) (map[string]any, error) {
 	if name == "" {
 		c.Logger().Error("cert_type set to empty in tls_ca.get_extensions(); defaulting to ``server``")

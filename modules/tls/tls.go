@@ -81,7 +81,7 @@ func setCaPath(ctx context.Context, c *modules.Call) (any, error) {
 // ca returns the name of the argument ca_name.
 func (r *room) ca() string { return pytext.Str(r.Value("ca_name")) }
 
-// caFile returns the path of the certificate of the authority without its ending.
+// caFile returns the path of the authority's certificate, without the extension.
 func (r *room) caFile() string {
 	name := r.ca() + "_ca_cert"
 	if v := r.Value("ca_filename"); pytext.Truth(v) {
@@ -114,7 +114,7 @@ func notRead(err error) bool {
 	return errors.As(err, &python) && strings.HasSuffix(python.Type, "Error") && strings.HasPrefix(python.Msg, "[Errno ")
 }
 
-// sslError returns an error of OpenSSL.
+// sslError returns an error in the form of Python's OpenSSL library.
 func sslError(list ...string) error {
 	texts := make([]string, len(list)/2)
 	for i := range texts {
@@ -123,7 +123,7 @@ func sslError(list ...string) error {
 	return &modules.PythonError{Type: "OpenSSL.crypto.Error", Msg: "[" + strings.Join(texts, ", ") + "]"}
 }
 
-// block returns the first PEM block of one of some kinds.
+// block returns the first PEM block of one of the given kinds.
 func block(b []byte, kinds ...string) ([]byte, error) {
 	for rest := b; ; {
 		var p *pem.Block
@@ -203,7 +203,8 @@ func maybeFixSslVersion(ctx context.Context, c *modules.Call) (any, error) {
 	return nil, r.fixVersion()
 }
 
-// show returns the path of a file of an authority, or what it holds.
+// show returns the path of an authority's file, or its content with as_text. If there is none the error has the text
+// missing.
 func show(ctx context.Context, c *modules.Call, path func(r *room) string, missing string) (any, error) {
 	r, err := enter(ctx, c)
 	if err != nil {

@@ -68,7 +68,7 @@ func (r *room) revocationList(path string) (*x509.RevocationList, error) {
 	return crl, nil
 }
 
-// current returns a revocation list of what the index of the authority says now.
+// current returns a new revocation list with the present content of the authority's index.
 func (r *room) current(dir string, ca *x509.Certificate) (*x509.RevocationList, error) {
 	key, err := r.key(r.caFile() + ".key")
 	if err != nil {

@@ -32,7 +32,7 @@ func lookup(ctx context.Context, c *modules.Call, name, root any) (map[string]an
 	return describeUser(u, nss.GroupNames(ctx, c, u.Name)), nil
 }
 
-// find returns the user of a name, of the host or of the passwd file below another root.
+// find returns the user with a name: from the host, or from the passwd file below another root.
 func find(ctx context.Context, c *modules.Call, name, root any) (nss.User, bool, error) {
 	if root == nil || c.Grain("kernel") == "AIX" {
 		u, ok := nss.UserByName(ctx, c, pytext.Str(name))
@@ -51,7 +51,7 @@ func find(ctx context.Context, c *modules.Call, name, root any) (nss.User, bool,
 	return nss.User{}, false, nil
 }
 
-// all returns the users of the host or of another root.
+// all returns the users of the host, or those of another root.
 func all(ctx context.Context, c *modules.Call) ([]nss.User, error) {
 	root, ok := elsewhere(c)
 	if !ok {
@@ -125,7 +125,7 @@ func gecos(text string) (parts [5]string) {
 	return parts
 }
 
-// part returns the place of a key among the parts of the comment field.
+// part returns the index of a key among the parts of the comment field, or -1.
 func part(key string) int {
 	return slices.Index([]string{"fullname", "roomnumber", "workphone", "homephone", "other"}, key)
 }
@@ -182,7 +182,7 @@ func updateGecos(ctx context.Context, c *modules.Call, name any, key string, val
 	return gecos(u.Gecos)[part(key)] == text, nil
 }
 
-// must is like [find] with Python's error for a user who is not there.
+// must is like [find], but returns Python's error if the user does not exist.
 func must(ctx context.Context, c *modules.Call, name, root any) (nss.User, error) {
 	u, ok, err := find(ctx, c, name, root)
 	if err != nil || ok {

@@ -24,7 +24,7 @@ func available(e *modules.Env) (bool, string) {
 		"NetBSD or AIX"
 }
 
-// elsewhere returns the root argument where it counts: AIX has no such option.
+// elsewhere returns the argument root. ok is false if it is not set, or on AIX, which has no such option.
 func elsewhere(c *modules.Call) (root any, ok bool) {
 	root = c.Value("root")
 	return root, root != nil && c.Grain("kernel") != "AIX"
@@ -105,7 +105,7 @@ func primary(ctx context.Context, c *modules.Call) ([]any, error) {
 	return nil, nil
 }
 
-// contains implements Python's "in" for groups, which may be a text too.
+// contains implements Python's "in" for groups, which may be a list or a text.
 func contains(groups, name any) (bool, error) {
 	switch v := groups.(type) {
 	case nil:
@@ -320,7 +320,7 @@ func setGroups(ctx context.Context, c *modules.Call, name, groups any, add bool)
 	return r.Retcode == 0, nil
 }
 
-// names returns a list of groups, or text with commas.
+// names returns the names in a list of groups, or in a text with commas.
 func names(groups any) ([]string, error) {
 	switch v := groups.(type) {
 	case string:

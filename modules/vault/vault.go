@@ -24,7 +24,7 @@ func described(err error) string {
 	return name[strings.LastIndexByte(name, '.')+1:] + ": " + text
 }
 
-// raise returns an error of the server as policy functions show it; others stay as they are.
+// raise converts an error of the server to that of the policy functions. Other errors are unchanged.
 func raise(err error) error {
 	var e *vaultkv.Error
 	if errors.As(err, &e) {
@@ -33,7 +33,7 @@ func raise(err error) error {
 	return err
 }
 
-// missing returns what a function returns that has a default, or else its error.
+// missing returns the argument default of the call, or an error if it is not set.
 func missing(c *modules.Call, what string, err error) (any, error) {
 	if v := c.Value("default"); v != unset {
 		return v, nil
@@ -41,13 +41,13 @@ func missing(c *modules.Call, what string, err error) (any, error) {
 	return nil, modules.Errorf("%s! %s", what, described(err))
 }
 
-// failed returns what functions answer that log errors.
+// failed logs an error and returns false, the result of functions that only log errors.
 func failed(c *modules.Call, what string, err error) (any, error) {
 	c.Logger().Error("Failed to "+what+" secret!", slog.String("error", described(err)))
 	return false, nil
 }
 
-// written returns the answer to a change: what version 2 says of the new version, or true.
+// written returns the result of a change: with version 2 the description of the new version, otherwise true.
 func written(c *modules.Call, what string, answer any, err error) (any, error) {
 	if err != nil {
 		return failed(c, what, err)
@@ -159,7 +159,7 @@ func policyFetch(ctx context.Context, c *modules.Call) (any, error) {
 	return pick(answer, err, "rules")
 }
 
-// pick returns a value of an answer.
+// pick returns one value from an answer of the server.
 func pick(answer any, err error, key string) (any, error) {
 	if err != nil {
 		return nil, raise(err)

@@ -25,7 +25,7 @@ var interpreter = lazyre.Regexp{Expr: `(?i)^(python|pypy)[0-9.]*(\.exe)?$`}
 
 func isPython(path string) bool { return interpreter.Get().MatchString(filepath.Base(path)) }
 
-// options returns what cmd.run_all is told besides the command.
+// options returns the further arguments of cmd.run_all.
 func options(c *modules.Call) map[string]any {
 	kw := map[string]any{"runas": c.Value("user"), "python_shell": false}
 	for k, v := range c.Keywords {
@@ -82,7 +82,7 @@ func version(ctx context.Context, c *modules.Call, program string) ([]int64, err
 	return parts, nil
 }
 
-// text returns an argument that counts only if there is something in it.
+// text returns an argument, or "" if it is only white space.
 func text(c *modules.Call, name string) string {
 	if s, ok := c.Value(name).(string); ok && strings.TrimSpace(s) != "" {
 		return s
@@ -94,7 +94,7 @@ func unsupported(what, option, program string) error {
 	return modules.Errorf("The `%s`(`%s`) option is not supported by '%s'", what, option, program)
 }
 
-// defaultProgram returns what makes environments if the caller does not say.
+// defaultProgram returns the program that creates environments if the call names none.
 func defaultProgram(c *modules.Call) string {
 	for _, v := range []any{c.PillarData()["venv_bin"], c.Opt("venv_bin")} {
 		if pytext.Truth(v) {

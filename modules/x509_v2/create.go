@@ -19,7 +19,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// date returns a time in Salt's form, UTC; the zero time for None.
+// date parses a time in Salt's format, as UTC. None is the zero time.
 func date(v any, param string) (time.Time, error) {
 	if v == nil {
 		return time.Time{}, nil
@@ -32,7 +32,7 @@ func date(v any, param string) (time.Time, error) {
 	return t, nil
 }
 
-// subject returns the name that the arguments describe.
+// subject returns the distinguished name from the arguments.
 func subject(args map[string]any) ([]byte, error) {
 	if v := args["subject"]; pytext.Truth(v) {
 		name, err := pki.Name(v)
@@ -42,7 +42,7 @@ func subject(args map[string]any) ([]byte, error) {
 	return name, Wrap(err)
 }
 
-// after returns the time some days from now.
+// after returns the time a number of days from now.
 func after(c *modules.Call, days any) (t time.Time, err error) {
 	n, err := modules.ToInt(days)
 	if err != nil {
@@ -55,7 +55,7 @@ func after(c *modules.Call, days any) (t time.Time, err error) {
 	return t, nil
 }
 
-// span returns from when to when a certificate is valid.
+// span returns the period for which a certificate is valid.
 func span(c *modules.Call, args map[string]any) (from, to time.Time, err error) {
 	if from, err = date(args["not_before"], "not_before"); err != nil {
 		return from, to, err
@@ -115,7 +115,7 @@ func copyTo(c *modules.Call, args map[string]any, b []byte) error {
 	return modules.OSError(atomicfile.Replace(path, pki.PEM("CERTIFICATE", b), 0o600))
 }
 
-// keywords returns the keyword arguments, with short names and without those of the job.
+// keywords returns the keyword arguments without the fields of the job. Long names are replaced by short ones.
 func keywords(c *modules.Call) map[string]any {
 	args := map[string]any{}
 	for k, v := range c.Keywords {
@@ -170,7 +170,7 @@ func createCertificate(ctx context.Context, c *modules.Call) (any, error) {
 	return deliver(c, how, "CERTIFICATE", "Certificate", b, chain...)
 }
 
-// errNoKey reports that PKCS#12 wants the key of the certificate too.
+// errNoKey returns the error for a PKCS#12 certificate without its private key.
 func errNoKey() error {
 	return modules.Usagef("Creating a PKCS12-encoded certificate without embedded private key is unsupported")
 }
@@ -303,7 +303,7 @@ func oldForm(m map[string]any) map[string]any {
 	return m
 }
 
-// revocation returns one entry; list reports whether it belongs in the list.
+// revocation returns one entry of a revocation list. list is false if the entry does not belong in the list.
 func revocation(c *modules.Call, m map[string]any) (r pki.Revoked, list bool, err error) {
 	serial := m["serial_number"]
 	ends, err := date(m["not_after"], "not_after")

@@ -21,7 +21,8 @@ type Draft struct {
 	CA *x509.Certificate
 }
 
-// DraftCertificate returns what a certificate of the arguments would be. remote reports that another minion signs it.
+// DraftCertificate returns the certificate that the arguments describe, not yet signed. remote means that another
+// minion will sign it.
 func DraftCertificate(c *modules.Call, args map[string]any, remote bool) (*Draft, error) {
 	var err error
 	d := &Draft{}
@@ -74,7 +75,7 @@ func DraftCertificate(c *modules.Call, args map[string]any, remote bool) (*Draft
 	return d, nil
 }
 
-// subjectKey returns the public key that the certificate is about.
+// subjectKey returns the public key that the certificate certifies.
 func (d *Draft) subjectKey(c *modules.Call, args map[string]any, csr *x509.CertificateRequest) (any, error) {
 	switch {
 	case d.CA == nil:
@@ -95,8 +96,8 @@ func (d *Draft) subjectKey(c *modules.Call, args map[string]any, csr *x509.Certi
 	return nil, modules.Usagef("This certificate is not self-signed (signing_cert is set) and thus needs public_key, private_key or csr to derive public key to sign")
 }
 
-// DraftRequest returns what a request of the arguments would say. The call has private_key and
-// private_key_passphrase.
+// DraftRequest returns the key, the subject and the extensions of the certificate request that the arguments
+// describe. private_key and private_key_passphrase are those of the call.
 func DraftRequest(c *modules.Call, args map[string]any) (key crypto.Signer, who []byte, list []pki.Extension, err error) {
 	if key, err = PrivateKey(c, c.Value("private_key"), c.Value("private_key_passphrase")); err != nil {
 		return nil, nil, nil, err
@@ -117,8 +118,8 @@ type RevocationDraft struct {
 	Extensions []pki.Extension
 }
 
-// DraftRevocationList returns what a revocation list with these extensions would be. The call has the other
-// parameters of create_crl.
+// DraftRevocationList returns the revocation list that create_crl would make with these extensions. Its other
+// parameters are those of the call.
 func DraftRevocationList(c *modules.Call, extensions map[string]any) (*RevocationDraft, error) {
 	cert, err := Certificate(c, c.Value("signing_cert"))
 	if err != nil {

@@ -49,7 +49,7 @@ func readCertificate(_ context.Context, c *modules.Call) (any, error) {
 	return describe(c, cert)
 }
 
-// files returns the regular files that fit a pattern.
+// files returns the regular files that match a pattern.
 func files(c *modules.Call, pattern string) []string {
 	var out []string
 	for _, path := range pyglob.Glob(c.Path, pattern) {
@@ -106,7 +106,7 @@ func readCrl(_ context.Context, c *modules.Call) (any, error) {
 	}, nil
 }
 
-// entry returns the first PEM entry of a text, in good form. kind is a regular expression, "" for any.
+// entry returns the first PEM entry of a text, correctly formatted. kind is a regular expression; "" matches any.
 func entry(text, kind string) (string, error) {
 	text = oneLine(strings.ReplaceAll(text, `\n`, "\n"))
 	problem := "PEM text not valid:\n" + text
@@ -161,7 +161,7 @@ func oneLine(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// pemSource returns the text of a file or of an argument.
+// pemSource returns the PEM text of a source: a file, or the argument itself.
 func pemSource(c *modules.Call, v any) (string, error) {
 	b, err := Source(c, v)
 	if err != nil || utf8.Valid(b) {

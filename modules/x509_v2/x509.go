@@ -46,7 +46,7 @@ func Wrap(err error) error {
 // maxFile bounds what is read of a file.
 const maxFile = 64 << 20
 
-// isFile returns the path of a source that is a file.
+// isFile returns the path of a source. ok is false if the source is not a file.
 func isFile(c *modules.Call, v any) (path string, ok bool) {
 	s, isText := v.(string)
 	if !isText || s == "" || len(s) > 4096 || strings.ContainsAny(s, "\n\x00") {
@@ -56,7 +56,7 @@ func isFile(c *modules.Call, v any) (path string, ok bool) {
 	return s, err == nil && info.Mode().IsRegular()
 }
 
-// Source returns what a file, a text or bytes hold.
+// Source returns the content of a source: a file, a text or bytes.
 func Source(c *modules.Call, v any) ([]byte, error) {
 	path, ok := isFile(c, v)
 	if !ok {
@@ -84,7 +84,7 @@ func secret(v any) []byte {
 	return []byte(pytext.Str(v))
 }
 
-// PrivateKey returns the private key that a file, a text or bytes hold.
+// PrivateKey returns the private key in a file, a text or bytes.
 func PrivateKey(c *modules.Call, v, passphrase any) (crypto.Signer, error) {
 	b, err := Source(c, v)
 	if err != nil {
@@ -103,7 +103,7 @@ func publicKey(c *modules.Call, v any) (any, error) {
 	return key, Wrap(err)
 }
 
-// Certificate returns the certificate that a file, a text or bytes hold, the first of several.
+// Certificate returns the certificate in a file, a text or bytes. Of several it returns the first.
 func Certificate(c *modules.Call, v any) (*x509.Certificate, error) {
 	b, err := Source(c, v)
 	if err != nil {
@@ -131,7 +131,7 @@ func revocationList(c *modules.Call, v any) (*x509.RevocationList, error) {
 	return crl, Wrap(err)
 }
 
-// anyPublic returns the public key of a public key, a certificate, a private key or a request.
+// anyPublic returns the public key of a public key, a certificate, a private key or a request, whichever v is.
 func anyPublic(c *modules.Call, v, passphrase any) (any, error) {
 	if key, err := publicKey(c, v); err == nil {
 		return key, nil
@@ -178,7 +178,7 @@ func getPrivateKeySize(_ context.Context, c *modules.Call) (any, error) {
 	return size(key.Public()), nil
 }
 
-// size returns the size of a key, None where the kind says it.
+// size returns the size of a key in bits, or None if the type of key implies it.
 func size(pub any) any {
 	if n := pki.KeySize(pub); n > 0 {
 		return int64(n)
@@ -224,7 +224,7 @@ func give(how string, raw bool, kind string, b []byte, chain ...[]byte) any {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// deliver returns what was made, or writes it to the file that the argument path names.
+// deliver returns the encoded object, or writes it to the file that the argument path names.
 func deliver(c *modules.Call, how, kind, title string, b []byte, chain ...[]byte) (any, error) {
 	if c.Value("path") == nil {
 		return give(how, c.Bool("raw"), kind, b, chain...), nil
@@ -332,7 +332,7 @@ func encodeCrl(_ context.Context, c *modules.Call) (any, error) {
 	return give(how, c.Bool("raw"), "X509 CRL", crl.Raw), nil
 }
 
-// further returns the certificates that shall come behind another.
+// further returns the certificates of append_certs, which follow the first one.
 func further(c *modules.Call) ([]*x509.Certificate, error) {
 	list, ok := c.Value("append_certs").([]any)
 	if !ok && c.Bool("append_certs") {

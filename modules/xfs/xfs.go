@@ -110,7 +110,8 @@ func modify(ctx context.Context, c *modules.Call) (any, error) {
 	return readDevices(c, out)
 }
 
-// choose returns an option with one of two values; what is false in other ways than False gives none.
+// choose returns an option with the value yes for a true v, or no for False. It returns nothing for any other false
+// value.
 func choose(v any, option, yes, no string) []any {
 	switch {
 	case pytext.Truth(v):
@@ -246,7 +247,7 @@ func estimate(ctx context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// unpackError returns Python's error about values that are assigned to other than their number of names.
+// unpackError returns Python's error for unpacking got values into want names.
 func unpackError(want, got int) error {
 	if got > want {
 		return &modules.PythonError{Type: "ValueError", Msg: fmt.Sprintf("too many values to unpack (expected %d)", want)}

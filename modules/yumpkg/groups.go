@@ -341,7 +341,7 @@ func diff(ctx context.Context, c *modules.Call) (any, error) {
 
 var patchLine = lazyre.Regexp{Expr: `^([i|\s])? ?([^\s]+) +([^\s]+) +([^\s]+)`}
 
-// patches returns the advisories with the packages they are about.
+// patches returns the advisories, each with its packages.
 func patches(ctx context.Context, c *modules.Call, installedOnly bool) (map[string]any, error) {
 	out, err := saltcmd.Run(ctx, c, saltcmd.Command{Args: []string{manager(c), "--quiet", "updateinfo", "list", "all"}})
 	if err != nil {

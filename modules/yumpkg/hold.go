@@ -60,7 +60,7 @@ func holds(ctx context.Context, c *modules.Call, full bool) ([]string, error) {
 	return holdsLike(ctx, c, lockPattern, full)
 }
 
-// holdsLike returns the locks: as they stand in the list, or only the names.
+// holdsLike returns the locks that match a pattern, with full as whole list entries, otherwise as names.
 func holdsLike(ctx context.Context, c *modules.Call, pattern string, full bool) ([]string, error) {
 	if err := checkLocks(ctx, c); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func lockLine(pattern string, full, dnf bool) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// locked returns the lock that a line shows, "" if it shows none.
+// locked returns the lock in a line, or "" if there is none.
 func locked(lock *regexp.Regexp, line string, full bool) string {
 	m := lock.FindStringSubmatch(line)
 	if m == nil || full {

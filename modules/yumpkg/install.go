@@ -60,7 +60,8 @@ func installing(ctx context.Context, c *modules.Call, kw map[string]any) (any, e
 	return p.run(ctx)
 }
 
-// state returns what is compared before and after: the installed packages, or the downloaded ones.
+// state returns the packages to compare before and after: the installed ones, or with downloadonly the downloaded
+// ones.
 func (p *plan) state(ctx context.Context) (map[string]any, error) {
 	if p.c.Bool("downloadonly") {
 		return downloaded(ctx, p.c)

@@ -24,7 +24,7 @@ type repo struct {
 	file     string
 }
 
-// plain returns the repository as list_repos and get_repo show it.
+// plain returns the repository in the form of list_repos and get_repo.
 func (r *repo) plain() map[string]any {
 	m := map[string]any{}
 	for _, o := range r.section.Options {
@@ -50,7 +50,7 @@ func python(err error) error {
 	return modules.OSError(err)
 }
 
-// directories returns where repositories are looked for: the argument, or what the manager's configuration says.
+// directories returns the directories of repository files: the argument, or those of the manager's configuration.
 func directories(c *modules.Call, basedir any, strict bool) ([]string, error) {
 	if pytext.Truth(basedir) {
 		switch basedir.(type) {
@@ -172,7 +172,7 @@ func listRepos(_ context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// fromCopr returns the name of a Copr repository that is given as copr:owner/project.
+// fromCopr returns the repository name for copr:owner/project. Other names are unchanged.
 func fromCopr(name string) (string, error) {
 	rest, ok := strings.CutPrefix(name, "copr:")
 	if !ok {

@@ -45,7 +45,7 @@ func available(e *modules.Env) (bool, string) {
 
 func managers() []string { return []string{"dnf5", "dnf", "tdnf", "yum"} }
 
-// manager returns the program that the host has.
+// manager returns the package manager that is installed.
 func manager(c *modules.Call) string {
 	path, _ := c.Context().Getenv("PATH")
 	for _, dir := range filepath.SplitList(path) {
@@ -93,7 +93,7 @@ func listed(c *modules.Call, text string) []rpm.Package {
 	return out
 }
 
-// options returns the options of the manager that keywords stand for.
+// options returns the manager's options for keyword arguments.
 func options(kw map[string]any) []string {
 	list := func(name string) []string {
 		v := kw[name]
@@ -131,7 +131,7 @@ func options(kw map[string]any) []string {
 	return ret
 }
 
-// extraOptions returns the keywords that are no options of Salt's.
+// extraOptions returns further keyword arguments, which Salt does not know itself, as options of the manager.
 func extraOptions(kw map[string]any) []string {
 	var ret []string
 	for k, v := range kw {
@@ -241,7 +241,7 @@ func listRepoPkgs(ctx context.Context, c *modules.Call) (any, error) {
 	return byRepo.Answer(pytext.Truth(c.Keywords["byrepo"])), nil
 }
 
-// repoPkgs returns the versions of packages that each repository has.
+// repoPkgs returns the versions of packages in each repository.
 func repoPkgs(ctx context.Context, c *modules.Call, names []string, kw map[string]any) (pkglist.Repos, error) {
 	repos, err := chosenRepos(c, kw)
 	if err != nil {
@@ -272,7 +272,7 @@ func repoPkgs(ctx context.Context, c *modules.Call, names []string, kw map[strin
 	return ret, nil
 }
 
-// chosenRepos returns the repositories that the keywords choose.
+// chosenRepos returns the repositories that the keyword arguments select.
 func chosenRepos(c *modules.Call, kw map[string]any) ([]string, error) {
 	list := func(name string) []string {
 		if v := kw[name]; pytext.Truth(v) {
@@ -354,7 +354,7 @@ func refresh(ctx context.Context, c *modules.Call, kw map[string]any, check bool
 	return false, nil
 }
 
-// downloaded returns the package files in the cache.
+// downloaded returns the package files in the manager's cache.
 func downloaded(ctx context.Context, c *modules.Call) (map[string]any, error) {
 	return rpm.Downloaded(ctx, c, filepath.Join("/var/cache", manager(c)), time.Local)
 }

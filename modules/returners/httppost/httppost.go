@@ -49,7 +49,7 @@ const (
 // Module returns the returner "http_post".
 func Module() *modules.Module { return module(time.Second) }
 
-// module is like Module with the longest time before the first further attempt.
+// module is like Module with a given upper limit of the pause before the second attempt.
 func module(pause time.Duration) *modules.Module {
 	return &modules.Module{Name: "http_post", Doc: "Send returns to an HTTP server.", Funcs: []modules.Def{
 		returners.Prep(),
@@ -71,8 +71,8 @@ type target struct {
 	retries int64
 }
 
-// options returns the settings. A job that says where to send, or what to trust there, does not get the
-// configured secrets sent.
+// options returns the settings. If the job itself sets the address or what to trust there, the configured secrets are
+// not sent.
 func options(c *modules.Call, ret map[string]any) map[string]any {
 	o := returners.Options(c, "returner.http_post", ret, returners.Attrs("url", "headers", "username", "password", "verify_ssl", "ca_bundle", "timeout", "retries"),
 		map[string]any{"verify_ssl": true, "timeout": int64(30), "retries": int64(3)})
@@ -133,7 +133,7 @@ func newTarget(c *modules.Call, o map[string]any) (*target, error) {
 	}
 	t.client = &http.Client{Timeout: time.Duration(seconds) * time.Second,
 		Transport: &http.Transport{TLSClientConfig: trust, Proxy: httpproxy.Options(c.Opt), MaxResponseHeaderBytes: maxAnswer},
-		// Going elsewhere would lose the body, or show the headers to another process.
+		// Following a redirect would drop the body, or send the headers to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return t, nil
 }

@@ -67,7 +67,7 @@ func returner(ctx context.Context, c *modules.Call) (any, error) {
 	return nil, nil
 }
 
-// servers returns the addresses to begin with: a list, or a text with commas.
+// servers returns the addresses of the first servers: a list, or the parts of a text between commas.
 func servers(v any) []string {
 	list, ok := v.([]any)
 	if !ok {
@@ -100,7 +100,7 @@ func send(ctx context.Context, log *slog.Logger, servers []string, r *kgo.Record
 	return err
 }
 
-// byKey returns the partition of a key.
+// byKey returns a function that chooses the partition by the record's key.
 func byKey(string) func(*kgo.Record, int) int {
 	return func(r *kgo.Record, n int) int { return int(uint64(crc32.ChecksumIEEE(r.Key)) % uint64(n)) }
 }

@@ -12,8 +12,8 @@ import (
 
 func init() { returners.Register(Module) }
 
-// Module returns the returner "local". Salt's prints to the standard output, which a minion has none of; here it
-// is the log.
+// Module returns the returner "local". Salt's prints to standard output; a minion has none, so this one writes to the
+// log.
 func Module() *modules.Module {
 	return &modules.Module{Name: "local", Doc: "Show returns in the minion's log.", Funcs: []modules.Def{
 		returners.Def("event_return", "Show an event.", show("event"), "event"),

@@ -56,7 +56,7 @@ func open(c *modules.Call, ret map[string]any) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// tlsConfig returns the options ssl_ca, ssl_cert and ssl_key.
+// tlsConfig returns the TLS configuration of the options ssl_ca, ssl_cert and ssl_key, or nil if none is set.
 func tlsConfig(c *modules.Call, o map[string]any) (*tls.Config, error) {
 	ca, cert, key := sqldb.Text(o, "ssl_ca"), sqldb.Text(o, "ssl_cert"), sqldb.Text(o, "ssl_key")
 	if ca == "" && cert == "" && key == "" {

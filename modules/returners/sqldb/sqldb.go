@@ -206,8 +206,8 @@ func (d *Dialect) getMinions(ctx context.Context, c *modules.Call) (any, error) 
 	return out, err
 }
 
-// Columns returns the values of the statement that MySQL and PostgreSQL share: fun, jid, return, id, success,
-// full_ret.
+// Columns returns a function that makes the values of the statement that MySQL and PostgreSQL share: fun, jid,
+// return, id, success, full_ret. yes and no are the values of success.
 func Columns(yes, no string) func(*modules.Call, map[string]any) ([]any, error) {
 	return func(_ *modules.Call, ret map[string]any) ([]any, error) {
 		result, err := returners.JSON(ret["return"])
@@ -223,7 +223,7 @@ func Columns(yes, no string) func(*modules.Call, map[string]any) ([]any, error) 
 	}
 }
 
-// Text returns an option as text, "" for None and the word "none".
+// Text returns an option as text, and "" for None and the word "none".
 func Text(o map[string]any, key string) string {
 	if v := o[key]; v != nil {
 		if s := pytext.Str(v); !strings.EqualFold(s, "none") {

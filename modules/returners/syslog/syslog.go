@@ -26,7 +26,7 @@ func Module() *modules.Module {
 	}}
 }
 
-// sockets returns where system logs listen.
+// sockets returns the sockets on which system logs may listen.
 func sockets() []string { return []string{"/dev/log", "/var/run/syslog", "/var/run/log"} }
 
 func available(*modules.Env) (bool, string) {
