@@ -68,7 +68,7 @@ func OpenPillar(v any, minion *crypt.PrivateKey, master *crypt.PublicKey, encAlg
 	return plain, nil
 }
 
-// OpenPillarOrdered is like [OpenPillar] with maps in the order in which the master sent them, at every depth.
+// OpenPillarOrdered is like [OpenPillar], but keeps the master's order of keys in maps at every depth.
 func OpenPillarOrdered(v any, minion *crypt.PrivateKey, master *crypt.PublicKey, encAlgo, sigAlgo, nonce string) (payload.OrderedMap, error) {
 	reply, ok := payload.Map(v)
 	if !ok {

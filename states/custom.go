@@ -32,7 +32,8 @@ func custom(m *modules.Module) *Module {
 	return s
 }
 
-// callCustom runs a function. A return value that is not a result's map is handled as for stock's functions.
+// callCustom runs a function. A return value that is not the map of a result is handled as by stock for its own
+// functions.
 func callCustom(ctx context.Context, c *Call, d *modules.Def) (*Result, error) {
 	v, err := d.Run(modules.WithStateRun(ctx, stateRun{c}), c.Call)
 	if err != nil {

@@ -21,8 +21,8 @@ type crash struct {
 
 func (e *crash) Error() string { return fmt.Sprintf("%v\n%s", e.value, e.stack) }
 
-// tracebackText returns what an uncaught exception leaves in a state's comment. Stock has Python's frames between the
-// two lines; ours has none, since the code is another.
+// tracebackText returns the text that an uncaught exception leaves in a state's comment. Stock prints Python's stack
+// frames between the two lines; ours has no frames, since its code is different.
 func tracebackText(err error) string {
 	name, text := exceptionOf(err)
 	if text != "" {

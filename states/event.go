@@ -60,8 +60,8 @@ func (r *Run) fireEvent(ctx context.Context, rec record, total int, low *Low) {
 	}
 }
 
-// progressTag returns the tag of a progress event. It adds the run's number of chunks to data and, which
-// stock's event lacks, the chunk's function.
+// progressTag returns the tag of a progress event. It adds to data the run's number of chunks and the chunk's
+// function; stock's event lacks the function.
 func progressTag(jid, id string, rec record, data map[string]any, total int, low *Low) string {
 	data["len"], data["fun"] = int64(total), low.state+"."+low.fun
 	return protocol.Tagify("job", jid, "prog", id, pytext.Str(rec["__run_num__"]))

@@ -23,7 +23,7 @@ func forget(c *modules.Call) {
 	c.Context().Set("pkg.list_provides", nil)
 }
 
-// installed returns the list of installed packages as changes are told by it.
+// installed returns the installed packages in the form in which changes are reported.
 func installed(ctx context.Context, c *modules.Call, root string, kinds []string, attr any) (map[string]any, error) {
 	have, err := listing(ctx, c, root, kinds, false)
 	if err != nil {
@@ -34,7 +34,7 @@ func installed(ctx context.Context, c *modules.Call, root string, kinds []string
 	return m, err
 }
 
-// kinds returns what stands before a colon in names: product, pattern, patch.
+// kinds returns the kinds of the names, which precede a colon: product, pattern, patch.
 func kinds(names []string) []string {
 	var out []string
 	for _, n := range names {
@@ -179,7 +179,8 @@ func spell(ctx context.Context, c *modules.Call, asked pkglist.Targets, root str
 	return names, nil
 }
 
-// newest returns the operator of a version or pattern with the newest version that fits it, "" if there is none.
+// newest returns a version or pattern with its operator, resolved to the newest version that matches, or "" if none
+// does.
 func newest(ctx context.Context, c *modules.Call, name, version, root string) (string, error) {
 	exact := strings.Map(func(r rune) rune {
 		if strings.ContainsRune("<>=+", r) {
@@ -357,7 +358,7 @@ func remove(ctx context.Context, c *modules.Call) (any, error) {
 
 func purge(ctx context.Context, c *modules.Call) (any, error) { return remove(ctx, c) }
 
-// fixes returns the packages that are temporary fixes of SUSE's support.
+// fixes returns the packages that are temporary fixes from SUSE's support.
 func fixes(ctx context.Context, c *modules.Call, names []string, root string) ([]string, error) {
 	cmd := []string{"rpm"}
 	if root != "" {

@@ -143,7 +143,7 @@ func infos(ctx context.Context, c *modules.Call) (map[string]any, error) {
 	return infoOf(ctx, c, names, root)
 }
 
-// infoOf returns what the repositories know about packages.
+// infoOf returns the data of the repositories about packages.
 func infoOf(ctx context.Context, c *modules.Call, names []string, root string) (map[string]any, error) {
 	names = slices.Clone(names)
 	slices.Sort(names)
@@ -241,7 +241,7 @@ func listUpgrades(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// listOf returns a list of texts, or one.
+// listOf returns a list as texts, and any other value as a list of one text.
 func listOf(v any) []string {
 	if list, ok := v.([]any); ok {
 		return pkglist.SplitInput(list)
@@ -315,7 +315,7 @@ func servicesNeedRestart(ctx context.Context, c *modules.Call) (any, error) {
 	return nested.Anys(strings.Fields(out.Stdout)), nil
 }
 
-// downloaded returns the package files in the cache.
+// downloaded returns the package files in zypper's cache.
 func downloaded(ctx context.Context, c *modules.Call, root string) (map[string]any, error) {
 	return rpm.Downloaded(ctx, c, filepath.Join("/", root, "/var/cache/zypp/packages"), time.UTC)
 }

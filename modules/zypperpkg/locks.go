@@ -81,7 +81,7 @@ func hold(ctx context.Context, c *modules.Call) (any, error) { return holding(ct
 
 func unhold(ctx context.Context, c *modules.Call) (any, error) { return holding(ctx, c, false) }
 
-// targets returns the names with the versions that hold and unhold are asked about.
+// targets returns the packages, with their versions, that a call of hold or unhold is for.
 func targets(c *modules.Call) ([]pkglist.Target, error) {
 	name, pkgs := c.Value("name"), c.Value("pkgs")
 	if !pytext.Truth(name) && !pytext.Truth(pkgs) {

@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// readRepos returns the sections of the files of repositories. A later file adds to the sections of an earlier one.
+// readRepos returns the sections of all repository files. A later file adds to the sections of an earlier one.
 func readRepos(c *modules.Call, root string) ([]*configparser.Section, error) {
 	dir := c.Path(filepath.Join("/", root, "/etc/zypp/repos.d"))
 	entries, err := os.ReadDir(dir)
@@ -49,7 +49,7 @@ func readRepos(c *modules.Call, root string) ([]*configparser.Section, error) {
 	return all, nil
 }
 
-// plain returns a repository as Salt shows it.
+// plain returns a repository in the form of Salt's functions.
 func plain(s *configparser.Section) map[string]any {
 	if s == nil {
 		return map[string]any{}
@@ -167,7 +167,7 @@ func change(ctx context.Context, c *modules.Call, name string, kw map[string]any
 	return ret, err
 }
 
-// changes returns zypper's options for what is to be changed.
+// changes returns zypper's options for the settings of a repository that the call changes.
 func changes(kw map[string]any) []string {
 	var opts []string
 	for _, o := range []struct{ name, on, off string }{
@@ -238,7 +238,8 @@ func refreshDB(ctx context.Context, c *modules.Call) (any, error) {
 	return refresh(ctx, c, rootOf(c.Value("root")), kw)
 }
 
-// refresh updates the indexes: true for one that is new, false for one that is as before.
+// refresh updates the indexes. The result is true for a repository with a new index, and false for one that is
+// unchanged.
 func refresh(ctx context.Context, c *modules.Call, root string, kw map[string]any) (map[string]any, error) {
 	pkglist.ClearMark(c)
 	force := kw["force"]

@@ -33,7 +33,7 @@ func searchRun(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// searchOptions returns the command for a search with keywords; their values do not matter.
+// searchOptions returns the search command for keyword arguments. Only whether they are set counts, except for match.
 func searchOptions(kw map[string]any) []string {
 	cmd := []string{"search"}
 	switch kw["match"] {
@@ -111,7 +111,7 @@ func resolveCapabilities(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// found returns the patterns or patches that zypper knows.
+// found returns the patterns or patches that zypper lists.
 func found(ctx context.Context, c *modules.Call, root, kind string, installedOnly bool) (map[string]any, error) {
 	out, err := zypper{root: root, nolock: true, missing: true, xml: true}.call(ctx, c, "se", "-t", kind)
 	if err != nil {
@@ -156,7 +156,7 @@ func listInstalledPatterns(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, err
 }
 
-// installedPatterns returns those that zypper shows, and those that only rpm knows.
+// installedPatterns returns the installed patterns: those that zypper lists, and those that only rpm knows.
 func installedPatterns(ctx context.Context, c *modules.Call, root string) (map[string]any, error) {
 	cmd := []string{"rpm"}
 	if root != "" {
@@ -242,7 +242,7 @@ func products(ctx context.Context, c *modules.Call, root string, all bool) ([]an
 	return ret, nil
 }
 
-// firstLine returns the first line of a file, "" if there is none.
+// firstLine returns the first line of a file, or "" if the file is missing.
 func firstLine(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -36,7 +36,7 @@ type zypper struct {
 	root string
 	// xml makes it answer in XML.
 	xml bool
-	// nolock only reads; refresh lets it update the indexes.
+	// nolock is for commands that only read; refresh lets such a command update the indexes.
 	nolock, refresh bool
 	// noraise leaves errors to the caller; missing takes "nothing found" for success.
 	noraise, missing bool
@@ -128,7 +128,7 @@ func (a answer) released(ctx context.Context, c *modules.Call) {
 	tell(ctx, c, map[string]any{"success": a.failed == "", "info": text}, "zypper/released")
 }
 
-// blocker returns what is known about the process that holds zypper's lock.
+// blocker describes the process that holds zypper's lock.
 func blocker(ctx context.Context, c *modules.Call) map[string]any {
 	b, err := os.ReadFile(c.Path("/var/run/zypp.pid"))
 	if err != nil {
@@ -158,7 +158,7 @@ func blocker(ctx context.Context, c *modules.Call) map[string]any {
 	return info
 }
 
-// failure returns the text of an error, "" if there is none.
+// failure returns the text of an error, or "" if the command succeeded.
 func (z zypper) failure(out saltcmd.Result) string {
 	if good(out.Retcode) || slices.Contains([]int{6, locked, 106, 107}, out.Retcode) {
 		return ""
@@ -215,7 +215,7 @@ func parse(text string) (*node, error) {
 	return n, nil
 }
 
-// all returns the elements of a name below this one, in the order of the text.
+// all returns the child elements with a name, in order.
 func (n *node) all(name string) []*node {
 	var out []*node
 	for _, k := range n.Nodes {
@@ -227,7 +227,7 @@ func (n *node) all(name string) []*node {
 	return out
 }
 
-// attr returns the value of an attribute, "" if there is none.
+// attr returns the value of an attribute, or "" if it is missing.
 func (n *node) attr(name string) string {
 	v, _ := n.has(name)
 	return v
@@ -251,7 +251,7 @@ func (n *node) attrs() map[string]any {
 	return ret
 }
 
-// rootOf returns a value that names a directory, "" for none.
+// rootOf returns the directory in an argument, or "" if it is not set.
 func rootOf(v any) string {
 	if !pytext.Truth(v) {
 		return ""

@@ -169,7 +169,7 @@ func runToSLS(ctx context.Context, c *modules.Call) (any, error) {
 	return out.SLS()
 }
 
-// report is what cfn.init answers: the outcome of each step, in order.
+// report returns the result of cfn.init: the outcome of each step, in order.
 func (c *Compiled) report(results map[string]any) map[string]any {
 	byID := map[string]map[string]any{}
 	for _, v := range results {
@@ -205,7 +205,7 @@ func (c *Compiled) report(results map[string]any) map[string]any {
 	return report
 }
 
-// cause is the outcome of a step, or why it failed: the comment, and what a command wrote to its standard error.
+// cause returns the outcome of a step, or why it failed: the comment, and the error output of its command.
 func cause(r map[string]any) string {
 	text := shorten(pytext.Str(r["comment"]), 1000)
 	changes, ok := r["changes"].(map[string]any)

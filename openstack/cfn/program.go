@@ -181,7 +181,7 @@ func (p *program) init(v parsed) int {
 	return 0
 }
 
-// logStep writes the outcome of a step.
+// logStep prints the outcome of a step.
 func (p *program) logStep(v any) {
 	s, _ := v.(map[string]any)
 	text := fmt.Sprintf("%s %s %s: %s", pytext.Str(s["config"]), pytext.Str(s["section"]), pytext.Str(s["name"]), cause(s))

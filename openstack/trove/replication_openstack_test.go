@@ -117,8 +117,8 @@ func (i *instance) backups() (list []map[string]any) {
 	return list
 }
 
-// backUp makes a full backup and one upon it, calls change after each, and returns where the second is and its checksum, as an instance that is
-// restored is told them.
+// backUp makes a full backup and an incremental one on top of it, and calls change after each. It returns the
+// location of the second and its checksum, in the form in which an instance to restore gets them.
 func (i *instance) backUp(change func()) (at string) {
 	i.t.Helper()
 	parent := ""

@@ -109,7 +109,7 @@ func (g *guest) restart(ctx context.Context) error {
 	return nil
 }
 
-// startWithConfiguration starts the server again with another configuration.
+// startWithConfiguration restarts the server with another configuration.
 func (g *guest) startWithConfiguration(ctx context.Context) error {
 	if err := g.checkVersion(g.c.Value("ds_version")); err != nil {
 		return err

@@ -132,7 +132,7 @@ func (k *Key) OpenInPlace(ct []byte, nonce string) ([]byte, error) {
 	return k.openMessage(ct, nonce, true)
 }
 
-// openMessage implements of Open and OpenInPlace.
+// openMessage implements Open and OpenInPlace.
 func (k *Key) openMessage(ct []byte, nonce string, inPlace bool) ([]byte, error) {
 	at := len(ct) - sha256.Size
 	if at < 0 {

@@ -135,9 +135,9 @@ func (g *Log) Follow(ctx context.Context, cursor string, match func(tag string) 
 	return g.FollowMarked(ctx, 0, cursor, match)
 }
 
-// FollowMarked is like Follow with a mark at each interval. Its Cursor is the position of the loop, past events
-// that do not match. A listener that stores it is not told of a gap later in which nothing matched. An interval
-// of 0 makes no marks.
+// FollowMarked is like Follow, and also yields a mark at each interval. The mark's Cursor is the position that the
+// loop has reached, past events that do not match. A listener that stores it does not see a gap later because of
+// events that it never wanted. An interval of 0 turns marks off.
 func (g *Log) FollowMarked(ctx context.Context, every time.Duration, cursor string, match func(tag string) bool) iter.Seq[Logged] {
 	if cursor == "" {
 		cursor = g.Cursor()

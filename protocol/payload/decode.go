@@ -48,10 +48,10 @@ func Unmarshal(b []byte) (any, error) { return decodeAll(b, Limits{}, how{}) }
 // UnmarshalLimits is like [Unmarshal], with the limits l.
 func UnmarshalLimits(b []byte, l Limits) (any, error) { return decodeAll(b, l, how{}) }
 
-// UnmarshalShared is like [UnmarshalLimits] for input that is the caller's and of which nothing else is used or
-// changed afterwards, except by who owns the result: a text or byte string that makes up at least half of it is a
-// part of it, and not copied. Smaller ones are, so that none keeps much more memory than it has. Maps inside the
-// named fields of the outermost map are [OrderedMap].
+// UnmarshalShared is like [UnmarshalLimits] for input that the caller gives away: only the owner of the result may
+// use or modify it afterwards. A text or byte string that takes up at least half of the input is a part of it and not
+// copied. Smaller ones are copied, so that none keeps much more memory alive than its own size. Maps inside the named
+// fields of the outermost map are [OrderedMap].
 func UnmarshalShared(b []byte, l Limits, ordered ...string) (any, error) {
 	return decodeAll(b, l, how{shared: true, fields: ordered})
 }
@@ -286,7 +286,7 @@ func (w *walker) content(n int) (b []byte, shared bool, err error) {
 	return w.s.take(n)
 }
 
-// short returns the error for more than the rest of the input can hold.
+// short returns the error for a length that exceeds the rest of the input.
 func (w *walker) short(what string) error {
 	if w.s.r != nil {
 		return fmt.Errorf("%s exceed the limit: %w", what, ErrLimit)
@@ -331,8 +331,8 @@ func (w *walker) open(n, depth int) error {
 	return nil
 }
 
-// room returns the capacity to set aside for n announced members. From a slice their bytes are known to be here;
-// from a stream they may never come.
+// room returns the capacity to reserve for n announced members. The bytes of a slice are known to be present; those
+// of a stream may never arrive.
 func (w *walker) room(n int) int {
 	if w.s.r != nil {
 		return min(n, 16)

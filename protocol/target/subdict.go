@@ -31,8 +31,8 @@ func SubdictMatch(data any, expr, delimiter string, m SubdictMode) bool {
 	return ok && err == nil
 }
 
-// matchSubdict implements the recursion of Salt's function of that name. Keys may contain the delimiter, hence
-// the attempts from the longest key to the shortest.
+// matchSubdict implements the recursion of Salt's function subdict_match. Keys may contain the delimiter, so it tries
+// keys from the longest to the shortest.
 func (r *run) matchSubdict(data any, expr, delimiter string, m SubdictMode) (bool, error) {
 	if strings.Count(expr, delimiter) >= maxSplits {
 		return false, ErrLimit

@@ -24,8 +24,8 @@ func setUserTimeout(c *net.TCPConn, d time.Duration) error {
 	return controlSocket(c, func(fd int) error { return boundUnacknowledged(fd, d) })
 }
 
-// boundUnacknowledged is like setUserTimeout for a descriptor. The time limit must be set too: without one the kernel
-// counts attempts, and attempts that follow sooner would end the connection sooner.
+// boundUnacknowledged is like setUserTimeout for a descriptor. It sets the time limit as well: without one the kernel
+// counts attempts, and more frequent attempts would end the connection sooner.
 func boundUnacknowledged(fd int, d time.Duration) error {
 	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds())); err != nil {
 		return err

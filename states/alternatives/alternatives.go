@@ -147,7 +147,7 @@ func remove(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return g.ret.As(states.False, "Alternative for "+name+" doesn't exist")
 }
 
-// display returns what update-alternatives tells about the name.
+// display returns the lines that update-alternatives prints about the name.
 func (g *group) display() ([]string, error) {
 	v, err := g.ask("display")
 	if err != nil {

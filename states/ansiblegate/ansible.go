@@ -72,7 +72,7 @@ func call(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret, nil
 }
 
-// exception returns the type of an error and its text, with a bracket between them.
+// exception returns an error as its type, an opening bracket and its text.
 func exception(err error) string {
 	name, text := modules.Exception(err)
 	if name == "" {
@@ -169,7 +169,7 @@ func judge(c *states.Call, report map[string]any) (*states.Result, error) {
 	return ret.As(states.False, "There were some issues running the playbook "+name)
 }
 
-// changes returns what the tasks of the plays changed, or why they failed, by play, task and host.
+// changes returns the changes of the plays' tasks, or the reasons of failures, by play, task and host.
 func changes(report map[string]any) map[string]any {
 	out := map[string]any{}
 	for play := range each(report["plays"]) {
@@ -215,7 +215,7 @@ func has(m map[string]any, key string) bool {
 	return ok
 }
 
-// first returns the value of the first key that is there, else an empty map.
+// first returns the value of the first key that exists, or an empty map.
 func first(m map[string]any, keys ...string) any {
 	for _, k := range keys {
 		if v, ok := m[k]; ok {
@@ -255,7 +255,7 @@ func checkout(ctx context.Context, c *states.Call) (any, error) {
 	return dir, err
 }
 
-// cached returns the directory of the minion's cache for a repository.
+// cached returns the directory in the minion's cache for a repository.
 func cached(cache, repo string) string {
 	host, name := "", repo
 	if u, err := url.Parse(repo); err == nil && u.Scheme != "" {

@@ -337,7 +337,7 @@ func (j *job) find() error {
 		"archive format will be guessed based on file extension.")
 }
 
-// real implements os.path.realpath of a file of the host.
+// real implements os.path.realpath for a file of the host.
 func (j *job) real(path string) string {
 	if j.Root != "" {
 		return path

@@ -91,7 +91,7 @@ func bullets(list []string) string {
 	return text
 }
 
-// inside returns the place of something in the archive. It is never outside of the directory, whatever the name.
+// inside returns a member's path below the target directory, whatever its name says.
 func inside(name string) string {
 	var parts []string
 	for _, p := range strings.Split(name, "/") {

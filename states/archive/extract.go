@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// explanation returns why the archive is unpacked.
+// explanation returns the reason why the archive is unpacked, for the comment.
 func (j *job) explanation() string {
 	switch {
 	case j.updated:
@@ -155,7 +155,7 @@ func (j *job) undo() {
 	}
 }
 
-// count returns the number of things that were unpacked.
+// count returns the number of unpacked files.
 func count(files any) int {
 	switch files := files.(type) {
 	case []any:
@@ -166,7 +166,7 @@ func count(files any) int {
 	return 0
 }
 
-// report reports what was done.
+// report sets the comment about what was done.
 func (j *job) report() error {
 	switch {
 	case j.needed && count(j.files) > 0:

@@ -2,5 +2,5 @@ package archive
 
 import "io/fs"
 
-// owner returns nothing on this system.
+// owner returns -1, -1: files have no numeric owner on this system.
 func owner(fs.FileInfo) (uid, gid int64) { return -1, -1 }

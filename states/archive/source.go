@@ -118,7 +118,7 @@ func (j *job) signed() error {
 	return j.fail(wrong + "The file's signature could not be verified: " + pytext.Str(res["message"]))
 }
 
-// noteFile returns where the hash of an archive is noted.
+// noteFile returns the path of the file in which the hash of an archive is recorded.
 func (j *job) noteFile(path string) string {
 	cache := j.option("cachedir")
 	rel, err := filepath.Rel(cache, path)
@@ -128,7 +128,7 @@ func (j *job) noteFile(path string) string {
 	return filepath.Join(cache, "archive_hash", rel)
 }
 
-// notes returns the lines of a file of hashes: the kind of the hash and the hash.
+// notes returns the lines of a record of hashes: the type of a hash and the hash.
 func (j *job) notes(path string) [][2]string {
 	b, err := os.ReadFile(j.Path(j.noteFile(path)))
 	if err != nil {
@@ -145,7 +145,7 @@ func (j *job) notes(path string) [][2]string {
 	return out
 }
 
-// noted returns the hash of a kind that was noted for an archive, nil if there is none.
+// noted returns the recorded hash of an archive of one type, or nil if there is none.
 func (j *job) noted(path, kind string) map[string]any {
 	for _, n := range j.notes(path) {
 		if n[0] == kind {

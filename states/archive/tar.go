@@ -47,8 +47,8 @@ func (j *job) untar() error {
 	return nil
 }
 
-// unxz is like untar for an archive that the program xz decompresses. If that is not what it takes, the comment
-// says so.
+// unxz is like untar for an archive that the program xz decompresses. If that is not possible, the comment gives the
+// reason.
 func (j *job) unxz() ([]string, error) {
 	program := j.Which("xz")
 	if program == "" {

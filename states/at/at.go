@@ -133,7 +133,7 @@ func add(ctx context.Context, c *states.Call, arg func(string) any) (*states.Res
 	return ret, nil
 }
 
-// jobs returns the jobs of an answer.
+// jobs returns the list of jobs in a result.
 func jobs(v any) []any {
 	m, _ := v.(map[string]any)
 	list, _ := m["jobs"].([]any)

@@ -112,7 +112,7 @@ func change(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, "Changes have been saved")
 }
 
-// allTexts returns the items of a list, which must be text for Python's join.
+// allTexts returns the elements of a list, which must all be texts, as Python's join requires.
 func allTexts(list []any) ([]string, error) {
 	out := make([]string, len(list))
 	for i, v := range list {
@@ -125,11 +125,11 @@ func allTexts(list []any) ([]string, error) {
 	return out, nil
 }
 
-// fileOf returns a path of Augeas without /files before it and a slash after it.
+// fileOf returns a path of Augeas without its prefix /files and a final slash.
 func fileOf(path string) string { return strings.TrimSuffix(strings.TrimPrefix(path, "/files"), "/") }
 
-// changedFile returns the file that changes are made to, "" for none. If they are wrong, text says why
-// (_check_filepath).
+// changedFile returns the file that changes apply to, or "" if they name none. If they are invalid, text is the
+// reason (_check_filepath).
 func changedFile(c *states.Call, changes []any) (file, text string, err error) {
 	for i, v := range changes {
 		change, ok := v.(string)

@@ -41,7 +41,7 @@ save
 	disabledDoc = `Have a beacon disabled.` + name
 )
 
-// list returns the beacons that are configured.
+// list returns the configured beacons.
 func list(ctx context.Context, c *states.Call) (map[string]any, error) {
 	kw := maps.Clone(c.Keywords)
 	if kw == nil {
@@ -67,7 +67,7 @@ func call(ctx context.Context, c *states.Call, fun string, args ...any) (map[str
 	return m, err
 }
 
-// refused returns the result where a function did nothing.
+// refused returns the result for a function that did nothing, with its comment.
 func refused(ret *states.Result, res map[string]any) (*states.Result, error) {
 	ret.Extra = map[string]any{"comment": res["comment"]}
 	return ret.As(states.OutcomeOf(pytext.Truth(res["result"])), "")

@@ -71,7 +71,7 @@ func run(ctx context.Context, c *states.Call, fun string) (*states.Result, error
 
 var finished = lazyre.Regexp{Expr: `(?i)(Chef Client finished|Chef Infra Client finished|Infra Phase complete), (\d+)`}
 
-// summary returns the last line that Chef printed, and whether it tells of changed resources.
+// summary returns the last line that Chef printed, and whether that line reports changed resources.
 func summary(stdout string) (last string, changed bool, err error) {
 	lines := pytext.SplitLines(stdout, false)
 	if len(lines) == 0 {

@@ -161,7 +161,7 @@ func (a args) common(names ...string) map[string]any {
 	return kw
 }
 
-// shell returns the shell to use.
+// shell returns the shell that the command runs in.
 func (a args) shell() (any, error) {
 	if v := a.value("shell"); pytext.Truth(v) {
 		return v, nil

@@ -104,7 +104,7 @@ func pairs(line string) map[string]any {
 	return data
 }
 
-// isTrue reports whether the command says that it changed something.
+// isTrue reports whether the command's output says that it changed something.
 func isTrue(data map[string]any) (bool, error) {
 	v, ok := data["changed"]
 	if !ok {

@@ -101,7 +101,7 @@ type entry struct {
 
 var columns = [...]string{"minute", "hour", "daymonth", "month", "dayweek"}
 
-// status returns what the table has of a job: "absent", "present" or "update".
+// status compares a job with the table: "absent", "present", or "update" if it differs.
 func (e *entry) status(ctx context.Context, c *states.Call) (string, error) {
 	v, err := c.Exec(ctx, "cron.list_tab", c.Value("user"))
 	if err != nil {
@@ -143,7 +143,7 @@ func (e *entry) status(ctx context.Context, c *states.Call) (string, error) {
 	return "absent", nil
 }
 
-// wanted returns the job that the state is about.
+// wanted returns the job that the state describes.
 func wanted(c *states.Call) (*entry, *states.Result) {
 	ret := c.Result()
 	ret.Name = pytext.Strip(c.Name())
@@ -183,7 +183,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return did(c, ret, "Cron "+ret.Name, data)
 }
 
-// announce reports what would be done to a job or variable that has to be there.
+// announce returns the result in test mode for a job or variable that must exist.
 func announce(ret *states.Result, what, status string) (*states.Result, error) {
 	switch status {
 	case "absent":
@@ -194,7 +194,7 @@ func announce(ret *states.Result, what, status string) (*states.Result, error) {
 	return ret.As(states.True, what+" already present")
 }
 
-// did reports what was done to a job or variable that has to be there.
+// did returns the result for a job or variable that must exist.
 func did(c *states.Call, ret *states.Result, what string, data any) (*states.Result, error) {
 	switch data {
 	case "present":
@@ -209,7 +209,7 @@ func did(c *states.Call, ret *states.Result, what string, data any) (*states.Res
 	return ret.As(states.False, what+" for user "+c.Str("user")+" failed to commit with error \n"+pytext.Str(data))
 }
 
-// gone reports what was done to one that must not be there.
+// gone returns the result for a job or variable that must not exist.
 func gone(c *states.Call, ret *states.Result, what string, data any) (*states.Result, error) {
 	switch data {
 	case "absent":
@@ -221,7 +221,7 @@ func gone(c *states.Call, ret *states.Result, what string, data any) (*states.Re
 	return ret.As(states.False, what+" for user "+c.Str("user")+" failed to commit with error "+pytext.Str(data))
 }
 
-// going reports what would be done to one that must not be there.
+// going returns the result in test mode for a job or variable that must not exist.
 func going(ret *states.Result, what, status string) (*states.Result, error) {
 	if status == "absent" {
 		return ret.As(states.True, what+" is absent")
@@ -251,7 +251,7 @@ func absent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return gone(c, ret, "Cron "+ret.Name, data)
 }
 
-// envStatus returns what the table has of a variable.
+// envStatus compares a variable with the table, like [entry.status].
 func envStatus(ctx context.Context, c *states.Call, name, value any) (string, error) {
 	v, err := c.Exec(ctx, "cron.list_tab", c.Value("user"))
 	if err != nil {

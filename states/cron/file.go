@@ -65,7 +65,7 @@ func file(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return install(ctx, c, ret, tmp, group, common)
 }
 
-// primary returns the first of the user's groups.
+// primary returns the user's first group. ok is false if the user does not exist.
 func primary(ctx context.Context, c *states.Call) (any, bool) {
 	v, err := c.Exec(ctx, "user.info", c.Value("user"))
 	if err != nil {

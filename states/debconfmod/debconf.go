@@ -127,7 +127,7 @@ func set(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret, nil
 }
 
-// answer returns the type and the value of an answer.
+// answer splits an answer of debconf into its type and its value.
 func answer(v any) (kind, value any, err error) {
 	m, ok := v.(map[string]any)
 	if !ok {

@@ -105,7 +105,7 @@ func (j *job) dict(fun string, args ...any) (dict, error) {
 
 func (j *job) say(text string) { j.comments = append(j.comments, text) }
 
-// end returns the result with the comments.
+// end returns the result with the collected comments.
 func (j *job) end(o states.Outcome) (*states.Result, error) {
 	text := strings.Join(j.comments, ". ")
 	if len(j.comments) > 1 {
@@ -129,7 +129,7 @@ type network struct {
 	conf dict
 }
 
-// splitInput returns a list as it is, and a text cut at commas (salt.utils.args split_input).
+// splitInput returns the elements of a list, or the parts of a text between commas (salt.utils.args split_input).
 func splitInput(v any) []any {
 	if list, ok := v.([]any); ok {
 		return list
@@ -204,7 +204,8 @@ func (j *job) present(list []network) error {
 	return modules.Errorf("The following networks are not present: %s", strings.Join(keys(absent), ", "))
 }
 
-// resolve returns the id of the image, which is pulled if it is not there; False in test mode.
+// resolve returns the id of the image. It pulls the image if that is missing, except in test mode, where it returns
+// False.
 func (j *job) resolve(image string) (any, error) {
 	id, err := j.call("resolve_image_id", image)
 	if err != nil || id != false || j.Test() {
@@ -273,7 +274,7 @@ func absent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return j.ret.As(states.True, "Successfully removed container '"+c.Name()+"'")
 }
 
-// exists reports whether there is a container of the name.
+// exists reports whether there is a container with the state's name.
 func (j *job) exists() (bool, error) {
 	v, err := j.ExecKw(j.ctx, "docker.list_containers", nil, dict{"all": true})
 	list, _ := v.([]any)

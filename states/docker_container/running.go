@@ -13,7 +13,7 @@ import (
 
 func keys(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }
 
-// infoLines returns the texts of an error whose info is a list of them.
+// infoLines returns the texts of an error that has a list of texts as its info.
 func infoLines(err error) (lines []string) {
 	var e *modules.ExecError
 	if errors.As(err, &e) {
@@ -116,7 +116,7 @@ func (u *update) wouldBe() string {
 	return "Container '" + u.Name() + "' would be replaced"
 }
 
-// predict reports what would become of a container that is not there, or that has another image.
+// predict returns the result in test mode for a container that is missing, or that has another image.
 func (u *update) predict() (*states.Result, error) {
 	if u.Bool("force") {
 		u.ret.Changes["forced_update"] = true
@@ -311,7 +311,7 @@ func (u *update) compare() (*states.Result, error) {
 	return nil, nil
 }
 
-// suspicious reports whether something empty would become nothing (_check_diff).
+// suspicious reports whether a change only removes an empty value (_check_diff).
 func suspicious(changes dict) bool {
 	for _, part := range changes {
 		m, _ := part.(dict)

@@ -44,7 +44,7 @@ sls
 	}, Kwargs: "kwargs", Run: present},
 }}
 
-// inspect returns what the daemon says of an image, nil if there is none.
+// inspect returns the daemon's description of an image, or nil if there is no such image.
 func inspect(ctx context.Context, c *states.Call, image string) (map[string]any, error) {
 	v, err := c.Exec(ctx, "docker.inspect_image", image)
 	if err != nil && modules.IsExecError(err) && strings.Contains(err.Error(), "404") {
@@ -153,7 +153,7 @@ func (g *getter) get(ctx context.Context) (update map[string]any, problem string
 	return update, problem, err
 }
 
-// isNew reports whether an image that was there has changed.
+// isNew reports whether an existing image has changed.
 func (g *getter) isNew(info, update map[string]any) bool {
 	layers, _ := update["Layers"].(map[string]any)
 	switch {

@@ -53,7 +53,8 @@ func call(ctx context.Context, c *states.Call, fun string, arg any) (dict, error
 	return m, err
 }
 
-// find returns what the daemon says of the network, nil if there is none; problem is an error that is the comment.
+// find returns the daemon's description of the network, or nil if there is none. problem is the text of an error that
+// becomes the comment.
 func find(ctx context.Context, c *states.Call) (network dict, problem string, err error) {
 	network, err = call(ctx, c, "inspect_network", c.Value("name"))
 	if err == nil || !modules.IsExecError(err) {
@@ -201,7 +202,7 @@ func (w *wish) containers(ctx context.Context) error {
 	return nil
 }
 
-// splitInput returns a list as it is, and a text cut at commas (salt.utils.args split_input).
+// splitInput returns the elements of a list, or the parts of a text between commas (salt.utils.args split_input).
 func splitInput(v any) []any {
 	if list, ok := v.([]any); ok {
 		return list

@@ -56,8 +56,8 @@ func (a *action) call(fun string, args []any, kwargs map[string]any) (any, error
 	return a.ExecKw(a.ctx, "etcd."+fun, args, kw)
 }
 
-// current returns what the server has, nil where it has nothing or cannot be asked; over is the answer where no
-// profile may be why.
+// current returns the value on the server, or nil if there is none or the server cannot be queried. over is the
+// result if a missing profile may be the reason.
 func (a *action) current(recurse bool) (v any, over *states.Result) {
 	kw := map[string]any{"key": a.Value("name"), "value": nil}
 	if recurse {

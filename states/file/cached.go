@@ -25,10 +25,10 @@ var notCachedDef = states.Def{Name: "not_cached", Doc: notCachedDoc, Params: []m
 	{Name: "name"}, {Name: "saltenv", Default: "base"},
 }, Run: func(ctx context.Context, c *states.Call) (*states.Result, error) { return notCached(on(ctx, c)) }}
 
-// remoteSchemes returns those whose files need a hash.
+// remoteSchemes returns the schemes whose files need a hash.
 func remoteSchemes() []string { return []string{"http", "https", "ftp", "swift", "s3"} }
 
-// localPath returns the path that a URL names on this host, if it does.
+// localPath returns the path on this host that a URL names. ok is false if it names none.
 func (j *job) localPath(url string) (string, bool) {
 	switch scheme(url) {
 	case "":
@@ -95,14 +95,14 @@ func cached(j *job) (*states.Result, error) {
 	return c.fetch()
 }
 
-// isCached returns the path of the file in the cache, "" if it is not there.
+// isCached returns the path of the file in the cache, or "" if it is not cached.
 func (j *job) isCached(name string) (string, error) {
 	v, err := j.execKw("cp.is_cached", []any{name}, map[string]any{"saltenv": j.Value("saltenv")})
 	s, _ := v.(string)
 	return s, err
 }
 
-// hashOf returns the hash of a file by the kind of hash it must have, or that of the configuration.
+// hashOf returns the hash of a file. Its type is that of the expected hash, or that of the configuration.
 func (c *caching) hashOf(path string) (any, error) {
 	kind, ok := c.sum["hash_type"]
 	if !ok {

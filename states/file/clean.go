@@ -14,8 +14,8 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// keepFiles implements _gen_keep_files: what the file states that a directory requires have in it. levels is what
-// the directory holds, if that is known.
+// keepFiles implements _gen_keep_files: it returns the paths that the file states required by a directory manage in
+// it. levels is the directory's content, if known.
 func (j *job) keepFiles(name string, require any, levels []level) (map[string]bool, error) {
 	keep := map[string]bool{}
 	list, _ := require.([]any)
@@ -91,8 +91,8 @@ func (j *job) below(path, dir string) bool {
 	return !strings.HasPrefix(posixpath.Rel(posixpath.Norm(path), posixpath.Norm(dir)), "..")
 }
 
-// cleanDir implements _clean_dir: it removes what is in a directory, but what is to be kept, what that is in, and
-// what a pattern excludes.
+// cleanDir implements _clean_dir: it removes everything from a directory except what keep lists, the directories
+// around that, and what a pattern excludes.
 func (j *job) cleanDir(root string, keep map[string]bool, exclude any) ([]any, error) {
 	real := map[string]bool{root: true}
 	for path := range keep {

@@ -151,10 +151,10 @@ func (d *direct) change(path string, changes map[string]any) {
 	d.ret.Changes[path] = changes
 }
 
-// changeKeys returns the order in which changes of a path are told.
+// changeKeys returns the order in which the changes of a path are reported.
 func changeKeys() []string { return []string{"user", "group", "mode", "directory", "removed"} }
 
-// check implements _check_directory: what would change.
+// check implements _check_directory: it returns the changes that would be made.
 func (d *direct) check() (states.Outcome, string, error) {
 	user, group, dirMode, fileMode := d.user, d.group, d.dirMode, d.fileMode
 	if pytext.Truth(d.recurse) || d.clean {
@@ -275,12 +275,12 @@ func (d *direct) checkClean() error {
 	return nil
 }
 
-// recurseTypes returns what recurse may name.
+// recurseTypes returns the words that recurse may contain.
 func recurseTypes() []string {
 	return []string{"user", "group", "mode", "ignore_files", "ignore_dirs", "silent"}
 }
 
-// recurseSet implements _get_recurse_set: what recurse names, or what is wrong with it.
+// recurseSet implements _get_recurse_set: it returns the words in recurse, or in wrong what is invalid.
 func recurseSet(v any) (set map[string]bool, wrong string) {
 	list, ok := v.([]any)
 	if !ok {
@@ -354,7 +354,7 @@ func (d *direct) settle() (*states.Result, error) {
 	return d.ret, nil
 }
 
-// comment reports what was done.
+// comment sets the comment about what was done.
 func (d *direct) comment() {
 	if d.ret.Comment == "" {
 		if d.Bool("children_only") {
@@ -451,7 +451,7 @@ func (d *direct) permsAll(dir string, names []string, user, group, mode any) err
 	return nil
 }
 
-// perms implements file.check_perms, with what it found added to the answer.
+// perms runs file.check_perms and adds its findings to the result.
 func (d *direct) perms(path string, user, group, mode any) error {
 	v, err := d.exec("file.check_perms", path, map[string]any{"name": d.name, "changes": map[string]any{}, "comment": "", "result": true},
 		user, group, mode, nil, d.follow)

@@ -90,7 +90,7 @@ backslash_literal
 encoding
     the encoding of pattern and replacement`
 
-// read returns a file decoded as its state wants it (bytes.decode).
+// read returns the text of a file, decoded with the encoding of the state (bytes.decode).
 func (j *job) read(name string) (string, error) {
 	b, err := os.ReadFile(j.Path(name))
 	if err != nil {
@@ -137,13 +137,13 @@ func (j *job) showDiff(ret *states.Result, name string, before, after []string, 
 	}
 }
 
-// search implements file.search over several lines.
+// search runs file.search across lines.
 func (j *job) search(name, pattern string) (bool, error) {
 	v, err := j.execKw("file.search", []any{name, pattern}, map[string]any{"multiline": true})
 	return pytext.Truth(v), err
 }
 
-// unanchored returns a pattern without flags at its beginning and without anchors.
+// unanchored returns a pattern without leading flags and without anchors.
 func unanchored(regex string) string {
 	bare, end := strings.CutSuffix(regex, "\n")
 	if strings.Contains(bare, "\n") {

@@ -106,7 +106,7 @@ func (j *job) addition(ret *states.Result, keep bool) (*addition, *states.Result
 	return a, nil, err
 }
 
-// unread returns the result of a state whose source cannot be had.
+// unread returns the result of a state whose source cannot be read.
 func unread(source any, comment string) *states.Result {
 	return &states.Result{Name: pytext.Str(source), Comment: comment, Changes: map[string]any{}, Extra: map[string]any{"data": []any{}}}
 }
@@ -263,7 +263,7 @@ func prepend(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, right)
 }
 
-// trimEnds returns lines without their ends.
+// trimEnds returns lines without their line ends.
 func trimEnds(lines []string) []string {
 	var out []string
 	for _, l := range lines {
@@ -272,7 +272,7 @@ func trimEnds(lines []string) []string {
 	return out
 }
 
-// anyBlanks returns a pattern for a text that may have other blanks between its words (build_whitespace_split_regex).
+// anyBlanks returns a pattern for a text with any white space between its words (build_whitespace_split_regex).
 func anyBlanks(text string) (string, error) {
 	const blanks = `(?:[\s]+)?`
 	var b strings.Builder

@@ -90,7 +90,7 @@ func (j *job) accumulators() *accumulators {
 	return a
 }
 
-// accumulated returns the texts collected for a file, by the names of the collections; nil if there are none.
+// accumulated returns the texts that were accumulated for a file, by accumulator, or nil if there are none.
 func (j *job) accumulated(file string) *pyobj.Dict {
 	all := j.accumulators()
 	all.mu.Lock()
@@ -101,7 +101,7 @@ func (j *job) accumulated(file string) *pyobj.Dict {
 	return nil
 }
 
-// accumulatedHere returns the texts for a file that are meant for this state, all of them if none is.
+// accumulatedHere returns the texts accumulated for a file that are for this state, or all of them if none is.
 func (j *job) accumulatedHere(file string) []any {
 	texts := j.accumulated(file)
 	if texts == nil {
@@ -128,7 +128,8 @@ func (j *job) accumulatedHere(file string) []any {
 	return rest
 }
 
-// entries returns the members of a requisite as Python sees them: values of a dict, characters of a text.
+// entries returns the members of a requisite that Python iterates over: the values of a dict, the characters of a
+// text.
 func entries(req any) []any {
 	switch req := req.(type) {
 	case *pyobj.Dict:
@@ -217,7 +218,7 @@ func accumulate(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, ret.Comment)
 }
 
-// stored returns a value as Salt reads it from its file again: each dict is a plain one.
+// stored returns a value in the form in which Salt reads it back from a file: every dict is a plain one.
 func stored(v any) any {
 	switch v := v.(type) {
 	case *pyobj.Dict:

@@ -63,7 +63,7 @@ type keyValues struct {
 	changes   int
 }
 
-// keyPairs returns the wanted keys and values; wrong says why there are none.
+// keyPairs returns the wanted keys and values. If there are none, wrong is the reason.
 func (j *job) keyPairs() (pairs *pyobj.Dict, wrong string) {
 	many := pyobj.From(j.ordered("key_values"))
 	d, ok := many.(*pyobj.Dict)
@@ -174,7 +174,7 @@ func (k *keyValues) edit(text string) error {
 	return nil
 }
 
-// textLines returns the lines of a text with their ends, which are \n, \r\n or \r.
+// textLines returns the lines of a text with their line ends: \n, \r\n or \r.
 func textLines(s string) []string {
 	var lines []string
 	for s != "" {
@@ -190,7 +190,7 @@ func textLines(s string) []string {
 	return lines
 }
 
-// uncommented returns a line without the characters of a comment before it, or without blanks if none are given
+// uncommented returns a line without leading comment characters, or without leading blanks if uncomment is not set
 // (str.lstrip).
 func (k *keyValues) uncommented(line string) string {
 	if chars, ok := k.Value("uncomment").(string); ok {
@@ -243,7 +243,7 @@ func (k *keyValues) line(line, key, wanted string, value any, commented, foldKey
 	return line
 }
 
-// missing returns the lines for keys that are still wanted.
+// missing returns new lines for the keys that were not found in the file.
 func (k *keyValues) missing() []string {
 	var lines []string
 	for key, value := range k.pairs.All() {

@@ -118,7 +118,7 @@ func patch(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return p.apply(ret, files)
 }
 
-// rejectable returns what is wrong with reject_file.
+// rejectable returns what is wrong with the argument reject_file, or "".
 func (j *job) rejectable() string {
 	v := j.Value("reject_file")
 	if v == nil {
@@ -179,8 +179,8 @@ func (p *patching) sanitize() (wrong string, err error) {
 	return "", nil
 }
 
-// patchSource returns the first source there is. The argument saltenv does not change it: stock looks for a
-// scheme in an address that it took the scheme from.
+// patchSource returns the first source that exists. As in stock the argument saltenv has no effect: stock looks for
+// the scheme of an address after it has removed it.
 func (j *job) patchSource() (any, error) {
 	v, err := j.exec("file.source_list", j.Value("source"), j.Value("source_hash"), j.Saltenv())
 	if err != nil {
@@ -193,7 +193,7 @@ func (j *job) patchSource() (any, error) {
 	return list[0], nil
 }
 
-// run implements file.patch with further options.
+// run calls file.patch with further options.
 func (p *patching) run(patch string, dry bool, options ...any) (map[string]any, error) {
 	v, err := p.execKw("file.patch", []any{p.name, patch}, map[string]any{"options": append(slices.Clone(p.options), options...), "dry_run": dry})
 	return mapOf(v), err

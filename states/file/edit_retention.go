@@ -145,7 +145,7 @@ func retention(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, count+"were removed from "+name+".\n")
 }
 
-// date returns the time of a file of the directory, false if it has none.
+// date returns the time of a file in the directory. ok is false if it has none.
 func (j *job) date(dir, file string) (dated, bool, error) {
 	if format := j.Str("strptime_format"); format != "" {
 		t, err := pydate.Strptime(file, format)

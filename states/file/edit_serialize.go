@@ -58,7 +58,7 @@ check_cmd
 tmp_dir, tmp_ext
     directory and ending of the file that check_cmd gets`
 
-// existing returns what is in the file.
+// existing returns the present content of the file, deserialized.
 func (j *job) existing(format, name string, opts *pyobj.Dict) (any, error) {
 	b, err := os.ReadFile(j.Path(name))
 	if err != nil {
@@ -153,7 +153,7 @@ func serialize(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return j.store(ret, name, kind, data, opts)
 }
 
-// differences returns what was changed in a dict, at any depth (dictdiffer.recursive_diff).
+// differences returns the changes between two dicts, at any depth (dictdiffer.recursive_diff).
 func differences(before, after *pyobj.Dict) map[string]any {
 	out := map[string]any{}
 	for k, v := range after.All() {

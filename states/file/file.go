@@ -80,7 +80,7 @@ func (j *job) isLink(path string) bool {
 	return err == nil && info.Mode()&os.ModeSymlink != 0 && path != ""
 }
 
-// checkFile implements _check_file: what is wrong with a path that must be there, "" if nothing is.
+// checkFile implements _check_file: it returns what is wrong with a path that must exist, or "".
 func (j *job) checkFile(name string) string {
 	switch {
 	case !posixpath.IsAbs(name):
@@ -91,8 +91,8 @@ func (j *job) checkFile(name string) string {
 	return ""
 }
 
-// checkUser implements _check_user: what is wrong with an owner, "" if nothing is. In test mode an unknown one
-// only makes a warning.
+// checkUser implements _check_user: it returns what is wrong with an owner, or "". In test mode an unknown owner is
+// only a warning.
 func (j *job) checkUser(user, group any) (string, error) {
 	text := ""
 	if pytext.Truth(user) {
@@ -120,7 +120,7 @@ func (j *job) checkUser(user, group any) (string, error) {
 	return text, nil
 }
 
-// textList implements _validate_str_list: an argument as a list of texts.
+// textList implements _validate_str_list: it returns an argument as a list of texts.
 func textList(arg any) []string {
 	switch arg := arg.(type) {
 	case string:
@@ -138,7 +138,7 @@ func textList(arg any) []string {
 	}
 }
 
-// testOwner implements _test_owner: owner stands for user where that is not given.
+// testOwner implements _test_owner: the argument owner replaces user if that is not given.
 func (j *job) testOwner(user any) any {
 	if pytext.Truth(user) {
 		return user
@@ -150,5 +150,5 @@ func (j *job) testOwner(user any) any {
 	return user
 }
 
-// raise returns the exception of a Python function that was given something it cannot use.
+// raise returns the exception that a Python function raises for an invalid argument.
 func raise(class, text string) error { return &modules.PythonError{Type: class, Msg: text} }

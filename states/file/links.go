@@ -27,8 +27,7 @@ var hardlinkDef = states.Def{Name: "hardlink", Doc: hardlinkDoc, Params: []modul
 	{Name: "user", Optional: true}, {Name: "group", Optional: true}, {Name: "dir_mode", Optional: true},
 }, Kwargs: "kwargs", Run: func(ctx context.Context, c *states.Call) (*states.Result, error) { return hardlink(on(ctx, c)) }}
 
-// owners returns a user and a group with what they are unless the state says: the minion's user and that user's
-// group.
+// owners returns user and group with their defaults: the minion's user, and that user's group.
 func (j *job) owners(user, group any) (any, any, error) {
 	if user == nil {
 		if user = j.Opt("user"); user == nil {
@@ -57,7 +56,7 @@ func (j *job) owners(user, group any) (any, any, error) {
 	return user, group, err
 }
 
-// unknown returns which of user and group do not exist.
+// unknown returns texts about the user and the group if they do not exist.
 func (j *job) unknown(user, group any) ([]string, error) {
 	var wrong []string
 	uid, err := j.exec("file.user_to_uid", user)
@@ -182,13 +181,13 @@ func (l *linkRun) chooseOwners() error {
 	return err
 }
 
-// makedirs implements _makedirs: it makes the directory that a path is in.
+// makedirs implements _makedirs: it creates the parent directory of a path.
 func (j *job) makedirs(path string, user, group, mode any) error {
 	_, err := j.exec("file.makedirs", path, user, group, mode)
 	return err
 }
 
-// predict reports what would be changed.
+// predict returns the result in test mode.
 func (l *linkRun) predict(dir string) (*states.Result, error) {
 	outcome, comment, err := l.check()
 	if err != nil {

@@ -35,8 +35,8 @@ type tree struct {
 	all, ignored map[string]bool
 }
 
-// listTree implements _gen_recurse_managed_files as Salt 3008 has it, which merges sources and leaves links alone
-// that are kept.
+// listTree implements _gen_recurse_managed_files of Salt 3008, which merges sources and does not touch links that are
+// kept.
 func (j *job) listTree(o treeOptions) (*tree, error) {
 	t := &tree{job: j, treeOptions: o, deep: -1, files: map[string]string{}, dirs: map[string]bool{}, links: map[string]string{},
 		keep: map[string]bool{}, all: map[string]bool{}, ignored: map[string]bool{}}
@@ -68,7 +68,7 @@ func (t *tree) texts(fun string, s treeSource, root string) ([]string, error) {
 	return names, err
 }
 
-// wanted returns a path of the fileserver seen from the source; ok reports whether it is one to take.
+// wanted returns a path of the file server relative to the source. ok reports whether it belongs to the tree.
 func (t *tree) wanted(path, root string) (rel string, ok bool, err error) {
 	rel = posixpath.Rel(path, root)
 	if strings.Contains("/"+rel+"/", "/../") || t.deep >= 0 && int64(strings.Count(strings.Trim(rel, "/"), "/")) > t.deep {

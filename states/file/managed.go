@@ -136,7 +136,7 @@ func (m *management) arguments() error {
 	return nil
 }
 
-// isWeb implements _http_ftp_check: whether a source, or one of several, is a web server's.
+// isWeb implements _http_ftp_check: it reports whether a source, or one of a list, is on a web server.
 func isWeb(source any) bool {
 	switch source := source.(type) {
 	case string:
@@ -155,7 +155,7 @@ func isWeb(source any) bool {
 // absentKey is what pillar.get and grains.get answer if there is no such key.
 const absentKey = "\x00file.managed"
 
-// looked returns the value of contents_pillar or contents_grains: of one key, or of several as lines.
+// looked returns the value of contents_pillar or contents_grains. The values of several keys are joined as lines.
 func (m *management) looked(arg, fun, kind string) (any, error) {
 	get := func(key any) (any, error) {
 		v, err := m.ExecOrdered(m.ctx, fun, []any{key, absentKey}, map[string]any{"delimiter": m.Value("contents_delimiter")})
@@ -225,7 +225,7 @@ func (m *management) contents() error {
 	return m.expand(template)
 }
 
-// textOf returns what is to be in the file as texts; binary reports that it is none.
+// textOf returns the file's new content as texts. binary reports that the content is binary.
 func (m *management) textOf(v any) (texts []string, binary bool) {
 	switch v := v.(type) {
 	case []byte:
@@ -368,7 +368,7 @@ func (m *management) first() error {
 	return err
 }
 
-// picked returns arguments of the state as keyword arguments of an execution function.
+// picked returns some arguments of the state as keyword arguments for an execution function.
 func (j *job) picked(names ...string) map[string]any {
 	kw := map[string]any{}
 	for _, name := range names {
@@ -379,7 +379,7 @@ func (j *job) picked(names ...string) map[string]any {
 	return kw
 }
 
-// se returns the keyword arguments for SELinux.
+// se adds the SELinux arguments to kw and returns it.
 func (m *management) se(kw map[string]any) map[string]any {
 	for _, name := range [...]string{"seuser", "serole", "setype", "serange"} {
 		if v := m.selinux[name]; v != nil {
@@ -418,10 +418,10 @@ func mapOf(v any) map[string]any {
 	return m
 }
 
-// resultOf returns what an execution function made of a state's answer.
+// resultOf returns the result that an execution function has built.
 func resultOf(v any) *states.Result { return states.ResultOf(mapOf(v)) }
 
-// withAccumulators returns the context with what accumulated states left for the file.
+// withAccumulators returns the template context with the texts that accumulators hold for the file.
 func (m *management) withAccumulators(texts *pyobj.Dict) any {
 	d, ok := pyobj.From(m.context).(*pyobj.Dict)
 	if !ok {
@@ -432,7 +432,7 @@ func (m *management) withAccumulators(texts *pyobj.Dict) any {
 	return d
 }
 
-// predict reports what would be changed.
+// predict returns the result in test mode.
 func (m *management) predict() (*states.Result, error) {
 	kw := m.se(m.picked("verify_ssl", "follow_symlinks", "source_hash_sig", "signed_by_any", "signed_by_all", "keyring", "gnupghome"))
 	maps.Copy(kw, m.kwargs)
@@ -520,7 +520,7 @@ func (m *management) unmanageable(what string, err error) error {
 	return m.refuse(what + states.ErrorText(err))
 }
 
-// put implements file.manage_file.
+// put calls file.manage_file.
 func (m *management) put(name string, sfn, sum any) (*states.Result, error) {
 	kw := m.se(m.picked("encoding", "encoding_errors", "use_etag", "signature", "signed_by_any", "signed_by_all", "keyring", "gnupghome"))
 	maps.Copy(kw, m.kwargs)
@@ -592,7 +592,7 @@ func (m *management) checked(check any, tmp string, sfn, sum any) (changed bool,
 	return true, nil
 }
 
-// runCheck implements mod_run_check_cmd: what is wrong with a file, "" if the command finds nothing.
+// runCheck implements mod_run_check_cmd: it returns what the command finds wrong with a file, or "".
 func (j *job) runCheck(check any, file string) (wrong string, err error) {
 	opts := map[string]any{}
 	if shell, ok := j.GrainData()["shell"]; ok {

@@ -231,8 +231,7 @@ func (c *copying) identical() (bool, error) {
 	return a == b, err
 }
 
-// dirMode returns the mode of directories that are made: without one of their own, that of the file with the
-// right to search added.
+// dirMode returns the mode of new directories: dir_mode, or the file's mode with the right to search added.
 func (c *copying) dirMode() (any, error) {
 	if v := c.Value("dir_mode"); v != nil || c.mode == nil {
 		return v, nil

@@ -96,7 +96,7 @@ func recurse(j *job) (*states.Result, error) {
 // treeSource is a directory of the fileserver.
 type treeSource struct{ path, env string }
 
-// sources returns the directories to take: of several the first that is there, or all with merge.
+// sources returns the directories to copy: the first of several that exists, or with merge all of them.
 func (r *recursion) sources() (list []treeSource, wrong string, err error) {
 	names := textList(r.Value("source"))
 	for i, name := range names {
@@ -140,8 +140,8 @@ func (r *recursion) sources() (list []treeSource, wrong string, err error) {
 	return list, "", nil
 }
 
-// treeSource implements salt.utils.url.parse: the path of an address, and the environment it names or that of the
-// state.
+// treeSource implements salt.utils.url.parse: it returns the path of an address, and the address's environment or
+// that of the state.
 func (j *job) treeSource(url string) treeSource {
 	s := treeSource{strings.TrimPrefix(url, "salt://"), j.Saltenv()}
 	if path, _, ok := strings.Cut(s.path, "?env="); ok {
@@ -159,7 +159,7 @@ func (j *job) onMaster(s treeSource) (bool, error) {
 	return slices.Contains(dirs, any(s.path)), err
 }
 
-// recurseSource returns the source of another recurse state, "" if it has none that is there.
+// recurseSource returns the first existing source of another recurse state, or "" if none exists.
 func (j *job) recurseSource(source any) (path, env string, err error) {
 	for _, name := range textList(source) {
 		s := j.treeSource(strings.TrimRight(name, "/"))

@@ -13,8 +13,8 @@ import (
 // sourced is a source with its hash, either of them None.
 type sourced struct{ source, hash any }
 
-// unifySources implements _unify_sources_and_hashes: a list of sources out of the four arguments that may name
-// them. wrong says why they do not go together.
+// unifySources implements _unify_sources_and_hashes: it makes a list of sources from the four arguments that may name
+// them. wrong is the reason if the arguments contradict each other.
 func unifySources(source, hash, sources, hashes any) (list []sourced, wrong string) {
 	switch {
 	case pytext.Truth(source) && pytext.Truth(sources):
@@ -36,8 +36,9 @@ func unifySources(source, hash, sources, hashes any) (list []sourced, wrong stri
 	return list, ""
 }
 
-// templateTexts implements _get_template_texts: the texts of sources, each expanded as a template. If one cannot
-// be had, failed is that source and comment says why. more are further names that the templates see.
+// templateTexts implements _get_template_texts: it returns the texts of sources, each rendered as a template. If a
+// source cannot be fetched, failed is that source and comment the reason. more are further variables of the
+// templates.
 func (j *job) templateTexts(list []sourced, template, defaults, context any, more map[string]any) (texts []string, failed any, comment string, err error) {
 	vars := map[string]any{}
 	for _, layer := range [...]any{defaults, context} {

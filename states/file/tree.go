@@ -19,7 +19,8 @@ import (
 // errSpecial is a file that cannot be copied: a device or a pipe.
 const errSpecial = consterr.Error("not a regular file")
 
-// entries returns the names in a directory in its own order: directories, links to such among them, and the rest.
+// entries returns the names in a directory in the file system's order: first directories and links to directories,
+// then the rest.
 func (j *job) entries(dir string) (dirs, files []string, err error) {
 	f, err := os.Open(j.Path(dir))
 	if err != nil {
@@ -41,8 +42,8 @@ func (j *job) entries(dir string) (dirs, files []string, err error) {
 	return dirs, files, err
 }
 
-// walk implements os.walk from the top: each directory that can be read, without following links. What look
-// removes is not gone into.
+// walk implements os.walk from the top. It visits each readable directory and does not follow links. Directories that
+// look removes from dirs are not visited.
 func (j *job) walk(top string, look func(dir string, dirs, files []string) error) error {
 	if err := j.ctx.Err(); err != nil {
 		return err
@@ -70,8 +71,8 @@ type level struct {
 	dirs, files []string
 }
 
-// levels implements _depth_limited_walk: the directories below one, the top one among them; deep limits how far
-// down, if it is not None.
+// levels implements _depth_limited_walk: it returns a directory and those below it, to the depth deep unless that is
+// None.
 func (j *job) levels(top string, deep any) ([]level, error) {
 	most := int64(-1)
 	if deep != nil {
@@ -92,7 +93,7 @@ func (j *job) levels(top string, deep any) ([]level, error) {
 	return list, err
 }
 
-// copyFile implements shutil.copy, and with times shutil.copy2.
+// copyFile implements shutil.copy, or shutil.copy2 with times.
 func (j *job) copyFile(from, to string, times bool) error {
 	if info, err := os.Stat(j.Path(from)); err == nil && !info.Mode().IsRegular() {
 		return errSpecial // opening a pipe would wait for its other end
@@ -113,7 +114,7 @@ func (j *job) copyFile(from, to string, times bool) error {
 	return j.copyMode(from, to, times)
 }
 
-// copyMode implements shutil.copymode, and with times most of shutil.copystat.
+// copyMode implements shutil.copymode, or most of shutil.copystat with times.
 func (j *job) copyMode(from, to string, times bool) error {
 	var st unix.Stat_t
 	if err := unix.Stat(j.Path(from), &st); err != nil {
@@ -130,7 +131,7 @@ func (j *job) copyMode(from, to string, times bool) error {
 	return nil
 }
 
-// copyTree implements shutil.copytree with links kept as links; to must not be there.
+// copyTree implements shutil.copytree and keeps links as links. The directory to must not exist.
 func (j *job) copyTree(from, to string) error {
 	if err := j.ctx.Err(); err != nil {
 		return err

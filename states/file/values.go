@@ -8,11 +8,11 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// ordered returns an argument in the order of the SLS: collections are those of package pyobj. One with slots in
-// it is plain.
+// ordered returns an argument in the order of the SLS, with collections of package pyobj. An argument that contains
+// slots is plain.
 func (j *job) ordered(name string) any { return j.orderedOf(name, j.Value(name)) }
 
-// orderedOf returns the same for an argument that has the given plain value.
+// orderedOf is like ordered for an argument with the plain value v.
 func (j *job) orderedOf(name string, v any) any {
 	switch v.(type) {
 	case map[string]any, map[any]any, []any:
@@ -43,7 +43,7 @@ func hasSlot(v any) bool {
 	return false
 }
 
-// scheme returns the scheme of an address, in small letters, "" if it has none.
+// scheme returns the scheme of a URL in lower case, or "" if it has none.
 func scheme(url string) string {
 	name, _, ok := strings.Cut(strings.TrimLeftFunc(url, func(r rune) bool { return r <= ' ' }), ":")
 	for i, r := range name {

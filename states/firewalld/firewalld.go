@@ -63,7 +63,7 @@ func failed(ret *states.Result, err error) (*states.Result, error) {
 	return nil, err
 }
 
-// elements returns what Python iterates over in a value.
+// elements returns the elements that Python iterates over in a value.
 func elements(v any) ([]any, error) {
 	if !pytext.Truth(v) {
 		return []any{}, nil
@@ -86,7 +86,7 @@ func elements(v any) ([]any, error) {
 	return list, nil
 }
 
-// items returns what Python's set() takes from a value, each once, in their order.
+// items returns the elements that Python's set() takes from a value, without duplicates, in order.
 func items(v any) ([]any, error) {
 	list, err := elements(v)
 	if err != nil {
@@ -111,7 +111,7 @@ func has(list []any, v any) bool {
 	return slices.ContainsFunc(list, func(x any) bool { return pyobj.Equal(x, v) })
 }
 
-// without returns the members of a that b lacks.
+// without returns the elements of a that are not in b.
 func without(a, b []any) []any {
 	var out []any
 	for _, x := range a {
@@ -122,7 +122,7 @@ func without(a, b []any) []any {
 	return out
 }
 
-// ask returns a list that a function answers.
+// ask returns the list that a function of the module firewalld returns.
 func ask(ctx context.Context, c *states.Call, fun string, args []any, kw map[string]any) ([]any, error) {
 	v, err := c.ExecKw(ctx, "firewalld."+fun, args, kw)
 	list, _ := v.([]any)

@@ -56,7 +56,7 @@ name
     its address` + who
 )
 
-// list returns the versions of the packages whose name begins with that of the state.
+// list returns the installed versions of the gems whose name begins with that of the state.
 func list(ctx context.Context, c *states.Call) (map[string]any, error) {
 	v, err := c.ExecKw(ctx, "gem.list", []any{c.Value("name"), c.Value("ruby")}, map[string]any{"gem_bin": c.Value("gem_bin"), "runas": c.Value("user")})
 	m, _ := v.(map[string]any)

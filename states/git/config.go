@@ -33,7 +33,7 @@ func (s *config) begin(known ...string) error {
 	return nil
 }
 
-// with returns keywords of a call about the configuration.
+// with returns keyword arguments for a function about the configuration.
 func (s *config) with(pairs ...any) map[string]any {
 	kw := quiet(pairs...)
 	kw["cwd"], kw["global"] = s.Value("repo"), s.global

@@ -53,7 +53,7 @@ func (r *repo) run(ctx context.Context, fun string, kw map[string]any, args ...a
 	return r.ExecKw(ctx, "git."+fun, args, all)
 }
 
-// text returns an argument as text, None as it is.
+// text returns an argument as text, and None unchanged.
 func (r *repo) text(name string) any {
 	if v := r.Value(name); v != nil {
 		return pytext.Str(v)
@@ -61,7 +61,7 @@ func (r *repo) text(name string) any {
 	return nil
 }
 
-// quiet returns the keywords of calls that may fail.
+// quiet returns keyword arguments for a call that may fail.
 func quiet(pairs ...any) map[string]any {
 	kw := map[string]any{"ignore_retcode": true}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -75,7 +75,7 @@ func failed(err error) bool {
 	return modules.IsExecError(err)
 }
 
-// strip returns the text of an error without the command that failed.
+// strip returns the text of an error without the failed command.
 func strip(err error) string {
 	text := states.ErrorText(err)
 	if !failed(err) {
@@ -124,7 +124,7 @@ func (r *repo) neutral(comment string) error {
 	return errSettled
 }
 
-// made returns how comments tell of changes.
+// made returns the part of a comment that lists changes.
 func (r *repo) made(comments []string) string {
 	if len(comments) == 0 {
 		return ""
@@ -155,7 +155,7 @@ func short(sha any) string {
 	return s[:min(7, len(s))]
 }
 
-// surplus returns what is wrong with keyword arguments that a function does not know, "" if there are none.
+// surplus returns the error text for unknown keyword arguments, or "" if there are none.
 func (r *repo) surplus(known ...string) string {
 	var list []string
 	for _, k := range r.KeywordNames {
@@ -200,7 +200,7 @@ func (r *repo) isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// identity returns the argument of that name as a list of absolute paths. article begins the comments about it.
+// identity returns the argument identity as a list of absolute paths. article begins the comments about it.
 func (r *repo) identity(ctx context.Context, article string) (any, error) {
 	var list []any
 	switch v := r.Value("identity").(type) {
@@ -280,7 +280,7 @@ func equal(a, b any, kind string) bool {
 	return a == b
 }
 
-// position returns the revision and the branch that are checked out, nil where there is none.
+// position returns the revision and the branch that are checked out, or nil for what does not exist.
 func (r *repo) position(ctx context.Context) (rev, branch any, err error) {
 	if rev, err = r.run(ctx, "revision", quiet(), r.target); err != nil {
 		if !failed(err) {
@@ -297,7 +297,7 @@ func (r *repo) position(ctx context.Context) (rev, branch any, err error) {
 	return rev, branch, nil
 }
 
-// newRevision returns the revision after the work, nil if there is none.
+// newRevision returns the revision after the change, or nil if there is none.
 func (r *repo) newRevision(ctx context.Context) (any, error) {
 	rev, err := r.run(ctx, "revision", quiet("cwd", r.target))
 	if failed(err) {
@@ -349,7 +349,7 @@ func (r *repo) makeRoom(force bool, would func() error) error {
 	return nil
 }
 
-// wouldClear reports that the target would be emptied for a clone.
+// wouldClear ends the state with a comment that the target would be emptied for a clone.
 func (r *repo) wouldClear() error {
 	return r.neutral("Target directory " + r.target + " exists. Since force_clone=True, the contents of " + r.target + " would be deleted, and " + r.Name() +
 		" would be cloned into this directory.")

@@ -196,7 +196,8 @@ func (l *latest) work(ctx context.Context) error {
 // branchChange reports whether another branch must be checked out.
 func (l *latest) branchChange(local any) bool { return l.branch != nil && l.branch != local }
 
-// tracking returns how the tracking branch must change: the options of git branch, nil if it need not, and what that is.
+// tracking returns how the tracking branch has to change: the options of git branch, or nil if it need not change,
+// and a word for the change.
 func (l *latest) tracking(upstream any, branches any) (opts []any, action string) {
 	set := func() []any {
 		if l.branch != nil && !has(branches, l.branch) {
@@ -215,7 +216,7 @@ func (l *latest) tracking(upstream any, branches any) (opts []any, action string
 	return nil, ""
 }
 
-// upstreamOf returns the tracking branch of a local one, false if it has none.
+// upstreamOf returns the tracking branch of a local branch, or False if it has none.
 func (l *latest) upstreamOf(ctx context.Context, branch any) (any, error) {
 	s, ok := branch.(string)
 	if !ok {
@@ -305,7 +306,7 @@ func (l *latest) doClone(ctx context.Context, what string) error {
 	return nil
 }
 
-// start returns what a new branch begins with.
+// start returns the revision at which a new branch starts.
 func (l *latest) start() any {
 	switch {
 	case l.rev == "HEAD":

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// update updates a checkout that is there.
+// update updates an existing checkout.
 type update struct {
 	*latest
 	branches, tags        any
@@ -101,7 +101,7 @@ func (u *update) look(ctx context.Context) (err error) {
 	return nil
 }
 
-// parse returns the commit of a revision, nil if there is none.
+// parse returns the commit of a revision, or nil if it does not exist.
 func (u *update) parse(ctx context.Context, rev any) (any, error) {
 	v, err := u.run(ctx, "rev_parse", quiet(), u.target, rev)
 	if failed(err) {
@@ -165,7 +165,7 @@ func (u *update) stays() bool {
 	return !u.match && !u.Bool("update_head") && (u.branch == nil || u.branch == u.localBranch)
 }
 
-// loc returns the wanted revision as the beginning of a comment.
+// loc returns the wanted revision in the form that begins a comment.
 func (u *update) loc() string {
 	if u.rev == "HEAD" {
 		return "Remote head" + strings.ToLower(strings.TrimPrefix(u.remoteLoc, "remote HEAD"))
@@ -200,7 +200,7 @@ func (u *update) decide(ctx context.Context) error {
 	return nil
 }
 
-// action returns what happens to the checkout.
+// action returns the words for the way in which the checkout is updated.
 func (u *update) action() string {
 	switch u.forward {
 	case false:
@@ -247,7 +247,7 @@ func (u *update) notForward() error {
 	return u.fail(msg + hint)
 }
 
-// track looks at the tracking branch and updates the remote's address.
+// track determines the tracking branch and updates the remote's URL.
 func (u *update) track(ctx context.Context) (err error) {
 	if u.baseBranch != nil {
 		if u.trackingBranch, err = u.upstreamOf(ctx, u.baseBranch); err != nil {
@@ -282,7 +282,7 @@ func (u *update) track(ctx context.Context) (err error) {
 	return nil
 }
 
-// announceRemote reports what would be done where the remote's address has to change.
+// announceRemote ends the state in test mode with a comment about the new URL of the remote.
 func (u *update) announceRemote(old string) error {
 	actions := []string{"Remote '" + u.remote + "' would be changed from " + modules.RedactAuth(old) + " to " + modules.RedactAuth(u.fetchURL)}
 	if !u.hasRev {
@@ -305,7 +305,7 @@ func (u *update) announceRemote(old string) error {
 	return u.upToDate(actions, false)
 }
 
-// announce reports what would be done.
+// announce ends the state in test mode with a comment about what would be done.
 func (u *update) announce() error {
 	var actions []string
 	say := func(s string) { actions = append(actions, s) }
@@ -538,7 +538,7 @@ func (u *update) checkout(ctx context.Context) error {
 	return nil
 }
 
-// withLFS returns keywords with those that LFS needs.
+// withLFS adds the keyword arguments for LFS to kw and returns it.
 func (u *update) withLFS(kw map[string]any) map[string]any {
 	for k, v := range u.lfs {
 		kw[k] = v

@@ -77,7 +77,7 @@ func (k *keyring) call(fun string, kw map[string]any) (any, error) {
 	return k.c.ExecKw(k.ctx, fun, nil, kw)
 }
 
-// trusts returns the keys that the keyring has, with their trust.
+// trusts returns the keys of the keyring with their levels of trust.
 func (k *keyring) trusts() (map[string]any, error) {
 	v, err := k.call("gpg.list_keys", nil)
 	list, _ := v.([]any)
@@ -90,7 +90,7 @@ func (k *keyring) trusts() (map[string]any, error) {
 	return out, err
 }
 
-// keys returns those that the state names.
+// keys returns the keys that the state names.
 func (k *keyring) keys() ([]string, error) {
 	v := k.c.Value("keys")
 	if !pytext.Truth(v) {
@@ -119,7 +119,7 @@ func (k *keyring) change(key, what string, v any) {
 	m[what] = v
 }
 
-// done returns the answer with its comment.
+// done returns the result with its comment.
 func (k *keyring) done() (*states.Result, error) {
 	lines := make([]string, len(k.lines))
 	for i, l := range k.lines {
@@ -129,7 +129,7 @@ func (k *keyring) done() (*states.Result, error) {
 	return k.ret, nil
 }
 
-// trustText returns how module gpg shows a level of trust, "" for one that there is not.
+// trustText returns a level of trust in the words of the module gpg, or "" for an unknown level.
 func trustText(level string) string {
 	switch level {
 	case "expired":

@@ -141,7 +141,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret, nil
 }
 
-// set implements grains.set, whose answer has the form of a state's.
+// set calls grains.set and returns its result, which has the form of a state's result.
 func set(ctx context.Context, c *states.Call, grain string, val any, kwargs map[string]any) (*states.Result, error) {
 	v, err := c.ExecKw(ctx, "grains.set", []any{grain, val}, kwargs)
 	if err != nil {

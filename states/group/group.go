@@ -83,7 +83,7 @@ type wish struct {
 	members, add, del []any
 }
 
-// changes returns what has to be changed, in the order of Salt's dict; nil if there is no such group.
+// changes returns the changes to make, in the order of Salt's dict, or nil if there is no such group.
 func (w *wish) changes(ctx context.Context, c *states.Call) (*pyobj.Dict, error) {
 	have, err := info(ctx, c)
 	if err != nil || len(have) == 0 {

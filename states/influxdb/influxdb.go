@@ -105,7 +105,7 @@ func have(ctx context.Context, c *states.Call, what, missing, fun string, names 
 	return ret.As(states.True, what+" has been created")
 }
 
-// lower returns a text that does not begin a sentence.
+// lower returns a text with a small first letter, for the middle of a sentence.
 func lower(what string) string { return strings.ToLower(what[:1]) + what[1:] }
 
 // absent removes something that exists.
@@ -204,7 +204,7 @@ func policyPresent(ctx context.Context, c *states.Call) (*states.Result, error) 
 	return ret.As(states.True, what+" has been changed")
 }
 
-// serverDuration returns a duration as the server writes it.
+// serverDuration returns a duration in the server's notation.
 func serverDuration(text string) string {
 	hours := int64(0)
 	switch {

@@ -118,7 +118,7 @@ func isOS(class string) bool {
 	return false
 }
 
-// wanted returns the argument sections in the order of the SLS, nil if there is none.
+// wanted returns the argument sections in the order of the SLS, or nil if it is empty.
 func (j *job) wanted() any {
 	v := j.Value("sections")
 	if !pytext.Truth(v) {
@@ -130,7 +130,8 @@ func (j *job) wanted() any {
 	return pyobj.From(v)
 }
 
-// names returns what Python goes through: the keys of a dict, members of a list, characters of a text.
+// names returns the elements that Python iterates over: the keys of a dict, the elements of a list, the characters of
+// a text.
 func names(v any) []any {
 	switch v := v.(type) {
 	case *pyobj.Dict:

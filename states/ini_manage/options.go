@@ -78,7 +78,7 @@ func same(have *pyobj.Dict, option, value any) bool {
 	return pyobj.Str(v) == pyobj.Str(value)
 }
 
-// judge reports what would become of options.
+// judge adds comments about what would happen to options.
 func (p *presence) judge(options, have *pyobj.Dict, where string) {
 	for option, value := range options.All() {
 		if same(have, option, value) {

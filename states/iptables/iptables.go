@@ -89,7 +89,7 @@ func available(e *modules.Env) (bool, string) {
 	return e.Which("iptables") != "", "iptables module could not be loaded"
 }
 
-// begin returns a result that nothing is known of.
+// begin returns a result that is not decided yet.
 func begin(c *states.Call) *states.Result {
 	ret := c.Result()
 	ret.Result = states.None
@@ -163,7 +163,7 @@ func save(ctx context.Context, c *states.Call, to, family any) (any, error) {
 	return c.ExecKw(ctx, "iptables.save", nil, map[string]any{"filename": to, "family": family})
 }
 
-// need returns a keyword argument that has to be there.
+// need returns a keyword argument, or Python's KeyError if it is missing.
 func need(kw map[string]any, name string) (any, error) {
 	v, ok := kw[name]
 	if !ok {

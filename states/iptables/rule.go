@@ -30,7 +30,7 @@ type rule struct {
 	command             string // the command as comments show it
 }
 
-// text returns what comments say of the rule: the order of the parts differs between the functions.
+// text returns the description of the rule in comments. Its parts are in a different order for each function.
 func (r *rule) text(begin, middle string) string {
 	name, family := pytext.Str(r.name), pytext.Str(r.family)
 	if r.action == appending {

@@ -57,7 +57,7 @@ func list(ctx context.Context, c *states.Call, fun string, args ...any) ([]strin
 	return out, err
 }
 
-// wanted returns the modules that a state is about, each once.
+// wanted returns the modules that the state names, without duplicates.
 func wanted(c *states.Call) []string {
 	many, ok := c.Value("mods").([]any)
 	if !ok {
@@ -179,7 +179,7 @@ func absent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret, change(ctx, c, ret, there, "kmod.remove", []any{c.Value("persist"), c.Value("comment")}, "remove", "Removed", "removed")
 }
 
-// change loads modules or removes them, and tells the outcome.
+// change loads or removes modules and puts the outcome into the result.
 func change(ctx context.Context, c *states.Call, ret *states.Result, mods []string, fun string, args []any, verb, Done, done string) error {
 	var yes, no, failed, others []string
 	for _, m := range mods {

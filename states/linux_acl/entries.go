@@ -54,15 +54,15 @@ func keyError(key string) error { return &modules.PythonError{Type: "KeyError", 
 // known reports whether there can be entries of the kind.
 func (l *lists) known() bool { return l.isDefault || pytext.Truth(l.current[l.kind]) }
 
-// owner returns the user or group of the file where Salt finds one: only for groups, since a user is called owner
-// there.
+// owner returns the file's owner under the key at which Salt looks for it. It finds groups only: the key of a user
+// has another name.
 func (l *lists) owner() string {
 	comment, _ := l.file["comment"].(map[string]any)
 	s, _ := comment[l.kind].(string)
 	return s
 }
 
-// find returns the last entry of a name, nil if there is none.
+// find returns the last entry with a name, or nil if there is none.
 func find(entries any, name string) map[string]any {
 	list, _ := entries.([]any)
 	for i := len(list) - 1; i >= 0; i-- {
@@ -73,7 +73,7 @@ func find(entries any, name string) map[string]any {
 	return nil
 }
 
-// octal returns the sum of permissions, as Salt adds them up; letters are those that count, and how much.
+// octal returns the sum of permissions, calculated as by Salt. letters are the permissions that count.
 func octal(perms any, letters string) (int64, error) {
 	sum := int64(0)
 	list, err := iterate(perms)
@@ -102,7 +102,7 @@ const (
 	lettersAndX = "rwx-X"
 )
 
-// iterate returns the members of a list, or the letters of a text.
+// iterate returns the elements of a list, or the characters of a text.
 func iterate(v any) ([]any, error) {
 	if list, ok := pyobj.Iterate(v); ok {
 		return list, nil
@@ -110,7 +110,7 @@ func iterate(v any) ([]any, error) {
 	return nil, &modules.TypeError{Msg: "'" + modules.TypeName(v) + "' object is not iterable"}
 }
 
-// text returns permissions as Salt shows those that were there before: with r and x exchanged, until 3008.
+// text returns earlier permissions in the form of Salt's comments. Salt up to 3008 exchanges r and x there.
 func text(octal int64) string {
 	b := []byte("---")
 	for i, c := range []byte("rwx") {

@@ -119,7 +119,7 @@ func absent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, removing)
 }
 
-// names returns the users or groups of a call, one after the other; a text counts as its letters, as in Python.
+// names returns the users or groups of the call. As in Python a text is a list of its characters.
 func names(c *states.Call) ([]any, error) {
 	if c.Value("acl_names") == nil {
 		return nil, nil
@@ -216,7 +216,7 @@ func listPresent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret, nil
 }
 
-// octals returns the permissions of those of the entries that are wanted.
+// octals returns the permissions of the wanted entries.
 func (l *lists) octals(wanted func(name string) bool) map[string]int64 {
 	have := map[string]int64{}
 	entries, _ := l.current[l.kind].([]any)

@@ -30,7 +30,7 @@ setting
 conf_file
     the file`
 
-// number returns a value that reads as an integer as one.
+// number returns a value as an integer if it reads as one, and unchanged otherwise.
 func number(v any) any {
 	if n, err := modules.ToInt(pytext.Str(v)); err == nil {
 		return n

@@ -131,7 +131,7 @@ func pause(ctx context.Context, sec float64) error {
 	}
 }
 
-// compare implements Python's operator of that name; nil if there is none here.
+// compare implements Python's comparison operator op. It returns nil if the types do not support it.
 func compare(op string, a, b any) *bool {
 	x, okA := number(a)
 	y, okB := number(b)

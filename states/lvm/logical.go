@@ -87,7 +87,7 @@ func (v *volume) create(snapshot any) (*states.Result, error) {
 	return v.ret.As(states.True, "Created Logical Volume "+v.name)
 }
 
-// output returns what the program said.
+// output returns a field of a program's result.
 func output(v any, key string) (string, error) {
 	m, ok := v.(map[string]any)
 	if !ok {

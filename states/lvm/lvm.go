@@ -243,7 +243,7 @@ func member(ctx context.Context, c *states.Call, ret *states.Result, device stri
 	return nil
 }
 
-// megabytes returns a size in them; without a unit it is that already (_convert_to_mb).
+// megabytes returns a size in megabytes; a size without a unit is in megabytes already (_convert_to_mb).
 func megabytes(size any) (float64, error) {
 	s := strings.ToLower(pytext.Str(size))
 	invalid := func(text string) (float64, error) {

@@ -60,8 +60,8 @@ func run(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return runEach(ctx, c)
 }
 
-// argument returns an argument of the state with its dictionaries in the order of the state file, which the
-// called function may want.
+// argument returns an argument of the state with its dictionaries in the order of the state file, since that may
+// matter to the called function.
 func argument(c *states.Call, name string) any {
 	if v := c.Low.Ordered(name); reflect.DeepEqual(pyobj.Plain(v), c.Keywords[name]) {
 		return v
@@ -91,7 +91,7 @@ func known(c *states.Call, fun string) *modules.Def {
 	return d
 }
 
-// plural returns what Salt puts there, Python's True.
+// plural returns "True" for more than one, which Salt's comments contain in place of a plural s.
 func plural(n int) string {
 	if n > 1 {
 		return "True"
@@ -175,7 +175,7 @@ func commentOf(d *pyobj.Dict, otherwise string) string {
 	return otherwise
 }
 
-// positional returns the parameters that can be given by place.
+// positional returns the parameters that can be passed by position.
 func positional(d *modules.Def) []modules.Param {
 	return slices.DeleteFunc(slices.Clone(d.Params), func(p modules.Param) bool { return p.KeywordOnly })
 }
@@ -240,11 +240,12 @@ func callWith(ctx context.Context, c *states.Call, fun string, argv any) (any, e
 	if missing != nil {
 		return nil, modules.Usagef("Missing arguments: %s", strings.Join(missing, ", "))
 	}
-	// Defaults are filled in by the call; Salt passes them, so that a place that is also named is an error anyway.
+	// The call would fill in defaults itself. Salt passes them, so naming a parameter that is also passed by position
+	// is an error here too.
 	return c.ExecOrdered(ctx, fun, args, kwargs)
 }
 
-// renamed returns the name under which a state can give an argument that the state system has itself.
+// renamed returns the name by which a state passes an argument whose own name the state system uses itself.
 func renamed(name string, def bool) string {
 	switch name {
 	case "name", "fun", "state", "saltenv":

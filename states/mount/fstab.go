@@ -96,7 +96,7 @@ func swap(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret, nil
 }
 
-// swapDevice returns the device behind a link.
+// swapDevice returns the device that a link points to.
 func swapDevice(ctx context.Context, c *states.Call, name string) (string, error) {
 	link, err := c.Exec(ctx, "file.is_link", c.Value("name"))
 	if err != nil || !pytext.Truth(link) {
@@ -203,7 +203,7 @@ func modWatch(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.False, c.Str("name")+" failed to remount: "+pytext.Str(out))
 }
 
-// spec returns the device as the fstab is to have it, nil if it cannot be said so (_convert_to).
+// spec returns the device in the form for fstab, or nil if it has no such form (_convert_to).
 func spec(ctx context.Context, c *states.Call) (any, error) {
 	name, by := c.Str("name"), c.Str("mount_by")
 	if by == "" || by == "device" && strings.HasPrefix(name, "/") || strings.HasPrefix(name, strings.ToUpper(by)+"=") {

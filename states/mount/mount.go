@@ -36,7 +36,7 @@ func (m *mounting) fail(text string) error {
 	return nil
 }
 
-// list returns a list of texts, or a text cut at commas.
+// list returns a list of texts, or the parts of a text between commas.
 func list(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -87,7 +87,7 @@ func (m *mounting) look() error {
 	return err
 }
 
-// at returns what is mounted there.
+// at returns the entry of the list of mounts for a mount point.
 func (m *mounting) at(key string) (map[string]any, bool) {
 	e, ok := m.active[key].(map[string]any)
 	return e, ok
@@ -127,7 +127,7 @@ func mounted(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return m.ret, m.persist()
 }
 
-// identify finds out how the list of mounts will show the device; done reports that the state ends there.
+// identify determines the form in which the list of mounts shows the device. done means that the state ends here.
 func (m *mounting) identify() (done bool, err error) {
 	upper := strings.ToUpper(m.device)
 	m.actual = m.device
@@ -254,7 +254,7 @@ func (m *mounting) adjust() (done bool, err error) {
 	return false, nil
 }
 
-// mount mounts the device, where that is wanted; done reports that the state ends there.
+// mount mounts the device if the state wants that. done means that the state ends here.
 func (m *mounting) mount() (done bool, err error) {
 	there, mkmnt := exists(m.Call, m.name), m.Bool("mkmnt")
 	say := func(text string) { m.ret.Comment = m.name + " " + text }

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// options brings the options in line; done reports that the state ends there.
+// options updates the mount options. done means that the state ends here.
 func (m *mounting) options(here map[string]any) (done bool, err error) {
 	changed, last, err := m.differing(here)
 	if err != nil {
@@ -55,7 +55,7 @@ func (m *mounting) options(here map[string]any) (done bool, err error) {
 	return false, nil
 }
 
-// each returns the members of a list, or the letters of a text, as Python goes through them.
+// each returns the elements of a list, or the characters of a text, as Python iterates over them.
 func each(v any) []string {
 	if s, ok := v.(string); ok {
 		return strings.Split(s, "")
@@ -124,7 +124,7 @@ func size(opt string) (string, bool) {
 	return "size=" + strconv.FormatInt(n, 10) + "k", true
 }
 
-// differing returns the options that what is mounted does not have; last is the one that was looked at last.
+// differing returns the wanted options that the mount does not have. last is the option that was checked last.
 func (m *mounting) differing(here map[string]any) (changed []string, last string, err error) {
 	invisible := append([]string{"_netdev", "actimeo", "bg", "comment", "defaults", "delay_connect", "direct-io-mode", "intr", "loop", "nointr",
 		"nobootwait", "nofail", "password", "reconnect", "retry", "soft", "auto", "users", "bind", "nonempty", "transform_symlinks", "port",
@@ -164,7 +164,7 @@ func (m *mounting) differing(here map[string]any) (changed []string, last string
 	return changed, last, nil
 }
 
-// shown returns an option as the list of mounts shows it.
+// shown returns an option in the form of the list of mounts.
 func (m *mounting) shown(opt string, keys, ignored []string) (string, error) {
 	key, _, _ := strings.Cut(opt, "=")
 	if slices.Contains(keys, key) {
@@ -202,7 +202,7 @@ func (m *mounting) shown(opt string, keys, ignored []string) (string, error) {
 	return parts[0] + "=" + id, nil
 }
 
-// tolerated returns a device of the mount that is as good as the wanted one, "" if there is none.
+// tolerated returns a device of the mount that is as good as the wanted one, or "" if there is none.
 func (m *mounting) tolerated() (string, error) {
 	same := ""
 	for _, pattern := range list(m.Value("device_name_regex")) {

@@ -37,7 +37,7 @@ func lastError(c *states.Call) string {
 	return pytext.Str(v)
 }
 
-// reason returns the error that the module has left, in brackets behind a comment.
+// reason returns a comment followed by the module's last error in brackets.
 func reason(c *states.Call, comment string) string {
 	if text := lastError(c); text != "" {
 		return comment + " (" + text + ")"
@@ -135,7 +135,7 @@ func databaseAbsent(ctx context.Context, c *states.Call) (*states.Result, error)
 	return ret.As(states.True, "Database "+name+" is not present, so it cannot be removed")
 }
 
-// grantTitle returns how comments name a grant.
+// grantTitle returns the description of a grant for comments.
 func grantTitle(c *states.Call, between string) string {
 	str := func(name string) string { return pytext.Str(c.Value(name)) }
 	return str("grant") + " on " + str("database") + between + str("user") + "@" + str("host")

@@ -71,7 +71,7 @@ func queryRunFile(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return keep(ctx, c, ret, got)
 }
 
-// flags returns the argument client_flags for the module mysql.
+// flags returns the argument client_flags in the form for the module mysql.
 func flags(c *states.Call) map[string]any {
 	list := c.Value("client_flags")
 	if list == nil {
@@ -117,8 +117,8 @@ func prepare(ctx context.Context, c *states.Call, missing string, look func(*sta
 	return ret, true, nil
 }
 
-// outputPlace returns where the result goes, as comments say it; done reports that there is one already or no place
-// for it.
+// outputPlace returns the destination of the query's result, in the words of comments. done means that the state ends
+// here: there is a result already, or no destination.
 func outputPlace(ctx context.Context, c *states.Call, ret *states.Result) (where string, done bool, err error) {
 	output, grain := c.Value("output"), c.Value("grain")
 	switch {
@@ -152,7 +152,7 @@ func outputPlace(ctx context.Context, c *states.Call, ret *states.Result) (where
 	return "not storing result", false, nil
 }
 
-// grainValue returns the grain for the result, and whether there is one.
+// grainValue returns the grain for the query's result, and whether it exists.
 func grainValue(ctx context.Context, c *states.Call) (v any, there bool, err error) {
 	names, err := c.Exec(ctx, "grains.ls")
 	if err != nil {
@@ -165,7 +165,7 @@ func grainValue(ctx context.Context, c *states.Call) (v any, there bool, err err
 	return v, true, err
 }
 
-// keep stores the outcome of a statement.
+// keep stores the result of a query.
 func keep(ctx context.Context, c *states.Call, ret *states.Result, got map[string]any) (*states.Result, error) {
 	if results, ok := got["results"].([]any); ok {
 		columns, _ := got["columns"].([]any)
@@ -220,7 +220,7 @@ func keep(ctx context.Context, c *states.Call, ret *states.Result, got map[strin
 	return ret, nil
 }
 
-// lines returns a result as a file has it.
+// lines returns the result of a query in the format of the file.
 func lines(got map[string]any) string {
 	var b strings.Builder
 	write := func(m map[string]any, keys []string) {

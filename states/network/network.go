@@ -110,7 +110,7 @@ func failed(ret *states.Result, err error, types ...string) (*states.Result, err
 	return ret.As(states.False, e.Msg)
 }
 
-// message returns the text of an error, without the type of Python's.
+// message returns the text of an error without the type of Python's exception.
 func message(err error) string {
 	var e *modules.PythonError
 	if errors.As(err, &e) {
@@ -119,7 +119,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-// arguments returns the keyword arguments, with test.
+// arguments returns the state's keyword arguments, including test.
 func arguments(c *states.Call) map[string]any {
 	kw := maps.Clone(c.Keywords)
 	if kw == nil {

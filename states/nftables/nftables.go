@@ -102,7 +102,7 @@ func available(e *modules.Env) (bool, string) {
 	return e.Which("nft") != "", "nftables module could not be loaded"
 }
 
-// begin returns a result that nothing is known of.
+// begin returns a result that is not decided yet.
 func begin(c *states.Call) *states.Result {
 	ret := c.Result()
 	ret.Result = states.None
@@ -122,7 +122,7 @@ func set(c *states.Call, ret *states.Result, comment string) (*states.Result, er
 	return ret.As(states.True, comment)
 }
 
-// need returns a keyword argument that has to be there.
+// need returns a keyword argument, or Python's KeyError if it is missing.
 func need(kw map[string]any, name string) (any, error) {
 	v, ok := kw[name]
 	if !ok {
@@ -266,7 +266,7 @@ func flush(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return set(c, ret, "Flush nftables rules in "+table+" table "+pytext.Str(kw["chain"])+" chain "+family+" family")
 }
 
-// picked returns some of the arguments.
+// picked returns the named ones of the arguments.
 func picked(kw map[string]any, names ...string) map[string]any {
 	out := map[string]any{}
 	for _, n := range names {

@@ -42,7 +42,7 @@ func (r *rule) saved(ctx context.Context, c *states.Call) (bool, error) {
 	return true, err
 }
 
-// done returns the result of a rule that was set.
+// done returns the result after a rule was set.
 func (r *rule) done(ctx context.Context, c *states.Call, ret *states.Result) (*states.Result, error) {
 	saved, err := r.saved(ctx, c)
 	if err != nil {

@@ -159,7 +159,7 @@ func installed(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return act(ctx, c, ret, names, satisfied, install)
 }
 
-// letters returns what Python iterates over in a text.
+// letters returns the characters of a text, which Python iterates over.
 func letters(s string) []any {
 	var list []any
 	for _, r := range s {

@@ -124,7 +124,8 @@ func (i *install) read(names []string) (done bool) {
 	return problems != nil
 }
 
-// announceFiles reports that files would be processed, in test mode.
+// announceFiles sets the comment about a requirements file and an editable package in test mode. done means that the
+// state ends here.
 func (i *install) announceFiles() (done bool) {
 	if !i.Test() {
 		return false
@@ -199,7 +200,7 @@ func (i *install) look(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// check returns the comment about a package that needs nothing, "" if it has to be installed.
+// check returns the comment about a package that needs no installation, or "" if it has to be installed.
 func (i *install) check(ctx context.Context, r requirement, have map[string]any) (string, error) {
 	if len(have) == 0 {
 		var err error

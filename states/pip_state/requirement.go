@@ -47,7 +47,7 @@ func parse(e *modules.Env, text string) (requirement, string) {
 	return r, ""
 }
 
-// listed returns a name with hyphens where letters, digits and dots are not.
+// listed returns a name with each run of characters other than letters, digits and dots replaced by a hyphen.
 func listed(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -122,7 +122,7 @@ func archive(name string) bool {
 	return false
 }
 
-// wheel returns the package that the file of a wheel holds, "" if the file is none.
+// wheel returns the package in the file name of a wheel, or "" if the file is not a wheel.
 func wheel(file string) string {
 	name, ok := strings.CutSuffix(path.Base(file), ".whl")
 	parts := strings.Split(name, "-")

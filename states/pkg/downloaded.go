@@ -64,7 +64,7 @@ func downloaded(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, "")
 }
 
-// cached implements pkg.list_downloaded, with the versions of each package as a list.
+// cached returns the downloaded packages, each with a list of versions (pkg.list_downloaded).
 func (t *task) cached() (map[string]any, error) {
 	v, err := t.exec("pkg.list_downloaded", nil, t.more)
 	if err != nil {
@@ -82,7 +82,8 @@ func (t *task) cached() (map[string]any, error) {
 	return out, nil
 }
 
-// missing returns the packages that are not in the cache (_find_download_targets); a result is the end.
+// missing returns the packages that are not in the cache (_find_download_targets). If it returns a result, the state
+// ends with it.
 func (t *task) missing(list any) (wanted, *states.Result, error) {
 	have, err := t.cached()
 	if err != nil {

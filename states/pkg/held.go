@@ -17,8 +17,8 @@ type lock struct {
 	hasVersion          bool
 }
 
-// locks returns the packages that are held; versions reports whether the manager holds them in a version. known
-// is false where it cannot tell.
+// locks returns the packages that are held. versions reports whether the package manager holds them at a version.
+// known is false if the package manager cannot list them.
 func (t *task) locks() (list []lock, versions, known bool, err error) {
 	var v any
 	switch {
@@ -100,7 +100,7 @@ func (h *holder) end() (*states.Result, error) {
 
 func (h *holder) say(text string) { h.comments = append(h.comments, text) }
 
-// call implements pkg.hold or pkg.unhold for one package: the whole answer, and the part about the package.
+// call calls pkg.hold or pkg.unhold for one package. It returns the whole result, and the part about the package.
 func (h *holder) call(fun string, pkg any, name string) (all, one map[string]any, err error) {
 	v, err := h.exec(fun, nil, map[string]any{"name": h.Name(), "pkgs": []any{pkg}})
 	all, _ = v.(map[string]any)
@@ -126,7 +126,7 @@ func (h *holder) release(name string) error {
 	return nil
 }
 
-// which returns the packages of name, version and pkgs.
+// which returns the packages from the arguments name, version and pkgs.
 func (t *task) which() wanted {
 	if t.val("pkgs") == nil && t.Name() != "" {
 		return wanted{{Name: t.Name(), Version: t.val("version")}}
@@ -191,7 +191,7 @@ func sameVersion(l lock, version any) bool {
 	return version != nil && pytext.Str(version) == l.version
 }
 
-// hold holds a package, again if it is held already.
+// hold holds a package. again means that it is held already, so that the hold is renewed.
 func (h *holder) hold(d pkglist.Target, again bool) error {
 	suffix := ""
 	if pytext.Truth(d.Version) {

@@ -62,14 +62,14 @@ type installation struct {
 	held     holds
 }
 
-// end returns the result, with the warnings of the plan.
+// end returns the result, including the warnings of the plan.
 func (i *installation) end(o states.Outcome) (*states.Result, error) {
 	ret := i.Result()
 	ret.Changes, ret.Warnings = i.changes, i.warnings
 	return ret.As(o, strings.Join(i.comments, "\n"))
 }
 
-// abort returns the result of a state that ends before it changed anything.
+// abort returns the result of a state that ends before it has changed anything.
 func (i *installation) abort(comment string) (*states.Result, error) {
 	i.changes, i.comments = map[string]any{}, []string{comment}
 	return i.end(states.False)
@@ -146,7 +146,7 @@ func (i *installation) closing(good bool, err error) (*states.Result, error) {
 	return i.end(states.OutcomeOf(good))
 }
 
-// remaining returns the sources that are to be installed.
+// remaining returns the sources that have to be installed.
 func (i *installation) remaining(sources any) []any {
 	all, _ := sources.([]any)
 	out := []any{}
@@ -210,7 +210,7 @@ func (i *installation) preview() (*states.Result, error) {
 	return i.end(states.None)
 }
 
-// installable returns the changes that the installation of packages would bring (_get_installable_versions).
+// installable returns the changes that installing packages would make (_get_installable_versions).
 func (t *task) installable(targets wanted, current map[string]any) (map[string]any, error) {
 	changes := map[string]any{}
 	found := changes
@@ -264,7 +264,7 @@ func (t *task) installable(targets wanted, current map[string]any) (map[string]a
 	return changes, nil
 }
 
-// judge looks at the outcome of the installation, and reports whether it is good.
+// judge checks the outcome of the installation and reports whether it succeeded.
 func (i *installation) judge() (bool, error) {
 	var ok, bad []string
 	if i.sources {
@@ -356,7 +356,8 @@ func (i *installation) verifyInstall() (ok, bad []string, err error) {
 	return i.task.compare(i.desired, now, provides)
 }
 
-// compare implements _verify_install: which of the wanted packages are there as they should be.
+// compare implements _verify_install: it divides the wanted packages into those that are installed as wanted and the
+// others.
 func (t *task) compare(desired wanted, now, provides map[string]any) (ok, bad []string, err error) {
 	for _, d := range desired {
 		name, _, _ := strings.Cut(d.Name, "=")

@@ -93,7 +93,7 @@ func allCurrent(names []string) string {
 	return "Package " + names[0] + " is already up-to-date"
 }
 
-// upToDate returns the packages of the argument pkgs that are not to be upgraded.
+// upToDate returns the packages of the argument pkgs that need no upgrade.
 func upToDate(list any, targets wanted) []string {
 	var out []string
 	for _, name := range texts(list) {
@@ -168,7 +168,7 @@ func (t *task) upgrade(targets wanted, current []string, versions map[string]any
 	return ret.As(states.OutcomeOf(failed == nil), strings.Join(comments, " "))
 }
 
-// unchanged returns the comment where an upgrade changed nothing.
+// unchanged returns the comment for an upgrade that changed nothing.
 func unchanged(targets wanted, current []string) string {
 	names := slices.Sorted(slices.Values(targets.names()))
 	text := "Package " + names[0] + " failed to update."
@@ -231,7 +231,7 @@ func uptodate(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, "Upgrade ran successfully")
 }
 
-// upgrades returns the packages that an upgrade would change, of those in a list if there is one.
+// upgrades returns the packages that an upgrade would change, limited to list if that is given.
 func (t *task) upgrades(list, refresh any) (map[string]any, error) {
 	v, err := t.exec("pkg.list_upgrades", nil, t.with(map[string]any{"refresh": refresh}))
 	if err != nil {

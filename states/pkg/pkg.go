@@ -51,13 +51,13 @@ func take(ctx context.Context, c *states.Call, params []modules.Param) *task {
 	return t
 }
 
-// val returns an argument.
+// val returns the value of an argument.
 func (t *task) val(name string) any { return t.values[name] }
 
-// is returns an argument's truth.
+// is reports whether an argument is true.
 func (t *task) is(name string) bool { return pytext.Truth(t.values[name]) }
 
-// with returns the further arguments and some more.
+// with returns the further arguments, extended by more.
 func (t *task) with(more map[string]any) map[string]any {
 	kw := maps.Clone(t.more)
 	maps.Copy(kw, more)
@@ -72,12 +72,12 @@ func (t *task) exec(fun string, args []any, kwargs map[string]any) (any, error) 
 	return t.ExecKw(t.ctx, fun, args, kwargs)
 }
 
-// fail returns a failure without changes.
+// fail returns a failed result without changes.
 func (t *task) fail(comment string) (*states.Result, error) {
 	return t.Result().As(states.False, comment)
 }
 
-// broken returns the result for an error of the execution module: what had changed, and what went wrong.
+// broken returns the result for an error of the execution module: the changes made before it, and the error.
 func (t *task) broken(err error, prefix string) *states.Result {
 	ret := t.Result()
 	changes, text, ok := saltcmd.WithoutChanges(err)
@@ -113,7 +113,7 @@ func (t *task) versions(kwargs map[string]any) (map[string]any, error) {
 	return m, nil
 }
 
-// texts returns the members of a list as texts; those of a map its keys.
+// texts returns the elements of a list, or the keys of a map, as texts.
 func texts(v any) []string {
 	var out []string
 	switch v := v.(type) {
@@ -162,7 +162,7 @@ func (w *wanted) set(name string, version any) {
 	*w = append(*w, pkglist.Target{Name: name, Version: version})
 }
 
-// maps returns a list of maps from a name to a version.
+// maps returns the packages as a list of maps from a name to a version.
 func (w wanted) maps() []any {
 	out := []any{}
 	for _, t := range w {
@@ -171,7 +171,7 @@ func (w wanted) maps() []any {
 	return out
 }
 
-// label returns a package with its version, as comments show it.
+// label returns a package with its version, in the form of comments.
 func (w wanted) label(name string) string {
 	v, _ := w.find(name)
 	if !pytext.Truth(v) {
@@ -230,8 +230,7 @@ func (t *task) resolve(list any, refresh any) (any, any, error) {
 	return v, false, err
 }
 
-// markFile returns the file that tells that the indexes are to be brought up to date before the first
-// installation of a run.
+// markFile returns the file whose existence means that the first installation of a run has to update the indexes.
 func markFile(c *states.Call) string {
 	return c.Path(filepath.Join(pytext.Str(c.Opt("cachedir")), "pkg_refresh"))
 }

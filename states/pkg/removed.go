@@ -28,7 +28,7 @@ func (t *task) remove(action, doing string) (*states.Result, error) {
 	return ret, err
 }
 
-// uninstall implements _uninstall.
+// uninstall implements _uninstall, for pkg.removed and pkg.purged.
 func (t *task) uninstall(action string) (*states.Result, error) {
 	name, version, list := t.Name(), t.val("version"), t.val("pkgs")
 	v, err := t.exec("pkg_resource.parse_targets", []any{name, list}, t.with(map[string]any{"normalize": t.val("normalize"), "version": version}))
@@ -110,7 +110,7 @@ func (t *task) uninstall(action string) (*states.Result, error) {
 		" The following packages were "+action+"d: "+strings.Join(targets, ", ")+".")
 }
 
-// remaining returns the packages that are still there.
+// remaining returns the packages that are still installed.
 func (t *task) remaining(params map[string]any) ([]string, error) {
 	now, err := t.versions(t.more)
 	if err != nil {
@@ -132,7 +132,8 @@ func (t *task) remaining(params map[string]any) ([]string, error) {
 	return failed, nil
 }
 
-// removable returns the packages that are there to be removed (_find_remove_targets); a result is the end.
+// removable returns the installed packages to remove (_find_remove_targets). If it returns a result, the state ends
+// with it.
 func (t *task) removable(name string, version, list any) ([]string, *states.Result, error) {
 	current, err := t.versions(t.more)
 	if err != nil {

@@ -104,7 +104,7 @@ func (t *task) verify() any {
 	return t.val("pkg_verify") == true
 }
 
-// verifyArgs returns what pkg.verify is asked with.
+// verifyArgs returns the arguments for pkg.verify.
 func (t *task) verifyArgs(kw map[string]any) map[string]any {
 	out := map[string]any{"ignore_types": []any{}, "verify_options": []any{}}
 	list, _ := t.verify().([]any)
@@ -303,7 +303,8 @@ func (t *task) sort(p *plan, sources bool, current, provides, kw map[string]any)
 	return p, nil, nil
 }
 
-// installedAs returns the installed versions of a package, also under the name that the manager has for it.
+// installedAs returns the installed versions of a package, which it also looks up under the package manager's own
+// name for it.
 func (t *task) installedAs(name string, current, provides map[string]any) ([]string, error) {
 	have := texts(current[name])
 	if len(have) == 0 {
@@ -319,7 +320,7 @@ func (t *task) installedAs(name string, current, provides map[string]any) ([]str
 	return have, nil
 }
 
-// plain decides about an installed package of a repository; done reports that there is nothing to compare.
+// plain decides about an installed package from a repository. done means that there is nothing left to compare.
 func (t *task) plain(p *plan, d pkglist.Target, kw map[string]any) (done bool, unverified string, err error) {
 	v, err := t.exec("pkg_resource.check_extra_requirements", []any{d.Name, d.Version}, nil)
 	if err != nil {
@@ -356,7 +357,7 @@ func (t *task) check(p *plan, d pkglist.Target, kw map[string]any) (unverified s
 	return "", nil
 }
 
-// fileVersion returns the version of a package file, nil where it cannot be known.
+// fileVersion returns the version of a package file, or nil if it is unknown.
 func (t *task) fileVersion(p *plan, d pkglist.Target) (version any, problem string, err error) {
 	if !t.has("lowpkg.bin_pkg_info") {
 		return nil, "", nil

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// modInit leaves the mark by which the first installation of the run updates the indexes.
+// modInit creates the mark that makes the first installation of the run update the indexes.
 func modInit(ctx context.Context, c *states.Call) (bool, error) {
 	done := true
 	if pkglist.Has(c.Call, "pkg.ex_mod_init") {

@@ -85,7 +85,7 @@ func managed(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return m.configure()
 }
 
-// arguments checks the arguments and sorts them; done reports that the state ends there.
+// arguments checks and sorts the arguments. done means that the state ends here.
 func (m *manager) arguments() (done bool, err error) {
 	fail := func(text string) (bool, error) {
 		m.ret.Result, m.ret.Comment = states.False, text
@@ -153,7 +153,7 @@ func (m *manager) look() (map[string]any, error) {
 	return maps.Clone(have), err
 }
 
-// expand returns the repository as apt's files would have it (aptpkg._expand_repo_def).
+// expand returns the repository in the form of apt's files (aptpkg._expand_repo_def).
 func (m *manager) expand() (map[string]any, error) {
 	repo := m.repo
 	if os := m.Grain("os"); strings.HasPrefix(repo, "ppa:") && (os == "Ubuntu" || os == "Mint" || os == "neon") {
@@ -187,7 +187,7 @@ func (m *manager) expand() (map[string]any, error) {
 		}
 	}
 	s.Disabled = pytext.Truth(m.kw["disabled"])
-	// Salt writes the line again and reads that; the file of the arguments is lost on the way.
+	// Salt formats the line again and reads the result; the argument file is lost on the way.
 	var opts []string
 	if len(s.Architectures) > 0 {
 		opts = append(opts, "arch="+strings.Join(s.Architectures, ","))
@@ -280,7 +280,7 @@ func (m *manager) same(key string, v, have any) (bool, error) {
 	return pytext.Str(v) == pytext.Str(have), nil
 }
 
-// sorted returns the members of a list as texts, in order.
+// sorted returns the elements of a list as sorted texts.
 func sorted(v any) []string {
 	list, _ := v.([]any)
 	out := make([]string, len(list))
@@ -310,7 +310,8 @@ func (m *manager) sameLine(want, have string) bool {
 	return pytext.Strip(comment) == debComments(m.kw["comments"])
 }
 
-// debComments returns a comment, or a list of them, as apt's lines have it (salt/utils/pkg/deb.py combine_comments).
+// debComments returns a comment, or a list of comments, in the form of apt's lines (salt/utils/pkg/deb.py
+// combine_comments).
 func debComments(v any) string {
 	list, ok := v.([]any)
 	if !ok {
@@ -323,7 +324,7 @@ func debComments(v any) string {
 	return pytext.Strip(strings.Join(texts, " "))
 }
 
-// rpmComments returns the same for files of dnf (salt/utils/pkg/rpm.py).
+// rpmComments is like debComments for files of dnf (salt/utils/pkg/rpm.py).
 func rpmComments(v any) string {
 	list, ok := v.([]any)
 	if !ok {

@@ -12,12 +12,12 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// schemaArgs returns the keyword arguments of the functions for schemas.
+// schemaArgs returns the keyword arguments for the functions about schemas.
 func schemaArgs(c *states.Call) map[string]any {
 	return pick(c, "db_user", "db_password", "db_host", "db_port", "user")
 }
 
-// inDatabase returns a result that names the database as well.
+// inDatabase returns a result that also contains the database's name.
 func inDatabase(c *states.Call) *states.Result {
 	ret := c.Result()
 	ret.Extra = map[string]any{"dbname": c.Value("dbname")}

@@ -20,7 +20,7 @@ const (
 	otherwise = "Unable to load postgres module.  Make sure `postgres.bins_dir` is set."
 )
 
-// reach returns the keyword arguments with which most functions of the module postgres learn where the server is.
+// reach returns the connection arguments of most functions of the module postgres.
 func reach(c *states.Call) map[string]any {
 	return map[string]any{"maintenance_db": c.Value("maintenance_db"), "runas": c.Value("user"), "host": c.Value("db_host"), "user": c.Value("db_user"),
 		"port": c.Value("db_port"), "password": c.Value("db_password")}
@@ -40,7 +40,7 @@ func with(kw map[string]any, more map[string]any) map[string]any {
 	return kw
 }
 
-// pick returns arguments of the state under their own names.
+// pick returns some arguments of the state, by name.
 func pick(c *states.Call, names ...string) map[string]any {
 	m := map[string]any{}
 	for _, name := range names {
@@ -49,13 +49,13 @@ func pick(c *states.Call, names ...string) map[string]any {
 	return m
 }
 
-// ask returns the truth of what a function of the module postgres answers.
+// ask calls a function of the module postgres and returns the truth of its result.
 func ask(ctx context.Context, c *states.Call, fun string, kw map[string]any, args ...any) (bool, error) {
 	v, err := c.ExecKw(ctx, "postgres."+fun, args, kw)
 	return pytext.Truth(v), err
 }
 
-// gone implements the function absent of most of the modules: what is there, by the function exists, is removed.
+// gone implements the state absent of most of these modules: it removes an object that exists.
 func gone(ctx context.Context, c *states.Call, what, exists, remove string, kw map[string]any, args ...any) (*states.Result, error) {
 	ret := c.Result()
 	title := what + " " + c.Name()
@@ -240,7 +240,7 @@ func languagePresent(ctx context.Context, c *states.Call) (*states.Result, error
 	return ret.As(states.True, "Language "+name+" has been installed")
 }
 
-// privileges returns the arguments of the functions about privileges, and how comments name what is granted.
+// privileges returns the arguments for the functions about privileges, and the words for the privileges in comments.
 func privileges(c *states.Call) (args []any, kw map[string]any, title string, err error) {
 	args = []any{c.Value("name"), c.Value("object_name"), c.Value("object_type")}
 	kw = with(reach(c), map[string]any{"privileges": nil, "prepend": c.Value("prepend")})

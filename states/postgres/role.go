@@ -20,7 +20,7 @@ func groupPresent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return role(ctx, c, "group", "", "")
 }
 
-// secret returns the password to set: nil if there is none or the role has it already.
+// secret returns the password to set, or nil if there is none or the role has it already.
 func secret(c *states.Call, have map[string]any, encrypted, password any) (any, error) {
 	if password == nil {
 		return nil, nil
@@ -41,7 +41,7 @@ func secret(c *states.Call, have map[string]any, encrypted, password any) (any, 
 	return kept, nil
 }
 
-// role implements the function present of users and groups; the names are of arguments that only users have.
+// role implements the state present for users and groups. The parameters name arguments that only users have.
 func role(ctx context.Context, c *states.Call, kind, defaultPassword, validUntil string) (*states.Result, error) {
 	ret, name := c.Result(), c.Name()
 	title := strings.ToUpper(kind[:1]) + kind[1:] + " " + name
@@ -135,7 +135,7 @@ func otherEnd(ctx context.Context, c *states.Call, have map[string]any) (bool, e
 	return want != have["expiry time"], nil
 }
 
-// missingGroups returns the groups that a role is not in.
+// missingGroups returns the wanted groups that a role is not in.
 func missingGroups(want, have any) []any {
 	if s, ok := want.(string); ok {
 		list := []any{}

@@ -30,7 +30,7 @@ func failed(ret *states.Result, err error) (*states.Result, error) {
 	return ret.As(states.False, "Error: "+states.ErrorText(err))
 }
 
-// said returns what the server said about a change.
+// said returns the server's message about a change.
 func said(v any, key string) string {
 	m, _ := v.(map[string]any)
 	return pytext.Str(m[key])
@@ -127,7 +127,7 @@ func joined(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, said(v, "Join"))
 }
 
-// parsed returns a definition as a value, "" for none.
+// parsed returns a definition as a value, or "" if it is not set.
 func parsed(v any) (any, error) {
 	if !pytext.Truth(v) {
 		return "", nil
@@ -177,8 +177,8 @@ func policyPresent(ctx context.Context, c *states.Call) (*states.Result, error) 
 	return ret.As(states.True, said(v, "Set"))
 }
 
-// outdated returns the parts of a policy that are not as they should be. What it applies to counts as one
-// whenever it is named: stock looks for it under another name than the execution module gives it.
+// outdated returns the parts of a policy that differ from the wanted ones. apply_to counts as different whenever it
+// is set: stock looks it up under another name than the execution module returns.
 func outdated(c *states.Call, policy map[string]any) ([]any, error) {
 	if len(policy) == 0 {
 		return nil, nil
@@ -278,7 +278,7 @@ func upstreamPresent(ctx context.Context, c *states.Call) (*states.Result, error
 	return ret.As(states.OutcomeOf(pytext.Truth(done)), `Upstream "`+name+`" `+action+"d.")
 }
 
-// difference returns what differs between two flat maps: the old values, the new ones.
+// difference returns the differences between two flat maps: the old and the new values.
 func difference(have, want map[string]any) map[string]any {
 	old, now, ret := map[string]any{}, map[string]any{}, map[string]any{}
 	for k, v := range have {

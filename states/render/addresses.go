@@ -12,8 +12,8 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// parseAddress implements ipaddress.ip_address, else ip_interface. text is how Python shows the address; ok is
-// false if v is neither.
+// parseAddress implements ipaddress.ip_address, and ip_interface if that fails. text is the address in Python's form;
+// ok is false if v is neither.
 func parseAddress(v any) (addr netip.Addr, text string, ok bool) {
 	// Python takes an integer for an IPv4 address.
 	if n, isInt := v.(int64); isInt && n >= 0 && n <= 1<<32-1 {
@@ -131,8 +131,8 @@ func addressOption(option string, a netip.Addr) bool {
 	return true
 }
 
-// matchAddress implements salt.utils.network's _is_ipv: the address as text if it is of the version and fits all
-// options, else nil.
+// matchAddress implements salt.utils.network's _is_ipv: it returns the address as text if it has the version and
+// matches all options, and nil otherwise.
 func matchAddress(v any, version int, options string) any {
 	a, text, ok := parseAddress(v)
 	if !ok || a.Is4() != (version == 4) {
@@ -330,8 +330,8 @@ func hostsOf(p netip.Prefix) (*pyobj.List, error) {
 	return out, nil
 }
 
-// byNetworks implements filter_by_networks: the addresses that are in one of the networks. A dict is filtered by its
-// values.
+// byNetworks implements filter_by_networks: it keeps the addresses that are in one of the networks. A dict is
+// filtered by its values.
 func byNetworks(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("filter_by_networks", []string{"networks"})
 	// Without networks the value is returned unchanged.

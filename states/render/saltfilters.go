@@ -27,7 +27,7 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// bytesArg implements salt.utils.stringutils.to_bytes.
+// bytesArg implements salt.utils.stringutils.to_bytes: it encodes a text as UTF-8.
 func bytesArg(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case []byte:

@@ -80,7 +80,7 @@ func synchronized(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, summary(stdout))
 }
 
-// summary returns the last lines that rsync prints, as a list.
+// summary returns the last lines of rsync's output, in the form of a list.
 func summary(stdout string) string {
 	last := stdout[strings.LastIndex(stdout, "\n\n")+1:]
 	lines := strings.Split(strings.ReplaceAll(strings.TrimPrefix(last, "\n"), "  ", "\n"), "\n")
@@ -90,7 +90,7 @@ func summary(stdout string) string {
 // nothing stands for an empty list of files.
 const nothing = "N/A"
 
-// changes returns the lines about files, which stand between the first line and an empty one.
+// changes returns rsync's lines about files: those between the first line and an empty line.
 func changes(stdout string) (copied, deleted string) {
 	var come, gone []string
 	lines, _, _ := strings.Cut(stdout, "\n\n")

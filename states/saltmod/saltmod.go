@@ -44,7 +44,7 @@ var Module = &states.Module{Name: "saltmod", Virtual: "salt", Doc: "Commands for
 	{Name: "wheel", Doc: wheelDoc, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: wheel},
 }}
 
-// orchestration returns the id of the run that the state belongs to, or nil if it is not a terminal.
+// orchestration returns the id of the orchestration that the state belongs to, or nil if it does not belong to one.
 func orchestration(c *states.Call) any { return c.Low.Value("__orchestration_jid__") }
 
 // announce fires what a state is about to do, for those who follow the orchestration.
@@ -55,7 +55,7 @@ func announce(c *states.Call, data map[string]any) {
 	}
 }
 
-// common returns the arguments of saltutil.cmd that state and function share.
+// common returns the arguments of saltutil.cmd that saltmod.state and saltmod.function share.
 func common(c *states.Call, arg []any, kwarg map[string]any) map[string]any {
 	kw := map[string]any{"arg": arg, "kwarg": kwarg, "ret": c.Value("ret"), "timeout": c.Value("timeout"), "tgt_type": c.Value("tgt_type"),
 		"ssh": c.Value("ssh"), "expect_minions": c.Value("expect_minions")}
@@ -79,7 +79,7 @@ func common(c *states.Call, arg []any, kwarg map[string]any) map[string]any {
 	return kw
 }
 
-// mayFail returns the minions whose failure counts for nothing.
+// mayFail returns the minions whose failure is ignored.
 func mayFail(c *states.Call, ret *states.Result) []string {
 	switch v := c.Value("fail_minions").(type) {
 	case nil:
@@ -97,7 +97,7 @@ func mayFail(c *states.Call, ret *states.Result) []string {
 	return nil
 }
 
-// command implements saltutil.cmd: what each minion answered.
+// command calls saltutil.cmd and returns the answer of each minion.
 func command(ctx context.Context, c *states.Call, fun string, kw map[string]any) (map[string]map[string]any, error) {
 	v, err := c.ExecKw(ctx, "saltutil.cmd", []any{c.Value("tgt"), fun}, kw)
 	if err != nil {
@@ -122,7 +122,7 @@ func follow(ret *states.Result, answers map[string]map[string]any) {
 	}
 }
 
-// value returns what a minion's function returned.
+// value returns the return value in a minion's answer.
 func value(data map[string]any) (any, bool) {
 	if v, ok := data["ret"]; ok {
 		return v, true
@@ -263,7 +263,7 @@ func waitForEvent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	}
 }
 
-// identifiers returns the values under a key of an event, or of the data in it.
+// identifiers returns the values at a key of an event's data, or of the data inside it.
 func identifiers(data map[string]any, key string) []any {
 	v := data[key]
 	if v == nil {
@@ -280,7 +280,7 @@ func identifiers(data map[string]any, key string) []any {
 	return []any{v}
 }
 
-// arguments returns the keywords of a state without what Salt adds.
+// arguments returns the keyword arguments of the state without those that Salt adds.
 func arguments(c *states.Call) map[string]any {
 	kw := maps.Clone(c.Keywords)
 	if kw == nil {

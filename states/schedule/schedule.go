@@ -75,13 +75,13 @@ func call(ctx context.Context, c *states.Call, fun string) (map[string]any, erro
 	return m, err
 }
 
-// refused returns the result where a function did nothing.
+// refused returns the result for a function that did nothing, with its comment.
 func refused(ret *states.Result, res map[string]any) (*states.Result, error) {
 	ret.Extra = map[string]any{"comment": res["comment"]}
 	return ret.As(states.OutcomeOf(pytext.Truth(res["result"])), "")
 }
 
-// changes returns the changes of an answer.
+// changes returns the changes in a function's result.
 func changes(res map[string]any) (map[string]any, error) {
 	v, ok := res["changes"]
 	if !ok {

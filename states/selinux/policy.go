@@ -124,7 +124,7 @@ func contextApplied(ctx context.Context, c *states.Call) (*states.Result, error)
 	return ret, nil
 }
 
-// portWords returns how comments name a policy for ports.
+// portWords returns the comment about an existing policy for ports.
 func portWords(c *states.Call, state string) string {
 	return `SELinux policy for "` + c.Name() + `" already ` + state + ` with specified sel_type "` + pytext.Str(c.Value("sel_type")) +
 		`", protocol "` + pytext.Str(c.Value("protocol")) + `" and port "` + pytext.Str(c.Value("port")) + `".`

@@ -113,7 +113,7 @@ func refineMode(v any) string {
 	return "unknown"
 }
 
-// onOff returns a truth value as the given words, "" for anything else.
+// onOff returns one of two words for a truth value, or "" for anything else.
 func onOff(v any, on, off string) string {
 	switch s := strings.ToLower(pytext.Str(v)); s {
 	case "1", "on", "yes", "true", on:
@@ -162,7 +162,7 @@ func mode(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.False, "Failed to set SELinux to "+want+" mode")
 }
 
-// entry returns the description of a boolean or a module in a list; known is false where it is not there.
+// entry returns the description of a boolean or module from a list. known is false if the list does not contain it.
 func entry(ctx context.Context, c *states.Call, fun, name string) (m map[string]any, known bool, err error) {
 	v, err := c.Exec(ctx, fun)
 	all, _ := v.(map[string]any)

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// status returns how comments tell what a service does: started is true, false, or nil for "as it should be".
+// status returns the words about a running service: started is true, false, or nil for "as it should be".
 func status(started any, running, asItShould, dead string) string {
 	switch started {
 	case true:
@@ -61,7 +61,7 @@ func (u *unit) enable(started any, o states.Outcome) (*states.Result, error) {
 	return u.end(states.False, comment)
 }
 
-// toggled returns the result after the start with the host was changed.
+// toggled returns the result after it was changed whether the service starts at boot.
 func (u *unit) toggled(before any, fun string, kwargs map[string]any, word string, started any, o states.Outcome) (*states.Result, error) {
 	after, err := u.ask(fun, nil, kwargs)
 	if err != nil {

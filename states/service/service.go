@@ -68,8 +68,8 @@ func (u *unit) offline() (bool, error) {
 	return pytext.Truth(v), err
 }
 
-// forSystemd returns the further arguments that only the module for systemd takes, as far as a function of it
-// does; others get a warning where systemd does not run.
+// forSystemd returns the further arguments that only the systemd module has, as far as its function takes them.
+// Without systemd they cause a warning.
 func (u *unit) forSystemd(fun string) map[string]any {
 	out := map[string]any{}
 	def, err := u.Registry().Lookup("service."+fun, u.Env)
@@ -92,7 +92,7 @@ func (u *unit) forSystemd(fun string) map[string]any {
 	return out
 }
 
-// enabledHere implements service.enabled; where there is no such function every service counts as enabled.
+// enabledHere calls service.enabled. Without that function every service counts as enabled.
 func (u *unit) enabledHere() (any, error) {
 	if !u.has("service.enabled") {
 		return true, nil
@@ -100,7 +100,7 @@ func (u *unit) enabledHere() (any, error) {
 	return u.ask("enabled", nil, nil)
 }
 
-// wait implements init_delay.
+// wait waits for the seconds of init_delay.
 func (u *unit) wait() error {
 	if !u.Bool("init_delay") {
 		return nil
@@ -119,8 +119,8 @@ func (u *unit) wait() error {
 	}
 }
 
-// begin returns how running and dead begin: it tells that the state ends there, or what enable says: true, false
-// or nil.
+// begin is the common beginning of running and dead. done means that the state ends here; otherwise enable is the
+// argument of that name: true, false or nil.
 func (u *unit) begin(what, verb string) (enable any, done bool, err error) {
 	u.Context().Set("service.state", what)
 	if _, ok := u.more["enabled"]; ok {
@@ -339,8 +339,8 @@ func modWatch(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return u.end(states.False, "Failed to "+verb+" the service")
 }
 
-// reaction returns what a change of a watched state has to bring: a function of the module service, "" for
-// nothing, and the words for it.
+// reaction returns the function of the module service that a change in a watched state triggers, or "" for none, and
+// the words for it.
 func (u *unit) reaction(wanted, alive bool) (fun, verb, done string) {
 	switch {
 	case !wanted && !alive:

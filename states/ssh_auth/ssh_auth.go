@@ -134,7 +134,7 @@ func (k *key) exec(fun string, args []any, kwargs map[string]any) (any, error) {
 	return k.ExecKw(k.ctx, fun, args, kwargs)
 }
 
-// some returns the options, or none.
+// some returns the options, or an empty list.
 func (k *key) some() any {
 	if pytext.Truth(k.options) {
 		return k.options
@@ -142,7 +142,7 @@ func (k *key) some() any {
 	return []any{}
 }
 
-// complaint returns what the execution module left behind about a failure.
+// complaint returns the execution module's text about a failure.
 func (k *key) complaint() string {
 	v, _ := k.Context().Get("ssh_auth.error")
 	k.Context().Set("ssh_auth.error", nil)
@@ -152,7 +152,7 @@ func (k *key) complaint() string {
 	return pytext.Str(v)
 }
 
-// tryFile returns what the keys of a file are set to: those whose status is not the settled one.
+// tryFile returns the comment in test mode about the keys of a file whose status is not the settled one.
 func (k *key) tryFile(settled string, say func(status, key string) string, all string) (states.Outcome, string, error) {
 	v, err := k.ExecOrdered(k.ctx, "ssh.check_key_file", []any{k.user, k.source, k.config}, map[string]any{"saltenv": k.Saltenv(), "fingerprint_hash_type": k.hash})
 	if err != nil {

@@ -62,7 +62,7 @@ func available(*modules.Env) (bool, string) {
 	return true, ""
 }
 
-// file returns the file of known hosts; wrong says why there is none.
+// file returns the file of known hosts. If there is none, wrong is the reason.
 func file(c *states.Call) (config any, wrong string) {
 	config = c.Value("config")
 	if pytext.Truth(c.Value("user")) {
@@ -121,7 +121,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, name+"'s key(s) saved to "+where)
 }
 
-// try is like present in test mode.
+// try implements present in test mode.
 func try(ctx context.Context, c *states.Call, ret *states.Result, config any) (*states.Result, error) {
 	key := pytext.Truth(c.Value("key"))
 	switch {

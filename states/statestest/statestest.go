@@ -26,7 +26,7 @@ func Run(t *testing.T, m *states.Module) {
 	}
 }
 
-// executable returns the state module as an execution module: each function applies the state.
+// executable returns the state module as an execution module whose functions apply the states.
 func executable(m *states.Module, test bool) *modules.Module {
 	decl := *m
 	decl.Init, decl.Aggregate, decl.RunsCheckCmd = nil, nil, false

@@ -81,7 +81,7 @@ func (s *service) look(ctx context.Context) error {
 	return err
 }
 
-// members returns the processes that the name stands for; group reports whether it is that of a group.
+// members returns the processes with the state's name. group reports whether it is the name of a group.
 func (s *service) members() (names []string, group bool) {
 	for name := range s.procs {
 		if before, _, ok := strings.Cut(name, ":"); ok && before+":" == s.name {
@@ -134,7 +134,7 @@ func running(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return s.ret, s.run(ctx)
 }
 
-// announce reports what would be done.
+// announce returns the result in test mode.
 func (s *service) announce() (*states.Result, error) {
 	names, _ := s.members()
 	isGroup := strings.HasSuffix(s.name, ":")

@@ -105,7 +105,7 @@ func nop(_ context.Context, c *states.Call) (*states.Result, error) {
 	return c.Result().As(states.True, "Success!")
 }
 
-// say returns a result with the comment that the caller may have given.
+// say returns a result with the caller's comment, or comment if there is none.
 func say(c *states.Call, o states.Outcome, comment string) *states.Result {
 	ret := c.Result()
 	ret.Result, ret.Comment = o, comment
@@ -115,7 +115,7 @@ func say(c *states.Call, o states.Outcome, comment string) *states.Result {
 	return ret
 }
 
-// pretended returns the changes of a state that changes nothing.
+// pretended returns the pretended changes of a state that changes nothing.
 func pretended() map[string]any {
 	return map[string]any{"testing": map[string]any{"old": "Unchanged", "new": "Something pretended to change"}}
 }

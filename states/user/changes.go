@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// changes returns what has to be changed, in the order of Salt's dict; nil if there is no such user.
+// changes returns the changes to make, in the order of Salt's dict, or nil if there is no such user.
 func (a *account) changes(ctx context.Context, gid any, uidMay, gidMay bool) (*pyobj.Dict, error) {
 	var shadow map[string]any
 	var err error

@@ -12,7 +12,7 @@ import (
 
 // user.present differs: selinux_user is the SELinux user that the login is mapped to (useradd -Z, usermod -Z), which stock does not manage.
 
-// selinuxUser returns the SELinux user that is wanted, "" for none.
+// selinuxUser returns the wanted SELinux user, or "" for none.
 func (a *account) selinuxUser() string {
 	if v := a.Value("selinux_user"); pytext.Truth(v) {
 		return pytext.Str(v)
@@ -33,7 +33,7 @@ func (a *account) selinuxChange(ctx context.Context, d *pyobj.Dict) error {
 	return err
 }
 
-// mapped returns the SELinux user of the login's own mapping, "" if it has none and is __default__.
+// mapped returns the SELinux user in the login's own mapping, or "" if it has none and __default__ applies.
 func (a *account) mapped(ctx context.Context) (string, error) {
 	semanage, err := saltcmd.Which(a.Call.Call, "semanage")
 	if err != nil {

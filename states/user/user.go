@@ -112,7 +112,7 @@ func (a *account) ask(ctx context.Context, fun string, args ...any) (map[string]
 	return m, nil
 }
 
-// elements returns the members of what Python iterates over.
+// elements returns the elements that Python iterates over.
 func elements(v any) ([]any, error) {
 	switch v := v.(type) {
 	case nil:
@@ -243,7 +243,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return a.update(ctx, ret, changes)
 }
 
-// text returns an argument as text, None as it is.
+// text returns an argument as text, and None unchanged.
 func text(v any) any {
 	if v == nil {
 		return nil
@@ -259,7 +259,7 @@ func joined(list []any) string {
 	return strings.Join(parts, ",")
 }
 
-// announce reports what would be changed.
+// announce returns the result in test mode.
 func (a *account) announce(ret *states.Result, changes *pyobj.Dict, missing []any) (*states.Result, error) {
 	ret.Comment = "The following user attributes are set to be changed:\n"
 	for k, v := range changes.All() {

@@ -107,7 +107,7 @@ func managed(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return v.ret, nil
 }
 
-// version returns what the environment's Python says of itself.
+// version returns the version that the environment's Python prints.
 func (v *venv) version(ctx context.Context) (any, error) {
 	out, err := v.Exec(ctx, "cmd.run_stderr", v.python+" -V")
 	return strings.Trim(pytext.Str(out), "\n"), err
@@ -252,7 +252,8 @@ func (v *venv) install(ctx context.Context) error {
 	return nil
 }
 
-// names returns the arguments that pip.install gets, by the names it has for them.
+// names returns the arguments that are passed on to pip.install: the names of the state's arguments by those of
+// pip.install.
 func names() map[string]string {
 	return map[string]string{"pkgs": "pip_pkgs", "process_dependency_links": "process_dependency_links", "use_wheel": "use_wheel", "no_use_wheel": "no_use_wheel",
 		"no_binary": "no_binary", "user": "user", "index_url": "index_url", "extra_index_url": "extra_index_url", "download": "pip_download",
@@ -261,7 +262,8 @@ func names() map[string]string {
 		"cache_dir": "pip_cache_dir"}
 }
 
-// dir returns where pip runs: at a file of requirements that is named from there.
+// dir returns the working directory of pip: that of a requirements file with a relative path, and otherwise the
+// argument cwd.
 func (v *venv) dir() (any, error) {
 	list, _ := v.requirements.(string)
 	first, _, _ := strings.Cut(list, ",")
@@ -275,7 +277,7 @@ func (v *venv) dir() (any, error) {
 	return filepath.Dir(abs), nil
 }
 
-// without returns the members of a that are not in b, "" if there are none.
+// without returns the elements of a that are not in b, or "" if there are none.
 func without(a, b any) any {
 	list, _ := a.([]any)
 	other, _ := b.([]any)

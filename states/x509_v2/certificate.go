@@ -133,7 +133,7 @@ func (m *certificate) look() error {
 	return nil
 }
 
-// draft returns the certificate that would be made now.
+// draft returns the certificate that the state would create now.
 func (m *certificate) draft() (*x509mod.Draft, map[string]any, error) {
 	v, err := m.ExecKw(m.ctx, "x509.get_signing_policy", []any{m.Value("signing_policy")}, map[string]any{"ca_server": m.Value("ca_server")})
 	if err != nil {

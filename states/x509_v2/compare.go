@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// encodingOf returns how something is written.
+// encodingOf returns the encoding of bytes: pem or der.
 func encodingOf(b []byte) any {
 	if pki.IsPEM(b) {
 		return "pem"
@@ -20,7 +20,7 @@ func encodingOf(b []byte) any {
 	return "der"
 }
 
-// signatureHash returns the digest that a signature is of, "" where the kind of the key says it or it is not known.
+// signatureHash returns the digest that a signature uses, or "" if the type of key implies it or it is unknown.
 func signatureHash(raw []byte) string {
 	name := strings.ToLower(pki.SignatureName(raw))
 	if h, ok := strings.CutPrefix(name, "ecdsa-with-"); ok {

@@ -62,7 +62,7 @@ func (m *revocations) run() error {
 	})
 }
 
-// next returns the number of the next list.
+// next returns the number of the next revocation list.
 func (m *revocations) next() any {
 	if m.current == nil || m.current.Number == nil {
 		return int64(1)

@@ -14,7 +14,7 @@ func notForCreation(comment string) bool {
 	return strings.Contains(comment, "is not present and is not set for creation")
 }
 
-// behind returns the file behind a link.
+// behind returns the file that a link points to.
 func (j *job) behind() (string, error) {
 	v, err := j.ExecKw(j.ctx, "file.readlink", []any{j.Name()}, map[string]any{"canonicalize": true})
 	if err != nil {

@@ -41,7 +41,7 @@ type job struct {
 	current, again bool
 }
 
-// isFileArg reports which keyword arguments are for file.managed.
+// isFileArg reports whether a keyword argument is for file.managed.
 func isFileArg(name string) bool {
 	switch name {
 	case "user", "group", "mode", "attrs", "makedirs", "dir_mode", "backup", "create", "follow_symlinks", "check_cmd", "tmp_dir", "tmp_ext",
@@ -82,7 +82,7 @@ func (j *job) unknown() error {
 	return modules.Usagef("Unrecognized keyword arguments: %s", pytext.Repr(j.names))
 }
 
-// digest returns the argument of that name, or what it was called once.
+// digest returns the argument digest, or algorithm, its former name.
 func (j *job) digest() any {
 	v, old := j.args["algorithm"]
 	if !old {
@@ -120,7 +120,7 @@ func (j *job) report(got *states.Result) {
 	j.ret.SubStates = append(j.ret.SubStates, states.SubState{Low: low, Result: *got})
 }
 
-// begin looks at the file; over reports that the answer is complete.
+// begin checks the file. over means that the result is complete.
 func (j *job) begin() (over bool, err error) {
 	j.tried = j.managed(true, map[string]any{"replace": false})
 	switch {
@@ -181,7 +181,7 @@ func (j *job) only(names ...string) bool {
 	return true
 }
 
-// finish writes what build makes; text reports that it is a text.
+// finish writes what build returns. text means that it is text.
 func (j *job) finish(text bool, build func() (any, error)) error {
 	changed := len(j.changes) > 0
 	if !changed && j.tried.Result == states.True && !j.tried.Changed() {
@@ -235,7 +235,7 @@ func (j *job) write(more map[string]any) bool {
 	return false
 }
 
-// answer returns what the state came to. Errors that Salt's functions expect are comments.
+// answer returns the state's result. Errors that Salt's functions expect become comments.
 func (j *job) answer(err error) (*states.Result, error) {
 	if err == nil {
 		return j.ret, nil

@@ -220,7 +220,7 @@ func (r *reader) copyBytes(buf []byte, n uint64) ([]byte, error) {
 	return buf, nil
 }
 
-// copyExact is like copyBytes for the last bytes of a value of known size. Up to a limit it makes room once.
+// copyExact is like copyBytes for the final bytes of a value of known size. Up to a limit it allocates only once.
 func (r *reader) copyExact(buf []byte, n uint64) ([]byte, error) {
 	if n <= transport.SmallMessage {
 		buf = append(make([]byte, 0, len(buf)+int(n)), buf...)

@@ -344,7 +344,7 @@ func (g *Group) isStopped() bool {
 	return g.closed || g.draining
 }
 
-// An admission is the outcome of a new connection.
+// An admission is the decision about a new connection.
 type admission int
 
 const (
