@@ -8,11 +8,13 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Limits of an index: columns, cells in total, and bytes of their packed values.
+// Limits of an index: columns, cells in total, and bytes of their packed values, in total and of one. An unpacked
+// value takes up to forty times as much.
 const (
 	maxColumns = 16
 	maxCells   = 1 << 20
 	maxValues  = 32 << 20
+	maxIndexed = 4 << 10
 )
 
 // index caches single grains and pillar keys of all minions: those that targets use. Unpacking the data of
@@ -39,8 +41,15 @@ type columnKey struct {
 type column struct {
 	used   uint64 // turn of the last use
 	cells  map[string]cell
-	values map[string]any // by packed form: most minions have one of a few values
+	values map[string]*indexed // by packed form: most minions have one of a few values
 	bytes  int
+}
+
+// indexed is a value in a column, and how many cells have it.
+type indexed struct {
+	packed string
+	value  any
+	cells  int
 }
 
 // cell is one minion's value. known is false if the minion has no grains or no pillar. has is false if the key
@@ -49,6 +58,7 @@ type cell struct {
 	stamp      stamp
 	known, has bool
 	value      any
+	of         *indexed // counts the cell; nil outside of a column
 }
 
 // stamp changes whenever a minion's stored data does.
@@ -80,7 +90,7 @@ func (x *index) open(keys []columnKey, n int) []*column {
 			col = nil
 		}
 		if col == nil {
-			col = &column{cells: make(map[string]cell), values: make(map[string]any)}
+			col = &column{cells: make(map[string]cell), values: make(map[string]*indexed)}
 			x.columns[k] = col
 		}
 		col.used, out[i] = x.turn, col
@@ -125,37 +135,60 @@ func (x *index) get(cols []*column, id string, at stamp, cells []cell) bool {
 	return true
 }
 
-// put stores a cell and returns it with the value of packed, which is nil if the minion does not have the key.
+// put stores a cell and returns it with the value of packed, which is nil if the minion does not have the key. A
+// value for which there is no room is returned only, and read again the next time.
 func (x *index) put(col *column, id string, c cell, packed []byte) (cell, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	var v *indexed
 	if packed != nil {
-		v, seen := col.values[string(packed)]
-		if !seen {
-			var err error
-			if v, err = payload.UnmarshalDisk(packed, payload.Limits{Bytes: MaxEntry}); err != nil {
+		if v = col.values[string(packed)]; v == nil {
+			value, err := payload.UnmarshalDisk(packed, payload.Limits{Bytes: MaxEntry})
+			if err != nil {
 				return c, err
 			}
+			v = &indexed{packed: string(packed), value: value}
 		}
-		c.has, c.value = true, v
-		if !seen && col.values != nil && x.bytes+len(packed) <= maxValues {
-			col.values[string(packed)] = v
-			col.bytes, x.bytes = col.bytes+len(packed), x.bytes+len(packed)
-			seen = true
-		}
-		if !seen { // no room: it is read again the next time
-			return c, nil
-		}
+		c.has, c.value = true, v.value
 	}
 	if col.cells == nil {
 		return c, nil
 	}
-	if _, had := col.cells[id]; !had {
-		if x.cells >= maxCells {
-			return c, nil
-		}
-		x.cells++
+	before, had := col.cells[id]
+	// A minion has one value in a column: what it had before takes no room.
+	// guard: indexed-values TestIndexIsBounded
+	if had {
+		x.remove(col, id, before)
 	}
-	col.cells[id] = c
+	// guard: indexed-values TestIndexIsBounded
+	if len(packed) > maxIndexed {
+		return c, nil
+	}
+	if x.cells >= maxCells || v != nil && v.cells == 0 && x.bytes+len(packed) > maxValues {
+		return c, nil
+	}
+	if v != nil {
+		if v.cells++; v.cells == 1 {
+			col.values[v.packed] = v
+			col.bytes, x.bytes = col.bytes+len(packed), x.bytes+len(packed)
+		}
+	}
+	x.cells++
+	kept := c
+	kept.of = v
+	col.cells[id] = kept
 	return c, nil
+}
+
+// remove removes a cell, and its value if no other cell has it. The caller holds mu.
+func (x *index) remove(col *column, id string, c cell) {
+	delete(col.cells, id)
+	x.cells--
+	if c.of == nil {
+		return
+	}
+	if c.of.cells--; c.of.cells == 0 {
+		delete(col.values, c.of.packed)
+		col.bytes, x.bytes = col.bytes-len(c.of.packed), x.bytes-len(c.of.packed)
+	}
 }
