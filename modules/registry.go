@@ -386,7 +386,10 @@ func (r *Registry) Run(ctx context.Context, e *Env, q Request) Result {
 		res.Ordered = v
 	}
 	if !q.AsGiven {
-		res.Return = pyobj.Plain(v)
+		had := false
+		if res.Return, had = pyobj.Settled(pyobj.Plain(v)); had {
+			res.Ordered = v
+		}
 	}
 	if res.Retcode == 0 && falseResult(v) {
 		res.Retcode = 1

@@ -62,7 +62,7 @@ func callHook(ctx context.Context, c *Call, d *modules.Def, args []any) (any, er
 
 // aggregateCustom replaces the chunk by the result of mod_aggregate.
 func aggregateCustom(ctx context.Context, c *Call, d *modules.Def, chunks []*Low) error {
-	v, err := callHook(ctx, c, d, []any{c.Low.Plain(), plainLows(chunks), c.run.running.plain()})
+	v, err := callHook(ctx, c, d, []any{c.Low.Plain(), plainLows(chunks), c.run.running.settled()})
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (s stateRun) Global(name string) any {
 	case "__lowstate__":
 		return plainLows(s.c.run.chunks)
 	case "__running__":
-		all := s.c.run.running.plain()
+		all := s.c.run.running.settled()
 		return nested.Copy(all)
 	}
 	return nil

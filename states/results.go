@@ -45,5 +45,11 @@ func (s *results) plain() map[string]any {
 	return out
 }
 
+// settled returns the records without ordered values, for code in other languages.
+func (s *results) settled() map[string]any {
+	v, _ := pyobj.Settled(s.plain())
+	return v.(map[string]any)
+}
+
 // hasChanges reports whether a record has changes.
 func hasChanges(rec record) bool { return pyobj.Truth(rec["changes"]) }

@@ -59,8 +59,10 @@ func TestSaltCall(t *testing.T) {
 		out  string
 		err  string // a part
 	}{
-		"ping":              {"--local test.ping", 0, "local:\n    True\n", ""},
-		"json":              {"--local --out=json --out-indent=-1 test.echo [1,{a:1}]", 0, "{\"local\": [1, {\"a:1\": null}]}\n", ""},
+		"ping": {"--local test.ping", 0, "local:\n    True\n", ""},
+		"json": {"--local --out=json --out-indent=-1 test.echo [1,{a:1}]", 0, "{\"local\": [1, {\"a:1\": null}]}\n", ""},
+		"state in json": {"--local --out=json --out-indent=-1 state.single module.run name=user.info m_name=root", 0,
+			`{"local": {"module_|-user.info_|-user.info_|-run": {"__id__": "user.info", "__run_num__": 0, "__sls__": null, "changes": {"ret": {"gid": 0, `, ""},
 		"raw":               {"--local --out=raw test.echo 0755", 0, "{'local': 755}\n", ""},
 		"quiet":             {"--local --out=quiet test.ping", 0, "", ""},
 		"unknown outputter": {"--local --out=nope test.ping", 0, "local:\n    True\n", "Invalid outputter nope specified, fall back to nested"},

@@ -13,7 +13,7 @@ import (
 func inOrder(res modules.Result, outputter string) any {
 	switch outputter {
 	case "json":
-		return ordered.ToWire(ordered.States(res.AsGiven(), res.Out))
+		return ordered.States(ordered.ToWire(res.AsGiven()), res.Out)
 	case "raw", "txt":
 		return ordered.States(res.AsGiven(), res.Out)
 	case "nested", "yaml":

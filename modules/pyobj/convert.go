@@ -49,6 +49,53 @@ func plain(v any, depth int) any {
 	return v
 }
 
+// Settled returns a value without ordered values anywhere in it, and whether there were any. Without them it returns v itself, else
+// a copy.
+func Settled(v any) (plain any, had bool) { return settled(v, 0) }
+
+func settled(v any, depth int) (any, bool) {
+	if depth > maxDepth {
+		return nil, true
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		var out map[string]any
+		for k, x := range v {
+			y, had := settled(x, depth+1)
+			if !had {
+				continue
+			}
+			if out == nil {
+				out = maps.Clone(v)
+			}
+			out[k] = y
+		}
+		if out != nil {
+			return out, true
+		}
+	case []any:
+		var out []any
+		for i, x := range v {
+			y, had := settled(x, depth+1)
+			if !had {
+				continue
+			}
+			if out == nil {
+				out = slices.Clone(v)
+			}
+			out[i] = y
+		}
+		if out != nil {
+			return out, true
+		}
+	case *Dict, *List, Tuple:
+		// What is inside of it may be plain and hold ordered values in turn.
+		p, _ := settled(Plain(v), depth+1)
+		return p, true
+	}
+	return v, false
+}
+
 func plainList(items []any, depth int) []any {
 	out := make([]any, len(items))
 	for i, x := range items {
