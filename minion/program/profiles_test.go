@@ -98,4 +98,8 @@ func TestSealedExposure(t *testing.T) {
 	if score, err := strconv.ParseFloat(string(m[1]), 64); err != nil || score > 3.0 {
 		t.Errorf("exposure %s, %v", m[1], err)
 	}
+	page, err := os.ReadFile("../../docs/sealed.md")
+	if says := "rates the exposure of the minion at " + string(m[1]) + " of 10"; err != nil || !strings.Contains(string(page), says) {
+		t.Errorf("docs/sealed.md does not say %q (%v)", says, err)
+	}
 }

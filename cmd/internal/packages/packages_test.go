@@ -72,7 +72,8 @@ func TestSources(t *testing.T) {
 	t.Chdir("../../..")
 	taken := regexp.MustCompile(`(?:src: |: )(pkg/[^,}\s]+)`)
 	n := 0
-	for _, list := range []string{"pkg/minion/nfpm.yaml", "pkg/master/nfpm.yaml", "pkg/doc/nfpm.yaml", "pkg/python/nfpm.yaml"} {
+	for _, list := range []string{"pkg/minion/nfpm.yaml", "pkg/master/nfpm.yaml", "pkg/update/nfpm.yaml", "pkg/doc/nfpm.yaml", "pkg/python/nfpm.yaml",
+		"pkg/minion/contents.yaml", "pkg/heat-minion/contents.yaml", "pkg/trove-minion/contents.yaml"} {
 		text, err := os.ReadFile(list)
 		if err != nil {
 			t.Fatal(err)

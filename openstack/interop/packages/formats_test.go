@@ -14,7 +14,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,9 +41,21 @@ func all(t *testing.T, pattern string, least int) []string {
 func TestLintian(t *testing.T) {
 	tools(t, "lintian")
 	for _, name := range append(all(t, "*_amd64.deb", 5), all(t, "*_all.deb", 1)...) {
-		if out := output(t, "lintian", "--allow-root", "--tag-display-limit", "0", "--display-info", "--pedantic", "--fail-on=none", name); out != "" {
-			t.Errorf("%s:\n%s", filepath.Base(name), out)
+		overridden := 0
+		var found []string
+		for line := range strings.Lines(output(t, "lintian", "--allow-root", "--tag-display-limit", "0", "--display-info", "--pedantic",
+			"--show-overrides", "--fail-on=none", name)) {
+			switch {
+			case strings.HasPrefix(line, "O: "):
+				overridden++
+			case !strings.HasPrefix(line, "N:"): // what the package says of an override
+				found = append(found, line)
+			}
 		}
+		if len(found) > 0 {
+			t.Errorf("%s:\n%s", filepath.Base(name), strings.Join(found, ""))
+		}
+		t.Logf("%s: overridden on purpose are %d tags", filepath.Base(name), overridden)
 	}
 }
 
@@ -58,6 +72,7 @@ func TestRPMLint(t *testing.T) {
 for dir in /usr /etc /var; do mount --bind $dir $dir; mount -o remount,bind,ro $dir; done
 exec "$@"`, "sh", "rpmlint", "--config", "../../../pkg/rpmlint.toml"}, names...)...)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
+	t.Log(lines[len(lines)-1])
 	if last := lines[len(lines)-1]; !strings.Contains(last, " 0 errors, 0 warnings") {
 		t.Errorf("rpmlint:\n%s", out)
 	}
@@ -226,6 +241,64 @@ func buildRPM(t *testing.T, dir, spec string) string {
 		t.Fatalf("rpmbuild made %v %v", names, err)
 	}
 	return names[0]
+}
+
+// TestCompletions: each option in the help of a program is in its manual page and in the completions for bash, zsh and fish, which these shells
+// can read.
+func TestCompletions(t *testing.T) {
+	option := regexp.MustCompile(`(?:^ {2,}|, )(--?[A-Za-z][A-Za-z0-9_-]*)`)
+	for _, p := range []struct {
+		side, name string
+		args       []string
+	}{{"minion", "salt-minion", []string{"brine-minion", "minion"}}, {"minion", "salt-call", []string{"brine-minion", "call"}},
+		{"master", "salt-master", []string{"brine-master", "master"}}, {"master", "salt", []string{"brine-master", "salt"}},
+		{"master", "salt-key", []string{"brine-master", "key"}}, {"master", "salt-run", []string{"brine-master", "run"}},
+		{"master", "salt-cp", []string{"brine-master", "cp"}}, {"update", "brine-update", []string{"brine-update"}}} {
+		t.Setenv("COLUMNS", "20000")
+		var names []string
+		for line := range strings.Lines(output(t, append(append([]string{built(t, "linux-amd64/"+p.args[0])}, p.args[1:]...), "--help")...)) {
+			head, _, _ := strings.Cut(strings.TrimLeft(line, " "), "  ")
+			if !strings.HasPrefix(head, "-") {
+				continue
+			}
+			for _, m := range option.FindAllStringSubmatch("  "+head, -1) {
+				names = append(names, m[1])
+			}
+		}
+		if len(names) < 3 {
+			t.Errorf("the help of %s has the options %v", p.name, names)
+		}
+		file := func(path string) string { return built(t, "files/"+p.side+"/"+path) }
+		page := output(t, "sh", "-ec", `man --warnings -l "$0" 2>&1 | col -b`, file("man/"+p.name+".1.gz"))
+		fish, zsh, bash := readText(t, file("fish/"+p.name+".fish")), readText(t, file("zsh/_"+p.name)), readText(t, file("bash/"+p.name))
+		for _, name := range names {
+			short := " -s " + strings.TrimPrefix(name, "-")
+			if long, ok := strings.CutPrefix(name, "--"); ok {
+				short = " -l " + long
+			}
+			word := regexp.MustCompile(`(^|[^A-Za-z_-])` + name + `([^A-Za-z_-]|$)`)
+			if !word.MatchString(page) || !word.MatchString(bash) || !word.MatchString(zsh) || !strings.Contains(fish, short+" ") {
+				t.Errorf("%s %s: page %v, bash %v, zsh %v, fish %v", p.name, name, word.MatchString(page), word.MatchString(bash), word.MatchString(zsh),
+					strings.Contains(fish, short+" "))
+			}
+		}
+		output(t, "bash", "-n", file("bash/"+p.name))
+		for shell, script := range map[string]string{"zsh": file("zsh/_" + p.name), "fish": file("fish/" + p.name + ".fish")} {
+			if _, err := exec.LookPath(shell); err == nil {
+				output(t, shell, "-n", script)
+			}
+		}
+		t.Logf("%s: %d options", p.name, len(names))
+	}
+}
+
+func readText(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 // An apk is what a reader finds in one: the control data, the scripts and the files of its archives.

@@ -31,6 +31,7 @@ func TestExposure(t *testing.T) {
 		if err != nil || score > c.most {
 			t.Errorf("the exposure of %s is %s, more than %v (%v)", unit, m[1], c.most, err)
 		}
+		t.Logf("%s: %s, at most %v", unit, m[1], c.most)
 		if !strings.Contains(string(page), c.says+m[1]) {
 			t.Errorf("docs/security.md does not say %q", c.says+m[1])
 		}
