@@ -147,7 +147,7 @@ func (c *Call) Uncache(path string) {
 	}
 }
 
-// Context is what all calls of the job share.
+// Context returns the state that all calls of the job share.
 func (c *Call) Context() *Context { return c.job }
 
 // Cmd runs a program with the environment that the job has set for itself.
@@ -207,8 +207,9 @@ func (c *Call) exec(ctx context.Context, fun string, args []any, kwargs map[stri
 	return c.registry.run(ctx, sub, args, kwargs, nil)
 }
 
-// Foreign makes the call of a function that is declared as modules declare theirs but is none of theirs: a state. Arguments are
-// fitted by Python's rules. It shares the job of c and has an environment of its own; r is what it can reach, nil the same as c.
+// Foreign creates a Call for a function that is declared like a module function but is not in the registry: a state.
+// Arguments are bound by Python's rules. The call shares the job of c and has the environment e. r is the registry
+// that it can use; nil is that of c.
 func (c *Call) Foreign(e *Env, r *Registry, d *Def, fun string, args []any, kwargs map[string]any) (*Call, error) {
 	if c.depth >= maxDepth {
 		return nil, Errorf("functions call each other more than %d deep at %s", maxDepth, fun)
@@ -234,8 +235,8 @@ func (c *Call) fit(d *Def, args []any, kwargs map[string]any) error {
 // Registry returns the set of functions that the call can use.
 func (c *Call) Registry() *Registry { return c.registry }
 
-// Env is what a program offers to the functions it runs. The zero value is a program without configuration, master or files;
-// functions that need a missing part answer with an error.
+// Env holds what a program offers to the functions that it runs. The zero value is a program without configuration,
+// master and files; functions that need a missing part return an error.
 type Env struct {
 	// ID is the minion id.
 	ID string
@@ -249,31 +250,33 @@ type Env struct {
 	Log *slog.Logger
 	// Runner runs programs.
 	Runner Runner
-	// Match reports whether this minion is in a target (package protocol/target); nil where there are no targets.
+	// Match reports whether this minion is in a target (package protocol/target). It is nil if the program has no
+	// targets.
 	Match func(tgtType string, tgt any, delimiter string) (bool, error)
 	// OptsOrder and GrainsOrder have, by option and grain, the order of the keys in its value (pyobj.Order), where it is not that of their text;
 	// nil where no order is known. Callers must not change it.
 	OptsOrder, GrainsOrder func() *pyobj.Dict
 	// OrderedPillar is Pillar in the order of its source; nil where that is not known. Callers must not change it.
 	OrderedPillar func() *pyobj.Dict
-	// FreshPillar compiles the pillar anew, in the order of its source, and keeps nothing of it: by the master, or on this host
-	// where there is none. Empty environments are those of the configuration. nil is a program that cannot.
+	// FreshPillar compiles the pillar again, in the order of its source, and does not store it. The master compiles
+	// it, or this host if there is no master. Empty environments mean those of the configuration. It is nil if the
+	// program has no pillar.
 	FreshPillar func(ctx context.Context, saltenv, pillarenv string, override *pyobj.Dict) (*pyobj.Dict, error)
 	// Templates sends a text through renderers on behalf of a call; nil where the program has none (package states/render has
 	// them). Functions use [Call.Template] and [Call.Render].
 	Templates func(ctx context.Context, c *Call, t Template) (any, error)
-	// Listen follows the event bus of a master or minion ("node") on this host, by the directory of its sockets, "" its own; nil
-	// where there is none.
+	// Listen follows the event bus of a master or minion ("node") on this host. sockDir is the directory of its
+	// sockets; "" is the default one. Listen is nil if the program has no bus.
 	Listen func(ctx context.Context, node, sockDir string) (EventStream, error)
 	// Others lists what the program has besides execution modules, described in the same way: "states", "renderers",
 	// "returners", "runners". Nil, like an empty list, means none.
 	Others func(kind string) []*Module
-	// Functions are the execution functions of the program, for code that is none itself (states, beacons, returners in other
-	// languages); nil means that such code can call none.
+	// Functions are the program's execution functions, for code that is not an execution function itself (states,
+	// beacons, and returners in other languages). If it is nil such code can call none.
 	Functions *Registry
 	// MasterHost is the master on this host; nil is a program that cannot reach one.
 	MasterHost MasterHost
-	// OnState is told of each state before it runs; nil where nobody looks. States that run in parallel call it at the same time.
+	// OnState is called before each state runs. It may be nil. States that run in parallel call it at the same time.
 	OnState func(StateStep)
 	// WaitingRuns holds the minion's state runs that wait for others; nil is for programs that run one call at a time.
 	WaitingRuns *WaitingRuns

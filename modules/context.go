@@ -9,9 +9,9 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Context is what the calls of one job share: the return code, values that functions leave for each other, and changes of
-// the process environment. It is Salt's __context__ and, since our jobs share a process and Salt's do not, its os.environ.
-// The zero value is ready, and it is safe for concurrent use.
+// Context is the state that the calls of one job share: the return code, values that functions store for each other,
+// and changes of the environment. It corresponds to Salt's __context__ and to its os.environ, since jobs of brine
+// share a process and those of Salt do not. The zero value is ready, and it is safe for concurrent use.
 type Context struct {
 	mu      sync.Mutex
 	retcode int                // guarded by mu
@@ -25,8 +25,8 @@ type Context struct {
 	keep        bool     // guarded by mu
 }
 
-// Keep makes what functions hold for later calls of the job stay until Close, however long nobody calls. It is for jobs that
-// have no end, as those of beacons.
+// Keep makes values that functions keep for later calls of the job last until Close, even if no call comes for a long
+// time. It is for endless jobs, such as those of beacons.
 func (x *Context) Keep() {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -41,7 +41,7 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	// Merge puts standard error into standard output as it comes.
 	Merge bool
-	// Timeout kills the whole process group when it passes; 0 is no limit.
+	// Timeout kills the whole process group when it passes; 0 means no limit.
 	Timeout time.Duration
 	// Grace is how long the program and what it started have to end by themselves, after a SIGTERM, before they are killed.
 	Grace time.Duration
@@ -61,13 +61,13 @@ func (c Command) name() string {
 	return c.Shell
 }
 
-// CommandResult is what a program left.
+// CommandResult holds the output and the exit status of a program.
 type CommandResult struct {
 	Stdout, Stderr []byte
 	// ExitCode is the exit status; minus the signal's number when one killed it, as Python has it.
 	ExitCode, PID int
 	TimedOut      bool
-	// Truncated tells that output beyond the limit was dropped.
+	// Truncated means that output beyond the limit was dropped.
 	Truncated bool
 }
 
@@ -75,7 +75,7 @@ type CommandResult struct {
 type Master interface {
 	// Request sends an encrypted request ("cmd" and its arguments) and returns the decoded answer.
 	Request(ctx context.Context, load map[string]any) (any, error)
-	// Fire sends an event to the master. The data is what listeners find under "data".
+	// Fire sends an event to the master. Listeners find the data under the key "data".
 	Fire(ctx context.Context, tag string, data any) error
 }
 
@@ -97,12 +97,14 @@ func RequestOrdered(ctx context.Context, m Master, load map[string]any) (any, er
 
 // MasterHost is the Salt master that runs on this host, for functions that only its host may call.
 type MasterHost interface {
-	// Call runs a runner or wheel function there and waits for its end. The map is what Salt's clients give with full_return: "fun",
-	// "jid", "user", "fun_args", "return" and "success"; without success, "return" is the text of what went wrong. A function that the
-	// master does not have is a [*NotAvailableError], no master on this host [ErrNoMasterHere].
+	// Call runs a runner or wheel function on the master and waits for its end. The map is the result of Salt's
+	// clients with full_return: "fun", "jid", "user", "fun_args", "return" and "success"; without success, "return"
+	// is the error text. If the master lacks the function the error is a [*NotAvailableError], and [ErrNoMasterHere]
+	// if no master runs on this host.
 	Call(ctx context.Context, q MasterCall) (map[string]any, error)
-	// Run publishes a job there, as the program salt does, and gives every answer to each as it comes. A target that nobody is in
-	// gives no answers and no error; no master on this host is [ErrNoMasterHere].
+	// Run publishes a job on the master, as the program salt does, and passes each answer to each as it arrives. A
+	// target that matches no minion gives no answers and no error. The error is [ErrNoMasterHere] if no master runs
+	// on this host.
 	Run(ctx context.Context, q MasterJob, each func(MasterAnswer)) error
 	// Fire puts an event on the bus of that master.
 	Fire(ctx context.Context, tag string, data map[string]any) error
@@ -119,7 +121,7 @@ type MasterCall struct {
 	Kwargs    map[string]any
 	// Saltenv is the value of a parameter saltenv, if the function has one.
 	Saltenv any
-	// User is who asked, where the master cannot tell by itself.
+	// User is the user that made the request, if the master cannot determine it itself.
 	User string
 }
 
@@ -139,7 +141,7 @@ type MasterJob struct {
 	Expect bool
 }
 
-// MasterAnswer is what one minion returned.
+// MasterAnswer is the return of one minion.
 type MasterAnswer struct {
 	ID       string
 	Value    any
@@ -153,7 +155,7 @@ type MasterAnswer struct {
 
 // EventStream are the events of a bus from some moment on.
 type EventStream interface {
-	// Next waits for the next event. The error is that of ctx, or tells that the bus is gone.
+	// Next waits for the next event. The error is that of ctx, or reports that the bus is closed.
 	Next(ctx context.Context) (tag string, data map[string]any, err error)
 	Close() error
 }
@@ -167,11 +169,12 @@ type Files interface {
 	EmptyDirs(ctx context.Context, saltenv, prefix string) ([]string, error)
 	Dirs(ctx context.Context, saltenv, prefix string) ([]string, error)
 	Symlinks(ctx context.Context, saltenv, prefix string) (map[string]string, error)
-	// Hash is the file server's {hash_type, hsum}, nil when there is no such file. Stat is os.stat's list or nil.
+	// Hash returns the file server's {hash_type, hsum}, or nil if there is no such file. Stat is os.stat's list or
+	// nil.
 	Hash(ctx context.Context, path, saltenv string) (map[string]any, error)
 	HashAndStat(ctx context.Context, path, saltenv string) (hash map[string]any, stat []any, err error)
-	// Cache brings a file (salt://, http(s)://, file://, local path) into the cache and returns its path there, "" when
-	// there is no such file.
+	// Cache fetches a file (salt://, http(s)://, file://, local path) into the cache and returns its path there, or
+	// "" if there is no such file.
 	Cache(ctx context.Context, url, saltenv string) (string, error)
 	// CacheWeb is Cache for a file of a web server, fetched in a special way.
 	CacheWeb(ctx context.Context, url, saltenv string, o WebFile) (string, error)
@@ -187,7 +190,7 @@ type Files interface {
 	Local(roots map[string][]string) Files
 }
 
-// WebFile says how a file is fetched from a web server. The zero value is how Cache fetches it.
+// WebFile holds the options for fetching a file from a web server. The zero value is what Cache uses.
 type WebFile struct {
 	// AnyCertificate trusts whatever certificate the server has (verify_ssl: False).
 	AnyCertificate bool
@@ -199,11 +202,12 @@ type WebFile struct {
 type Agent interface {
 	// Running are the jobs that run now, each as Salt's proc file has it, plus "pid".
 	Running() []map[string]any
-	// Job is the running job with that id, nil if there is none. Cached is the return of a finished one that is still kept.
+	// Job returns the running job with an id, or nil if there is none. Cached returns the stored return of a finished
+	// job.
 	Job(jid string) map[string]any
 	Cached(jid string) map[string]any
-	// Signal sends a signal to every process of a job; a job without processes is cancelled. It answers as
-	// saltutil.signal_job does, "" when there is no such job.
+	// Signal sends a signal to every process of a job. A job without processes is cancelled. The result is that of
+	// saltutil.signal_job, or "" if there is no such job.
 	Signal(jid string, sig int) string
 	// RefreshGrains and RefreshPillar read them anew; clean has the master forget a pillar that it keeps (pillar_cache). Reload
 	// re-reads what SIGHUP re-reads.

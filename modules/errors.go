@@ -9,8 +9,8 @@ import (
 // ExecError says that the work could not be done. Salt's CommandExecutionError; shown as "ERROR: <text>".
 type ExecError struct {
 	Msg string
-	// Info is what the exception's info holds, for callers that look at it: what changed before the work went wrong. The text
-	// shows it already; Brief is the text without it.
+	// Info is the content of the exception's info, for callers that read it: the changes made before the failure. The
+	// text includes it; Brief is the text without it.
 	Info  any
 	Brief string
 }
@@ -145,7 +145,7 @@ func Exception(err error) (name, text string) {
 	return "", err.Error()
 }
 
-// ExitError is an error with a return code of its own: that of a program which failed. It shows as the error inside.
+// ExitError is an error with a specific return code: that of a failed program. Its text is that of the wrapped error.
 type ExitError struct {
 	Code int
 	Err  error
@@ -156,13 +156,13 @@ func (e *ExitError) Error() string { return e.Err.Error() }
 // Unwrap returns the wrapped error.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// ErrEngine is what [Call.Render] answers for a template engine that the program does not have.
+// ErrEngine is the error of [Call.Render] for a template engine that the program does not have.
 var ErrEngine = errors.New("no such template engine")
 
-// NotAvailableError says that there is no such function here.
+// NotAvailableError means that a function does not exist on this minion.
 type NotAvailableError struct {
 	Fun string
-	// Virtual is why the module refused this host, "" if there is no such module.
+	// Virtual is the reason why the module does not support this host, or "" if there is no such module.
 	Virtual string
 }
 

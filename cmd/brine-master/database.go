@@ -89,11 +89,11 @@ func openKeys(c *conf.Config, program string) (k *keys.Store, db store.Shared, c
 	return k, db, func() error { return errors.Join(k.Close(), db.Close()) }, nil
 }
 
-// sharedMinions is what masters that share a database know of their minions, for a program that is not one of them. It
-// opens the database at the first question.
+// sharedMinions gives access to the minions in a database that masters share, for a program that is not one of these
+// masters. It opens the database on first use.
 type sharedMinions struct {
 	open func() (*sharedKnown, error)
-	// opened is what Close closes. It is nil if the database was not asked for, or if its owner closes it.
+	// opened is the database that Close closes. It is nil if the database was never used, or if its owner closes it.
 	opened *sharedKnown
 }
 

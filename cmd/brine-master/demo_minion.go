@@ -100,7 +100,7 @@ func portOf(a net.Addr) string {
 	return p
 }
 
-// userName returns who runs this program.
+// userName returns the name of the user that runs this program.
 func userName() (string, error) {
 	u, err := user.Current()
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"path/filepath"
 )
 
-// siteStates are the states of the demonstration. They stay below each minion's own directory, and need no rights: the
-// package is one that is there already, the service one that runs, or on a host without any, one that does not.
+// siteStates are the states of the demonstration. They write only below each minion's own directory and need no
+// rights: the package is one that is installed already, and the service one that runs or, on a host without any, one
+// that does not.
 const siteStates = `{% set site = opts['root_dir'] ~ '/site' %}
 site directory:
   file.directory:

@@ -47,7 +47,7 @@ func refusedLogin(err error) bool {
 	return errors.As(err, &said) || errors.Is(err, client.ErrAuthentication)
 }
 
-// remoteKeys are the keys of a master as its wheel functions show them to a user who logged in.
+// remoteKeys are a master's keys as its wheel functions return them to a user who logged in.
 type remoteKeys struct {
 	ctx    context.Context
 	client *client.Client

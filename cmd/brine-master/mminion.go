@@ -148,8 +148,8 @@ func (s stream) Next(ctx context.Context) (string, map[string]any, error) {
 
 func (s stream) Close() error { return s.client.Close() }
 
-// masterAgent is what functions on the master have in place of a running minion: no jobs, the master's bus, and a
-// pillar once states have asked for one.
+// masterAgent takes the place of a running minion for functions on the master: it has no jobs, the master's bus, and
+// a pillar once states have requested one.
 type masterAgent struct {
 	host    *host.Host
 	compile func(ctx context.Context) (*pyobj.Dict, error)

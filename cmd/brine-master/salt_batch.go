@@ -90,11 +90,11 @@ func (s *saltCmd) batchError(err error) error {
 	return err
 }
 
-// runStatic collects all returns and shows them at the end in one piece. Stock silently omits minions that did
-// not return. Here they are listed on standard error, in the words of a batch, and the program fails.
+// runStatic collects all returns and shows them at the end in one piece. Stock silently omits minions that did not
+// return. Here they are listed on standard error, in the words of a batch, and the program fails.
 //
-// Stock runs it as a batch of all minions, which first asks for the connected ones with a job of its own. Unless
-// -b or --failhard asks for a batch, the job itself finds them, in half the time.
+// Stock runs it as a batch of all minions, which first looks for the connected ones with a separate job. Without -b
+// and --failhard, the job itself finds them, in half the time.
 func (s *saltCmd) runStatic(ctx context.Context, size string) error {
 	all := map[string]any{}
 	var lost []string // lines

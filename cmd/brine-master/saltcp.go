@@ -166,7 +166,7 @@ func (s *saltCp) copyPlain(ctx context.Context) (map[string]any, error) {
 	return ret, err
 }
 
-// tree is what is to be copied: files with their modes, and directories without anything in them.
+// tree lists what to copy: files with their modes, and empty directories.
 type tree struct {
 	files map[string]fs.FileMode
 	empty []string

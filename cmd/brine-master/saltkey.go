@@ -36,7 +36,7 @@ type saltKey struct {
 	db     store.Shared // of masters that share it, else nil
 }
 
-// keyStore is where keys are: the files, or the master, for a user who logs in.
+// keyStore is the store of the keys: the key files, or the master for a user who logs in.
 type keyStore interface {
 	List(st keys.State) ([]string, error)
 	Get(id string, st keys.State) (keys.Key, error)
@@ -450,7 +450,7 @@ func (k *saltKey) confirm(cmd string) (bool, error) {
 	return strings.HasPrefix(answer, "y"), nil
 }
 
-// fireEvent notifies a running master. It is not an error if none runs.
+// fireEvent notifies a running master. It is not an error if no master runs.
 func (k *saltKey) fireEvent(ctx context.Context, act, id string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

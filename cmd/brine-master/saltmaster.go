@@ -116,7 +116,7 @@ func makeDirs(p *saltcli.Program) error {
 		{pki, 0o700}, {c.String("cachedir"), 0o755},
 		{filepath.Join(c.String("cachedir"), "jobs"), 0o755},
 		{c.String("sock_dir"), 0o755}, {filepath.Dir(c.String("pidfile")), 0o755},
-		// Nothing of ours is there: Python programs on this host expect them.
+		// brine keeps nothing in these directories. Python programs on this host expect them.
 		{c.String("token_dir"), 0o700}, {c.String("sqlite_queue_dir"), 0o755},
 		{c.String("syndic_dir"), 0o755},
 	}

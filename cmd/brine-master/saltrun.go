@@ -293,8 +293,8 @@ func (s *saltRun) host() (*runnerHost, error) {
 	return h, nil
 }
 
-// openMinions opens the keys and what is known of minions and jobs, in directories or in the database of several
-// masters. It returns what a client is to ask then, nil with directories.
+// openMinions opens the keys and the data about minions and jobs, in directories or in the masters' shared database.
+// It returns the source of minions for a client, or nil with directories.
 func (s *saltRun) openMinions(h *runnerHost) (client.Minions, error) {
 	h.CacheDir = s.Conf.String("cachedir")
 	k, db, closer, err := openKeys(s.Conf, "salt-run")

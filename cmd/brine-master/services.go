@@ -19,8 +19,8 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// services are what a stand-alone master has besides the master itself: external authentication, runners and wheel
-// functions, for tools on this host, for minions that may (peer_run), and for the HTTP interface.
+// services are the parts of a stand-alone master besides the master itself: external authentication, and runners and
+// wheel functions for tools on this host, for permitted minions (peer_run), and for the HTTP interface.
 type services struct {
 	p             *saltcli.Program
 	auth          *eauth.Auth

@@ -19,7 +19,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// swarmGC lets the heap grow fivefold: the machine is to be the master's, and memory is there.
+// swarmGC lets the heap grow fivefold: the processors are for the master under test, and there is enough memory.
 const swarmGC = 400
 
 func main() {

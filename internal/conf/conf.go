@@ -37,7 +37,7 @@ type Config struct {
 	Sets [][]string
 	// Given are the options that files set.
 	Given map[string]bool
-	// Notes are what Salt would have logged while loading; a caller logs them once its log is set up.
+	// Notes are the messages that Salt would have logged while loading. The caller logs them once its log is set up.
 	Notes []Note
 }
 

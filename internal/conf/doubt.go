@@ -18,7 +18,7 @@ type Doubt struct {
 	// Option is its name. File and Line are where it is set; Line is 0 if the place cannot be found.
 	Option, File string
 	Line         int
-	// Near is the known option whose name is nearest, or "" if none is near.
+	// Near is the known option with the most similar name, or "" if none is similar.
 	Near string
 }
 
@@ -85,7 +85,7 @@ func (c *Config) names() map[string]bool {
 	return known
 }
 
-// Near returns the name among known that is almost the given one, "" if none or several are.
+// Near returns the known name that is almost equal to the given one, or "" if there are none or several.
 func Near(name string, known []string) string {
 	set := make(map[string]bool, len(known))
 	for _, k := range known {

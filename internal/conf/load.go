@@ -15,7 +15,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Options steer LoadMinionWith and LoadMasterWith. The zero value is what the daemons of Salt do, without environment.
+// Options control LoadMinionWith and LoadMasterWith. The zero value gives the behaviour of Salt's daemons, without
+// environment variables.
 type Options struct {
 	// Overrides replace effective options at the very end, as command line flags do in Salt.
 	Overrides map[string]any

@@ -74,8 +74,8 @@ func HonouredLocks() []string {
 	return strings.Fields(honouredLocks)
 }
 
-// RefuseLocks returns an error for a security option of a master that has no effect here. An option that is unset
-// or off is no error.
+// RefuseLocks returns an error for a security option of a master that has no effect here. An option that is unset or
+// off is not an error.
 func (c *Config) RefuseLocks() error {
 	for _, o := range refusedOptions {
 		if v, set := c.Opts[o.name]; set && Truth(v) {

@@ -7,7 +7,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// orderKey is where the options of a file have their document in order (*pyobj.Dict) while files are put together. No file can name it.
+// orderKey is the key under which the options of a file hold their ordered document (*pyobj.Dict) while files are
+// merged. No file can contain it.
 const orderKey = "\x00order"
 
 // noteOrder keeps the order of a file whose options have any that matters.

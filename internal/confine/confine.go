@@ -20,7 +20,7 @@ var ErrUnsupported = errors.New("this kernel cannot hold a seal")
 // Rules are the rights that remain. Paths are absolute, and a directory includes everything below it. Missing
 // paths are ignored.
 type Rules struct {
-	// Read and Write are what may be read, and what may be read and changed.
+	// Read and Write are the paths that may be read, and those that may be read and changed.
 	Read, Write []string
 	// Execute are the programs that may be started. None means that no program may be.
 	Execute []string

@@ -10,7 +10,7 @@ import (
 // detachedEnv marks the background process of --daemon.
 const detachedEnv = "BRINE_DETACHED"
 
-// startedText is what the background process writes to its standard output when it has started.
+// startedText is the message that the background process writes to its standard output once it has started.
 const startedText = "started\n"
 
 // InBackground reports whether env belongs to a process that [Background] started.

@@ -65,7 +65,8 @@ func detachAndWait(program string, args, env []string) (code int, err error) {
 	return 1, nil
 }
 
-// leaveTerminal reports to the process in awaitStart and closes what is left of the terminal.
+// leaveTerminal reports to the process in awaitStart that the start succeeded, and closes the remaining connections
+// to the terminal.
 func leaveTerminal() error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/brine-salt/brine/internal/cgroup"
 )
 
-// minHeadroom is what a control group has to have beside the Go heap: stacks, the runtime, pages of the program file, buffers in the
-// kernel.
+// minHeadroom is the memory that a control group needs besides the Go heap: for stacks, the runtime, pages of the
+// program file, and buffers in the kernel.
 const minHeadroom = 8 << 20
 
 // headroomPart is the part of the group's memory that is left to the others: one tenth.

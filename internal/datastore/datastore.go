@@ -24,7 +24,7 @@ var mu sync.Mutex
 // Path returns the store's file below a cache directory.
 func Path(cacheDir string) string { return filepath.Join(cacheDir, "datastore") }
 
-// Load reads the store. A missing or unreadable file is an empty store, as in Salt; content that is no map is an
+// Load reads the store. A missing or unreadable file is an empty store, as in Salt. Content that is not a map is an
 // error.
 func Load(path string) (map[string]any, error) {
 	info, err := os.Stat(path)

@@ -43,7 +43,7 @@ func New(name string) hash.Hash {
 	return nil
 }
 
-// buffers are what [Digest] reads into: a state run hashes thousands of small files.
+// buffers are the read buffers of [Digest]: a state run hashes thousands of small files.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // Digest reads r to its end and returns the hash in hex digits.

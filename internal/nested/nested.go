@@ -220,8 +220,8 @@ func CopyMap(m map[string]any) map[string]any {
 	return out
 }
 
-// Update merges upd into dest and returns dest: maps into maps at every depth, everything else replaces. With mergeLists lists
-// are joined, without what is there already. Nothing of upd is shared with dest afterwards.
+// Update merges upd into dest and returns dest. Maps are merged at every depth, everything else is replaced. With
+// mergeLists, lists are joined without duplicates. dest shares nothing with upd afterwards.
 func Update(dest, upd map[string]any, mergeLists bool) map[string]any {
 	for k, v := range upd {
 		switch v := v.(type) {

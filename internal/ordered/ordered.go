@@ -1,9 +1,10 @@
-// Package ordered gives values that keep the order of dictionaries the form that outputters, events and pillars have: that of package
-// payload, as they are decoded. The other way is pyobj.From.
+// Package ordered converts values that keep the order of dictionaries to the form of outputters, events and pillars,
+// which is that of package payload. pyobj.From is the reverse.
 //
-// Plain data (map[string]any) is what the program keeps and what most functions take; it has no order. Where order can be seen
-// it is carried beside the plain data: as pyobj.Order for grains and options, as values of package pyobj in results, as
-// payload.OrderedMap in messages and in arguments until a function takes them. Values of both kinds are packed as they are.
+// Plain data (map[string]any) is the program's usual form, which most functions take; it has no order. Where order is
+// visible it is carried beside the plain data: as pyobj.Order for grains and options, as values of package pyobj in
+// results, and as payload.OrderedMap in messages and in arguments until a function takes them. Values of both kinds
+// can be encoded directly.
 package ordered
 
 import (

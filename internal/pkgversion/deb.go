@@ -11,8 +11,8 @@ type debVersion struct {
 	upstream, revision string
 }
 
-// Deb compares by the rules of dpkg. Versions that dpkg calls bad compare as it compares them, with a warning of its own; only
-// those that it refuses to read are not comparable.
+// Deb compares versions by the rules of dpkg. Versions that dpkg calls bad are compared like dpkg compares them,
+// after its warning. Only versions that it refuses to read are not comparable.
 func Deb(a, b string) (int, bool) {
 	x, ok1 := parseDeb(a)
 	y, ok2 := parseDeb(b)

@@ -17,12 +17,12 @@ import (
 	"unicode/utf16"
 )
 
-// Bundle is a private key with its certificate and those that come behind it, as PKCS#12 (RFC 7292) holds them.
+// Bundle is a private key with its certificate and the chain above it, as in PKCS#12 (RFC 7292).
 type Bundle struct {
 	Key crypto.Signer
 	// Cert may be nil.
 	Cert *x509.Certificate
-	// Name is the friendly name, "" for none.
+	// Name is the friendly name, or "".
 	Name  string
 	Chain []*x509.Certificate
 }

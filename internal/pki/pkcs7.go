@@ -110,12 +110,12 @@ type Loaded struct {
 	Cert *x509.Certificate
 	// Encoding is how it was written: pem, der, pkcs7_pem, pkcs7_der or pkcs12.
 	Encoding string
-	// Chain are the certificates behind it, Name is the friendly name of PKCS#12.
+	// Chain are the certificates that follow it. Name is the friendly name of PKCS#12.
 	Chain []*x509.Certificate
 	Name  string
 }
 
-// LoadCert reads a certificate with those behind it.
+// LoadCert reads a certificate and those that follow it.
 func LoadCert(b, passphrase []byte) (*Loaded, error) {
 	if IsPEM(b) {
 		return loadPEM(b)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// timestampTexts shows the timestamps of logs of certificates (RFC 6962) as OpenSSL writes them; b is what the extension's outer
-// OCTET STRING holds. ok is false if they cannot be read.
+// timestampTexts returns signed certificate timestamps (RFC 6962) in OpenSSL's notation. b is the content of the
+// extension's outer OCTET STRING. ok is false if it cannot be read.
 func timestampTexts(b []byte) (text string, ok bool) {
 	list, rest, ok := vector(b)
 	if !ok || len(rest) > 0 {

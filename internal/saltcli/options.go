@@ -1,5 +1,5 @@
-// Package saltcli is what Salt's command line programs have in common: the option groups of salt/utils/parsers.py, how the
-// command line and a Saltfile override the configuration, what --version prints, and how results are shown.
+// Package saltcli holds the common parts of Salt's command line programs: the option groups of salt/utils/parsers.py,
+// the precedence of command line, Saltfile and configuration, the output of --version, and how results are shown.
 package saltcli
 
 import (

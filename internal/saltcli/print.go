@@ -43,7 +43,7 @@ func splitLines(s string) []string {
 	return strings.Split(s, "\n")
 }
 
-// ConsoleLog logs to the console alone, as the programs that are no daemons do.
+// ConsoleLog returns a logger for the console only, as programs use it that are not daemons.
 func ConsoleLog(console io.Writer, c *conf.Config) (*slog.Logger, error) {
 	o := saltlog.FromConfig(c.Opts, "salt", console)
 	o.File = ""
@@ -117,7 +117,7 @@ func (p *Printer) Outputter(own string) string {
 	return name
 }
 
-// InOrder reports whether the outputter of a result shows dictionaries in their order: the others sort their keys.
+// InOrder reports whether a result's outputter keeps the order of dictionaries. The others sort their keys.
 func (p *Printer) InOrder(own string) bool {
 	switch p.Outputter(own) {
 	case "json", "raw", "txt":

@@ -23,7 +23,7 @@ const (
 	ExitUnavailable = 69
 )
 
-// Console is what a program reads from and writes to, so that tests can stand in for a terminal.
+// Console is the input, output and environment of a program, which tests replace.
 type Console struct {
 	In       io.Reader
 	Out, Err io.Writer

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/internal/output"
 )
 
-// StateViews are what --plan and --recap make of results of states. The zero value is neither.
+// StateViews are the views of state results for --plan and --recap. The zero value is neither.
 type StateViews struct {
 	plan  *output.Plan
 	recap *output.Recap

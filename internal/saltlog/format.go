@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/strftime"
 )
 
-// record is what a format can show.
+// record holds the values that a format can show.
 type record struct {
 	time                         time.Time
 	level                        slog.Level

@@ -9,8 +9,8 @@ import (
 // Options are the targets and formats of a log; FromConfig fills them from Salt's options. The zero value logs
 // nowhere.
 type Options struct {
-	// Console receives lines at ConsoleLevel and above; nil is none. While there is one, the color… keys are coloured,
-	// in the file too, as in Salt.
+	// Console receives lines at ConsoleLevel and above; nil turns it off. While it is set, the color… keys are
+	// coloured, in the file too, as in Salt.
 	Console                                  io.Writer
 	ConsoleLevel, ConsoleFormat, ConsoleDate string
 	// File is a path, file:///dev/log[/LOG_FACILITY], udp://host[:port][/LOG_FACILITY] or tcp://…; "" means no

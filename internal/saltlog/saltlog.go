@@ -74,8 +74,8 @@ func New(o Options) (*Log, error) {
 	return l, nil
 }
 
-// Reconfigure changes the log under its loggers, so that a reload keeps them. After an error about the file the console
-// has changed and there is no file. An unknown level counts as error and is logged.
+// Reconfigure changes a log whose loggers are in use, so that they survive a reload. After an error about the file,
+// the console is reconfigured and there is no file. An unknown level counts as error and is logged.
 func (l *Log) Reconfigure(o Options) error {
 	if o.Pid == 0 {
 		o.Pid = os.Getpid()

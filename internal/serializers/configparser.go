@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// configOptions are what ConfigParser is made with.
+// configOptions are the options of the ConfigParser.
 type configOptions struct {
 	defaultSection string
 	defaults       *configparser.Section

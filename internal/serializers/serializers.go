@@ -54,8 +54,8 @@ func Serialize(format string, v any, opts *pyobj.Dict) (any, error) {
 	return nil, fmt.Errorf("the serializer %s is not available", format)
 }
 
-// Deserialize reads data from text or bytes. The error has the text of Salt's DeserializationError; name is that of the file in it,
-// empty for what is in no file.
+// Deserialize reads data from text or bytes. The error has the text of Salt's DeserializationError. name is the
+// file's name in that text, or "" if the data is not from a file.
 func Deserialize(format, name string, in []byte, opts *pyobj.Dict) (any, error) {
 	switch format {
 	case "configparser":

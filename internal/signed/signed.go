@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Suffix is what the name of a signature has after that of its file.
+// Suffix is the extension of signature files, which follows the name of the signed file.
 const Suffix = ".minisig"
 
 // The limits of what is read whole: a file of keys, and a signature.

@@ -9,9 +9,9 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Succeeded reports whether all states succeeded, or were handled by others with onfail (salt/utils/state.py: check_result). running is
-// the answer of one run by tag, or of several by minion; high is the high data that was run, nil if it is not known. Whether a value
-// that is no result is a failure is up to strict.
+// Succeeded reports whether all states succeeded, or were handled by others with onfail (salt/utils/state.py:
+// check_result). running is the result of one run by tag, or of several by minion. high is the high data of the run,
+// or nil if unknown. strict decides whether a value that is not a result counts as a failure.
 func Succeeded(running any, high *pyobj.Dict, strict bool) bool {
 	m, ok := running.(map[string]any)
 	if !ok || len(m) == 0 {

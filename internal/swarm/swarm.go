@@ -1,7 +1,8 @@
-// Package swarm is thousands of minions in one process, for load tests of masters: each signs in, subscribes, does jobs and returns
-// them on connections of its own, as the protocol wants it and as stock masters expect it, but runs nothing. They share one key pair, and
-// neither what is published nor the shared key is decrypted more than once, so that the machine is left to the master that is measured: a
-// minion of the swarm costs less than one on a machine of its own.
+// Package swarm runs thousands of minions in one process, for load tests of masters. Each minion signs in,
+// subscribes, receives jobs and returns results on its own connections, as the protocol and stock masters require,
+// but it runs nothing. All share one key pair, and published messages and the shared key are decrypted only once, so
+// that most of the machine is left for the master under test. A minion of the swarm therefore costs less than a real
+// one.
 package swarm
 
 import (
@@ -52,7 +53,7 @@ type Options struct {
 	OneOff int
 	// Pillar asks for the pillar and StartEvent fires the start event after the first sign-in, as stock minions do.
 	Pillar, StartEvent bool
-	// Grains are what the pillar is asked with.
+	// Grains are the grains in requests for the pillar.
 	Grains map[string]any
 	// Do returns the answer to a job; nil means Answer.
 	Do func(ctx context.Context, id string, j protocol.Job) any
@@ -69,7 +70,7 @@ type Stats struct {
 	// Jobs is how many were begun, questions of masters who is there apart, Repeated how many came again and were dropped, Returns how many results were acknowledged, Retries how
 	// many attempts to return failed.
 	Jobs, Repeated, Returns, Retries int64
-	// Asked is how many questions of masters who is there were answered.
+	// Asked is the number of answered presence queries of masters.
 	Asked int64
 }
 

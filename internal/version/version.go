@@ -1,4 +1,4 @@
-// Package version says which Salt we stand in for and which build this is.
+// Package version holds the version of Salt that brine replaces, and the version of this build.
 package version
 
 import "runtime/debug"

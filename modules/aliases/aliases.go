@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// line is a line of the file: an alias, its target and the comment behind it, or only a comment.
+// line is a line of the file: an alias, its target and a comment after them, or only a comment.
 type line struct{ alias, target, comment string }
 
 func file(ctx context.Context, c *modules.Call) (string, error) {

@@ -14,7 +14,7 @@ import (
 // finder looks for playbooks.
 type finder struct {
 	c *modules.Call
-	// endings are what the names of playbooks end with, hosts is the name of inventories.
+	// endings are the extensions of playbooks, hosts is the name of inventories.
 	endings []string
 	hosts   string
 }

@@ -151,7 +151,7 @@ func named(c *modules.Call, both bool) []string {
 	return names
 }
 
-// changes runs apk and tells what it changed.
+// changes runs apk and returns the changes that it made.
 func changes(ctx context.Context, c *modules.Call, merge bool, args ...string) (map[string]any, saltcmd.Result, error) {
 	before, err := listing(ctx, c)
 	if err != nil {

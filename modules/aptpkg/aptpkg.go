@@ -48,7 +48,8 @@ type apt struct {
 	timeout         time.Duration
 }
 
-// call runs a program of apt, in a scope of its own where that is possible, and again as long as another one holds the lock.
+// call runs a program of apt, if possible in its own systemd scope. It repeats the call while another program holds
+// the lock.
 func call(ctx context.Context, c *modules.Call, o apt, args ...string) (saltcmd.Result, error) {
 	if !o.noScope {
 		if scope := systemd.Scope(ctx, c); scope != nil {
@@ -127,7 +128,7 @@ func latestVersion(ctx context.Context, c *modules.Call) (any, error) {
 	})
 }
 
-// query says which versions are looked for.
+// query describes which versions to look for.
 type query struct {
 	refresh, installed bool
 	fromrepo           string
@@ -280,8 +281,8 @@ func fresh(c *modules.Call, valid any) bool {
 	return info.ModTime().Add(time.Duration(min(seconds, 1<<32)) * time.Second).After(c.Now())
 }
 
-// updated reads what apt-get update says of each index: true for a new one, nil for one that is as before, false for one that
-// could not be had.
+// updated parses the output of apt-get update for each index: true for a new one, nil for an unchanged one, and false
+// for one that could not be fetched.
 func updated(lines []string) (ret map[string]any, failed []string) {
 	ret = map[string]any{}
 	for _, line := range lines {

@@ -91,7 +91,7 @@ func needsRefresh(ctx context.Context, c *modules.Call) (bool, error) {
 	return refresh, nil
 }
 
-// plan is what apt-get is asked to do.
+// plan describes the call of apt-get.
 type plan struct {
 	c        *modules.Call
 	targets  pkglist.Targets
@@ -219,7 +219,7 @@ func (p *plan) known(ctx context.Context) (pkglist.List, error) {
 	return repoPkgs(ctx, p.c, names)
 }
 
-// choose takes the version that fits a comparison; "" with a message in the errors if none does.
+// choose returns the version that satisfies a comparison, or "" with a message in the errors if there is none.
 func (p *plan) choose(name, version string, known pkglist.List) (string, error) {
 	if !slices.Contains(p.compared(), name) {
 		return version, nil

@@ -1,5 +1,5 @@
-// Package archive is Salt's execution module "archive": tar, gzip and rar through the programs of these names, zip by itself,
-// and what is in an archive. Salt's source: salt/modules/archive.py.
+// Package archive is Salt's execution module "archive": it runs the programs tar, gzip and rar, handles zip itself,
+// and lists the content of archives. Salt's source: salt/modules/archive.py.
 package archive
 
 // archive.unzip differs: nothing is written outside of the destination, neither by names nor through links.

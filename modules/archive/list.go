@@ -154,7 +154,7 @@ func (c *contents) verbose() map[string]any {
 	}
 }
 
-// errNoTar says that a file is no archive that can be read without the help of a program.
+// errNoTar means that a file is not an archive that can be read without another program.
 var errNoTar = errors.New("not a tar archive")
 
 func (c *call) listTar(name, path string) (contents, error) {

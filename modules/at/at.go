@@ -151,7 +151,7 @@ func atrm(ctx context.Context, c *modules.Call) (any, error) {
 			removed, numbers = append(removed, number), append(numbers, number)
 		}
 	}
-	// Stock gives the numbers as one word, which at(1) does not take when there are several.
+	// Stock passes the numbers as one word, which at(1) does not accept if there are several.
 	cmd := []any{"-d"}
 	for _, n := range numbers {
 		cmd = append(cmd, n)

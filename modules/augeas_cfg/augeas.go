@@ -20,7 +20,7 @@ func available(e *modules.Env) (bool, string) {
 	return true, ""
 }
 
-// Method returns the name that Augeas has for a command of augeas.execute, "" if there is no such command (METHOD_MAP).
+// Method returns Augeas's name for a command of augeas.execute, or "" if there is no such command (METHOD_MAP).
 func Method(command string) string {
 	switch command {
 	case "set", "setm", "move", "insert", "remove":
@@ -53,7 +53,8 @@ func (c command) line() string {
 	return strings.Join(words, " ")
 }
 
-// parseCommands reads commands. If one is wrong, text says what Salt answers. Paths are put below the context.
+// parseCommands parses commands. If one is invalid, text is Salt's error text. Relative paths are placed below the
+// context.
 func parseCommands(list []any, context string) (out []command, text string, err error) {
 	arg, hasArg := "", false
 	for _, v := range list {
@@ -84,7 +85,7 @@ func parseCommands(list []any, context string) (out []command, text string, err 
 	return out, "", nil
 }
 
-// complete checks the number of arguments and brings them into the form that augtool takes.
+// complete checks the number of arguments and converts them to augtool's form.
 func (c *command) complete(context string) bool {
 	n := len(c.args)
 	switch c.method {

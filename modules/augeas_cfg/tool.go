@@ -36,7 +36,7 @@ func newTool(c *modules.Call, loadPath any) *tool {
 	return t
 }
 
-// answer is what augtool said.
+// answer is the output of augtool.
 type answer struct {
 	out  string
 	errs []string // by command, "" where it worked
@@ -96,7 +96,8 @@ func (t *tool) run(ctx context.Context, lines ...string) (answer, error) {
 	return a, nil
 }
 
-// oneLine makes of an error that augtool prints what Python's library says: the message, the smaller one and the details.
+// oneLine converts an error that augtool prints to that of Python's library: the message, the minor message and the
+// details.
 func oneLine(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i, line := range lines {
@@ -154,7 +155,7 @@ func (t *tool) print(ctx context.Context, path string) ([]node, error) {
 	return nodes, err
 }
 
-// noMatch is what augtool prints for noNode. No line of the command print begins with a blank.
+// noMatch is augtool's output for noNode. No output line of the command print begins with a blank.
 const (
 	noNode  = "match /augeas/none"
 	noMatch = "  (no matches)\n"

@@ -1,7 +1,7 @@
 // Package cmdmod is Salt's execution module "cmd": running programs. Salt's source: salt/modules/cmdmod.py.
 //
-// It prepares what a command is about (options.go), lets the program's runner run it (run.go), and makes of what comes back
-// what Salt would return. Nothing is put together to a shell command except where the caller asked for a shell.
+// It prepares a command (options.go), lets the program's runner run it (run.go), and converts the outcome to Salt's
+// result. It never builds a shell command unless the caller asked for a shell.
 package cmdmod
 
 import (
@@ -222,7 +222,7 @@ func umaskOf(v any) (*int, error) {
 	return &mask, nil
 }
 
-// result is what Salt's _run returns.
+// result is the result of Salt's _run.
 type result struct {
 	stdout, stderr string
 	retcode, pid   any

@@ -17,17 +17,17 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// options are the arguments of a cmd function. Those that a function does not have of its own may come as keywords, which
-// Salt hands on to its inner function.
+// options are the arguments of a cmd function. A function may also get those that it does not declare as keywords,
+// which Salt passes on to its inner function.
 type options struct {
 	c           *modules.Call
 	cmd         any // text or list
 	pythonShell bool
 	merge, bg   bool
 	level       level
-	// calledByJob tells that a master or an operator called the function, not another module.
+	// calledByJob means that a master or an operator called the function, not another module.
 	calledByJob bool
-	// outside tells that user and group are not of this host but of a root directory below it.
+	// outside means that user and group belong to a root directory below this host's, not to this host.
 	outside bool
 }
 

@@ -114,7 +114,7 @@ func powershellAll(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// parsePowershell reads JSON; text that is none is a text.
+// parsePowershell parses JSON. Text that is not JSON is returned as a text.
 func parsePowershell(text string) (any, error) {
 	if text == "" || !strings.ContainsRune(`"{[`, rune(text[0])) {
 		text = `"` + text + `"`

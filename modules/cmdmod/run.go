@@ -47,7 +47,7 @@ func (o *options) run(ctx context.Context) (*result, error) {
 	return res, nil
 }
 
-// command prepares the command. The order of the checks is Salt's, since the first one that fails is what users see.
+// command prepares the command. The order of the checks is Salt's, since users see the first one that fails.
 func (o *options) command(ctx context.Context) (modules.Command, error) {
 	var cmd modules.Command
 	cwd, sh := o.dir(), o.shellPath()
@@ -206,7 +206,7 @@ func (o *options) popen(cmd modules.Command) string {
 	return text + ", 'close_fds': True}"
 }
 
-// finish makes of what the program left what Salt returns.
+// finish converts the outcome of the program to Salt's result.
 func (o *options) finish(got modules.CommandResult, good success, timedOut string) (*result, error) {
 	res := &result{pid: int64(got.PID), retcode: int64(got.ExitCode), truncated: got.Truncated}
 	ignore := o.bg || o.truth("ignore_retcode", false)

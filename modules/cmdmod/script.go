@@ -65,7 +65,7 @@ func runScript(ctx context.Context, c *modules.Call) (map[string]any, error) {
 	}
 	o.cmd = append([]any{file}, args...)
 	if o.bg && runtime.GOOS != "windows" {
-		// The script is removed when it is done, which somebody must wait for.
+		// The script is removed when it has ended, so a shell has to wait for it.
 		o.cmd = append([]any{"/bin/sh", "-c", cleanupScript, "salt-cmd-script", file, file}, args...)
 		o.pythonShell, remove = false, false
 	}
@@ -109,8 +109,8 @@ func scriptArgs(v any) ([]any, error) {
 	return nil, &modules.TypeError{Msg: "Value after * must be an iterable, not " + modules.TypeName(v)}
 }
 
-// fetch puts a copy of the script, expanded if a template engine is asked for, into a file that only we can read; "" if there
-// is no such script.
+// fetch copies the script, rendered if the call names a template engine, to a file that only this user can read. It
+// returns "" if there is no such script.
 func (o *options) fetch(ctx context.Context, source string) (string, error) {
 	cached, err := o.c.Exec(ctx, "cp.cache_file", source, o.saltenv())
 	if err != nil {

@@ -52,7 +52,7 @@ func userExists(c *modules.Call, user, group string) error {
 	return nil
 }
 
-// makeRunnable gives the script to its user, who may read and run it.
+// makeRunnable makes the script readable and executable for its user only.
 func makeRunnable(c *modules.Call, file, user string) error {
 	if err := os.Chmod(file, 0o500); err != nil {
 		return modules.OSError(err)

@@ -48,7 +48,7 @@ func (f *files) named(url string) string {
 	return path
 }
 
-// missing is what stock answers for a file that is not there.
+// missing is stock's result for a missing file.
 const missing = false
 
 func cacheFile(ctx context.Context, c *modules.Call) (any, error) {

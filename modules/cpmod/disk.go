@@ -21,7 +21,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// copyFile writes a file's content over another, as stock does: links are followed, and what is there keeps its mode and owner.
+// copyFile overwrites a file with the content of another, as stock does: it follows links and keeps the mode and
+// owner of an existing file.
 func copyFile(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -39,7 +40,7 @@ func copyFile(from, to string) error {
 	return out.Close()
 }
 
-// writeFile puts a new file at a path, in place of what is there.
+// writeFile replaces the file at a path by a new file.
 func writeFile(name string, data []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".brine-")
 	if err != nil {
@@ -169,7 +170,7 @@ func hashMatches(name, sum string) bool {
 	return err == nil && got == sum
 }
 
-// decode makes text of bytes, with Python's error for what is not UTF-8.
+// decode converts bytes to text, with Python's error if they are not UTF-8.
 func decode(b []byte) (any, error) {
 	if utf8.Valid(b) {
 		return string(b), nil

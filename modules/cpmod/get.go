@@ -48,7 +48,8 @@ func getFile(ctx context.Context, c *modules.Call) (any, error) {
 	return v, err
 }
 
-// sameAs answers for a source that is no address: stock compares it with what is at the destination, and fails if they differ.
+// sameAs handles a source that is not a URL: stock compares it with the file at the destination, and fails if they
+// differ.
 func (f *files) sameAs(ctx context.Context, source, dest string) (any, error) {
 	if isDir(f.c.Path(dest)) || strings.HasSuffix(dest, "/") {
 		dest = join(dest, path.Base(source))

@@ -189,7 +189,7 @@ func recvChunked(_ context.Context, c *modules.Call) (any, error) {
 	return true, nil
 }
 
-// makeDir makes an empty directory; one that is there is as good.
+// makeDir creates an empty directory. An existing directory is not an error.
 func makeDir(c *modules.Call, dest string) (any, error) {
 	switch info, err := os.Stat(c.Path(dest)); {
 	case err == nil && info.IsDir():
@@ -221,7 +221,7 @@ func chunk(c *modules.Call) ([]byte, error) {
 	if text == nil {
 		text = []byte(c.Str("chunk"))
 	}
-	// Python's b64decode drops what is not of its alphabet.
+	// Python's b64decode drops characters outside its alphabet.
 	text = bytes.Map(func(r rune) rune {
 		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '+' || r == '/' || r == '=') {
 			return r

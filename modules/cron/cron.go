@@ -62,7 +62,7 @@ func writeFileVerbose(ctx context.Context, c *modules.Call) (any, error) {
 	return r.Map(), nil
 }
 
-// write makes a table the user's. The result is the complaint of crontab, "" with true if there is none.
+// write installs a table for the user. The result is crontab's error output; ok reports success.
 func (t *table) write(ctx context.Context, c *modules.Call, user any) (complaint string, ok bool, err error) {
 	text, err := t.render()
 	if err != nil {

@@ -51,7 +51,7 @@ func settings(c *modules.Call) map[string]any {
 // name returns the interface that the call is for.
 func name(c *modules.Call) string { return pytext.Str(c.Value("iface")) }
 
-// file reads the lines of a file; there is none where it cannot be read.
+// file reads the lines of a file. ok is false if it cannot be read.
 func file(c *modules.Call, path string) ([]any, bool) {
 	text, err := os.ReadFile(c.Path(path))
 	if err != nil {
@@ -172,7 +172,7 @@ func prepare(ctx context.Context, c *modules.Call, kind string, s map[string]any
 	return ifcfg.Invalid(name(c), kind, "eth|bond|alias|clone|ipsec|dialup|bridge|slave|vlan|pppoe|source")
 }
 
-// save writes the interface to a file of its own, or with all others to the file of all.
+// save writes the interface to its own file, or with all others to the common file.
 func save(c *modules.Call, a *adapter, s map[string]any) error {
 	all, err := read(c)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// check reports whether a value suits an option of a family of addresses, and what becomes of it. known is false for an option
-// that the family does not have.
+// check validates a value for an option of an address family, and returns the value to write. ok is false also for an
+// option that the family does not have.
 func check(option string, v any, family string) (ok bool, value any, err error) {
 	if family != "inet" && family != "inet6" {
 		return false, v, nil

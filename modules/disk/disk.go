@@ -342,7 +342,7 @@ func format(ctx context.Context, c *modules.Call) (any, error) {
 	return made && synced, err
 }
 
-// quietly runs a program whose exit status is nobody's business but ours.
+// quietly runs a program and reports whether it succeeded. Its exit status does not affect the job's return code.
 func quietly(ctx context.Context, c *modules.Call, words ...any) (bool, error) {
 	r, err := saltcmd.Run(ctx, c, saltcmd.Command{Args: saltcmd.Words(words...), Merge: true, IgnoreRetcode: true})
 	return r.Retcode == 0, err

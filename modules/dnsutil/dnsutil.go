@@ -48,7 +48,7 @@ func lookupAAAA(ctx context.Context, c *modules.Call) (any, error) {
 	return resolve(ctx, c, "dig.AAAA", "ip6")
 }
 
-// resolve asks dig, or the resolver of the host where there is no dig.
+// resolve queries dig, or the host's resolver if dig is missing.
 func resolve(ctx context.Context, c *modules.Call, fun, network string) (any, error) {
 	if c.Which("dig") != "" || c.Value("nameserver") != nil {
 		return viaDig(ctx, c, fun, c.Value("host"), c.Value("nameserver"))

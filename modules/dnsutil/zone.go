@@ -51,7 +51,7 @@ func parseZone(_ context.Context, c *modules.Call) (any, error) {
 	return map[string]any(z), nil
 }
 
-// zone is what a zone file says: fields of its beginning, then records by kind.
+// zone is the content of a zone file: the fields at its beginning, then records by type.
 type zone map[string]any
 
 func (z zone) record(line string) error {

@@ -43,7 +43,7 @@ type client struct {
 	// base begins every URL, where names the daemon in errors.
 	base, where string
 	timeout     time.Duration
-	// config is Docker's config.json, which stands in file.
+	// config is the content of Docker's config.json, at the path file.
 	config map[string]any
 	file   string
 }
@@ -225,13 +225,13 @@ volumes GET /volumes
 wait POST /containers/%/wait
 `
 
-// request is what a request has beside its route.
+// request holds the parts of a request besides its route.
 type request struct {
 	id     any            // the resource
 	query  map[string]any // None is left out
 	body   any            // an io.Reader, or a value that goes as JSON
 	header map[string]string
-	// patience is how long the answer may take beyond the client's timeout; negative is no limit.
+	// patience is how much longer than the client's timeout the answer may take. A negative value means no limit.
 	patience time.Duration
 }
 

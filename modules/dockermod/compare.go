@@ -157,7 +157,7 @@ func (d *client) compareContainerNetworks() (any, error) {
 				d.Logger().Warn("Cannot inspect a network of a container", "network", name, "error", err)
 				continue
 			}
-			// What the daemon says of a container has networks, too, that it failed to connect it to.
+			// The daemon's description of a container also contains networks that it failed to connect it to.
 			if _, in := get(network, "Containers")[pytext.Str(info["Id"])]; state == "running" && !in {
 				delete(nets, name)
 			}

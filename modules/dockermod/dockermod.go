@@ -249,7 +249,8 @@ func numbers(m dict, key string) {
 	m[key+"Info"] = list
 }
 
-// renamed is what the daemon says of a container or an image in Salt's words: the time of creation twice.
+// renamed converts the daemon's description of a container or an image to Salt's: with the time of creation in two
+// forms.
 func renamed(m dict) {
 	if v, ok := m["Created"]; ok {
 		delete(m, "Created")

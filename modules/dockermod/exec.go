@@ -376,7 +376,7 @@ func (d *client) copyTo(name, from any, dest string, overwrite, makedirs bool) (
 	}
 	defer f.Close()
 	var nothing output
-	// tee keeps the mode and the owner of a file that is there, and works for a container that runs as another user.
+	// tee keeps the mode and owner of an existing file, and works in a container that runs as another user.
 	_, _, err = d.exec(name, command{words: []string{"env", "-i", containerPath, "tee", dest}, stdin: f, stdout: io.Discard, stderr: &nothing})
 	if err != nil {
 		return nil, err

@@ -234,7 +234,7 @@ func info(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// parseInfo reads what dpkg-query says of one package.
+// parseInfo parses dpkg-query's output about one package.
 func parseInfo(text string) map[string]any {
 	pkg := map[string]any{}
 	head, description, _ := strings.Cut(text, "\ndescription:")

@@ -27,7 +27,7 @@ func setval(_ context.Context, c *modules.Call) (any, error) {
 	return set(c, key, c.Value("val"), c.Value("false_unsets") == any(true)), nil
 }
 
-// set changes one variable and tells what it is now, false if that is not possible.
+// set changes one variable and returns its new value, or false if that is not possible.
 func set(c *modules.Call, key string, val any, unset bool) any {
 	if val == any(false) {
 		if unset {

@@ -53,7 +53,7 @@ func words(args []string) []string {
 	return strings.FieldsFunc(strings.Join(args, " "), func(r rune) bool { return r == ' ' || r == ',' })
 }
 
-// agent is what is to be built.
+// agent describes the agent to build.
 type agent struct {
 	root, name, dir, tags string
 	each, print           bool

@@ -38,7 +38,7 @@ const tools = "cmd/internal/"
 // lines are the release lines of stock Salt, the newest first.
 var lines = [...]string{"3008", "3007", "3006"}
 
-// inventory is what one stock release has.
+// inventory lists the contents of one stock release.
 type inventory struct {
 	Version       string              `json:"version"`
 	Functions     map[string][]string `json:"functions"`

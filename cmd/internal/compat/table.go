@@ -26,7 +26,7 @@ type option struct {
 	// defaults has a value for each role in whose table of stock the option is.
 	defaults map[string]any
 	of       []string // the roles that have it
-	// unset is what an option without a default counts as while no file sets it, nil for nothing.
+	// unset is the value that applies while no file sets an option without a default, or nil.
 	unset   any
 	lines   []string // of Salt, or "brine"
 	refused string

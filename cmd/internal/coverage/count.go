@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// repository is what names of packages begin with, in profiles.
+// repository is the prefix of package names in coverage profiles.
 const repository = "github.com/brine-salt/brine/"
 
 // counted are the blocks of statements of profiles by file and place, as file.go:10.2,12.3.

@@ -18,7 +18,7 @@ func listedNames(page string) []string {
 	return flaws
 }
 
-// cellsOf returns the cells of a table's row, nil for its head and for what is not in a table.
+// cellsOf returns the cells of a table row, or nil for a table's head and for lines outside of tables.
 func cellsOf(line string) []string {
 	if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| flaw |") {
 		return nil

@@ -31,7 +31,7 @@ type outcome struct {
 	output  string
 }
 
-// runTest runs one test of a test program. removed is the guard that is not there, "" for none.
+// runTest runs one test of a test program. removed is the guard to switch off, or "".
 func runTest(ctx context.Context, root string, t testName, program, overlay, removed string,
 	limit time.Duration) (outcome, error) {
 	// The test program ends itself and reports where it hung; it is killed if it does not.

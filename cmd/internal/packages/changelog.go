@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/textwrap"
 )
 
-// packager is who stands in the packages' changelogs.
+// packager is the author named in the packages' changelogs.
 const packager = "The brine authors <brine-salt@users.noreply.github.com>"
 
 // commitTime returns the time of the last commit. Files and changelogs of the packages carry it, so that the same

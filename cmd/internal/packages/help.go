@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// help is what a program prints with --help, in parts.
+// help is the parsed output of a program's --help.
 type help struct {
 	usage, description string
 	groups             []group

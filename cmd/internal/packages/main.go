@@ -174,8 +174,8 @@ func run(release, programs, out, list string, formats []string) error {
 	return tasks.Wait()
 }
 
-// hostPrograms returns a directory with programs that run on this host: their help is what manual pages and completions are
-// generated from. They are those of the packages, if these are for hosts like this one.
+// hostPrograms returns a directory with programs that run on this host, since manual pages and completions are
+// generated from their help. It uses the programs of the packages if those are for this platform.
 func hostPrograms(work, programs string) (string, error) {
 	dir := filepath.Join(programs, "linux-"+runtime.GOARCH)
 	if _, err := os.Stat(dir + "/brine-update"); err == nil && runtime.GOOS == "linux" {

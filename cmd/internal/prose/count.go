@@ -196,7 +196,7 @@ func isDirective(comment string) bool {
 		strings.HasPrefix(comment, "//nolint") || strings.HasPrefix(comment, "// guard: ")
 }
 
-// addTexts collects the comments that a reader reads, each with the declaration that it documents or stands in.
+// addTexts collects the comments of a file, each with the declaration that it documents or belongs to.
 func (r *room) addTexts(fset *token.FileSet, file *ast.File) {
 	seen := map[string]int{}
 	for _, group := range file.Comments {

@@ -269,7 +269,7 @@ type signed interface {
 	ToBytes(bool) ([]byte, error)
 }
 
-// signWith signs with each key, once even if it is there twice.
+// signWith signs with each key once, even if a key is listed twice.
 func signWith(m signed, signers []signature.Signer) error {
 	var done []crypto.PublicKey
 	for _, s := range signers {

@@ -18,8 +18,8 @@ const (
 	mostMasters = 12
 	// emptyMaster is the memory of a master without minions, minionMemory that of a connected minion, in bytes.
 	emptyMaster, minionMemory = 9 << 20, 18739
-	// minionRows and returnRows are what a minion and the return of a test.ping have in the database, in bytes with
-	// indexes.
+	// minionRows and returnRows are the sizes of a minion and of a test.ping's return in the database, in bytes,
+	// including indexes.
 	minionRows, returnRows = 1178, 575
 	// traffic is what the masters read and write for a return, in bytes: of the minion, the database and the caller.
 	traffic = 3325
@@ -45,7 +45,7 @@ const (
 // sizes are the rows of the table.
 var sizes = []int{1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000}
 
-// need is what a number of minions needs.
+// need holds the resources for a number of minions.
 type need struct {
 	minions, databases, masters int
 	memory                      int64         // of all masters, in bytes

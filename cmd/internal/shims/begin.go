@@ -19,7 +19,7 @@ import (
 //go:embed declare.py
 var declareProgram string
 
-// A declaration is what a module of Salt declares (declare.py).
+// A declaration is the output of declare.py: the functions that a module of Salt declares.
 type declaration struct {
 	Called    string
 	Functions []struct {

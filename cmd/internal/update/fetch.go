@@ -74,7 +74,7 @@ func tooLong(address string, limit int64) error {
 	return &metadata.ErrDownloadLengthMismatch{Msg: fmt.Sprintf("%s has more than %d bytes", address, limit)}
 }
 
-// noFile is what cp.get_url answers if the master has no such file.
+// noFile is the answer of cp.get_url if the master has no such file.
 const noFile = "False"
 
 // fileBlock is the unit of the shell's limit of a file's size.

@@ -234,7 +234,7 @@ func (u *Updater) change(c *saltcli.Console, command string, args []string) int 
 	return exitFailed
 }
 
-// Status is what "brine-update status" prints.
+// Status is the output of "brine-update status".
 type Status struct {
 	Enabled   bool              `json:"enabled"`
 	Why       string            `json:"why,omitempty"` // not enabled
@@ -250,7 +250,7 @@ type Status struct {
 	Checked   int64             `json:"checked,omitempty"`
 	Result    string            `json:"result,omitempty"`
 	Connected bool              `json:"connected"`
-	// Running is the program of the daemon; "" if none answers.
+	// Running is the path of the running daemon's program, or "" if no daemon answers.
 	Running string `json:"running,omitempty"`
 }
 

@@ -27,7 +27,7 @@ const (
 	maxLog    = 256 << 10
 )
 
-// State is what the updater remembers, in state.json.
+// State is the updater's stored state, in state.json.
 type State struct {
 	// Slots are the versions in the slots.
 	Slots map[string]string `json:"slots"`

@@ -65,9 +65,9 @@ type Repository struct {
 	Now      func() time.Time
 }
 
-// Fetch looks in the repository at a source for a version, or with "" for the newest one, and returns its program. Of a
-// version that the host does not take it fetches no program, and returns nil. Nothing of a repository that is refused
-// stays on the disk but the metadata that was verified before.
+// Fetch looks for a version in the repository at a source, or with "" for the newest version, and returns its
+// program. If the host does not take the version, Fetch downloads no program and returns nil. If a repository is
+// refused, only metadata that was verified before stays on disk.
 func (r *Repository) Fetch(ctx context.Context, source, version string, takes func(version string) bool) (found string, p *Program, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Download)
 	defer cancel()

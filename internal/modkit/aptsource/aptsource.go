@@ -12,7 +12,7 @@ import (
 // MainFile is where repositories are written that have no file of their own.
 const MainFile = "/etc/apt/sources.list"
 
-// Line is a line of a file of repositories, or anything else that stands in such a file.
+// Line is one line of a repository file, whether it describes a repository or not.
 type Line struct {
 	// Invalid is anything else, Disabled a repository behind a "#".
 	Invalid, Disabled bool

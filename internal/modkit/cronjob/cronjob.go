@@ -1,5 +1,6 @@
-// Package cronjob says which job of a table is meant and whether it has to change, for the execution module cron and the state
-// module cron. A job is as cron.list_tab shows it (salt/modules/cron.py: _cron_matched, _needs_change).
+// Package cronjob decides which job of a table is meant and whether it has to change, for the execution module cron
+// and the state module cron. A job has the form of cron.list_tab (salt/modules/cron.py: _cron_matched,
+// _needs_change).
 package cronjob
 
 import (

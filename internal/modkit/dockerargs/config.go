@@ -313,7 +313,8 @@ func Links(v any) any {
 	return out
 }
 
-// parseBytes reads a size as docker-py does: digits, and one of the units b, k, m, g with a "b" behind it or not.
+// parseBytes reads a size in docker-py's notation: digits, then one of the units b, k, m and g, optionally followed
+// by "b".
 func parseBytes(s string) (any, error) {
 	if s == "" {
 		return int64(0), nil

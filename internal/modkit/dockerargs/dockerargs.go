@@ -1,10 +1,10 @@
-// Package dockerargs turns the arguments of docker.create, docker.create_network and their states
-// into what Docker's API takes, in the two steps of stock: Salt's translation of the many ways to
-// write a value (salt/utils/dockermod), and what docker-py 7 makes of the result (docker/types). One
-// table has an argument a line; what a line cannot say is a function.
+// Package dockerargs translates the arguments of docker.create, docker.create_network and their states to Docker's
+// API, in the two steps of stock: Salt's translation of the many notations for a value (salt/utils/dockermod), then
+// docker-py 7's conversion of the result (docker/types). A table has one line for each argument; functions handle the
+// rest.
 //
-// Values are plain: dictionaries lose their order, so the environment and whatever else becomes a list
-// is sorted by name.
+// Values are plain: dictionaries lose their order, so the environment and everything else that becomes a list is
+// sorted by name.
 package dockerargs
 
 import (

@@ -1,5 +1,5 @@
-// Package filterby is what grains.filter_by, pillar.filter_by and match.filter_by have in common: Salt's errors, and of the first two
-// the parameters lookup_dict, merge, default and base.
+// Package filterby holds the common part of grains.filter_by, pillar.filter_by and match.filter_by: Salt's errors,
+// and for the first two the parameters lookup_dict, merge, default and base.
 package filterby
 
 import (

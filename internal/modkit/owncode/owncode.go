@@ -69,7 +69,7 @@ func paths(e *modules.Env, option string) []string {
 	return dirs
 }
 
-// Synced returns the directory of this host that masters fill and in which a path lies, "" if it lies in none.
+// Synced returns the directory, filled by masters, that contains a path of this host, or "" if there is none.
 func Synced(e *modules.Env, dir string) string {
 	for _, opt := range [...]string{"extension_modules", "cachedir"} {
 		root, _ := e.Opt(opt).(string)

@@ -1,6 +1,7 @@
-// Package pkglist is what the modules of all package managers share: lists of installed packages as pkg.list_pkgs has them, the
-// differences between two of them, the packages that a caller names in one of several ways, and the mark that asks for fresh
-// indexes. Salt's sources: salt/modules/pkg_resource.py, salt/utils/pkg/__init__.py, salt/utils/data.py.
+// Package pkglist holds the code that the modules of all package managers share: lists of installed packages in the
+// form of pkg.list_pkgs, the differences between two of them, the packages that a caller names in one of several
+// ways, and the mark that requests fresh indexes. Salt's sources: salt/modules/pkg_resource.py,
+// salt/utils/pkg/__init__.py, salt/utils/data.py.
 package pkglist
 
 import (
@@ -23,7 +24,7 @@ type List map[string][]string
 // Add adds a version.
 func (l List) Add(name, version string) { l[name] = append(l[name], version) }
 
-// Sort sorts the versions of each package and removes those that are there twice.
+// Sort sorts the versions of each package and removes duplicates.
 func (l List) Sort() {
 	for name, versions := range l {
 		slices.Sort(versions)
@@ -114,7 +115,7 @@ func ClearMark(c *modules.Call) {
 	}
 }
 
-// SplitInput returns a list as it is, and a text cut at commas (salt/utils/args.py split_input).
+// SplitInput returns the elements of a list, or the parts of a text between commas (salt/utils/args.py split_input).
 func SplitInput(v any) []string {
 	var out []string
 	switch v := v.(type) {

@@ -18,7 +18,7 @@ type Target struct {
 	Version any
 }
 
-// Targets is what a caller named: packages of repositories, files, or advisories.
+// Targets are the packages that a caller named: packages of repositories, files, or advisories.
 type Targets struct {
 	// Kind is "repository", "file", "advisory", or "" for nothing.
 	Kind string

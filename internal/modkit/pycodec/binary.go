@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Binary reports whether the first block of a file is no text, by Salt's guess (salt.utils.stringutils.is_binary): it has a NUL,
-// or over 30 of 100 of its bytes are neither printable ASCII nor part of UTF-8.
+// Binary reports whether the first block of a file is binary, by Salt's guess (salt.utils.stringutils.is_binary): it
+// contains a NUL, or more than 30 percent of its bytes are neither printable ASCII nor part of UTF-8.
 func Binary(block []byte) bool {
 	if len(block) == 0 {
 		return false

@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Installed are the installed packages, each with a list of what is known about its versions.
+// Installed holds the installed packages, each with a list of its versions' attributes.
 type Installed map[string]any
 
 // Versions returns the full versions of each package.

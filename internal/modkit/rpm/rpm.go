@@ -1,5 +1,5 @@
-// Package rpm is what Salt's modules know about rpm packages in general: architectures, names, versions with epoch and release.
-// Salt's source: salt/utils/pkg/rpm.py. Versions are compared in internal/pkgversion.
+// Package rpm holds what Salt's modules share about rpm packages: architectures, names, and versions with epoch and
+// release. Salt's source: salt/utils/pkg/rpm.py. internal/pkgversion compares versions.
 package rpm
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// QueryFormat is what rpm is asked for, to be read by [Parse].
+// QueryFormat is the query format for rpm that [Parse] reads.
 const QueryFormat = "%{NAME}_|-%{EPOCH}_|-%{VERSION}_|-%{RELEASE}_|-%{ARCH}_|-%{REPOID}_|-%{INSTALLTIME}"
 
 // Format returns QueryFormat with the repository's name filled in, since rpm does not know it.

@@ -38,7 +38,7 @@ const (
 	limitPart, totalPart = 16, 4
 	// DefaultMax is how many programs run at once before further ones wait; fewer where the process may open few files.
 	DefaultMax = 256
-	// MinLimit is what is kept of each output stream however little memory there is.
+	// MinLimit is the number of bytes that are kept of each output stream, however little memory there is.
 	MinLimit = 1 << 20
 	// pipeGrace is how long output is still collected after the program ended but something that it left behind holds the
 	// pipe open.
@@ -69,7 +69,7 @@ type Runner struct {
 	running map[int]*process // guarded by mu; by pid
 }
 
-// shared is what a runner and its subs have in common.
+// shared is the state that a runner shares with its subs.
 type shared struct {
 	slots chan struct{}
 	total int64

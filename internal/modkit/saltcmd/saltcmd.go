@@ -1,6 +1,7 @@
-// Package saltcmd runs programs for execution modules in the way in which Salt's modules run theirs through cmd.run_all with
-// python_shell=False: messages in English, output as text without the line ends behind it, the exit status left as the job's
-// return code, and Salt's text when the program cannot be started. Commands that users write are run by module cmd itself.
+// Package saltcmd runs programs for execution modules as Salt's modules do through cmd.run_all with
+// python_shell=False: with messages in English, output as text without final line ends, the exit status stored as the
+// job's return code, and Salt's text if the program cannot be started. Commands of users are run by the module cmd
+// itself.
 package saltcmd
 
 import (
@@ -24,7 +25,7 @@ import (
 // Command is a program to run.
 type Command struct {
 	Args []string
-	// Env are "name=value" settings; Stdin is what the program reads.
+	// Env are "name=value" settings; Stdin is the program's input.
 	Env   []string
 	Stdin string
 	// Dir is the working directory, "" the home of the user; RunAs is the user, "" the minion's own.
@@ -45,7 +46,7 @@ type Command struct {
 	Success []int
 }
 
-// Result is what the program left.
+// Result holds the output and the exit status of a program.
 type Result struct {
 	Stdout, Stderr string
 	Retcode, PID   int

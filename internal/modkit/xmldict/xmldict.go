@@ -71,7 +71,8 @@ func (e *Element) Children() []any {
 	return out
 }
 
-// Data returns the element as to_dict does: a dictionary of its children, or of its own name and text without any.
+// Data converts the element like to_dict: to a dictionary of its children or, if it has none, to one with its own
+// name and text.
 func (e *Element) Data() map[string]any {
 	if len(e.items) == 0 {
 		return map[string]any{e.name: e.text}

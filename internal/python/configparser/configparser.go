@@ -1,6 +1,6 @@
-// Package configparser reads files of sections and options by the rules of Python's configparser.ConfigParser, without
-// interpolation: names of options in lower case, "=" or ":" behind them, values that go on in indented lines, comments in lines of
-// their own that begin with "#" or ";". Sections and options keep their order.
+// Package configparser reads files of sections and options by the rules of Python's configparser.ConfigParser,
+// without interpolation: option names are in lower case and followed by "=" or ":", values continue in indented
+// lines, and comments are lines that begin with "#" or ";". Sections and options keep their order.
 package configparser
 
 import (
@@ -51,7 +51,7 @@ type Error struct{ Type, Msg string }
 
 func (e *Error) Error() string { return e.Msg }
 
-// Find returns the section of that name, nil if there is none.
+// Find returns the section with a name, or nil if there is none.
 func Find(list []*Section, name string) *Section {
 	for _, s := range list {
 		if s.Name == name {

@@ -1,6 +1,7 @@
-// Package optparse reads command lines by the rules of Python's optparse and prints help and errors in its look, because that
-// is what scripts around Salt's programs know: long names may be shortened while they stay unique, one option may have
-// several names, options and arguments mix, "--" ends the options. It reads no environment and prints nothing itself.
+// Package optparse reads command lines by the rules of Python's optparse, and prints help and errors in its format,
+// because scripts around Salt's programs rely on both. Long names may be shortened while they stay unique, an option
+// may have several names, options and arguments may be mixed, and "--" ends the options. The package reads no
+// environment and prints nothing itself.
 //
 // Why not pflag: it has neither several names for one option, nor shortened names, nor optparse's error texts.
 // Python's source: Lib/optparse.py.

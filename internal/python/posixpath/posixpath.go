@@ -1,5 +1,5 @@
-// Package posixpath is Python's module of that name: what its functions make of a path by text alone. They differ from those
-// of package path: Join forgets what is before an absolute part, Base of "a/" is empty, two leading slashes stay.
+// Package posixpath implements the textual functions of Python's module posixpath. They differ from package path:
+// Join drops everything before an absolute part, Base of "a/" is empty, and two leading slashes stay.
 package posixpath
 
 import (
@@ -81,7 +81,8 @@ func Real(path string, readlink func(string) string) string {
 	return Norm(out)
 }
 
-// realJoin follows the links of rest below path, which has none. seen holds what is known of links; "" marks one in work.
+// realJoin follows the links of rest below path, which contains no links. seen caches resolved links; "" marks a link
+// that is being resolved.
 func realJoin(path, rest string, readlink func(string) string, seen map[string]string) (string, bool) {
 	if IsAbs(rest) {
 		rest, path = rest[1:], "/"

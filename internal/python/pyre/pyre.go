@@ -19,8 +19,8 @@ func Search(pattern, s string) (bool, error) {
 	return loc != nil, err
 }
 
-// Expr reports whether a text matches an expression as a shell pattern or, in whole, as a regular expression; one that is no
-// regular expression does not match (salt/utils/stringutils.py: expr_match).
+// Expr reports whether a text matches an expression as a shell pattern or, as a whole, as a regular expression. An
+// invalid regular expression does not match (salt/utils/stringutils.py: expr_match).
 func Expr(s, expr string) bool {
 	if fnmatch.Match(expr, s) {
 		return true

@@ -141,8 +141,8 @@ func (re *Regexp) regular(e *engine, s string) bool {
 	return e.linear != nil && !(re.t.ASCIIOnly && !isASCII(s)) && !(re.t.OneLine && strings.Contains(s, "\n")) && !(re.t.NonEmpty && s == "")
 }
 
-// Search finds the first match anywhere: the places where the match and each group begin and end, -1 for groups that took no
-// part, nil if there is none.
+// Search finds the first match anywhere. It returns the begin and end of the match and of each group, -1 for groups
+// that took no part, or nil if there is no match.
 func (re *Regexp) Search(s string) ([]int, error) { return re.find(searching, s) }
 
 // Match implements re.match: a match at the beginning.
@@ -183,7 +183,7 @@ func (re *Regexp) find(p place, s string) ([]int, error) {
 	return loc, nil
 }
 
-// spans returns the places of a match and its groups in characters, nil for none.
+// spans returns the begin and end of a match and of its groups in characters, or nil if there is no match.
 func spans(m *regexp2.Match) []int {
 	if m == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package shlex splits and quotes command lines by the rules of a POSIX shell, as Python's shlex.split and shlex.quote do:
-// quotes and backslashes count, nothing is expanded and there are no comments.
+// Package shlex splits and quotes command lines like Python's shlex.split and shlex.quote, by the rules of a POSIX
+// shell: it interprets quotes and backslashes, expands nothing, and knows no comments.
 package shlex
 
 import (

@@ -11,7 +11,7 @@ import (
 // bestWidth is the column after which libyaml folds long scalars at the next blank, unless there is another width.
 const bestWidth = 80
 
-// emitter writes nodes by the rules of libyaml's emitter 0.2.5, which is what PyYAML's C dumper uses.
+// emitter writes nodes by the rules of libyaml's emitter 0.2.5, which PyYAML's C dumper uses.
 type emitter struct {
 	out        strings.Builder
 	column     int // in characters
@@ -187,7 +187,7 @@ func (e *emitter) blockMapping(n *node) {
 	e.decreaseIndent()
 }
 
-// simpleKey reports whether a node may stand before a colon: one line of at most 128 bytes.
+// simpleKey reports whether a node may precede a colon: it is one line of at most 128 bytes.
 func (n *node) simpleKey() bool {
 	if n.kind != reflect.String {
 		return len(n.items) == 0
@@ -199,7 +199,7 @@ func (n *node) simpleKey() bool {
 	return length <= 128 && !analyze(n.text).multiline
 }
 
-// analysis is what a text allows (yaml_emitter_analyze_scalar).
+// analysis lists the styles that a text permits (yaml_emitter_analyze_scalar).
 type analysis struct{ multiline, flowPlain, blockPlain, single, block bool }
 
 func isBreak(r rune) bool  { return r == '\n' || r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029 }

@@ -35,7 +35,7 @@ type Style struct {
 	ASCII bool
 	// Sorted sorts OrderedDicts as well.
 	Sorted bool
-	// Unsorted leaves all dicts in their order.
+	// Unsorted keeps the order of all dicts.
 	Unsorted bool
 	// Width is the column after which scalars are folded: 80 for 0 and what libyaml finds too small, no limit if it is negative.
 	Width int

@@ -31,11 +31,11 @@ type Error struct {
 	// Class is the name of PyYAML's exception: ReaderError, ScannerError, ParserError, ComposerError,
 	// ConstructorError; or ValueError and KeyError, which Python raises for an invalid number or bool.
 	Class string
-	// Name is what the document was called, often its path.
+	// Name is the document's name in errors, often its path.
 	Name string
 	// Line and Column are where the problem is, from 1; Column is 0 when unknown, both are 0 for a ReaderError.
 	Line, Column int
-	// Context is what was being read, "" when unknown; it began at ContextLine and ContextColumn.
+	// Context describes what was being read, or is "" if unknown. It began at ContextLine and ContextColumn.
 	Context                    string
 	ContextLine, ContextColumn int
 	// Problem describes the error.
@@ -68,10 +68,10 @@ func (e *Error) Error() string {
 // ErrLimit is wrapped by errors about documents that exceed MaxInput, MaxDepth or MaxAliased.
 var ErrLimit = errors.New("document exceeds a limit")
 
-// Parse reads one document, as salt.utils.yaml.safe_load does. name is used in error messages. Values are nil, bool,
+// Parse reads one document, like salt.utils.yaml.safe_load. name is used in error messages. Values are nil, bool,
 // int64, uint64 (above the largest int64), float64, string, []byte (!!binary), []any, map[string]any, and map[any]any
-// if a key is not text. Integers beyond 64 bits are given as text in decimal, which is what Salt sends for them. An
-// empty document is nil. Errors are *Error or wrap ErrLimit.
+// if a key is not text. Integers beyond 64 bits become decimal text, as which Salt sends them. An empty document is
+// nil. Errors are *Error or wrap ErrLimit.
 func Parse(b []byte, name string) (any, error) {
 	return parse(b, name, forms{})
 }

@@ -12,7 +12,7 @@ import (
 // rest is for tables that double and for what is measured beside the work.
 const Linear = 1.25
 
-// A Point is what a size of the work costs, in any unit.
+// A Point is the cost, in any unit, of one size of the work.
 type Point struct {
 	Size int
 	Cost float64

@@ -31,8 +31,8 @@ var layered = []string{
 // Inside reports whether this process is the copy of a test that runs in its own namespaces.
 func Inside() bool { return os.Getenv(inside) != "" }
 
-// Enter starts the test program once more in namespaces of its own (mounts, network, processes, host name, message queues),
-// with these arguments, and waits for it. What the copy covers counts with what this program covers.
+// Enter runs the test program again in separate namespaces (mounts, network, processes, host name, message queues)
+// with these arguments, and waits for it. Its test coverage is added to this program's.
 func Enter(t *testing.T, args ...string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)

@@ -7,7 +7,7 @@ import "testing"
 // Inside returns false: this system has no namespaces.
 func Inside() bool { return false }
 
-// Enter fails: there are no namespaces here.
+// Enter fails the test: this system has no namespaces.
 func Enter(t *testing.T, _ ...string) {
 	t.Helper()
 	t.Error("cases that change the host need Linux")

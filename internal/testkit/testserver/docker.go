@@ -39,10 +39,10 @@ dockerd --iptables=false --ip6tables=false --bridge=none --storage-driver=vfs --
 wait
 `
 
-// Docker starts a Docker daemon with namespaces of its own, two registries in them at ports 5000 and 5001 of 127.0.0.1, the second for
-// the user ada with the password secret only, and returns the path of its socket. It has one image, tiny:1: busybox and nothing else,
-// whose containers end at once when they are stopped.
-// Everything is gone when the test ends: processes, mounts and interfaces with the namespaces, the control groups by name.
+// Docker starts a Docker daemon in separate namespaces and returns the path of its socket. Two registries run in the
+// namespaces, at ports 5000 and 5001 of 127.0.0.1; the second accepts only the user ada with the password secret. The
+// daemon has one image, tiny:1, with nothing but busybox, whose containers end at once when they are stopped. When
+// the test ends everything is removed: processes, mounts and interfaces with the namespaces, control groups by name.
 func Docker(t testing.TB) (socket string) {
 	t.Helper()
 	prereq.Root(t)

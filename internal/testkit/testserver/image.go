@@ -38,7 +38,8 @@ type Image struct {
 	Programs []string // by name, as Program finds them
 	// Reads are directories that the image has of the host, Writes empty ones that belong to User.
 	Reads, Writes string
-	// Entrypoint is the text of the script that the image begins with, User the number of who runs it, "" root.
+	// Entrypoint is the text of the script that the image starts, User the number of the user that runs it; "" is
+	// root.
 	Entrypoint, User string
 }
 

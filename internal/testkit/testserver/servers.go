@@ -170,7 +170,7 @@ func web(t testing.TB, start func(http.Handler) *httptest.Server) (port string) 
 	return s.URL[strings.LastIndexByte(s.URL, ':')+1:]
 }
 
-// reason answers with a status line of its own.
+// reason answers with a custom status line.
 func reason(w http.ResponseWriter, status string) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

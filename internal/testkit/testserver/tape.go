@@ -200,7 +200,7 @@ func (p *tape) play(client net.Conn) {
 	}
 }
 
-// choose takes a conversation out of those that are left. Where the client speaks first, begin is what it was heard saying.
+// choose takes one of the remaining conversations. If the client sends first, begin is what it has sent.
 func (p *tape) choose(client net.Conn) (c *Conversation, begin []byte, err error) {
 	p.mu.Lock()
 	waits := len(p.said) > 0 && len(p.said[0].Parts) > 0 && p.said[0].Parts[0].Server != ""

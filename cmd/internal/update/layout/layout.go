@@ -1,5 +1,6 @@
-// Package layout is what a repository of updates and its hosts agree on: names and limits that brine-release keeps when it
-// signs and brine-update when it verifies. A repository that breaks one of them is refused as a whole.
+// Package layout defines what a repository of updates and its hosts must agree on: names and limits that
+// brine-release observes when it signs, and brine-update when it verifies. A repository that breaks one of them is
+// refused as a whole.
 package layout
 
 import "regexp"
