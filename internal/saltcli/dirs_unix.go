@@ -13,7 +13,8 @@ import (
 )
 
 // MakeDir creates a directory, owned by the named user when this process is root. An existing directory keeps its
-// owner (salt/utils/verify.py: verify_env, which changes the owner; a link inside would be followed).
+// owner (salt/utils/verify.py: verify_env, which changes the owner; a link inside would be followed). Where the user
+// may write to the parent, no link that it puts in the new directory's place is followed.
 func MakeDir(path string, mode os.FileMode, name string) error {
 	if info, err := os.Stat(path); err == nil {
 		if !info.IsDir() {
@@ -32,7 +33,12 @@ func MakeDir(path string, mode os.FileMode, name string) error {
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
-	if err := os.Chown(path, uid, gid); err != nil {
+	// guard: new-directory TestMakeDirFollowsNoLink instead: f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err == nil {
+		err = errors.Join(f.Chown(uid, gid), f.Close())
+	}
+	if err != nil {
 		return fmt.Errorf("cannot give directory to user %q: %w", name, err)
 	}
 	return nil

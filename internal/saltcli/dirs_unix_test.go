@@ -7,18 +7,16 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
 // TestMakePIDFile: root leaves a pid file for a user where only root may write, and touches nothing where others may.
 func TestMakePIDFile(t *testing.T) {
-	if os.Geteuid() != 0 {
-		if os.Getenv("CI") != "" {
-			t.Fatal("this test needs root")
-		}
-		t.Skip("this test needs root")
-	}
+	prereq.Root(t)
 	nobody, err := user.Lookup("nobody")
 	if err != nil {
 		t.Fatal(err)
@@ -59,5 +57,43 @@ func TestMakePIDFile(t *testing.T) {
 	try("a file, others may write", 0o777, func(path string) { _ = os.Link(secret, path) }, 0, false)
 	if got := owner(secret); got != 0 {
 		t.Errorf("another file was given away, to %d", got)
+	}
+}
+
+// TestMakeDirFollowsNoLink: a user who swaps the directory that root creates for it with a link owns nothing by that.
+func TestMakeDirFollowsNoLink(t *testing.T) {
+	prereq.Root(t)
+	dir := t.TempDir()
+	secret, path, aside := filepath.Join(dir, "secret"), filepath.Join(dir, "made"), filepath.Join(dir, "aside")
+	if err := os.WriteFile(secret, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if os.Rename(path, aside) == nil {
+				_ = os.Symlink(secret, path)
+			}
+		}
+	})
+	for range 2000 {
+		_ = MakeDir(path, 0o755, "nobody") // refused when it was swapped
+		_ = os.Remove(aside)
+		_ = os.Remove(path)
+	}
+	close(stop)
+	wg.Wait()
+	info, err := os.Stat(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uid := info.Sys().(*syscall.Stat_t).Uid; uid != 0 {
+		t.Errorf("the file behind the link belongs to %d", uid)
 	}
 }
