@@ -51,7 +51,7 @@ type Module struct {
 type Found interface {
 	// Names yields the names of all functions.
 	Names() iter.Seq[string]
-	// Def declares one of them, or returns nil if there is none of that name.
+	// Def returns the declaration of a function, or nil if there is none with that name.
 	Def(name string) *Def
 }
 
@@ -103,14 +103,14 @@ type Def struct {
 	Name string
 	// Python is the name of Salt's Python function, where it differs (true_ for test.true); it shows in error texts.
 	Python string
-	// Doc is what sys.doc shows: what the function does, its arguments, a CLI example.
+	// Doc is the text for sys.doc: what the function does, its arguments, and a CLI example.
 	Doc string
 	// Params are the named parameters in Salt's order.
 	Params []Param
-	// Args names the parameter that takes further positional arguments (*args), "" if there is none.
+	// Args names the parameter for further positional arguments (*args), or is "".
 	Args string
-	// Kwargs names the parameter that takes further keyword arguments (**kwargs), "" if there is none. Such functions also
-	// receive the fields of the published job as __pub_<field>.
+	// Kwargs names the parameter for further keyword arguments (**kwargs), or is "". Such functions also receive the
+	// fields of the published job as __pub_<field>.
 	Kwargs string
 	// Out is the outputter that the caller should use, "" for the default.
 	Out string

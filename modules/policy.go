@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Kind is what the functions of a registry are.
+// Kind is the kind of functions in a registry.
 type Kind string
 
 // The kinds of functions that a policy tells apart.
@@ -69,8 +69,9 @@ func (e *Env) Refused(kind Kind, fun string) error {
 	return e.Policy.Refuse(kind, fun)
 }
 
-// Admit returns why the policy of a call does not let it run with its arguments, nil if it does. The registry asks it before every
-// execution function, and who runs others, such as states, asks it for those.
+// Admit returns the reason why the call's policy forbids it to run with its arguments, or nil if it may run. The
+// registry checks it before every execution function. Code that runs other functions, such as states, must check it
+// itself.
 func (c *Call) Admit(kind Kind) error {
 	if c.Policy == nil {
 		return nil

@@ -30,8 +30,8 @@ type choice struct {
 	refused []string
 }
 
-// Source offers modules that come and go while a program runs, such as programs in a directory. It is asked anew each time, so
-// it must be quick when nothing has changed. It is used by several goroutines at once.
+// Source offers modules that come and go while a program runs, such as programs in a directory. It is queried on each
+// use, so it must be quick if nothing has changed. Several goroutines use it at the same time.
 type Source interface {
 	// Find are the modules that the source has under a name: those that are called by it. They go before the registry's own.
 	Find(r *Registry, e *Env, called string) []*Module
@@ -41,7 +41,7 @@ type Source interface {
 	Reset()
 }
 
-// global is what the blank imports of a program register into.
+// global is the registry that a program's blank imports register into.
 var global Registry
 
 // Default returns the registry that [Register] fills.
@@ -56,7 +56,7 @@ func RegisterSource(s Source) { global.AddSource(s) }
 // RegisterOptions declares options in the default registry. Call it from init and nowhere else.
 func RegisterOptions(names ...string) { global.AddOptions(names...) }
 
-// NewRegistry makes a registry of its own.
+// NewRegistry creates a registry with these modules only.
 func NewRegistry(list ...*Module) *Registry {
 	r := &Registry{}
 	for _, m := range list {
@@ -72,7 +72,7 @@ func NewRegistryOf(kind Kind, list ...*Module) *Registry {
 	return r
 }
 
-// Add adds a module. It panics on a module without a name or one that is there already, which is a programming error.
+// Add adds a module. It panics on a module without a name, or with a name that is taken: both are programming errors.
 func (r *Registry) Add(m *Module) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,8 +110,9 @@ func (r *Registry) allSources() []Source {
 	return r.sources
 }
 
-// pick decides which module stands behind a called name on this host: one of a source, else one of the program. As in Salt, a
-// module that the host's owner put there replaces the one of that name, also where it refuses the host.
+// pick decides which module a called name stands for on this host: one of a source, or otherwise one of the program.
+// As in Salt, a module that the host's owner has installed replaces the program's module of that name, even if it
+// refuses the host.
 func (r *Registry) pick(called string, e *Env) *choice {
 	off := r.disabled(e)
 	if m := r.provider(called, e); m != nil && !m.named(off) {
@@ -349,12 +350,12 @@ type Request struct {
 	AsGiven bool
 }
 
-// Result is what a call sends back to the master.
+// Result is the return of a call, as it is sent to the master.
 type Result struct {
 	// Return is the answer as plain data, unless the request is AsGiven.
 	Return any
-	// Ordered is the answer as the function gave it, with dictionaries in their order and tuples (package modules/pyobj); nil if
-	// the function gave plain data.
+	// Ordered is the result as the function returned it, with ordered dictionaries and tuples (package
+	// modules/pyobj). It is nil if the function returned plain data.
 	Ordered any
 	Retcode int
 	Success bool

@@ -12,14 +12,15 @@ import (
 
 // Template is a text for the renderers (package states/render, which programs put into [Env.Templates]).
 type Template struct {
-	// Text is what is rendered. Data, if not nil, is given to the renderer that Pipe names instead: values to decrypt.
+	// Text is the text to render. Data, if not nil, is passed to the renderer that Pipe names instead: values to
+	// decrypt.
 	Text string
 	Data any
 	// Pipe are the renderers by which it goes, "jinja|yaml" if empty. With Shebang a first line "#!jinja|json" of the text wins.
 	Pipe    string
 	Shebang bool
-	// Engine tells that Pipe is one template engine of file.managed and the like ("jinja", "py"), not a renderer; the result is
-	// a string. An unknown one is an [ErrEngine].
+	// Engine means that Pipe is a template engine of file.managed and the like ("jinja", "py"), not a renderer. The
+	// result is then a string, and the error for an unknown engine is [ErrEngine].
 	Engine bool
 	// Path is the file that the text is from, as this host has it: it shows in errors and is tplpath. "" is a text alone.
 	Path string
@@ -32,9 +33,9 @@ type Template struct {
 	PillarRoots bool
 	// Vars are further names that the template sees. Values may be plain or ordered.
 	Vars map[string]any
-	// Memory is what renderers keep from one file to the next of the same run; nil keeps nothing.
+	// Memory holds what renderers keep from one file to the next of the same run. If it is nil they keep nothing.
 	Memory map[string]any
-	// Verify, if not nil, tells what is wrong with high data that a renderer cannot work with.
+	// Verify, if not nil, returns the problems of high data that a renderer cannot work with.
 	Verify func(high any) []string
 }
 
@@ -173,8 +174,8 @@ func (x *Context) pillarOverride() map[string]any {
 	return x.plainPillar
 }
 
-// NewCall makes a call that is no function's: for programs that render templates or compile states by themselves. Fun is
-// the name that errors show; a nil job is one of its own.
+// NewCall creates a call that belongs to no function, for programs that render templates or compile states
+// themselves. Fun is the name in errors. If job is nil the call gets a new one.
 func (r *Registry) NewCall(e *Env, fun, jid string, job *Context) *Call {
 	if job == nil {
 		job = &Context{}

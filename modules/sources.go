@@ -37,8 +37,8 @@ func SourcesOf(kind string) []Source {
 	return sourcesOf.list[kind]
 }
 
-// FindIn returns the first module of a kind that the sources have under a name, nil if they have none that suits the host; reason
-// then tells why the host cannot use the one that there is.
+// FindIn returns the first module of a kind that the sources have under a name, or nil if none suits the host. reason
+// is then why the host cannot use an existing one.
 func FindIn(kind string, e *Env, called string) (m *Module, reason string) {
 	r := e.Functions
 	if r == nil {
@@ -58,7 +58,7 @@ func FindIn(kind string, e *Env, called string) (m *Module, reason string) {
 	return nil, reason
 }
 
-// StateRun is what a state function that is no Go code may ask of the run that it belongs to.
+// StateRun holds the operations of a run that a state function in another language may use.
 type StateRun interface {
 	// CallState calls another state function with keyword arguments and returns its result as Salt has it.
 	CallState(ctx context.Context, fun string, kwargs map[string]any) (map[string]any, error)

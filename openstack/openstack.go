@@ -1,3 +1,4 @@
-// Package openstack is the home of everything that brine does for OpenStack: agents assembled for Heat and Trove, the modules in them, and
-// the Python package that runs inside Heat and Trove. It is a Go module of its own, so that the core depends on none of it.
+// Package openstack contains brine's support for OpenStack: agents assembled for Heat and Trove, their modules, and
+// the Python package that runs inside Heat and Trove. It is a separate Go module, so that the core depends on none of
+// it.
 package openstack

@@ -31,8 +31,8 @@ func tracebackText(err error) string {
 	return "Traceback (most recent call last):\n" + name + "\n"
 }
 
-// exceptionOf returns the name and the text of the Python exception that an error stands for; "Exception" if it has
-// no kind of its own.
+// exceptionOf returns the name and the text of the Python exception that corresponds to an error, "Exception" if it
+// has no type.
 func exceptionOf(err error) (name, text string) {
 	name, text = modules.Exception(err)
 	if name == "" {

@@ -48,8 +48,9 @@ type Options struct {
 	// KeepConns is how many keep their request connection open, as minions of 3006.28, 3007.15 and 3008 do beside the one they sign in on,
 	// which ends; here it is one. The others open one for each request, as older ones do.
 	KeepConns int
-	// OneOff is how many of the others may have a request connection at the same time, where descriptors are short: without them a dial fails
-	// and is tried again later, which says nothing about a master. 0 is no bound.
+	// OneOff limits how many of the others may have a request connection at the same time, for hosts with few
+	// descriptors: without a limit a dial fails and is repeated later, which says nothing about the master. 0 means
+	// no limit.
 	OneOff int
 	// Pillar asks for the pillar and StartEvent fires the start event after the first sign-in, as stock minions do.
 	Pillar, StartEvent bool
@@ -67,8 +68,8 @@ type Options struct {
 type Stats struct {
 	// Ready is how many minions are subscribed now; SignIns, Refused and Failed count sign-ins.
 	Ready, SignIns, Refused, Failed int64
-	// Jobs is how many were begun, questions of masters who is there apart, Repeated how many came again and were dropped, Returns how many results were acknowledged, Retries how
-	// many attempts to return failed.
+	// Jobs is the number of jobs begun, without presence queries of masters; Repeated of duplicates that were
+	// dropped; Returns of acknowledged results; Retries of failed attempts to return.
 	Jobs, Repeated, Returns, Retries int64
 	// Asked is the number of answered presence queries of masters.
 	Asked int64

@@ -98,7 +98,7 @@ func settings(c *modules.Call) (func(name string) any, error) {
 	return func(name string) any { return m[name] }, nil
 }
 
-// keys are what a server keeps, in either version of its interface. Keys are values of the caller, of any type.
+// keys is the store of a server, in either version of its interface. Keys are values of the caller, of any type.
 type keys interface {
 	get(ctx context.Context, key any, recurse bool) (any, error)
 	set(ctx context.Context, key, value, ttl any, directory bool) (any, error)
@@ -175,7 +175,7 @@ func secured(c *modules.Call, ca, cert, key any) (*tls.Config, error) {
 	return config, nil
 }
 
-// waiting says how to wait for a change.
+// waiting describes how to wait for a change.
 type waiting struct{ timeout, index any }
 
 // read reads a key, or waits until it changes.
@@ -240,7 +240,7 @@ func limit(ctx context.Context, timeout any) (context.Context, context.CancelFun
 	return ctx, cancel, nil
 }
 
-// do sends a request about a key and reads what the server says of it.
+// do sends a request about a key and parses the server's answer.
 func (e *client) do(ctx context.Context, method string, key any, params url.Values, timeout any) (node, error) {
 	path, ok := key.(string)
 	if !ok {

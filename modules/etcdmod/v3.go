@@ -23,12 +23,12 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// store speaks version 3 of the interface to a server, as its gateway translates it to JSON. There are no directories: a
-// key is a text, in which / has a meaning for ls and tree only.
+// store uses version 3 of the interface through the server's JSON gateway. There are no directories: a key is a text,
+// and / has a meaning only for ls and tree.
 type store struct {
 	*client
 	call *modules.Call
-	// token is that of a user who has logged in.
+	// token is the token of a user who has logged in.
 	token string
 	// prefix begins every path: /v3, or /v3beta of a server of the line 3.3.
 	prefix string

@@ -32,7 +32,7 @@ const (
 	maxParams       = 200
 )
 
-// Description is what "program describe" prints.
+// Description is the output of "program describe".
 type Description struct {
 	// Protocol is the version of the protocol, 1.
 	Protocol int `json:"protocol"`
@@ -47,7 +47,7 @@ type Description struct {
 
 // Function is one function of a program.
 type Function struct {
-	// Doc is what sys.doc shows.
+	// Doc is the text for sys.doc.
 	Doc string `json:"doc,omitempty"`
 	// Python is the name that error texts have, where it differs.
 	Python string `json:"python,omitempty"`
@@ -59,9 +59,9 @@ type Function struct {
 	Kwargs string `json:"kwargs,omitempty"`
 	// Out is the outputter.
 	Out string `json:"out,omitempty"`
-	// Timeout in seconds ends a call, 0 is no limit.
+	// Timeout ends a call after this many seconds; 0 means no limit.
 	Timeout float64 `json:"timeout,omitempty"`
-	// Messages tells that the function talks in messages.
+	// Messages means that the function uses the protocol of messages.
 	Messages bool `json:"messages,omitempty"`
 	// Examples are calls that do no harm on any host, for the documentation and for package conformance.
 	Examples []Example `json:"examples,omitempty"`
@@ -272,7 +272,7 @@ func (p *program) refuse(e *modules.Env, err error) {
 	p.good, p.why, p.mod = false, err.Error(), unusable(p.name, p.path, err)
 }
 
-// Load makes a module of one program, whoever may change it: for tests of the program.
+// Load creates a module from one program, without checking who may change it. It is for tests of the program.
 func Load(e *modules.Env, path string) (*modules.Module, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -139,7 +139,7 @@ func orderedPairs(d *pyobj.Dict, depth int) (any, error) {
 	return map[string]any{pairsKey: pairs}, nil
 }
 
-// fromPairs makes a map of pairs, nil if they are none.
+// fromPairs converts pairs to a map, or returns nil if the list holds anything else.
 func fromPairs(list []any) map[any]any {
 	m := make(map[any]any, len(list))
 	for _, x := range list {

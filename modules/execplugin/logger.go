@@ -90,7 +90,7 @@ func (l *logger) line() {
 	l.write(level, text)
 }
 
-// say writes a line of its own.
+// say writes a separate line to the log.
 func (l *logger) say(level slog.Level, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

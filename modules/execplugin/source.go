@@ -51,7 +51,7 @@ func (s *Source) of() kind {
 	return s.kind
 }
 
-// form is what a file has to be.
+// form is the kind of file that can be a module.
 type form bool
 
 const (
@@ -73,7 +73,7 @@ type place struct {
 	form form
 }
 
-// listing is what was seen in a directory.
+// listing is the content of a directory when it was last read.
 type listing struct {
 	id      identity
 	settled bool // it was not changed so shortly before that a further change could look the same

@@ -243,7 +243,7 @@ func (r result) value(c *modules.Call, exit int, log *logger) (any, error) {
 	return fromJSON(r["value"]), nil
 }
 
-// agent is what a program can ask for.
+// agent holds the operations that a program may request.
 type agent interface {
 	exec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error)
 	permits(kind modules.Kind, fun string) bool

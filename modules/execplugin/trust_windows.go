@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// trusted refuses everything: who may change a file is not to be read from its mode here.
+// trusted refuses every file: a mode on Windows does not show who may change the file.
 func trusted(string) error {
 	return errors.New("programs as modules are not available on Windows")
 }

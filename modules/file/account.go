@@ -159,7 +159,7 @@ func (h *host) chown(path string, user, group any) (any, error) {
 		return nil, err
 	}
 	if !h.exists(path) {
-		// A link that leads nowhere is still owned by somebody.
+		// A dangling link still has an owner.
 		if uid == nil || gid == nil {
 			return nil, noInteger(uid, gid)
 		}

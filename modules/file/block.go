@@ -195,7 +195,7 @@ func (b *block) body(end string) []string {
 	return lines
 }
 
-// add puts a block where there is none.
+// add inserts the block into a file that does not have it.
 func (b *block) add() error {
 	whole := append([]string{b.start + b.sep}, b.body(b.end)...)
 	switch {

@@ -114,7 +114,7 @@ func (h *host) checkManaged(keep bool) (map[string]any, string, error) {
 	return changes, "", err
 }
 
-// meta is what a file is compared with.
+// meta holds the wanted content and properties that a file is compared with.
 type meta struct {
 	name, sfn string
 	source    any

@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// diffing says how two files are compared.
+// diffing holds the options of a comparison of two files.
 type diffing struct {
 	names, changes, template bool
 }

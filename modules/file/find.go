@@ -27,7 +27,7 @@ type criterion struct {
 	match func(full, name string, st *stat) (bool, error)
 }
 
-// action makes a result of a file that was found, nil for none.
+// action computes the result for a file that was found; nil leaves the file out.
 type action struct {
 	stat bool
 	do   func(full string, st *stat) (any, error)
@@ -44,7 +44,7 @@ type finder struct {
 	results  []any
 }
 
-// optionError is what Finder refuses an option with.
+// optionError is the error for an option that Finder refuses.
 type optionError struct{ msg string }
 
 func (e *optionError) Error() string { return e.msg }
@@ -480,7 +480,7 @@ func (f *finder) find(top string) error {
 	})
 }
 
-// look checks one file and does with it what is to be done.
+// look checks one file, and runs the actions if it matches.
 func (f *finder) look(full, name string) error {
 	if err := f.ctx.Err(); err != nil {
 		return err

@@ -173,7 +173,7 @@ func isRemote(scheme string) bool {
 	return false
 }
 
-// signing is what the functions take that verify signatures.
+// signing holds the arguments of the functions that verify signatures.
 type signing struct {
 	hashSig, byAny, byAll, keyring, gnupghome any
 	saltenv                                   any
@@ -339,8 +339,8 @@ func (h *host) extractHash(file, kind string, fileName, source, hashName any) (m
 	return hashIn(content, kind, fileName, source, hashName)
 }
 
-// hashIn finds the hash of a file in a text: that of the line that names source_hash_name, or file_name, or source, in this
-// order; else the first one there is. nil means that there is none.
+// hashIn finds the hash of a file in a text: the one in the line that names source_hash_name, file_name or source, in
+// this order, and otherwise the first hash. It returns nil if there is none.
 func hashIn(content, kind string, fileName, source, hashName any) (map[string]any, error) {
 	lengths := "32,128"
 	if n := lengthOfHash(kind); n > 0 {

@@ -40,7 +40,7 @@ func (h *host) pathOf(v any) (string, error) {
 	return "", &modules.TypeError{Msg: "expected str, bytes or os.PathLike object, not " + modules.TypeName(v)}
 }
 
-// stat is what the system knows of a file.
+// stat holds the system's data about a file.
 type stat struct {
 	mode, uid, gid      uint32
 	dev, ino, nlink     uint64

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// lineEdit is one run of file.line: what is to become of the lines of a file.
+// lineEdit is one run of file.line: it changes the lines of a file.
 type lineEdit struct {
 	lines                []string
 	content              string

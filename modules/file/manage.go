@@ -30,15 +30,15 @@ type manage struct {
 	showChanges  bool
 	makedirs     bool
 	dirMode      any
-	// content is what is to be in the file if hasContent.
+	// content is the new content of the file if hasContent is set.
 	content    []byte
 	hasContent bool
 	tolerance
 	// counted reports whether the changes are not only those that are to be ignored.
 	counted bool
-	// there tells that the content of the source is in place.
+	// there means that the file already has the content of the source.
 	there bool
-	// verify tells that a source that is not the master's must have its hash.
+	// verify means that a source that is not on the master must have a hash.
 	verify bool
 }
 
@@ -244,7 +244,7 @@ func (m *manage) putContent(dest string, backup any) error {
 	return m.place(dest, bytes.NewReader(m.content), backup)
 }
 
-// existing brings a file that is there into line.
+// existing updates a file that exists.
 func (m *manage) existing() error {
 	follow := m.perms.follow
 	link := m.isLink(m.name)
@@ -346,7 +346,7 @@ func (m *manage) replaceContent(real string) error {
 	return m.commit(real, m.putContent)
 }
 
-// newDiffOf is what shows that a file is new.
+// newDiffOf records the diff of a new file.
 func (m *manage) newDiffOf(content func() ([]byte, error)) error {
 	m.changes["diff"] = "New file"
 	if !m.newDiff || !m.showChanges {
@@ -359,7 +359,7 @@ func (m *manage) newDiffOf(content func() ([]byte, error)) error {
 	return err
 }
 
-// fresh makes a file that is not there.
+// fresh creates a file that does not exist.
 func (m *manage) fresh() error {
 	m.counted = true
 	if pytext.Truth(m.source) {
@@ -423,7 +423,7 @@ func (m *manage) fresh() error {
 	return nil
 }
 
-// empty makes the file without content; nobody else may read it before it has its mode.
+// empty creates the file without content. Other users cannot read it before it has its mode.
 func (m *manage) empty() error {
 	mode := os.FileMode(0o666)
 	if pytext.Truth(m.perms.mode) {

@@ -83,7 +83,7 @@ func symlink(h *host) (any, error) {
 	return true, nil
 }
 
-// symlinkOver makes a link and then puts it in the place of what is there.
+// symlinkOver creates a link under another name, then renames it over the existing file.
 func (h *host) symlinkOver(src, path string) (any, error) {
 	for range 5 {
 		name := posixpath.Join(posixpath.Dir(path), fmt.Sprintf(".%s.%d", posixpath.Base(path), time.Now().UnixNano()))

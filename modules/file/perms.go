@@ -16,14 +16,14 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// perms is what a file should be like: owner, group, mode, attributes, and the parts of its SELinux context.
+// perms holds the wanted properties of a file: owner, group, mode, attributes, and the parts of its SELinux context.
 type perms struct {
 	user, group, mode, attrs any
 	follow                   bool
 	se                       selinux
 }
 
-// selinux is a context or what is wanted of one; None is no wish.
+// selinux is a context, or the wanted parts of one; None leaves a part as it is.
 type selinux struct{ user, role, kind, level any }
 
 func (s selinux) wanted() bool {
@@ -127,10 +127,10 @@ type permsCheck struct {
 	want         perms
 	mode         any // normal, or nil
 	comments     []string
-	// replaced tells that the comment was set as it is.
+	// replaced means that the comment was set as a whole.
 	replaced bool
 	cur      *stat
-	// ignoreLink tells that the file is a link whose target is of no concern.
+	// ignoreLink means that the file is a link whose target is not checked.
 	ignoreLink bool
 }
 
@@ -168,7 +168,7 @@ func (p *permsCheck) run() error {
 	return nil
 }
 
-// has reports whether a wish for an owner or group is none, or is what the file has: by its number, or by the name that it is known under.
+// has reports whether a file has the wanted owner or group, given by number or by name. It is true if none is wanted.
 func has(want any, id uint32, name func(id int64) any) bool {
 	return !pytext.Truth(want) || same(want, int64(id)) || same(want, name(int64(id)))
 }

@@ -19,7 +19,7 @@ import (
 // plain returns an argument with ordered values converted to plain ones.
 func (h *host) plain(name string) any { return pyobj.Plain(h.Value(name)) }
 
-// cacheFile brings a file to the minion and gives its path here, "" if there is no such file.
+// cacheFile fetches a file to the minion and returns its path here, or "" if there is no such file.
 func (h *host) cacheFile(url string, saltenv, sourceHash, verifySSL, useEtag any) (string, error) {
 	kwargs := map[string]any{}
 	for name, v := range map[string]any{"source_hash": sourceHash, "verify_ssl": verifySSL, "use_etag": useEtag} {
@@ -45,7 +45,7 @@ func (h *host) tempDir() string {
 	})
 }
 
-// temp writes a new file of its own in the directory for temporary files.
+// temp writes content to a new file in the directory for temporary files.
 func (h *host) temp(content []byte) (string, error) {
 	dir := h.tempDir()
 	if h.Root != "" {
@@ -66,7 +66,7 @@ func (h *host) temp(content []byte) (string, error) {
 	return name, nil
 }
 
-// cleanTemp removes a file that temp made, by its name, unless it lies in file_roots.
+// cleanTemp removes a file that temp has created, recognized by its name, unless it is in file_roots.
 func (h *host) cleanTemp(path string) {
 	if !strings.HasPrefix(path, posixpath.Join(h.tempDir(), tempPrefix)) {
 		return
@@ -91,7 +91,7 @@ func sourceList(h *host) (any, error) {
 	return pyobj.Tuple{source, sum}, nil
 }
 
-// chosen is what sourceList remembers for the rest of the job.
+// chosen is the choice of sourceList, which is cached for the rest of the job.
 type chosen struct{ source, sum any }
 
 // sourceList implements file.source_list: it returns the first source of a list that exists, with its hash.
@@ -175,7 +175,7 @@ func (s *sources) first(all []any, sum any) (chosen, error) {
 	return chosen{}, modules.Errorf("none of the specified sources were found")
 }
 
-// there reports whether a source can be had.
+// there reports whether a source can be fetched.
 func (s *sources) there(url, env string) (bool, error) {
 	a := parseURL(url)
 	switch {
@@ -441,7 +441,7 @@ func (h *host) fetch(w wanted, source, path string, sum map[string]any) (string,
 	return path, sum, err
 }
 
-// expanded makes a temporary file of what a template engine makes of a file.
+// expanded renders a file by a template engine into a temporary file.
 func (h *host) expanded(w wanted, path string) (any, map[string]any, string, error) {
 	unsupported := fmt.Sprintf("Specified template format %s is not supported", pytext.Str(w.template))
 	if !isEngine(w.template) {

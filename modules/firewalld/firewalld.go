@@ -195,7 +195,7 @@ func removeService(ctx context.Context, c *modules.Call) (any, error) {
 	return text(ctx, c, inZoneOrDefault(c, "--remove-service="+value(c, "service")))
 }
 
-// servicePort changes the ports of a service that is there.
+// servicePort changes the ports of an existing service.
 func servicePort(ctx context.Context, c *modules.Call, option string) (any, error) {
 	have, err := words(ctx, c, "--get-services --permanent")
 	if err != nil {

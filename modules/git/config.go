@@ -26,7 +26,7 @@ func place(ctx context.Context, c *modules.Call, global any) (dir any, args []an
 	return dir, []any{"--local"}, nil
 }
 
-// read asks for options. The result has the code 1 if there is none.
+// read reads git options. The result's code is 1 if the option is not set.
 func read(ctx context.Context, c *modules.Call, kw map[string]any, option string, more ...any) (result, error) {
 	dir, where, err := place(ctx, c, kw["global"])
 	if err != nil {

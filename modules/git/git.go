@@ -35,7 +35,7 @@ func available(e *modules.Env) (bool, string) {
 	return true, ""
 }
 
-// result is what git left.
+// result holds the output and exit code of git.
 type result struct {
 	stdout, stderr string
 	code           int64

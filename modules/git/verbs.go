@@ -169,7 +169,7 @@ func discardLocalChanges(ctx context.Context, c *modules.Call) (any, error) {
 	return output(ctx, c, []any{"git", "checkout", "--", c.Value("path")}, command{merge: true})
 }
 
-// update is a line in which git fetch says what changed.
+// update matches a line in which git fetch reports a change.
 var update = lazyre.Regexp{Expr: `^[\s*]*(?:([0-9a-f]+)\.\.([0-9a-f]+)|\[(?:new (tag|branch)|tag update)\])\s+(.+)->`}
 
 func fetch(ctx context.Context, c *modules.Call) (any, error) {

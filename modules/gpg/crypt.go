@@ -225,7 +225,7 @@ func decrypt(ctx context.Context, c *modules.Call) (any, error) {
 	return g.crypt(request{args: args, passphrase: secret, stdin: in}, "Decrypted", c.Bool("output"))
 }
 
-// crypt runs gpg and tells how it went, or gives what came out.
+// crypt runs gpg and returns its outcome as a result, or its output.
 func (g *ring) crypt(r request, done string, written bool) (any, error) {
 	a, err := g.run(r)
 	if err != nil {

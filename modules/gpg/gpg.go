@@ -39,7 +39,7 @@ type ring struct {
 	version       []string
 }
 
-// userInfo is what user.info tells about a user, by default the one that the minion runs as.
+// userInfo returns the result of user.info, by default for the user that the minion runs as.
 func userInfo(ctx context.Context, c *modules.Call, user string) (map[string]any, error) {
 	if user == "" {
 		v, err := c.Exec(ctx, "config.option", "user")
@@ -128,14 +128,14 @@ func (g *ring) modern() bool {
 // request is one run of gpg.
 type request struct {
 	args []string
-	// names are what the arguments are about: never options.
+	// names are the objects of the command; they are never options.
 	names []string
-	// passphrase is nil where there is none.
+	// passphrase is nil if there is none.
 	passphrase *string
 	stdin      io.Reader
 }
 
-// answer is what gpg printed.
+// answer is the output of gpg.
 type answer struct {
 	stdout []byte
 	// stderr is everything there, status what it says to programs.
@@ -144,7 +144,7 @@ type answer struct {
 	code   int
 }
 
-// status is a line of gpg's status: a keyword and what is behind it.
+// status is a line of gpg's status output: a keyword and its value.
 type status struct{ key, value string }
 
 // fields returns the first n words of the value. Missing words are "".

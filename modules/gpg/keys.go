@@ -137,7 +137,7 @@ func day(s string) (string, error) {
 	return time.Unix(int64(f), 0).Format(time.DateOnly), nil
 }
 
-// show puts what is known of a key into m.
+// show adds the data of a key to m.
 func (k *key) show(m map[string]any) error {
 	m["keyid"], m["uids"] = k.id, k.uids
 	for _, d := range [...]struct{ name, value string }{{"expires", k.expires}, {"created", k.date}} {
@@ -433,7 +433,7 @@ func deleteKey(ctx context.Context, c *modules.Call) (any, error) {
 	return result(true, message+"Public key for "+fpr+" deleted"), nil
 }
 
-// remove deletes a key and tells what was wrong, or "ok".
+// remove deletes a key and returns the problem, or "ok".
 func (g *ring) remove(fpr string, secret bool) (string, error) {
 	r := request{args: []string{"--delete-key"}, names: []string{fpr}}
 	if secret {
@@ -547,8 +547,8 @@ func (g *ring) take(text any) (ret map[string]any, fingerprints []any, err error
 	return ret, fingerprints, nil
 }
 
-// takeSome imports those of some keys that the argument select names: gpg does not choose, so all go into a keyring for a moment. As in
-// Salt 3008 the result tells the fingerprints.
+// takeSome imports the keys of a text that the argument select names. gpg cannot choose, so all keys are first
+// imported into a temporary keyring. As in Salt 3008 the result contains the fingerprints.
 func (g *ring) takeSome(text, chosen any) (any, error) {
 	names, ok := chosen.([]any)
 	if !ok {

@@ -8,13 +8,13 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// signed is what gpg said about one signature.
+// signed is gpg's verdict on one signature.
 type signed struct {
 	id, username, keyID, fingerprint, trust, status string
 	named, known, owner                             bool // whether there are a user name, a key id and a fingerprint
 }
 
-// verdict is what gpg said about a message: about its signatures, and when it was encrypted or decrypted.
+// verdict is gpg's verdict on a message: on its signatures, and on encryption or decryption.
 type verdict struct {
 	status, keyID, username, trust string
 	ok                             bool

@@ -69,7 +69,7 @@ func lookup(c *modules.Call, key any, byDefault any, delimiter string) (any, err
 	return v, nil
 }
 
-// plainLookup and plainFind are lookup and find without order, for those who change a grain.
+// plainLookup and plainFind are lookup and find with plain values, for functions that change a grain.
 func plainLookup(c *modules.Call, key any, byDefault any, delimiter string) (any, error) {
 	v, err := lookup(c, key, byDefault, delimiter)
 	return pyobj.Plain(v), err

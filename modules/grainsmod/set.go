@@ -38,7 +38,8 @@ func setval(ctx context.Context, c *modules.Call) (any, error) {
 	return change(ctx, c, grain, c.Bool("destructive"), c.Value("refresh_pillar"))
 }
 
-// change writes grains into the file and has the minion read it. It returns what was written, or a text that tells why not.
+// change writes grains to the file and makes the minion read it. It returns the written grains, or a text about the
+// failure.
 func change(ctx context.Context, c *modules.Call, grains any, destructive bool, refreshPillar any) (any, error) {
 	wanted, ok := grains.(map[string]any)
 	if !ok {
@@ -123,8 +124,8 @@ func writeGrains(file string, grains map[string]any) error {
 	return atomicfile.WriteFile(file, []byte(text), mode)
 }
 
-// nest puts a changed value back into the grains around it, from the inside out, and returns the outermost key and its value.
-// What is no map on the way up replaces the value, as in Salt.
+// nest puts a changed value back into the grains that contain it, from the inside out, and returns the outermost key
+// and its value. As in Salt, a value on the way that is not a map is replaced.
 func nest(c *modules.Call, key, delimiter string, value, missing any) (string, any, error) {
 	for strings.Contains(key, delimiter) {
 		at := strings.LastIndex(key, delimiter)
@@ -272,7 +273,7 @@ func assign(ctx context.Context, c *modules.Call, a assignment) (any, error) {
 	return ret, nil
 }
 
-// into puts a value under a name into what is around it. The text tells why that cannot be.
+// into stores a value under a name in the value that contains it. The text is the reason if that is not possible.
 func (a assignment) into(around any, outer, rest string, value any) (any, string) {
 	switch x := around.(type) {
 	case map[string]any:

@@ -19,7 +19,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// entry is what the file says about an address, or a comment line of its own.
+// entry is the file's entry for an address, or a comment line.
 type entry struct {
 	// address is "" for a comment line, which is text.
 	address, text string

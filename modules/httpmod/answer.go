@@ -140,7 +140,7 @@ func waitFor(ctx context.Context, c *modules.Call) (any, error) {
 		}
 		pause = time.Duration(min(max(f, 0), 1e6) * float64(time.Second))
 	}
-	// Without a pause stock asks as fast as it can, which helps nobody.
+	// Without a pause stock repeats requests as fast as it can, to no benefit.
 	pause = max(pause, 10*time.Millisecond)
 	for end := c.Now().Add(limit); ; {
 		ret, err := q.run(ctx)

@@ -29,7 +29,7 @@ type series struct {
 	points []any // of *pyobj.Dict
 }
 
-// checkKeywords refuses what is no argument of the client, or not one that has an effect here.
+// checkKeywords refuses keyword arguments that the client does not have, and those without effect here.
 func checkKeywords(keywords map[string]any) error {
 	for name := range keywords {
 		switch name {
@@ -93,7 +93,7 @@ func ask(ctx context.Context, c *modules.Call, text string, database any) ([][]s
 		defer cancel()
 		ctx = within
 	}
-	// A password in a statement shall not stand in the address, which servers log.
+	// A statement may contain a password, so it must not be in the URL, which servers log.
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), strings.NewReader(q.Encode()))
 	if err != nil {
 		return nil, modules.Errorf("cannot ask InfluxDB: %s", err)

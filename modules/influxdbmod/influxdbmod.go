@@ -80,7 +80,7 @@ func do(ctx context.Context, c *modules.Call, statement string) (any, error) {
 	return true, nil
 }
 
-// doIf runs a statement if what the argument name names is there, or is not.
+// doIf runs a statement if the object that the argument name names exists, or if it does not, as there says.
 func doIf(ctx context.Context, c *modules.Call, there bool, list, key, statement string) (any, error) {
 	found, err := find(ctx, c, list, key)
 	if err != nil || (found != nil) != there {

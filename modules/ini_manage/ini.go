@@ -26,7 +26,7 @@ type file struct {
 // maxSize bounds the file.
 const maxSize = 64 << 20
 
-// open reads the file that the arguments name; one that is not there is empty.
+// open reads the file that the arguments name. A missing file counts as empty.
 func open(c *modules.Call) (*file, error) {
 	path, ok := c.Value("file_name").(string)
 	if !ok {

@@ -112,7 +112,7 @@ func (s *section) place(key string) error {
 	return nil
 }
 
-// update sets options and sections, and tells what changed.
+// update sets options and sections, and returns the changes.
 func (s *section) update(from []item) (*pyobj.Dict, error) {
 	changes := pyobj.NewDict()
 	for _, it := range from {

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// stateKeywords are arguments of states that are no options of a rule.
+// stateKeywords are arguments of states that are not options of a rule.
 const stateKeywords = " check_cmd cmd_opts_exclude creates failhard fire_event fun listen listen_in onchanges onchanges_any onchanges_in " +
 	"onfail onfail_all onfail_any onfail_in onfail_stop onlyif order parallel prereq prereq_in prerequired reload_grains " +
 	"reload_modules reload_pillar require require_any require_in retry runas runas_password saltenv state umask unless use " +
@@ -40,7 +40,7 @@ func negated(v any) (bang, text string) {
 	return "! ", bare(text)
 }
 
-// bare removes every "!" and "not", each with a white space behind it.
+// bare removes every "!" and "not" that is followed by a blank.
 func bare(text string) string {
 	var out strings.Builder
 	for text != "" {
@@ -158,7 +158,7 @@ func (b *builder) build() (string, error) {
 	return "", nil
 }
 
-// once adds a part unless it is there, and reports whether it did.
+// once adds a part unless it is in the rule already, and reports whether it was added.
 func (b *builder) once(part string) bool {
 	if slices.Contains(b.parts, part) {
 		return false

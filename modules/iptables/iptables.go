@@ -152,10 +152,11 @@ func has(ctx context.Context, c *modules.Call) (bool, error) {
 	return r.Retcode == 0, err
 }
 
-// trial is the name of the chain in which an old iptables tells how it spells a rule.
+// trial is the name of the chain into which an old iptables writes a rule to show its spelling.
 const trial = "salt_check"
 
-// hasByTrial puts the rule into a chain of its own and looks for what iptables makes of it, for iptables without --check.
+// hasByTrial adds the rule to a separate chain and searches for iptables's spelling of it. It is for versions of
+// iptables without --check.
 func hasByTrial(ctx context.Context, c *modules.Call, rule []string) (bool, error) {
 	table := []string{"-t", c.Str("table")}
 	for _, step := range [][]string{{"-N", trial}, append([]string{"-A", trial}, rule...)} {

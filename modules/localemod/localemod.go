@@ -160,7 +160,7 @@ func viaSystemd(ctx context.Context, c *modules.Call, locale string) (any, error
 	return put(ctx, c, "/etc/locale.conf", "LANG", locale)
 }
 
-// put sets a variable in a file, which is made if there is none.
+// put sets a variable in a file. It creates the file if that is missing.
 func put(ctx context.Context, c *modules.Call, file, name, value string) (any, error) {
 	if _, err := os.Stat(c.Path(file)); err != nil {
 		if _, err := c.Exec(ctx, "file.touch", file); err != nil {

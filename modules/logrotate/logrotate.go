@@ -130,7 +130,7 @@ func (p *parser) here() *pyobj.Dict {
 func (p *parser) line(line string, words []string) (begins bool, err error) {
 	switch {
 	case strings.Contains(line, "{") && !strings.Contains(line, "}"):
-		// A block in a block takes its place, with what is known of it so far.
+		// A nested block replaces the outer one, with the directives read so far.
 		if p.block == nil {
 			p.block = pyobj.NewDict()
 		}

@@ -107,7 +107,7 @@ func config(c *modules.Call) string {
 	return "/etc/mdadm.conf"
 }
 
-// replace changes the configuration; false if there is none.
+// replace changes the configuration. It returns false if the file is missing.
 func replace(ctx context.Context, c *modules.Call, pattern, text string, appended bool) (bool, error) {
 	kw := map[string]any{}
 	if appended {

@@ -23,7 +23,7 @@ import (
 // mine.get differs: a minion without master also returns data that is a number or a bool, where stock fails.
 // mine.flush differs: True means that the master did it, rather than that the request is on its way there.
 
-// Keys of an entry that says who may read it (salt/utils/mine.py).
+// Keys of an entry that restricts its readers (salt/utils/mine.py).
 const (
 	aclID      = "__saltmine_acl__"
 	aclData    = "__data__"
@@ -114,7 +114,7 @@ func (e entry) name() string {
 	return e.alias
 }
 
-// wrap puts data together with who may read it.
+// wrap combines data with the restriction of its readers.
 func wrap(data, allow, kind any) any {
 	if !pytext.Truth(allow) {
 		return data

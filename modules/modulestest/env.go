@@ -142,7 +142,7 @@ type Agent struct {
 	Done []string
 	// Up are the masters.
 	Up map[string]bool
-	// Err is what the refreshing methods answer.
+	// Err is the error that the refreshing methods return.
 	Err error
 }
 

@@ -40,7 +40,7 @@ func remember(c *modules.Call, path string, data, mounts map[string]any) error {
 	return nil
 }
 
-// autoEntry splits a line of the automounter's file; a comment or something odd is no entry.
+// autoEntry splits a line of the automounter's file. ok is false for a comment or an unknown format.
 func autoEntry(line string) ([]string, bool) {
 	f := strings.Fields(line)
 	return f, len(f) == 3 && !strings.HasPrefix(line, "#")

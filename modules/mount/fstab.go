@@ -52,7 +52,7 @@ func formatOf(c *modules.Call) format {
 	return fstabFormat()
 }
 
-// parse reads a line; a comment or something odd is no entry.
+// parse splits a line of the table. ok is false for a comment or an unknown format.
 func (f format) parse(line string) (map[string]string, bool) {
 	words := strings.Fields(line)
 	if strings.HasPrefix(line, "#") || len(words) < f.least || len(words) > len(f.keys) {
@@ -234,7 +234,7 @@ func (f format) matchOn(v, fstype any) ([]any, error) {
 	return nil, modules.Errorf("match_on must be a string or list of strings")
 }
 
-// set puts an entry into a table or changes the one that is there.
+// set adds an entry to a table, or changes the existing one.
 func set(c *modules.Call, f format, values map[string]any) (any, error) {
 	fields, err := f.matchOn(c.Value("match_on"), values["fstype"])
 	if err != nil {

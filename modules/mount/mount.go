@@ -62,7 +62,7 @@ func mount(ctx context.Context, c *modules.Call) (any, error) {
 	return doMount(ctx, c, c.Value("opts"))
 }
 
-// viaNBD mounts an image and remembers what qemu_nbd made of it for mount.umount.
+// viaNBD mounts an image, and stores the result of qemu_nbd for mount.umount.
 func viaNBD(ctx context.Context, c *modules.Call) (any, error) {
 	v, err := c.Exec(ctx, "qemu_nbd.init", c.Value("name"), c.Value("device"))
 	m, _ := v.(map[string]any)

@@ -27,7 +27,7 @@ type conn struct{ c driver.Conn }
 
 func (n *conn) close() error { return n.c.Close() }
 
-// rows is what a statement gave: rows, or how many it changed.
+// rows is the result of a statement: its rows, or the number of changed rows.
 type rows struct {
 	columns, types []string
 	data           [][]any

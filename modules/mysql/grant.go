@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// privileges are what can be granted. The list is that of Salt, in alphabetical order.
+// privileges are the privileges that can be granted. The list is Salt's, in alphabetical order.
 const privileges = "|ALL PRIVILEGES|ALTER|ALTER ROUTINE|BACKUP_ADMIN|BINLOG_ADMIN|BINLOG ADMIN|BINLOG MONITOR|BINLOG REPLAY|CONNECTION_ADMIN|CONNECTION ADMIN|" +
 	"CREATE|CREATE ROLE|CREATE ROUTINE|CREATE TABLESPACE|CREATE TEMPORARY TABLES|CREATE USER|CREATE VIEW|DELETE|DELETE HISTORY|DROP|DROP ROLE|" +
 	"ENCRYPTION_KEY_ADMIN|EVENT|EXECUTE|FEDERATED ADMIN|FILE|GRANT OPTION|GROUP_REPLICATION_ADMIN|INDEX|INSERT|LOCK TABLES|PERSIST_RO_VARIABLES_ADMIN|" +
@@ -23,7 +23,7 @@ const notServerWide = "|ALL PRIVILEGES|BINLOG ADMIN|BINLOG MONITOR|BINLOG REPLAY
 
 func in(list, word string) bool { return strings.Contains(list, "|"+word+"|") }
 
-// grant is what a statement grants.
+// grant is the content of a GRANT statement.
 type grant struct {
 	user, host, database string
 	list                 []string

@@ -52,7 +52,7 @@ func (l *links) inOrder() *pyobj.Dict {
 	return out
 }
 
-// list asks ip, or ifconfig where there is no ip.
+// list runs ip, or ifconfig if ip is missing.
 func list(ctx context.Context, c *modules.Call) (*links, error) {
 	l := &links{data: map[string]any{}}
 	if path := c.Which("ip"); path != "" {

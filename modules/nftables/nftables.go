@@ -65,7 +65,7 @@ func inFamily(c *modules.Call) string {
 	return "table " + value(c, "table") + " in family " + value(c, "family")
 }
 
-// hasTable, hasChain and hasRule tell whether there is such a thing; the answer says so.
+// hasTable, hasChain and hasRule report whether the object exists. The result of the function says so, too.
 func hasTable(ctx context.Context, c *modules.Call) (bool, map[string]any, error) {
 	if no := missing(c, "table"); no != nil {
 		return false, no, nil

@@ -195,7 +195,7 @@ func refresh(ctx context.Context, c *modules.Call, root any) (any, error) {
 	return ret, nil
 }
 
-// change runs pacman and tells what changed by it, and what it said if it failed.
+// change runs pacman and returns the changes that it made, and its output if it failed.
 func change(ctx context.Context, c *modules.Call, root any, args ...string) (ret map[string]any, out saltcmd.Result, err error) {
 	old, err := listing(ctx, c, root)
 	if err != nil {

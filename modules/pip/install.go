@@ -62,7 +62,7 @@ func (b *builder) clean() {
 	}
 }
 
-// requirements adds the requirement files. A text is what Salt answers when there is no such file.
+// requirements adds the requirement files. If one is missing, the text is Salt's error.
 func (b *builder) requirements(ctx context.Context) (missing string, err error) {
 	c := b.c
 	var list []string
@@ -98,7 +98,7 @@ func (b *builder) requirements(ctx context.Context) (missing string, err error) 
 // chained are the files that a requirement file names.
 var chained = lazyre.Regexp{Expr: `(?m)(?:-r\s|--requirement[=\s])(.*)\n?`}
 
-// comment is what stands behind "#".
+// comment matches a comment that begins with "#".
 var comment = lazyre.Regexp{Expr: `(?m)(?:^|\s+)#.*$`}
 
 // copyFor copies a requirement file and those it names to where another user can read them.

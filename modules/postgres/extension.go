@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// What create_metadata says of an extension.
+// The texts of create_metadata about an extension.
 const (
 	notInstalled = "EXTENSION NOT INSTALLED"
 	installed    = "EXTENSION INSTALLED"

@@ -95,7 +95,7 @@ func (p conn) psql(ctx context.Context, c *modules.Call, args ...any) (map[strin
 	return p.run(ctx, c, append(cmd, args...))
 }
 
-// run runs a command as the user that may, with the password in a file of its own.
+// run runs a command as the user that owns the server, with the password in a separate file.
 func (p conn) run(ctx context.Context, c *modules.Call, cmd []any) (map[string]any, error) {
 	timeout, err := c.ExecKw(ctx, "config.option", []any{"postgres.timeout"}, map[string]any{"default": int64(0)})
 	if err != nil {

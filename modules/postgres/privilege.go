@@ -98,7 +98,7 @@ func fill(query, schema, name string) string {
 	return strings.NewReplacer("{0}", schema, "{1}", name).Replace(query)
 }
 
-// wish is a call about privileges: who, on what, which.
+// wish is a call about privileges: the role, the object and the privileges.
 type wish struct {
 	object
 	known     bool

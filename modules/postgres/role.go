@@ -214,7 +214,7 @@ func memberships(groups any, name string) (sql string) {
 	return sql
 }
 
-// create makes a role that is not there yet.
+// create creates a role that does not exist.
 func create(ctx context.Context, c *modules.Call, name, kind string) (any, error) {
 	p := given(c)
 	r, err := p.role(ctx, c, name, false)
@@ -242,7 +242,7 @@ func update(ctx context.Context, c *modules.Call, name string, user bool) (any, 
 	return p.statement(ctx, c, `ALTER ROLE "`+name+`" WITH `+sql)
 }
 
-// remove drops a role that is there.
+// remove drops an existing role.
 func remove(ctx context.Context, c *modules.Call, name string) (any, error) {
 	p := given(c)
 	r, err := p.role(ctx, c, name, false)

@@ -43,7 +43,7 @@ func pids(c *modules.Call) ([]int64, error) {
 	return out, nil
 }
 
-// find reads a process; false if there is none.
+// find reads the data of a process. ok is false if the process does not exist.
 func find(c *modules.Call, pid int64) (*process, bool) {
 	text, err := os.ReadFile(c.Path(dirOf(pid) + "stat"))
 	open, end := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')

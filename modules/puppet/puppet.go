@@ -110,7 +110,7 @@ func runWith(ctx context.Context, c *modules.Call, args []any) (any, error) {
 	return v, nil
 }
 
-// commandLine returns Puppet's subcommand and the text of what comes behind it.
+// commandLine returns Puppet's subcommand and the text that follows it.
 func commandLine(args []any, kwargs map[string]any) (subcommand, line string, err error) {
 	subcommand = "agent"
 	var rest []any

@@ -109,7 +109,7 @@ func plainList(items []any, depth int) []any {
 type Entries interface {
 	// Len is the number of entries.
 	Len() int
-	// Entry is the first entry at or behind a place, with the place behind it.
+	// Entry returns the first entry at position at or later, and the position after it.
 	Entry(at int) (key, value any, next int)
 }
 
@@ -126,7 +126,7 @@ func hasEntries(v any) bool {
 	return false
 }
 
-// plainDict makes the map: map[any]any from the first key on that is no text.
+// plainDict converts a dict to a map. It becomes a map[any]any from the first key on that is not a text.
 func plainDict(d Entries, depth int) any {
 	out, mixed := make(map[string]any, d.Len()), map[any]any(nil)
 	var k, x any

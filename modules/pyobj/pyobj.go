@@ -23,7 +23,7 @@ import (
 // Markup is text that is known to be safe in HTML (markupsafe.Markup), which some filters return. It is a str otherwise.
 type Markup string
 
-// List is Python's list. It is shared by those who hold the pointer.
+// List is Python's list. All holders of the pointer share it.
 type List struct {
 	Items []any
 	// Aggregate marks a list that [Aggregate] joins with others.
@@ -65,8 +65,8 @@ func (e *entry) dead() bool {
 	return dead
 }
 
-// Dict is Python's dict (or OrderedDict). It is shared by those who hold the pointer. The zero value is empty and ready.
-// It is not safe for concurrent use while somebody changes it.
+// Dict is Python's dict (or OrderedDict). All holders of the pointer share it. The zero value is empty and ready. It
+// must not be used by several goroutines while one of them changes it.
 type Dict struct {
 	// Ordered marks Python's OrderedDict, which looks different as text and keeps its order as YAML.
 	Ordered bool

@@ -37,7 +37,7 @@ var (
 	})
 )
 
-// Register adds returners to the default register; they are made when somebody asks for them. Call it from init and nowhere else.
+// Register adds returners to the default register. They are created on first use. Call it from init only.
 func Register(list ...func() *modules.Module) { known = append(known, list...) }
 
 // All lists the returners that the program has.

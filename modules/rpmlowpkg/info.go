@@ -118,7 +118,7 @@ func info(ctx context.Context, c *modules.Call) (any, error) {
 	return newest(list, pytext.Truth(c.Keywords["all_versions"]))
 }
 
-// parseInfo reads what rpm says of one package, nil if that has no name.
+// parseInfo parses rpm's output about one package. It returns nil if the package has no name.
 func parseInfo(text string, describe bool) map[string]any {
 	lines := strings.Split(text, "\n")
 	if strings.HasPrefix(strings.ToLower(lines[len(lines)-1]), "distribution") {

@@ -59,7 +59,7 @@ func binPkgInfo(ctx context.Context, c *modules.Call) (any, error) {
 	return nil, nil
 }
 
-// installed asks for the versions of packages. What rpm says of those that are not there comes back as well.
+// installed queries the versions of packages. It also returns rpm's messages about packages that are not installed.
 func installed(ctx context.Context, c *modules.Call) (versions map[string]any, order, missing []string, err error) {
 	names := pkglist.Names(c)
 	option := "-qa"

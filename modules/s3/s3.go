@@ -168,7 +168,7 @@ func (r *request) send(req *http.Request) error {
 	return nil
 }
 
-// save writes an object to the local file, which is replaced when all of it is there.
+// save writes an object to the local file. The file is replaced once the object is complete.
 func (r *request) save(body io.Reader) error {
 	if err := atomicfile.ReplaceFrom(r.Path(r.file), body, 0o644); err != nil {
 		return modules.Errorf("cannot save %s: %s", r.file, err)

@@ -487,7 +487,7 @@ CLI Example:
 `, Params: []modules.Param{{Name: "name"}}, Args: "args", Kwargs: "kwargs", Run: wheel},
 }}
 
-// jobDoc tells of the arguments that cmd and cmd_iter share.
+// jobDoc documents the arguments that cmd and cmd_iter share.
 const jobDoc = `tgt
     The minions that are meant, and with tgt_type how they are.
 fun, arg, kwarg

@@ -49,8 +49,8 @@ func pillar(ctx context.Context, c *modules.Call, clean bool, answer string) (an
 	return done && told, err
 }
 
-// renewPillar gathers the grains and gets the pillar anew, clean one that its master has not kept. told is false in a salt-call on a
-// host without a running minion.
+// renewPillar gathers the grains and fetches the pillar again; with clean the master must not use its cached pillar.
+// told is false in a salt-call on a host without a running minion.
 func renewPillar(ctx context.Context, c *modules.Call, clean bool, answer string) (done, told bool, err error) {
 	if done, err = ownGrains(ctx, c); err != nil {
 		return false, false, err
@@ -99,7 +99,7 @@ func renewGrains(ctx context.Context, c *modules.Call, data map[string]any, answ
 	return done, tell(ctx, c, "module_refresh", data, answer), nil
 }
 
-// refreshGrains does not answer False only because there is no running minion, as in Salt.
+// refreshGrains does not return False merely because no minion is running, as in Salt.
 func refreshGrains(ctx context.Context, c *modules.Call) (any, error) {
 	var bad []string
 	for _, k := range slices.Sorted(maps.Keys(c.Keywords)) {
@@ -139,7 +139,7 @@ func fire(c *modules.Call, tag string) (any, error) {
 	return a.FireLocal(tag, map[string]any{}), nil
 }
 
-// refresh is what follows after code of some kind would have been brought.
+// refresh is the refresh that would follow the distribution of some kind of code.
 type refresh func(ctx context.Context, c *modules.Call) (any, error)
 
 // synced returns the result of the functions that distribute code. brine distributes none: the result names each file

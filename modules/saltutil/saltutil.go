@@ -149,7 +149,7 @@ func all(c *modules.Call, sig int) (any, error) {
 	return list, nil
 }
 
-// inUse are the parts of the cache directory that are no cache: what the running minion notes about jobs under way.
+// inUse are the parts of the cache directory that are not a cache: the running minion's records of jobs in progress.
 var inUse = [...]string{"job_journal", "return_spool", "proc"}
 
 func clearCache(ctx context.Context, c *modules.Call) (any, error) {

@@ -112,7 +112,7 @@ func store(c *modules.Call, jobs map[string]any) {
 	}
 }
 
-// isField tells the fields of a job that listings show.
+// isField reports whether a field of a job appears in listings.
 func isField(k string) bool {
 	switch k {
 	case "name", "maxrunning", "function", "splay", "range", "when", "once", "once_fmt", "returner", "jid_include", "args", "kwargs", "seconds",
@@ -394,7 +394,8 @@ func inOrder(c *modules.Call, job map[string]any) *pyobj.Dict {
 	return d
 }
 
-// build makes a job of keyword arguments, or an answer that says why not: a map with a false "result".
+// build creates a job from keyword arguments. If that fails it returns the function's result, a map with a false
+// "result".
 func build(c *modules.Call, name string, kw map[string]any) (map[string]any, error) {
 	if name == "" {
 		return failed("Job name is required."), nil
@@ -472,7 +473,7 @@ func badWhen(c *modules.Call, kw map[string]any) (string, error) {
 	return "", nil
 }
 
-// refused tells a job from an answer that says why there is none.
+// refused reports whether build returned a result in place of a job.
 func refused(job map[string]any) bool {
 	v, ok := job["result"]
 	return ok && !pytext.Truth(v)

@@ -22,14 +22,15 @@ import (
 // sdb.get differs: drivers are env, vault and yaml; others are an error that names them.
 // sdb.set differs: with the driver env, which changes the environment of the program, values are texts.
 
-// address is a text sdb://profile/key with what the configuration says of its profile.
+// address is a text sdb://profile/key, with the configuration of its profile.
 type address struct {
 	profile map[string]any
 	driver  string
 	key     string
 }
 
-// parse reads an address. The text is none, or its profile is unknown, if it returns nil; why is for callers that want it to be one.
+// parse parses an address. It returns nil if the text is not an address, or if its profile is unknown; why is the
+// reason, for callers that require an address.
 func parse(c *modules.Call) (a *address, why string, err error) {
 	uri, _ := c.Value("uri").(string)
 	rest, ok := strings.CutPrefix(uri, "sdb://")

@@ -96,7 +96,7 @@ func moment(t time.Time) string {
 	return t.Format("2006-01-02 15:04:05.999999999")
 }
 
-// several reports whether there is a statement behind the first one. The body of a trigger has statements of its own.
+// several reports whether a text has more than one statement. The statements in a trigger's body do not count.
 func several(text string) bool {
 	words := strings.Fields(strings.ToUpper(text))
 	if len(words) > 2 && words[0] == "CREATE" && (words[1] == "TRIGGER" || words[2] == "TRIGGER") {

@@ -206,7 +206,7 @@ func hostKeys(ctx context.Context, mc *modules.Call) (any, error) {
 	return keys, nil
 }
 
-// hostKey takes the name of a host key's file apart: ssh_host_<kind>_key, with .pub or -cert.pub behind it.
+// hostKey splits the name of a host key's file: ssh_host_<kind>_key, optionally followed by .pub or -cert.pub.
 func hostKey(name string) (kind, public string, cert bool) {
 	rest, ok := strings.CutPrefix(name, "ssh_host_")
 	i := strings.LastIndex(rest, "_key")

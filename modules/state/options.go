@@ -155,7 +155,7 @@ func failedPillar(errs []any) []any {
 // raisePillar returns the errors of the pillar as an error, for functions that raise one.
 func raisePillar(errs []any) error { return saltcmd.Problem("Pillar failed to render", errs) }
 
-// setup is what the functions that run or show states begin with.
+// setup is the common preparation of the functions that run or show states.
 type setup struct {
 	opts    map[string]any
 	restore func()

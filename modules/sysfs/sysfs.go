@@ -24,7 +24,7 @@ func available(e *modules.Env) (bool, string) { return e.Grain("kernel") == "Lin
 // tree is /sys as a call sees it.
 type tree struct{ *modules.Call }
 
-// place resolves a path below /sys, "" if nothing is there.
+// place resolves a path below /sys. It returns "" if the path does not exist.
 func (t tree) place(key string) string {
 	if !strings.HasPrefix(key, "/sys") {
 		key = posixpath.Join("/sys", key)

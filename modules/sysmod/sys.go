@@ -240,7 +240,7 @@ func listRenderers(_ context.Context, c *modules.Call) (any, error) {
 	return nested.Anys(names), nil
 }
 
-// reloadModules returns nothing: a minion puts a method of its own in the place of the module's function.
+// reloadModules returns nothing: in a minion another method replaces this function.
 func reloadModules(_ context.Context, c *modules.Call) (any, error) {
 	c.Registry().Reset()
 	return nil, nil

@@ -348,7 +348,7 @@ func mask(ctx context.Context, c *modules.Call) (any, error) {
 	return true, nil
 }
 
-// prepare is what comes before a change: changed units are read, masks are taken away if that is wanted.
+// prepare runs before a change: it reloads changed units, and unmasks the unit if that is wanted.
 func prepare(ctx context.Context, c *modules.Call, root string) error {
 	name := c.Str("name")
 	err := follow(ctx, c, name)

@@ -174,7 +174,7 @@ func (r *room) skip() (bool, error) {
 	return false, nil
 }
 
-// authority is what a certificate of an authority shall say.
+// authority describes the certificate of an authority.
 type authority struct {
 	bits, days any
 	digest     string
@@ -300,7 +300,7 @@ func (r *room) signCA(a authority, key signer) ([]byte, error) {
 	return cert.Sign(key, a.digest)
 }
 
-// fixVersion makes the certificate of an authority anew that says to be of a version that does not exist, as Salt's did once.
+// fixVersion creates an authority's certificate again if it has an invalid version, as Salt's once had.
 func (r *room) fixVersion() error {
 	b, err := r.read(r.caFile() + ".crt")
 	if err != nil {

@@ -101,7 +101,7 @@ func certInfo(ctx context.Context, c *modules.Call) (any, error) {
 	return ret, nil
 }
 
-// signatureName is what OpenSSL calls the algorithm of the signature.
+// signatureName returns OpenSSL's name for the signature algorithm.
 func signatureName(cert *x509.Certificate) string {
 	if name := pki.SignatureName(cert.Raw); name != "ed25519" && name != "ed448" {
 		return name

@@ -144,7 +144,7 @@ func block(b []byte, kinds ...string) ([]byte, error) {
 	return nil, sslError("PEM routines", "no start line")
 }
 
-// parseCert reads the first certificate of a text. old tells that it says to be of a version that does not exist.
+// parseCert parses the first certificate of a text. old means that it has an invalid version.
 func parseCert(b []byte) (cert *x509.Certificate, old bool, err error) {
 	raw, err := block(b, "CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE")
 	if err != nil {

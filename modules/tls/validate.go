@@ -87,8 +87,8 @@ func (r *room) current(dir string, ca *x509.Certificate) (*x509.RevocationList, 
 	return pki.CRL(b)
 }
 
-// verify checks a certificate as OpenSSL does with an authority and its revocation list. problem is what OpenSSL calls the first
-// thing that is wrong, "" if there is none.
+// verify checks a certificate against an authority and its revocation list, as OpenSSL does. problem is OpenSSL's
+// text for the first problem, or "".
 func (r *room) verify(cert, ca *x509.Certificate, crl *x509.RevocationList) (problem string, at *x509.Certificate) {
 	chain := []*x509.Certificate{cert}
 	if !bytes.Equal(cert.Raw, ca.Raw) {
@@ -159,7 +159,7 @@ func (r *room) checkLists(chain []*x509.Certificate, ca *x509.Certificate, crl *
 	return "", nil
 }
 
-// inScope reports whether a revocation list is about a certificate, from what it says of its distribution point.
+// inScope reports whether a revocation list covers a certificate, according to its distribution point.
 func inScope(crl *x509.RevocationList, cert *x509.Certificate) bool {
 	point, ok := pki.Render(crl.Extensions, false)["issuingDistributionPoint"].(map[string]any)
 	if !ok {

@@ -172,7 +172,7 @@ func flags(c *modules.Call, local bool) []any {
 	return cmd
 }
 
-// describe sets what useradd did not. Whatever comes of it, the user is there.
+// describe sets what useradd did not set. If that fails, the user exists nevertheless.
 func describe(ctx context.Context, c *modules.Call) error {
 	root := c.Value("root")
 	if c.Bool("groups") {

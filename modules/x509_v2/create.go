@@ -277,7 +277,7 @@ func revocations(c *modules.Call) ([]pki.Revoked, error) {
 	return out, nil
 }
 
-// oldForm turns the ways of old to say what is revoked into that of today.
+// oldForm converts the old forms of an entry to the present one.
 func oldForm(m map[string]any) map[string]any {
 	if len(m) == 1 {
 		for _, v := range m {

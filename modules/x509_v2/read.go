@@ -217,7 +217,7 @@ func writePem(_ context.Context, c *modules.Call) (any, error) {
 	}
 	path := c.Str("path")
 	if _, there := isFile(c, path); there && kind == "CERTIFICATE" && !c.Bool("overwrite") {
-		// What else is in the file stays: the key before the certificate, the parameters behind it.
+		// The rest of the file stays: the key before the certificate, and the parameters after it.
 		old, err := pemSource(c, path)
 		if err != nil {
 			return nil, err

@@ -203,7 +203,7 @@ func checkDigest(v any) (string, error) {
 	return s, nil
 }
 
-// give encodes DER as the caller wants it; chain comes behind it, in PEM only.
+// give encodes DER in the wanted form. chain follows it, in PEM only.
 func give(how string, raw bool, kind string, b []byte, chain ...[]byte) any {
 	if how == "pkcs7_pem" {
 		how, kind = "pem", "PKCS7"
@@ -349,7 +349,7 @@ func further(c *modules.Call) ([]*x509.Certificate, error) {
 	return out, nil
 }
 
-// encodeCert encodes a certificate with those behind it, in PEM and DER each for itself.
+// encodeCert encodes a certificate and those that follow it, in PEM and DER separately.
 func encodeCert(c *modules.Call, how string, cert *x509.Certificate, key crypto.Signer) (b []byte, chain [][]byte, err error) {
 	behind, err := further(c)
 	if err != nil {

@@ -24,7 +24,7 @@ func available(e *modules.Env) (bool, string) {
 	return runtime.GOOS != "windows" && e.Grain("kernel") == "Linux", ""
 }
 
-// run runs a program; one that fails and says why is an error.
+// run runs a program. It is an error if the program fails and prints a reason.
 func run(ctx context.Context, c *modules.Call, cmd ...any) (string, error) {
 	r, err := saltcmd.All(ctx, c, cmd...)
 	if err == nil && r.Retcode != 0 && r.Stderr != "" {
@@ -72,7 +72,8 @@ func mkfs(ctx context.Context, c *modules.Call) (any, error) {
 	return geometry(out)
 }
 
-// options reports whether there are options in v, and whether each has a name and one value. A text without any is none.
+// options reports whether v contains options, and whether each has a name and one value. A text without options
+// contains none.
 func options(v any) (given, ok bool) {
 	s, isText := v.(string)
 	if !isText {

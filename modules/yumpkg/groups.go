@@ -79,7 +79,7 @@ func groupList(ctx context.Context, c *modules.Call) (any, error) {
 
 var languageLine = lazyre.Regexp{Expr: `^(.+) \[(.+)\]`}
 
-// group is what the manager says of a group of packages, or of groups.
+// group is the manager's description of a group of packages, or of a group of groups.
 type group struct {
 	kind, name, id, description string
 	members                     map[string][]string

@@ -18,7 +18,7 @@ import (
 // told is a package with what the manager is told about it.
 type told struct{ name, text string }
 
-// plan is what the manager is asked to do.
+// plan describes the call of the package manager.
 type plan struct {
 	c       *modules.Call
 	kw      map[string]any
@@ -268,7 +268,7 @@ func (p *plan) sort(ctx context.Context, before map[string]any) error {
 	return nil
 }
 
-// spell writes a package with its version as the manager wants it; "" if there is no such version.
+// spell returns a package with its version in the manager's syntax, or "" if there is no such version.
 func (p *plan) spell(ctx context.Context, i *item) (string, error) {
 	i.version = strings.TrimLeft(i.version, "=")
 	compared := !strings.Contains(i.version, "*") && (strings.HasPrefix(i.version, "<") || strings.HasPrefix(i.version, ">"))

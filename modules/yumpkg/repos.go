@@ -402,7 +402,7 @@ func enableCopr(ctx context.Context, c *modules.Call, name, given string, dirs [
 	return nil, &modules.PythonError{Type: "KeyError", Msg: pytext.Repr(name)}
 }
 
-// write gives the repository its new options and writes the file. The answer is what the file says now.
+// write sets the repository's options and writes the file. It returns the content of the file.
 func (f *file) write(c *modules.Call, set map[string]any) (any, error) {
 	values := map[string]map[string]any{}
 	for _, r := range f.list {

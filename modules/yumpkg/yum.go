@@ -327,7 +327,8 @@ func refreshDB(ctx context.Context, c *modules.Call) (any, error) {
 	return refresh(ctx, c, c.Keywords, !ok || pytext.Truth(v))
 }
 
-// refresh makes the manager fetch the indexes again: true if there are updates then, nil if there are none, false if that failed.
+// refresh makes the manager fetch the indexes again. It returns true if there are updates, nil if there are none, and
+// false if it failed.
 func refresh(ctx context.Context, c *modules.Call, kw map[string]any, check bool) (any, error) {
 	pkglist.ClearMark(c)
 	opts := options(kw)

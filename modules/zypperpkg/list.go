@@ -20,7 +20,7 @@ import (
 // listings are the lists of a job, by what they are of.
 type listings map[string]rpm.Installed
 
-// listing asks rpm once in a job. The kinds are what is listed beyond packages: products, patterns, patches.
+// listing runs rpm once per job. kinds are what to list besides packages: products, patterns, patches.
 func listing(ctx context.Context, c *modules.Call, root string, kinds []string, fresh bool) (rpm.Installed, error) {
 	all, err := pkglist.Kept(c, "pkg.list_pkgs", func() (listings, error) { return listings{}, nil })
 	if err != nil {

@@ -44,11 +44,11 @@ type zypper struct {
 	success          []int
 }
 
-// answer is what it answered.
+// answer is the output of zypper.
 type answer struct {
 	saltcmd.Result
 	doc *node
-	// failed is the error's text, "" for none.
+	// failed is the text of the error, or "".
 	failed string
 }
 

@@ -96,7 +96,7 @@ func (c *compiler) user(e entry) {
 			args = append(args, arg{"groups", list})
 		}
 	}
-	// useradd would make the group of that name, and fails if it is there.
+	// useradd would create the group of the same name, and fails if it exists.
 	_, declared := c.made[[2]string{"groups", e.key}]
 	if declared || c.host.Group != nil && c.host.Group(e.key) {
 		args = append(args, arg{"gid", e.key})

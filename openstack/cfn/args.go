@@ -217,7 +217,7 @@ func (p *parser) usage() string {
 	return text
 }
 
-// helpText is what -h prints.
+// helpText returns the text that -h prints.
 func (p *parser) helpText() string {
 	var b strings.Builder
 	b.WriteString(p.usage())

@@ -107,7 +107,7 @@ func environment(n node) (words []string, clean bool, err error) {
 	return words, true, nil
 }
 
-// within is a script in an environment of its own. cmd.run can only add to the minion's.
+// within returns a script that runs in a separate environment, since cmd.run can only add to the minion's.
 func within(env []string, clean bool, script string) string {
 	if !clean {
 		return script

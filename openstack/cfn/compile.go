@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// sls and env are what the states of the metadata are said to come from.
+// sls and env are the names that the states of the metadata show as their origin.
 const (
 	slsName = "cfn"
 	slsEnv  = "base"
@@ -18,7 +18,7 @@ const (
 // maxSteps bounds the states of one run; configSets can name each other many times.
 const maxSteps = 10000
 
-// Host is what the compiler must know of the host.
+// Host holds the facts about the host that the compiler needs.
 type Host struct {
 	// Family is the grain os_family, "" if unknown: then any package manager is accepted.
 	Family string

@@ -7,8 +7,8 @@ import (
 	"github.com/brine-salt/brine/openstack/internal/ec2sign"
 )
 
-// credentials are the keys for the CFN API, nil if there are none. As in heat-cfntools a file goes before keys, and
-// keys count only in pairs.
+// credentials returns the keys for the CFN API, or nil if there are none. As in heat-cfntools a file takes precedence
+// over keys, and keys count only in pairs.
 func (h *host) credentials(q query) (*ec2sign.Credentials, error) {
 	if q.credentials != "" {
 		b, err := readBounded(h.path(q.credentials))

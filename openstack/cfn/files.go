@@ -100,7 +100,7 @@ func (c *compiler) written(name, content string, attributes []arg) {
 		arg{"checksum", "sha256"})
 }
 
-// asLines is what file.managed makes of its argument contents.
+// asLines returns the content that file.managed makes from its argument contents.
 func asLines(content string, newline bool) string {
 	var b strings.Builder
 	for _, line := range pytext.SplitLines(content, false) {

@@ -209,8 +209,8 @@ func hookOf(c *confSections, section string) (hook, error) {
 	return k, nil
 }
 
-// event is what happened to the metadata that a hook looks at: "post.add", "post.update", "post.delete" or "" for
-// nothing. As in heat-cfntools, metadata that was not seen before counts as updated too.
+// event returns the changes to the part of the metadata that a hook watches: "post.add", "post.update",
+// "post.delete", or "" for none. As in heat-cfntools, metadata that was not seen before counts as updated, too.
 func (k hook) event(a *answer) []string {
 	before, had := partOf(a.last, k.part)
 	now, has := partOf(a.metadata, k.part)

@@ -74,7 +74,7 @@ type query struct {
 // answer is metadata that was found.
 type answer struct {
 	metadata any
-	// last is what was found the time before; nil if there is nothing.
+	// last is the metadata of the time before, or nil if there is none.
 	last any
 	// source says where it comes from: an address or a file.
 	source  string
@@ -154,7 +154,7 @@ func readBounded(name string) ([]byte, error) {
 	return b, err
 }
 
-// decodeMetadata reads JSON; what is not a text is metadata already.
+// decodeMetadata decodes JSON. A value that is not a text is metadata already.
 func decodeMetadata(v any, from string) (any, error) {
 	s, ok := v.(string)
 	if !ok {
@@ -175,8 +175,8 @@ func lastOf(resource string) string {
 	return lastMetadata + "_" + strings.ReplaceAll(resource, "/", "_")
 }
 
-// lastOf is the metadata that was kept last, nil if there is none. The copy of the resource counts first: the other one
-// may be of another resource.
+// lastOf returns the metadata that was stored last, or nil if there is none. The resource's own copy takes
+// precedence, since the other one may be of another resource.
 func (h *host) lastOf(resource string) any {
 	for _, name := range [...]string{lastOf(resource), lastMetadata} {
 		b, err := readBounded(h.path(name))

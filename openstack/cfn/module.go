@@ -105,7 +105,7 @@ func compiled(ctx context.Context, c *modules.Call) (*Compiled, *answer, error) 
 	return out, a, err
 }
 
-// hostFacts are what the compiler must know.
+// hostFacts returns the facts for the compiler.
 func hostFacts(ctx context.Context, c *modules.Call) Host {
 	family, _ := c.Grain("os_family").(string)
 	home := os.Getenv("HOME")

@@ -22,7 +22,7 @@ type node struct {
 type DocumentError struct {
 	// Path is the value's place, with the names of its maps joined by dots: config.files."/etc/motd".mode.
 	Path string
-	// Problem is what is wrong, such as "must be a text, not a list".
+	// Problem describes the error, such as "must be a text, not a list".
 	Problem string
 }
 
@@ -68,7 +68,7 @@ type entry struct {
 	node
 }
 
-// entries are the pairs of a map in their order; null is an empty map.
+// entries returns the pairs of a map in order. null is an empty map.
 func (n node) entries() ([]entry, error) {
 	if n.v == nil {
 		return nil, nil
@@ -88,7 +88,7 @@ func (n node) entries() ([]entry, error) {
 	return list, nil
 }
 
-// child is the value under a key; ok is false if there is none or n is not a map.
+// child returns the value under a key. ok is false if there is none or n is not a map.
 func (n node) child(key string) (node, bool) {
 	d, ok := n.v.(*pyobj.Dict)
 	if !ok {
@@ -151,7 +151,7 @@ func (n node) texts() ([]string, error) {
 	return out, nil
 }
 
-// truth is what heat-cfntools takes for true: true, 1 and the texts "true", "yes" and "1".
+// truth returns a value's truth by the rules of heat-cfntools: true, 1 and the texts "true", "yes" and "1" are true.
 func (n node) truth() (bool, error) {
 	switch v := n.v.(type) {
 	case bool:

@@ -18,8 +18,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Env is what the programs need of the process that they run in. Call is needed for cfn-init and cfn-hup, all else may
-// be left out.
+// Env holds what the programs need of the process that they run in. Call is needed for cfn-init and cfn-hup;
+// everything else is optional.
 type Env struct {
 	// Context ends the program; nil never ends it.
 	Context context.Context

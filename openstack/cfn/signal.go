@@ -40,11 +40,11 @@ const (
 	exitTLS       = 60
 )
 
-// Signal is what cfn-signal sends.
+// Signal is the request that cfn-signal sends.
 type Signal struct {
 	// URL is the wait condition's address, or file:///path of a file that holds it.
 	URL string
-	// Success is the status; Reason, Data and ID are what Heat shows. Without ID it is the server's id, or else its
+	// Success is the status. Reason, Data and ID appear in Heat. Without ID it is the server's id, or otherwise its
 	// name.
 	Success          bool
 	Reason, Data, ID string

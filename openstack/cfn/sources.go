@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/shlex"
 )
 
-// archiveKind is what to do with a source.
+// archiveKind describes how to unpack a source.
 type archiveKind struct {
 	// format is the archive_format of archive.extracted, "" for a single compressed file.
 	format string

@@ -12,8 +12,8 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Conf is the configuration of the collectors: sections of options, each with the values it was given, in order. An option has
-// underscores in its name, and "DEFAULT" is the section of those that stand before any other.
+// Conf is the configuration of the collectors: sections of options, each with its values in order. Option names have
+// underscores, and "DEFAULT" is the section of options before any other section.
 type Conf map[string]map[string][]string
 
 // maxConf bounds a configuration file, in bytes.
@@ -167,7 +167,7 @@ var confSections = [...]struct {
 	{"request", [8]string{"metadata_url"}},
 }
 
-// FromMetadata returns the configuration that the section os-collect-config of metadata asks for, nil if there is none.
+// FromMetadata returns the configuration in the section os-collect-config of metadata, or nil if there is none.
 func FromMetadata(metadata map[string]any) Conf {
 	section, ok := metadata["os-collect-config"].(map[string]any)
 	if !ok || len(section) == 0 {
@@ -274,7 +274,7 @@ type Settings struct {
 	ConfFiles []string
 	// Over are collector options that win over files and metadata: {heat: {collectors: {cfn: {timeout: 5}}}}.
 	Over Conf
-	// Timeout ends a deployment that names no timeout of its own.
+	// Timeout ends a deployment that sets no timeout itself.
 	Timeout time.Duration
 	// SignalTTL is how long a signal is sent again before it is given up.
 	SignalTTL time.Duration
@@ -282,7 +282,8 @@ type Settings struct {
 	Parallel int
 	// PreferHooks are groups that an existing hook executable runs, although brine knows them.
 	PreferHooks []string
-	// Command runs after deployments whenever the metadata changed, with OS_CONFIG_FILES in its environment; "" is none.
+	// Command runs after deployments whenever the metadata has changed, with OS_CONFIG_FILES in its environment. ""
+	// turns it off.
 	Command string
 	// Reboot is the command that restarts the host for a script that asks for it.
 	Reboot string

@@ -30,15 +30,15 @@ type Input struct {
 // maxID bounds the id of a deployment, which is a file name.
 const maxID = 128
 
-// goodID reports whether an id can be a file name of its own. Heat's are UUIDs.
+// goodID reports whether an id can be used as a file name. Heat's are UUIDs.
 func goodID(id string) bool {
 	return id != "" && len(id) <= maxID && id[0] != '.' && strings.IndexFunc(id, func(r rune) bool {
 		return r != '-' && r != '_' && r != '.' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	}) < 0
 }
 
-// NewDeployment reads a deployment of metadata. The error says what is damaged; the deployment then has what could be read, so that
-// the failure may be signalled.
+// NewDeployment reads a deployment from metadata. After an error the deployment contains what could be read, so that
+// the failure can be signalled.
 func NewDeployment(v any) (*Deployment, error) {
 	raw, ok := v.(map[string]any)
 	if !ok {
@@ -137,7 +137,7 @@ func kind(v any) string {
 	return "a number"
 }
 
-// Input is the value of an input as text, "" if there is none.
+// Input returns the value of an input as text, or "" if there is none.
 func (d *Deployment) Input(name string) string {
 	for _, in := range d.Inputs {
 		if in.Name == name {
@@ -207,7 +207,7 @@ func (d *Deployment) Ungrouped() bool {
 	return d.Group == "" || d.Group == "os-apply-config" || d.Group == "Heat::Ungrouped"
 }
 
-// Result is what a deployment signals: deploy_stdout, deploy_stderr, deploy_status_code and its outputs.
+// Result is the data that a deployment signals: deploy_stdout, deploy_stderr, deploy_status_code and its outputs.
 type Result map[string]any
 
 // Keys of a Result.
@@ -222,7 +222,7 @@ func failed(format string, args ...any) Result {
 	return Result{keyStdout: "", keyStderr: fmt.Sprintf(format, args...), keyStatus: int64(1)}
 }
 
-// Status is deploy_status_code, 0 if there is none.
+// Status returns deploy_status_code, or 0 if it is missing.
 func (r Result) Status() int {
 	switch n := r[keyStatus].(type) {
 	case int64:
@@ -241,7 +241,7 @@ func (r Result) Status() int {
 	return 0
 }
 
-// encode is a value as JSON without HTML escapes, which is what services get.
+// encode returns a value as JSON without HTML escapes, for services.
 func encode(v any) []byte {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

@@ -476,7 +476,7 @@ func (e *Engine) withdraw(from string, wanted map[string]bool) {
 
 var errWithdrawn = errors.New("Heat has withdrawn the deployment")
 
-// take queues a deployment of a document unless it was begun already. bad is what is wrong with it.
+// take queues a deployment of a document unless it has begun already. bad is the error in the deployment, or nil.
 func (e *Engine) take(d *Deployment, bad error, from string) {
 	if bad == nil {
 		switch bad = d.resolve(); {

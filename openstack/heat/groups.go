@@ -83,7 +83,8 @@ func (g *groupRun) outcome(r Result, err error) Result {
 	return r
 }
 
-// findHook returns the path of a group's hook executable, "" if there is none. Only letters, digits, - and _ of the group count.
+// findHook returns the path of a group's hook, or "" if there is none. Only letters, digits, - and _ of the group's
+// name count.
 func (g *groupRun) findHook(group string) string {
 	name := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -195,7 +196,7 @@ func (g *groupRun) environ(prefix string) []string {
 	return env
 }
 
-// runScript runs the configuration as a program of its own. Inputs are environment variables.
+// runScript runs the configuration as a separate program. Inputs are environment variables.
 func runScript(ctx context.Context, g *groupRun) (Result, error) {
 	work, outputs, err := g.prepare()
 	if err != nil {

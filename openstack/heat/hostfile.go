@@ -9,8 +9,9 @@ import (
 	"github.com/brine-salt/brine/internal/atomicfile"
 )
 
-// writeHostFile replaces a configuration file of the host that others read. A file that is there keeps its mode and owner, and stays
-// where a link leads; a new one has the mode. Of directories that are missing the last is private, as the hooks make them.
+// writeHostFile replaces a configuration file of the host that other programs read. An existing file keeps its mode
+// and owner, and links are followed; a new file gets mode. If directories are missing, the last one is private, as
+// the hooks create it.
 func writeHostFile(path string, b []byte, mode fs.FileMode) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Login is a user of keystone who may act in a project: a stack user.
+// Login holds the credentials of a Keystone user that may act in a project: a stack user.
 type Login struct {
 	AuthURL, UserID, Username, UserDomain, Password, ProjectID, Region string
 }
@@ -87,7 +87,7 @@ func (k *keystone) get(ctx context.Context, w *web, l Login) (*token, error) {
 	return t, nil
 }
 
-// maxTokens bounds the tokens in memory. Each deployment with HEAT_SIGNAL has a user of its own.
+// maxTokens bounds the tokens in memory. Each deployment with HEAT_SIGNAL has its own user.
 const maxTokens = 16
 
 func (k *keystone) forget(l Login) {

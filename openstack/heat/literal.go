@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxLiteralDepth bounds how deep lists and dictionaries of a literal lie in each other.
+// maxLiteralDepth bounds the nesting of lists and dictionaries in a literal.
 const maxLiteralDepth = 50
 
 // parseLiteral reads a literal of Python, as ast.literal_eval does, or JSON: texts, numbers, lists, tuples (as lists), dictionaries with
@@ -146,7 +146,7 @@ func (p *literalParser) text(quote byte) (any, error) {
 	return nil, p.wrong("the text has no end")
 }
 
-// escape reads what stands behind a backslash.
+// escape reads the characters after a backslash.
 func (p *literalParser) escape(b *strings.Builder) error {
 	if p.at == len(p.s) {
 		return p.wrong("the text has no end")

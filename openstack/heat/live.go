@@ -51,7 +51,7 @@ func newLive(id string, report func(item any)) *live {
 	return l
 }
 
-// close reports what is left.
+// close reports the remaining output.
 func (l *live) close() {
 	close(l.done)
 	l.wg.Wait()

@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pyjson"
 )
 
-// Env is what the program os-collect-config needs of the agent.
+// Env holds what the program os-collect-config needs of the agent.
 type Env struct {
 	Stdout, Stderr io.Writer
 	// Settings are those of the minion's configuration; the command line is put over them.
@@ -26,7 +26,7 @@ type Env struct {
 	Idle func()
 }
 
-// collectUsage is what --help prints.
+// collectUsage is the text that --help prints.
 const collectUsage = `usage: os-collect-config [--config-file FILE] [--config-dir DIR] [--command COMMAND] [--one-time] [--force] [--print]
     [--print-cachedir] [--cachedir DIR] [--backup-cachedir DIR] [--polling-interval SECONDS] [--min-polling-interval SECONDS]
     [--splay SECONDS] [--deployment-key KEY] [--log-file FILE] [--log-dir DIR] [--debug] [--version] [--<group>-<option> VALUE]
@@ -275,8 +275,8 @@ func (e *Engine) collectMain(ctx context.Context, a collectArgs, env Env) error 
 	return e.Run(ctx)
 }
 
-// Beside runs the engine next to a minion. ended is closed when the minion has stopped for a reason of its own: deployments that run
-// may then finish. fire, which may be nil, sends an event to the master; idle is Options.Idle.
+// Beside runs the engine next to a minion. ended is closed when the minion has stopped for reasons other than ctx;
+// running deployments may then finish. fire, which may be nil, sends an event to the master. idle is Options.Idle.
 func Beside(ctx context.Context, opts map[string]any, log *slog.Logger, call func(context.Context, string, map[string]any, func(any)) (any, error),
 	fire func(ctx context.Context, tag string, data any) error, ended <-chan struct{}, idle func()) {
 	s, err := NewSettings(opts)

@@ -52,7 +52,7 @@ func (p Paths) writeRecord(id string, r record) error {
 	return writePrivate(p.recordPath(id), encode(m))
 }
 
-// readRecord returns false if there is no record, or none that can be read: then the deployed file alone counts.
+// readRecord returns false if there is no readable record. Then only the deployed file counts.
 func (p Paths) readRecord(id string) (record, bool) {
 	b, err := readLimited(p.recordPath(id), maxFile)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p Paths) deployedPath(id string) string { return filepath.Join(p.deployed(
 
 func (p Paths) notifyPath(id string) string { return filepath.Join(p.deployed(), id+".notify.json") }
 
-// ReadStatus is what heat.status returns: deployments with their state, and signals that wait.
+// ReadStatus returns the result of heat.status: deployments with their state, and pending signals.
 func ReadStatus(p Paths) (map[string]any, error) {
 	entries, err := os.ReadDir(p.deployed())
 	if err != nil && !os.IsNotExist(err) {

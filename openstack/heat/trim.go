@@ -12,9 +12,9 @@ import (
 // MaxSignal is how many bytes of JSON a signal has at most. Heat refuses bodies above 1 MiB; the number is heat-config-notify's.
 const MaxSignal = 950_000
 
-// trim shortens the texts of a result until its JSON has at most limit bytes. Of each shortened text the beginning and the end stay,
-// with a line between them that says how much is missing. Texts below 2 KiB are kept. heat-config-notify keeps the end only, and
-// fails on Python 3.
+// trim shortens the texts of a result until its JSON has at most limit bytes. Each shortened text keeps its beginning
+// and end, with a line between them about how much is missing. Texts below 2 KiB are not shortened.
+// heat-config-notify keeps only the end, and fails on Python 3.
 func trim(r Result, limit int) Result {
 	size := len(encode(r))
 	if size <= limit {
@@ -45,7 +45,7 @@ func trim(r Result, limit int) Result {
 	if len(encode(out)) <= limit {
 		return out
 	}
-	// Values that are no text, or very many outputs, do not fit: the streams and the status must arrive.
+	// Values that are not texts, or very many outputs, do not fit: the streams and the status must arrive.
 	least := Result{}
 	for _, k := range [...]string{keyStdout, keyStderr, keyStatus} {
 		if v, ok := out[k]; ok {

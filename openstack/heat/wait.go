@@ -129,8 +129,8 @@ type WaitSignal struct {
 // data is the signal as the data of an event.
 func (w WaitSignal) data() (any, error) { return pyjson.Parse(w.body(false)) }
 
-// body is the signal as JSON. AWS::CloudFormation::WaitConditionHandle has names of its own, and wants all
-// four fields.
+// body returns the signal as JSON. AWS::CloudFormation::WaitConditionHandle has other names for its fields, and
+// requires all four.
 func (w WaitSignal) body(cfn bool) []byte {
 	status := w.Status
 	if status == "" {

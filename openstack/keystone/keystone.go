@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// ErrDenied is returned for a token that Keystone does not know, or that is not of those who are allowed.
+// ErrDenied is returned for a token that Keystone does not know, or whose user is not allowed.
 var ErrDenied = errors.New("the token is denied")
 
 // Bounds of what is read.
@@ -27,7 +27,7 @@ const (
 	maxAnswer = 1 << 20
 )
 
-// Config says how to ask, and which tokens are good.
+// Config describes how to reach Keystone, and which tokens are accepted.
 type Config struct {
 	// URL is Keystone's, with or without /v3.
 	URL string

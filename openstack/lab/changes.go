@@ -59,7 +59,8 @@ func describe(name string) (string, error) {
 	return shown, nil
 }
 
-// Changes returns what the guest changed in the host's file system, and what is in its /run, in the form of the function [Changes].
+// Changes returns the guest's changes to the host's file system and the content of its /run, in the form of the
+// function [Changes].
 func (g *Guest) Changes() (map[string]string, error) {
 	all := map[string]string{}
 	for _, dir := range guestDirs {

@@ -24,7 +24,7 @@ type StackArgs struct {
 	Parameters map[string]any
 	// Environment is an environment file, YAML.
 	Environment string
-	// Files are what get_file in the template reads, by name.
+	// Files are the files for get_file in the template, by name.
 	Files map[string]string
 	// Timeout is the stack's timeout, rounded up to minutes. 0 is Heat's default, an hour.
 	Timeout time.Duration
@@ -34,7 +34,7 @@ type StackArgs struct {
 	Existing bool
 }
 
-// A Stack is what Heat shows of a stack.
+// A Stack is Heat's description of a stack.
 type Stack struct {
 	ID     string `json:"id"`
 	Name   string `json:"stack_name"`
@@ -58,7 +58,7 @@ func (s *Stack) Outputs() map[string]any {
 	return m
 }
 
-// A Resource is what Heat shows of a resource.
+// A Resource is Heat's description of a resource.
 type Resource struct {
 	Name       string         `json:"resource_name"`
 	Type       string         `json:"resource_type"`
@@ -190,7 +190,7 @@ func (c *Client) Action(ctx context.Context, name, action string) error {
 	return c.call(ctx, http.MethodPost, path+"/actions", map[string]any{action: nil}, nil)
 }
 
-// Delete starts the deletion of a stack, and returns when it has begun. A missing stack is no error.
+// Delete starts the deletion of a stack, and returns when it has begun. A missing stack is not an error.
 func (c *Client) Delete(ctx context.Context, name string) error {
 	before, err := c.show(ctx, name, false)
 	if err == nil {

@@ -176,7 +176,7 @@ func (l *Lab) addBrine(conf ini) error {
 // masterAddress is where the master of engine n takes minions: as on hosts of their own, all have the same ports.
 func masterAddress(n int) string { return fmt.Sprintf("127.0.0.%d", 1+n) }
 
-// engineConf is what only engine n has.
+// engineConf returns the options that only engine n has.
 func (l *Lab) engineConf(n int) ini {
 	conf := ini{"DEFAULT": {"host": engineName(n)}}
 	if l.opts.Brine != "" {

@@ -20,7 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guestDirs are what a guest writes to without the host seeing it. /run is empty after each boot, /tmp is the host's.
+// guestDirs are the directories to which a guest writes without changing the host's. /run is empty after each boot,
+// /tmp is the host's.
 var guestDirs = []string{"/etc", "/var", "/usr", "/srv", "/root", "/opt", "/home"}
 
 // A Guest takes the place of a virtual machine. It shares the host's kernel and /tmp, and the host's network unless it was started at a

@@ -25,7 +25,7 @@ type Options struct {
 	Dir string
 	// Plugins are directories with Heat plugins (plugin_dirs).
 	Plugins []string
-	// Environments are files of the engine's environment.d by name: what is there applies to every stack.
+	// Environments are files of the engine's environment.d by name. They apply to every stack.
 	Environments map[string]string
 	// Heat are more settings of heat.conf by section and name. They win over the lab's own.
 	Heat map[string]map[string]string
@@ -78,7 +78,7 @@ type Lab struct {
 	Dir string
 	// Heat is a client of heat-api as the user admin of the project admin.
 	Heat *Client
-	// Demo is the same as the user demo of the project demo, who is no administrator.
+	// Demo is a client for the user demo of the project demo, who is not an administrator.
 	Demo *Client
 
 	opts    Options
@@ -254,7 +254,7 @@ func (l *Lab) end(name string) {
 	l.services = slices.DeleteFunc(l.services, func(x *Process) bool { return x == p })
 }
 
-// Service returns the process of a service by the name of its log, nil if there is none.
+// Service returns the process of a service by the name of its log, or nil if there is none.
 func (l *Lab) Service(name string) *Process {
 	l.mu.Lock()
 	defer l.mu.Unlock()

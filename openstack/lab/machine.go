@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// A Machine says what a guest with a file system of its own boots from.
+// A Machine describes what a guest with its own file system boots from.
 type Machine struct {
 	// Root is the directory with its file system, such as DebianRoot's. It stays as it is.
 	Root string
 	// Port is its network; without one it has the host's.
 	Port *Port
-	// Files are put into the file system before it boots, by their paths there: files of the host.
+	// Files are host files that are copied into the file system before it boots, by their paths there.
 	Files map[string]string
 	// Setup is a shell script that runs in the file system before it boots, as an image's build does.
 	Setup string
-	// Product is what the machine's firmware says that it is: cloud-init looks for its source of metadata by it.
+	// Product is the product name in the machine's firmware, by which cloud-init finds its source of metadata.
 	Product string
 }
 

@@ -267,7 +267,8 @@ func (n *Network) PortWithoutRoute(ctx context.Context, address string) (*Port, 
 // Close ends the port. The guest's processes have lost their network.
 func (p *Port) Close() { p.ns.kill() }
 
-// enter returns a command that runs another one in the port's network, or that one if there is no port.
+// enter returns a command that runs another one in the port's network. Without a port it returns the other command
+// itself.
 func (p *Port) enter(argv ...string) []string {
 	if p == nil {
 		return argv

@@ -27,7 +27,8 @@ type TroveOptions struct {
 	Conf map[string]map[string]string
 }
 
-// A Trove is what StartTrove started: trove-api, trove-taskmanager and trove-conductor, with brine's parts in place of the guest's broker.
+// A Trove holds the services that StartTrove started: trove-api, trove-taskmanager and trove-conductor, with brine's
+// parts in place of the guest's broker.
 type Trove struct {
 	lab  *Lab
 	opts TroveOptions

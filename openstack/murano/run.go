@@ -276,7 +276,7 @@ func (r *runner) keep(name, text string) error {
 	return r.root.WriteFile(name, []byte(text), 0o600)
 }
 
-// program runs a program and returns what the agent returns of it. name is what a failure is reported by.
+// program runs a program and returns the agent's result for it. name is its name in failures.
 func (r *runner) program(ctx context.Context, s script, name string, cmd modules.Command) (map[string]any, error) {
 	cmd.Grace = killAfter
 	res, err := r.c.Cmd(ctx, cmd)
@@ -298,7 +298,7 @@ func (r *runner) program(ctx context.Context, s script, name string, cmd modules
 	return out, nil
 }
 
-// output is a stream's text without blanks around it, nil if there is none or the plan does not want it.
+// output returns the text of a stream without surrounding blanks, or nil if it is empty or the plan does not want it.
 func output(b []byte, wanted bool) any {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(b), "\uFFFD"))
 	if !wanted || len(b) == 0 {

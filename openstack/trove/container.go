@@ -50,7 +50,7 @@ func (g *guest) dockerArgs(args ...string) []string {
 	return append([]string{"docker", "--host=unix://" + g.c.Path(g.dockerSocket)}, args...)
 }
 
-// containerImage returns the image of the server's container, "" if there is no such container.
+// containerImage returns the image of the server's container, or "" if there is no such container.
 func (g *guest) containerImage(ctx context.Context) (string, error) {
 	return g.docker(ctx, "container", "ls", "--all", "--filter=name=^/"+databaseContainer+"$", "--format={{.Image}}")
 }
@@ -124,8 +124,8 @@ func (g *guest) controlContainer(ctx context.Context, fun string) error {
 	return err
 }
 
-// inside returns the command that runs one of the datastore's programs: in a container of its own, or as it is. user is who runs it in the container.
-// done ends a container that outlives its command, as it does when the command is killed.
+// inside returns the command that runs one of the datastore's programs: in a container, or directly. user is the user
+// in the container. done ends a container that outlives its command, as happens when the command is killed.
 func (g *guest) inside(ctx context.Context, cmd modules.Command, user string) (inside modules.Command, done func(), err error) {
 	if !g.inContainer() {
 		return cmd, func() {}, nil

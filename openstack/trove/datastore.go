@@ -29,7 +29,7 @@ type datastore interface {
 	grantAccess(ctx context.Context) error
 	revokeAccess(ctx context.Context) error
 	isRootEnabled(ctx context.Context) (bool, error)
-	// enableRoot gives root a password, a new one if none is given, and returns the user.
+	// enableRoot sets root's password, a new one if none is given, and returns the user.
 	enableRoot(ctx context.Context, password any) (any, error)
 
 	// serverArgs are the arguments of the server in a container, serverOptions what docker is told of it.

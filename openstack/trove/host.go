@@ -60,7 +60,7 @@ func (g *guest) filesystemStats() (map[string]any, error) {
 		"free": free, "used": gigabytes(total - free)}, nil
 }
 
-// gigabytes is trove.common.utils.to_gb: two decimals, and never 0 for what is not.
+// gigabytes implements trove.common.utils.to_gb: two decimals, and never 0 for a number above 0.
 func gigabytes(n int64) float64 {
 	if n == 0 {
 		return 0

@@ -2,8 +2,8 @@ package trove
 
 import "strings"
 
-// iniFile are the sections of one of MySQL's option files, in their order. Comments and directives such as !includedir are not kept:
-// these files are written by Trove.
+// iniFile holds the sections of one of MySQL's option files, in order. Comments and directives such as !includedir
+// are dropped: Trove writes these files.
 type iniFile []iniSection
 
 type iniSection struct {
@@ -61,7 +61,7 @@ func (s *iniSection) set(k iniKey) {
 	s.keys = append(s.keys, k)
 }
 
-// get is the value of an option, "" if there is none.
+// get returns the value of an option, or "" if it is not set.
 func (f iniFile) get(section, name string) string {
 	for _, s := range f {
 		if s.name != section {

@@ -32,7 +32,7 @@ type guestLog struct {
 	exists, exposed, restored bool
 }
 
-// metafile is what the store keeps of a log besides its parts.
+// metafile is the store's data about a log besides its parts.
 type metafile struct {
 	Name   string `json:"log_name"`
 	Type   string `json:"log_type"`

@@ -48,7 +48,7 @@ func (m *mysqlServer) createDatabases(ctx context.Context, v any) error {
 	return nil
 }
 
-// createDatabase makes a database unless it is there. Trove's defaults are utf8 and utf8_general_ci.
+// createDatabase creates a database unless it exists. Trove's defaults are utf8 and utf8_general_ci.
 func (m *mysqlServer) createDatabase(ctx context.Context, s schema) error {
 	statement := "CREATE DATABASE IF NOT EXISTS " + ident(s.name)
 	if s.charset == "" && s.collate == "" {
@@ -87,7 +87,7 @@ func (m *mysqlServer) deleteDatabase(ctx context.Context, v any) error {
 	return m.exec(ctx, "DROP DATABASE "+ident(s.name))
 }
 
-// page is what a listing is asked for.
+// page holds the limits of a listing.
 type page struct {
 	limit   int64 // 0 is no limit
 	limited bool
@@ -118,7 +118,7 @@ func (p page) after(column string, quote func(string) string) string {
 	return " AND " + column + " > " + quote(p.marker)
 }
 
-// clause asks for one row more than the page has, which tells whether there is another page.
+// clause requests one row more than the page has, which shows whether there is another page.
 func (p page) clause() string {
 	if p.limit <= 0 {
 		return ""
@@ -201,7 +201,7 @@ func (m *mysqlServer) deleteUser(ctx context.Context, v any) error {
 	return m.exec(ctx, "DROP USER "+account(u.name, u.host))
 }
 
-// findUser is the user that username and hostname name, nil if there is none.
+// findUser returns the user with the username and hostname of the call, or nil if there is none.
 func (m *mysqlServer) findUser(ctx context.Context) (*dbUser, error) {
 	name, host := m.c.Str("username"), m.c.Str("hostname")
 	err := mysqlNames.checkUserName(m.c.Value("username"))
@@ -400,7 +400,7 @@ func (m *mysqlServer) isRootEnabled(ctx context.Context) (bool, error) {
 	return n != "0", err
 }
 
-// enableRoot lets root log in from anywhere, with a new password if none is given.
+// enableRoot allows root to log in from anywhere, with a new password if none is given.
 func (m *mysqlServer) enableRoot(ctx context.Context, password any) (any, error) {
 	u := dbUser{name: "root", host: "%", password: password, isRoot: true}
 	if !pytext.Truth(password) {

@@ -74,7 +74,7 @@ func (p *postgresServer) query(ctx context.Context, statement string) ([]row, er
 	return rows, err
 }
 
-// first is the first column of the first row, "" if there is none.
+// first returns the first column of the first row, or "" if there is none.
 func (p *postgresServer) first(ctx context.Context, statement string) (string, error) {
 	rows, err := p.query(ctx, statement)
 	if err != nil || len(rows) == 0 {
@@ -110,8 +110,8 @@ func pgTexts(list []string) string {
 	return strings.Join(out, ", ")
 }
 
-// program is the path of one of PostgreSQL's programs: of the directory in the configuration, else of Debian's
-// directory for the version, else of the newest one that is there, else of the path.
+// program returns the path of one of PostgreSQL's programs. It searches the configured directory, Debian's directory
+// for the version, the newest installed version, and PATH, in this order.
 func (p *postgresServer) program(name string) (string, error) {
 	if p.inContainer() {
 		return name, nil // its image has it in PATH

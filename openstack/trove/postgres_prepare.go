@@ -109,7 +109,7 @@ func (p *postgresServer) configure() error {
 		"hba_file": p.c.Path(p.accessFile()), "ident_file": p.c.Path(path.Join(p.dataDir, "pg_ident.conf"))})
 }
 
-// accessFile has the rules of who may log in from where.
+// accessFile returns the path of the file with the rules for who may log in from where.
 func (p *postgresServer) accessFile() string { return path.Join(path.Dir(p.configFile), "pg_hba.conf") }
 
 // accessRules are Trove's: the superuser comes in from this host only, everybody else with a password. The first rule
@@ -130,12 +130,12 @@ func (p *postgresServer) initData(ctx context.Context) error {
 	if _, err := os.Stat(p.c.Path(path.Join(p.dataDir, "PG_VERSION"))); err == nil {
 		return nil
 	}
-	// The access rules of the data directory are not used; if they ever were, they let nobody in.
+	// The access rules of the data directory are not used; if they ever were, they would refuse every log-in.
 	return p.asOwner(ctx, nil, "initdb", "-D", p.c.Path(p.dataDir), "-U", superUser, "--encoding=UTF8", "--locale="+p.locale,
 		"--auth=reject")
 }
 
-// signal leaves a file that tells the server what to do at its next start.
+// signal creates a file that controls the server's next start.
 func (p *postgresServer) signal(name string) error {
 	return p.writeFile(path.Join(p.dataDir, name), nil, 0o600)
 }

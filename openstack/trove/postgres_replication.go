@@ -131,7 +131,7 @@ func cutPassword(info string) (rest, password string) {
 	return rest, password
 }
 
-// detachReplica makes a server of its own of a replica.
+// detachReplica turns a replica into an independent server.
 func (p *postgresServer) detachReplica(ctx context.Context) (any, error) {
 	if err := p.exec(ctx, "SELECT pg_promote()"); err != nil {
 		return nil, err
@@ -186,8 +186,8 @@ func (p *postgresServer) latestTransaction(ctx context.Context) (any, error) {
 	return p.first(ctx, "SELECT pg_current_wal_lsn()")
 }
 
-// lastTransaction is what Trove's manager lacks for PostgreSQL, and needs to choose among replicas: the id of the
-// database cluster, which a source and its replicas share, and the position as a number.
+// lastTransaction returns what Trove's manager lacks for PostgreSQL, and needs to choose among replicas: the id of
+// the database cluster, which a source and its replicas share, and the position as a number.
 func (p *postgresServer) lastTransaction(ctx context.Context) (any, error) {
 	rows, err := p.query(ctx, "SELECT system_identifier::text, (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "+
 		"ELSE pg_current_wal_lsn() END - '0/0')::bigint FROM pg_control_system()")

@@ -154,7 +154,7 @@ func usersOf(rows []row) []*dbUser {
 	return list
 }
 
-// findUser is a user by its name, nil if there is none.
+// findUser returns a user by name, or nil if there is none.
 func (p *postgresServer) findUser(ctx context.Context, name string) (*dbUser, error) {
 	rows, err := p.query(ctx, usersQuery+"WHERE u.usename = "+pgText(name)+" ORDER BY d.datname")
 	if err != nil || len(rows) == 0 {
@@ -294,7 +294,7 @@ func (p *postgresServer) revokeAccess(ctx context.Context) error {
 // rootUser is the superuser that the instance's owner gets.
 const rootUser = "root"
 
-// isRootEnabled is what Trove's manager lacks for PostgreSQL: whether root is a superuser.
+// isRootEnabled returns what Trove's manager lacks for PostgreSQL: whether root is a superuser.
 func (p *postgresServer) isRootEnabled(ctx context.Context) (bool, error) {
 	rows, err := p.query(ctx, "SELECT 1 FROM pg_catalog.pg_user WHERE usesuper AND usename = "+pgText(rootUser))
 	return len(rows) > 0, err

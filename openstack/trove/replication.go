@@ -66,7 +66,7 @@ func ownAddress() (string, error) {
 	return host, err
 }
 
-// source is what a replica is told of its source.
+// source holds the data about its source that a replica needs.
 type source struct {
 	host, user, password string
 	port                 int64

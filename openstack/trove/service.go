@@ -168,7 +168,7 @@ func (g *guest) prepare(ctx context.Context) (err error) {
 	if err := g.endInstall(ctx, err, cluster); err != nil {
 		return err
 	}
-	// The instance is there. What fails from here on is said in the log only, as in Trove.
+	// The instance exists now. As in Trove, later failures are only logged.
 	complain := func(what string, err error) {
 		if err != nil {
 			g.c.Logger().Error("After prepare: cannot "+what, "err", err)

@@ -28,7 +28,7 @@ type store interface {
 	get(ctx context.Context, container, name string) (*object, error)
 	// names lists the objects of a container whose name begins with prefix, sorted; a missing container has none.
 	names(ctx context.Context, container, prefix string) ([]string, error)
-	// remove removes an object; one that is missing is no error.
+	// remove removes an object. A missing object is not an error.
 	remove(ctx context.Context, container, name string) error
 	// location is the address of an object, locate the object of an address.
 	location(container, name string) string

@@ -21,8 +21,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// s3 keeps objects in buckets. Metadata is an object of its own beside each one: S3 cannot change that of a large
-// object.
+// s3 stores objects in buckets. Metadata is a separate object beside each one, since S3 cannot change the metadata of
+// a large object.
 type s3 struct {
 	client  *minio.Client
 	region  string

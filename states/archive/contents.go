@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// contents are the names of what is in an archive.
+// contents holds the names in an archive.
 type contents struct {
 	dirs, files, links          []string
 	topDirs, topFiles, topLinks []string

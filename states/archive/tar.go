@@ -177,7 +177,7 @@ func (u *unpacking) member(h *tar.Header, content io.Reader) error {
 	return u.attributes(h, name)
 }
 
-// away removes what is in the place of a link or device; a directory stays, and is an error.
+// away removes the file in place of a link or device. A directory stays, and is an error.
 func (u *unpacking) away(name string) error {
 	if info, err := u.root.Lstat(name); err != nil || info.IsDir() {
 		return nil

@@ -172,7 +172,7 @@ func (a args) shell() (any, error) {
 	return nil, &modules.PythonError{Type: "KeyError", Msg: "'shell'"}
 }
 
-// stateful reads the argument of that name: whether the output tells the changes, and what to run in test mode.
+// stateful reads the argument stateful: whether the output describes the changes, and the command for test mode.
 func (a args) stateful() (on bool, testName string, err error) {
 	list, ok := a.value("stateful").([]any)
 	if !ok {
@@ -195,7 +195,7 @@ func envOK(v any) bool {
 	return false
 }
 
-// missing reports whether there is no such directory.
+// missing reports whether the directory does not exist.
 func (a args) missing(cwd any) bool {
 	if !pytext.Truth(cwd) {
 		return false

@@ -87,7 +87,7 @@ func reinterpret(ret *states.Result) (*states.Result, error) {
 	return ret, nil
 }
 
-// pairs reads name=value pairs, nil if they are none.
+// pairs parses name=value pairs, or returns nil if the line holds anything else.
 func pairs(line string) map[string]any {
 	words, err := shlex.Split(line)
 	if err != nil {

@@ -79,7 +79,7 @@ func primary(ctx context.Context, c *states.Call) (any, bool) {
 	return groups[0], true
 }
 
-// write makes a file of its own for the table.
+// write writes the table to a temporary file.
 func write(text string) (string, error) {
 	f, err := os.CreateTemp(pytemp.Dir(), "__salt.tmp.")
 	if err != nil {

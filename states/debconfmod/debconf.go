@@ -148,7 +148,7 @@ func answer(v any) (kind, value any, err error) {
 	return kind, value, nil
 }
 
-// has reports whether the answer is there already.
+// has reports whether the answer is known already.
 func has(known []any, key string, kind, value any) bool {
 	for _, x := range known {
 		if q, ok := x.([]any); ok && len(q) == 3 && q[0] == key && q[1] == kind && q[2] == pytext.Str(value) {

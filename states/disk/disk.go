@@ -30,7 +30,7 @@ absolute
 free
     they are about the free space`
 
-// limit is one of the limits; ok is false where there is none, and bad is what is no number.
+// limit is one of the limits. ok is false if it is not set, and bad is a value that is not a number.
 type limit struct {
 	n   int64
 	ok  bool

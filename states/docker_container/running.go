@@ -42,7 +42,7 @@ type update struct {
 	// temp is a container of the wanted configuration: the container itself if there was none, or one to compare it with.
 	temp   string
 	tempID any
-	// keep tells that the temporary container stays, as the container.
+	// keep means that the temporary container becomes the container.
 	keep bool
 }
 

@@ -238,8 +238,8 @@ func (w *wish) configuration() (problem string, err error) {
 	return "", err
 }
 
-// compare compares the network with a temporary one of the wanted configuration, and removes the network if they differ; create tells
-// whether it has to be created again. A result ends the state.
+// compare compares the network with a temporary one in the wanted configuration, and removes the network if they
+// differ. create is set if it has to be created again. A result ends the state.
 func (w *wish) compare(ctx context.Context, network dict, create *bool) (over *states.Result, err error) {
 	letters := make([]byte, 20)
 	for i := range letters {

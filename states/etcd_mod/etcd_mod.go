@@ -1,6 +1,6 @@
-// Package etcd_mod is Salt's state module "etcd": keys of an etcd server (salt/states/etcd_mod.py). It works through the
-// execution module etcd. As in stock, test mode does not keep its functions from changing anything, and a server that does not take a key makes
-// no state fail: that is an error of the log.
+// Package etcd_mod is Salt's state module "etcd": keys of an etcd server (salt/states/etcd_mod.py). It uses the
+// execution module etcd. As in stock, its functions make changes even in test mode, and a key that the server refuses
+// does not make a state fail: the error is only logged.
 package etcd_mod
 
 import (
@@ -75,7 +75,7 @@ func (a *action) current(recurse bool) (v any, over *states.Result) {
 	return v, over
 }
 
-// unset tells the log that a key was not set: in stock, and so here, the state does not fail.
+// unset logs that a key was not set. As in stock, the state does not fail.
 func (a *action) unset(err error) {
 	a.Logger().Error("Cannot set a key of etcd", "key", a.Name(), "error", err)
 }

@@ -379,7 +379,7 @@ func (d *direct) comment() {
 	}
 }
 
-// settleBelow sets owners and modes of what is in the directory.
+// settleBelow sets the owners and modes of the directory's content.
 func (d *direct) settleBelow() error {
 	if !pytext.Truth(d.recurse) {
 		return nil

@@ -65,7 +65,8 @@ const encodingDoc = `encoding
 encoding_errors
     what to do with bytes that the encoding does not have: strict, ignore or replace`
 
-// addition is what append and prepend have in common: the texts to have in a file, which is made if need be.
+// addition is the common part of append and prepend: the texts that a file must contain. The file is created if
+// necessary.
 type addition struct {
 	name  string
 	texts []string
@@ -127,7 +128,7 @@ func (j *job) texts(key string) []string {
 	}
 }
 
-// create makes a file that is not there, and its directory if that is wanted.
+// create creates a missing file, and its directory if that is wanted.
 func (j *job) create(ret *states.Result, name string) (*states.Result, error) {
 	if j.Value("makedirs") == true {
 		dir := posixpath.Dir(name)

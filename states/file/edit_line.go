@@ -48,7 +48,7 @@ func line(ctx context.Context, c *states.Call) (*states.Result, error) {
 	if name == "" {
 		return fail(ret, "Must provide name to file.line")
 	}
-	// What comes of it does not matter to Salt: the file is there in the end or it is not.
+	// Salt ignores the result: the file exists afterwards or it does not.
 	if _, err := c.State(ctx, "file.managed", map[string]any{"name": name, "create": c.Value("create"), "user": c.Value("user"),
 		"group": c.Value("group"), "mode": c.Value("file_mode"), "replace": false}); err != nil {
 		return nil, err

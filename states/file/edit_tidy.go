@@ -64,7 +64,7 @@ ignore_errors
 older_than
     only those that are older than that many days`
 
-// tidying says what to remove.
+// tidying holds the conditions for removing a file.
 type tidying struct {
 	*job
 	size             float64

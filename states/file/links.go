@@ -91,7 +91,7 @@ type linkRun struct {
 	ret          *states.Result
 }
 
-// exists is whether something is there, behind a link if the state says so.
+// there reports whether something exists at the path, following a link if the state says so.
 func (l *linkRun) there() bool {
 	if l.Bool("follow_symlinks") {
 		return l.exists(l.name)
@@ -233,7 +233,7 @@ func (l *linkRun) check() (states.Outcome, string, error) {
 	return states.False, "File or directory exists where the symlink " + l.name + " should be. Did you mean to use force?", nil
 }
 
-// put makes the link, or sees to the one that is there.
+// put creates the link, or updates the existing one.
 func (l *linkRun) put() (*states.Result, error) {
 	if l.isLink(l.name) {
 		now, err := l.exec("file.readlink", l.name)
@@ -303,7 +303,7 @@ func (l *linkRun) present() (*states.Result, error) {
 	return l.ret.As(states.True, "Set ownership of symlink "+l.name+" to "+l.ownerText())
 }
 
-// makeWay moves what is where the link should be to its backup, or says why it may not go.
+// makeWay moves whatever is in place of the link to its backup, or returns the reason why it must stay.
 func (l *linkRun) makeWay() (wrong string, err error) {
 	if l.Value("backupname") == nil {
 		if l.force || l.Bool("atomic") {

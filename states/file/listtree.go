@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// treeOptions is what a recurse state takes from the fileserver, and to where.
+// treeOptions describes what a recurse state takes from the file server, and where it goes.
 type treeOptions struct {
 	name                       string
 	sources                    []treeSource
@@ -22,7 +22,7 @@ type treeOptions struct {
 	maxDepth                   any
 }
 
-// tree is what a recurse state manages, by paths of this host.
+// tree holds the paths that a recurse state manages on this host.
 type tree struct {
 	*job
 	treeOptions

@@ -152,7 +152,7 @@ func isWeb(source any) bool {
 	return false
 }
 
-// absentKey is what pillar.get and grains.get answer if there is no such key.
+// absentKey is the default passed to pillar.get and grains.get, which shows that there is no such key.
 const absentKey = "\x00file.managed"
 
 // looked returns the value of contents_pillar or contents_grains. The values of several keys are joined as lines.
@@ -182,7 +182,7 @@ func (m *management) looked(arg, fun, kind string) (any, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// contents finds out what is to be in the file, unless a source has it.
+// contents determines the content of the file, unless a source has it.
 func (m *management) contents() error {
 	var (
 		v   any
@@ -280,7 +280,7 @@ func (m *management) expand(template any) error {
 	return m.refuse(pytext.Str(comment))
 }
 
-// preflight is what must hold before the file is looked at.
+// preflight checks the arguments before the file is examined.
 func (m *management) preflight() error {
 	m.user = m.testOwner(m.Value("user"))
 	if !m.Bool("create") && !m.isFile(m.name) {
@@ -359,7 +359,7 @@ func isExec(err error) bool {
 	return err != nil && states.ErrorClass(err) == "salt.exceptions.CommandExecutionError"
 }
 
-// first takes of several sources the first that is there.
+// first selects the first of several sources that exists.
 func (m *management) first() error {
 	v, err := m.exec("file.source_list", m.source, m.hash, m.Saltenv())
 	if list, ok := v.([]any); ok && err == nil && len(list) == 2 {
@@ -549,7 +549,7 @@ func (m *management) forget(sfn any) {
 	}
 }
 
-// emptyFile makes a file that is there only for a while, "" is the usual directory for those.
+// emptyFile creates a temporary file. dir is its directory; "" is the usual one.
 func (j *job) emptyFile(dir, ext string) (string, error) {
 	dir = j.expandUser(dir)
 	if dir == "" {

@@ -274,7 +274,7 @@ func (r *recursion) file(path, source string) error {
 	return err
 }
 
-// clean removes what is not from the fileserver.
+// clean removes everything that is not from the file server.
 func (r *recursion) clean(keep map[string]bool) error {
 	more, err := r.keepFiles(r.name, r.Value("require"), nil)
 	if err != nil {

@@ -164,7 +164,7 @@ func removed(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return finish(ret, done, err, "Removed", "Gem was successfully removed.", "Could not remove gem.")
 }
 
-// sourced reports whether the source is there.
+// sourced reports whether the source is configured.
 func sourced(ctx context.Context, c *states.Call) (bool, error) {
 	v, err := c.ExecKw(ctx, "gem.sources_list", []any{c.Value("ruby")}, map[string]any{"runas": c.Value("user")})
 	if err != nil {

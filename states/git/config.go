@@ -122,7 +122,7 @@ func (s *config) unset(ctx context.Context) error {
 	return s.gone(ctx, key, regex, pre)
 }
 
-// gone reports what is no more there.
+// gone reports the values that no longer exist.
 func (s *config) gone(ctx context.Context, key string, regex any, pre map[string][]any) error {
 	post, err := s.matches(ctx, key, nil)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *config) gone(ctx context.Context, key string, regex any, pre map[string
 	for _, k := range slices.Sorted(maps.Keys(pre)) {
 		now, ok := post[k]
 		if !ok {
-			// Salt looks for what is left of it all the same.
+			// Salt looks for the remaining values of it nevertheless.
 			return &modules.PythonError{Type: "KeyError", Msg: pytext.Repr(k)}
 		}
 		var lost []any

@@ -82,7 +82,7 @@ func (d *checkout) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// look finds out what is there, and sets the remote repository.
+// look examines the checkout, and sets the remote repository.
 func (d *checkout) look(ctx context.Context) (err error) {
 	if d.local, _, err = d.position(ctx); err != nil {
 		return err

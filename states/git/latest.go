@@ -160,7 +160,7 @@ func (l *latest) find() error {
 	return nil
 }
 
-// work updates the checkout that is there, or makes one.
+// work updates an existing checkout, or creates one.
 func (l *latest) work(ctx context.Context) error {
 	inside := ".git"
 	if l.bare {

@@ -45,7 +45,7 @@ func (u *update) work(ctx context.Context) error {
 	return err
 }
 
-// look finds out what is there.
+// look examines the checkout.
 func (u *update) look(ctx context.Context) (err error) {
 	if u.branches, err = u.run(ctx, "list_branches", nil, u.target); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (u *update) parse(ctx context.Context, rev any) (any, error) {
 	return v, err
 }
 
-// compare finds out whether the wanted revision is there already.
+// compare determines whether the wanted revision is checked out already.
 func (u *update) compare(ctx context.Context) error {
 	if base, ok := u.baseRev.(string); ok && u.kind == "sha1" && strings.HasPrefix(base, pytext.Str(u.remoteRev)) {
 		u.hasRev = true
@@ -160,7 +160,7 @@ func (u *update) ancestor(ctx context.Context, kw map[string]any) (err error) {
 	return err
 }
 
-// stays tells that HEAD is not to be moved, and is elsewhere.
+// stays reports whether HEAD must not move although it is at another revision.
 func (u *update) stays() bool {
 	return !u.match && !u.Bool("update_head") && (u.branch == nil || u.branch == u.localBranch)
 }
@@ -546,7 +546,7 @@ func (u *update) withLFS(kw map[string]any) map[string]any {
 	return kw
 }
 
-// clean discards local changes, or resets the checkout where the update is no fast-forward.
+// clean discards local changes, or resets the checkout if the update is not a fast-forward.
 func (u *update) clean(ctx context.Context) error {
 	switch {
 	case u.forward == false:

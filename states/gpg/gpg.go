@@ -191,7 +191,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return k.done()
 }
 
-// trusted takes care of the trust of a key that is there.
+// trusted sets the trust of an existing key.
 func (k *keyring) trusted(key string, have any) error {
 	trust := k.c.Str("trust")
 	switch text := trustText(trust); {

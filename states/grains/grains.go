@@ -87,7 +87,7 @@ delimiter
     the delimiter`
 )
 
-// nowhere is what grains.get answers for a grain that is not there.
+// nowhere is the default passed to grains.get, which shows that there is no such grain.
 const nowhere = "\x00nowhere"
 
 // begin is the grain's name with the usual delimiter, and a result for it.

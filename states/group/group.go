@@ -1,5 +1,5 @@
-// Package group is Salt's state module "group": groups of users (salt/states/group.py). What that module does on Windows alone
-// is not here, since there is no execution module for it.
+// Package group is Salt's state module "group": groups of users (salt/states/group.py). The parts for Windows are
+// missing, since there is no execution module for it.
 package group
 
 import (
@@ -77,7 +77,7 @@ func users(c *states.Call, arg string) ([]any, error) {
 	}
 }
 
-// wish is what the state wants.
+// wish holds what the state wants.
 type wish struct {
 	gid               any
 	members, add, del []any

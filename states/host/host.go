@@ -56,7 +56,7 @@ func addresses(c *states.Call) []any {
 // pair is an address and what belongs to it.
 type pair struct{ addr, text any }
 
-// plan is what has to be done.
+// plan holds the changes to make.
 type plan struct {
 	add, remove, comment []pair
 	comments             []string

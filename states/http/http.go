@@ -49,7 +49,7 @@ wait_for
 Further arguments are those of http.query, the state's and the execution module's, and request_interval, the seconds between requests.`
 )
 
-// question is what to ask and what to expect.
+// question holds the request and the expected answer.
 type question struct {
 	*states.Call
 	ctx                                           context.Context

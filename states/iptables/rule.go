@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// action is what to do with a rule: iptables' letter for it.
+// action is what to do with a rule: iptables's letter for it.
 type action string
 
 const (

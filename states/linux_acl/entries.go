@@ -20,7 +20,7 @@ type lists struct {
 	isDefault bool
 }
 
-// look reads the lists; ok is false if there is no such file, which is then the result.
+// look reads the lists. ok is false if there is no such file; that is then the result.
 func look(ctx context.Context, c *states.Call, ret *states.Result, kw map[string]any) (l *lists, ok bool, err error) {
 	name := c.Str("name")
 	if _, err := os.Stat(c.Path(name)); err != nil {

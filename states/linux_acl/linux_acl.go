@@ -61,7 +61,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, done)
 }
 
-// differs reports whether a file that was looked at has no such entry. X is met by files that nobody may execute.
+// differs reports whether one of the files lacks the entry. A file that no user may execute satisfies X.
 func (l *lists) differs(c *states.Call, name string, want int64) bool {
 	perms, _ := c.Value("perms").(string)
 	for path, v := range l.all {

@@ -63,8 +63,8 @@ func each(v any) []string {
 	return list(v)
 }
 
-// again mounts anew. File systems that cannot do that while they are mounted are unmounted first, lazily if need be: lazy is
-// then what the changes say, if it is not empty.
+// again remounts. A file system that cannot be remounted is unmounted first, lazily if necessary. In that case lazy,
+// unless it is empty, is the text of the change.
 func (m *mounting) again(why, lazy string) (done bool, err error) {
 	how := map[string]any{"mkmnt": m.Value("mkmnt"), "fstype": m.fstype, "opts": nested.Anys(m.opts)}
 	result := func(fun string) error {

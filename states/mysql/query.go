@@ -80,8 +80,8 @@ func flags(c *states.Call) map[string]any {
 	return map[string]any{"client_flags": list}
 }
 
-// prepare does what is to do before the statement runs; ok reports whether it shall. missing is the name in the comment about a
-// database that is not there.
+// prepare runs before the statement. ok reports whether the statement should run. missing is the name in the comment
+// about a database that does not exist.
 func prepare(ctx context.Context, c *states.Call, missing string, look func(*states.Result) (bool, error)) (ret *states.Result, ok bool, err error) {
 	ret = c.Result()
 	if _, isList := c.Value("client_flags").([]any); !isList && c.Value("client_flags") != nil {

@@ -64,7 +64,7 @@ type setting struct {
 	old, new any
 }
 
-// build asks for what is there and what the settings make of it, by functions of the module ip.
+// build requests the present settings, and those that result from the state, from functions of the module ip.
 func build(ctx context.Context, c *states.Call, get, make string, args []any, kw map[string]any) (setting, error) {
 	had := len(args)
 	if had > 1 {

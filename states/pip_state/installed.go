@@ -81,7 +81,7 @@ func runInstalled(ctx context.Context, c *states.Call) (*states.Result, error) {
 // files reports whether requirements come from files or places.
 func (i *install) files() bool { return i.Bool("requirements") || i.Bool("editable") }
 
-// version checks that pip is there and knows the options.
+// version checks that pip is installed and supports the options.
 func (i *install) version(ctx context.Context) (done bool, err error) {
 	v, err := i.Exec(ctx, "pip.version", i.bin)
 	if modules.IsCommandError(err) {

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// requirement is what a text for pip says: a package and its versions, or a place that names no package.
+// requirement is a parsed requirement for pip: a package with its versions, or a location that names no package.
 type requirement struct {
 	prefix string // the package's name as pip lists it, "" if it is not known
 	text   string
@@ -26,7 +26,7 @@ func vcs(text string) bool {
 	return false
 }
 
-// parse reads a requirement. The text is what is wrong with it, "" if nothing is.
+// parse parses a requirement. The second result is the problem, or "".
 func parse(e *modules.Env, text string) (requirement, string) {
 	r := requirement{text: text}
 	spec, problem := place(e, text)
@@ -62,7 +62,8 @@ func listed(name string) string {
 
 func alnum(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' }
 
-// place finds out whether a requirement is a place rather than a package; it is the package that the place names, "" if none.
+// place detects a requirement that is a location and not a package name. spec is then the package that the location
+// names, or "".
 func place(e *modules.Env, text string) (spec, problem string) {
 	before, fragment, _ := strings.Cut(text, "#")
 	if at := strings.Index(before, "://"); at > 0 && isURL(before[:at]) {

@@ -83,7 +83,7 @@ func holdOf(text string) lock {
 
 const noLocks = "No any function to get the list of held packages available.\nCheck if the package manager supports package locking."
 
-// holder holds packages and lets them go, and keeps what is to be said about it.
+// holder holds and releases packages, and collects the comments about that.
 type holder struct {
 	*task
 	ret      *states.Result

@@ -432,7 +432,7 @@ func (i *installation) again(answer any) (bool, error) {
 // holds are the answers of pkg.hold or pkg.unhold.
 type holds struct{ changed, same, failed []map[string]any }
 
-// hold holds packages or lets them go. The problem is what to show for the error, or where there is none what the module says.
+// hold holds packages or releases them. problem is the text for an error, or otherwise that of the module.
 func (t *task) hold(on any, which map[string]any, order []string) (h holds, problem string, err error) {
 	fun := "pkg.unhold"
 	if pytext.Truth(on) {

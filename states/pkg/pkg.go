@@ -1,4 +1,4 @@
-// Package pkg is Salt's state module "pkg": packages, through the execution modules that stand behind the name pkg
+// Package pkg is Salt's state module "pkg": packages, through the execution modules that provide the name pkg
 // (salt/states/pkg.py).
 package pkg
 
@@ -18,14 +18,14 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// task is a state that runs: its arguments, also where mod_watch has them as keywords, and those that go on to the execution
+// task is a running state: its arguments, which mod_watch has as keywords, and those to pass on to the execution
 // module.
 type task struct {
 	*states.Call
 	ctx    context.Context
 	values map[string]any
 	more   map[string]any
-	// refreshed tells that the search for the newest versions has brought the indexes up to date.
+	// refreshed means that the search for the newest versions has updated the indexes.
 	refreshed bool
 }
 
@@ -127,7 +127,7 @@ func texts(v any) []string {
 	return out
 }
 
-// wanted are packages with the versions that are wanted, in their order.
+// wanted are the wanted packages with their versions, in order.
 type wanted []pkglist.Target
 
 func (w wanted) find(name string) (version any, ok bool) {

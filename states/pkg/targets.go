@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// plan is what an installation has to do.
+// plan describes an installation.
 type plan struct {
 	desired, targets, reinstall wanted
 	unpurge                     []string

@@ -21,7 +21,7 @@ func saltFilter(name string) jinja.Filter {
 			return f
 		}
 	}
-	// The session here only tells which names there are.
+	// The session is used here only to see which names exist.
 	if (&session{}).hostFilter(name) == nil {
 		return addressFilter(name)
 	}

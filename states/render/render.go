@@ -9,7 +9,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// renderer is one step of a pipe. in is what the step before it made, arg what stands after its name in the pipe.
+// renderer is one step of a pipe. in is the output of the previous step, arg the text after the renderer's name in
+// the pipe.
 type renderer func(ctx context.Context, c *modules.Call, t *modules.Template, in any, arg string) (any, error)
 
 // rendererOf returns a built-in renderer, or nil.
@@ -42,8 +43,8 @@ type step struct {
 	arg string
 }
 
-// Render sends a text through renderers. It is what [modules.Env].Templates takes. The error is [modules.ErrEngine]
-// for an unknown engine, a *modules.RenderError if the text is at fault, or the context's.
+// Render sends a text through renderers. It has the signature of [modules.Env].Templates. The error is
+// [modules.ErrEngine] for an unknown engine, a *modules.RenderError if the text is at fault, or the context's.
 func Render(ctx context.Context, c *modules.Call, t modules.Template) (any, error) {
 	// An engine renders a managed file: one step, and the result is text.
 	if t.Engine {
@@ -130,8 +131,8 @@ func pipeSteps(c *modules.Call, t *modules.Template) ([]step, error) {
 	return steps, nil
 }
 
-// ownRenderer returns a renderer that the host's owner has installed as a module. reason explains why one that is
-// there cannot be used.
+// ownRenderer returns a renderer that the host's owner has installed as a module. reason explains why an installed
+// one cannot be used.
 func ownRenderer(c *modules.Call, name string) (run renderer, reason string) {
 	m, reason := modules.FindIn(modules.KindRenderers, c.Env, name)
 	if m == nil {

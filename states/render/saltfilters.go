@@ -46,7 +46,7 @@ func hexDigest(h hash.Hash, b []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// plainFilter makes a filter of a function that takes no further arguments.
+// plainFilter turns a function into a filter without further arguments.
 func plainFilter(name string, fn func(v any) (any, error)) jinja.Filter {
 	return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 		if err := a.None(pythonName(name)); err != nil {

@@ -51,7 +51,7 @@ var errShape = errors.New("the high data has a wrong shape")
 // renderError returns an error of the renderer, with stock's words.
 func renderError(msg string) error { return &modules.RenderError{Msg: msg, Text: msg} }
 
-// confMemory is what the state files of one run have set so far.
+// confMemory holds what the state files of one run have set so far.
 type confMemory struct {
 	// set holds the arguments of stateconf.set by id; extended holds those below extend.
 	set, extended pyobj.Dict

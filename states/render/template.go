@@ -289,7 +289,7 @@ func (s *session) load(r *jinja.Run, name string) (jinja.Source, bool, error) {
 	return readTemplate(file)
 }
 
-// fetchTemplate brings a template to this host and returns its path, "" if there is no such file.
+// fetchTemplate fetches a template to this host and returns its path, or "" if there is no such file.
 func (s *session) fetchTemplate(name string) (string, error) {
 	if file, ok := s.loaded[name]; ok {
 		return file, nil

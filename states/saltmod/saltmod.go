@@ -47,7 +47,7 @@ var Module = &states.Module{Name: "saltmod", Virtual: "salt", Doc: "Commands for
 // orchestration returns the id of the orchestration that the state belongs to, or nil if it does not belong to one.
 func orchestration(c *states.Call) any { return c.Low.Value("__orchestration_jid__") }
 
-// announce fires what a state is about to do, for those who follow the orchestration.
+// announce sends an event about what a state is going to do, for listeners that follow the orchestration.
 func announce(c *states.Call, data map[string]any) {
 	jid := orchestration(c)
 	if jid != nil && c.Agent != nil {

@@ -149,7 +149,7 @@ func sum(answers map[string]map[string]any, excused []string) summary {
 	return s
 }
 
-// detail says in a line what a minion answered that is no result of states.
+// detail describes in one line an answer of a minion that is not the result of states.
 func detail(id string, got any, none bool) string {
 	if none {
 		return "Minion " + id + " did not return a state result."

@@ -19,7 +19,7 @@ func status(started any, running, asItShould, dead string) string {
 	return dead
 }
 
-// enable has the service started with the host (_enable). Changes stay as they are unless the answer has some of its own.
+// enable makes the service start at boot (_enable). Changes are kept unless the result has others.
 func (u *unit) enable(started any, o states.Outcome) (*states.Result, error) {
 	known, err := u.known()
 	switch {

@@ -154,8 +154,8 @@ func (u *unit) begin(what, verb string) (enable any, done bool, err error) {
 	return nil, true, nil
 }
 
-// boot brings the start with the host in line with enable, where it is neither true nor false not at all. started is what
-// comments tell about the service: true, false, or nil for "as it should be".
+// boot makes the start at boot match enable; a value other than true and false leaves it as it is. started is what
+// comments say about the service: true, false, or nil for "as it should be".
 func (u *unit) boot(enable, before any, started any, o states.Outcome) (*states.Result, error) {
 	if before != nil && (pytext.Truth(before) == (enable == true)) {
 		return u.ret, nil

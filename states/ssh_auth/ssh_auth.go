@@ -69,7 +69,7 @@ fingerprint_hash_type
     the hash of fingerprints: md5 or sha256`
 )
 
-// key is what a state is about.
+// key holds the arguments of a state.
 type key struct {
 	*states.Call
 	ctx                                               context.Context
@@ -253,7 +253,7 @@ func (k *key) present() (*states.Result, error) {
 	return ret.As(states.True, "")
 }
 
-// there reports whether the source can be had.
+// there reports whether the source can be fetched.
 func (k *key) there() (bool, error) {
 	v, err := k.exec("cp.get_url", []any{k.source, nil}, map[string]any{"saltenv": k.Saltenv()})
 	return pytext.Truth(v), err

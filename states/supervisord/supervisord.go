@@ -240,7 +240,7 @@ func dead(ctx context.Context, c *states.Call) (*states.Result, error) {
 	if _, err := s.call(ctx, "stop", s.name); err != nil {
 		return nil, err
 	}
-	// Salt looks for errors among the names here, where there are none.
+	// Salt searches the names for errors here, where there are none.
 	s.ret.Changes[s.name] = "Stopping service: " + s.name
 	return s.ret.As(states.True, "Stopping service: "+s.name)
 }

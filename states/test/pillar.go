@@ -30,7 +30,7 @@ func isKind(arg string, v any) bool {
 	return false
 }
 
-// verdict is what is known of one key.
+// verdict is the result for one key.
 type verdict struct{ key, shown string }
 
 func checkPillar(ctx context.Context, c *states.Call) (*states.Result, error) {

@@ -1,5 +1,5 @@
-// Package user is Salt's state module "user": accounts (salt/states/user.py). What that module does on Windows alone is not
-// here, since there is no execution module for it.
+// Package user is Salt's state module "user": accounts (salt/states/user.py). The parts for Windows are missing,
+// since there is no execution module for it.
 package user
 
 import (

@@ -18,9 +18,9 @@ import (
 // certificate is one run of certificate_managed.
 type certificate struct {
 	*job
-	// given are the arguments that say what is in the certificate.
+	// given holds the arguments that determine the certificate's content.
 	given map[string]any
-	// further are the certificates behind it.
+	// further are the certificates that follow it.
 	further []any
 	raw     []byte
 }

@@ -23,7 +23,7 @@ func (j *job) behind() (string, error) {
 	return filepath.ToSlash(pytext.Str(v)), nil
 }
 
-// put writes bytes, given in base64, into a file that is there; owner and mode stay.
+// put writes bytes, given in base64, to an existing file. Owner and mode stay.
 func (j *job) put(text string) error {
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

@@ -77,7 +77,7 @@ func (k *key) run() error {
 	})
 }
 
-// load reads the key that is there.
+// load reads the existing key.
 func (k *key) load() error {
 	b, err := x509mod.Source(k.Call.Call, k.real)
 	if err != nil {
@@ -130,7 +130,7 @@ func (k *key) compareEncoding(b []byte) {
 	}
 }
 
-// look compares the key that is there with what is wanted.
+// look compares the existing key with the wanted one.
 func (k *key) look() {
 	algo := k.Value("algo")
 	switch kind := pki.KeyType(k.current.Public()); algo {

@@ -30,14 +30,14 @@ type job struct {
 	// file are the arguments for file.managed, args the other keyword arguments, names theirs in the order of the SLS.
 	file, args map[string]any
 	names      []any
-	// tried is what file.managed would do with the file alone.
+	// tried is the result of file.managed for the file alone, in test mode.
 	tried *states.Result
 	// real is the file behind a link.
 	real string
-	// replace tells that what is there is to be replaced whatever it is.
+	// replace means that the existing file is replaced, whatever it contains.
 	replace bool
 	changes map[string]any
-	// current tells that something was read, again that the file is made once more.
+	// current means that an existing object was read, again that the file is created once more.
 	current, again bool
 }
 
@@ -153,7 +153,7 @@ func (j *job) exists() (bool, error) {
 	return pytext.Truth(v), err
 }
 
-// compare fills in the changes: look compares what is in the file with what shall be.
+// compare collects the changes. look compares the content of the file with the wanted one.
 func (j *job) compare(look func() error) error {
 	there, err := j.exists()
 	if err != nil {
@@ -171,7 +171,7 @@ func (j *job) compare(look func() error) error {
 	return err
 }
 
-// only reports whether there are no other changes than these.
+// only reports whether there are no other changes than the named ones.
 func (j *job) only(names ...string) bool {
 	for name := range j.changes {
 		if !slices.Contains(names, name) {

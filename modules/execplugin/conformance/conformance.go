@@ -51,7 +51,8 @@ func Run(t *testing.T, program string) {
 	}
 }
 
-// Check checks a program. An error says that it is no module at all, and nothing else could be tried.
+// Check checks a program. An error means that the program is not a module at all, so that no other check was
+// possible.
 func Check(ctx context.Context, program string) ([]Problem, error) {
 	program, err := filepath.Abs(program)
 	if err != nil {
@@ -136,7 +137,7 @@ func (k *kit) describe(ctx context.Context, program string) (d execplugin.Descri
 	return d, json.Unmarshal(res.Stdout, &d)
 }
 
-// nonsense is what a program must survive: it need not answer, but end.
+// nonsense sends input that a program must survive: it need not answer, but it must end.
 func (k *kit) nonsense(ctx context.Context, program string, d execplugin.Description) {
 	const absent = "no_such_function_here"
 	res, err := k.run(ctx, "{}\n", program, "call", absent)

@@ -26,7 +26,8 @@ func init() { returners.Register(Module) }
 // delivery is how long a message may take to be delivered; stock's client gives up after the same time.
 const delivery = 5 * time.Minute
 
-// most is how many messages may wait at once: while the brokers are away each does so for minutes, with a client of its own.
+// most is the maximum number of messages that may wait at the same time. While the brokers are away each waits for
+// minutes, with its own client.
 const most = 100
 
 var waiting atomic.Int64

@@ -1,4 +1,4 @@
-// Package local is Salt's returner "local", which shows returns to whoever started the minion: in its log. Salt's source:
+// Package local is Salt's returner "local": it writes returns to the minion's log. Salt's source:
 // salt/returners/local.py.
 package local
 

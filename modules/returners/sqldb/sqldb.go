@@ -1,8 +1,8 @@
-// Package sqldb is what Salt's returners for SQL databases share: the tables salt_returns and jids, which an administrator has
-// made as Salt's documentation says, and what is written to and read from them. Salt's sources: salt/returners/mysql.py,
-// postgres.py, pgjsonb.py, sqlite3_return.py.
+// Package sqldb holds the common part of Salt's returners for SQL databases: the tables salt_returns and jids, which
+// an administrator has created as Salt's documentation says, and the statements that write and read them. Salt's
+// sources: salt/returners/mysql.py, postgres.py, pgjsonb.py, sqlite3_return.py.
 //
-// Not there are clean_old_jobs and event_return, which only a master calls.
+// clean_old_jobs and event_return are missing, since only a master calls them.
 package sqldb
 
 import (
@@ -18,16 +18,16 @@ import (
 	"github.com/brine-salt/brine/modules/returners"
 )
 
-// Dialect is what tells one database from another.
+// Dialect holds the differences between databases.
 type Dialect struct {
-	// Open opens the database that the options name; ret is the return whose options count, nil for none.
+	// Open opens the database that the options name. ret is the return whose options count, or nil.
 	Open func(c *modules.Call, ret map[string]any) (*sql.DB, error)
 	// Numbered is for databases that count placeholders ($1) rather than mark them (?).
 	Numbered bool
 	// Insert writes a return, of the values that Values gives.
 	Insert string
 	Values func(c *modules.Call, ret map[string]any) ([]any, error)
-	// SaveLoad writes a job and does nothing if it is there already.
+	// SaveLoad inserts a job unless it is in the table already.
 	SaveLoad string
 	// LastOfFun selects id and return of the last run of a function on each minion.
 	LastOfFun string

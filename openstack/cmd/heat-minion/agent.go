@@ -27,7 +27,7 @@ func beside(ctx context.Context, m *minion.Minion, opts map[string]any, log *slo
 	heat.Beside(ctx, opts, log, call, m.Fire, ended, idle)
 }
 
-// value is what a function returned, or why it did not.
+// value returns the result of a function, or the reason of its failure.
 func value(res modules.Result, err error) (any, error) {
 	if err == nil {
 		err = res.Err

@@ -27,7 +27,8 @@ import (
 type Case struct {
 	// Name is <file>/<name>.
 	Name string
-	// Deployment is what the metadata of Heat has: id, name, group, config, inputs, outputs, options, creation_time.
+	// Deployment is a deployment in Heat's metadata: id, name, group, config, inputs, outputs, options,
+	// creation_time.
 	Deployment map[string]any
 	// Tools are programs in place of the host's.
 	Tools map[string]Tool
@@ -50,7 +51,7 @@ type Tool struct {
 	Code int
 }
 
-// Answer is what a way to run deployments made of a case.
+// Answer is the outcome of a case for one way to run deployments.
 type Answer struct {
 	// Signal is the data for Heat, nil if the deployment signals nothing.
 	Signal map[string]any `json:"signal"`
@@ -266,7 +267,7 @@ func Shell(t testing.TB, script string) string {
 	return string(out)
 }
 
-// Expected is what ours must answer where heat-agents answered so.
+// Expected returns the answer that ours must give if heat-agents gave this one.
 func (c *Case) Expected(t testing.TB, recorded Answer) Answer {
 	if c.Differs != "" {
 		recorded.Signal = normal(t, c.Want)

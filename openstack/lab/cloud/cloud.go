@@ -26,12 +26,12 @@ import (
 // An Instance is a server of Nova.
 type Instance struct {
 	ID, Name, Project, Image, Flavor, Key string
-	// UserData is what the machine reads, decoded.
+	// UserData is the user data that the machine reads, decoded.
 	UserData []byte
-	// Vendordata is what the vendordata service answered, nil without one.
+	// Vendordata is the answer of the vendordata service, or nil without one.
 	Vendordata map[string]any
 	Metadata   map[string]string
-	// Files are what the last rebuild put into the machine, by path.
+	// Files are the files that the last rebuild put into the machine, by path.
 	Files map[string][]byte
 	// Addresses are those of the instance's ports.
 	Addresses []string
@@ -108,7 +108,7 @@ func (c *Cloud) Endpoints() map[string]string {
 		"object-store": u + "/swift/v1/AUTH_%(tenant_id)s"}
 }
 
-// Instances returns those that are there, by name.
+// Instances returns the existing instances, by name.
 func (c *Cloud) Instances() []Instance {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// createServer is the part of Nova's request that has a meaning here. Images and flavors are ids, or "" for none.
+// createServer holds the fields of Nova's request that have a meaning here. Images and flavors are ids, or "" for
+// none.
 type createServer struct {
 	Name     string            `json:"name"`
 	Image    any               `json:"imageRef"`
@@ -183,7 +184,7 @@ func (c *Cloud) withInstance(f func(http.ResponseWriter, *http.Request, Instance
 	}
 }
 
-// action does what Heat asks of a server that is there.
+// action performs Heat's action on an existing server.
 func (c *Cloud) action(w http.ResponseWriter, r *http.Request, i Instance) {
 	var body map[string]any
 	if !read(w, r, &body) {

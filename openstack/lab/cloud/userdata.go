@@ -56,7 +56,7 @@ func Parts(data []byte) ([]Part, error) {
 	}
 }
 
-// SaltMinion is what cloud-init's module of this name is told.
+// SaltMinion holds the options of cloud-init's module salt_minion.
 type SaltMinion struct {
 	Conf       map[string]any `json:"conf"`
 	Grains     map[string]any `json:"grains"`
@@ -64,8 +64,8 @@ type SaltMinion struct {
 	PrivateKey string         `json:"private_key"`
 }
 
-// FindSaltMinion returns the salt_minion part of user data, nil if there is none. The master writes its cloud-config as JSON, which is
-// YAML; cloud-config in any other form is the user's own and is not looked at.
+// FindSaltMinion returns the salt_minion part of user data, or nil if there is none. The master writes its
+// cloud-config as JSON, which is YAML; cloud-config in any other form is the user's own and is ignored.
 func FindSaltMinion(parts []Part) (*SaltMinion, error) {
 	for _, p := range parts {
 		_, body, _ := bytes.Cut(p.Content, []byte("\n"))

@@ -122,7 +122,7 @@ func run(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// A server is what the metadata of one holds.
+// A server is the metadata of one server.
 type server struct {
 	Collect     map[string]map[string]any `json:"-"`
 	Deployments []struct {
@@ -245,7 +245,7 @@ func zaqarHeader(token, project string) map[string]string {
 
 const result = `{"deploy_stdout": "hello world\n", "deploy_stderr": "", "deploy_status_code": 0, "answer": "42\n"}`
 
-// signals records the ways to tell the result of a deployment.
+// signals records the ways to signal the result of a deployment.
 func (r *recorder) signals(ctx context.Context, l *lab.Lab, m map[string]server) error {
 	jsonType := map[string]string{"Content-Type": "application/json"}
 	cfn := m["cfn"]

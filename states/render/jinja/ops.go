@@ -20,7 +20,8 @@ const maxBits = 1 << 20
 // are still in use: what the garbage collector has freed cannot be known.
 const MaxMade = 256 << 20
 
-// slotBytes is what a member of a list or tuple takes with a small value, entryBytes one of a dict or set.
+// slotBytes is the size of an element of a list or tuple that holds a small value, entryBytes that of an entry of a
+// dict or set.
 const (
 	slotBytes  = 24
 	entryBytes = 64

@@ -222,7 +222,7 @@ type Undefined struct {
 	exc string
 }
 
-// Undefined returns an undefined value with a message of its own.
+// Undefined returns an undefined value with a custom message.
 func (r *Run) Undefined(hint string) *Undefined {
 	return &Undefined{kind: r.env.Undefined, hint: hint, obj: missing}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// encrypted is an entry of the option decrypt_pillar: a path, and the renderer that decrypts what is there, "" for
-// the default.
+// encrypted is an entry of the option decrypt_pillar: a path, and the renderer that decrypts the values there, or ""
+// for the default one.
 type encrypted struct{ key, renderer string }
 
 // decryptKeys decrypts the parts of the pillar that the option decrypt_pillar names (Pillar.decrypt_pillar). A part

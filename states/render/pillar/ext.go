@@ -95,7 +95,7 @@ func (c *compilation) addExternal(out *pyobj.Dict) (*pyobj.Dict, error) {
 // BuiltIn are the names of the external pillars that need no function in [Options].
 var BuiltIn = []string{"cmd_json", "cmd_yaml", "file_tree", "http_json", "http_yaml"}
 
-// extNamed returns an external pillar: the program's own before a built-in one, nil if there is none.
+// extNamed returns an external pillar: the program's own, otherwise a built-in one, or nil if there is none.
 func (c *compilation) extNamed(name string) ExtFunc {
 	if f := c.o.Ext[name]; f != nil {
 		return f
@@ -218,8 +218,8 @@ func bindArgs(r ExtRequest, names []string, required int) (map[string]any, error
 	return out, nil
 }
 
-// httpPillar returns the external pillars http_json and http_yaml: what a server answers for a minion. The minion's
-// id and, with with_grains, grains are put into the address. A failed query is logged and ignored.
+// httpPillar returns the external pillars http_json and http_yaml, which request data for a minion from a server. The
+// URL can contain the minion's id and, with with_grains, its grains. A failed query is logged and ignored.
 func httpPillar(kind string) ExtFunc {
 	names := []string{"url", "with_grains", "header_dict", "auth", "username", "password"}
 	if kind == "json" {

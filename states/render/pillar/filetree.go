@@ -128,7 +128,7 @@ func (t *fileTree) addRoot(out *pyobj.Dict, root string) error {
 			return err
 		}
 	}
-	// An id is no path, whatever the caller lets pass.
+	// An id must not be a path, whatever the caller allows.
 	if id := t.req.ID; id != filepath.Base(id) || id == ".." || id == "." {
 		return fmt.Errorf("cannot look for the files of minion %q: it is no file name", id)
 	}
@@ -187,7 +187,7 @@ func (t *fileTree) read(node *pyobj.Dict, dir, prefix string, depth int) error {
 	return nil
 }
 
-// readFile returns what a file stands for, nil if it is no file or cannot be read.
+// readFile returns the value of a file, or nil if it is not a regular file or cannot be read.
 func (t *fileTree) readFile(dir, prefix, name string) (any, error) {
 	path := filepath.Join(dir, name)
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {

@@ -32,7 +32,7 @@ type Options struct {
 	Env modules.Env
 	// Ext holds external pillars by name, besides cmd_json, cmd_yaml, http_json and http_yaml.
 	Ext map[string]ExtFunc
-	// Version is what pillar_opts shows as saltversion.
+	// Version is saltversion in pillar_opts.
 	Version string
 	// Log receives the errors of files, of which the minion only learns that there were some; nil is silent.
 	Log *slog.Logger
