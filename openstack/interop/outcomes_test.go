@@ -38,6 +38,8 @@ func TestHeatOutcomes(t *testing.T) {
 	}{
 		{"undeliverable", "#!/bin/sh\n", time.Minute, func(*testing.T, context.Context, string) {},
 			"CREATE_FAILED", "undeliverable: the minion did not take the job"},
+		{"timed out", forever, time.Minute, func(t *testing.T, ctx context.Context, name string) { running(t, ctx, join(t, name)) },
+			"CREATE_FAILED", "timed out: the minion did not return before the deadline"},
 		{"cancelled", forever, 0, func(t *testing.T, ctx context.Context, name string) {
 			running(t, ctx, join(t, name))
 			cancelOrders(t, ctx, name)
@@ -69,6 +71,17 @@ func TestHeatOutcomes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "CREATE_FAILED", "lost: the minion took the job and does not know of it any more .*the minion knows nothing of it"},
+		{"returned an interruption", forever, 0, func(t *testing.T, ctx context.Context, name string) {
+			// The guest comes back with its disk: the minion knows what it was at.
+			g := join(t, name)
+			running(t, ctx, g)
+			if err := g.Reboot(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := startMinion(g, ours("brine-minion")); err != nil {
+				t.Fatal(err)
+			}
+		}, "CREATE_FAILED", "interrupted"},
 		{"returned", "#!/bin/sh\n", 0, func(t *testing.T, _ context.Context, name string) { join(t, name) }, "CREATE_COMPLETE", "^state changed$"},
 		{"returned a failure", "#!/bin/sh\necho out of cheese >&2; exit 3\n", 0, func(t *testing.T, _ context.Context, name string) { join(t, name) },
 			"CREATE_FAILED", "non-zero status code: 3, deploy_stderr : out of cheese"},

@@ -3,15 +3,19 @@
 import contextlib
 import functools
 import json
+import time
 import unittest
 from unittest import mock
 
 from tests import heat_case
 
 from heat.common import exception
+from heat.common import grouputils
 from heat.engine import resources
 from heat.engine import scheduler
 from heat.engine import service_software_config
+from heat.engine import template as templates
+from heat.engine.resources import stack_resource
 from heat.objects import resource as resource_objects
 from heat.tests import utils
 from oslo_config import cfg
@@ -281,6 +285,48 @@ class Groups(heat_case.HeatCase):
             definition = g.build_resource_definition("a", g.get_resource_def())
             self.assertEqual(definition.resource_type, member)
             self.assertEqual((definition._properties["server"], definition._properties["config"]), ("m1", "c"))
+
+    def batches(self, policy, size, before):
+        """Run a group of three by an update_policy, over the members that are there, and return the nested stacks that it made in turn."""
+        g = self.stack(json.dumps({"heat_template_version": "2018-08-31", "resources": {"g": {
+            "type": "OS::Salt::SoftwareDeploymentGroup", "properties": {"servers": {"a": "m1", "b": "m2", "c": "m3"}, "config": "new"},
+            "update_policy": {policy: {"max_batch_size": size, "pause_time": 0.1}}}}}))["g"]
+        made = []
+        members = mock.Mock()  # what Heat asks its database: the members of the nested stack as it is now
+
+        def nest(template):
+            names = list(template.resource_definitions(None))
+            members.template.return_value, members.size.return_value, members.member_names.return_value = template, len(names), names
+
+        def nested(template, *_):
+            made.append({n: (d.resource_type, d._properties["server"], d._properties["config"])
+                         for n, d in template.resource_definitions(g.stack).items()})
+            nest(template)
+
+        nest(templates.Template({"heat_template_version": "2015-04-30", "resources": {
+            name: {"type": kind, "properties": {"server": server, "config": config}} for name, (kind, server, config) in before.items()}}))
+        self.patch(grouputils.GroupInspector, "from_parent_resource", return_value=members)
+        self.patch(g, "update_with_template", side_effect=nested)
+        self.patch(stack_resource.StackResource, "check_update_complete", return_value=True)
+        if before:
+            tasks, check = g._try_rolling_update(), g.check_update_complete
+        else:
+            tasks, check = g.handle_create(), g.check_create_complete
+        began = time.monotonic()
+        while not check(tasks):
+            pass
+        self.assertGreaterEqual(time.monotonic() - began, 0.1 * (len(made) - 1))
+        return made
+
+    def test_batches(self):
+        resources.global_env().register_class("OS::Salt::SoftwareDeploymentGroup", deployment.SoftwareDeploymentGroup)
+
+        def members(**configs):
+            return {n: ("OS::Salt::SoftwareDeployment", {"a": "m1", "b": "m2", "c": "m3"}[n], c) for n, c in configs.items()}
+
+        self.assertEqual(self.batches("batch_create", 2, {}), [members(a="new", b="new"), members(a="new", b="new", c="new")])
+        self.assertEqual(self.batches("rolling_update", 1, members(a="old", b="old", c="old")), [
+            members(a="old", b="old", c="new"), members(a="old", b="new", c="new"), members(a="new", b="new", c="new")])
 
 
 class Engine(unittest.TestCase):

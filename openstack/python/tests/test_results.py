@@ -112,7 +112,7 @@ class Groups(unittest.TestCase):
 
     def test_script(self):
         o = self.order("script", "echo")
-        self.assertEqual((o["fun"], o["arg"], o["kwarg"]), ("cmd.script", ["salt://_order/heat-1/script"], {"timeout": 100, "live_output": True, "output_limit": 2 << 20}))
+        self.assertEqual((o["fun"], o["arg"], o["kwarg"]), ("cmd.script", ["salt://_order/heat-1/script"], {"timeout": 103, "live_output": True, "output_limit": 2 << 20}))
         self.assertIn("export who='x'", o["files"]["script"])
 
     def test_inputs_of_a_script(self):
@@ -134,7 +134,7 @@ class Groups(unittest.TestCase):
             self.assertEqual(o["fun"], "heat.hook")
             self.assertEqual(o["kwarg"], {
                 "group": group, "source": "salt://_order/heat-1/config", "inputs": [{"name": "who", "value": "x"}], "outputs": [{"name": "a"}],
-                "options": {}, "name": "", "id": "c", "creation_time": "", "timeout": 100.5})
+                "options": {}, "name": "", "id": "c", "creation_time": "", "timeout": 102.5})
             self.assertEqual(o["files"], {"config": "x"})
         o = self.order("cfn-init", {"AWS::CloudFormation::Init": {}})
         self.assertEqual((o["kwarg"]["config"], o.get("files")), ({"AWS::CloudFormation::Init": {}}, None))

@@ -10,17 +10,10 @@ import subprocess
 import sys
 import unittest
 
-from tests import heat_case  # first: it skips without Heat
-from tests import test_deployment
+from tests import real_case  # first: it skips without Heat
 from tests import test_sidecar
 
 from brine_openstack.heat import deployment
-from brine_openstack.heat import engine
-from brine_openstack.heat import minion
-from heat.engine import resources
-from heat.engine import scheduler
-from heat.engine.resources.openstack.heat import software_config
-from heat.tests import utils
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 TEMPLATE = "openstack/interop/templates/example-solum.yaml"
@@ -31,23 +24,12 @@ exec %s -m http.server --bind 127.0.0.1 $PORT
 """ % sys.executable
 
 
-class Deploy(test_sidecar.SidecarCase, heat_case.HeatCase):
+class Deploy(real_case.RealCase):
     def setUp(self):
-        heat_case.HeatCase.setUp(self)
-        test_sidecar.SidecarCase.setUp(self)
+        super().setUp()
         for name in ("git", "curl", "setsid"):
             if not shutil.which(name) and not os.environ.get("BRINE_OPENSTACK"):
                 self.skipTest("%s is missing" % name)
-        self.room = pathlib.Path(self.directory).parent
-        self.salt = self.sidecar()
-        self.patch(engine, "client", return_value=self.salt)
-        self.rpc = test_deployment.Rpc()
-        for cls in (deployment.SoftwareDeployment, software_config.SoftwareConfig):
-            self.patch(cls, "rpc_client", return_value=self.rpc)
-        for module in (deployment, minion):
-            for name, cls in module.resource_mapping().items():
-                resources.global_env().register_class(name, cls)
-        scheduler.ENABLE_SLEEP = True
         self.events = []
         self.patch(deployment.SoftwareDeployment, "_add_event", side_effect=lambda action, status, reason: self.events.append((status, reason)))
         # What the guest calls salt-call, for the minion of this test.
@@ -58,7 +40,7 @@ class Deploy(test_sidecar.SidecarCase, heat_case.HeatCase):
         environ = unittest.mock.patch.dict(os.environ, PATH="%s:%s" % (self.room / "bin", os.environ["PATH"]))
         self.addCleanup(environ.stop)
         environ.start()
-        self.minion(self.salt.announce("app-1", tenant=utils.dummy_context().project_id))
+        self.join("app-1")
 
     def repository(self, start):
         directory = self.room / "repository"

@@ -1,6 +1,7 @@
 """How each group of a software config becomes a function of a minion."""
 
 import json
+import math
 import re
 
 from brine_openstack.heat import script
@@ -9,6 +10,10 @@ from brine_openstack.heat import script
 class GroupError(ValueError):
     """A configuration that no function runs. The text has the cause in words."""
 
+
+# The master ends an order at its deadline. So many seconds later a minion that has no master any more ends it by itself; were it
+# earlier, Heat would be told of a configuration that failed, not of one that timed out.
+BACKSTOP = 2
 
 # The hooks of heat-config that a guest may have under these names. heat.hook runs them, and any other hook that it finds.
 _HOOK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
@@ -39,7 +44,7 @@ def _variables(config):
 def order(config, name, mark, left):
     """Return the fields of the order name that runs a derived config: fun, arg, kwarg, files and pillar.
 
-    left is for how many seconds the configuration may run. Raises GroupError.
+    left is in how many seconds the order's deadline is. Raises GroupError.
     """
     group, body = config.get("group"), config.get("config")
     if group == "component":
@@ -60,7 +65,7 @@ def order(config, name, mark, left):
 def _hook(config, group, body, name, left):
     kwarg = {"group": group, "inputs": config.get("inputs") or [], "outputs": config.get("outputs") or [],
              "options": config.get("options") or {}, "name": config.get("name") or "", "id": config.get("id") or name,
-             "creation_time": config.get("creation_time") or "", "timeout": max(left, 1.0)}
+             "creation_time": config.get("creation_time") or "", "timeout": left + BACKSTOP}
     if not isinstance(body, str):
         return {"fun": "heat.hook", "kwarg": dict(kwarg, config=body)}
     return {"fun": "heat.hook", "kwarg": dict(kwarg, source="salt://_order/%s/config" % name), "files": {"config": body}}
@@ -72,7 +77,7 @@ def _script(config, body, name, mark, left):
     names = [o["name"] for o in config.get("outputs") or []]
     text = script.wrap(body, _variables(config), names, mark)
     return {"fun": "cmd.script", "arg": ["salt://_order/%s/script" % name],
-            "kwarg": {"timeout": max(int(left), 1), "live_output": True, "output_limit": script.output_limit(len(names))},
+            "kwarg": {"timeout": math.ceil(left) + BACKSTOP, "live_output": True, "output_limit": script.output_limit(len(names))},
             "files": {"script": text}}
 
 
