@@ -21,15 +21,16 @@ import (
 
 // besideSide is the stack and the guest of one side of a case.
 type besideSide struct {
-	c      *besideCase
-	ours   bool
-	id     string // of the stack
-	server string // what Heat calls the server
-	guest  *lab.Guest
-	said   string            // what Boot printed
-	env    []string          // of the guest's scripts
-	known  map[string]string // what Heat knows, once it was asked
-	labels map[string]string // names in place of what is random, by value
+	c           *besideCase
+	ours        bool
+	id          string // of the stack
+	server      string // what Heat calls the server
+	guest       *lab.Guest
+	said        string                // what Boot printed
+	env         []string              // of the guest's scripts
+	known       map[string]string     // what Heat knows, once it was asked
+	labels      map[string]string     // names in place of what is random, by value
+	deployments map[string]deployment // by id
 }
 
 func (s *besideSide) kind() string {
@@ -57,7 +58,7 @@ func (s *besideSide) run(ctx context.Context, set original.Set, salt, files stri
 			err = fmt.Errorf("%s: %w", s.kind(), err)
 		}
 	}()
-	s.labels = map[string]string{s.stack(): "<stack>", s.guestName(): "<guest>"}
+	s.labels, s.deployments = map[string]string{s.stack(): "<stack>", s.guestName(): "<guest>"}, map[string]deployment{}
 	template := strings.ReplaceAll(s.c.Template, "@FILES@", files)
 	if s.id, err = cloud.Heat.Create(ctx, s.stack(), template, lab.StackArgs{}); err != nil {
 		return err
@@ -359,6 +360,22 @@ func canonical(path, shown string) string {
 var randomInputs = []string{"deploy_signal_id", "deploy_server_id", "deploy_stack_id", "deploy_username", "deploy_user_id", "deploy_password", "deploy_project_id", "project_id",
 	"access_key_id", "secret_access_key", "user_id", "password", "stack_id", "metadata_url", "creation_time"}
 
+// A deployment is what metadata says of one. Each update of a stack makes another one of the same name.
+type deployment struct{ name, created string }
+
+// labelDeployments gives the ids of deployments labels. Those of one name are numbered in order of time.
+func (s *besideSide) labelDeployments() {
+	ids := slices.SortedFunc(maps.Keys(s.deployments), func(a, b string) int {
+		return strings.Compare(s.deployments[a].created, s.deployments[b].created)
+	})
+	count := map[string]int{}
+	for _, id := range ids {
+		name := s.deployments[id].name
+		count[name]++
+		s.labels[id] = fmt.Sprintf("<%s %d>", name, count[name])
+	}
+}
+
 // learn finds what is random in metadata: ids of deployments, credentials, times.
 func (s *besideSide) learn(v any) {
 	label := func(v any, name string) {
@@ -389,7 +406,9 @@ func (s *besideSide) learn(v any) {
 			}
 		}
 		if values["deploy_resource_name"] != "" {
-			label(v["id"], values["deploy_resource_name"]+" "+values["deploy_action"])
+			if id, ok := v["id"].(string); ok {
+				s.deployments[id] = deployment{values["deploy_resource_name"] + " " + values["deploy_action"], fmt.Sprint(v["creation_time"])}
+			}
 		}
 	}
 }
@@ -405,6 +424,7 @@ var randomNames = regexp.MustCompile(`<stack>-([\w-]+)-[a-z2-7]{12}\b`)
 
 // replacer puts names in place of what is random, longer values first.
 func (s *besideSide) replacer() func(string) string {
+	s.labelDeployments()
 	values := slices.SortedFunc(maps.Keys(s.labels), func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, v := range values {
