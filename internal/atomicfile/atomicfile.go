@@ -27,7 +27,7 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 
 // writeFrom is like WriteFile with the data of r.
 func writeFrom(path string, r io.Reader, mode os.FileMode) error {
-	if err := write(path, r, mode, os.Rename); err != nil {
+	if err := write(path, r, mode, nil, os.Rename); err != nil {
 		return fmt.Errorf("cannot write %q: %w", path, err)
 	}
 	return SyncDir(filepath.Dir(path))
@@ -36,7 +36,7 @@ func writeFrom(path string, r io.Reader, mode os.FileMode) error {
 // Create is like WriteFile for a file that must not exist yet. If it does, the error matches fs.ErrExist and the file
 // is untouched.
 func Create(path string, data []byte, mode os.FileMode) error {
-	if err := write(path, bytes.NewReader(data), mode, linkNew); err != nil {
+	if err := write(path, bytes.NewReader(data), mode, nil, linkNew); err != nil {
 		return fmt.Errorf("cannot create %q: %w", path, err)
 	}
 	return SyncDir(filepath.Dir(path))
@@ -58,7 +58,8 @@ func linkNew(from, to string) error {
 	return os.Rename(from, to)
 }
 
-func write(path string, r io.Reader, mode os.FileMode, place func(from, to string) error) (err error) {
+// write writes a temporary file, with the owner and mode of another one if of is not nil, and gives it its name with place.
+func write(path string, r io.Reader, mode os.FileMode, of os.FileInfo, place func(from, to string) error) (err error) {
 	f, err := create(path)
 	if err != nil {
 		return err
@@ -74,6 +75,12 @@ func write(path string, r io.Reader, mode os.FileMode, place func(from, to strin
 	}
 	if _, err = io.Copy(f, r); err != nil {
 		return err
+	}
+	// By its descriptor: who may write to the directory can put a link in the place of the name.
+	if of != nil {
+		if err = sameOwner(f, of); err != nil {
+			return err
+		}
 	}
 	if err = f.Sync(); err != nil {
 		return err

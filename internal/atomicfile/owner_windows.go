@@ -2,4 +2,4 @@ package atomicfile
 
 import "os"
 
-func sameOwner(string, os.FileInfo) error { return nil }
+func sameOwner(*os.File, os.FileInfo) error { return nil }

@@ -29,10 +29,7 @@ func ReplaceFrom(path string, r io.Reader, mode os.FileMode) error {
 	if err != nil {
 		return err
 	}
-	return write(path, r, info.Mode().Perm(), func(from, to string) error {
-		if err := sameOwner(from, info); err != nil {
-			return err
-		}
+	return write(path, r, info.Mode().Perm(), info, func(from, to string) error {
 		err := os.Rename(from, to)
 		if !errors.Is(err, syscall.EBUSY) {
 			return err
