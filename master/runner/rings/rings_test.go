@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,6 +23,7 @@ type fleet struct {
 	silent  map[string]bool
 	refuse  map[string]string
 	asked   [][]string // the lists of agent.update
+	at      []time.Time
 	fired   []map[string]any
 }
 
@@ -57,7 +60,7 @@ func (f *fleet) host() *host.Host {
 				}
 			}
 			if j.Fun == "agent.update" {
-				f.asked = append(f.asked, list)
+				f.asked, f.at = append(f.asked, list), append(f.at, time.Now())
 			}
 			return out, nil
 		}}
@@ -143,6 +146,32 @@ func TestRingsStop(t *testing.T) {
 			t.Error(d)
 		}
 	}
+}
+
+// TestRingsPause: between two rings it waits as long as it is told, and an end in that time starts no other ring.
+func TestRingsPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(20)
+		kwargs := map[string]any{"canary": "canary*", "rings": []any{int64(50), int64(100)}, "pause": int64(600)}
+		begin := time.Now()
+		if r := f.run(t, kwargs); r.Retcode != 0 || len(f.at) != 3 {
+			t.Fatalf("%+v, asked %v", r, f.asked)
+		}
+		for i, want := range []time.Duration{0, 10 * time.Minute, 20 * time.Minute} {
+			if d := f.at[i].Sub(begin); d < want || d > want+10*time.Second {
+				t.Errorf("ring %d began after %s", i, d)
+			}
+		}
+
+		f = newFleet(20)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		r := modules.NewRegistry(Module(f.host())).Run(ctx, &modules.Env{ID: "m_master", Opts: func() map[string]any { return nil }},
+			modules.Request{Fun: "update.rings", Kwargs: kwargs})
+		if r.Err == nil && r.Success || len(f.asked) != 1 {
+			t.Errorf("after an end: %+v, asked %v", r, f.asked)
+		}
+	})
 }
 
 func TestBadRings(t *testing.T) {
