@@ -210,7 +210,7 @@ func TestWineMaster(t *testing.T) {
 // second for hostile input is left out, and a file that wine does not remove.
 func TestWineCore(t *testing.T) {
 	wine := wine(t)
-	packages := []string{"./protocol/payload", "./protocol/crypt", "./protocol/target", "./internal/python/yaml", "./internal/signed", "./minion/journal"}
+	packages := []string{"./protocol/payload", "./protocol/crypt", "./internal/python/yaml"}
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-count=1", "-vet=off", "-short", "-p=1", "-skip=TestHostileDocuments|TestLoad$", "-timeout=20m", "-exec", wine}, packages...)...)
 	cmd.Dir = "../../.."
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=windows", "GOARCH=amd64", "GOFLAGS=-trimpath")
