@@ -44,6 +44,8 @@ type Minion struct {
 	ctx     context.Context
 	stop    context.CancelCauseFunc
 	wg      sync.WaitGroup
+	working sync.Mutex
+	waits   bool // guarded by working; Run waits for wg
 	journal *journal.Journal
 	spool   *spool.Spool
 	returns sender
@@ -192,7 +194,7 @@ func (m *Minion) Run(ctx context.Context) error {
 	m.jobs.shutdown(m.o.StopTimeout)
 	m.closeLinks()
 	m.closeBus()
-	m.wg.Wait()
+	m.wait()
 	if cause := context.Cause(m.ctx); ctx.Err() == nil && cause != nil {
 		return cause
 	}

@@ -70,16 +70,34 @@ func (t *timers) add(every time.Duration, run func()) {
 // waitedFor wraps a timer's function: Run waits for it, and it does not start once the minion stops.
 func (m *Minion) waitedFor(run func()) func() {
 	return func() {
-		if m.ctx.Err() != nil {
+		if !m.begin() {
 			return
 		}
-		m.wg.Add(1)
 		defer m.wg.Done()
 		run()
 		if m.o.OnWork != nil {
 			m.o.OnWork()
 		}
 	}
+}
+
+// begin adds work that Run waits for, and reports whether it may start: once Run waits, none may.
+func (m *Minion) begin() bool {
+	m.working.Lock()
+	defer m.working.Unlock()
+	if m.waits || m.ctx.Err() != nil {
+		return false
+	}
+	m.wg.Add(1)
+	return true
+}
+
+// wait waits for all work that has begun.
+func (m *Minion) wait() {
+	m.working.Lock()
+	m.waits = true
+	m.working.Unlock()
+	m.wg.Wait()
 }
 
 func (t *timers) stop() {

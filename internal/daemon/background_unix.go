@@ -73,7 +73,7 @@ func leaveTerminal() error {
 		return err
 	}
 	defer null.Close()
-	_, _ = os.Stdout.WriteString(startedText) // nobody reads it after a restart
+	_, _ = os.Stdout.WriteString(startedText) // after a restart it has no reader
 	for _, fd := range [...]int{1, 2} {
 		if err := unix.Dup2(int(null.Fd()), fd); err != nil {
 			return err

@@ -104,8 +104,8 @@ func foldState(have, info map[string]any) {
 		return
 	}
 	inner := map[string]any{name: info["changes"]}
-	if len(changes) > 0 {
-		inner[pytext.Str(have["name"])] = changes
+	if truth(have["changes"]) { // which may be ordered
+		inner[pytext.Str(have["name"])] = have["changes"]
 	}
 	have["changes"] = map[string]any{"compressed changes": inner}
 }

@@ -54,7 +54,7 @@ func MakePIDFile(path, name string) error {
 	}
 	info, err := os.Stat(filepath.Dir(path))
 	if err != nil {
-		return nil // whoever writes the file creates its directory, or reports the error
+		return nil // the daemon creates the directory of its file, or reports the error
 	}
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	// guard: pid-file TestMakePIDFile

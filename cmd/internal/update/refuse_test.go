@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,7 +45,8 @@ type lab struct {
 	client *Repository
 	now    time.Time
 	// answer, if set, stands before the server's files; false leaves the answer to them.
-	answer func(w http.ResponseWriter, r *http.Request) bool
+	answer   func(w http.ResponseWriter, r *http.Request) bool
+	restored atomic.Bool // the server has its files only; a request that was given up may still read answer
 }
 
 const testPlatform = "linux-amd64"
@@ -60,7 +62,7 @@ func newLab(t *testing.T) *lab {
 	l.must(l.repo.Init())
 	files := http.FileServer(http.Dir(l.repo.Dir))
 	l.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if l.answer == nil || !l.answer(w, r) {
+		if l.restored.Load() || l.answer == nil || !l.answer(w, r) {
 			files.ServeHTTP(w, r)
 		}
 	}))
@@ -418,7 +420,7 @@ func TestRefusals(t *testing.T) {
 				t.Error("the program is on the disk")
 			}
 			// What is kept is verified: the client opens with it.
-			l.answer = nil
+			l.restored.Store(true)
 			after := versions(t, files)
 			want := maps.Clone(before)
 			if want == nil {

@@ -65,6 +65,7 @@ type Runner struct {
 	once   sync.Once
 	shared *shared
 
+	starts  sync.RWMutex // held for reading while a program starts, until running has it
 	mu      sync.Mutex
 	running map[int]*process // guarded by mu; by pid
 }
@@ -140,7 +141,9 @@ func (r *Runner) PIDs() []int {
 
 // Signal sends a signal to every running program and all its descendants and returns how many programs there were.
 func (r *Runner) Signal(sig int) int {
+	r.starts.Lock() // what starts now is signalled too
 	pids := r.PIDs()
+	r.starts.Unlock()
 	for _, pid := range pids {
 		r.mu.Lock()
 		p := r.running[pid]
@@ -294,10 +297,17 @@ type process struct {
 	tree tree
 }
 
-func (r *Runner) track(p *process) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.running[p.cmd.Process.Pid] = p
+// start starts a program and puts it into the list of those that run.
+func (r *Runner) start(cmd *exec.Cmd) (*process, error) {
+	r.starts.RLock()
+	defer r.starts.RUnlock()
+	p, err := start(cmd)
+	if err == nil {
+		r.mu.Lock()
+		r.running[cmd.Process.Pid] = p
+		r.mu.Unlock()
+	}
+	return p, err
 }
 
 func (r *Runner) forget(p *process) {
@@ -354,11 +364,10 @@ func startError(program string, err error) error {
 
 // detach starts the program and lets it go; it is only reaped.
 func (r *Runner) detach(cmd *exec.Cmd) (modules.CommandResult, error) {
-	p, err := start(cmd)
+	p, err := r.start(cmd)
 	if err != nil {
 		return modules.CommandResult{}, err
 	}
-	r.track(p)
 	pid := cmd.Process.Pid
 	go func() {
 		_ = cmd.Wait()
@@ -383,14 +392,13 @@ func (r *Runner) attend(ctx context.Context, c modules.Command, cmd *exec.Cmd) (
 		streams.abandon()
 		return modules.CommandResult{}, err
 	}
-	p, err := start(cmd)
+	p, err := r.start(cmd)
 	streams.started()
 	if err != nil {
 		in.close()
 		streams.abandon()
 		return modules.CommandResult{}, err
 	}
-	r.track(p)
 	in.run(c.Stdin)
 	res := modules.CommandResult{PID: cmd.Process.Pid}
 	err = r.wait(ctx, c, p, &res)

@@ -279,6 +279,9 @@ func TestSignalReachesTheTree(t *testing.T) {
 	if n := other.Signal(int(syscall.SIGKILL)); n != 0 {
 		t.Errorf("another job's runner signalled %d", n)
 	}
+	if n := r.Signal(0); n != 1 { // it waits for a program that starts, which PIDs does not
+		t.Errorf("signalled %d", n)
+	}
 	if len(r.PIDs()) != 1 {
 		t.Errorf("pids %v", r.PIDs())
 	}

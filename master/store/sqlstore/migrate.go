@@ -115,12 +115,14 @@ func migrateLocked(ctx context.Context, conn *sql.Conn, d *Dialect) error {
 // back one after the other, like they were upgraded.
 func checkNewer(ctx context.Context, conn *sql.Conn, version int) error {
 	var least int
-	err := conn.QueryRowContext(ctx, "SELECT n FROM brine_counter WHERE name = '"+leastVersion+"'").Scan(&least)
+	row := conn.QueryRowContext(ctx, "SELECT n FROM brine_counter WHERE name = '"+leastVersion+"'")
+	err := row.Scan(&least)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("its version is %d, newer than %d: %w", version, Version, err)
 	}
 	if least > Version {
-		return fmt.Errorf("its version is %d, newer than %d, and only brine of version %d or later can use it",
+		return fmt.Errorf("its version is %d, newer than %d, and only brine of version %d "+
+			"or later can use it",
 			version, Version, least)
 	}
 	return nil

@@ -287,7 +287,7 @@ func (s *Store) commitBatch(batch []write) {
 	}
 }
 
-// isWanted reports whether somebody still waits for a change of the batch: a master that stops does not.
+// isWanted reports whether a caller still waits for a change of the batch. A master that stops does not.
 func isWanted(batch []write) bool {
 	return slices.ContainsFunc(batch, func(w write) bool { return w.ctx.Err() == nil })
 }

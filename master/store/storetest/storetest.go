@@ -488,7 +488,9 @@ func RunMigration(t *testing.T, open func(t *testing.T) store.Shared,
 			t.Fatal(err)
 		}
 		for _, n := range []int{0, 1} {
-			if j, err := b.Job(t.Context(), makeJob(n).JID); err != nil || cmp.Diff(makeJob(n), plain(j)) != "" {
+			want := makeJob(n)
+			j, err := b.Job(t.Context(), want.JID)
+			if err != nil || cmp.Diff(want, plain(j)) != "" {
 				t.Error(j, err)
 			}
 		}

@@ -83,4 +83,4 @@ for name in cases["returners"]:
     answer = job(lambda: returner(name))
     path = os.path.join(root, cases["returners"][name])
     out["returners"][name] = [open(path).read() if os.path.exists(path) else None, answer.get("error")]
-print(json.dumps(out, sort_keys=True).replace(root, "/ROOT"))
+print(json.dumps(out, sort_keys=True).replace(root, "/ROOT").replace(sys.prefix, "/SALT"))
