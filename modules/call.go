@@ -194,12 +194,14 @@ func (c *Call) Exec(ctx context.Context, fun string, args ...any) (any, error) {
 
 // ExecKw is like Exec with keyword arguments.
 func (c *Call) ExecKw(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
-	v, err := c.exec(ctx, fun, args, kwargs)
-	return pyobj.Plain(v), err
+	v, err := c.ExecAsGiven(ctx, fun, args, kwargs)
+	plain, _ := pyobj.Settled(pyobj.Plain(v))
+	return plain, err
 }
 
-// exec is like Exec, but returns the result unconverted.
-func (c *Call) exec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
+// ExecAsGiven is like ExecKw for a function that passes on the result of another one: dictionaries inside it may be
+// ordered (package modules/pyobj).
+func (c *Call) ExecAsGiven(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
 	if c.depth >= maxDepth {
 		return nil, Errorf("functions call each other more than %d deep at %s", maxDepth, fun)
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 func TestTheCallsOfAJobShareAContext(t *testing.T) {
@@ -191,4 +193,28 @@ func TestUncache(t *testing.T) {
 		}
 	}
 	c.Uncache("")
+}
+
+// TestExecIsPlain: a caller of another function gets no ordered value, however deep, unless it asks for the result as given.
+func TestExecIsPlain(t *testing.T) {
+	given := map[string]any{"state": map[string]any{"changes": pyobj.NewDict("old", "a", "new", "b")}}
+	plain := map[string]any{"state": map[string]any{"changes": map[string]any{"old": "a", "new": "b"}}}
+	r := NewRegistry(&Module{Name: "order", Funcs: []Def{
+		{Name: "given", Run: func(context.Context, *Call) (any, error) { return given, nil }},
+		{Name: "calls", Run: func(ctx context.Context, c *Call) (any, error) {
+			v, err := c.Exec(ctx, "order.given")
+			if d := cmp.Diff(any(plain), v); d != "" || err != nil {
+				t.Error(d, err)
+			}
+			return c.ExecAsGiven(ctx, "order.given", nil, nil)
+		}},
+	}})
+	res := r.Run(t.Context(), &Env{}, Request{Fun: "order.calls"})
+	if d := cmp.Diff(any(plain), res.Return); d != "" {
+		t.Error(d)
+	}
+	got := res.AsGiven().(map[string]any)["state"].(map[string]any)["changes"]
+	if d, ok := got.(*pyobj.Dict); !ok || pyobj.Repr(d) != "{'old': 'a', 'new': 'b'}" {
+		t.Errorf("%T %v", got, got)
+	}
 }

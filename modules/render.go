@@ -100,7 +100,7 @@ func (c *Call) Decrypt(ctx context.Context, data any, renderer string, newlines 
 // may be ordered, and collections in the result are *pyobj.Dict and *pyobj.List. A function whose [Def] is Ordered
 // receives the same objects, not copies.
 func (c *Call) ExecOrdered(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
-	v, err := c.exec(ctx, fun, args, kwargs)
+	v, err := c.ExecAsGiven(ctx, fun, args, kwargs)
 	return pyobj.From(v), err
 }
 

@@ -29,13 +29,13 @@ func apply(ctx context.Context, c *modules.Call) (any, error) {
 // applyMods implements highstate and sls.
 func applyMods(ctx context.Context, c *modules.Call, mods any, kwargs map[string]any) (any, error) {
 	if pytext.Truth(mods) {
-		return c.ExecKw(ctx, "state.sls", []any{mods}, kwargs)
+		return c.ExecAsGiven(ctx, "state.sls", []any{mods}, kwargs)
 	}
-	return c.ExecKw(ctx, "state.highstate", nil, kwargs)
+	return c.ExecAsGiven(ctx, "state.highstate", nil, kwargs)
 }
 
 func test(ctx context.Context, c *modules.Call) (any, error) {
-	return c.ExecKw(ctx, "state.apply", c.Extra, keywords(c, map[string]any{"test": true}))
+	return c.ExecAsGiven(ctx, "state.apply", c.Extra, keywords(c, map[string]any{"test": true}))
 }
 
 func highstate(ctx context.Context, c *modules.Call) (any, error) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
-	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 func init() { modules.Register(Module) }
@@ -146,7 +145,6 @@ func runInit(ctx context.Context, c *modules.Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		ret, _ = pyobj.Settled(ret) // changes may be ordered
 		var ok bool
 		if res, ok = ret.(map[string]any); !ok {
 			return nil, modules.Errorf("cannot apply the metadata: %s", pytext.Str(ret))

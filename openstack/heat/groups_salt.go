@@ -12,7 +12,6 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/internal/python/yaml"
 	"github.com/brine-salt/brine/modules"
-	"github.com/brine-salt/brine/modules/pyobj"
 )
 
 // outputsKey is where heat.output leaves outputs for the run that it is part of.
@@ -56,7 +55,6 @@ func runSalt(ctx context.Context, g *groupRun) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, _ = pyobj.Settled(v) // changes may be ordered
 	r := g.stateResult(v)
 	g.readOutputs(r, outputs)
 	return r, nil
