@@ -202,7 +202,7 @@ type WebFile struct {
 type Agent interface {
 	// Running are the jobs that run now, each as Salt's proc file has it, plus "pid".
 	Running() []map[string]any
-	// Job returns the running job with an id, or nil if there is none. Cached returns the stored return of a finished
+	// Job returns the running job with an id, or nil if no such job runs. Cached returns the stored return of a finished
 	// job.
 	Job(jid string) map[string]any
 	Cached(jid string) map[string]any

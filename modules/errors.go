@@ -106,7 +106,7 @@ func ExceptionText(err error) string {
 }
 
 // Exception returns the qualified name and the text of the Python exception that corresponds to an error. The name is
-// "" if there is none.
+// "" if it is missing.
 func Exception(err error) (name, text string) {
 	var (
 		exec    *ExecError

@@ -51,7 +51,7 @@ type Module struct {
 type Found interface {
 	// Names yields the names of all functions.
 	Names() iter.Seq[string]
-	// Def returns the declaration of a function, or nil if there is none with that name.
+	// Def returns the declaration of a function, or nil if nothing has that name.
 	Def(name string) *Def
 }
 
@@ -181,7 +181,7 @@ func (d *Def) python() string {
 	return d.Name
 }
 
-// index returns the position of a parameter, or -1 if there is none with that name or d is nil.
+// index returns the position of a parameter, or -1 if nothing has that name or d is nil.
 func (d *Def) index(name string) int {
 	if d == nil {
 		return -1

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Which returns the path of an executable program, or "" if there is none. A path is returned as it is; a name is
+// Which returns the path of an executable program, or "" if it is missing. A path is returned as it is; a name is
 // searched for in PATH and the usual directories (salt/utils/path.py which). Modules use it in Available.
 func (e *Env) Which(program string) string { return e.which(program, os.Getenv) }
 

@@ -1,5 +1,5 @@
 // Command fingerprint accepts minions by the fingerprint of their keys, which "salt-call --local key.finger" prints on their hosts.
-// Nobody accepts keys by hand, and the master refuses a key with another fingerprint.
+// Keys are not accepted by hand, and the master refuses a key with another fingerprint.
 package main
 
 import (

@@ -85,7 +85,7 @@ func (c *Config) names() map[string]bool {
 	return known
 }
 
-// Near returns the known name that is almost equal to the given one, or "" if there are none or several.
+// Near returns the known name that is almost equal to the given one, or "" if no name or several are.
 func Near(name string, known []string) string {
 	set := make(map[string]bool, len(known))
 	for _, k := range known {

@@ -137,7 +137,7 @@ func flagTexts(v asn1.RawValue, names ...string) string {
 	return strings.Join(out, ", ")
 }
 
-// longName returns OpenSSL's name for an object identifier, or its number if there is none.
+// longName returns OpenSSL's name for an object identifier, or its number if it is missing.
 func longName(id string) string {
 	switch id {
 	case "1.3.6.1.5.5.7.3.1":

@@ -90,8 +90,8 @@ func parseFormat(s string) []part {
 	}
 }
 
-// parseConversion parses a conversion like "%(key)-17.3s" at the beginning of s and returns its length, or 0 if there
-// is none.
+// parseConversion parses a conversion like "%(key)-17.3s" at the beginning of s and returns its length, or 0 if it is
+// missing.
 func parseConversion(s string) (part, int) {
 	p := part{width: -1, precision: -1}
 	if !strings.HasPrefix(s, "%(") {

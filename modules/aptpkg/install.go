@@ -219,7 +219,7 @@ func (p *plan) known(ctx context.Context) (pkglist.List, error) {
 	return repoPkgs(ctx, p.c, names)
 }
 
-// choose returns the version that satisfies a comparison, or "" with a message in the errors if there is none.
+// choose returns the version that satisfies a comparison, or "" with a message in the errors if it is missing.
 func (p *plan) choose(name, version string, known pkglist.List) (string, error) {
 	if !slices.Contains(p.compared(), name) {
 		return version, nil

@@ -344,7 +344,7 @@ func (a *sources) change(c *modules.Call, repo string, want *source) (*source, e
 	return s, nil
 }
 
-// find returns the line to change, or nil if there is none yet.
+// find returns the line to change, or nil if it is still missing.
 func (a *sources) find(kw map[string]any, want *source, comps, architectures []string) *source {
 	for _, s := range a.list {
 		byName := s.Kind == want.Kind && s.Same(&want.Line)

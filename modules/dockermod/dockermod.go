@@ -229,7 +229,7 @@ func clientArgs(c *modules.Call) any {
 	return all
 }
 
-// get returns the dictionary at a key, or nil if there is none.
+// get returns the dictionary at a key, or nil if it is missing.
 func get(m dict, key string) dict { v, _ := m[key].(dict); return v }
 
 // numbers adds the numbers of a version.
@@ -292,7 +292,7 @@ func sizeText(v any) any {
 // elapsed returns the seconds since a time.
 func (d *client) elapsed(since time.Time) float64 { return d.Now().Sub(since).Seconds() }
 
-// invalid returns the error for unknown keyword arguments, or nil if there are none.
+// invalid returns the error for unknown keyword arguments, or nil if all are known.
 func invalid(kw dict) error {
 	if len(kw) == 0 {
 		return nil

@@ -294,7 +294,7 @@ func (s *store) readPair(v any) (pair, error) {
 }
 
 // pairs returns the value of a key, or with recurse the values of all keys with that prefix. As in Salt, it returns
-// nil both if there are none and if the server refuses; only the log shows which.
+// nil both if they are missing and if the server refuses; only the log shows which.
 func (s *store) pairs(ctx context.Context, key any, recurse bool) ([]pair, error) {
 	body, err := s.span(key, recurse)
 	var m map[string]any

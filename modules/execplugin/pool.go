@@ -92,7 +92,7 @@ func poolOf(x *modules.Context) *pool {
 	return p
 }
 
-// take returns an idle process, or nil if there is none.
+// take returns an idle process, or nil if no process is idle.
 func (p *pool) take() *pyHost {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -71,7 +71,7 @@ func (b *inbox) tell() {
 	}
 }
 
-// take returns the next line. ok is false if there is none yet.
+// take returns the next line. ok is false if no line is complete yet.
 func (b *inbox) take() (line []byte, ok bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -181,7 +181,7 @@ func listBackupsDir(h *host) (any, error) {
 	return out, nil
 }
 
-// chosen returns the backup that the arguments select, or the function's result if there is none.
+// chosen returns the backup that the arguments select, or the function's result if it is missing.
 func (h *host) chosen() (path string, backup saved, answer map[string]any, err error) {
 	if path, err = h.path("path"); err != nil {
 		return "", saved{}, nil, err

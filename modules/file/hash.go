@@ -25,7 +25,7 @@ var hashKinds = []struct {
 	length int
 }{{"sha512", 128}, {"sha384", 96}, {"sha256", 64}, {"sha224", 56}, {"sha1", 40}, {"md5", 32}}
 
-// hashOfLength returns the name of the hash whose hex form has n digits, or "" if there is none.
+// hashOfLength returns the name of the hash whose hex form has n digits, or "" if it is missing.
 func hashOfLength(n int) string {
 	for _, k := range hashKinds {
 		if k.length == n {
@@ -340,7 +340,7 @@ func (h *host) extractHash(file, kind string, fileName, source, hashName any) (m
 }
 
 // hashIn finds the hash of a file in a text: the one in the line that names source_hash_name, file_name or source, in
-// this order, and otherwise the first hash. It returns nil if there is none.
+// this order, and otherwise the first hash. It returns nil if it is missing.
 func hashIn(content, kind string, fileName, source, hashName any) (map[string]any, error) {
 	lengths := "32,128"
 	if n := lengthOfHash(kind); n > 0 {

@@ -120,7 +120,7 @@ func updateSystem(ctx context.Context, c *modules.Call) (any, error) {
 	return answer(run(ctx, c, "update", "--system", c.Str("version")))
 }
 
-// version returns the first line of the output of gem --version that begins like a version, or "" if there is none.
+// version returns the first line of the output of gem --version that begins like a version, or "" if it is missing.
 func version(ctx context.Context, c *modules.Call) (string, error) {
 	text, err := run(ctx, c, "--version")
 	for line := range strings.SplitSeq(text, "\n") {

@@ -60,7 +60,7 @@ func sign(ctx context.Context, c *modules.Call) (any, error) {
 	return data(a), nil
 }
 
-// data returns the output of gpg, which is empty but not nil if there is none.
+// data returns the output of gpg, which is empty but not nil if it is missing.
 func data(a *answer) []byte {
 	if a.stdout == nil {
 		return []byte{}

@@ -130,7 +130,7 @@ type request struct {
 	args []string
 	// names are the objects of the command; they are never options.
 	names []string
-	// passphrase is nil if there is none.
+	// passphrase is nil if it is not set.
 	passphrase *string
 	stdin      io.Reader
 }

@@ -279,7 +279,7 @@ func get(ctx context.Context, c *modules.Call, secret bool) (any, error) {
 	return m, nil
 }
 
-// find returns the key with an id or fingerprint, or an empty map if there is none.
+// find returns the key with an id or fingerprint, or an empty map if it is missing.
 func (g *ring) find(secret bool, id, fingerprint any) (map[string]any, error) {
 	keys, err := g.list(secret)
 	m := map[string]any{}

@@ -126,7 +126,7 @@ func wrap(data, allow, kind any) any {
 	return m
 }
 
-// configured returns the entries of mine_functions in configuration and pillar, or nil if there are none.
+// configured returns the entries of mine_functions in configuration and pillar, or nil if they are missing.
 func configured(ctx context.Context, c *modules.Call) ([]entry, error) {
 	v, err := c.Exec(ctx, "config.merge", "mine_functions", map[string]any{})
 	if err != nil || !pytext.Truth(v) {

@@ -210,7 +210,7 @@ func (s *suite) call(ctx context.Context, t *testing.T, d *modules.Def, e *modul
 	}
 }
 
-// foreign describes the first part of a result that cannot be sent to a master, or returns "" if there is none.
+// foreign describes the first part of a result that cannot be sent to a master, or returns "" if all of it can.
 func foreign(v any, depth int) string {
 	if depth > 60 {
 		return "something endless"

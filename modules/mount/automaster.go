@@ -46,7 +46,7 @@ func autoEntry(line string) ([]string, bool) {
 	return f, len(f) == 3 && !strings.HasPrefix(line, "#")
 }
 
-// afterColon returns the second of the parts between colons, with Python's IndexError if there is none.
+// afterColon returns the second of the parts between colons, with Python's IndexError if it is missing.
 func afterColon(s string) (string, error) {
 	parts := strings.Split(s, ":")
 	if len(parts) < 2 {

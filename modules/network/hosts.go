@@ -257,7 +257,7 @@ func connect(ctx context.Context, c *modules.Call) (any, error) {
 	return answer(true, "Successfully connected to %s (%s) on %s port %s", host, ip, proto, port)
 }
 
-// resolve returns the first address of a host and the number of a port, or "" if there is none.
+// resolve returns the first address of a host and the number of a port, or "" if it is missing.
 func resolve(ctx context.Context, host, port, proto string, family any) (string, int) {
 	number, err := net.DefaultResolver.LookupPort(ctx, proto, port)
 	if err != nil {

@@ -114,7 +114,7 @@ func (l *links) parseIP(text string) {
 	}
 }
 
-// after returns the word after another one, or nil if there is none.
+// after returns the word after another one, or nil if it is missing.
 func after(f []string, word string) any {
 	if i := slices.Index(f, word); i >= 0 && i+1 < len(f) {
 		return f[i+1]

@@ -23,7 +23,7 @@ func failure(format string, args ...any) map[string]any {
 	return map[string]any{"status": "error", "error": fmt.Sprintf(format, args...)}
 }
 
-// knownHosts returns the file of known hosts of a user or of the system, or the function's result if there is none.
+// knownHosts returns the file of known hosts of a user or of the system, or the function's result if it is missing.
 func (c *call) knownHosts(config, user any) (string, map[string]any, error) {
 	name := "/etc/ssh/ssh_known_hosts"
 	if pytext.Truth(user) {

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// loadHigh returns the high data of an earlier run, or nil if there is none.
+// loadHigh returns the high data of an earlier run, or nil if it is missing.
 func loadHigh(path string) *pyobj.Dict {
 	v, err := states.Load(path)
 	if err != nil {

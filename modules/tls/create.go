@@ -252,7 +252,7 @@ func (r *room) makeCA(a authority) (any, error) {
 
 func (r *room) stamp() string { return r.Now().UTC().Format("20060102150405") }
 
-// oldKey returns an authority's existing key and its text, or nil if there is none. A key that cannot be read is
+// oldKey returns an authority's existing key and its text, or nil if it is missing. A key that cannot be read is
 // renamed, so that a new one replaces it.
 func (r *room) oldKey(path string) (signer, []byte, error) {
 	if !r.exists(path) {

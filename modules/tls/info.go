@@ -18,7 +18,7 @@ func unreadable(v any) error {
 	return modules.Errorf("Failed to read cert from %s, see log for details", pytext.Str(v))
 }
 
-// given returns the certificate at the path in v, or nil if there is none.
+// given returns the certificate at the path in v, or nil if it is missing.
 func (r *room) given(v any) *x509.Certificate {
 	path, ok := v.(string)
 	if !ok {

@@ -103,7 +103,7 @@ func lockLine(pattern string, full, dnf bool) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// locked returns the lock in a line, or "" if there is none.
+// locked returns the lock in a line, or "" if it is missing.
 func locked(lock *regexp.Regexp, line string, full bool) string {
 	m := lock.FindStringSubmatch(line)
 	if m == nil || full {

@@ -327,7 +327,7 @@ func refreshDB(ctx context.Context, c *modules.Call) (any, error) {
 	return refresh(ctx, c, c.Keywords, !ok || pytext.Truth(v))
 }
 
-// refresh makes the manager fetch the indexes again. It returns true if there are updates, nil if there are none, and
+// refresh makes the manager fetch the indexes again. It returns true if there are updates, nil if there are no updates, and
 // false if it failed.
 func refresh(ctx context.Context, c *modules.Call, kw map[string]any, check bool) (any, error) {
 	pkglist.ClearMark(c)

@@ -7,7 +7,7 @@ import (
 	"github.com/brine-salt/brine/openstack/internal/ec2sign"
 )
 
-// credentials returns the keys for the CFN API, or nil if there are none. As in heat-cfntools a file takes precedence
+// credentials returns the keys for the CFN API, or nil if they are missing. As in heat-cfntools a file takes precedence
 // over keys, and keys count only in pairs.
 func (h *host) credentials(q query) (*ec2sign.Credentials, error) {
 	if q.credentials != "" {

@@ -74,7 +74,7 @@ type query struct {
 // answer is metadata that was found.
 type answer struct {
 	metadata any
-	// last is the metadata of the time before, or nil if there is none.
+	// last is the metadata of the time before, or nil if it is missing.
 	last any
 	// source says where it comes from: an address or a file.
 	source  string
@@ -175,7 +175,7 @@ func lastOf(resource string) string {
 	return lastMetadata + "_" + strings.ReplaceAll(resource, "/", "_")
 }
 
-// lastOf returns the metadata that was stored last, or nil if there is none. The resource's own copy takes
+// lastOf returns the metadata that was stored last, or nil if it is missing. The resource's own copy takes
 // precedence, since the other one may be of another resource.
 func (h *host) lastOf(resource string) any {
 	for _, name := range [...]string{lastOf(resource), lastMetadata} {

@@ -88,7 +88,7 @@ func (n node) entries() ([]entry, error) {
 	return list, nil
 }
 
-// child returns the value under a key. ok is false if there is none or n is not a map.
+// child returns the value under a key. ok is false if it is missing or n is not a map.
 func (n node) child(key string) (node, bool) {
 	d, ok := n.v.(*pyobj.Dict)
 	if !ok {

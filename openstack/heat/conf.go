@@ -167,7 +167,7 @@ var confSections = [...]struct {
 	{"request", [8]string{"metadata_url"}},
 }
 
-// FromMetadata returns the configuration in the section os-collect-config of metadata, or nil if there is none.
+// FromMetadata returns the configuration in the section os-collect-config of metadata, or nil if it is missing.
 func FromMetadata(metadata map[string]any) Conf {
 	section, ok := metadata["os-collect-config"].(map[string]any)
 	if !ok || len(section) == 0 {

@@ -137,7 +137,7 @@ func kind(v any) string {
 	return "a number"
 }
 
-// Input returns the value of an input as text, or "" if there is none.
+// Input returns the value of an input as text, or "" if it is missing.
 func (d *Deployment) Input(name string) string {
 	for _, in := range d.Inputs {
 		if in.Name == name {

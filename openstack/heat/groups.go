@@ -83,7 +83,7 @@ func (g *groupRun) outcome(r Result, err error) Result {
 	return r
 }
 
-// findHook returns the path of a group's hook, or "" if there is none. Only letters, digits, - and _ of the group's
+// findHook returns the path of a group's hook, or "" if it is missing. Only letters, digits, - and _ of the group's
 // name count.
 func (g *groupRun) findHook(group string) string {
 	name := strings.Map(func(r rune) rune {

@@ -254,7 +254,7 @@ func (l *Lab) end(name string) {
 	l.services = slices.DeleteFunc(l.services, func(x *Process) bool { return x == p })
 }
 
-// Service returns the process of a service by the name of its log, or nil if there is none.
+// Service returns the process of a service by the name of its log, or nil if it is missing.
 func (l *Lab) Service(name string) *Process {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -144,7 +144,7 @@ func (l *Lab) catalog() map[string]string {
 	return urls
 }
 
-// Endpoint returns the address of a service of the catalog by type, or "" if there is none.
+// Endpoint returns the address of a service of the catalog by type, or "" if it is missing.
 func (l *Lab) Endpoint(kind string) string { return l.catalog()[kind] }
 
 // writeCatalog tells keystone where the services of this lab are. The database came from a template, so the rows are written directly.

@@ -54,7 +54,7 @@ func (g *guest) overrides(group string) ([]override, error) {
 	return list, nil
 }
 
-// findOverride returns the file of a change, or nil if there is none.
+// findOverride returns the file of a change, or nil if it is missing.
 func (g *guest) findOverride(group, change string) (*override, error) {
 	list, err := g.overrides(group)
 	for i := range list {

@@ -144,7 +144,7 @@ func (m *mysqlServer) query(ctx context.Context, statement string) ([]row, error
 	return rows, err
 }
 
-// first returns the first column of the first row, or "" if there is none.
+// first returns the first column of the first row, or "" if it is missing.
 func (m *mysqlServer) first(ctx context.Context, statement string) (string, error) {
 	rows, err := m.query(ctx, statement)
 	if err != nil || len(rows) == 0 {
@@ -153,7 +153,7 @@ func (m *mysqlServer) first(ctx context.Context, statement string) (string, erro
 	return rows[0].text(0), nil
 }
 
-// named returns the first row by the names of its columns, or nil if there is none.
+// named returns the first row by the names of its columns, or nil if it is missing.
 func (m *mysqlServer) named(ctx context.Context, statement string) (map[string]string, error) {
 	names, rows, err := m.table(ctx, statement)
 	if err != nil || len(rows) == 0 {

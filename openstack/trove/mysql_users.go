@@ -201,7 +201,7 @@ func (m *mysqlServer) deleteUser(ctx context.Context, v any) error {
 	return m.exec(ctx, "DROP USER "+account(u.name, u.host))
 }
 
-// findUser returns the user with the username and hostname of the call, or nil if there is none.
+// findUser returns the user with the username and hostname of the call, or nil if it is missing.
 func (m *mysqlServer) findUser(ctx context.Context) (*dbUser, error) {
 	name, host := m.c.Str("username"), m.c.Str("hostname")
 	err := mysqlNames.checkUserName(m.c.Value("username"))

@@ -74,7 +74,7 @@ func (p *postgresServer) query(ctx context.Context, statement string) ([]row, er
 	return rows, err
 }
 
-// first returns the first column of the first row, or "" if there is none.
+// first returns the first column of the first row, or "" if it is missing.
 func (p *postgresServer) first(ctx context.Context, statement string) (string, error) {
 	rows, err := p.query(ctx, statement)
 	if err != nil || len(rows) == 0 {

@@ -154,7 +154,7 @@ func usersOf(rows []row) []*dbUser {
 	return list
 }
 
-// findUser returns a user by name, or nil if there is none.
+// findUser returns a user by name, or nil if it is missing.
 func (p *postgresServer) findUser(ctx context.Context, name string) (*dbUser, error) {
 	rows, err := p.query(ctx, usersQuery+"WHERE u.usename = "+pgText(name)+" ORDER BY d.datname")
 	if err != nil || len(rows) == 0 {

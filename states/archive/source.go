@@ -145,7 +145,7 @@ func (j *job) notes(path string) [][2]string {
 	return out
 }
 
-// noted returns the recorded hash of an archive of one type, or nil if there is none.
+// noted returns the recorded hash of an archive of one type, or nil if it is missing.
 func (j *job) noted(path, kind string) map[string]any {
 	for _, n := range j.notes(path) {
 		if n[0] == kind {

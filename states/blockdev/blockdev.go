@@ -104,7 +104,7 @@ func tuned(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return ret.As(states.True, "Block device "+name+" already in correct state")
 }
 
-// kind returns the type of the file system on a device, or "" if there is none.
+// kind returns the type of the file system on a device, or "" if it is missing.
 func kind(ctx context.Context, c *states.Call) (string, error) {
 	r, err := saltcmd.Run(ctx, c.Call, saltcmd.Command{Args: []string{"blkid", "-o", "value", "-s", "TYPE", c.Str("name")}, Merge: true, IgnoreRetcode: true})
 	return r.Stdout, err

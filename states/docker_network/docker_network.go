@@ -53,7 +53,7 @@ func call(ctx context.Context, c *states.Call, fun string, arg any) (dict, error
 	return m, err
 }
 
-// find returns the daemon's description of the network, or nil if there is none. problem is the text of an error that
+// find returns the daemon's description of the network, or nil if it is missing. problem is the text of an error that
 // becomes the comment.
 func find(ctx context.Context, c *states.Call) (network dict, problem string, err error) {
 	network, err = call(ctx, c, "inspect_network", c.Value("name"))

@@ -24,7 +24,7 @@ var Module = &states.Module{Name: "docker_volume", Doc: "Volumes of Docker.", Ne
 	}, Run: present},
 }}
 
-// find returns the daemon's description of the volume, or nil if there is none.
+// find returns the daemon's description of the volume, or nil if it is missing.
 func find(ctx context.Context, c *states.Call) (map[string]any, error) {
 	v, err := c.Exec(ctx, "docker.volumes")
 	m, _ := v.(map[string]any)

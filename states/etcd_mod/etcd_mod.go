@@ -56,7 +56,7 @@ func (a *action) call(fun string, args []any, kwargs map[string]any) (any, error
 	return a.ExecKw(a.ctx, "etcd."+fun, args, kw)
 }
 
-// current returns the value on the server, or nil if there is none or the server cannot be queried. over is the
+// current returns the value on the server, or nil if it is missing or the server cannot be queried. over is the
 // result if a missing profile may be the reason.
 func (a *action) current(recurse bool) (v any, over *states.Result) {
 	kw := map[string]any{"key": a.Value("name"), "value": nil}

@@ -90,7 +90,7 @@ func (j *job) accumulators() *accumulators {
 	return a
 }
 
-// accumulated returns the texts that were accumulated for a file, by accumulator, or nil if there are none.
+// accumulated returns the texts that were accumulated for a file, by accumulator, or nil if they are missing.
 func (j *job) accumulated(file string) *pyobj.Dict {
 	all := j.accumulators()
 	all.mu.Lock()

@@ -155,7 +155,7 @@ func short(sha any) string {
 	return s[:min(7, len(s))]
 }
 
-// surplus returns the error text for unknown keyword arguments, or "" if there are none.
+// surplus returns the error text for unknown keyword arguments, or "" if all are known.
 func (r *repo) surplus(known ...string) string {
 	var list []string
 	for _, k := range r.KeywordNames {
@@ -297,7 +297,7 @@ func (r *repo) position(ctx context.Context) (rev, branch any, err error) {
 	return rev, branch, nil
 }
 
-// newRevision returns the revision after the change, or nil if there is none.
+// newRevision returns the revision after the change, or nil if it is missing.
 func (r *repo) newRevision(ctx context.Context) (any, error) {
 	rev, err := r.run(ctx, "revision", quiet("cwd", r.target))
 	if failed(err) {

@@ -80,7 +80,7 @@ func say(ret *states.Result, text string) {
 	ret.Comment = text
 }
 
-// one chooses between the words for one module and for several, and adds nothing if there are none.
+// one chooses between the words for one module and for several, and adds nothing without modules.
 func one(ret *states.Result, mods []string, before, single, several string) {
 	switch len(mods) {
 	case 0:

@@ -62,7 +62,7 @@ func (l *lists) owner() string {
 	return s
 }
 
-// find returns the last entry with a name, or nil if there is none.
+// find returns the last entry with a name, or nil if it is missing.
 func find(entries any, name string) map[string]any {
 	list, _ := entries.([]any)
 	for i := len(list) - 1; i >= 0; i-- {

@@ -202,7 +202,7 @@ func (m *mounting) shown(opt string, keys, ignored []string) (string, error) {
 	return parts[0] + "=" + id, nil
 }
 
-// tolerated returns a device of the mount that is as good as the wanted one, or "" if there is none.
+// tolerated returns a device of the mount that is as good as the wanted one, or "" if it is missing.
 func (m *mounting) tolerated() (string, error) {
 	same := ""
 	for _, pattern := range list(m.Value("device_name_regex")) {

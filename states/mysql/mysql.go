@@ -27,7 +27,7 @@ func truth(ctx context.Context, c *states.Call, fun string, kw map[string]any, a
 	return pytext.Truth(v), err
 }
 
-// lastError returns the module's last error and clears it, or returns "" if there is none.
+// lastError returns the module's last error and clears it, or returns "" if there was no error.
 func lastError(c *states.Call) string {
 	v, _ := c.Context().Get("mysql.error")
 	c.Context().Set("mysql.error", nil)

@@ -20,7 +20,7 @@ func groupPresent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	return role(ctx, c, "group", "", "")
 }
 
-// secret returns the password to set, or nil if there is none or the role has it already.
+// secret returns the password to set, or nil if it is missing or the role has it already.
 func secret(c *states.Call, have map[string]any, encrypted, password any) (any, error) {
 	if password == nil {
 		return nil, nil

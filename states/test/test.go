@@ -105,7 +105,7 @@ func nop(_ context.Context, c *states.Call) (*states.Result, error) {
 	return c.Result().As(states.True, "Success!")
 }
 
-// say returns a result with the caller's comment, or comment if there is none.
+// say returns a result with the caller's comment, or comment if it is missing.
 func say(c *states.Call, o states.Outcome, comment string) *states.Result {
 	ret := c.Result()
 	ret.Result, ret.Comment = o, comment

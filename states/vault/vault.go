@@ -22,7 +22,7 @@ rules
     the rules, in HCL`, Params: []modules.Param{{Name: "name"}, {Name: "rules"}}, Run: policyPresent},
 }}
 
-// fetch returns the rules of a policy, or nil if there is none. If that fails, done is the result.
+// fetch returns the rules of a policy, or nil if it is missing. If that fails, done is the result.
 func fetch(ctx context.Context, c *states.Call) (rules any, done *states.Result, err error) {
 	rules, err = c.Exec(ctx, "vault.policy_fetch", c.Name())
 	if modules.IsExecError(err) {

@@ -277,7 +277,7 @@ func (v *venv) dir() (any, error) {
 	return filepath.Dir(abs), nil
 }
 
-// without returns the elements of a that are not in b, or "" if there are none.
+// without returns the elements of a that are not in b, or "" if all are.
 func without(a, b any) any {
 	list, _ := a.([]any)
 	other, _ := b.([]any)

@@ -197,7 +197,7 @@ func (s *site) small(name string) {
 	}
 }
 
-// nobody gives the site to the user nobody, who starts the programs from now on. What is named stays root's, with a mode.
+// nobody gives the site to the user "nobody", as whom the programs are started from now on. The named files stay root's, with a mode.
 func (s *site) nobody(mode os.FileMode, names ...string) {
 	s.t.Helper()
 	prereq.Root(s.t)

@@ -42,7 +42,7 @@ func (r row) unlike(stock int) row {
 }
 
 func TestOutsideCauses(t *testing.T) {
-	bin = filepath.Join(t.TempDir(), "bin") // which the user nobody may read as well
+	bin = filepath.Join(t.TempDir(), "bin") // readable for the user "nobody" too
 	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(bin)), 0o755), os.Mkdir(bin, 0o755)); err != nil {
 		t.Fatal(err)
 	}

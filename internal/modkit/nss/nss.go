@@ -38,22 +38,22 @@ func Groups(ctx context.Context, c *modules.Call) []Group {
 	return parse(lines(ctx, c, "group", ""), group)
 }
 
-// UserByName returns the user with a name; ok is false if there is none.
+// UserByName returns the user with a name; ok is false if it is missing.
 func UserByName(ctx context.Context, c *modules.Call, name string) (User, bool) {
 	return one(ctx, c, "passwd", name, user, func(u User) bool { return u.Name == name })
 }
 
-// UserByID returns the first user with an id; ok is false if there is none.
+// UserByID returns the first user with an id; ok is false if it is missing.
 func UserByID(ctx context.Context, c *modules.Call, uid int64) (User, bool) {
 	return one(ctx, c, "passwd", strconv.FormatInt(uid, 10), user, func(u User) bool { return u.UID == uid })
 }
 
-// GroupByName returns the group with a name; ok is false if there is none.
+// GroupByName returns the group with a name; ok is false if it is missing.
 func GroupByName(ctx context.Context, c *modules.Call, name string) (Group, bool) {
 	return one(ctx, c, "group", name, group, func(g Group) bool { return g.Name == name })
 }
 
-// GroupByID returns the first group with an id; ok is false if there is none.
+// GroupByID returns the first group with an id; ok is false if it is missing.
 func GroupByID(ctx context.Context, c *modules.Call, gid int64) (Group, bool) {
 	return one(ctx, c, "group", strconv.FormatInt(gid, 10), group, func(g Group) bool { return g.GID == gid })
 }

@@ -69,7 +69,7 @@ func paths(e *modules.Env, option string) []string {
 	return dirs
 }
 
-// Synced returns the directory, filled by masters, that contains a path of this host, or "" if there is none.
+// Synced returns the directory, filled by masters, that contains a path of this host, or "" if it is missing.
 func Synced(e *modules.Env, dir string) string {
 	for _, opt := range [...]string{"extension_modules", "cachedir"} {
 		root, _ := e.Opt(opt).(string)
@@ -129,7 +129,7 @@ func known(kind string) bool {
 	return false
 }
 
-// moduleName returns the module that a file below a kind's directory defines or belongs to, or "" if there is none.
+// moduleName returns the module that a file below a kind's directory defines or belongs to, or "" if it is missing.
 func moduleName(rest string) string {
 	first, inside, ok := strings.Cut(rest, "/")
 	if ok {

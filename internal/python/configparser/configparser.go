@@ -51,7 +51,7 @@ type Error struct{ Type, Msg string }
 
 func (e *Error) Error() string { return e.Msg }
 
-// Find returns the section with a name, or nil if there is none.
+// Find returns the section with a name, or nil if it is missing.
 func Find(list []*Section, name string) *Section {
 	for _, s := range list {
 		if s.Name == name {

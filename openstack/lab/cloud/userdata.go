@@ -64,7 +64,7 @@ type SaltMinion struct {
 	PrivateKey string         `json:"private_key"`
 }
 
-// FindSaltMinion returns the salt_minion part of user data, or nil if there is none. The master writes its
+// FindSaltMinion returns the salt_minion part of user data, or nil if it is missing. The master writes its
 // cloud-config as JSON, which is YAML; cloud-config in any other form is the user's own and is ignored.
 func FindSaltMinion(parts []Part) (*SaltMinion, error) {
 	for _, p := range parts {

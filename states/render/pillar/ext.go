@@ -95,7 +95,7 @@ func (c *compilation) addExternal(out *pyobj.Dict) (*pyobj.Dict, error) {
 // BuiltIn are the names of the external pillars that need no function in [Options].
 var BuiltIn = []string{"cmd_json", "cmd_yaml", "file_tree", "http_json", "http_yaml"}
 
-// extNamed returns an external pillar: the program's own, otherwise a built-in one, or nil if there is none.
+// extNamed returns an external pillar: the program's own, otherwise a built-in one, or nil if it is missing.
 func (c *compilation) extNamed(name string) ExtFunc {
 	if f := c.o.Ext[name]; f != nil {
 		return f
