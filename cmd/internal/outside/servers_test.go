@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"net"
 	"syscall"
 
 	"github.com/brine-salt/brine/internal/testkit/testserver"
@@ -36,7 +35,7 @@ func init() {
 				s.t.Fatal(err)
 			}
 			testserver.Until(s.t, "the end of postgres", func(ctx context.Context) error {
-				if reach(ctx, server.Port) == nil {
+				if testserver.Reach(ctx, server.Port) == nil {
 					return errAlive
 				}
 				return nil
@@ -54,13 +53,3 @@ func init() {
 }
 
 var errAlive = errors.New("it still runs")
-
-// reach connects to a port of loopback and leaves.
-func reach(ctx context.Context, port string) error {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", "127.0.0.1:"+port)
-	if err != nil {
-		return err
-	}
-	return conn.Close()
-}

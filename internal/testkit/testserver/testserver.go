@@ -205,7 +205,7 @@ func Redis(t testing.TB, settings ...string) (port string) {
 	dir, _ := Dir(t, "")
 	port = Port(t)
 	Start(t, nil, syscall.SIGTERM, append([]string{server, "--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no"}, settings...)...)
-	Until(t, "redis", func(ctx context.Context) error { return reach(ctx, port) })
+	Until(t, "redis", func(ctx context.Context) error { return Reach(ctx, port) })
 	return port
 }
 
@@ -219,7 +219,7 @@ func Etcd(t testing.TB) (port string) {
 	Start(t, nil, syscall.SIGTERM, server, "--data-dir", dir+"/data", "--enable-v2=false", "--unsafe-no-fsync",
 		"--listen-client-urls", at, "--advertise-client-urls", at, "--listen-peer-urls", peers,
 		"--initial-advertise-peer-urls", peers, "--initial-cluster", "default="+peers)
-	Until(t, "etcd", func(ctx context.Context) error { return reach(ctx, port) })
+	Until(t, "etcd", func(ctx context.Context) error { return Reach(ctx, port) })
 	return port
 }
 
@@ -235,7 +235,7 @@ func Influxdb(t testing.TB) (port string) {
 		t.Fatal(err)
 	}
 	Start(t, nil, syscall.SIGTERM, server, "run", "-config", dir+"/conf")
-	Until(t, "influxdb", func(ctx context.Context) error { return reach(ctx, port) })
+	Until(t, "influxdb", func(ctx context.Context) error { return Reach(ctx, port) })
 	return port
 }
 
@@ -248,12 +248,12 @@ func S3(t testing.TB) (port string) {
 	}
 	port = Port(t)
 	Start(t, nil, syscall.SIGTERM, server, "-H", "127.0.0.1", "-p", port)
-	Until(t, "moto", func(ctx context.Context) error { return reach(ctx, port) })
+	Until(t, "moto", func(ctx context.Context) error { return Reach(ctx, port) })
 	return port
 }
 
-// reach connects to a port of loopback and leaves.
-func reach(ctx context.Context, port string) error {
+// Reach connects to a port of loopback and leaves.
+func Reach(ctx context.Context, port string) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", "127.0.0.1:"+port)
 	if err != nil {

@@ -374,17 +374,7 @@ func TestPasswordsNeedTLS(t *testing.T) {
 		if verify != nil {
 			opts["gitfs_ssl_verify"] = verify
 		}
-		o, err := FromOpts(opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := g.Update(t.Context()); err == nil {
-			t.Error("there is no repository, and no error")
-		}
+		updateFails(t, opts)
 		if trusted := len(asked) > 0; trusted != (verify == false) {
 			t.Errorf("gitfs_ssl_verify %v: a request came through a certificate that nobody vouches for: %v", verify, trusted)
 		}
@@ -453,17 +443,7 @@ func TestProxy(t *testing.T) {
 			map[string]any{"proxy": proxy.URL}, map[string]any{"depth": int64(2)}}}}},
 	} {
 		opts["cachedir"] = t.TempDir()
-		o, err := FromOpts(opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := g.Update(t.Context()); err == nil {
-			t.Errorf("%s: there is no repository, and no error", name)
-		}
+		updateFails(t, opts)
 		select {
 		case host := <-asked:
 			if host != "git.test.invalid" {
@@ -475,5 +455,21 @@ func TestProxy(t *testing.T) {
 		for len(asked) > 0 {
 			<-asked
 		}
+	}
+}
+
+// updateFails updates the remotes of the options, which have no repository.
+func updateFails(t *testing.T, opts map[string]any) {
+	t.Helper()
+	o, err := FromOpts(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Update(t.Context()); err == nil {
+		t.Errorf("%v: there is no repository, and no error", opts)
 	}
 }
