@@ -88,6 +88,7 @@ func (r *Run) runParallel(ctx context.Context, low *Low, t *target, args map[str
 	}
 	for n := int64(1); plan.attempts >= n && !plan.isMet(rec["result"]); n++ {
 		wait := plan.nextWait()
+		r.logRetry(wait)
 		if sleep(ctx, time.Duration(wait)*time.Second) != nil {
 			break
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"time"
 
@@ -82,6 +83,7 @@ func (r *Run) retryState(ctx context.Context, low *Low, rec record, retries int6
 		return rec, nil
 	}
 	wait := plan.nextWait()
+	r.logRetry(wait)
 	if err := sleep(ctx, time.Duration(wait)*time.Second); err != nil {
 		return nil, err
 	}
@@ -99,6 +101,11 @@ func (r *Run) retryState(ctx context.Context, low *Low, rec record, retries int6
 		again["start_time"] = rec["start_time"]
 	}
 	return again, nil
+}
+
+// logRetry says that a state runs again after so many seconds.
+func (r *Run) logRetry(wait int64) {
+	r.env.Logger().Info("State result does not match retry until value, state will be re-run in "+strconv.FormatInt(wait, 10)+" seconds", "jid", r.jid)
 }
 
 // attemptText returns Salt's line for one attempt.

@@ -234,11 +234,14 @@ func (r *Run) Call(ctx context.Context, low *Low) (record, error) {
 // nor logged.
 func (r *Run) runChunk(ctx context.Context, low *Low, retries int64) (record, error) {
 	s := r.startTimer()
-	if log := r.env.Logger(); log.Enabled(ctx, slog.LevelInfo) {
-		log.Info("Running state ["+strings.TrimSpace(low.name)+"] at time "+s.startTime(), "jid", r.jid)
+	name := strings.TrimSpace(low.name)
+	log := r.env.Logger()
+	logs := log.Enabled(ctx, slog.LevelInfo)
+	if logs {
+		log.Info("Running state ["+name+"] at time "+s.startTime(), "jid", r.jid)
 	}
 	if r.env.OnState != nil {
-		r.env.OnState(modules.StateStep{Number: int(r.num) + 1, Total: len(r.chunks), Fun: low.state + "." + low.fun, Name: strings.TrimSpace(low.name)})
+		r.env.OnState(modules.StateStep{Number: int(r.num) + 1, Total: len(r.chunks), Fun: low.state + "." + low.fun, Name: name})
 	}
 	if errs := r.verifyChunk(low); errs != nil {
 		rec := record{"result": false, "name": low.Value("name"), "changes": map[string]any{}, "comment": strings.Join(errs, "\n") + "\n", "__run_num__": r.num}
@@ -248,6 +251,9 @@ func (r *Run) runChunk(ctx context.Context, low *Low, retries int64) (record, er
 		return rec, nil
 	}
 	prereq := low.Truth("__prereq__")
+	if logs && !prereq {
+		log.Info("Executing state "+low.state+"."+low.fun+" for ["+name+"]", "jid", r.jid)
+	}
 	restore, err := r.applyProviders(low)
 	if err != nil {
 		return nil, err
@@ -279,7 +285,11 @@ func (r *Run) runChunk(ctx context.Context, low *Low, retries int64) (record, er
 	r.num++
 	r.logResult(ctx, rec)
 	r.refreshHost(ctx, low, rec)
-	rec["start_time"], rec["duration"], rec["__id__"] = s.startTime(), r.sinceStart(s), low.Value("__id__")
+	took := r.sinceStart(s)
+	rec["start_time"], rec["duration"], rec["__id__"] = s.startTime(), took, low.Value("__id__")
+	if logs {
+		log.Info("Completed state ["+name+"] at time "+r.startTimer().startTime()+" (duration_in_ms="+pytext.Float(took)+")", "jid", r.jid)
+	}
 	if low.Has("retry") && !low.Has("parallel") {
 		if rec, err = r.retryState(ctx, low, rec, retries); err != nil {
 			return nil, err
@@ -501,9 +511,9 @@ func (r *Run) logResult(ctx context.Context, rec record) {
 		return
 	}
 	text := pytext.Str(rec["comment"])
-	if changes := changesOf(rec); len(changes) > 0 {
-		text = pytext.Str(changes)
-		if diff, ok := changes["diff"].(string); ok {
+	if changes, _ := pyobj.From(rec["changes"]).(*pyobj.Dict); changes != nil && changes.Len() > 0 {
+		text = pyobj.Str(changes)
+		if diff, ok := changes.Value("diff").(string); ok {
 			text = "File changed:\n" + diff
 		}
 		if list := oldAndNew(changes); list != "" {
@@ -516,7 +526,7 @@ func (r *Run) logResult(ctx context.Context, rec record) {
 }
 
 // oldAndNew lists changes that all have the form {old: …, new: …}, "" if any has another.
-func oldAndNew(changes map[string]any) string {
+func oldAndNew(changes *pyobj.Dict) string {
 	absent := func(v any) any {
 		if v != nil && v != false && !pyobj.Truth(v) {
 			return "absent"
@@ -524,14 +534,12 @@ func oldAndNew(changes map[string]any) string {
 		return v
 	}
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(changes)) {
-		m, _ := changes[name].(map[string]any)
-		old, ok := m["old"]
-		now, ok2 := m["new"]
-		if !ok || !ok2 {
+	for name, change := range changes.All() {
+		m, _ := pyobj.From(change).(*pyobj.Dict)
+		if m == nil || !m.Has("old") || !m.Has("new") {
 			return ""
 		}
-		fmt.Fprintf(&b, "'%s' changed from '%s' to '%s'\n", name, pytext.Str(absent(old)), pytext.Str(absent(now)))
+		fmt.Fprintf(&b, "'%s' changed from '%s' to '%s'\n", pyobj.Str(name), pyobj.Str(absent(m.Value("old"))), pyobj.Str(absent(m.Value("new"))))
 	}
 	return b.String()
 }

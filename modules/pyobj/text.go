@@ -139,6 +139,8 @@ func (w *writer) value(v any) {
 		w.dict(v)
 	case Object:
 		w.WriteString(v.Repr())
+	case map[string]any, map[any]any, []any, Entries: // may hold ordered values, which pytext does not know
+		w.value(From(v))
 	default:
 		w.WriteString(pytext.Repr(v))
 	}
