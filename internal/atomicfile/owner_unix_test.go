@@ -3,6 +3,7 @@
 package atomicfile
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -62,5 +63,76 @@ func TestReplaceFollowsNoLink(t *testing.T) {
 	}
 	if uid := info.Sys().(*syscall.Stat_t).Uid; uid != 0 {
 		t.Errorf("the file behind the link belongs to %d", uid)
+	}
+}
+
+// TestOwnFollowsNoLink: what a user puts in the place of a file that root gives to it stays what it was.
+func TestOwnFollowsNoLink(t *testing.T) {
+	prereq.Root(t)
+	const user = 65534
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "secret")
+	if err := os.WriteFile(secret, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link, file, pipe := filepath.Join(dir, "link"), filepath.Join(dir, "file"), filepath.Join(dir, "pipe")
+	if err := os.Symlink(secret, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Own(link, user, user, 0o644); !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("a link: %v", err)
+	}
+	for path, want := range map[string]struct {
+		uid  uint32
+		mode os.FileMode
+	}{secret: {0, 0o600}, file: {user, 0o640}, pipe: {user, 0o640}} {
+		if path != secret {
+			if err := Own(path, user, -1, 0o640); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st := info.Sys().(*syscall.Stat_t); st.Uid != want.uid || st.Gid != 0 || info.Mode().Perm() != want.mode {
+			t.Errorf("%s has user %d, group %d, mode %o", path, st.Uid, st.Gid, info.Mode().Perm())
+		}
+	}
+}
+
+// TestReplaceInStaysInside: neither a link in the place of the file nor one in the place of its directory is followed.
+func TestReplaceInStaysInside(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	secret := filepath.Join(outside, "secret")
+	if err := os.WriteFile(secret, []byte("s"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(dir, "file")); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := ReplaceIn(root, "file", []byte("new"), 0o640, &Owner{-1, -1}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(filepath.Join(dir, "file"))
+	if err != nil || info.Mode() != 0o640 {
+		t.Errorf("the file is %v, %v", info.Mode(), err)
+	}
+	if b, err := os.ReadFile(secret); string(b) != "s" {
+		t.Errorf("outside is %q, %v", b, err)
+	}
+	if names, err := os.ReadDir(dir); len(names) != 1 {
+		t.Errorf("left over: %v, %v", names, err)
 	}
 }

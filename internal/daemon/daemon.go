@@ -68,6 +68,7 @@ func (o Options) started(n *Notifier) {
 		if err := writePID(o.PIDFile); err == nil {
 			n.wrotePID.Store(true)
 		} else if o.Log != nil {
+			// guard: unwritable-pid-file TestRunWithoutPIDFile instead: panic(err)
 			o.Log.Error(err.Error())
 		}
 	}

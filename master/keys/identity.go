@@ -130,6 +130,7 @@ func writePub(dir *confined.Dir, name string, key *crypt.PrivateKey, log *slog.L
 		if have == want {
 			return nil
 		}
+		// guard: damaged-key-files master:TestDamagedKeyFiles
 		if _, err := crypt.ParsePublicKey(b); err == nil && !nearlyEqual(have, want) {
 			return fmt.Errorf("cannot use key %q: %s belongs to another key; if the private key is the right one, remove the public one", dir.Path()+"/"+name+".pem", path)
 		}

@@ -92,7 +92,7 @@ func (s *Server) userKey(dir *confined.Dir, name string) error {
 	if err != nil {
 		return nil // not a Unix user id
 	}
-	if err := os.Chown(dir.Path()+"/"+file, uid, -1); err != nil {
+	if err := dir.Own(file, uid, -1); err != nil {
 		return fmt.Errorf("cannot give key file to user %q: %w", name, err)
 	}
 	return nil

@@ -145,7 +145,7 @@ func (o *options) fetch(ctx context.Context, source string) (string, error) {
 		text = strings.NewReader(out)
 	}
 	name, _, _ := strings.Cut(source, "?")
-	return copyTemp(text, o.text("cwd"), path.Ext(name))
+	return copyTemp(text, scriptDir(o.text("cwd"), o.text("runas")), path.Ext(name))
 }
 
 // cleanupScript runs a program and removes the file in $1 when it ended. Arguments: the file, the program, its arguments.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/modkit/runcmd"
 	"github.com/brine-salt/brine/internal/python/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -53,22 +54,39 @@ func userExists(c *modules.Call, user, group string) error {
 }
 
 // makeRunnable makes the script readable and executable for its user only.
-func makeRunnable(c *modules.Call, file, user string) error {
-	if err := os.Chmod(file, 0o500); err != nil {
-		return modules.OSError(err)
+func makeRunnable(c *modules.Call, file, user string) error { return give(c, file, user, 0o500) }
+
+func chown(c *modules.Call, file, user string) error { return give(c, file, user, 0o600) }
+
+// give gives a file to its user, if there is one.
+func give(_ *modules.Call, file, user string, mode os.FileMode) error {
+	uid := -1
+	if user != "" {
+		a, err := runcmd.Lookup(context.Background(), user)
+		if err != nil { // so says Salt of a user who is not there
+			return &modules.TypeError{Msg: "uid should be integer, not str"}
+		}
+		uid = int(a.UID)
 	}
-	if user == "" {
-		return nil
-	}
-	return chown(c, file, user)
+	return modules.OSError(atomicfile.Own(file, uid, -1, mode))
 }
 
-func chown(_ *modules.Call, file, user string) error {
-	a, err := runcmd.Lookup(context.Background(), user)
-	if err != nil { // so says Salt of a user who is not there
-		return &modules.TypeError{Msg: "uid should be integer, not str"}
+// scriptDir returns the directory for a script that user runs. It is dir, unless the script runs as root and another
+// user may write to dir, who could put its own script there.
+func scriptDir(dir, user string) string {
+	if dir == "" || os.Geteuid() != 0 || user != "" && user != "root" {
+		return dir
 	}
-	return modules.OSError(os.Chown(file, int(a.UID), -1))
+	info, err := os.Stat(dir)
+	if err != nil {
+		return dir
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	// guard: script-in-foreign-directory TestScriptOfRootInForeignDir
+	if ok && (st.Uid != 0 || info.Mode()&os.ModeSticky == 0 && info.Mode()&0o022 != 0) {
+		return ""
+	}
+	return dir
 }
 
 // inChroot runs the command with the other root directory. The command becomes one word of the shell inside.

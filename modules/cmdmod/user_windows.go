@@ -29,6 +29,8 @@ func makeRunnable(*modules.Call, string, string) error { return nil }
 
 func chown(*modules.Call, string, string) error { return nil }
 
+func scriptDir(dir, _ string) string { return dir }
+
 func (o *options) inChroot(context.Context, string) (any, error) {
 	return nil, modules.Errorf("There is no chroot on Windows")
 }

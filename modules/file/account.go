@@ -152,8 +152,18 @@ func (h *host) ids(user, group any) (uid, gid any, complaint string, err error) 
 	return uid, gid, complaint, nil
 }
 
-// chown implements file.chown. It returns nil, or a text about what is wrong.
+// chown implements file.chown, which follows a link. It returns nil, or a text about what is wrong.
 func (h *host) chown(path string, user, group any) (any, error) {
+	return h.give(path, user, group, os.Chown)
+}
+
+// chownFile is like chown and follows no link, which may have come since the caller looked.
+func (h *host) chownFile(path string, user, group any) (any, error) {
+	// guard: given-by-path TestPermsFollowNoLink instead: return h.give(path, user, group, os.Chown)
+	return h.give(path, user, group, os.Lchown)
+}
+
+func (h *host) give(path string, user, group any, give func(path string, uid, gid int) error) (any, error) {
 	uid, gid, complaint, err := h.ids(user, group)
 	if err != nil {
 		return nil, err
@@ -171,7 +181,7 @@ func (h *host) chown(path string, user, group any) (any, error) {
 	if complaint != "" {
 		return complaint, nil
 	}
-	return nil, h.named(os.Chown(h.Path(path), int(uid.(int64)), int(gid.(int64))), path)
+	return nil, h.named(give(h.Path(path), int(uid.(int64)), int(gid.(int64))), path)
 }
 
 // lchown implements file.lchown. Stock ignores its own check of the names, so an unknown name is a TypeError.
@@ -220,8 +230,10 @@ func chgrp(h *host) (any, error) {
 	return v, modules.OSError(err)
 }
 
-// setMode implements file.set_mode.
-func (h *host) setMode(path string, mode any) (any, error) {
+// setMode implements file.set_mode, which follows a link.
+func (h *host) setMode(path string, mode any) (any, error) { return h.modeBy(path, mode, h.chmod) }
+
+func (h *host) modeBy(path string, mode any, chmod func(string, uint32) error) (any, error) {
 	digits := strings.TrimLeft(pytext.Str(mode), "0Oo")
 	if digits == "" {
 		digits = "0"
@@ -230,7 +242,7 @@ func (h *host) setMode(path string, mode any) (any, error) {
 		return nil, modules.Errorf("%s: File not found", path)
 	}
 	n, err := strconv.ParseUint(digits, 8, 32)
-	if err != nil || h.chmod(path, uint32(n)) != nil {
+	if err != nil || chmod(path, uint32(n)) != nil {
 		return "Invalid Mode " + digits, nil
 	}
 	s, err := h.stats(path, nil, true)

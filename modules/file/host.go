@@ -200,6 +200,30 @@ func (h *host) chmod(path string, mode uint32) error {
 	return nil
 }
 
+// chmodFile is like chmod and follows no link: the error for one is EOPNOTSUPP or ELOOP.
+func (h *host) chmodFile(path string, mode uint32) error {
+	err := ignoringEINTR(func() error {
+		return unix.Fchmodat(unix.AT_FDCWD, h.Path(path), mode&0o7777, unix.AT_SYMLINK_NOFOLLOW)
+	})
+	if errors.Is(err, unix.EOPNOTSUPP) { // Linux before 6.6, or a link
+		err = ignoringEINTR(func() error { return h.chmodOpen(path, mode) })
+	}
+	if err != nil {
+		return &os.PathError{Op: "chmod", Path: path, Err: err}
+	}
+	return nil
+}
+
+func (h *host) chmodOpen(path string, mode uint32) error {
+	// guard: given-by-path TestPermsFollowNoLink instead: fd, err := unix.Open(h.Path(path), unix.O_RDONLY, 0)
+	fd, err := unix.Open(h.Path(path), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Fchmod(fd, mode&0o7777)
+}
+
 func (h *host) testing() bool { return pytext.Truth(h.Opt("test")) }
 
 // testOnly reports whether the option test is exactly True. Some functions check that, and not its truth.

@@ -150,7 +150,7 @@ func (p *permsCheck) run() error {
 	}
 	if p.mode != nil && !p.testOnly() && !p.ignoreLink && p.mode != p.cur.digits() {
 		p.set["cmode"] = p.mode
-		if _, err := p.setMode(p.name, p.mode); err != nil {
+		if _, err := p.giveMode(p.mode); err != nil {
 			return err
 		}
 	}
@@ -191,8 +191,11 @@ func (p *permsCheck) owners() error {
 		group = int64(p.cur.gid)
 	}
 	change := p.chown
-	if p.ignoreLink {
+	switch {
+	case p.ignoreLink:
 		change = p.lchown
+	case !p.want.follow:
+		change = p.chownFile
 	}
 	complaint, err := change(p.name, user, group)
 	switch {
@@ -204,10 +207,18 @@ func (p *permsCheck) owners() error {
 		p.fail("%s", pytext.Str(complaint))
 	case !p.isLink(p.name):
 		// The system takes the set-uid bits away.
-		_, err = p.setMode(p.name, p.cur.digits())
+		_, err = p.giveMode(p.cur.digits())
 		return err
 	}
 	return nil
+}
+
+// giveMode sets the mode, of what a link leads to only if links are to be followed.
+func (p *permsCheck) giveMode(mode any) (any, error) {
+	if p.want.follow {
+		return p.setMode(p.name, mode)
+	}
+	return p.modeBy(p.name, mode, p.chmodFile)
 }
 
 // verify looks at what has become of the file.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/lazyre"
 	"github.com/brine-salt/brine/internal/modkit/nss"
 	"github.com/brine-salt/brine/internal/modkit/pkglist"
@@ -113,10 +114,13 @@ func (b *builder) copyFor(ctx context.Context, user, file string) (string, error
 			return "", modules.OSError(err)
 		}
 		b.temp = dir
-		if err := os.Chown(b.temp, int(account.UID), -1); err != nil {
-			return "", modules.OSError(err)
-		}
 	}
+	// The user may already have the directory, from the file before this one.
+	root, err := os.OpenRoot(b.temp)
+	if err != nil {
+		return "", modules.OSError(err)
+	}
+	defer root.Close()
 	dir := b.c.Str("cwd")
 	if dir == "" {
 		dir = filepath.Dir(file)
@@ -136,16 +140,17 @@ func (b *builder) copyFor(ctx context.Context, user, file string) (string, error
 		if err != nil {
 			return "", modules.OSError(err)
 		}
-		target := filepath.Join(b.temp, filepath.Base(name))
-		if err := os.WriteFile(target, text, 0o600); err != nil {
-			return "", modules.OSError(err)
-		}
-		if err := os.Chown(target, int(account.UID), -1); err != nil {
+		// guard: given-by-path TestCopiesFollowNoLink instead: err = os.WriteFile(filepath.Join(b.temp, filepath.Base(name)), text, 0o600)
+		err = atomicfile.ReplaceIn(root, filepath.Base(name), text, 0o600, &atomicfile.Owner{UID: int(account.UID), GID: -1})
+		if err != nil {
 			return "", modules.OSError(err)
 		}
 		for _, m := range chained.Get().FindAllStringSubmatch(comment.Get().ReplaceAllString(string(text), ""), -1) {
 			todo = append(todo, filepath.Join(filepath.Dir(name), m[1]))
 		}
+	}
+	if err := root.Chown(".", int(account.UID), -1); err != nil {
+		return "", modules.OSError(err)
 	}
 	return filepath.Join(b.temp, filepath.Base(file)), nil
 }

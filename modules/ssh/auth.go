@@ -5,10 +5,8 @@ package ssh
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/python/posixpath"
 	"github.com/brine-salt/brine/internal/python/pyre"
 	"github.com/brine-salt/brine/internal/python/pytext"
@@ -335,7 +333,12 @@ func (c *call) removeKey(x change) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	content, err := c.read(path)
+	u, err := c.fileOf(path, x.user)
+	if err != nil {
+		return "", err
+	}
+	defer u.close()
+	content, was, err := u.read()
 	if err != nil {
 		return "", err
 	}
@@ -359,7 +362,7 @@ func (c *call) removeKey(x change) (string, error) {
 		}
 		kept.WriteString(l + "\n")
 	}
-	if err := atomicfile.Replace(c.Path(path), []byte(kept.String()), 0o600); err != nil {
+	if err := u.write(kept.String(), was, 0o600); err != nil {
 		c.Logger().Warn("Cannot write the key file", "file", path, "err", err)
 		return "Key not removed", nil
 	}
@@ -450,7 +453,12 @@ func (c *call) replaceKey(x change) error {
 	if err != nil {
 		return err
 	}
-	content, err := c.read(path)
+	u, err := c.fileOf(path, x.user)
+	if err != nil {
+		return err
+	}
+	defer u.close()
+	content, was, err := u.read()
 	if isOS(err) {
 		return modules.Errorf("Problem reading or writing to key file: %s", osText(err))
 	} else if err != nil {
@@ -474,10 +482,20 @@ func (c *call) replaceKey(x change) error {
 		}
 		fresh.WriteString(l + "\n")
 	}
-	if err := atomicfile.Replace(c.Path(path), []byte(fresh.String()), 0o600); err != nil {
-		return modules.Errorf("Problem reading or writing to key file: %s", osText(named(err, path)))
+	if err := u.write(fresh.String(), was, 0o600); err != nil {
+		return modules.Errorf("Problem reading or writing to key file: %s", osText(err))
 	}
 	return nil
+}
+
+// fileOf opens the file of a user's keys.
+func (c *call) fileOf(path string, user any) (*userFile, error) {
+	info, err := c.account(user)
+	if err != nil {
+		return nil, err
+	}
+	u, err := c.userFile(path, info, 0o700)
+	return u, modules.OSError(err)
 }
 
 // addKey adds a line to a user's file, which is made with its directory if need be.
@@ -490,48 +508,25 @@ func (c *call) addKey(x change, info map[string]any) (string, error) {
 	if strings.HasPrefix(path, home) && !c.isDir(home) {
 		return "fail", nil
 	}
-	if dir := posixpath.Dir(path); !c.isDir(dir) {
-		if err := os.MkdirAll(c.Path(dir), 0o700); err != nil {
-			return "", modules.OSError(named(err, dir))
-		}
-		if err := errors.Join(c.own(dir, info), os.Chmod(c.Path(dir), 0o700), c.relabel(dir)); err != nil {
-			return "", modules.OSError(err)
-		}
+	u, err := c.userFile(path, info, 0o700)
+	if err != nil {
+		return "", modules.OSError(err)
 	}
-	fresh := !c.IsFile(path)
-	if err := c.appendLine(path, x.key.line()); err != nil {
+	defer u.close()
+	content, was, err := u.read()
+	if err != nil {
 		return "", modules.Errorf("Could not write to key file: %s", osText(err))
 	}
-	if fresh {
-		if err := errors.Join(c.own(path, info), os.Chmod(c.Path(path), 0o600), c.relabel(path)); err != nil {
+	if content != "" && !strings.HasSuffix(content, "\n") {
+		content += "\n"
+	}
+	if err := u.write(content+x.key.line(), was, 0o600); err != nil {
+		return "", modules.Errorf("Could not write to key file: %s", osText(err))
+	}
+	if was == nil {
+		if err := c.relabel(path); err != nil {
 			return "", modules.OSError(err)
 		}
 	}
 	return "new", nil
-}
-
-// appendLine adds a line to a file, whose last line gets an end if it has none.
-func (c *call) appendLine(path, line string) error {
-	f, err := os.OpenFile(c.Path(path), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return named(err, path)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if n := info.Size(); n > 0 {
-		last := []byte{0}
-		if _, err := f.ReadAt(last, n-1); err != nil {
-			return named(err, path)
-		}
-		if last[0] != '\n' {
-			line = "\n" + line
-		}
-	}
-	if _, err := f.WriteString(line); err != nil {
-		return named(err, path)
-	}
-	return named(f.Close(), path)
 }

@@ -4,9 +4,7 @@ package ssh
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -207,7 +205,19 @@ func (c *call) existing() (string, map[string]any, error) {
 	if err == nil && answer == nil && !c.IsFile(path) {
 		answer = failure("Known hosts file %s does not exist", path)
 	}
-	return path, answer, err
+	if err != nil || answer != nil || !c.Bool("user") {
+		return path, answer, err
+	}
+	info, err := c.account(c.Value("user"))
+	if err != nil {
+		return "", nil, err
+	}
+	u, err := c.userFile(path, info, 0o700) // refused before ssh-keygen reads it
+	if err != nil {
+		return "", nil, modules.OSError(err)
+	}
+	u.close()
+	return path, nil, nil
 }
 
 // give gives the file to the user of the call.
@@ -219,7 +229,15 @@ func (c *call) give(path string) error {
 	if err != nil {
 		return err
 	}
-	return modules.OSError(c.own(path, info))
+	u, err := c.userFile(path, info, 0o700)
+	if err != nil {
+		return modules.OSError(err)
+	}
+	defer u.close()
+	if u.owner == nil {
+		return nil
+	}
+	return modules.OSError(named(u.dir.Lchown(u.name, u.owner.UID, u.owner.GID), path))
 }
 
 func hashKnownHosts(ctx context.Context, mc *modules.Call) (any, error) {
@@ -251,7 +269,7 @@ func (c *call) hash(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return out, modules.OSError(named(os.Chmod(c.Path(path), info.Mode()), path))
+	return out, modules.OSError(named(atomicfile.Own(c.Path(path), -1, -1, info.Mode()), path))
 }
 
 func setKnownHost(ctx context.Context, mc *modules.Call) (any, error) {
@@ -326,15 +344,28 @@ func equalSets(a, b []any) bool {
 
 // putEntries writes the keys of a host into a file in the place of those it has.
 func (c *call) putEntries(path, host string, port any, fresh []any) error {
-	mode := os.FileMode(0o600)
-	content := ""
-	if info, err := os.Stat(c.Path(path)); err == nil && info.Mode().IsRegular() {
-		mode = info.Mode()
-		if content, err = c.withoutEntries(path, host, port); err != nil {
+	var info map[string]any
+	var err error
+	if c.Bool("user") {
+		if info, err = c.account(c.Value("user")); err != nil {
 			return err
 		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return modules.Errorf("Couldn't append to known hosts file: '%s'", path)
+	}
+	u, err := c.userFile(path, info, 0o777)
+	if err != nil {
+		return modules.Errorf("Couldn't append to known hosts file: '%s'", osText(err))
+	}
+	defer u.close()
+	content, was, err := u.read()
+	if err != nil {
+		return modules.Errorf("Couldn't append to known hosts file: '%s'", osText(err))
+	}
+	mode := os.FileMode(0o600)
+	if was != nil {
+		mode = was.Mode()
+		if content, err = c.withoutEntries(path, content, host, port); err != nil {
+			return err
+		}
 	}
 	var s strings.Builder
 	s.WriteString(content)
@@ -347,39 +378,17 @@ func (c *call) putEntries(path, host string, port any, fresh []any) error {
 		}
 		fmt.Fprintf(&s, "%s %s %s\n", name, pytext.Str(m["enc"]), pytext.Str(m["key"]))
 	}
-	var info map[string]any
-	var err error
-	if c.Bool("user") {
-		if info, err = c.account(c.Value("user")); err != nil {
-			return err
-		}
+	if u.owner != nil { // the user gets the file, whose ever it was
+		was = nil
 	}
-	if dir := posixpath.Dir(path); !c.isDir(dir) {
-		if err := os.MkdirAll(c.Path(dir), 0o777); err != nil {
-			c.Logger().Error("Cannot make the directory", "path", dir, "err", err)
-		} else if info != nil {
-			if err := errors.Join(c.own(dir, info), os.Chmod(c.Path(dir), 0o700)); err != nil {
-				return modules.OSError(err)
-			}
-		}
+	if err := u.write(s.String(), was, mode); err != nil {
+		return modules.Errorf("Couldn't append to known hosts file: '%s'", osText(err))
 	}
-	if err := atomicfile.Replace(c.Path(path), []byte(s.String()), mode.Perm()); err != nil {
-		return modules.Errorf("Couldn't append to known hosts file: '%s'", osText(named(err, path)))
-	}
-	if info != nil {
-		if err := c.own(path, info); err != nil {
-			return modules.OSError(err)
-		}
-	}
-	return modules.OSError(named(os.Chmod(c.Path(path), mode), path))
+	return nil
 }
 
 // withoutEntries returns the content of a file without the lines that ssh-keygen finds for a host.
-func (c *call) withoutEntries(path, host string, port any) (string, error) {
-	content, err := c.read(path)
-	if err != nil {
-		return "", modules.Errorf("Couldn't remove old entry(ies) from known hosts file: '%s'", osText(err))
-	}
+func (c *call) withoutEntries(path, content, host string, port any) (string, error) {
 	found, _, err := c.output([]any{"ssh-keygen", "-F", withPort(host, port), "-f", path}, true)
 	if err != nil {
 		return "", err

@@ -101,19 +101,6 @@ func (c *call) account(user any) (map[string]any, error) {
 	return info, nil
 }
 
-// own gives a file to a user, if the minion may.
-func (c *call) own(path string, info map[string]any) error {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	uid, ok1 := info["uid"].(int64)
-	gid, ok2 := info["gid"].(int64)
-	if !ok1 || !ok2 {
-		return nil
-	}
-	return named(os.Chown(c.Path(path), int(uid), int(gid)), path)
-}
-
 // relabel gives a new file the SELinux context that its place wants.
 func (c *call) relabel(path string) error {
 	restorecon := c.Which("restorecon")

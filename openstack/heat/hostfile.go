@@ -23,12 +23,5 @@ func writeHostFile(path string, b []byte, mode fs.FileMode) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return atomicfile.WriteFile(path, b, mode)
-	}
-	if err := atomicfile.WriteFile(path, b, info.Mode().Perm()); err != nil {
-		return err
-	}
-	return keepOwner(path, info)
+	return atomicfile.Replace(path, b, mode)
 }

@@ -4,7 +4,6 @@ package heat
 
 import (
 	"io/fs"
-	"os"
 	"syscall"
 )
 
@@ -14,13 +13,4 @@ func owner(info fs.FileInfo) (int, bool) {
 		return 0, false
 	}
 	return int(st.Uid), true
-}
-
-// keepOwner gives a file the owner and the group that info has.
-func keepOwner(path string, info fs.FileInfo) error {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || int(st.Uid) == os.Geteuid() && int(st.Gid) == os.Getegid() {
-		return nil
-	}
-	return os.Chown(path, int(st.Uid), int(st.Gid))
 }

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -80,7 +81,7 @@ func (p *postgresServer) ensureDirs() error {
 		if err := p.ensureDir(dir, 0o700); err != nil {
 			return err
 		}
-		if err := os.Chmod(p.c.Path(dir), 0o700); err != nil {
+		if err := atomicfile.Own(p.c.Path(dir), -1, -1, 0o700); err != nil {
 			return modules.Errorf("cannot close the directory %s: %v", dir, err)
 		}
 	}

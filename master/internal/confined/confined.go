@@ -176,6 +176,12 @@ func (d *Dir) Write(name string, data []byte, perm fs.FileMode, sync bool) error
 	return err
 }
 
+// Own gives a file to a user and a group, where -1 keeps what it has. It follows no link.
+func (d *Dir) Own(name string, uid, gid int) error {
+	// guard: given-by-path TestOwnFollowsNoLink instead: return os.Chown(d.path+"/"+name, uid, gid)
+	return d.root.Lchown(name, uid, gid)
+}
+
 // syncDir makes the names in a directory durable.
 func (d *Dir) syncDir(name string) error {
 	f, err := d.root.Open(name)
