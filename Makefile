@@ -19,7 +19,7 @@ FUZZTIME    ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
 
-.PHONY: all agent demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale openstack-trove interop saltgui answers packages packages-test container release release-test bench scale soak chaos guards seal-proof budgets sizes coverage compat shims new-module prose fuzz-short clean
+.PHONY: all agent demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale openstack-trove interop saltgui answers packages packages-test container release release-test bench scale soak chaos guards seal-proof rule-proof budgets sizes coverage compat shims new-module prose fuzz-short clean
 
 all: build
 
@@ -280,6 +280,10 @@ sizes:
 # A million made-up requests at sealed minions, as root: strace shows that nothing was started or changed that the seals do not name. About an hour.
 seal-proof:
 	BRINE_SEAL_PROOF=1000000 CGO_ENABLED=0 $(GO) test -count=1 -timeout 3h -run TestSealProof -v ./minion/program
+
+# A million random targets, each published as the rule saw it (T23). About two minutes.
+rule-proof:
+	BRINE_RULE_PROOF=1000000 $(GO) test -count=1 -timeout 30m -run TestT23RandomTargets -v ./master/requests
 
 # Removes each guard that is marked in the code, by itself, and fails when a test that its mark names does not notice; docs/security-flaws.md
 # is the list. ARGS='-run CVE-2016-1866' takes some, ARGS='-since main' those that changed; about five minutes for all.

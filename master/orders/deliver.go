@@ -266,9 +266,11 @@ func (d *Deliverer) openDeliveries(ctx context.Context,
 	if err != nil || len(list) < maxRead {
 		return out, err
 	}
-	last := list[maxRead-1].Minion // of it, and of those that follow, some may be missing
+	// Of the last minion some may be missing, and all of those that follow. Which these are is up to the collation of
+	// the database.
+	last := list[maxRead-1].Minion
 	for _, id := range ids {
-		if id < last {
+		if id != last && len(out[id]) > 0 {
 			continue
 		}
 		out[id], err = d.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true})
@@ -292,29 +294,47 @@ func (d *Deliverer) sendReady(ctx context.Context, ids []string) {
 	}
 	var mu sync.Mutex
 	byJob := make(map[string][]store.Delivery)
+	reads := orderReads{q: d.q, byJob: make(map[string]func() (store.Order, error))}
 	parts := slices.Collect(slices.Chunk(ids, readTogether))
 	inParallel(len(parts), sendWorkers, func(i int) {
-		for _, x := range d.claimTogether(ctx, parts[i]) {
+		for _, x := range d.claimTogether(ctx, parts[i], &reads) {
 			mu.Lock()
 			byJob[x.JID] = append(byJob[x.JID], x)
 			mu.Unlock()
 		}
 	})
-	jids := slices.Sorted(maps.Keys(byJob))
-	recs, errs := make([]store.Order, len(jids)), make([]error, len(jids))
-	inParallel(len(jids), sendWorkers, func(i int) { recs[i], errs[i] = d.q.OrderOf(ctx, jids[i]) })
 	var others []Parcel
-	for i, jid := range jids { // in the order of placement
+	for _, jid := range slices.Sorted(maps.Keys(byJob)) { // in the order of placement
 		d.pace.published()
+		rec, err := reads.order(ctx, jid)
 		var more []Parcel
-		if errs[i] == nil {
-			more, errs[i] = d.publishJob(ctx, recs[i], byJob[jid], nil)
+		if err == nil {
+			more, err = d.publishJob(ctx, rec, byJob[jid], nil)
 		}
 		others = append(others, more...)
-		d.logFailure(ctx, "Cannot send order", errs[i])
+		d.logFailure(ctx, "Cannot send order", err)
 		d.notifyWatchers(jid)
 	}
 	d.logFailure(ctx, "Cannot send orders", d.sendAll(ctx, others))
+}
+
+// orderReads reads each order once.
+type orderReads struct {
+	q  store.Queue
+	mu sync.Mutex // guards byJob
+	// byJob reads the order of a job, or returns what was read.
+	byJob map[string]func() (store.Order, error)
+}
+
+func (r *orderReads) order(ctx context.Context, jid string) (store.Order, error) {
+	r.mu.Lock()
+	read := r.byJob[jid]
+	if read == nil {
+		read = sync.OnceValues(func() (store.Order, error) { return r.q.OrderOf(ctx, jid) })
+		r.byJob[jid] = read
+	}
+	r.mu.Unlock()
+	return read()
 }
 
 // sendAll sends what publishJob returned, which is often nothing.
@@ -326,8 +346,10 @@ func (d *Deliverer) sendAll(ctx context.Context, list []Parcel) error {
 }
 
 // claimTogether claims what may be sent to some minions now. In a cluster only one master's claim succeeds. The others
-// read the queue of that minion again, because it has changed.
-func (d *Deliverer) claimTogether(ctx context.Context, ids []string) []store.Delivery {
+// read the queue of that minion again, because it has changed. An order is read before its delivery is claimed: what is
+// claimed and not sent counts as lost if the minion may have forgotten it.
+func (d *Deliverer) claimTogether(ctx context.Context, ids []string,
+	reads *orderReads) []store.Delivery {
 	open, err := d.openDeliveries(ctx, ids)
 	if err != nil {
 		d.logFailure(ctx, "Cannot look for orders", err)
@@ -338,6 +360,18 @@ func (d *Deliverer) claimTogether(ctx context.Context, ids []string) []store.Del
 	for _, id := range ids {
 		claims = append(claims, d.chooseClaims(ctx, open[id], now)...)
 	}
+	errs := make([]error, len(claims))
+	inParallel(len(claims), sendWorkers, func(i int) { _, errs[i] = reads.order(ctx, claims[i].JID) })
+	readable := claims[:0:0]
+	for i, err := range errs {
+		if err != nil {
+			d.logFailure(ctx, "Cannot send order", err)
+			d.retryLater(claims[i].Minion)
+			continue
+		}
+		readable = append(readable, claims[i])
+	}
+	claims = readable
 	var out []store.Delivery
 	changed := make(map[string]struct{})
 	for i, err := range d.q.SwapDeliveries(ctx, claims) {
@@ -355,7 +389,7 @@ func (d *Deliverer) claimTogether(ctx context.Context, ids []string) []store.Del
 	if len(again) == 0 {
 		return out
 	}
-	return append(out, d.claimTogether(ctx, again)...)
+	return append(out, d.claimTogether(ctx, again, reads)...)
 }
 
 // chooseClaims returns the deliveries that may be sent to one minion now, changed as a claim changes them: all parallel
@@ -436,7 +470,7 @@ func (d *Deliverer) publishJob(ctx context.Context, rec store.Order, ds []store.
 	d.opts.Log.Debug("Order sent", "jid", jid, "minions", len(ids))
 	arg, err := d.secretArgs(rec)
 	if err != nil {
-		return nil, d.lostContent(ds, err)
+		return nil, d.lostContent(ds, err, via == nil)
 	}
 	if arg != nil {
 		job["arg"] = arg
@@ -482,19 +516,36 @@ func (d *Deliverer) secretArgs(rec store.Order) ([]any, error) {
 var ErrNoContent = errors.New("the store keeps nothing that orders carry")
 
 // lostContent ends the deliveries of an order whose sealed content is missing or cannot be opened, because
-// retrying would not help. It returns other errors.
-func (d *Deliverer) lostContent(ds []store.Delivery, err error) error {
+// retrying would not help. It returns other errors, after which deliveries that are sent for the first time are pending
+// again.
+func (d *Deliverer) lostContent(ds []store.Delivery, err error, first bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
 	if !errors.Is(err, content.ErrUnreadable) && !errors.Is(err, store.ErrNotFound) {
+		for _, x := range ds {
+			if first && !errors.Is(err, ErrNoContent) {
+				d.finishDelivery(ctx, x, releaseUnsent)
+				d.retryLater(x.Minion)
+			}
+		}
 		return err
 	}
 	d.opts.Log.Error("Cannot send order", "jid", ds[0].JID, "err", err)
-	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
-	defer cancel()
 	for _, x := range ds {
 		d.settleDelivery(ctx, x, store.Lost, false,
 			"it was never sent: what it carries is sealed with a key that the master does not have")
 	}
 	return nil
+}
+
+// releaseUnsent makes a claimed delivery pending again, unless somebody cancels it.
+func releaseUnsent(x *store.Delivery) bool {
+	if x.State != store.Sent || x.Reason != "" {
+		return false
+	}
+	x.State, x.Owner, x.Sent, x.Tries = store.Waiting, "", time.Time{}, 0
+	x.Due = Overdue(*x)
+	return true
 }
 
 // pathTo returns the master of the cluster to which a minion listens, or "" if it is unknown.

@@ -181,7 +181,7 @@ func (p *Peers) allowsJob(j *PeerJob) bool {
 		return true
 	}
 	tgtType, tgt, err := p.Targets.ByID(tgtType, j.Tgt, "")
-	// guard: CVE-2022-22941,CVE-2025-22236 @peer master:TestCVE_2022_22941_RuleBoundsTheTarget
+	// guard: CVE-2022-22941,CVE-2025-22236 @peer master:TestCVE_2022_22941_RuleBoundsTheTarget,TestT23RandomTargets
 	if err != nil || !allowed(rules, tgtType, tgt) {
 		return false
 	}
