@@ -61,7 +61,8 @@ func environment(_ context.Context, h *host) (map[string]any, error) {
 	return g, err
 }
 
-// versions returns saltversion, saltversioninfo and brineversion.
+// versions returns saltversion, saltversioninfo, pythonversion and brineversion. Formulas choose packages by pythonversion, and do
+// not render without it: it is the Python of the packages of that Salt.
 func versions(_ context.Context, h *host) (map[string]any, error) {
 	v := h.o.SaltVersion
 	if v == "" {
@@ -75,7 +76,7 @@ func versions(_ context.Context, h *host) (map[string]any, error) {
 		}
 		info = append(info, n)
 	}
-	g := map[string]any{"saltversion": v, "saltversioninfo": info}
+	g := map[string]any{"saltversion": v, "saltversioninfo": info, "pythonversion": []any{int64(3), int64(10), int64(0), "final", int64(0)}}
 	if h.o.Version != "" {
 		g["brineversion"] = h.o.Version
 	}

@@ -29,6 +29,7 @@ func TestGatherLive(t *testing.T) {
 	for key, want := range map[string]any{
 		"id": "web1.example.org", "master": "salt", "saltversion": DefaultSaltVersion, "brineversion": "1.2", "pid": int64(os.Getpid()),
 		"server_id": serverID("web1.example.org"), "roles": []any{"web"}, "package": nil,
+		"pythonversion": []any{int64(3), int64(10), int64(0), "final", int64(0)},
 	} {
 		if got, ok := g[key]; !ok || !cmp.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", key, got, want)
