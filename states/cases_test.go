@@ -42,7 +42,7 @@ func newScratch(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"ask.sh", "vault.sh", "vault.py"} {
+	for _, name := range []string{"ask.sh", "vault.sh", "vault.py", "influx.py"} {
 		text, err := os.ReadFile("../modules/testdata/stock/root/" + name)
 		if err != nil {
 			t.Fatal(err)

@@ -55,8 +55,8 @@ const maxSaid = 32 << 10
 // maxFiles bounds how many files are kept of one program.
 const maxFiles = 500
 
-// tempName is how Salt names temporary files, which is another name each time.
-var tempName = regexp.MustCompile(`__salt\.tmp\.\w+`)
+// tempName is how Salt and we name temporary files, which is another name each time.
+var tempName = regexp.MustCompile(`__salt\.tmp\.\w+|\btmp\d{6,}\b`)
 
 // text is bytes as JSON can say them.
 func text(b []byte) string {

@@ -127,6 +127,7 @@ func restartService(ctx context.Context, c *modules.Call, comment []any) (servic
 		res, err := c.Cmd(ctx, modules.Command{Args: []string{"systemd-run", "--on-active=" + strconv.FormatInt(delay, 10), "/bin/sh", "-c",
 			"systemctl is-active salt-minion || systemctl start salt-minion"}})
 		if err == nil && res.ExitCode != 0 {
+			c.SetRetcode(res.ExitCode) // as Salt's cmd.run_all does
 			err = modules.Errorf("%s", strings.TrimSpace(string(res.Stderr)))
 		}
 		if err != nil {

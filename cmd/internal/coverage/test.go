@@ -92,29 +92,9 @@ func isPython(name string) bool {
 	return false
 }
 
-// likeHost is why a package may be covered less where most of what its cases do needs a machine like the one where
-// stock answered: they are compared by make interop.
-const likeHost = "its other cases need programs or devices that a replay lacks"
-
 // mayBeLower are packages that may be covered less than the floor, with the reasons.
 var mayBeLower = map[string]string{
-	"modules/ansiblegate":                likeHost,
-	"modules/at":                         likeHost,
-	"modules/debconfmod":                 likeHost,
 	"modules/execplugin":                 "it runs modules in Python, which this run lacks",
 	"modules/execplugin/conformance/cmd": "a main function; its package has the tests",
-	"modules/minionmod":                  "it restarts or kills the minion",
-	"modules/timezone":                   likeHost,
-	"modules/yumpkg":                     likeHost,
-	"states/ansiblegate":                 likeHost,
-	"states/at":                          likeHost,
-	"states/debconfmod":                  likeHost,
-	"states/disk":                        likeHost,
-	"states/docker_network":              likeHost,
-	"states/grains":                      "stock keeps changed grains for later cases",
-	"states/influxdb":                    likeHost,
-	"states/mount":                       likeHost,
 	"states/statestest":                  "a suite for the tests of states",
-	"states/status":                      likeHost,
-	"states/timezone":                    likeHost,
 }
