@@ -20,6 +20,7 @@ cmd_whitelist_glob
 disable_modules
 disable_returners
 disable_states
+encryption_algorithm
 external_auth
 file_ignore_glob
 file_ignore_regex
@@ -35,6 +36,7 @@ gitfs_saltenv_whitelist
 gitfs_ssl_verify
 gpg_decrypt_must_succeed
 grains_blacklist
+http_max_body
 lock_saltenv
 master_finger
 master_pubkey_signature
@@ -54,15 +56,20 @@ peer_run
 permissive_acl
 permissive_pki_access
 pillar_safe_render_error
+publish_session
 publish_signing_algorithm
 publisher_acl
 publisher_acl_blacklist
 renderer_blacklist
 renderer_whitelist
+request_server_ttl
+rotate_aes_key
 sign_pub_messages
 signing_algorithm
 ssl
 sudo_acl
+sudo_user
+token_expire
 verify_master_pubkey_sign
 whitelist_modules
 whitelist_state_modules

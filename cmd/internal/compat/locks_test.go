@@ -17,7 +17,7 @@ import (
 
 // lockWords are what the names of options have that lock something.
 func lockWords() []string {
-	return []string{"whitelist", "blacklist", "blocklist", "allow", "deny", "disable_", "_acl", "peer", "external_auth", "sign_", "_sign", "signing", "signature", "verify", "ssl", "minionfs_", "auto_accept", "autosign_", "open_mode", "permissive", "finger", "minimum_auth", "fips", "insecure", "symlinks", "must_succeed", "safe", "enable_clients", "lock_saltenv", "autoreject_", "disabled_", "file_ignore_", "file_recv", "max_minions", "mine_get", "on_demand_", "user_override", "mask_output"}
+	return []string{"whitelist", "blacklist", "blocklist", "allow", "deny", "disable_", "_acl", "peer", "external_auth", "sign_", "_sign", "signing", "signature", "verify", "ssl", "minionfs_", "auto_accept", "autosign_", "open_mode", "permissive", "finger", "minimum_auth", "fips", "insecure", "symlinks", "must_succeed", "safe", "enable_clients", "lock_saltenv", "autoreject_", "disabled_", "file_ignore_", "file_recv", "max_minions", "mine_get", "on_demand_", "user_override", "mask_output", "encryption_algorithm", "publish_session", "request_server_", "rotate_aes_key", "token_expire", "sudo_user", "http_max_body", "autoload_"}
 }
 
 // TestLocksTable: every option of stock that is a lock by its name stands in docs/locks.md, and is what the table says.
