@@ -15,6 +15,7 @@ import (
 	"github.com/brine-salt/brine/modules/gem"
 	"github.com/brine-salt/brine/modules/gentooservice"
 	"github.com/brine-salt/brine/modules/git"
+	"github.com/brine-salt/brine/modules/hadoop"
 	"github.com/brine-salt/brine/modules/npm"
 	"github.com/brine-salt/brine/modules/pacmanpkg"
 	"github.com/brine-salt/brine/modules/pip"
@@ -32,6 +33,6 @@ import (
 // pkgModules are the modules of packages, services and applications.
 func pkgModules() []*modules.Module {
 	return []*modules.Module{
-		alternatives.Module, ansiblegate.Module, apkpkg.Module, aptpkg.Module, chef.Module, deb_apache.Module, debconfmod.Module, debianservice.Module, djangomod.Module, dpkglowpkg.Module, gentooservice.Module, gem.Module, git.Module, npm.Module, pacmanpkg.Module, supervisord.Module, pip.Module, pkgresource.Module, puppet.Module, rabbitmq.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module, zypperpkg.Module,
+		alternatives.Module, ansiblegate.Module, apkpkg.Module, aptpkg.Module, chef.Module, deb_apache.Module, debconfmod.Module, debianservice.Module, djangomod.Module, dpkglowpkg.Module, gentooservice.Module, gem.Module, git.Module, hadoop.Module, npm.Module, pacmanpkg.Module, supervisord.Module, pip.Module, pkgresource.Module, puppet.Module, rabbitmq.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module, zypperpkg.Module,
 	}
 }

@@ -69,6 +69,13 @@ class Page(sahara_case.SaharaCase):
         path = snippet("install").split()[-1]
         self.assertTrue((ROOT / path / "pyproject.toml").is_file(), path)
 
+    def test_agent_has_what_the_driver_calls(self):
+        has = re.search(r'MODULES="(.*)"', snippet("agent")).group(1).split()
+        called = set(re.findall(r'_order\("(\w+)\.', pathlib.Path(sahara_remote.__file__).read_text()))
+        self.assertLessEqual(called, set(has))
+        self.assertGreaterEqual(called, {"cmd", "grains", "http", "pkg"})
+        self.assertIn("cp", has)  # cmd.script has the order's files from it
+
     def test_words(self):
         said = pathlib.Path(sahara_remote.__file__).read_text() + pathlib.Path(sahara_remote.master.__file__).read_text()
         for words in ("the master's secrets cannot be sealed: set sealing_key_file", "the minion refused the job"):
