@@ -168,12 +168,6 @@ func TestTokens(t *testing.T) {
 	if got, ok := a.Token(tok.ID); !ok || got.Name != "alice" {
 		t.Error(got, ok)
 	}
-	if _, err := a.Login(t.Context(), "file", "alice", "secret"); err != nil {
-		t.Error(err)
-	}
-	if _, err := a.Login(t.Context(), "file", "alice", "secret"); err == nil {
-		t.Error("there is no end of tokens")
-	}
 	now = now.Add(12 * time.Hour)
 	if _, ok := a.Token(tok.ID); ok {
 		t.Error("a token lives for ever")
@@ -185,6 +179,43 @@ func TestTokens(t *testing.T) {
 	a.Revoke(tok.ID)
 	if _, ok := a.Token(tok.ID); ok {
 		t.Error("a revoked token lives on")
+	}
+}
+
+// TestTokensAreShared: a user who logs in again and again has half of the tokens, the newest, and others can log in.
+func TestTokensAreShared(t *testing.T) {
+	now := time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
+	a := newAuth(t, map[string]any{})
+	if err := os.WriteFile(a.o.Config["file"].(map[string]any)["^filename"].(string), []byte("alice:secret\nbob:secret\ncarol:secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.o.Now = func() time.Time { return now }
+	a.o.MaxTokens = 16
+	valid := func(user string, times int) (n int) {
+		var all []Token
+		for range times {
+			now = now.Add(time.Second)
+			tok, err := a.Login(t.Context(), "file", user, "secret")
+			if err != nil {
+				t.Fatal(user, err)
+			}
+			all = append(all, tok)
+		}
+		if _, ok := a.Token(all[times-1].ID); !ok {
+			t.Errorf("the newest token of %s is gone", user)
+		}
+		for _, tok := range all {
+			if _, ok := a.Token(tok.ID); ok {
+				n++
+			}
+		}
+		return n
+	}
+	if alice, bob, carol := valid("alice", 50), valid("bob", 50), valid("carol", 1); alice != 8 || bob != 4 || carol != 1 {
+		t.Errorf("alice has %d, bob %d, carol %d", alice, bob, carol)
+	}
+	if len(a.tokens) > a.o.MaxTokens {
+		t.Errorf("%d tokens", len(a.tokens))
 	}
 }
 

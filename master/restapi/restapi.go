@@ -56,7 +56,8 @@ type Options struct {
 	// RequestRate and RequestBurst limit the requests per second of one user, from all addresses; 0 means no
 	// limit, and a burst of 0 means ten times the rate.
 	RequestRate, RequestBurst float64
-	// Streams limits the clients that follow events at once; 0 means 256.
+	// Streams limits the clients that follow events at once; 0 means 256. A tenant, or a user without one, gets no
+	// further place while it has as many as are free: one alone gets half of them.
 	Streams int
 	// OpenHooks lets unauthenticated clients fire events through /hook (webhook_disable_auth).
 	OpenHooks bool
@@ -92,7 +93,7 @@ type Server struct {
 	bodies   *ratelimit.Limiter // for large bodies without a token, in bytes
 	open     context.Context    // ends with Close
 	close    context.CancelFunc
-	streams  chan struct{}
+	streams  *places
 	pages    *pages.Server
 	native   *native.API
 	async    *background
@@ -138,7 +139,7 @@ func New(o Options) (*Server, error) {
 		logins:   ratelimit.NewAttempts(o.LoginRate, o.LoginBurst),
 		requests: ratelimit.New(o.RequestRate, o.RequestBurst),
 		bodies:   ratelimit.New(bodyRate, max(bodyBurst, float64(o.MaxBody))),
-		streams:  make(chan struct{}, o.Streams),
+		streams:  newPlaces(o.Streams),
 		pages:    files, async: newBackground(), started: time.Now()}
 	s.open, s.close = context.WithCancel(context.Background())
 	s.native = native.New(native.Options{Callers: callers{s}, Auth: o.Auth, Master: o.Master,

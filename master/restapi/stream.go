@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/master/restapi/internal/exchange"
@@ -69,16 +70,53 @@ func (s *Server) followFeed(ctx context.Context, f feed, each func(e events.Logg
 	return events.ErrClosed
 }
 
-// enterStream takes one of the places for streams, or returns a 503 if there is none. Call leave when the stream has
-// ended.
-func (s *Server) enterStream() (leave func(), err error) {
-	select {
-	case s.streams <- struct{}{}:
-		s.stats.streams.Add(1)
-		return func() { s.stats.streams.Add(-1); <-s.streams }, nil
-	default:
+// enterStream takes one of the places for streams, or returns a 503 if there is none for this caller. Call leave when
+// the stream has ended.
+func (s *Server) enterStream(t eauth.Token) (leave func(), err error) {
+	name, err := s.tenantOf(t)
+	if err != nil {
+		return nil, err
+	}
+	who := "tenant " + name
+	if name == "" {
+		who = t.EAuth + " " + t.Name
+	}
+	if !s.streams.take(who) {
 		return nil, exchange.NewError(http.StatusServiceUnavailable,
 			"Too many clients follow events")
+	}
+	s.stats.streams.Add(1)
+	return func() { s.stats.streams.Add(-1); s.streams.leave(who) }, nil
+}
+
+// places are shared by callers: each may take one while it has fewer than are free. So no caller keeps the others out.
+type places struct {
+	mu   sync.Mutex // guards the fields below
+	free int
+	of   map[string]int // by caller
+}
+
+func newPlaces(n int) *places { return &places{free: n, of: make(map[string]int)} }
+
+// take reports whether there was a place for the caller.
+func (p *places) take(who string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// guard: streams-of-one-caller TestStreamsAreShared instead: p.free <= 0
+	if p.of[who] >= p.free {
+		return false
+	}
+	p.free--
+	p.of[who]++
+	return true
+}
+
+func (p *places) leave(who string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free++
+	if p.of[who]--; p.of[who] == 0 {
+		delete(p.of, who)
 	}
 }
 
@@ -143,7 +181,7 @@ func (s *Server) nativeEvents(w http.ResponseWriter, r *http.Request) {
 // serverSentEvents writes a feed to a client until either side ends. Each write has its own deadline, since a stream
 // outlives every timeout of the server.
 func (s *Server) serverSentEvents(w http.ResponseWriter, r *http.Request, f feed) {
-	leave, err := s.enterStream()
+	leave, err := s.enterStream(f.who)
 	if err != nil {
 		s.answerError(w, r, err)
 		return
@@ -234,7 +272,7 @@ func (s *Server) streamWebSocket(w http.ResponseWriter, r *http.Request) {
 			"cursor and format_events do not go together"))
 		return
 	}
-	leave, err := s.enterStream()
+	leave, err := s.enterStream(t)
 	if err != nil {
 		s.answerError(w, r, err)
 		return

@@ -313,6 +313,10 @@ func (d *Desk) decideKey(ctx context.Context, peer string, r protocol.AuthReques
 	return reply, nil
 }
 
+// maxEventGrains is how many bytes of grains, as they are encoded, an event of a sign-in may contain. Anybody who
+// reaches the port can send them, and each listener and the log of events gets a copy.
+const maxEventGrains = 16 << 10
+
 // tellSignIn counts a sign-in and fires salt/auth.
 func (d *Desk) tellSignIn(r protocol.AuthRequest, act string, result bool) {
 	d.Counts.CountSignIn(act)
@@ -321,7 +325,11 @@ func (d *Desk) tellSignIn(r protocol.AuthRequest, act string, result bool) {
 	}
 	data := map[string]any{"act": act, "result": result, "id": r.ID, "pub": r.PubText}
 	if len(r.AutosignGrains) > 0 && slices.Contains(d.EventGrains, act) {
-		data["autosign_grains"] = r.AutosignGrains
+		b, err := payload.Marshal(r.AutosignGrains)
+		// guard: event-grains TestEventGrainsAreBounded instead: err == nil && len(b) > 0
+		if err == nil && len(b) <= maxEventGrains {
+			data["autosign_grains"] = r.AutosignGrains
+		}
 	}
 	d.Events.Publish("salt/auth", data)
 }

@@ -382,3 +382,20 @@ func TestKeysAreStoredAside(t *testing.T) {
 		t.Errorf("%d turns are taken after a panic, want the one of who panicked", n)
 	}
 }
+
+// TestEventGrainsAreBounded: no event has large grains, which a peer without a key can send.
+func TestEventGrainsAreBounded(t *testing.T) {
+	for _, size := range []int{1000, maxEventGrains - 100, maxEventGrains, 1 << 20} {
+		h := newHouse(t, func(o *Options) { o.EventGrains = []string{"pend"} })
+		h.grains = map[string]any{"uuid": strings.Repeat("x", size)}
+		sub := h.Events.Subscribe(events.SubscribeOptions{Prefix: "salt/auth"})
+		defer sub.Close()
+		if st, err := h.signIn(t, "far:1", "m", ""); st != protocol.Pending || err != nil {
+			t.Fatal(st, err)
+		}
+		e, err := sub.Next(t.Context())
+		if has := e.Data["autosign_grains"] != nil; err != nil || has != (size < maxEventGrains) {
+			t.Errorf("%d bytes: %v %v", size, has, err)
+		}
+	}
+}

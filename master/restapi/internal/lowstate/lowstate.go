@@ -127,13 +127,23 @@ func Calls(j master.Job) (funs []string, args [][]any) {
 }
 
 // Refused returns the answer for an invalid target or refused job. Errors that are not the client's fault are
-// returned unchanged.
+// returned unchanged. That of a lost database says no more: what a driver says has its address and user, and the
+// client may be a tenant.
 func Refused(err error) error {
 	if errors.Is(err, master.ErrNotServing) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, context.Canceled) {
 		return err
 	}
-	if errors.Is(err, master.ErrNotStored) || errors.Is(err, store.ErrLost) {
+	notStored := errors.Is(err, master.ErrNotStored)
+	// guard: address-of-database TestLostDatabaseHasNoAddress
+	if errors.Is(err, store.ErrLost) {
+		text := store.ErrLost.Error()
+		if notStored {
+			text = master.ErrNotStored.Error() + ": " + text
+		}
+		return exchange.NewError(http.StatusServiceUnavailable, text)
+	}
+	if notStored {
 		return exchange.NewError(http.StatusServiceUnavailable, err.Error())
 	}
 	return exchange.NewError(http.StatusBadRequest, err.Error())

@@ -1,0 +1,27 @@
+package restapi
+
+import "testing"
+
+// TestStreamsAreShared: one caller gets half of the places, each further one half of what is left, and nobody more than
+// there are. A place that is left is free again.
+func TestStreamsAreShared(t *testing.T) {
+	p := newPlaces(256)
+	all := func(who string) (n int) {
+		for p.take(who) {
+			n++
+		}
+		return n
+	}
+	if a, b, c := all("a"), all("b"), all("c"); a != 128 || b != 64 || c != 32 {
+		t.Errorf("the first got %d, the second %d, the third %d", a, b, c)
+	}
+	for range 128 {
+		p.leave("a")
+	}
+	if n := all("b"); n != 112-64 {
+		t.Errorf("the second got %d more when the first had left", n)
+	}
+	if one := newPlaces(1); !one.take("a") || one.take("a") || one.take("b") {
+		t.Error("a single place")
+	}
+}
