@@ -57,20 +57,26 @@ func mapHead(b []byte) (n int, rest []byte, err error) {
 	return 0, nil, errors.New("payload: not a map")
 }
 
-// number reads the big-endian number of some bytes that follows the first byte.
+// number reads the big-endian number of some bytes that follows the first byte. It counts bytes or values, so one
+// larger than what is left is an error; on a processor of 32 bits it might not even fit into an int.
 func number(b []byte, size int) (n int, rest []byte, err error) {
 	if len(b) < 1+size {
 		return 0, nil, errShort
 	}
+	rest = b[1+size:]
+	var count uint64
 	switch size {
 	case 1:
-		n = int(b[1])
+		count = uint64(b[1])
 	case 2:
-		n = int(binary.BigEndian.Uint16(b[1:]))
+		count = uint64(binary.BigEndian.Uint16(b[1:]))
 	default:
-		n = int(binary.BigEndian.Uint32(b[1:]))
+		count = uint64(binary.BigEndian.Uint32(b[1:]))
 	}
-	return n, b[1+size:], nil
+	if count > uint64(len(rest)) {
+		return 0, nil, errShort
+	}
+	return int(count), rest, nil
 }
 
 // contentOf returns the bytes of a packed text or byte string, nil of another value.

@@ -48,6 +48,7 @@ func TestLintian(t *testing.T) {
 			switch {
 			case strings.HasPrefix(line, "O: "):
 				overridden++
+			case strings.HasPrefix(line, "M: "): // lintian itself knows the file, and masks the tag
 			case !strings.HasPrefix(line, "N:"): // what the package says of an override
 				found = append(found, line)
 			}
