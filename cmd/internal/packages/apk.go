@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/tar"
 	"bufio"
 	"bytes"
 	"compress/gzip"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"time"
 )
 
 // compressAPK compresses the files of a package with libdeflate-gzip(1), a tenth smaller than nfpm does: apk-tools 2 reads
@@ -43,6 +45,9 @@ func compressAPK(name string) error {
 	if bytes.Equal(control, contents[0]) {
 		return fmt.Errorf("its control data has no sum of its files")
 	}
+	if control, err = withoutTimes(control); err != nil {
+		return fmt.Errorf("control data: %w", err)
+	}
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {
@@ -56,6 +61,34 @@ func compressAPK(name string) error {
 	}
 	out.Write(files)
 	return os.WriteFile(name, out.Bytes(), 0o644)
+}
+
+// withoutTimes returns control data whose files are of 1970. nfpm gives the package's scripts the times of their sources,
+// which are those of a checkout, so that no two releases were equal.
+func withoutTimes(control []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	// Control data has no end of an archive, since the files follow.
+	r := tar.NewReader(io.MultiReader(bytes.NewReader(control), bytes.NewReader(make([]byte, 1024))))
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			if err := w.Flush(); err != nil {
+				return nil, err
+			}
+			return out.Bytes(), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		h.ModTime, h.Format, h.PAXRecords = time.Unix(0, 0), tar.FormatUSTAR, nil
+		if err := w.WriteHeader(h); err != nil {
+			return nil, err
+		}
+		if _, err := io.Copy(w, r); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // gunzip returns the content of the stream that b begins with, and how many bytes of b it has.

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"archive/tar"
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -15,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -242,7 +245,8 @@ func TestCompressDeb(t *testing.T) {
 	}
 }
 
-// TestCompressAPK reads what apk reads of a package, before and after: the files, and their sum in the control data.
+// TestCompressAPK reads what apk reads of a package, before and after: the files, and their sum in the control data. Packages
+// of two checkouts, whose scripts have other times, are equal.
 func TestCompressAPK(t *testing.T) {
 	if _, err := exec.LookPath("libdeflate-gzip"); err != nil {
 		prereq.Missing(t, "libdeflate-gzip")
@@ -263,7 +267,28 @@ func TestCompressAPK(t *testing.T) {
 		files += fmt.Sprint("line ", i*i, "\n")
 	}
 	data := stream(files)
-	control := "pkgname = x\ndatahash = %s\nsize = 1\n"
+	info := "pkgname = x\ndatahash = %s\nsize = 1\n"
+	control := func(info string, at time.Time) []byte {
+		t.Helper()
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		for _, f := range []struct {
+			name, text string
+			at         time.Time
+		}{{".PKGINFO", info, time.Unix(0, 0)}, {".post-install", "#!/bin/sh\n", at}} {
+			h := &tar.Header{Name: f.name, Mode: 0o755, Size: int64(len(f.text)), ModTime: f.at, Format: tar.FormatPAX}
+			if err := w.WriteHeader(h); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write([]byte(f.text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		return stream(b.String())
+	}
 	name := filepath.Join(t.TempDir(), "x.apk")
 	write := func(streams ...[]byte) {
 		t.Helper()
@@ -271,23 +296,52 @@ func TestCompressAPK(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(stream(fmt.Sprintf(control, hexSum(data))), data)
-	if err := compressAPK(name); err != nil {
-		t.Fatal(err)
+	var made [][]byte
+	for _, at := range []time.Time{time.Unix(1795739635, 897161700), time.Unix(1795739999, 5)} {
+		write(control(fmt.Sprintf(info, hexSum(data)), at), data)
+		if err := compressAPK(name); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made = append(made, b)
 	}
-	b, err := os.ReadFile(name)
+	b := made[0]
+	if !bytes.Equal(b, made[1]) {
+		t.Error("packages whose scripts have other times differ")
+	}
+	head, size, err := gunzip(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, size, err := gunzip(b)
-	if want := fmt.Sprintf(control, hexSum(b[size:])); err != nil || string(got) != want {
-		t.Errorf("the control data is %q %v, want %q", got, err, want)
+	got := map[string]string{}
+	r := tar.NewReader(bytes.NewReader(append(head, make([]byte, 1024)...)))
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil || h.Mode != 0o755 {
+			t.Errorf("%s has mode %o: %v", h.Name, h.Mode, err)
+		}
+		got[h.Name] = string(text)
+	}
+	want := map[string]string{".PKGINFO": fmt.Sprintf(info, hexSum(b[size:])), ".post-install": "#!/bin/sh\n"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
 	}
 	if got, end, err := gunzip(b[size:]); err != nil || string(got) != files || size+end != len(b) || end >= len(data) {
 		t.Errorf("%d bytes of %d, with %d of %d unpacked: %v", end, len(data), len(got), len(files), err)
 	}
-	for what, streams := range map[string][][]byte{"one stream": {data}, "three": {data, data, data}, "no sum": {stream("pkgname = x\n"), data},
-		"another sum": {stream(fmt.Sprintf(control, hexSum(nil))), data}, "a half": {data[:len(data)/2]}, "nothing": nil} {
+	for what, streams := range map[string][][]byte{"one stream": {data}, "three": {data, data, data}, "no sum": {control("pkgname = x\n", time.Unix(0, 0)), data},
+		"another sum":    {control(fmt.Sprintf(info, hexSum(nil)), time.Unix(0, 0)), data},
+		"no tar archive": {stream(fmt.Sprintf(info, hexSum(data))), data}, "a half": {data[:len(data)/2]}, "nothing": nil} {
 		write(streams...)
 		if err := compressAPK(name); err == nil {
 			t.Errorf("%s is a package", what)

@@ -15,6 +15,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -290,16 +291,47 @@ func (r *release) components() error {
 		return err
 	}
 	for _, m := range mains {
+		file := filepath.Join(out, m.name+"-"+r.version+".cdx.json")
 		cmd := exec.Command("go", "run", cyclonedx, "app", "-json", "-licenses", "-std", "-noserial", "-notimestamp",
-			"-main", "cmd/"+m.name, "-output", filepath.Join(out, m.name+"-"+r.version+".cdx.json"), ".")
+			"-main", "cmd/"+m.name, "-output", file, ".")
 		cmd.Dir = m.module
 		cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64")
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("cannot list the components of %s: %w", m.name, err)
 		}
+		list, err := os.ReadFile(file)
+		if err == nil {
+			list, err = withoutOwnHash(list)
+		}
+		if err == nil {
+			err = os.WriteFile(file, list, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("the components of %s: %w", m.name, err)
+		}
 	}
 	return nil
+}
+
+// withoutOwnHash returns a list of components without a hash of brine itself: the tool makes one of all files that the
+// directory happens to hold, .git and bin among them. SHA256SUMS has the hashes of what is released.
+func withoutOwnHash(list []byte) ([]byte, error) {
+	var bom map[string]any
+	if err := json.Unmarshal(list, &bom); err != nil {
+		return nil, err
+	}
+	components, ok := bom["components"].([]any)
+	if !ok {
+		return nil, errors.New("it lists no components")
+	}
+	for _, c := range components {
+		if c, ok := c.(map[string]any); ok && c["name"] == "github.com/brine-salt/brine" {
+			delete(c, "hashes")
+		}
+	}
+	list, err := json.MarshalIndent(bom, "", "  ")
+	return append(list, '\n'), err
 }
 
 // sign writes the sums and a signature beside every file.

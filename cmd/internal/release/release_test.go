@@ -3,6 +3,8 @@ package main
 import (
 	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"testing"
 
 	"aead.dev/minisign"
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
@@ -205,6 +208,28 @@ func TestSection(t *testing.T) {
 }
 
 // TestNothingToPack: an empty directory is an error that names it.
+// TestOwnHash: the hash of brine as a component, which differs in every directory, is left out; others stay.
+func TestOwnHash(t *testing.T) {
+	list := `{"bomFormat": "CycloneDX", "components": [
+		{"name": "github.com/brine-salt/brine", "version": "v1", "hashes": [{"content": "00"}]},
+		{"name": "github.com/coder/websocket", "purl": "a?b&c", "hashes": [{"content": "01"}]}]}`
+	got, err := withoutOwnHash([]byte(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have, want any
+	err = errors.Join(json.Unmarshal(got, &have),
+		json.Unmarshal([]byte(strings.Replace(list, `, "hashes": [{"content": "00"}]`, "", 1)), &want))
+	if d := cmp.Diff(want, have); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	for _, bad := range []string{"", "[]", "{}"} {
+		if got, err := withoutOwnHash([]byte(bad)); err == nil {
+			t.Errorf("%q gives %s", bad, got)
+		}
+	}
+}
+
 func TestNothingToPack(t *testing.T) {
 	dir := t.TempDir()
 	r := release{version: "1.2.3", programs: dir, packages: dir, out: dir}
