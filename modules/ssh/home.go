@@ -79,6 +79,26 @@ func (u *userFile) openDir(dir, home string, linked bool, mode os.FileMode) (*os
 			return r, nil
 		}
 	}
+	if !below && !linked && u.owner != nil {
+		// Stock gives such a directory to the user when it creates it.
+		parent := u.c.Path(posixpath.Dir(dir))
+		if err := os.MkdirAll(parent, mode); err != nil {
+			return nil, named(err, dir)
+		}
+		p, err := os.OpenRoot(parent)
+		if err != nil {
+			return nil, named(err, dir)
+		}
+		defer p.Close()
+		r, err := u.openIn(p, posixpath.Base(dir))
+		if err == nil {
+			return r, nil
+		}
+		if _, gone := os.Stat(u.c.Path(dir)); gone != nil {
+			return nil, named(err, dir)
+		}
+		// The directory is a link out of its parent, as the administrator may have it.
+	}
 	if !below && !linked {
 		if err := os.MkdirAll(u.c.Path(dir), mode); err != nil {
 			return nil, named(err, dir)
