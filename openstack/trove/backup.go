@@ -103,11 +103,17 @@ func (g *guest) backUp(ctx context.Context, id string, info, parent map[string]a
 	}
 	sum256 := sha256.New()
 	reader, writer := io.Pipe()
+	streaming, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
 	go func() {
-		writer.CloseWithError(g.stream(ctx, writer, sum256, plan.args))
+		defer close(ended)
+		writer.CloseWithError(g.stream(streaming, writer, sum256, plan.args))
 	}()
 	checksum, err := s.put(ctx, container, name, reader, meta)
+	// If the store failed, the program still runs: it must have ended before the next backup starts.
+	stop()
 	_ = reader.CloseWithError(errors.New("the store takes no more"))
+	<-ended
 	if err != nil {
 		return done, err
 	}

@@ -140,7 +140,8 @@ func (g *guest) inside(ctx context.Context, cmd modules.Command, user string) (i
 	}
 	name := databaseContainer + "-" + path.Base(cmd.Args[0]) + "-" + strconv.FormatInt(g.c.Now().UnixNano(), 36)
 	temp := os.TempDir()
-	args := slices.Concat(g.dockerArgs("run", "--rm", "--name="+name, "--network=host", "--user="+user, "--volume="+temp+":"+temp,
+	// Docker's log would keep a copy of what the program prints: the whole database, for a backup.
+	args := slices.Concat(g.dockerArgs("run", "--rm", "--log-driver=none", "--name="+name, "--network=host", "--user="+user, "--volume="+temp+":"+temp,
 		"--volume="+users+":/etc/passwd:ro", "--entrypoint="+cmd.Args[0]), g.mounts())
 	if cmd.Stdin != nil {
 		args = append(args, "--interactive")

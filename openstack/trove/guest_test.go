@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -354,6 +356,50 @@ func TestEncryption(t *testing.T) {
 }
 
 // TestDirectoryStore: names stay in the store.
+// TestFailedBackup: when the store fails, create_backup returns once the program that makes the backup has ended, as the next one needs.
+func TestFailedBackup(t *testing.T) {
+	h := newHost(t, map[string]any{"datastore_manager": "mariadb", "store": map[string]any{"type": "directory", "path": "/store"}})
+	if err := errors.Join(os.MkdirAll(h.env.Path("/var/lib/mysql"), 0o755), os.WriteFile(h.env.Path("/store"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	started, ended := make(chan struct{}), atomic.Bool{}
+	h.env.Runner = modulestest.Runner(func(ctx context.Context, c modules.Command) (modules.CommandResult, error) {
+		close(started)
+		<-ctx.Done()
+		ended.Store(true)
+		return modules.CommandResult{}, ctx.Err()
+	})
+	_, err := h.run("create_backup", map[string]any{"backup_info": map[string]any{"id": "b-1"}})
+	if err == nil || !strings.HasPrefix(err.Error(), "Failed to create backup b-1, error: cannot store b-1.xbstream.gz:") {
+		t.Fatal(err)
+	}
+	select {
+	case <-started:
+		if !ended.Load() {
+			t.Error("the program still runs")
+		}
+	default:
+		t.Error("the program was not started")
+	}
+}
+
+// TestBackupInNoLog: Docker keeps no copy of a backup in its log of the container whose output it is.
+func TestBackupInNoLog(t *testing.T) {
+	h := newHost(t, map[string]any{"datastore_manager": "mariadb", "datastore_version": "10.11", "way": "container",
+		"store": map[string]any{"type": "directory", "path": "/store"}})
+	if err := os.MkdirAll(h.env.Path("/var/lib/mysql"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := h.run("create_backup", map[string]any{"backup_info": map[string]any{"id": "b-1"}})
+	i := slices.IndexFunc(h.runs, func(line string) bool { return strings.Contains(line, "--entrypoint=mariabackup") })
+	if i < 0 {
+		t.Fatalf("no backup was made: %v, %q", err, h.runs)
+	}
+	if !strings.Contains(h.runs[i], " run --rm --log-driver=none ") {
+		t.Error(h.runs[i])
+	}
+}
+
 func TestDirectoryStore(t *testing.T) {
 	d := directory{root: t.TempDir(), named: "/store"}
 	ctx := t.Context()
