@@ -424,6 +424,16 @@ func TestDownloads(t *testing.T) {
 			t.Errorf("%s: %v", url, out)
 		}
 	}
+
+	// No password of an address is in a result.
+	onPath(t, map[string]string{"svn": "#!/bin/sh\nfor a; do case $a in *@*) echo \"cannot connect to '$a'\" >&2; esac; done; exit 1\n"})
+	for _, url := range []string{strings.Replace(server.URL, "://", "://ada:s3cret@", 1) + "/none", "http://ada:s3cret@127.0.0.1:1/x", "ftp://ada:s3cret@x/",
+		"ada:s3cret@x/y", "http://ada:s3cret@[x/", "svn://ada:s3cret@svn.example/x"} {
+		files["1"] = get("web", url)
+		if said := message(g.run(p)); said == "" || strings.Contains(said, "s3cret") {
+			t.Errorf("%s: %q", url, said)
+		}
+	}
 }
 
 func TestTools(t *testing.T) {

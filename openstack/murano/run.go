@@ -138,12 +138,16 @@ const maxDownload, downloadTime = 4 << 30, 30 * time.Minute
 func (r *runner) download(ctx context.Context, id, address, name string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme == "" {
-		return wrong("Provided URL is not valid %s", address)
+		return wrong("Provided URL is not valid %s", withoutPassword(address))
 	}
 	ctx, cancel := context.WithTimeout(ctx, downloadTime)
 	defer cancel()
 	failed := func(cause any) error {
-		return &planError{code: 1, text: fmt.Sprintf("Error to download the file %s from %s: %v", id, address, cause)}
+		text := fmt.Sprint(cause)
+		if u.User != nil {
+			text = strings.ReplaceAll(text, u.User.String()+"@", "")
+		}
+		return &planError{code: 1, text: fmt.Sprintf("Error to download the file %s from %s: %s", id, withoutPassword(address), text)}
 	}
 	program := func(args ...string) error {
 		res, err := r.c.Cmd(ctx, modules.Command{Args: args, Dir: r.dir, Env: []string{"GIT_TERMINAL_PROMPT=0"}, Timeout: downloadTime, Grace: killAfter})
@@ -162,7 +166,7 @@ func (r *runner) download(ctx context.Context, id, address, name string) error {
 	case u.Scheme == "svn" || (u.Scheme == "http" || u.Scheme == "https") && strings.Contains(u.Path, "/svn/"):
 		return program("svn", "checkout", "--quiet", "--non-interactive", "--", address, r.at(name))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return wrong("Provided URL is not valid %s", address)
+		return wrong("Provided URL is not valid %s", withoutPassword(address))
 	}
 	if err := r.root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -191,6 +195,14 @@ func (r *runner) download(ctx context.Context, id, address, name string) error {
 		return failed(err)
 	}
 	return nil
+}
+
+// withoutPassword returns an address as a result may show it: of one that cannot be parsed, what follows an @.
+func withoutPassword(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Opaque == "" {
+		return u.Redacted()
+	}
+	return address[strings.LastIndexByte(address, '@')+1:]
 }
 
 // application runs a program of the plan with a command line, which the shell reads.
