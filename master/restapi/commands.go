@@ -34,26 +34,24 @@ type background struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	slots  chan struct{}
+	places *places
 }
 
-// maxBackground is how many of these commands run at once; more are refused with 503.
+// maxBackground is how many of these commands run at once; more are refused with 503. One user gets at most half.
 const maxBackground = 256
 
 func newBackground() *background {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &background{ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxBackground)}
+	return &background{ctx: ctx, cancel: cancel, places: newPlaces(maxBackground)}
 }
 
-// start runs f in a goroutine of its own, or returns a 503 if too many are running.
-func (b *background) start(f func(ctx context.Context)) error {
-	select {
-	case b.slots <- struct{}{}:
-	default:
+// start runs f for a user in a goroutine of its own, or returns a 503 if too many are running.
+func (b *background) start(who string, f func(ctx context.Context)) error {
+	if !b.places.take(who) {
 		return exchange.NewError(http.StatusServiceUnavailable, "Too many runs are going on")
 	}
 	b.wg.Go(func() {
-		defer func() { <-b.slots }()
+		defer b.places.leave(who)
 		f(b.ctx)
 	})
 	return nil
@@ -206,7 +204,7 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string,
 	}
 	if async {
 		tag := map[string]string{"runner": "salt/run/", "wheel": "salt/wheel/"}[kind] + q.JID
-		if err := s.async.start(func(ctx context.Context) { cl.Call(ctx, q) }); err != nil {
+		if err := s.async.start(t.EAuth+" "+t.Name, func(ctx context.Context) { cl.Call(ctx, q) }); err != nil {
 			return nil, err
 		}
 		return map[string]any{"tag": tag, "jid": q.JID}, nil

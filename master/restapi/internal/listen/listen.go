@@ -5,10 +5,12 @@ package listen
 import (
 	"net"
 	"net/netip"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/peercred"
 	"github.com/brine-salt/brine/protocol/peernet"
 )
 
@@ -22,7 +24,7 @@ func Limit(ln net.Listener, all, each int) net.Listener {
 		slots:    make(chan struct{}, all),
 		each:     each,
 		done:     make(chan struct{}),
-		from:     make(map[netip.Prefix]int),
+		from:     make(map[source]int),
 	}
 }
 
@@ -34,7 +36,13 @@ type limited struct {
 	done  chan struct{}
 
 	mu   sync.Mutex // guards from
-	from map[netip.Prefix]int
+	from map[source]int
+}
+
+// source is who has a connection: a network, or a user of this host on a unix socket. The zero value is unknown.
+type source struct {
+	network netip.Prefix
+	user    string // decimal id
 }
 
 // Accept implements net.Listener.
@@ -50,15 +58,9 @@ func (l *limited) Accept() (net.Conn, error) {
 			<-l.slots
 			return nil, err
 		}
-		source := sourceNetwork(c.RemoteAddr())
-		l.mu.Lock()
-		full := source.IsValid() && l.from[source] >= l.each
-		if !full {
-			l.from[source]++
-		}
-		l.mu.Unlock()
-		if !full {
-			return &limitedConn{Conn: c, l: l, source: source}, nil
+		from := sourceOf(c)
+		if l.enter(from) {
+			return &limitedConn{Conn: c, l: l, source: from}, nil
 		}
 		_ = c.Close()
 		<-l.slots
@@ -71,19 +73,38 @@ func (l *limited) Close() error {
 	return l.Listener.Close()
 }
 
-// sourceNetwork returns the network of an address that counts as one source.
-func sourceNetwork(a net.Addr) netip.Prefix {
-	t, ok := a.(*net.TCPAddr)
-	if !ok {
-		return netip.Prefix{}
+// enter counts a connection of a source, unless it has too many. A user of this host may have as many as are free
+// besides, which is half of all if no other has any: a user may be a proxy, for whose clients each would be too few.
+func (l *limited) enter(from source) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.from[from]
+	if from.network.IsValid() && n >= l.each {
+		return false
 	}
-	return peernet.Of(t.AddrPort().Addr())
+	// guard: sockets-of-one-user master/restapi:TestSocketsAreShared
+	if from.user != "" && n > cap(l.slots)-len(l.slots) {
+		return false
+	}
+	l.from[from]++
+	return true
+}
+
+// sourceOf returns whose connection it is, as far as the system knows.
+func sourceOf(c net.Conn) source {
+	if t, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return source{network: peernet.Of(t.AddrPort().Addr())}
+	}
+	if cred, err := peercred.Of(c); err == nil {
+		return source{user: strconv.FormatUint(uint64(cred.UID), 10)}
+	}
+	return source{}
 }
 
 type limitedConn struct {
 	net.Conn
 	l      *limited
-	source netip.Prefix
+	source source
 	once   sync.Once
 	own    atomic.Bool // the server has set a write deadline
 }
