@@ -10,7 +10,7 @@ import (
 
 // greet is a module of one's own. Its declaration gives the rules of calling, the documentation and the errors.
 var greet = &modules.Module{Name: "greet", Doc: "Greetings.", Funcs: []modules.Def{
-	{Name: "hello", Doc: "Greet somebody.\n\nCLI Example:\n\n    salt '*' greet.hello Ada loud=True\n",
+	{Name: "hello", Doc: "Greet somebody.", Example: "salt '*' greet.hello Ada loud=True",
 		Params: []modules.Param{{Name: "name", Type: modules.String}, {Name: "loud", Default: false, Type: modules.Bool}}, Run: hello},
 }}
 

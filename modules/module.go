@@ -20,6 +20,7 @@ import (
 	"context"
 	"iter"
 	"maps"
+	"strings"
 )
 
 // Func is the body of an execution function. It must return soon after ctx ends.
@@ -103,8 +104,10 @@ type Def struct {
 	Name string
 	// Python is the name of Salt's Python function, where it differs (true_ for test.true); it shows in error texts.
 	Python string
-	// Doc is the text for sys.doc: what the function does, its arguments, and a CLI example.
+	// Doc says what the function does and describes its arguments.
 	Doc string
+	// Example is a command line that calls the function, or several, each in a line of its own.
+	Example string
 	// Params are the named parameters in Salt's order.
 	Params []Param
 	// Args names the parameter for further positional arguments (*args), or is "".
@@ -172,6 +175,15 @@ func (t Type) schema() string {
 		return "object"
 	}
 	return ""
+}
+
+// Help returns the text of sys.doc: Doc, with the example below it.
+func (d *Def) Help() string {
+	if d.Example == "" {
+		return d.Doc
+	}
+	lines := strings.ReplaceAll(d.Example, "\n", "\n    ")
+	return strings.TrimRight(d.Doc, "\n") + "\n\nCLI Example:\n\n    " + lines + "\n"
 }
 
 func (d *Def) python() string {

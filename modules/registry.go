@@ -407,7 +407,7 @@ func (r *Registry) failed(e *Env, fun string, def *Def, err error) Result {
 	}
 	doc := ""
 	if def != nil {
-		doc = def.Doc
+		doc = def.Help()
 	}
 	res.Return = errorText(fun, doc, err)
 	var absent *NotAvailableError
@@ -492,7 +492,7 @@ func (r *Registry) Docs(e *Env, pattern string) map[string]any {
 		for fun := range m.Names() {
 			name := m.Called() + "." + fun
 			if pattern == "" || name == pattern || m.Called() == pattern || glob && strings.HasPrefix(name, prefix) {
-				docs[name] = m.Def(fun).Doc
+				docs[name] = m.Def(fun).Help()
 			}
 		}
 	}

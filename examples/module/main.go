@@ -17,8 +17,8 @@ import (
 
 // greet is what the minion can do besides sys and test: it runs no function that is not linked in.
 var greet = &modules.Module{Name: "greet", Doc: "Greetings.", Funcs: []modules.Def{{
-	Name:   "hello",
-	Doc:    "Greet somebody.\n\nCLI Example:\n\n    salt '*' greet.hello Ada\n",
+	Name: "hello",
+	Doc:  "Greet somebody.", Example: "salt '*' greet.hello Ada",
 	Params: []modules.Param{{Name: "name", Type: modules.String, Default: "world"}},
 	Run: func(_ context.Context, c *modules.Call) (any, error) {
 		if c.Str("name") == "" {

@@ -150,7 +150,7 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	var usage *modules.UsageError
 	switch {
 	case errors.As(out.Err, &invalid), errors.As(out.Err, &usage):
-		res.Return = "\nPassed invalid arguments: " + out.Err.Error() + "\n\nUsage:\n" + def.Doc
+		res.Return = "\nPassed invalid arguments: " + out.Err.Error() + "\n\nUsage:\n" + def.Help()
 		res.Ordered = res.Return
 		// Stock returns this text, or the exception of the argument check.
 		res.Success = c.kind != "wheel" || !q.Named
@@ -217,7 +217,7 @@ func (c *Client) Docs(name string) map[string]string {
 			continue
 		}
 		if def, err := c.registry.Lookup(fun, c.env); err == nil {
-			out[fun] = def.Doc
+			out[fun] = def.Help()
 		}
 	}
 	return out

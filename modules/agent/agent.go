@@ -14,18 +14,8 @@ const program = "brine-update"
 
 // Module is the module.
 var Module = &modules.Module{Name: "agent", Doc: "Updates of this minion.", Available: available, Funcs: []modules.Def{
-	{Name: "status", Doc: `Return what brine-update knows of this host.
-
-CLI Example:
-
-    salt '*' agent.status
-`, Run: status},
-	{Name: "update", Doc: `Install a version of the minion, by default the newest one of the host's channel. The minion restarts when the job has returned.
-
-CLI Example:
-
-    salt '*' agent.update 1.2.3
-`, Params: []modules.Param{{Name: "version", Optional: true}}, Run: update},
+	{Name: "status", Doc: "Return what brine-update knows of this host.", Example: "salt '*' agent.status", Run: status},
+	{Name: "update", Doc: "Install a version of the minion, by default the newest one of the host's channel. The minion restarts when the job has returned.", Example: "salt '*' agent.update 1.2.3", Params: []modules.Param{{Name: "version", Optional: true}}, Run: update},
 }}
 
 func init() { modules.Register(Module) }

@@ -9,43 +9,27 @@ var Module = &modules.Module{Name: "alternatives", Doc: `Programs of which the h
 	{Name: "auto", Doc: `Let the program with the highest priority be the one.
 
 name
-    The group of programs.
-
-CLI Example:
-
-    salt '*' alternatives.auto <name>
-`, Params: []modules.Param{{Name: "name"}}, Run: auto},
+    The group of programs.`,
+		Example: "salt '*' alternatives.auto <name>", Params: []modules.Param{{Name: "name"}}, Run: auto},
 	{Name: "check_exists", Doc: `Tell whether a program is among those of a group.
 
 name
     The group of programs.
 path
-    The program.
-
-CLI Example:
-
-    salt '*' alternatives.check_exists name path
-`, Params: []modules.Param{{Name: "name"}, {Name: "path"}}, Run: checkExists},
+    The program.`,
+		Example: "salt '*' alternatives.check_exists name path", Params: []modules.Param{{Name: "name"}, {Name: "path"}}, Run: checkExists},
 	{Name: "check_installed", Doc: `Tell whether a program is the one that is used.
 
 name
     The group of programs.
 path
-    The program.
-
-CLI Example:
-
-    salt '*' alternatives.check_installed name path
-`, Params: []modules.Param{{Name: "name"}, {Name: "path"}}, Run: checkInstalled},
+    The program.`,
+		Example: "salt '*' alternatives.check_installed name path", Params: []modules.Param{{Name: "name"}, {Name: "path"}}, Run: checkInstalled},
 	{Name: "display", Out: "txt", Doc: `Return what is known about a group.
 
 name
-    The group of programs.
-
-CLI Example:
-
-    salt '*' alternatives.display editor
-`, Params: []modules.Param{{Name: "name"}}, Run: display},
+    The group of programs.`,
+		Example: "salt '*' alternatives.display editor", Params: []modules.Param{{Name: "name"}}, Run: display},
 	{Name: "install", Out: "txt", Doc: `Add a program to a group.
 
 name
@@ -55,50 +39,30 @@ link
 path
     The program.
 priority
-    Its priority.
-
-CLI Example:
-
-    salt '*' alternatives.install editor /usr/bin/editor /usr/bin/emacs23 50
-`, Params: []modules.Param{{Name: "name"}, {Name: "link"}, {Name: "path"}, {Name: "priority"}}, Run: install},
+    Its priority.`,
+		Example: "salt '*' alternatives.install editor /usr/bin/editor /usr/bin/emacs23 50", Params: []modules.Param{{Name: "name"}, {Name: "link"}, {Name: "path"}, {Name: "priority"}}, Run: install},
 	{Name: "remove", Out: "txt", Doc: `Remove a program from a group.
 
 name
     The group of programs.
 path
-    The program.
-
-CLI Example:
-
-    salt '*' alternatives.remove name path
-`, Params: []modules.Param{{Name: "name"}, {Name: "path"}}, Run: remove},
+    The program.`,
+		Example: "salt '*' alternatives.remove name path", Params: []modules.Param{{Name: "name"}, {Name: "path"}}, Run: remove},
 	{Name: "set", Python: "set_", Doc: `Choose the program.
 
 name
     The group of programs.
 path
-    The program.
-
-CLI Example:
-
-    salt '*' alternatives.set name path
-`, Params: []modules.Param{{Name: "name"}, {Name: "path"}}, Run: set},
+    The program.`,
+		Example: "salt '*' alternatives.set name path", Params: []modules.Param{{Name: "name"}, {Name: "path"}}, Run: set},
 	{Name: "show_current", Doc: `Return the program that is used, False if there is none.
 
 name
-    The group of programs.
-
-CLI Example:
-
-    salt '*' alternatives.show_current editor
-`, Params: []modules.Param{{Name: "name"}}, Run: showCurrent},
+    The group of programs.`,
+		Example: "salt '*' alternatives.show_current editor", Params: []modules.Param{{Name: "name"}}, Run: showCurrent},
 	{Name: "show_link", Doc: `Return the name that stands for the program, False if there is none.
 
 name
-    The group of programs.
-
-CLI Example:
-
-    salt '*' alternatives.show_link editor
-`, Params: []modules.Param{{Name: "name"}}, Run: showLink},
+    The group of programs.`,
+		Example: "salt '*' alternatives.show_link editor", Params: []modules.Param{{Name: "name"}}, Run: showLink},
 }}

@@ -13,12 +13,8 @@ var Module = &modules.Module{
 module
     The module. Further arguments are those of the module.
 
-The option ansible_timeout is how many seconds the module may take (1200).
-
-CLI Example:
-
-    salt '*' ansible.call ping data=foobar
-`, Params: []modules.Param{{Name: "module"}}, Args: "args", Kwargs: "kwargs", Run: callModule},
+The option ansible_timeout is how many seconds the module may take (1200).`,
+			Example: "salt '*' ansible.call ping data=foobar", Params: []modules.Param{{Name: "module"}}, Args: "args", Kwargs: "kwargs", Run: callModule},
 		{Name: "discover_playbooks", Doc: `List the playbooks in directories of this host and in the directories right below them, with the
 inventory beside each.
 
@@ -31,69 +27,24 @@ playbook_extension
 hosts_filename
     The name of inventories; hosts when not given.
 syntax_check
-    Leave out those that ansible-playbook --syntax-check refuses.
-
-CLI Example:
-
-    salt '*' ansible.discover_playbooks path=/srv/playbooks/
-    salt '*' ansible.discover_playbooks locations='["/srv/playbooks/", "/srv/foobar"]'
-`, Params: []modules.Param{
-			{Name: "path", Optional: true}, {Name: "locations", Optional: true}, {Name: "playbook_extension", Optional: true},
-			{Name: "hosts_filename", Optional: true}, {Name: "syntax_check", Default: false, Type: modules.Bool},
-		}, Run: discoverPlaybooks},
+    Leave out those that ansible-playbook --syntax-check refuses.`,
+			Example: `salt '*' ansible.discover_playbooks path=/srv/playbooks/
+salt '*' ansible.discover_playbooks locations='["/srv/playbooks/", "/srv/foobar"]'`, Params: []modules.Param{
+				{Name: "path", Optional: true}, {Name: "locations", Optional: true}, {Name: "playbook_extension", Optional: true},
+				{Name: "hosts_filename", Optional: true}, {Name: "syntax_check", Default: false, Type: modules.Bool},
+			}, Run: discoverPlaybooks},
 		{Name: "help", Doc: `Return the documentation of a module of Ansible.
 
 module
-    The module. Further arguments are the parts to return, such as doc, examples, return or metadata.
-
-CLI Example:
-
-    salt '*' ansible.help ping
-`, Params: []modules.Param{{Name: "module", Optional: true}}, Args: "args", Run: help},
+    The module. Further arguments are the parts to return, such as doc, examples, return or metadata.`,
+			Example: "salt '*' ansible.help ping", Params: []modules.Param{{Name: "module", Optional: true}}, Args: "args", Run: help},
 		{Name: "list", Python: "list_", Doc: `List the functions of this module: Ansible's modules and a few of Salt's.
 
 pattern
-    A shell pattern of the names to list.
-
-CLI Example:
-
-    salt '*' ansible.list
-    salt '*' ansible.list '*win*'
-`, Params: []modules.Param{{Name: "pattern", Optional: true}}, Run: list},
-		{Name: "playbooks", Doc: playbooksDoc, Params: []modules.Param{
-			{Name: "playbook"}, {Name: "rundir", Optional: true}, {Name: "check", Default: false, Type: modules.Bool},
-			{Name: "diff", Default: false, Type: modules.Bool}, {Name: "extra_vars", Optional: true},
-			{Name: "flush_cache", Default: false, Type: modules.Bool}, {Name: "forks", Default: int64(5), Type: modules.Int},
-			{Name: "inventory", Optional: true}, {Name: "limit", Optional: true},
-			{Name: "list_hosts", Default: false, Type: modules.Bool}, {Name: "list_tags", Default: false, Type: modules.Bool},
-			{Name: "list_tasks", Default: false, Type: modules.Bool}, {Name: "module_path", Optional: true},
-			{Name: "skip_tags", Optional: true}, {Name: "start_at_task", Optional: true},
-			{Name: "syntax_check", Default: false, Type: modules.Bool}, {Name: "tags", Optional: true},
-			{Name: "playbook_kwargs", Optional: true},
-		}, Run: playbooks},
-		{Name: "targets", Doc: `Return an inventory, as ansible-inventory lists it.
-
-inventory
-    The file of the inventory.
-yaml
-    Return the inventory as YAML text.
-export
-    Return what ansible-inventory --export does.
-inventories
-    Several files, as a list. The answer has an inventory for each.
-
-CLI Example:
-
-    salt '*' ansible.targets
-    salt '*' ansible.targets inventory=/srv/inventory
-`, Params: []modules.Param{
-			{Name: "inventory", Default: defaultInventory, Type: modules.String}, {Name: "yaml", Default: false, Type: modules.Bool},
-			{Name: "export", Default: false, Type: modules.Bool}, {Name: "inventories", Optional: true, KeywordOnly: true},
-		}, Run: targets},
-	},
-}
-
-const playbooksDoc = `Run a playbook of this host, and return what Ansible did.
+    A shell pattern of the names to list.`,
+			Example: `salt '*' ansible.list
+salt '*' ansible.list '*win*'`, Params: []modules.Param{{Name: "pattern", Optional: true}}, Run: list},
+		{Name: "playbooks", Doc: `Run a playbook of this host, and return what Ansible did.
 
 playbook
     The file, as ansible-playbook finds it from rundir. It is a file of this host; nothing is fetched.
@@ -124,9 +75,32 @@ start_at_task
 syntax_check
     Only check the syntax.
 playbook_kwargs
-    Further options of ansible-playbook, as a map: True for one without a value.
+    Further options of ansible-playbook, as a map: True for one without a value.`,
+			Example: "salt '*' ansible.playbooks playbook=/srv/playbooks/play.yml", Params: []modules.Param{
+				{Name: "playbook"}, {Name: "rundir", Optional: true}, {Name: "check", Default: false, Type: modules.Bool},
+				{Name: "diff", Default: false, Type: modules.Bool}, {Name: "extra_vars", Optional: true},
+				{Name: "flush_cache", Default: false, Type: modules.Bool}, {Name: "forks", Default: int64(5), Type: modules.Int},
+				{Name: "inventory", Optional: true}, {Name: "limit", Optional: true},
+				{Name: "list_hosts", Default: false, Type: modules.Bool}, {Name: "list_tags", Default: false, Type: modules.Bool},
+				{Name: "list_tasks", Default: false, Type: modules.Bool}, {Name: "module_path", Optional: true},
+				{Name: "skip_tags", Optional: true}, {Name: "start_at_task", Optional: true},
+				{Name: "syntax_check", Default: false, Type: modules.Bool}, {Name: "tags", Optional: true},
+				{Name: "playbook_kwargs", Optional: true},
+			}, Run: playbooks},
+		{Name: "targets", Doc: `Return an inventory, as ansible-inventory lists it.
 
-CLI Example:
-
-    salt '*' ansible.playbooks playbook=/srv/playbooks/play.yml
-`
+inventory
+    The file of the inventory.
+yaml
+    Return the inventory as YAML text.
+export
+    Return what ansible-inventory --export does.
+inventories
+    Several files, as a list. The answer has an inventory for each.`,
+			Example: `salt '*' ansible.targets
+salt '*' ansible.targets inventory=/srv/inventory`, Params: []modules.Param{
+				{Name: "inventory", Default: defaultInventory, Type: modules.String}, {Name: "yaml", Default: false, Type: modules.Bool},
+				{Name: "export", Default: false, Type: modules.Bool}, {Name: "inventories", Optional: true, KeywordOnly: true},
+			}, Run: targets},
+	},
+}

@@ -27,16 +27,12 @@ runas
 trim_output
     How many files to return, True for 100.
 password
-    The password of an encrypted archive.
-
-CLI Example:
-
-    salt '*' archive.cmd_unzip /tmp/zipfile.zip /home/strongbad/ excludes=file_1,file_2
-`, Params: []modules.Param{
-		{Name: "zip_file"}, {Name: "dest"}, {Name: "excludes", Optional: true}, {Name: "options", Optional: true},
-		{Name: "template", Optional: true}, {Name: "runas", Optional: true},
-		{Name: "trim_output", Default: false, Type: modules.Bool}, {Name: "password", Optional: true, Secret: true},
-	}, Run: cmdUnzip},
+    The password of an encrypted archive.`,
+		Example: "salt '*' archive.cmd_unzip /tmp/zipfile.zip /home/strongbad/ excludes=file_1,file_2", Params: []modules.Param{
+			{Name: "zip_file"}, {Name: "dest"}, {Name: "excludes", Optional: true}, {Name: "options", Optional: true},
+			{Name: "template", Optional: true}, {Name: "runas", Optional: true},
+			{Name: "trim_output", Default: false, Type: modules.Bool}, {Name: "password", Optional: true, Secret: true},
+		}, Run: cmdUnzip},
 	{Name: "cmd_zip", Doc: `Make a zip archive with the program zip.
 
 zip_file
@@ -44,30 +40,16 @@ zip_file
 sources
     Files and directories; patterns are expanded.
 template, cwd, runas
-    As with archive.tar.
-
-CLI Example:
-
-    salt '*' archive.cmd_zip /tmp/zipfile.zip /tmp/sourcefile1,/tmp/sourcefile2
-`, Params: []modules.Param{
-		{Name: "zip_file"}, {Name: "sources"}, {Name: "template", Optional: true}, {Name: "cwd", Optional: true},
-		{Name: "runas", Optional: true},
-	}, Run: cmdZip},
-	{Name: "gunzip", Doc: `Uncompress a file with the program gunzip.
-
-CLI Example:
-
-    salt '*' archive.gunzip /tmp/sourcefile.txt.gz
-`, Params: []modules.Param{
+    As with archive.tar.`,
+		Example: "salt '*' archive.cmd_zip /tmp/zipfile.zip /tmp/sourcefile1,/tmp/sourcefile2", Params: []modules.Param{
+			{Name: "zip_file"}, {Name: "sources"}, {Name: "template", Optional: true}, {Name: "cwd", Optional: true},
+			{Name: "runas", Optional: true},
+		}, Run: cmdZip},
+	{Name: "gunzip", Doc: "Uncompress a file with the program gunzip.", Example: "salt '*' archive.gunzip /tmp/sourcefile.txt.gz", Params: []modules.Param{
 		{Name: "gzipfile"}, {Name: "template", Optional: true}, {Name: "runas", Optional: true},
 		{Name: "options", Optional: true},
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return zipped(ctx, c, "gunzip", "gzipfile") }},
-	{Name: "gzip", Doc: `Compress a file with the program gzip.
-
-CLI Example:
-
-    salt '*' archive.gzip /tmp/sourcefile.txt
-`, Params: []modules.Param{
+	{Name: "gzip", Doc: "Compress a file with the program gzip.", Example: "salt '*' archive.gzip /tmp/sourcefile.txt", Params: []modules.Param{
 		{Name: "sourcefile"}, {Name: "template", Optional: true}, {Name: "runas", Optional: true},
 		{Name: "options", Optional: true},
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return zipped(ctx, c, "gzip", "sourcefile") }},
@@ -78,16 +60,12 @@ name
 clean
     Remove it from the cache afterwards.
 saltenv, source_hash, use_etag
-    The environment of an archive on the master, the hash of one on a web server, and whether to ask that if it has changed.
-
-CLI Example:
-
-    salt '*' archive.is_encrypted /path/to/myfile.zip
-`, Params: []modules.Param{
-		{Name: "name"}, {Name: "clean", Default: false, Type: modules.Bool},
-		{Name: "saltenv", Default: "base", Type: modules.String}, {Name: "source_hash", Optional: true},
-		{Name: "use_etag", Default: false, Type: modules.Bool},
-	}, Run: isEncrypted},
+    The environment of an archive on the master, the hash of one on a web server, and whether to ask that if it has changed.`,
+		Example: "salt '*' archive.is_encrypted /path/to/myfile.zip", Params: []modules.Param{
+			{Name: "name"}, {Name: "clean", Default: false, Type: modules.Bool},
+			{Name: "saltenv", Default: "base", Type: modules.String}, {Name: "source_hash", Optional: true},
+			{Name: "use_etag", Default: false, Type: modules.Bool},
+		}, Run: isEncrypted},
 	{Name: "list", Python: "list_", Doc: `List what is in an archive.
 
 name
@@ -103,23 +81,14 @@ clean
 verbose
     Return directories, files and links apart, and those at the top.
 saltenv, source_hash, use_etag
-    The environment of an archive on the master, the hash of one on a web server, and whether to ask that if it has changed.
-
-CLI Example:
-
-    salt '*' archive.list /path/to/myfile.tar.gz
-`, Params: []modules.Param{
-		{Name: "name"}, {Name: "archive_format", Optional: true}, {Name: "options", Optional: true},
-		{Name: "strip_components", Optional: true}, {Name: "clean", Default: false, Type: modules.Bool},
-		{Name: "verbose", Default: false, Type: modules.Bool}, {Name: "saltenv", Default: "base", Type: modules.String},
-		{Name: "source_hash", Optional: true}, {Name: "use_etag", Default: false, Type: modules.Bool},
-	}, Run: listArchive},
-	{Name: "rar", Doc: `Make a rar archive with the program rar.
-
-CLI Example:
-
-    salt '*' archive.rar /tmp/rarfile.rar /tmp/sourcefile1,/tmp/sourcefile2
-`, Params: []modules.Param{
+    The environment of an archive on the master, the hash of one on a web server, and whether to ask that if it has changed.`,
+		Example: "salt '*' archive.list /path/to/myfile.tar.gz", Params: []modules.Param{
+			{Name: "name"}, {Name: "archive_format", Optional: true}, {Name: "options", Optional: true},
+			{Name: "strip_components", Optional: true}, {Name: "clean", Default: false, Type: modules.Bool},
+			{Name: "verbose", Default: false, Type: modules.Bool}, {Name: "saltenv", Default: "base", Type: modules.String},
+			{Name: "source_hash", Optional: true}, {Name: "use_etag", Default: false, Type: modules.Bool},
+		}, Run: listArchive},
+	{Name: "rar", Doc: "Make a rar archive with the program rar.", Example: "salt '*' archive.rar /tmp/rarfile.rar /tmp/sourcefile1,/tmp/sourcefile2", Params: []modules.Param{
 		{Name: "rarfile"}, {Name: "sources"}, {Name: "template", Optional: true}, {Name: "cwd", Optional: true},
 		{Name: "runas", Optional: true},
 	}, Run: rar},
@@ -138,21 +107,12 @@ cwd
 template
     Expand the arguments with this template engine first.
 runas
-    The user who does it.
-
-CLI Example:
-
-    salt '*' archive.tar cjvf /tmp/tarfile.tar.bz2 /tmp/file_1,/tmp/file_2
-`, Params: []modules.Param{
-		{Name: "options"}, {Name: "tarfile"}, {Name: "sources", Optional: true}, {Name: "dest", Optional: true},
-		{Name: "cwd", Optional: true}, {Name: "template", Optional: true}, {Name: "runas", Optional: true},
-	}, Run: runTar},
-	{Name: "unrar", Doc: `Unpack a rar archive with the program unrar or rar.
-
-CLI Example:
-
-    salt '*' archive.unrar /tmp/rarfile.rar /home/strongbad/ excludes=file_1,file_2
-`, Params: []modules.Param{
+    The user who does it.`,
+		Example: "salt '*' archive.tar cjvf /tmp/tarfile.tar.bz2 /tmp/file_1,/tmp/file_2", Params: []modules.Param{
+			{Name: "options"}, {Name: "tarfile"}, {Name: "sources", Optional: true}, {Name: "dest", Optional: true},
+			{Name: "cwd", Optional: true}, {Name: "template", Optional: true}, {Name: "runas", Optional: true},
+		}, Run: runTar},
+	{Name: "unrar", Doc: "Unpack a rar archive with the program unrar or rar.", Example: "salt '*' archive.unrar /tmp/rarfile.rar /home/strongbad/ excludes=file_1,file_2", Params: []modules.Param{
 		{Name: "rarfile"}, {Name: "dest"}, {Name: "excludes", Optional: true}, {Name: "template", Optional: true},
 		{Name: "runas", Optional: true}, {Name: "trim_output", Default: false, Type: modules.Bool},
 	}, Run: unrar},
@@ -167,17 +127,13 @@ options
 template, runas, trim_output, password
     As with archive.cmd_unzip.
 extract_perms
-    Give the files the modes that the archive has for them.
-
-CLI Example:
-
-    salt '*' archive.unzip /tmp/zipfile.zip /home/strongbad/ excludes=file_1,file_2
-`, Params: []modules.Param{
-		{Name: "zip_file"}, {Name: "dest"}, {Name: "excludes", Optional: true}, {Name: "options", Optional: true},
-		{Name: "template", Optional: true}, {Name: "runas", Optional: true},
-		{Name: "trim_output", Default: false, Type: modules.Bool}, {Name: "password", Optional: true, Secret: true},
-		{Name: "extract_perms", Default: true, Type: modules.Bool},
-	}, Run: unzip},
+    Give the files the modes that the archive has for them.`,
+		Example: "salt '*' archive.unzip /tmp/zipfile.zip /home/strongbad/ excludes=file_1,file_2", Params: []modules.Param{
+			{Name: "zip_file"}, {Name: "dest"}, {Name: "excludes", Optional: true}, {Name: "options", Optional: true},
+			{Name: "template", Optional: true}, {Name: "runas", Optional: true},
+			{Name: "trim_output", Default: false, Type: modules.Bool}, {Name: "password", Optional: true, Secret: true},
+			{Name: "extract_perms", Default: true, Type: modules.Bool},
+		}, Run: unzip},
 	{Name: "zip", Python: "zip_", Doc: `Make a zip archive.
 
 zip_file
@@ -187,13 +143,9 @@ sources
 template, cwd, runas
     As with archive.tar.
 zip64
-    Makes no difference: an archive is as large as it must be.
-
-CLI Example:
-
-    salt '*' archive.zip /tmp/zipfile.zip /tmp/sourcefile1,/tmp/sourcefile2
-`, Params: []modules.Param{
-		{Name: "zip_file"}, {Name: "sources"}, {Name: "template", Optional: true}, {Name: "cwd", Optional: true},
-		{Name: "runas", Optional: true}, {Name: "zip64", Default: false, Type: modules.Bool},
-	}, Run: zipFiles},
+    Makes no difference: an archive is as large as it must be.`,
+		Example: "salt '*' archive.zip /tmp/zipfile.zip /tmp/sourcefile1,/tmp/sourcefile2", Params: []modules.Param{
+			{Name: "zip_file"}, {Name: "sources"}, {Name: "template", Optional: true}, {Name: "cwd", Optional: true},
+			{Name: "runas", Optional: true}, {Name: "zip64", Default: false, Type: modules.Bool},
+		}, Run: zipFiles},
 }}

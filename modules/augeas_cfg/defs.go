@@ -27,56 +27,34 @@ lens
     The lens to read the file of the context with; no other file is read then.
 commands
     The commands.
-` + loadPathDoc + `
-CLI Example:
-
-    salt '*' augeas.execute /files/etc/redis/redis.conf commands='["set bind 0.0.0.0", "set maxmemory 1G"]'
-`, Params: []modules.Param{{Name: "context", Optional: true}, {Name: "lens", Optional: true}, {Name: "commands", Default: []any{}}, loadPath}, Run: execute},
+` + loadPathDoc,
+		Example: `salt '*' augeas.execute /files/etc/redis/redis.conf commands='["set bind 0.0.0.0", "set maxmemory 1G"]'`, Params: []modules.Param{{Name: "context", Optional: true}, {Name: "lens", Optional: true}, {Name: "commands", Default: []any{}}, loadPath}, Run: execute},
 	{Name: "get", Doc: `Return the value of a node.
 
 value
     A path below the node.
-` + loadPathDoc + `
-CLI Example:
-
-    salt '*' augeas.get /files/etc/hosts/1/ ipaddr
-`, Params: []modules.Param{{Name: "path"}, {Name: "value", Default: ""}, loadPath}, Run: get},
+` + loadPathDoc,
+		Example: "salt '*' augeas.get /files/etc/hosts/1/ ipaddr", Params: []modules.Param{{Name: "path"}, {Name: "value", Default: ""}, loadPath}, Run: get},
 	{Name: "ls", Doc: `Return the children of a node. Those that have children themselves end in a slash.
 
-` + loadPathDoc + `
-CLI Example:
-
-    salt '*' augeas.ls /files/etc/passwd
-`, Params: []modules.Param{{Name: "path"}, loadPath}, Run: list},
+` + loadPathDoc,
+		Example: "salt '*' augeas.ls /files/etc/passwd", Params: []modules.Param{{Name: "path"}, loadPath}, Run: list},
 	{Name: "match", Doc: `Return the nodes that a path expression matches.
 
 value
     The value that they must have.
-` + loadPathDoc + `
-CLI Example:
-
-    salt '*' augeas.match /files/etc/services/service-name ssh
-`, Params: []modules.Param{{Name: "path"}, {Name: "value", Default: ""}, loadPath}, Run: match},
+` + loadPathDoc,
+		Example: "salt '*' augeas.match /files/etc/services/service-name ssh", Params: []modules.Param{{Name: "path"}, {Name: "value", Default: ""}, loadPath}, Run: match},
 	{Name: "remove", Doc: `Remove nodes and what is below them.
 
-` + loadPathDoc + `
-CLI Example:
-
-    salt '*' augeas.remove /files/etc/sysctl.conf/net.ipv4.conf.all.log_martians
-`, Params: []modules.Param{{Name: "path"}, loadPath}, Run: remove},
+` + loadPathDoc,
+		Example: "salt '*' augeas.remove /files/etc/sysctl.conf/net.ipv4.conf.all.log_martians", Params: []modules.Param{{Name: "path"}, loadPath}, Run: remove},
 	{Name: "setvalue", Args: "args", Doc: `Set the values of nodes: paths and values by turns.
 
-prefix=PATH among them stands before all paths; load_path=DIRECTORIES are further directories of lenses.
-
-CLI Example:
-
-    salt '*' augeas.setvalue /files/etc/hosts/1/canonical localhost
-`, Run: setValue},
+prefix=PATH among them stands before all paths; load_path=DIRECTORIES are further directories of lenses.`,
+		Example: "salt '*' augeas.setvalue /files/etc/hosts/1/canonical localhost", Run: setValue},
 	{Name: "tree", Doc: `Return the values of a node and of all nodes below it.
 
-` + loadPathDoc + `
-CLI Example:
-
-    salt '*' augeas.tree /files/etc/hosts
-`, Params: []modules.Param{{Name: "path"}, loadPath}, Run: tree},
+` + loadPathDoc,
+		Example: "salt '*' augeas.tree /files/etc/hosts", Params: []modules.Param{{Name: "path"}, loadPath}, Run: tree},
 }}

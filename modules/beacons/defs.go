@@ -19,78 +19,41 @@ name
     The beacon's name, which is its kind unless beacon_data has a beacon_module.
 beacon_data
     Its configuration, a list.
-` + common + `
-CLI Example:
-
-    salt '*' beacons.add ps "[{'processes': {'salt-master': 'stopped', 'apache2': 'stopped'}}]"
-`, Params: []modules.Param{{Name: "name"}, {Name: "beacon_data"}}, Kwargs: "kwargs", Run: add},
+` + common,
+		Example: `salt '*' beacons.add ps "[{'processes': {'salt-master': 'stopped', 'apache2': 'stopped'}}]"`, Params: []modules.Param{{Name: "name"}, {Name: "beacon_data"}}, Kwargs: "kwargs", Run: add},
 	{Name: "delete", Doc: `Delete a beacon. Those of the pillar stay.
-` + common + `
-CLI Example:
-
-    salt '*' beacons.delete ps
-`, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: remove},
+` + common,
+		Example: "salt '*' beacons.delete ps", Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: remove},
 	{Name: "disable", Doc: `Disable all beacons.
-` + common + `
-CLI Example:
-
-    salt '*' beacons.disable
-`, Kwargs: "kwargs", Run: disable},
+` + common,
+		Example: "salt '*' beacons.disable", Kwargs: "kwargs", Run: disable},
 	{Name: "disable_beacon", Doc: `Disable a beacon.
-` + common + `
-CLI Example:
-
-    salt '*' beacons.disable_beacon ps
-`, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: disableBeacon},
+` + common,
+		Example: "salt '*' beacons.disable_beacon ps", Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: disableBeacon},
 	{Name: "enable", Doc: `Enable all beacons.
-` + common + `
-CLI Example:
-
-    salt '*' beacons.enable
-`, Kwargs: "kwargs", Run: enable},
+` + common,
+		Example: "salt '*' beacons.enable", Kwargs: "kwargs", Run: enable},
 	{Name: "enable_beacon", Doc: `Enable a beacon.
-` + common + `
-CLI Example:
-
-    salt '*' beacons.enable_beacon ps
-`, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: enableBeacon},
+` + common,
+		Example: "salt '*' beacons.enable_beacon ps", Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: enableBeacon},
 	{Name: "list", Python: "list_", Doc: `List the configured beacons.
 
 return_yaml
     Answer with YAML text; else with a map.
 include_pillar, include_opts
-    Those of the pillar, those of the configuration.
-
-CLI Example:
-
-    salt '*' beacons.list
-`, Params: []modules.Param{{Name: "return_yaml", Default: true}, {Name: "include_pillar", Default: true}, {Name: "include_opts", Default: true}},
+    Those of the pillar, those of the configuration.`,
+		Example: "salt '*' beacons.list", Params: []modules.Param{{Name: "return_yaml", Default: true}, {Name: "include_pillar", Default: true}, {Name: "include_opts", Default: true}},
 		Kwargs: "kwargs", Run: list},
 	{Name: "list_available", Doc: `List the kinds of beacons that this host can have.
 
 return_yaml
-    Answer with YAML text; else with a list.
-
-CLI Example:
-
-    salt '*' beacons.list_available
-`, Params: []modules.Param{{Name: "return_yaml", Default: true}}, Kwargs: "kwargs", Run: listAvailable},
+    Answer with YAML text; else with a list.`,
+		Example: "salt '*' beacons.list_available", Params: []modules.Param{{Name: "return_yaml", Default: true}}, Kwargs: "kwargs", Run: listAvailable},
 	{Name: "modify", Doc: `Replace the configuration of a beacon.
-` + common + `
-CLI Example:
-
-    salt '*' beacons.modify ps "[{'salt-master': 'stopped'}, {'apache2': 'stopped'}]"
-`, Params: []modules.Param{{Name: "name"}, {Name: "beacon_data"}}, Kwargs: "kwargs", Run: modify},
+` + common,
+		Example: `salt '*' beacons.modify ps "[{'salt-master': 'stopped'}, {'apache2': 'stopped'}]"`, Params: []modules.Param{{Name: "name"}, {Name: "beacon_data"}}, Kwargs: "kwargs", Run: modify},
 	{Name: "reset", Doc: `Forget all beacons that are not of the pillar.
-` + common + `
-CLI Example:
-
-    salt '*' beacons.reset
-`, Kwargs: "kwargs", Run: reset},
-	{Name: "save", Doc: `Save the beacons that are not of the pillar for the next start of the minion, in beacons.conf.
-
-CLI Example:
-
-    salt '*' beacons.save
-`, Kwargs: "kwargs", Run: save},
+` + common,
+		Example: "salt '*' beacons.reset", Kwargs: "kwargs", Run: reset},
+	{Name: "save", Doc: "Save the beacons that are not of the pillar for the next start of the minion, in beacons.conf.", Example: "salt '*' beacons.save", Kwargs: "kwargs", Run: save},
 }}

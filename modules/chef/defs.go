@@ -12,23 +12,15 @@ var Module = &modules.Module{Name: "chef", Doc: `Runs of Chef on this host.`, Av
     Use a repository of this host instead of a server.
 ` + logfileDoc + `
 Further keyword arguments are options of chef-client: server, client_key, config, config-file-jail, environment, group,
-json-attributes, log_level, node-name, override-runlist, pid, run-lock-timeout, runlist, user, validation_key and so on.
-
-CLI Example:
-
-    salt '*' chef.client server=https://localhost
-`, Params: []modules.Param{whyrunParam, {Name: "localmode", Default: false, Type: modules.Bool}, logfileParam},
+json-attributes, log_level, node-name, override-runlist, pid, run-lock-timeout, runlist, user, validation_key and so on.`,
+		Example: "salt '*' chef.client server=https://localhost", Params: []modules.Param{whyrunParam, {Name: "localmode", Default: false, Type: modules.Bool}, logfileParam},
 		Kwargs: "kwargs", Run: client},
 	{Name: "solo", Doc: `Run chef-solo, and return its output and exit status, as cmd.run_all does.
 
 ` + whyrunDoc + logfileDoc + `
 Further keyword arguments are options of chef-solo: config, environment, group, json-attributes, log_level, node-name,
-override-runlist, recipe-url, run-lock-timeout, user and so on.
-
-CLI Example:
-
-    salt '*' chef.solo override-runlist=test
-`, Params: []modules.Param{whyrunParam, logfileParam}, Kwargs: "kwargs", Run: solo},
+override-runlist, recipe-url, run-lock-timeout, user and so on.`,
+		Example: "salt '*' chef.solo override-runlist=test", Params: []modules.Param{whyrunParam, logfileParam}, Kwargs: "kwargs", Run: solo},
 }}
 
 const (

@@ -10,12 +10,9 @@ var Module = &modules.Module{Name: "cp", Doc: "Copying files from the master, fr
 
 url
     The address of the file.
-` + saltenvDoc + `
-CLI Example:
-
-    salt '*' cp.cache_dest https://example.com/bar.rpm
-    salt '*' cp.cache_dest salt://my/file saltenv=dev
-`, Params: []modules.Param{{Name: "url"}, saltenvParam}, Run: cacheDest},
+` + saltenvDoc,
+		Example: `salt '*' cp.cache_dest https://example.com/bar.rpm
+salt '*' cp.cache_dest salt://my/file saltenv=dev`, Params: []modules.Param{{Name: "url"}, saltenvParam}, Run: cacheDest},
 	{Name: "cache_dir", Doc: `Bring everything below a directory of the file server into the minion's cache. The answer is the list of cached files.
 
 path
@@ -24,16 +21,12 @@ path
     Make the empty directories as well.
 include_pat, exclude_pat
     Bring only files whose path matches the first and not the second: shell patterns, or regular expressions after "E@", one
-    or a list of them.
-
-CLI Example:
-
-    salt '*' cp.cache_dir salt://path/to/dir
-    salt '*' cp.cache_dir salt://path/to/dir include_pat='E@\.py$'
-`, Params: []modules.Param{
-		{Name: "path"}, saltenvParam, {Name: "include_empty", Default: false, Type: modules.Bool},
-		{Name: "include_pat", Optional: true}, {Name: "exclude_pat", Optional: true},
-	}, Run: cacheDir},
+    or a list of them.`,
+		Example: `salt '*' cp.cache_dir salt://path/to/dir
+salt '*' cp.cache_dir salt://path/to/dir include_pat='E@\.py$'`, Params: []modules.Param{
+			{Name: "path"}, saltenvParam, {Name: "include_empty", Default: false, Type: modules.Bool},
+			{Name: "include_pat", Optional: true}, {Name: "exclude_pat", Optional: true},
+		}, Run: cacheDir},
 	{Name: "cache_file", Doc: `Bring a file into the minion's cache and return where it is there, or False if the master has no such file.
 
 path
@@ -43,22 +36,13 @@ saltenv
 source_hash
     Keep what is cached of a web server if it has this hash.
 verify_ssl, use_etag
-    Certificates are always verified, and a file of a web server is always fetched.
-
-CLI Example:
-
-    salt '*' cp.cache_file salt://path/to/file
-    salt '*' cp.cache_file salt://path/to/file?saltenv=dev
-`, Params: []modules.Param{
-		{Name: "path"}, saltenvParam, {Name: "source_hash", Optional: true}, {Name: "verify_ssl", Default: true, Type: modules.Bool},
-		{Name: "use_etag", Default: false, Type: modules.Bool},
-	}, Run: cacheFile},
-	{Name: "cache_file_ssh", Python: "cache_file", Doc: `The same as cp.cache_file.
-
-CLI Example:
-
-    salt '*' cp.cache_file_ssh salt://path/to/file
-`, Params: []modules.Param{
+    Certificates are always verified, and a file of a web server is always fetched.`,
+		Example: `salt '*' cp.cache_file salt://path/to/file
+salt '*' cp.cache_file salt://path/to/file?saltenv=dev`, Params: []modules.Param{
+			{Name: "path"}, saltenvParam, {Name: "source_hash", Optional: true}, {Name: "verify_ssl", Default: true, Type: modules.Bool},
+			{Name: "use_etag", Default: false, Type: modules.Bool},
+		}, Run: cacheFile},
+	{Name: "cache_file_ssh", Python: "cache_file", Doc: "The same as cp.cache_file.", Example: "salt '*' cp.cache_file_ssh salt://path/to/file", Params: []modules.Param{
 		{Name: "path"}, saltenvParam, {Name: "source_hash", Optional: true}, {Name: "verify_ssl", Default: true, Type: modules.Bool},
 		{Name: "use_etag", Default: false, Type: modules.Bool},
 	}, Run: cacheFile},
@@ -66,30 +50,14 @@ CLI Example:
 
 paths
     Addresses, a list or separated by commas.
-` + saltenvDoc + `
-CLI Example:
-
-    salt '*' cp.cache_files salt://path/to/file1,salt://path/to/file2
-`, Params: []modules.Param{{Name: "paths"}, saltenvParam}, Run: cacheFiles},
-	{Name: "cache_local_file", Doc: `Copy a file of this host into the minion's cache and return where it is there, an empty text if there is no such file.
-
-CLI Example:
-
-    salt '*' cp.cache_local_file /etc/hosts
-`, Params: []modules.Param{{Name: "path"}}, Run: cacheLocalFile},
+` + saltenvDoc,
+		Example: "salt '*' cp.cache_files salt://path/to/file1,salt://path/to/file2", Params: []modules.Param{{Name: "paths"}, saltenvParam}, Run: cacheFiles},
+	{Name: "cache_local_file", Doc: "Copy a file of this host into the minion's cache and return where it is there, an empty text if there is no such file.", Example: "salt '*' cp.cache_local_file /etc/hosts", Params: []modules.Param{{Name: "path"}}, Run: cacheLocalFile},
 	{Name: "cache_master", Doc: `Bring all files of the file server into the minion's cache.
 
-` + saltenvDoc + `
-CLI Example:
-
-    salt '*' cp.cache_master
-`, Params: []modules.Param{saltenvParam}, Run: cacheMaster},
-	{Name: "envs", Doc: `List the environments of the file server.
-
-CLI Example:
-
-    salt '*' cp.envs
-`, Run: envs},
+` + saltenvDoc,
+		Example: "salt '*' cp.cache_master", Params: []modules.Param{saltenvParam}, Run: cacheMaster},
+	{Name: "envs", Doc: "List the environments of the file server.", Example: "salt '*' cp.envs", Run: envs},
 	{Name: "get_dir", Doc: `Copy a directory of the file server with all that is in it. The answer lists what was made.
 
 path
@@ -99,14 +67,10 @@ dest
 ` + saltenvDoc + `template
     Expand path and dest with this template engine first.
 gzip
-    Taken for compatibility.
-
-CLI Example:
-
-    salt '*' cp.get_dir salt://path/to/dir/ /minion/dest
-`, Params: []modules.Param{
-		{Name: "path"}, {Name: "dest"}, saltenvParam, {Name: "template", Optional: true}, {Name: "gzip", Optional: true},
-	}, Kwargs: "kwargs", Run: getDir},
+    Taken for compatibility.`,
+		Example: "salt '*' cp.get_dir salt://path/to/dir/ /minion/dest", Params: []modules.Param{
+			{Name: "path"}, {Name: "dest"}, saltenvParam, {Name: "template", Optional: true}, {Name: "gzip", Optional: true},
+		}, Kwargs: "kwargs", Run: getDir},
 	{Name: "get_file", Doc: `Copy a file of the file server. The answer is where it was put, an empty text if there is no such file, or False if the
 directory is missing.
 
@@ -119,23 +83,16 @@ makedirs
 template
     Expand path and dest with this template engine first.
 gzip
-    Taken for compatibility.
-
-CLI Example:
-
-    salt '*' cp.get_file salt://path/to/file /minion/dest
-    salt '*' cp.get_file "salt://{{grains.os}}/vimrc" /etc/vimrc template=jinja
-`, Params: []modules.Param{
-		{Name: "path"}, {Name: "dest"}, saltenvParam, {Name: "makedirs", Default: false, Type: modules.Bool},
-		{Name: "template", Optional: true}, {Name: "gzip", Optional: true},
-	}, Kwargs: "kwargs", Run: getFile},
+    Taken for compatibility.`,
+		Example: `salt '*' cp.get_file salt://path/to/file /minion/dest
+salt '*' cp.get_file "salt://{{grains.os}}/vimrc" /etc/vimrc template=jinja`, Params: []modules.Param{
+			{Name: "path"}, {Name: "dest"}, saltenvParam, {Name: "makedirs", Default: false, Type: modules.Bool},
+			{Name: "template", Optional: true}, {Name: "gzip", Optional: true},
+		}, Kwargs: "kwargs", Run: getFile},
 	{Name: "get_file_str", Doc: `Bring a file into the minion's cache and return its content, or False if the master has no such file.
 
-` + pathDoc + saltenvDoc + `
-CLI Example:
-
-    salt '*' cp.get_file_str salt://my/file
-`, Params: []modules.Param{{Name: "path"}, saltenvParam}, Run: getFileStr},
+` + pathDoc + saltenvDoc,
+		Example: "salt '*' cp.get_file_str salt://my/file", Params: []modules.Param{{Name: "path"}, saltenvParam}, Run: getFileStr},
 	{Name: "get_template", Doc: `Expand a file of the file server with a template engine and put the result somewhere. The answer is where it was put, an empty
 text if that was not possible.
 
@@ -146,15 +103,11 @@ template
 ` + saltenvDoc + `makedirs
     Make missing directories.
 
-Further keyword arguments are names that the template sees.
-
-CLI Example:
-
-    salt '*' cp.get_template salt://path/to/template /minion/dest
-`, Params: []modules.Param{
-		{Name: "path"}, {Name: "dest"}, {Name: "template", Default: "jinja", Type: modules.String}, saltenvParam,
-		{Name: "makedirs", Default: false, Type: modules.Bool},
-	}, Kwargs: "kwargs", Run: getTemplate},
+Further keyword arguments are names that the template sees.`,
+		Example: "salt '*' cp.get_template salt://path/to/template /minion/dest", Params: []modules.Param{
+			{Name: "path"}, {Name: "dest"}, {Name: "template", Default: "jinja", Type: modules.String}, saltenvParam,
+			{Name: "makedirs", Default: false, Type: modules.Bool},
+		}, Kwargs: "kwargs", Run: getTemplate},
 	{Name: "get_url", Doc: `Copy a file from an address. The answer is where it was put, False if the master has no such file.
 
 path
@@ -164,79 +117,46 @@ dest
 ` + saltenvDoc + `makedirs
     Make missing directories.
 source_hash
-    Keep what is cached of a web server if it has this hash.
-
-CLI Example:
-
-    salt '*' cp.get_url salt://my/file /tmp/this_file_is_mine
-    salt '*' cp.get_url https://example.com/ /tmp/index.html
-`, Params: []modules.Param{
-		{Name: "path"}, {Name: "dest", Default: "", Type: modules.String}, saltenvParam,
-		{Name: "makedirs", Default: false, Type: modules.Bool}, {Name: "source_hash", Optional: true},
-	}, Run: getURL},
+    Keep what is cached of a web server if it has this hash.`,
+		Example: `salt '*' cp.get_url salt://my/file /tmp/this_file_is_mine
+salt '*' cp.get_url https://example.com/ /tmp/index.html`, Params: []modules.Param{
+			{Name: "path"}, {Name: "dest", Default: "", Type: modules.String}, saltenvParam,
+			{Name: "makedirs", Default: false, Type: modules.Bool}, {Name: "source_hash", Optional: true},
+		}, Run: getURL},
 	{Name: "hash_file", Doc: `Return the hash of a file of the file server, or of this host: the digest and the name of the hash function.
 
 path
     A salt:// address, or the path of a file of this host.
-` + saltenvDoc + `
-CLI Example:
-
-    salt '*' cp.hash_file salt://path/to/file
-`, Params: []modules.Param{{Name: "path"}, saltenvParam}, Run: hashFile},
-	{Name: "hash_file_ssh", Python: "hash_file", Doc: `The same as cp.hash_file.
-
-CLI Example:
-
-    salt '*' cp.hash_file_ssh salt://path/to/file
-`, Params: []modules.Param{{Name: "path"}, saltenvParam}, Run: hashFile},
+` + saltenvDoc,
+		Example: "salt '*' cp.hash_file salt://path/to/file", Params: []modules.Param{{Name: "path"}, saltenvParam}, Run: hashFile},
+	{Name: "hash_file_ssh", Python: "hash_file", Doc: "The same as cp.hash_file.", Example: "salt '*' cp.hash_file_ssh salt://path/to/file", Params: []modules.Param{{Name: "path"}, saltenvParam}, Run: hashFile},
 	{Name: "is_cached", Doc: `Tell where in the minion's cache a file is, with an empty text if it is not there.
 
-` + pathDoc + saltenvDoc + `
-CLI Example:
-
-    salt '*' cp.is_cached salt://path/to/file
-`, Params: []modules.Param{{Name: "path"}, saltenvParam}, Run: isCached},
+` + pathDoc + saltenvDoc,
+		Example: "salt '*' cp.is_cached salt://path/to/file", Params: []modules.Param{{Name: "path"}, saltenvParam}, Run: isCached},
 	{Name: "list_master", Doc: `List the files of the file server.
 
 ` + saltenvDoc + `prefix
-    List only what begins with this.
-
-CLI Example:
-
-    salt '*' cp.list_master
-`, Params: []modules.Param{saltenvParam, {Name: "prefix", Default: "", Type: modules.String}}, Run: listMaster},
+    List only what begins with this.`,
+		Example: "salt '*' cp.list_master", Params: []modules.Param{saltenvParam, {Name: "prefix", Default: "", Type: modules.String}}, Run: listMaster},
 	{Name: "list_master_dirs", Doc: `List the directories of the file server.
 
 ` + saltenvDoc + `prefix
-    List only what begins with this.
-
-CLI Example:
-
-    salt '*' cp.list_master_dirs
-`, Params: []modules.Param{saltenvParam, {Name: "prefix", Default: "", Type: modules.String}}, Run: listMasterDirs},
+    List only what begins with this.`,
+		Example: "salt '*' cp.list_master_dirs", Params: []modules.Param{saltenvParam, {Name: "prefix", Default: "", Type: modules.String}}, Run: listMasterDirs},
 	{Name: "list_master_symlinks", Doc: `List the symbolic links of the file server and where they lead.
 
 ` + saltenvDoc + `prefix
-    List only what begins with this.
-
-CLI Example:
-
-    salt '*' cp.list_master_symlinks
-`, Params: []modules.Param{saltenvParam, {Name: "prefix", Default: "", Type: modules.String}}, Run: listMasterSymlinks},
+    List only what begins with this.`,
+		Example: "salt '*' cp.list_master_symlinks", Params: []modules.Param{saltenvParam, {Name: "prefix", Default: "", Type: modules.String}}, Run: listMasterSymlinks},
 	{Name: "list_minion", Doc: `List the files in the minion's cache.
 
-` + saltenvDoc + `
-CLI Example:
-
-    salt '*' cp.list_minion
-`, Params: []modules.Param{saltenvParam}, Run: listMinion},
+` + saltenvDoc,
+		Example: "salt '*' cp.list_minion", Params: []modules.Param{saltenvParam}, Run: listMinion},
 	{Name: "list_states", Doc: `List the state files of an environment by the names that states are applied by.
 
-` + saltenvDoc + `
-CLI Example:
-
-    salt '*' cp.list_states
-`, Params: []modules.Param{saltenvParam}, Run: listStates},
+` + saltenvDoc,
+		Example: "salt '*' cp.list_states", Params: []modules.Param{saltenvParam}, Run: listStates},
 	{Name: "push", Doc: `Send a file of this host to the master, which keeps it with what it has cached of the minion. The master must allow it by its
 option file_recv. The answer is False if the file cannot be sent.
 
@@ -247,16 +167,12 @@ keep_symlinks
 upload_path
     Send it under this name.
 remove_source
-    Remove the file afterwards.
-
-CLI Example:
-
-    salt '*' cp.push /etc/fstab
-    salt '*' cp.push /etc/fstab upload_path='/new/path/fstab'
-`, Params: []modules.Param{
-		{Name: "path"}, {Name: "keep_symlinks", Default: false, Type: modules.Bool},
-		{Name: "upload_path", Optional: true}, {Name: "remove_source", Default: false, Type: modules.Bool},
-	}, Run: push},
+    Remove the file afterwards.`,
+		Example: `salt '*' cp.push /etc/fstab
+salt '*' cp.push /etc/fstab upload_path='/new/path/fstab'`, Params: []modules.Param{
+			{Name: "path"}, {Name: "keep_symlinks", Default: false, Type: modules.Bool},
+			{Name: "upload_path", Optional: true}, {Name: "remove_source", Default: false, Type: modules.Bool},
+		}, Run: push},
 	{Name: "push_dir", Doc: `Send the files below a directory of this host to the master, as cp.push does.
 
 path
@@ -264,25 +180,17 @@ path
 glob
     Send only files whose name matches this shell pattern.
 upload_path
-    Send them as if they were below this directory.
-
-CLI Example:
-
-    salt '*' cp.push_dir /etc/modprobe.d/ glob='*.conf'
-`, Params: []modules.Param{
-		{Name: "path"}, {Name: "glob", Optional: true}, {Name: "upload_path", Optional: true},
-	}, Run: pushDir},
+    Send them as if they were below this directory.`,
+		Example: "salt '*' cp.push_dir /etc/modprobe.d/ glob='*.conf'", Params: []modules.Param{
+			{Name: "path"}, {Name: "glob", Optional: true}, {Name: "upload_path", Optional: true},
+		}, Run: pushDir},
 	{Name: "recv", Doc: `Write files that the caller brings along, as the salt-cp command does. Not for the command line.
 
 files
     A map from paths to contents.
 dest
-    Where they are put: a path, or a directory.
-
-CLI Example:
-
-    salt '*' cp.recv
-`, Params: []modules.Param{{Name: "files"}, {Name: "dest"}}, Run: recv},
+    Where they are put: a path, or a directory.`,
+		Example: "salt '*' cp.recv", Params: []modules.Param{{Name: "files"}, {Name: "dest"}}, Run: recv},
 	{Name: "recv_chunked", Doc: `Write a piece of a file that the caller brings along, as the salt-cp command does. Not for the command line.
 
 dest
@@ -294,26 +202,18 @@ append
 compressed
     The piece is compressed with gzip.
 mode
-    The file's mode, set with its first piece.
-
-CLI Example:
-
-    salt '*' cp.recv_chunked
-`, Params: []modules.Param{
-		{Name: "dest"}, {Name: "chunk"}, {Name: "append", Default: false, Type: modules.Bool},
-		{Name: "compressed", Default: true, Type: modules.Bool}, {Name: "mode", Optional: true},
-	}, Run: recvChunked},
+    The file's mode, set with its first piece.`,
+		Example: "salt '*' cp.recv_chunked", Params: []modules.Param{
+			{Name: "dest"}, {Name: "chunk"}, {Name: "append", Default: false, Type: modules.Bool},
+			{Name: "compressed", Default: true, Type: modules.Bool}, {Name: "mode", Optional: true},
+		}, Run: recvChunked},
 	{Name: "stat_file", Doc: `Return the mode of a file of the file server, or of this host.
 
 path
     A salt:// address, or the path of a file of this host.
 ` + saltenvDoc + `octal
-    Return the last four octal digits as text rather than the number.
-
-CLI Example:
-
-    salt '*' cp.stat_file salt://path/to/file
-`, Params: []modules.Param{{Name: "path"}, saltenvParam, {Name: "octal", Default: true, Type: modules.Bool}}, Run: statFile},
+    Return the last four octal digits as text rather than the number.`,
+		Example: "salt '*' cp.stat_file salt://path/to/file", Params: []modules.Param{{Name: "path"}, saltenvParam, {Name: "octal", Default: true, Type: modules.Bool}}, Run: statFile},
 }}
 
 // What the functions share: the documentation of parameters, and parameters that may be absent.

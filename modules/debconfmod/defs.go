@@ -9,12 +9,8 @@ var Module = &modules.Module{Name: "debconfmod", Virtual: "debconf", Doc: `Answe
 	{Name: "get_selections", Doc: `Return all answers: a map from packages to lists of question, type and answer.
 
 fetchempty
-    Also those without an answer.
-
-CLI Example:
-
-    salt '*' debconf.get_selections
-`, Params: []modules.Param{{Name: "fetchempty", Default: true, Type: modules.Bool}}, Run: getSelections},
+    Also those without an answer.`,
+		Example: "salt '*' debconf.get_selections", Params: []modules.Param{{Name: "fetchempty", Default: true, Type: modules.Bool}}, Run: getSelections},
 	{Name: "set", Python: "set_", Doc: `Set an answer.
 
 package
@@ -24,23 +20,15 @@ question
 type
     Its type: select, boolean, string and so on.
 value
-    The answer.
-
-CLI Example:
-
-    salt '*' debconf.set <package> <question> <type> <value>
-`, Params: []modules.Param{{Name: "package"}, {Name: "question"}, {Name: "type"}, {Name: "value"}}, Args: "extra", Run: set},
+    The answer.`,
+		Example: "salt '*' debconf.set <package> <question> <type> <value>", Params: []modules.Param{{Name: "package"}, {Name: "question"}, {Name: "type"}, {Name: "value"}}, Args: "extra", Run: set},
 	{Name: "set_file", Doc: `Set the answers in a file.
 
 path
     A file with settings.
 saltenv
-    The environment of the file server.
-
-CLI Example:
-
-    salt '*' debconf.set_file salt://pathto/pkg.selections
-`, Params: []modules.Param{{Name: "path"}, {Name: "saltenv", Default: "base", Type: modules.String}}, Kwargs: "kwargs", Run: setFile},
+    The environment of the file server.`,
+		Example: "salt '*' debconf.set_file salt://pathto/pkg.selections", Params: []modules.Param{{Name: "path"}, {Name: "saltenv", Default: "base", Type: modules.String}}, Kwargs: "kwargs", Run: setFile},
 	{Name: "set_template", Doc: `Set the answers in a file made from a template.
 
 path
@@ -52,25 +40,17 @@ context
 defaults
     Their defaults.
 saltenv
-    The environment of the file server.
-
-CLI Example:
-
-    salt '*' debconf.set_template salt://pathto/pkg.selections.jinja jinja None None
-`, Params: []modules.Param{
-		{Name: "path"},
-		{Name: "template"},
-		{Name: "context"},
-		{Name: "defaults"},
-		{Name: "saltenv", Default: "base", Type: modules.String},
-	}, Kwargs: "kwargs", Run: setTemplate},
+    The environment of the file server.`,
+		Example: "salt '*' debconf.set_template salt://pathto/pkg.selections.jinja jinja None None", Params: []modules.Param{
+			{Name: "path"},
+			{Name: "template"},
+			{Name: "context"},
+			{Name: "defaults"},
+			{Name: "saltenv", Default: "base", Type: modules.String},
+		}, Kwargs: "kwargs", Run: setTemplate},
 	{Name: "show", Doc: `Return the answers of a package, None if it has none.
 
 name
-    The package.
-
-CLI Example:
-
-    salt '*' debconf.show <package name>
-`, Params: []modules.Param{{Name: "name"}}, Run: show},
+    The package.`,
+		Example: "salt '*' debconf.show <package name>", Params: []modules.Param{{Name: "name"}}, Run: show},
 }}

@@ -23,23 +23,15 @@ profile
     The part of the configuration or the pillar with etcd.host, etcd.port, etcd.username, etcd.password, etcd.ca, etcd.client_cert
     and etcd.client_key. Without it these stand in the configuration itself. Arguments named host, port and so on go first.
     With etcd.require_v2: False the server is asked by version 3 of its interface; etcd.encode_keys, etcd.encode_values and
-    etcd.raw_values say then whether keys and values are packed, and values given as bytes.
-
-CLI Example:
-
-    salt '*' etcd.get /path/to/key
-`, Params: []modules.Param{{Name: "key"}, {Name: "recurse", Default: false, Type: modules.Bool}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: get},
+    etcd.raw_values say then whether keys and values are packed, and values given as bytes.`,
+		Example: "salt '*' etcd.get /path/to/key", Params: []modules.Param{{Name: "key"}, {Name: "recurse", Default: false, Type: modules.Bool}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: get},
 	{Name: "ls", Doc: `Return the keys and directories in a directory.
 
 path
     The directory.
 profile, kwargs
-    The server, as for etcd.get.
-
-CLI Example:
-
-    salt '*' etcd.ls /path/to/dir
-`, Params: []modules.Param{{Name: "path", Default: "/"}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: ls},
+    The server, as for etcd.get.`,
+		Example: "salt '*' etcd.ls /path/to/dir", Params: []modules.Param{{Name: "path", Default: "/"}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: ls},
 	{Name: "rm", Doc: `Remove a key: true if it is gone, None if it could not be removed.
 
 key
@@ -47,12 +39,8 @@ key
 recurse
     Remove a directory with all that is in it.
 profile, kwargs
-    The server, as for etcd.get.
-
-CLI Example:
-
-    salt '*' etcd.rm /path/to/key
-`, Params: []modules.Param{{Name: "key"}, {Name: "recurse", Default: false, Type: modules.Bool}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: rm},
+    The server, as for etcd.get.`,
+		Example: "salt '*' etcd.rm /path/to/key", Params: []modules.Param{{Name: "key"}, {Name: "recurse", Default: false, Type: modules.Bool}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: rm},
 	{Name: "set", Doc: `Set a key and return its value, None if it could not be set.
 
 key
@@ -64,26 +52,18 @@ profile, kwargs
 ttl
     After how many seconds the key expires.
 directory
-    Make a directory, which has no value.
-
-CLI Example:
-
-    salt '*' etcd.set /path/to/key value
-`, Params: []modules.Param{
-		{Name: "key"}, {Name: "value"}, {Name: "profile", Optional: true}, {Name: "ttl", Optional: true},
-		{Name: "directory", Default: false, Type: modules.Bool},
-	}, Kwargs: "kwargs", Run: set},
+    Make a directory, which has no value.`,
+		Example: "salt '*' etcd.set /path/to/key value", Params: []modules.Param{
+			{Name: "key"}, {Name: "value"}, {Name: "profile", Optional: true}, {Name: "ttl", Optional: true},
+			{Name: "directory", Default: false, Type: modules.Bool},
+		}, Kwargs: "kwargs", Run: set},
 	{Name: "tree", Doc: `Return all that is below a directory, in maps by name.
 
 path
     The directory.
 profile, kwargs
-    The server, as for etcd.get.
-
-CLI Example:
-
-    salt '*' etcd.tree /path/to/keys
-`, Params: []modules.Param{{Name: "path", Default: "/"}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: tree},
+    The server, as for etcd.get.`,
+		Example: "salt '*' etcd.tree /path/to/keys", Params: []modules.Param{{Name: "path", Default: "/"}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: tree},
 	{Name: "update", Doc: `Set many keys and return them with their values, None if one could not be set.
 
 fields
@@ -91,12 +71,8 @@ fields
 path
     Where the keys stand.
 profile, kwargs
-    The server, as for etcd.get.
-
-CLI Example:
-
-    salt '*' etcd.update '{"/path/to/key": "baz", "another": {"key": "bar"}}'
-`, Params: []modules.Param{{Name: "fields"}, {Name: "path", Default: ""}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: update},
+    The server, as for etcd.get.`,
+		Example: `salt '*' etcd.update '{"/path/to/key": "baz", "another": {"key": "bar"}}'`, Params: []modules.Param{{Name: "fields"}, {Name: "path", Default: ""}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: update},
 	{Name: "watch", Doc: `Wait for a change of a key and return what it came to.
 
 key
@@ -108,13 +84,9 @@ profile, kwargs
 timeout
     For how many seconds to wait; 0 has no end.
 index
-    From which change on.
-
-CLI Example:
-
-    salt '*' etcd.watch /path/to/key timeout=10
-`, Params: []modules.Param{
-		{Name: "key"}, {Name: "recurse", Default: false, Type: modules.Bool}, {Name: "profile", Optional: true}, {Name: "timeout", Default: int64(0)},
-		{Name: "index", Optional: true},
-	}, Kwargs: "kwargs", Run: watch},
+    From which change on.`,
+		Example: "salt '*' etcd.watch /path/to/key timeout=10", Params: []modules.Param{
+			{Name: "key"}, {Name: "recurse", Default: false, Type: modules.Bool}, {Name: "profile", Optional: true}, {Name: "timeout", Default: int64(0)},
+			{Name: "index", Optional: true},
+		}, Kwargs: "kwargs", Run: watch},
 }}

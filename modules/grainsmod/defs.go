@@ -15,26 +15,18 @@ val
 convert
     Make a list of a grain that is none.
 delimiter
-    What separates the parts of the key.
-
-CLI Example:
-
-    salt '*' grains.append key val
-`, Params: []modules.Param{
-		{Name: "key"}, {Name: "val"}, {Name: "convert", Default: false, Type: modules.Bool},
-		{Name: "delimiter", Default: ":", Type: modules.String},
-	}, Run: appendFn},
+    What separates the parts of the key.`,
+		Example: "salt '*' grains.append key val", Params: []modules.Param{
+			{Name: "key"}, {Name: "val"}, {Name: "convert", Default: false, Type: modules.Bool},
+			{Name: "delimiter", Default: ":", Type: modules.String},
+		}, Run: appendFn},
 	{Name: "delkey", Doc: `Remove a grain from the grains file.
 
 key
     The grain; "a:b" reaches into nested maps.
 force
-    Remove it also when it is a map or a list.
-
-CLI Example:
-
-    salt '*' grains.delkey key
-`, Params: []modules.Param{{Name: "key"}, {Name: "force", Default: false, Type: modules.Bool}}, Run: delkey},
+    Remove it also when it is a map or a list.`,
+		Example: "salt '*' grains.delkey key", Params: []modules.Param{{Name: "key"}, {Name: "force", Default: false, Type: modules.Bool}}, Run: delkey},
 	{Name: "delval", Doc: `Set a grain in the grains file to None, or remove it.
 
 key
@@ -42,27 +34,14 @@ key
 destructive
     Remove it.
 force
-    Do so also when it is a map or a list.
-
-CLI Example:
-
-    salt '*' grains.delval key
-`, Params: []modules.Param{
-		{Name: "key"}, {Name: "destructive", Default: false, Type: modules.Bool}, {Name: "force", Default: false, Type: modules.Bool},
-	}, Run: delval},
-	{Name: "equals", Doc: `Tell whether a grain has a value, compared as text.
-
-CLI Example:
-
-    salt '*' grains.equals fqdn some.host.name
-    salt '*' grains.equals systemd:version 219
-`, Params: []modules.Param{{Name: "key"}, {Name: "value"}}, Run: equals},
-	{Name: "fetch", Python: "get", Doc: `The same as grains.get.
-
-CLI Example:
-
-    salt '*' grains.fetch pkg:apache
-`, Params: []modules.Param{
+    Do so also when it is a map or a list.`,
+		Example: "salt '*' grains.delval key", Params: []modules.Param{
+			{Name: "key"}, {Name: "destructive", Default: false, Type: modules.Bool}, {Name: "force", Default: false, Type: modules.Bool},
+		}, Run: delval},
+	{Name: "equals", Doc: "Tell whether a grain has a value, compared as text.",
+		Example: `salt '*' grains.equals fqdn some.host.name
+salt '*' grains.equals systemd:version 219`, Params: []modules.Param{{Name: "key"}, {Name: "value"}}, Run: equals},
+	{Name: "fetch", Python: "get", Doc: "The same as grains.get.", Example: "salt '*' grains.fetch pkg:apache", Params: []modules.Param{
 		{Name: "key"}, {Name: "default", Default: "", Type: modules.String}, {Name: "delimiter", Default: ":", Type: modules.String},
 		{Name: "ordered", Default: true, Type: modules.Bool},
 	}, Ordered: true, Run: fetch},
@@ -77,15 +56,11 @@ merge
 default
     The entry when nothing matches.
 base
-    The entry that the result is merged over.
-
-CLI Example:
-
-    salt '*' grains.filter_by '{Debian: Debheads rule, RedHat: I love my hat}'
-`, Params: []modules.Param{
-		{Name: "lookup_dict"}, {Name: "grain", Default: "os_family", Type: modules.String}, {Name: "merge", Optional: true},
-		{Name: "default", Default: "default", Type: modules.String}, {Name: "base", Optional: true},
-	}, Ordered: true, Run: filterBy},
+    The entry that the result is merged over.`,
+		Example: "salt '*' grains.filter_by '{Debian: Debheads rule, RedHat: I love my hat}'", Params: []modules.Param{
+			{Name: "lookup_dict"}, {Name: "grain", Default: "os_family", Type: modules.String}, {Name: "merge", Optional: true},
+			{Name: "default", Default: "default", Type: modules.String}, {Name: "base", Optional: true},
+		}, Ordered: true, Run: filterBy},
 	{Name: "get", Doc: `Return the value of a grain.
 
 key
@@ -95,21 +70,12 @@ default
 delimiter
     What separates the parts of the key.
 ordered
-    Has no meaning here.
-
-CLI Example:
-
-    salt '*' grains.get pkg:apache
-`, Params: []modules.Param{
-		{Name: "key"}, {Name: "default", Default: "", Type: modules.String}, {Name: "delimiter", Default: ":", Type: modules.String},
-		{Name: "ordered", Default: true, Type: modules.Bool},
-	}, Ordered: true, Run: get},
-	{Name: "has_value", Doc: `Tell whether there is a grain; "a:b" reaches into nested maps.
-
-CLI Example:
-
-    salt '*' grains.has_value pkg:apache
-`, Params: []modules.Param{{Name: "key"}}, Run: hasValue},
+    Has no meaning here.`,
+		Example: "salt '*' grains.get pkg:apache", Params: []modules.Param{
+			{Name: "key"}, {Name: "default", Default: "", Type: modules.String}, {Name: "delimiter", Default: ":", Type: modules.String},
+			{Name: "ordered", Default: true, Type: modules.Bool},
+		}, Ordered: true, Run: get},
+	{Name: "has_value", Doc: `Tell whether there is a grain; "a:b" reaches into nested maps.`, Example: "salt '*' grains.has_value pkg:apache", Params: []modules.Param{{Name: "key"}}, Run: hasValue},
 	{Name: "item", Doc: `Return some grains.
 
 default
@@ -117,30 +83,17 @@ default
 delimiter
     What separates the parts of a key.
 sanitize
-    Hide serial numbers, names and domains.
-
-CLI Example:
-
-    salt '*' grains.item os
-    salt '*' grains.item os osrelease oscodename
-    salt '*' grains.item host sanitize=True
-`, Args: "args", Kwargs: "kwargs", Out: "nested", Run: item},
+    Hide serial numbers, names and domains.`,
+		Example: `salt '*' grains.item os
+salt '*' grains.item os osrelease oscodename
+salt '*' grains.item host sanitize=True`, Args: "args", Kwargs: "kwargs", Out: "nested", Run: item},
 	{Name: "items", Doc: `Return all grains.
 
 sanitize
-    Hide serial numbers, names and domains.
-
-CLI Example:
-
-    salt '*' grains.items
-    salt '*' grains.items sanitize=True
-`, Params: []modules.Param{{Name: "sanitize", Default: false, Type: modules.Bool}}, Out: "nested", Run: items},
-	{Name: "ls", Doc: `List the names of all grains.
-
-CLI Example:
-
-    salt '*' grains.ls
-`, Run: ls},
+    Hide serial numbers, names and domains.`,
+		Example: `salt '*' grains.items
+salt '*' grains.items sanitize=True`, Params: []modules.Param{{Name: "sanitize", Default: false, Type: modules.Bool}}, Out: "nested", Run: items},
+	{Name: "ls", Doc: "List the names of all grains.", Example: "salt '*' grains.ls", Run: ls},
 	{Name: "remove", Doc: `Remove a value from a list in the grains file.
 
 key
@@ -148,12 +101,8 @@ key
 val
     The value.
 delimiter
-    What separates the parts of the key.
-
-CLI Example:
-
-    salt '*' grains.remove key val
-`, Params: []modules.Param{{Name: "key"}, {Name: "val"}, {Name: "delimiter", Default: ":", Type: modules.String}}, Run: remove},
+    What separates the parts of the key.`,
+		Example: "salt '*' grains.remove key val", Params: []modules.Param{{Name: "key"}, {Name: "val"}, {Name: "delimiter", Default: ":", Type: modules.String}}, Run: remove},
 	{Name: "set", Doc: `Set a grain in the grains file.
 
 key
@@ -165,16 +114,12 @@ force
 destructive
     Remove the grain if the value is None.
 delimiter
-    What separates the parts of the key.
-
-CLI Example:
-
-    salt '*' grains.set 'apps:myApp:port' 2209
-    salt '*' grains.set 'apps:myApp' '{port: 2209}'
-`, Params: []modules.Param{
-		{Name: "key"}, {Name: "val", Default: "", Type: modules.String}, {Name: "force", Default: false, Type: modules.Bool},
-		{Name: "destructive", Default: false, Type: modules.Bool}, {Name: "delimiter", Default: ":", Type: modules.String},
-	}, Run: set},
+    What separates the parts of the key.`,
+		Example: `salt '*' grains.set 'apps:myApp:port' 2209
+salt '*' grains.set 'apps:myApp' '{port: 2209}'`, Params: []modules.Param{
+			{Name: "key"}, {Name: "val", Default: "", Type: modules.String}, {Name: "force", Default: false, Type: modules.Bool},
+			{Name: "destructive", Default: false, Type: modules.Bool}, {Name: "delimiter", Default: ":", Type: modules.String},
+		}, Run: set},
 	{Name: "setval", Doc: `Set a grain in the grains file, without a look at what was there.
 
 key
@@ -184,16 +129,12 @@ val
 destructive
     Remove the grain if the value is None.
 refresh_pillar
-    Read the pillar anew as well.
-
-CLI Example:
-
-    salt '*' grains.setval key val
-    salt '*' grains.setval key "{'sub-key': 'val', 'sub-key2': 'val2'}"
-`, Params: []modules.Param{
-		{Name: "key"}, {Name: "val"}, {Name: "destructive", Default: false, Type: modules.Bool},
-		{Name: "refresh_pillar", Default: true, Type: modules.Bool},
-	}, Out: "nested", Run: setval},
+    Read the pillar anew as well.`,
+		Example: `salt '*' grains.setval key val
+salt '*' grains.setval key "{'sub-key': 'val', 'sub-key2': 'val2'}"`, Params: []modules.Param{
+			{Name: "key"}, {Name: "val"}, {Name: "destructive", Default: false, Type: modules.Bool},
+			{Name: "refresh_pillar", Default: true, Type: modules.Bool},
+		}, Out: "nested", Run: setval},
 	{Name: "setvals", Doc: `Set several grains in the grains file.
 
 grains
@@ -201,13 +142,9 @@ grains
 destructive
     Remove those whose value is None.
 refresh_pillar
-    Read the pillar anew as well.
-
-CLI Example:
-
-    salt '*' grains.setvals "{'key1': 'val1', 'key2': 'val2'}"
-`, Params: []modules.Param{
-		{Name: "grains"}, {Name: "destructive", Default: false, Type: modules.Bool},
-		{Name: "refresh_pillar", Default: true, Type: modules.Bool},
-	}, Run: setvals},
+    Read the pillar anew as well.`,
+		Example: `salt '*' grains.setvals "{'key1': 'val1', 'key2': 'val2'}"`, Params: []modules.Param{
+			{Name: "grains"}, {Name: "destructive", Default: false, Type: modules.Bool},
+			{Name: "refresh_pillar", Default: true, Type: modules.Bool},
+		}, Run: setvals},
 }}

@@ -17,64 +17,28 @@ root
 non_unique : False
     Allow a gid that another group has.
 local : False
-    Use lgroupadd, which leaves network directories alone.
-
-CLI Example:
-
-    salt '*' group.add web 3456
-`, Params: []modules.Param{
-		{Name: "name"}, {Name: "gid", Optional: true}, {Name: "system", Default: false}, {Name: "root", Optional: true},
-		{Name: "non_unique", Default: false}, {Name: "local", Default: false},
-	}, Run: add},
-	{Name: "adduser", Doc: `Make a user a member of the group.
-
-CLI Example:
-
-    salt '*' group.adduser web anna
-`, Params: []modules.Param{{Name: "name"}, {Name: "username"}, {Name: "root", Optional: true}}, Run: adduser},
+    Use lgroupadd, which leaves network directories alone.`,
+		Example: "salt '*' group.add web 3456", Params: []modules.Param{
+			{Name: "name"}, {Name: "gid", Optional: true}, {Name: "system", Default: false}, {Name: "root", Optional: true},
+			{Name: "non_unique", Default: false}, {Name: "local", Default: false},
+		}, Run: add},
+	{Name: "adduser", Doc: "Make a user a member of the group.", Example: "salt '*' group.adduser web anna", Params: []modules.Param{{Name: "name"}, {Name: "username"}, {Name: "root", Optional: true}}, Run: adduser},
 	{Name: "chgid", Doc: `Change the group's number.
 
 non_unique : False
-    Allow a gid that another group has.
-
-CLI Example:
-
-    salt '*' group.chgid web 4376
-`, Params: []modules.Param{{Name: "name"}, {Name: "gid"}, {Name: "root", Optional: true}, {Name: "non_unique", Default: false}}, Run: chgid},
+    Allow a gid that another group has.`,
+		Example: "salt '*' group.chgid web 4376", Params: []modules.Param{{Name: "name"}, {Name: "gid"}, {Name: "root", Optional: true}, {Name: "non_unique", Default: false}}, Run: chgid},
 	{Name: "delete", Doc: `Remove a group. The result tells whether that worked.
 
 local : False
-    Use lgroupdel, which leaves network directories alone.
-
-CLI Example:
-
-    salt '*' group.delete web
-`, Params: []modules.Param{{Name: "name"}, {Name: "root", Optional: true}, {Name: "local", Default: false}}, Run: deleteGroup},
-	{Name: "deluser", Doc: `Take a user out of the group. It is fine if the user is not in it, or if there is no such group.
-
-CLI Example:
-
-    salt '*' group.deluser web anna
-`, Params: []modules.Param{{Name: "name"}, {Name: "username"}, {Name: "root", Optional: true}}, Run: deluser},
+    Use lgroupdel, which leaves network directories alone.`,
+		Example: "salt '*' group.delete web", Params: []modules.Param{{Name: "name"}, {Name: "root", Optional: true}, {Name: "local", Default: false}}, Run: deleteGroup},
+	{Name: "deluser", Doc: "Take a user out of the group. It is fine if the user is not in it, or if there is no such group.", Example: "salt '*' group.deluser web anna", Params: []modules.Param{{Name: "name"}, {Name: "username"}, {Name: "root", Optional: true}}, Run: deluser},
 	{Name: "getent", Doc: `Return what group.info tells, for all groups.
 
 refresh : False
-    Ask anew, even if the job has asked before.
-
-CLI Example:
-
-    salt '*' group.getent
-`, Params: []modules.Param{{Name: "refresh", Default: false}, {Name: "root", Optional: true}}, Run: getent},
-	{Name: "info", Doc: `Return what is known of a group, nothing if there is none of that name.
-
-CLI Example:
-
-    salt '*' group.info web
-`, Params: []modules.Param{{Name: "name"}, {Name: "root", Optional: true}}, Run: info},
-	{Name: "members", Doc: `Make the users of a list, with commas between the names, the members of the group, and no others.
-
-CLI Example:
-
-    salt '*' group.members web 'anna,bert'
-`, Params: []modules.Param{{Name: "name"}, {Name: "members_list"}, {Name: "root", Optional: true}}, Run: members},
+    Ask anew, even if the job has asked before.`,
+		Example: "salt '*' group.getent", Params: []modules.Param{{Name: "refresh", Default: false}, {Name: "root", Optional: true}}, Run: getent},
+	{Name: "info", Doc: "Return what is known of a group, nothing if there is none of that name.", Example: "salt '*' group.info web", Params: []modules.Param{{Name: "name"}, {Name: "root", Optional: true}}, Run: info},
+	{Name: "members", Doc: "Make the users of a list, with commas between the names, the members of the group, and no others.", Example: "salt '*' group.members web 'anna,bert'", Params: []modules.Param{{Name: "name"}, {Name: "members_list"}, {Name: "root", Optional: true}}, Run: members},
 }}

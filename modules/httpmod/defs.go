@@ -11,14 +11,7 @@ func init() { modules.Register(Module) }
 
 // Module is "http".
 var Module = &modules.Module{Name: "http", Doc: "Requests to web servers.", Funcs: []modules.Def{
-	{Name: "query", Doc: queryDoc, Params: []modules.Param{{Name: "url"}}, Kwargs: "kwargs", Run: runQuery},
-	{Name: "update_ca_bundle", Doc: bundleDoc, Params: []modules.Param{{Name: "target", Optional: true}, {Name: "source", Optional: true},
-		{Name: "merge_files", Optional: true}}, Run: updateBundle},
-	{Name: "wait_for_successful_query", Doc: waitDoc, Params: []modules.Param{{Name: "url"}, {Name: "wait_for", Default: int64(300)}},
-		Kwargs: "kwargs", Run: waitFor},
-}}
-
-const queryDoc = `Send a request to a web server and return what it answers: its body, and what else is asked for. A server that cannot be
+	{Name: "query", Doc: `Send a request to a web server and return what it answers: its body, and what else is asked for. A server that cannot be
 reached, or answers with an error, is an "error" in the result.
 
 url
@@ -50,39 +43,28 @@ formdata, formdata_fieldname, formdata_filename
 agent
     The name to go by.
 test, test_url
-    Send nothing, or a request to test_url.
-
-CLI Example:
-
-    salt '*' http.query http://example.com/
-    salt '*' http.query http://example.com/ method=POST params='{"key1": "val1"}'
-    salt '*' http.query http://example.com/ method=POST data='<xml>somecontent</xml>'
-`
-
-const bundleDoc = `Fetch the bundle of certificate authorities anew.
+    Send nothing, or a request to test_url.`,
+		Example: `salt '*' http.query http://example.com/
+salt '*' http.query http://example.com/ method=POST params='{"key1": "val1"}'
+salt '*' http.query http://example.com/ method=POST data='<xml>somecontent</xml>'`, Params: []modules.Param{{Name: "url"}}, Kwargs: "kwargs", Run: runQuery},
+	{Name: "update_ca_bundle", Doc: `Fetch the bundle of certificate authorities anew.
 
 target
     The bundle; by default the one that the host uses.
 source
     Where to fetch it from (option ca_bundle_url).
 merge_files
-    Files with certificates to add.
-
-CLI Example:
-
-    salt '*' http.update_ca_bundle target=/path/to/cacerts.pem source=https://example.com/cacerts.pem
-`
-
-const waitDoc = `Send a request until it succeeds.
+    Files with certificates to add.`,
+		Example: "salt '*' http.update_ca_bundle target=/path/to/cacerts.pem source=https://example.com/cacerts.pem", Params: []modules.Param{{Name: "target", Optional: true}, {Name: "source", Optional: true},
+			{Name: "merge_files", Optional: true}}, Run: updateBundle},
+	{Name: "wait_for_successful_query", Doc: `Send a request until it succeeds.
 
 url
     The address. The other arguments are those of http.query.
 wait_for
     Give up after so many seconds; then the last answer is returned.
 request_interval
-    Pause between requests, in seconds.
-
-CLI Example:
-
-    salt '*' http.wait_for_successful_query http://example.com/ wait_for=160 request_interval=1
-`
+    Pause between requests, in seconds.`,
+		Example: "salt '*' http.wait_for_successful_query http://example.com/ wait_for=160 request_interval=1", Params: []modules.Param{{Name: "url"}, {Name: "wait_for", Default: int64(300)}},
+		Kwargs: "kwargs", Run: waitFor},
+}}

@@ -18,32 +18,20 @@ var Module = &modules.Module{Name: "jinja", Doc: "Loading the maps and data file
 	{Name: "import_json", Doc: `Return the data of a JSON file of the file server, which is rendered first, as import_json does in a template.
 
 path
-    The file, without salt://.
-
-CLI Example:
-
-    salt '*' jinja.import_json myformula/foo.json
-`, Params: []modules.Param{{Name: "path"}}, Run: importJSON},
+    The file, without salt://.`,
+		Example: "salt '*' jinja.import_json myformula/foo.json", Params: []modules.Param{{Name: "path"}}, Run: importJSON},
 	{Name: "import_yaml", Doc: `Return the data of a YAML file of the file server, which is rendered first, as import_yaml does in a template.
 
 path
-    The file, without salt://.
-
-CLI Example:
-
-    salt '*' jinja.import_yaml myformula/foo.yaml
-`, Params: []modules.Param{{Name: "path"}}, Run: importYAML},
+    The file, without salt://.`,
+		Example: "salt '*' jinja.import_yaml myformula/foo.yaml", Params: []modules.Param{{Name: "path"}}, Run: importYAML},
 	{Name: "load_map", Doc: `Return a variable of a template of the file server, as a state file sees it that imports it with context.
 
 path
     The file, without salt://.
 value
-    The name of the variable.
-
-CLI Example:
-
-    salt '*' jinja.load_map myformula/map.jinja myformula
-`, Params: []modules.Param{{Name: "path"}, {Name: "value"}}, Run: loadMap},
+    The name of the variable.`,
+		Example: "salt '*' jinja.load_map myformula/map.jinja myformula", Params: []modules.Param{{Name: "path"}, {Name: "value"}}, Run: loadMap},
 }}
 
 func loadMap(ctx context.Context, c *modules.Call) (any, error) {

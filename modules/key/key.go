@@ -26,21 +26,13 @@ var Module = &modules.Module{Name: "key", Doc: "The fingerprints of keys.", Func
 	{Name: "finger", Doc: `Return the fingerprint of the minion's public key, empty while it has none.
 
 hash_type
-    The hash, by default that of the option hash_type.
-
-CLI Example:
-
-    salt '*' key.finger
-`, Params: []modules.Param{{Name: "hash_type", Optional: true}}, Run: finger},
+    The hash, by default that of the option hash_type.`,
+		Example: "salt '*' key.finger", Params: []modules.Param{{Name: "hash_type", Optional: true}}, Run: finger},
 	{Name: "finger_master", Doc: `Return the fingerprint of the public key of the minion's master, empty before the first contact.
 
 hash_type
-    The hash, by default that of the option hash_type.
-
-CLI Example:
-
-    salt '*' key.finger_master
-`, Params: []modules.Param{{Name: "hash_type", Optional: true}}, Run: fingerMaster},
+    The hash, by default that of the option hash_type.`,
+		Example: "salt '*' key.finger_master", Params: []modules.Param{{Name: "hash_type", Optional: true}}, Run: fingerMaster},
 }}
 
 func finger(_ context.Context, c *modules.Call) (any, error) { return fingerOf(c, "minion.pub") }

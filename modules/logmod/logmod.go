@@ -13,12 +13,12 @@ func init() { modules.Register(Module) }
 
 // Module is "log".
 var Module = &modules.Module{Name: "logmod", Virtual: "log", Doc: "Messages in the minion's log.", Funcs: []modules.Def{
-	{Name: "critical", Doc: doc + "critical \"The sky is falling\"\n", Params: message, Run: critical},
-	{Name: "debug", Doc: doc + "debug \"A detail\"\n", Params: message, Run: debug},
-	{Name: "error", Doc: doc + "error \"Something failed\"\n", Params: message, Run: failure},
-	{Name: "exception", Doc: doc + "exception \"Something failed\"\n", Params: message, Run: failure},
-	{Name: "info", Doc: doc + "info \"Something happened\"\n", Params: message, Run: info},
-	{Name: "warning", Doc: doc + "warning \"Something looks wrong\"\n", Params: message, Run: warning},
+	{Name: "critical", Doc: doc, Example: `salt '*' log.critical "The sky is falling"`, Params: message, Run: critical},
+	{Name: "debug", Doc: doc, Example: `salt '*' log.debug "A detail"`, Params: message, Run: debug},
+	{Name: "error", Doc: doc, Example: `salt '*' log.error "Something failed"`, Params: message, Run: failure},
+	{Name: "exception", Doc: doc, Example: `salt '*' log.exception "Something failed"`, Params: message, Run: failure},
+	{Name: "info", Doc: doc, Example: `salt '*' log.info "Something happened"`, Params: message, Run: info},
+	{Name: "warning", Doc: doc, Example: `salt '*' log.warning "Something looks wrong"`, Params: message, Run: warning},
 }}
 
 var message = []modules.Param{{Name: "message"}}
@@ -26,11 +26,7 @@ var message = []modules.Param{{Name: "message"}}
 const doc = `Write a message to the minion's log, at the level of this name.
 
 message
-    the text
-
-CLI Example:
-
-    salt '*' log.`
+    the text`
 
 func write(ctx context.Context, c *modules.Call, level slog.Level) (any, error) {
 	c.Logger().Log(ctx, level, c.Str("message"), "jid", c.JID)

@@ -13,12 +13,8 @@ key
 value
     A directive of the block.
 conf_file
-    The file.
-
-CLI Example:
-
-    salt '*' logrotate.get /var/log/wtmp rotate
-`, Params: []modules.Param{{Name: "key"}, {Name: "value", Optional: true}, {Name: "conf_file", Default: "/etc/logrotate.conf"}}, Run: get},
+    The file.`,
+		Example: "salt '*' logrotate.get /var/log/wtmp rotate", Params: []modules.Param{{Name: "key"}, {Name: "value", Optional: true}, {Name: "conf_file", Default: "/etc/logrotate.conf"}}, Run: get},
 	{Name: "set", Python: "set_", Doc: `Set a directive, of the file or of a block.
 
 key
@@ -28,20 +24,12 @@ value
 setting
     The value of the directive of the block; one that is false removes the directive.
 conf_file
-    The file.
-
-CLI Example:
-
-    salt '*' logrotate.set rotate 2
-    salt '*' logrotate.set /var/log/wtmp rotate 2
-`, Params: []modules.Param{{Name: "key"}, {Name: "value"}, {Name: "setting", Optional: true}, {Name: "conf_file", Default: "/etc/logrotate.conf"}}, Run: set},
+    The file.`,
+		Example: `salt '*' logrotate.set rotate 2
+salt '*' logrotate.set /var/log/wtmp rotate 2`, Params: []modules.Param{{Name: "key"}, {Name: "value"}, {Name: "setting", Optional: true}, {Name: "conf_file", Default: "/etc/logrotate.conf"}}, Run: set},
 	{Name: "show_conf", Doc: `Show the configuration with the files that it includes.
 
 conf_file
-    The file.
-
-CLI Example:
-
-    salt '*' logrotate.show_conf
-`, Params: []modules.Param{{Name: "conf_file", Default: "/etc/logrotate.conf"}}, Run: showConf},
+    The file.`,
+		Example: "salt '*' logrotate.show_conf", Params: []modules.Param{{Name: "conf_file", Default: "/etc/logrotate.conf"}}, Run: showConf},
 }}

@@ -15,17 +15,13 @@ runas
 env
     Environment variables for npm.
 force
-    Clean the cache even if npm would not.
-
-CLI Example:
-
-    salt '*' npm.cache_clean force=True
-`, Params: []modules.Param{
-		{Name: "path", Optional: true},
-		{Name: "runas", Optional: true},
-		{Name: "env", Optional: true},
-		{Name: "force", Default: false, Type: modules.Bool},
-	}, Run: cacheClean},
+    Clean the cache even if npm would not.`,
+		Example: "salt '*' npm.cache_clean force=True", Params: []modules.Param{
+			{Name: "path", Optional: true},
+			{Name: "runas", Optional: true},
+			{Name: "env", Optional: true},
+			{Name: "force", Default: false, Type: modules.Bool},
+		}, Run: cacheClean},
 	{Name: "cache_list", Doc: `List the cache of npm.
 
 path
@@ -33,27 +29,19 @@ path
 runas
     The user to run the program as.
 env
-    Environment variables for npm.
-
-CLI Example:
-
-    salt '*' npm.cache_list
-`, Params: []modules.Param{
-		{Name: "path", Optional: true},
-		{Name: "runas", Optional: true},
-		{Name: "env", Optional: true},
-	}, Run: cacheList},
+    Environment variables for npm.`,
+		Example: "salt '*' npm.cache_list", Params: []modules.Param{
+			{Name: "path", Optional: true},
+			{Name: "runas", Optional: true},
+			{Name: "env", Optional: true},
+		}, Run: cacheList},
 	{Name: "cache_path", Doc: `Return the directory of the cache.
 
 runas
     The user to run the program as.
 env
-    Environment variables for npm.
-
-CLI Example:
-
-    salt '*' npm.cache_path
-`, Params: []modules.Param{{Name: "runas", Optional: true}, {Name: "env", Optional: true}}, Run: cachePath},
+    Environment variables for npm.`,
+		Example: "salt '*' npm.cache_path", Params: []modules.Param{{Name: "runas", Optional: true}, {Name: "env", Optional: true}}, Run: cachePath},
 	{Name: "install", Doc: `Install packages, and return what npm said.
 
 pkg
@@ -71,22 +59,18 @@ env
 dry_run
     Only tell what would be done.
 silent
-    Let npm say little.
-
-CLI Example:
-
-    salt '*' npm.install coffee-script
-    salt '*' npm.install coffee-script@1.0.1
-`, Params: []modules.Param{
-		{Name: "pkg", Optional: true},
-		{Name: "pkgs", Optional: true},
-		{Name: "dir", Optional: true},
-		{Name: "runas", Optional: true},
-		{Name: "registry", Optional: true},
-		{Name: "env", Optional: true},
-		{Name: "dry_run", Default: false, Type: modules.Bool},
-		{Name: "silent", Default: true, Type: modules.Bool},
-	}, Run: install},
+    Let npm say little.`,
+		Example: `salt '*' npm.install coffee-script
+salt '*' npm.install coffee-script@1.0.1`, Params: []modules.Param{
+			{Name: "pkg", Optional: true},
+			{Name: "pkgs", Optional: true},
+			{Name: "dir", Optional: true},
+			{Name: "runas", Optional: true},
+			{Name: "registry", Optional: true},
+			{Name: "env", Optional: true},
+			{Name: "dry_run", Default: false, Type: modules.Bool},
+			{Name: "silent", Default: true, Type: modules.Bool},
+		}, Run: install},
 	{Name: "list", Python: "list_", Doc: `List installed packages.
 
 pkg
@@ -98,19 +82,15 @@ runas
 env
     Environment variables for npm.
 depth
-    How deep to list what packages need.
-
-CLI Example:
-
-    salt '*' npm.list
-    salt '*' npm.list depth=0
-`, Params: []modules.Param{
-		{Name: "pkg", Optional: true},
-		{Name: "dir", Optional: true},
-		{Name: "runas", Optional: true},
-		{Name: "env", Optional: true},
-		{Name: "depth", Optional: true},
-	}, Run: list},
+    How deep to list what packages need.`,
+		Example: `salt '*' npm.list
+salt '*' npm.list depth=0`, Params: []modules.Param{
+			{Name: "pkg", Optional: true},
+			{Name: "dir", Optional: true},
+			{Name: "runas", Optional: true},
+			{Name: "env", Optional: true},
+			{Name: "depth", Optional: true},
+		}, Run: list},
 	{Name: "uninstall", Doc: `Remove a package. True if that worked.
 
 pkg
@@ -120,15 +100,11 @@ dir
 runas
     The user to run the program as.
 env
-    Environment variables for npm.
-
-CLI Example:
-
-    salt '*' npm.uninstall coffee-script
-`, Params: []modules.Param{
-		{Name: "pkg"},
-		{Name: "dir", Optional: true},
-		{Name: "runas", Optional: true},
-		{Name: "env", Optional: true},
-	}, Run: uninstall},
+    Environment variables for npm.`,
+		Example: "salt '*' npm.uninstall coffee-script", Params: []modules.Param{
+			{Name: "pkg"},
+			{Name: "dir", Optional: true},
+			{Name: "runas", Optional: true},
+			{Name: "env", Optional: true},
+		}, Run: uninstall},
 }}

@@ -31,28 +31,8 @@ func ask(ctx context.Context, c *modules.Call, function string, params ...string
 
 // Module is Salt's "ret": what returners have kept.
 var Module = &modules.Module{Name: "ret", Doc: "What returners have kept.", Funcs: []modules.Def{
-	{Name: "get_fun", Doc: `Show the last return of a function for each minion.
-
-CLI Example:
-
-    salt '*' ret.get_fun mysql network.interfaces
-`, Params: []modules.Param{{Name: "returner"}, {Name: "fun"}}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return ask(ctx, c, "get_fun", "fun") }},
-	{Name: "get_jid", Doc: `Show the returns of a job.
-
-CLI Example:
-
-    salt '*' ret.get_jid redis 20421104181954700505
-`, Params: []modules.Param{{Name: "returner"}, {Name: "jid"}}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return ask(ctx, c, "get_jid", "jid") }},
-	{Name: "get_jids", Doc: `List the jobs.
-
-CLI Example:
-
-    salt '*' ret.get_jids mysql
-`, Params: []modules.Param{{Name: "returner"}}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return ask(ctx, c, "get_jids") }},
-	{Name: "get_minions", Doc: `List the minions that have returned something.
-
-CLI Example:
-
-    salt '*' ret.get_minions mysql
-`, Params: []modules.Param{{Name: "returner"}}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return ask(ctx, c, "get_minions") }},
+	{Name: "get_fun", Doc: "Show the last return of a function for each minion.", Example: "salt '*' ret.get_fun mysql network.interfaces", Params: []modules.Param{{Name: "returner"}, {Name: "fun"}}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return ask(ctx, c, "get_fun", "fun") }},
+	{Name: "get_jid", Doc: "Show the returns of a job.", Example: "salt '*' ret.get_jid redis 20421104181954700505", Params: []modules.Param{{Name: "returner"}, {Name: "jid"}}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return ask(ctx, c, "get_jid", "jid") }},
+	{Name: "get_jids", Doc: "List the jobs.", Example: "salt '*' ret.get_jids mysql", Params: []modules.Param{{Name: "returner"}}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return ask(ctx, c, "get_jids") }},
+	{Name: "get_minions", Doc: "List the minions that have returned something.", Example: "salt '*' ret.get_minions mysql", Params: []modules.Param{{Name: "returner"}}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return ask(ctx, c, "get_minions") }},
 }}

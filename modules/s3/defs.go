@@ -18,17 +18,13 @@ var Module = &modules.Module{Name: "s3", Doc: "Objects in Amazon S3 and storage 
 bucket, path
     The bucket and the object.
 key, keyid, service_url, verify_ssl, kms_keyid, location, path_style, https_enable
-    As for s3.get.
-
-CLI Example:
-
-    salt '*' s3.delete mybucket remoteobject
-`, Params: []modules.Param{
-		{Name: "bucket"}, {Name: "path", Optional: true}, {Name: "action", Optional: true}, {Name: "key", Optional: true, Secret: true},
-		{Name: "keyid", Optional: true}, {Name: "service_url", Optional: true}, {Name: "verify_ssl", Optional: true},
-		{Name: "kms_keyid", Optional: true}, {Name: "location", Optional: true}, {Name: "role_arn", Optional: true},
-		{Name: "path_style", Optional: true}, {Name: "https_enable", Optional: true},
-	}, Run: remove},
+    As for s3.get.`,
+		Example: "salt '*' s3.delete mybucket remoteobject", Params: []modules.Param{
+			{Name: "bucket"}, {Name: "path", Optional: true}, {Name: "action", Optional: true}, {Name: "key", Optional: true, Secret: true},
+			{Name: "keyid", Optional: true}, {Name: "service_url", Optional: true}, {Name: "verify_ssl", Optional: true},
+			{Name: "kms_keyid", Optional: true}, {Name: "location", Optional: true}, {Name: "role_arn", Optional: true},
+			{Name: "path_style", Optional: true}, {Name: "https_enable", Optional: true},
+		}, Run: remove},
 	{Name: "get", Doc: `List the buckets, list a bucket, or return an object.
 
 bucket, path
@@ -48,24 +44,15 @@ path_style
 https_enable, verify_ssl
     False to speak HTTP, and not to check the certificate.
 kms_keyid
-    The key with which the server encrypts what is put.
-
-CLI Example:
-
-    salt '*' s3.get mybucket myfile.png local_file=/tmp/myfile.png
-`, Params: []modules.Param{
-		{Name: "bucket", Default: ""}, {Name: "path", Default: ""}, {Name: "return_bin", Default: false}, {Name: "action", Optional: true},
-		{Name: "local_file", Optional: true}, {Name: "key", Optional: true, Secret: true}, {Name: "keyid", Optional: true},
-		{Name: "service_url", Optional: true}, {Name: "verify_ssl", Optional: true}, {Name: "kms_keyid", Optional: true},
-		{Name: "location", Optional: true}, {Name: "role_arn", Optional: true}, {Name: "path_style", Optional: true},
-		{Name: "https_enable", Optional: true},
-	}, Run: get},
-	{Name: "head", Doc: `Return the headers of a bucket or an object. The arguments are those of s3.get.
-
-CLI Example:
-
-    salt '*' s3.head mybucket myfile.png
-`, Params: []modules.Param{
+    The key with which the server encrypts what is put.`,
+		Example: "salt '*' s3.get mybucket myfile.png local_file=/tmp/myfile.png", Params: []modules.Param{
+			{Name: "bucket", Default: ""}, {Name: "path", Default: ""}, {Name: "return_bin", Default: false}, {Name: "action", Optional: true},
+			{Name: "local_file", Optional: true}, {Name: "key", Optional: true, Secret: true}, {Name: "keyid", Optional: true},
+			{Name: "service_url", Optional: true}, {Name: "verify_ssl", Optional: true}, {Name: "kms_keyid", Optional: true},
+			{Name: "location", Optional: true}, {Name: "role_arn", Optional: true}, {Name: "path_style", Optional: true},
+			{Name: "https_enable", Optional: true},
+		}, Run: get},
+	{Name: "head", Doc: "Return the headers of a bucket or an object. The arguments are those of s3.get.", Example: "salt '*' s3.head mybucket myfile.png", Params: []modules.Param{
 		{Name: "bucket"}, {Name: "path", Default: ""}, {Name: "key", Optional: true, Secret: true}, {Name: "keyid", Optional: true},
 		{Name: "service_url", Optional: true}, {Name: "verify_ssl", Optional: true}, {Name: "kms_keyid", Optional: true},
 		{Name: "location", Optional: true}, {Name: "role_arn", Optional: true}, {Name: "path_style", Optional: true},
@@ -74,16 +61,12 @@ CLI Example:
 	{Name: "put", Doc: `Create a bucket, or upload a file. The arguments are those of s3.get.
 
 local_file
-    The file.
-
-CLI Example:
-
-    salt '*' s3.put mybucket remotepath local_file=/path/to/file
-`, Params: []modules.Param{
-		{Name: "bucket"}, {Name: "path", Optional: true}, {Name: "return_bin", Default: false}, {Name: "action", Optional: true},
-		{Name: "local_file", Optional: true}, {Name: "key", Optional: true, Secret: true}, {Name: "keyid", Optional: true},
-		{Name: "service_url", Optional: true}, {Name: "verify_ssl", Optional: true}, {Name: "kms_keyid", Optional: true},
-		{Name: "location", Optional: true}, {Name: "role_arn", Optional: true}, {Name: "path_style", Optional: true},
-		{Name: "https_enable", Optional: true},
-	}, Run: put},
+    The file.`,
+		Example: "salt '*' s3.put mybucket remotepath local_file=/path/to/file", Params: []modules.Param{
+			{Name: "bucket"}, {Name: "path", Optional: true}, {Name: "return_bin", Default: false}, {Name: "action", Optional: true},
+			{Name: "local_file", Optional: true}, {Name: "key", Optional: true, Secret: true}, {Name: "keyid", Optional: true},
+			{Name: "service_url", Optional: true}, {Name: "verify_ssl", Optional: true}, {Name: "kms_keyid", Optional: true},
+			{Name: "location", Optional: true}, {Name: "role_arn", Optional: true}, {Name: "path_style", Optional: true},
+			{Name: "https_enable", Optional: true},
+		}, Run: put},
 }}

@@ -11,60 +11,30 @@ var Module = &modules.Module{Name: "sqlite3", Doc: "Statements on SQLite files."
 db
     The file.
 sql
-    The statement.
-
-CLI Example:
-
-    salt '*' sqlite3.fetch /root/test.db 'SELECT * FROM test;'
-`, Params: []modules.Param{{Name: "db", Optional: true}, {Name: "sql", Optional: true}}, Run: fetch},
+    The statement.`,
+		Example: "salt '*' sqlite3.fetch /root/test.db 'SELECT * FROM test;'", Params: []modules.Param{{Name: "db", Optional: true}, {Name: "sql", Optional: true}}, Run: fetch},
 	{Name: "indexes", Doc: `List the indexes.
 
 db
-    The file.
-
-CLI Example:
-
-    salt '*' sqlite3.indexes /root/test.db
-`, Params: []modules.Param{{Name: "db", Optional: true}}, Run: indices},
+    The file.`,
+		Example: "salt '*' sqlite3.indexes /root/test.db", Params: []modules.Param{{Name: "db", Optional: true}}, Run: indices},
 	{Name: "indices", Doc: `List the indexes.
 
 db
-    The file.
-
-CLI Example:
-
-    salt '*' sqlite3.indices /root/test.db
-`, Params: []modules.Param{{Name: "db", Optional: true}}, Run: indices},
+    The file.`,
+		Example: "salt '*' sqlite3.indices /root/test.db", Params: []modules.Param{{Name: "db", Optional: true}}, Run: indices},
 	{Name: "modify", Doc: `Run a statement that changes something.
 
 db
     The file.
 sql
-    The statement.
-
-CLI Example:
-
-    salt '*' sqlite3.modify /root/test.db 'CREATE TABLE test(id INT, testdata TEXT);'
-`, Params: []modules.Param{{Name: "db", Optional: true}, {Name: "sql", Optional: true}}, Run: modify},
-	{Name: "sqlite_version", Doc: `Return the version of SQLite.
-
-CLI Example:
-
-    salt '*' sqlite3.sqlite_version
-`, Run: sqliteVersion},
+    The statement.`,
+		Example: "salt '*' sqlite3.modify /root/test.db 'CREATE TABLE test(id INT, testdata TEXT);'", Params: []modules.Param{{Name: "db", Optional: true}, {Name: "sql", Optional: true}}, Run: modify},
+	{Name: "sqlite_version", Doc: "Return the version of SQLite.", Example: "salt '*' sqlite3.sqlite_version", Run: sqliteVersion},
 	{Name: "tables", Doc: `List the tables.
 
 db
-    The file.
-
-CLI Example:
-
-    salt '*' sqlite3.tables /root/test.db
-`, Params: []modules.Param{{Name: "db", Optional: true}}, Run: tables},
-	{Name: "version", Doc: `Return the version of the driver.
-
-CLI Example:
-
-    salt '*' sqlite3.version
-`, Run: version},
+    The file.`,
+		Example: "salt '*' sqlite3.tables /root/test.db", Params: []modules.Param{{Name: "db", Optional: true}}, Run: tables},
+	{Name: "version", Doc: "Return the version of the driver.", Example: "salt '*' sqlite3.version", Run: version},
 }}

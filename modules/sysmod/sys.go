@@ -106,7 +106,7 @@ func (f functions) documentation(c *modules.Call, withModules bool) (any, error)
 	docs := map[string]any{}
 	for _, name := range args {
 		for _, fun := range f.pick(name) {
-			docs[fun] = f.def(fun).Doc
+			docs[fun] = f.def(fun).Help()
 			if withModules {
 				docs[module(fun)] = f.in[module(fun)].Doc
 			}

@@ -18,14 +18,34 @@ func init() { modules.Register(Module) }
 // Module is the execution module "cfn".
 var Module = &modules.Module{Name: "cfn", Doc: "Apply metadata of the kind AWS::CloudFormation::Init, and signal wait conditions of Heat.",
 	Funcs: []modules.Def{
-		{Name: "hup", Doc: hupDoc, Params: []modules.Param{{Name: "config", Default: hooksDir, Type: modules.String}}, Run: runHup},
-		{Name: "init", Python: "init_", Doc: initDoc, Params: append(append([]modules.Param{}, sourceParams[:]...), testParam), Ordered: true,
+		{Name: "hup", Doc: `Look for changed metadata once, restart services that should run, and run the hooks of cfn-hup.
+
+config
+    the directory with the hooks`,
+			Example: "salt '*' cfn.hup", Params: []modules.Param{{Name: "config", Default: hooksDir, Type: modules.String}}, Run: runHup},
+		{Name: "init", Python: "init_", Doc: `Apply metadata of the kind AWS::CloudFormation::Init with Salt's states. The answer has result, steps, warnings, source and, after
+a failure, failed; the return code is then 1.
+` + sourceDoc + `test
+    only tell what would be done`,
+			Example: "salt '*' cfn.init stack=web resource=server credential_file=/etc/cfn/cfn-credentials", Params: append(append([]modules.Param{}, sourceParams[:]...), testParam), Ordered: true,
 			Run: runInit},
-		{Name: "signal", Doc: signalDoc, Params: []modules.Param{{Name: "url", Type: modules.String, Secret: true},
-			{Name: "success", Default: true, Type: modules.Bool}, {Name: "reason", Default: defaultReason, Type: modules.String},
-			{Name: "data", Default: defaultData, Type: modules.String}, {Name: "id", Optional: true, Type: modules.String},
-			{Name: "exit_code", Optional: true}, {Name: "insecure", Default: false, Type: modules.Bool}}, Run: runSignal},
-		{Name: "to_sls", Doc: toSLSDoc, Params: sourceParams[:], Ordered: true, Run: runToSLS},
+		{Name: "signal", Doc: `Signal a wait condition. A signal that does not arrive is sent again, five times in all; failing that the return code is curl's.
+
+url
+    the address of the wait condition, or file:// and the path of a file with it
+success, exit_code
+    the status, or the exit code of a program that decides it
+reason, data, id
+    what Heat shows; the id is the server's, if it is not given
+insecure
+    accept any certificate`,
+			Example: "salt '*' cfn.signal https://heat.example.org:8000/v1/waitcondition/... exit_code=0", Params: []modules.Param{{Name: "url", Type: modules.String, Secret: true},
+				{Name: "success", Default: true, Type: modules.Bool}, {Name: "reason", Default: defaultReason, Type: modules.String},
+				{Name: "data", Default: defaultData, Type: modules.String}, {Name: "id", Optional: true, Type: modules.String},
+				{Name: "exit_code", Optional: true}, {Name: "insecure", Default: false, Type: modules.Bool}}, Run: runSignal},
+		{Name: "to_sls", Doc: `Show the metadata that cfn.init would apply as an SLS file.
+` + sourceDoc,
+			Example: "salt '*' cfn.to_sls --out=newline_values_only", Params: sourceParams[:], Ordered: true, Run: runToSLS},
 	}}
 
 var testParam = modules.Param{Name: "test", Default: false, Type: modules.Bool}
@@ -50,41 +70,7 @@ configsets
 cwd
     where commands without a directory run
 `
-	initDoc = `Apply metadata of the kind AWS::CloudFormation::Init with Salt's states. The answer has result, steps, warnings, source and, after
-a failure, failed; the return code is then 1.
-` + sourceDoc + `test
-    only tell what would be done
 
-CLI Example:
-
-    salt '*' cfn.init stack=web resource=server credential_file=/etc/cfn/cfn-credentials`
-	toSLSDoc = `Show the metadata that cfn.init would apply as an SLS file.
-` + sourceDoc + `
-CLI Example:
-
-    salt '*' cfn.to_sls --out=newline_values_only`
-	hupDoc = `Look for changed metadata once, restart services that should run, and run the hooks of cfn-hup.
-
-config
-    the directory with the hooks
-
-CLI Example:
-
-    salt '*' cfn.hup`
-	signalDoc = `Signal a wait condition. A signal that does not arrive is sent again, five times in all; failing that the return code is curl's.
-
-url
-    the address of the wait condition, or file:// and the path of a file with it
-success, exit_code
-    the status, or the exit code of a program that decides it
-reason, data, id
-    what Heat shows; the id is the server's, if it is not given
-insecure
-    accept any certificate
-
-CLI Example:
-
-    salt '*' cfn.signal https://heat.example.org:8000/v1/waitcondition/... exit_code=0`
 	defaultReason = "Configuration Complete"
 	defaultData   = "Application has completed configuration."
 )

@@ -19,14 +19,41 @@ func init() {
 
 // Module is the execution module "heat".
 var Module = &modules.Module{Name: "heat", Doc: "Run software deployments of OpenStack Heat, and signal it.", Funcs: []modules.Def{
-	{Name: "collect", Doc: collectDoc, Params: []modules.Param{{Name: "deploy", Default: false, Type: modules.Bool}}, Run: runCollect},
-	{Name: "hook", Doc: hookDoc, Params: append([]modules.Param{{Name: "group", Type: modules.String}}, deployParams[:]...), Run: runGroup},
-	{Name: "output", Doc: outputDoc, Params: []modules.Param{{Name: "name", Type: modules.String}, {Name: "value"}}, Run: runOutput},
-	{Name: "script", Doc: scriptDoc, Params: deployParams[:], Run: runGroup},
-	{Name: "signal", Doc: signalDoc, Params: []modules.Param{{Name: "handle", Optional: true, Secret: true},
-		{Name: "status", Default: "SUCCESS", Type: modules.String}, {Name: "data", Optional: true}, {Name: "reason", Default: "", Type: modules.String},
-		{Name: "id", Default: "", Type: modules.String}, {Name: "attempts", Default: int64(5), Type: modules.Int}}, Run: runSignal},
-	{Name: "status", Doc: statusDoc, Run: runStatus},
+	{Name: "collect", Doc: `Fetch the metadata from Heat, and return it.
+
+deploy
+    also run deployments that are new, and send the signals that wait`,
+		Example: "salt '*' heat.collect", Params: []modules.Param{{Name: "deploy", Default: false, Type: modules.Bool}}, Run: runCollect},
+	{Name: "hook", Doc: `Run a configuration as the software deployment of a group.
+
+group
+    ansible, apply-config, cfn-init, chef, docker-compose, hiera, json-file, puppet, salt, script, or that of a hook executable in
+    /usr/libexec/heat-config/hooks or /var/lib/heat-config/hooks
+` + deployDoc,
+		Example: "salt '*' heat.hook group=ansible source=salt://site.yaml inputs='{port: 80}'", Params: append([]modules.Param{{Name: "group", Type: modules.String}}, deployParams[:]...), Run: runGroup},
+	{Name: "output", Doc: `Set an output of the software deployment whose states call this.
+
+name, value
+    of the output, as the configuration declares it`,
+		Example: "salt '*' heat.output address 10.0.0.5", Params: []modules.Param{{Name: "name", Type: modules.String}, {Name: "value"}}, Run: runOutput},
+	{Name: "script", Doc: `Run a script as a software deployment: the inputs are its environment.
+` + deployDoc,
+		Example: "salt '*' heat.script source=salt://setup.sh inputs='{port: 80}' outputs='[address]'", Params: deployParams[:], Run: runGroup},
+	{Name: "signal", Doc: `Signal a wait condition of Heat.
+
+handle
+    the attribute signal of the handle, as a map or JSON; its curl_cli; its token and endpoint as a map; or the address that
+    get_resource gives. Nothing, and NO_SIGNAL, send nothing.
+status
+    SUCCESS or FAILURE
+data, reason, id
+    what the wait condition shows; a repeated id replaces a signal
+attempts
+    how often the signal is sent before it counts as lost`,
+		Example: `salt '*' heat.signal "$HANDLE" data=up reason=booted`, Params: []modules.Param{{Name: "handle", Optional: true, Secret: true},
+			{Name: "status", Default: "SUCCESS", Type: modules.String}, {Name: "data", Optional: true}, {Name: "reason", Default: "", Type: modules.String},
+			{Name: "id", Default: "", Type: modules.String}, {Name: "attempts", Default: int64(5), Type: modules.Int}}, Run: runSignal},
+	{Name: "status", Doc: "Tell what became of the software deployments of this host, and which signals wait.", Example: "salt '*' heat.status", Run: runStatus},
 }}
 
 var deployParams = [...]modules.Param{{Name: "config", Optional: true, Secret: true}, {Name: "source", Optional: true, Type: modules.String},
@@ -54,56 +81,6 @@ timeout
 
 The answer has deploy_stdout, deploy_stderr, deploy_status_code and the outputs that there are; the return code is the status code.
 `
-	hookDoc = `Run a configuration as the software deployment of a group.
-
-group
-    ansible, apply-config, cfn-init, chef, docker-compose, hiera, json-file, puppet, salt, script, or that of a hook executable in
-    /usr/libexec/heat-config/hooks or /var/lib/heat-config/hooks
-` + deployDoc + `
-CLI Example:
-
-    salt '*' heat.hook group=ansible source=salt://site.yaml inputs='{port: 80}'`
-	scriptDoc = `Run a script as a software deployment: the inputs are its environment.
-` + deployDoc + `
-CLI Example:
-
-    salt '*' heat.script source=salt://setup.sh inputs='{port: 80}' outputs='[address]'`
-	outputDoc = `Set an output of the software deployment whose states call this.
-
-name, value
-    of the output, as the configuration declares it
-
-CLI Example:
-
-    salt '*' heat.output address 10.0.0.5`
-	signalDoc = `Signal a wait condition of Heat.
-
-handle
-    the attribute signal of the handle, as a map or JSON; its curl_cli; its token and endpoint as a map; or the address that
-    get_resource gives. Nothing, and NO_SIGNAL, send nothing.
-status
-    SUCCESS or FAILURE
-data, reason, id
-    what the wait condition shows; a repeated id replaces a signal
-attempts
-    how often the signal is sent before it counts as lost
-
-CLI Example:
-
-    salt '*' heat.signal "$HANDLE" data=up reason=booted`
-	statusDoc = `Tell what became of the software deployments of this host, and which signals wait.
-
-CLI Example:
-
-    salt '*' heat.status`
-	collectDoc = `Fetch the metadata from Heat, and return it.
-
-deploy
-    also run deployments that are new, and send the signals that wait
-
-CLI Example:
-
-    salt '*' heat.collect`
 )
 
 // deployment makes a deployment of a call's arguments.

@@ -23,23 +23,18 @@ var Module = &modules.Module{
 	Name: "execplan",
 	Doc:  "Run execution plans of OpenStack Murano.",
 	Funcs: []modules.Def{
-		{Name: "run", Doc: runDoc, Params: []modules.Param{{Name: "plan", Type: modules.String, Secret: true},
-			{Name: "signature", Type: modules.String}}, Run: run},
-	},
-}
-
-const runDoc = `Run the scripts of an execution plan of the format 2.0.0 to 2.2.0, and return what Murano's agent sends as its result. ErrorCode
+		{Name: "run", Doc: `Run the scripts of an execution plan of the format 2.0.0 to 2.2.0, and return what Murano's agent sends as its result. ErrorCode
 is 0 if the plan succeeded; otherwise the return code is 1.
 
 plan
     the plan as JSON text, character for character as it was signed, or Base64 of it: on a command line JSON would be taken for a map
 signature
     Base64 of the signature of the name of the queue (this minion's id, unless the option murano names another) and the plan: RSA with
-    PKCS #1 v1.5 and SHA-256
-
-CLI Example:
-
-    salt db-7 execplan.run plan="$(base64 -w 0 plan.json)" signature="$(cat plan.sig)"`
+    PKCS #1 v1.5 and SHA-256`,
+			Example: `salt db-7 execplan.run plan="$(base64 -w 0 plan.json)" signature="$(cat plan.sig)"`, Params: []modules.Param{{Name: "plan", Type: modules.String, Secret: true},
+				{Name: "signature", Type: modules.String}}, Run: run},
+	},
+}
 
 func run(ctx context.Context, c *modules.Call) (any, error) {
 	s, err := readSettings(c)

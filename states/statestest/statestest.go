@@ -34,7 +34,7 @@ func executable(m *states.Module, test bool) *modules.Module {
 	for i := range out.Funcs {
 		d := &out.Funcs[i]
 		fun := m.Called() + "." + d.Name
-		d.Doc += "\n\nCLI Example:\n\n    salt '*' state.single " + fun
+		d.Example = "salt '*' state.single " + fun
 		d.Run = func(ctx context.Context, c *modules.Call) (any, error) {
 			kwargs := map[string]any{}
 			for _, p := range d.Params {

@@ -11,7 +11,7 @@ func init() { modules.Register(Module) }
 
 // Module is "greet".
 var Module = &modules.Module{Name: "greet", Doc: "Greetings.", Funcs: []modules.Def{
-	{Name: "hello", Doc: "Greet somebody.\n\nCLI Example:\n\n    salt '*' greet.hello Ada\n",
+	{Name: "hello", Doc: "Greet somebody.", Example: "salt '*' greet.hello Ada",
 		Params: []modules.Param{{Name: "name", Type: modules.String, Default: "world"}}, Run: hello},
 }}
 
