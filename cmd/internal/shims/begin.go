@@ -129,7 +129,11 @@ var Module = &%[4]s.Module{Name: %[1]q, %[6]sDoc: "", Funcs: []%[4]s.Def{
 				fmt.Fprintf(&b, "%s: %q, ", field.name, field.value)
 			}
 		}
-		b.WriteString("Doc: \"\", Example: \"\", Params: []modules.Param{")
+		b.WriteString("Doc: \"\", ")
+		if wing == "modules" {
+			b.WriteString("Example: \"\", ")
+		}
+		b.WriteString("Params: []modules.Param{")
 		for _, p := range f.Params {
 			fmt.Fprintf(&b, "\n{Name: %q", p.Name)
 			switch {
