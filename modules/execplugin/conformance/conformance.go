@@ -131,10 +131,19 @@ func (k *kit) run(ctx context.Context, stdin string, args ...string) (modules.Co
 
 func (k *kit) describe(ctx context.Context, program string) (d execplugin.Description, err error) {
 	res, err := k.run(ctx, "", program, "describe")
-	if err != nil {
-		return d, err
+	switch {
+	case err != nil:
+	case res.TimedOut:
+		err = fmt.Errorf("it did not describe itself within %v", patience)
+	case res.ExitCode != 0:
+		err = fmt.Errorf("describe ended with exit status %d: %s", res.ExitCode, bytes.TrimSpace(res.Stderr))
+	default:
+		err = json.Unmarshal(res.Stdout, &d)
 	}
-	return d, json.Unmarshal(res.Stdout, &d)
+	if err != nil {
+		return d, fmt.Errorf("cannot use %s: %w", program, err)
+	}
+	return d, nil
 }
 
 // nonsense sends input that a program must survive: it need not answer, but it must end.
@@ -214,12 +223,21 @@ func (k *kit) compare(check string, x execplugin.Example, res modules.Result) {
 	if x.Error == "" && res.Err == nil && x.Return != nil {
 		want, err := pyjson.Parse(x.Return)
 		if err != nil || !reflect.DeepEqual(want, res.Return) {
-			k.report(check, "it returned %#v, not %s", res.Return, x.Return)
+			k.report(check, "it returned %s, not %s", inJSON(res.Return), x.Return)
 		}
 	}
 	if res.Retcode != x.Retcode {
 		k.report(check, "the return code is %d, not %d", res.Retcode, x.Retcode)
 	}
+}
+
+// inJSON returns a result as an example would have it.
+func inJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
 }
 
 // secrets looks for secret arguments in the log as the program wrote it, before any of them was masked.
