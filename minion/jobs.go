@@ -466,21 +466,22 @@ func (m *Minion) executeJob(j *job) (ret protocol.Return, silent bool) {
 	}
 	n := len(j.Fun)
 	returns, retcodes, success := make([]any, n), make([]any, n), make([]any, n)
-	byName := [3]map[string]any{{}, {}, {}}
+	results, codes, outcomes := pyobj.NewDict(), map[string]any{}, map[string]any{}
 	for i, fun := range j.Fun {
 		res := m.dispatch.runFunction(j.ctx, env, j, i)
 		m.logResult(j, fun, res)
 		returns[i], success[i] = ordered.States(res.Return, res.Out), res.Success
-		byName[0][fun], byName[2][fun] = returns[i], res.Success
+		_ = results.Set(fun, returns[i]) // a text can be a key
+		outcomes[fun] = res.Success
 		if res.Err == nil {
 			// As in Salt, a function that raised has no return code.
-			retcodes[i], byName[1][fun] = int64(res.Retcode), int64(res.Retcode)
+			retcodes[i], codes[fun] = int64(res.Retcode), int64(res.Retcode)
 		}
 	}
 	if m.settings().truth("multifunc_ordered") {
 		ret.Return, ret.Retcode, ret.Success = returns, retcodes, success
 	} else {
-		ret.Return, ret.Retcode, ret.Success = byName[0], byName[1], byName[2]
+		ret.Return, ret.Retcode, ret.Success = results, codes, outcomes
 	}
 	return ret, false
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/brine-salt/brine/minion/journal"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/pyobj"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport/mem"
@@ -62,6 +63,17 @@ func TestCompoundOrdered(t *testing.T) {
 		connectedRig(t, n, f, map[string]any{"multifunc_ordered": true})
 		equal(t, map[string]any{"return": []any{"a", "b"}, "retcode": []any{int64(0), int64(0)}, "success": []any{true, true}},
 			ask(f, 1, []any{"test.echo", "test.echo"}, []any{"a"}, []any{"b"}))
+	})
+}
+
+// TestCompoundKeepsOrder: the return of several functions has them in the order in which they ran.
+func TestCompoundKeepsOrder(t *testing.T) {
+	bubble(t, func(t *testing.T, n *mem.Network) {
+		r := connectedRig(t, n, newFake(t, n, "one:4506"), nil)
+		j := &job{ctx: t.Context(), Job: protocol.Job{JID: protocol.JID(jidAt(1)), Compound: true,
+			Fun: []string{"test.ping", "test.echo", "test.fail"}, Args: [][]any{{}, {"x"}, {}}}}
+		ret, _ := r.m.executeJob(j)
+		equal(t, "{'test.ping': True, 'test.echo': 'x', 'test.fail': 'ERROR: no disk'}", pyobj.Str(ret.Return))
 	})
 }
 

@@ -20,7 +20,7 @@ func TestOrderedMappingsKeepTheirOrder(t *testing.T) {
 	v := payload.OrderedMap{{Key: "z", Value: int64(1)}, {Key: "a", Value: payload.OrderedMap{{Key: "y", Value: nil}, {Key: "b", Value: "t"}}}}
 	for out, want := range map[string]string{
 		"txt":                 "z: 1\na: {'y': None, 'b': 't'}",
-		"newline_values_only": "1\n{'b': 't', 'y': None}",
+		"newline_values_only": "1\n{'y': None, 'b': 't'}",
 	} {
 		if got, err := Render(out, v, Options{}); err != nil || got != want {
 			t.Errorf("%s: got %q, %v", out, got, err)

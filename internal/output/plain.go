@@ -68,10 +68,10 @@ func (r *renderer) values(v any) (string, error) {
 	for _, e := range m {
 		if list, ok := items(e.value); ok {
 			for _, item := range list {
-				lines = append(lines, pytext.Str(plain(item)))
+				lines = append(lines, pyobj.Str(pythonic(item)))
 			}
 		} else {
-			lines = append(lines, pytext.Str(plain(e.value)))
+			lines = append(lines, pyobj.Str(pythonic(e.value)))
 		}
 	}
 	return strings.Join(lines, "\n"), nil
