@@ -17,7 +17,7 @@ const maxLines = 250
 const longPages = "compatibility/"
 
 // TestLinks: every link to a file or a heading of the repository leads to it, every make target and every path that a
-// page names exists, and no page is too long.
+// page names exists, and no page is too long or has marks of a merge conflict.
 func TestLinks(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"*.md", "*/*.md", "../*.md"} {
@@ -50,6 +50,9 @@ func TestLinks(t *testing.T) {
 		fenced := false
 		for i, line := range lines {
 			fenced = fenced != strings.HasPrefix(line, "```")
+			if strings.HasPrefix(line, "<<<<<<< ") || strings.HasPrefix(line, ">>>>>>> ") {
+				t.Errorf("%s:%d: a mark of a merge conflict", page, i+1)
+			}
 			for _, m := range target.FindAllStringSubmatch(line, -1) {
 				if !slices.Contains(targets, m[1]) {
 					t.Errorf("%s:%d: there is no target make %s", page, i+1, m[1])
