@@ -223,7 +223,7 @@ func TestNativeRefusals(t *testing.T) {
 		{"/v1/jobs", good(m{"deadline": "soon"}), "deadline must be"},
 		{"/v1/jobs", good(m{"deadline": -5}), "deadline must be"},
 		{"/v1/jobs", good(m{"priority": 1.5}), "priority must be"},
-		{"/v1/jobs", good(m{"priority": 1 << 40}), "priority must be"},
+		{"/v1/jobs", good(m{"priority": int64(1) << 40}), "priority must be"},
 		{"/v1/jobs", good(m{"parallel": "yes"}), "parallel must be"},
 		{"/v1/jobs", good(m{"kwarg": []any{}}), "kwarg must be"},
 		{"/v1/minions", m{}, "id must be a minion id"},
