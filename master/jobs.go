@@ -256,7 +256,7 @@ func (m *Master) reserve(ctx context.Context, p publication, job map[string]any,
 	ids, missing []string) (string, error) {
 	now := time.Now()
 	if p.jid != "" && !protocol.ValidJID(p.jid) {
-		return "", fmt.Errorf("cannot publish: job id %.40q is none", p.jid)
+		return "", fmt.Errorf("cannot publish: %.40q is not a valid job id", p.jid)
 	}
 	for range 10 {
 		jid := p.jid

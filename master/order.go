@@ -34,7 +34,7 @@ var (
 	// unfinished, or MaxUnfinishedTenant of the tenant. Place the order again later.
 	ErrBusy = orders.ErrBusy
 	// ErrNoOrders is returned by all methods for orders if Options.Store cannot keep orders.
-	ErrNoOrders = errors.New("the store keeps no orders")
+	ErrNoOrders = errors.New("the store cannot keep orders")
 	// ErrOrderDiffers means that a different order was placed before under the same id.
 	ErrOrderDiffers = errors.New("another order has this id")
 	// ErrDraining is returned by PlaceOrder after Drain was called.
@@ -141,7 +141,7 @@ func (m *Master) placeOrder(ctx context.Context, o Order) (Outcome, error) {
 			len(o.ID), store.MaxOrderID)
 	}
 	if o.JID != "" && !protocol.ValidJID(o.JID) {
-		return Outcome{}, fmt.Errorf("job id %.40q is none", o.JID)
+		return Outcome{}, fmt.Errorf("%.40q is not a valid job id", o.JID)
 	}
 	if o.NoCache {
 		return Outcome{}, errors.New("NoCache: an order is kept in the store")
@@ -338,7 +338,7 @@ func (m *Master) deliveries(ctx context.Context, o Order, ids []string,
 func (m *Master) authorized(ctx context.Context, o Order, id string) error {
 	if o.Tenant != "" {
 		if tenant, _, err := m.tenants.Of(ctx, id); err != nil || tenant != o.Tenant {
-			return errors.New("the minion is not of this tenant")
+			return errors.New("the minion does not belong to this tenant")
 		}
 	}
 	if m.opts.Orders.Authorize == nil {

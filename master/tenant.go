@@ -35,7 +35,7 @@ type Tenant struct {
 // Tenant returns a tenant's view. The name must not be empty or contain "/".
 func (m *Master) Tenant(name string) (*Tenant, error) {
 	if name == "" || strings.Contains(name, "/") {
-		return nil, fmt.Errorf("%.80q is no name of a tenant", name)
+		return nil, fmt.Errorf("%.80q is not a valid tenant name", name)
 	}
 	if m.announced.Minions == nil {
 		return nil, ErrNoMinionRecords
@@ -123,7 +123,7 @@ func (t *Tenant) Run(ctx context.Context, j Job) (map[string]Result, error) {
 // PlaceOrder is Master.PlaceOrder for the tenant. Each tenant has its own order ids.
 func (t *Tenant) PlaceOrder(ctx context.Context, o Order) (Outcome, error) {
 	if o.Tenant != "" && o.Tenant != t.name {
-		return Outcome{}, errors.New("cannot place order: it is of another tenant")
+		return Outcome{}, errors.New("cannot place order: it belongs to another tenant")
 	}
 	if o.ID == "" {
 		o.ID = rand.Text()

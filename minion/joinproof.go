@@ -137,7 +137,7 @@ func readToken(path string) (string, error) {
 		return "", err
 	}
 	if perm := info.Mode().Perm(); perm&0o077 != 0 && runtime.GOOS != "windows" {
-		return "", fmt.Errorf("%s has mode %04o: others may read it; it must be 0600", path, perm)
+		return "", fmt.Errorf("others can read %s (mode %04o): run chmod 0600", path, perm)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxJoinToken+1))
 	token := strings.TrimSpace(string(b))

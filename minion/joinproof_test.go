@@ -85,8 +85,8 @@ func TestReadToken(t *testing.T) {
 	}{
 		{"good", "tok-en_1\n", 0o600, "tok-en_1"},
 		{"readable by its owner", "token", 0o400, "token"},
-		{"group", "token", 0o640, "it must be 0600"},
-		{"others", "token", 0o604, "it must be 0600"},
+		{"group", "token", 0o640, "run chmod 0600"},
+		{"others", "token", 0o604, "run chmod 0600"},
 		{"empty", "\n", 0o600, "has no token"},
 		{"two words", "a b", 0o600, "has no token"},
 		{"binary", "\x00\xff", 0o600, "has no token"},

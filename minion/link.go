@@ -70,9 +70,9 @@ type session struct {
 // Reasons to leave a master.
 var (
 	errLost      = errors.New("the connection is lost")
-	errSignedOut = errors.New("the master does not accept the key any more")
-	errFailback  = errors.New("the first master is back")
-	errReplaced  = errors.New("the master is not in the configuration any more")
+	errSignedOut = errors.New("the master no longer accepts this minion's key")
+	errFailback  = errors.New("the first master is available again")
+	errReplaced  = errors.New("the master was removed from the configuration")
 )
 
 func newLink(m *Minion, list []master) *link {

@@ -104,7 +104,8 @@ func (s *settings) includeFile(name string) (string, error) {
 	if dir == "" {
 		conf := s.optional("conf_file")
 		if conf == "" {
-			return "", errors.New("this minion has no configuration file")
+			return "", errors.New("cannot find the configuration directory: " +
+				"neither conf_dir nor conf_file is set")
 		}
 		dir = filepath.Dir(conf)
 	}

@@ -228,7 +228,7 @@ func (q *sender) deliverItem(ctx context.Context, it *spool.Item, load map[strin
 	}
 	if text, failed := answer.(string); failed && text == "" && !q.itemRefused(it) {
 		// The master's function raised. It may have stored the return or not.
-		return errors.New("the master failed to take the return")
+		return errors.New("the master did not accept the return")
 	}
 	q.m.spool.Done(it)
 	if load["fun"] == "test.ping" { // held in memory only: this process ran it

@@ -265,7 +265,7 @@ func TestSealedMasters(t *testing.T) {
 	}{
 		"named":          {"masters: ['" + strings.ToUpper(finger) + "']", ""},
 		"one of several": {"masters: ['" + other + "', '" + finger + "']", ""},
-		"another":        {"masters: ['" + other + "']", "seal.yaml does not name its key " + finger},
+		"another":        {"masters: ['" + other + "']", "seal.yaml does not list its key " + finger},
 		"no masters":     {"", "cannot trust a new master"},
 	} {
 		t.Run(name, func(t *testing.T) {

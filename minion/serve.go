@@ -416,7 +416,7 @@ func (l *link) fetchJob(ctx context.Context, s *session, jid protocol.JID) {
 			load["arg"] = arg // the only ordered field, as in a published job
 		}
 		if len(load) == 0 {
-			err = errors.New("the master has none for this minion")
+			err = errors.New("the master has no job for this minion")
 		} else if job, err = protocol.ParseJob(load); err == nil &&
 			(job.JID != jid || job.Announced()) {
 			err = fmt.Errorf("the answer is job %s", job.JID)

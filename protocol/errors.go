@@ -19,7 +19,7 @@ var (
 	// ErrBadLoad is matched by errors that a master answers with a plain text; see [ReplyText].
 	ErrBadLoad = errors.New("protocol: bad load")
 	// ErrReauth is matched by errors after which a minion should sign in again and repeat the failed request once.
-	ErrReauth = errors.New("protocol: not authenticated any more")
+	ErrReauth = errors.New("protocol: no longer authenticated")
 	// ErrReplayed means that an authentic message does not answer this request, or is an old one sent again.
 	ErrReplayed = errors.New("protocol: replayed message")
 	// ErrUnsigned means that a published message has no signature although one is required.

@@ -120,10 +120,10 @@ func ValidID(id string) error {
 // mistake such an id for a glob, several ids, or an option. Salt allows it, so existing minions keep theirs.
 func ConfusingID(id string) error {
 	if strings.HasPrefix(id, "-") {
-		return fmt.Errorf("minion id %q begins like an option", id)
+		return fmt.Errorf("minion id %q starts with a hyphen, as an option does", id)
 	}
 	if i := strings.IndexAny(id, "*?[],"); i >= 0 {
-		return fmt.Errorf("minion id %q contains %q, which targets take for a pattern or a list", id, id[i])
+		return fmt.Errorf("minion id %q contains %q, which makes it a pattern or a list in a target", id, id[i])
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func runCheck(ctx context.Context, c *saltcli.Console, args []string) int {
 	config, err := conf.LoadMasterWith(filepath.Join(dir, "master"),
 		conf.Options{Tool: true, ReadOnly: true, CLI: "salt-master", Getenv: c.Env})
 	if err == nil && len(config.Files) == 0 {
-		err = fmt.Errorf("there is no file %s", filepath.Join(dir, "master"))
+		err = fmt.Errorf("cannot find %s", filepath.Join(dir, "master"))
 	}
 	if err != nil {
 		fmt.Fprintf(c.Err, "cannot check: %v\n", err)

@@ -47,7 +47,7 @@ func openDatabase(c *conf.Config) (store.Shared, error) {
 	db, ok := s.(store.Shared)
 	if !ok {
 		s.Close()
-		return nil, errors.New("shared_database cannot be shared")
+		return nil, errors.New("shared_database: several masters cannot share this kind of database")
 	}
 	return db, nil
 }

@@ -104,7 +104,7 @@ func portOf(a net.Addr) string {
 func userName() (string, error) {
 	u, err := user.Current()
 	if err != nil {
-		return "root", fmt.Errorf("cannot find out who I am: %w", err)
+		return "root", fmt.Errorf("cannot find the path of this program: %w", err)
 	}
 	return u.Username, nil
 }

@@ -23,7 +23,7 @@ func readKeyFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("cannot read key: %w", err)
 	}
 	if info.Size() > maxKeyFile {
-		return nil, fmt.Errorf("cannot read key %q: %d bytes are no key", path, info.Size())
+		return nil, fmt.Errorf("cannot read key %q: %d bytes are not a public key", path, info.Size())
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -246,7 +246,7 @@ func TestTenants(t *testing.T) {
 		{"rest_cherrypy: {port: 1, tenants: {alice: red}}", eauth.ErrNoTenant.Error()}, {"rest_cherrypy: {port: 1, tenants: {}}", eauth.ErrNoTenant.Error()},
 		{"rest_cherrypy: {port: 1, tenants: }", "rest_cherrypy: tenants must be a map of names and tenants"},
 		{"rest_cherrypy: {port: 1, tenants: [bob]}", "rest_cherrypy: tenants must be a map of names and tenants"},
-		{"rest_cherrypy: {port: 1, tenants: {bob: }}", "rest_cherrypy: tenants: <nil> of bob is no name of a tenant"},
+		{"rest_cherrypy: {port: 1, tenants: {bob: }}", "rest_cherrypy: tenants: <nil> of bob is not a valid tenant name"},
 	} {
 		whose, err := tenantFinder(load(t, c.text))
 		got := ""

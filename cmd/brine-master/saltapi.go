@@ -123,7 +123,7 @@ func listenAPI(o *conf.Config) (net.Listener, error) {
 	if path := o.String("socket"); path != "" {
 		// What a master that was killed has left; nothing else is removed.
 		if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
-			return nil, fmt.Errorf("rest_cherrypy: socket: there is something else at %s", path)
+			return nil, fmt.Errorf("rest_cherrypy: socket: %s exists and is not a socket", path)
 		}
 		if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 			_ = c.Close()

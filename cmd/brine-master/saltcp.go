@@ -158,7 +158,7 @@ func (s *saltCp) copyPlain(ctx context.Context) (map[string]any, error) {
 			return nil, fmt.Errorf("cannot send file: %w", err)
 		}
 		if !utf8.Valid(b) {
-			return nil, fmt.Errorf(`cannot send %s: it is no text; use "--chunked"`, name)
+			return nil, fmt.Errorf(`cannot send %s: it is not text; use "--chunked"`, name)
 		}
 		files[name] = string(b)
 	}

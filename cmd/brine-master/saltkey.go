@@ -525,7 +525,7 @@ func (k *saltKey) rotate() error {
 func (k *saltKey) genKeys() error {
 	dir, name := saltcli.Expand(k.Values.String("gen_keys_dir"), k.At), k.Values.String("gen_keys")
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
-		return fmt.Errorf("cannot generate keys: %q is no file name", name)
+		return fmt.Errorf("cannot generate keys: %q is not a file name", name)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot generate keys: %w", err)

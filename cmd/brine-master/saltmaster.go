@@ -30,7 +30,7 @@ func runMaster(ctx context.Context, c *saltcli.Console, args []string) int {
 	}
 	if p.Values.Bool("with_parent") {
 		if p.Values.Bool("daemon") {
-			err = errors.New("--with-parent and --daemon do not go together")
+			err = errors.New("use --with-parent or --daemon, not both")
 		} else {
 			err = parentInput(c.In)
 		}

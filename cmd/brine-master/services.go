@@ -165,7 +165,7 @@ func (s *services) call(ctx context.Context, c master.MasterCall) (master.Master
 	select {
 	case s.slots <- struct{}{}:
 	default:
-		return out, errors.New("too many runs are going on")
+		return out, errors.New("too many runners are active; try again later")
 	}
 	s.wg.Go(func() {
 		defer func() { <-s.slots }()

@@ -31,7 +31,7 @@ func masterTops(c *conf.Config,
 		err = errors.New("it is empty")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("master_tops: ext_nodes is no command: %q: %w", command, err)
+		return nil, fmt.Errorf("master_tops: ext_nodes is not a command: %q: %w", command, err)
 	}
 	return func(ctx context.Context, id string, _ map[string]any) (map[string]any, error) {
 		ctx, cancel := context.WithTimeout(ctx, topsTime)

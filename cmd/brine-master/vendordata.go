@@ -26,7 +26,7 @@ func openVendordata(s *services) (*api, error) {
 		case "host", "port", "ssl_crt", "ssl_key", "disable_ssl", "eauth", "user", "command",
 			"token_ttl":
 		default:
-			return nil, fmt.Errorf("vendordata: there is no option %q", name)
+			return nil, fmt.Errorf("vendordata: option %q is unknown", name)
 		}
 	}
 	if o.Int("port") <= 0 {

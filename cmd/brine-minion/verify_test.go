@@ -50,8 +50,8 @@ func TestVerifyCommand(t *testing.T) {
 		"renamed":     {[]string{"-c", dir, "--signature", good + ".minisig", unsigned}, 1, "", "the signature is that of file.txt"},
 		"other key":   {[]string{"--keys", wrong, good}, 1, "", "cannot verify " + good},
 		"no pinned":   {[]string{"-c", dir + "/bad", good}, 1, "", "cannot read the keys of releases: stat " + dir + "/bad/release.pub"},
-		"no file":     {[]string{"-c", dir}, 64, "", "give a file, or several without --signature"},
-		"two for one": {[]string{"--signature", "x", good, bad}, 64, "", "give a file, or several without --signature"},
+		"no file":     {[]string{"-c", dir}, 64, "", "name at least one FILE; --signature goes with exactly one"},
+		"two for one": {[]string{"--signature", "x", good, bad}, 64, "", "name at least one FILE; --signature goes with exactly one"},
 		"help":        {[]string{"--help"}, 0, "Usage: brine-minion verify [options] FILE...", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -72,7 +72,7 @@ func run(args []string, out, errs io.Writer) int {
 	case args[0] == "rotate":
 		err = r.Rotate(*old)
 	default:
-		err = fmt.Errorf("there is no command %s", args[0])
+		err = fmt.Errorf("unknown command %s", args[0])
 	}
 	if err != nil {
 		fmt.Fprintln(errs, "brine-release:", err)

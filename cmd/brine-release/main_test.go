@@ -99,11 +99,11 @@ func TestRefusals(t *testing.T) {
 		{"a channel that is not one", `cannot add to channel "beta": there are stable, edge`, add("-channel", "beta", "-version", "1.1.0", "linux-amd64="+program)},
 		{"other bytes of a version", "cannot add stable/linux-amd64/1.0.0/brine-minion: the channel has that version with other bytes", add("-version", "1.0.0", "linux-amd64="+most)},
 		{"a version that is not there", "cannot remove version 3.0.0: the channel stable does not have it", with("remove", "-version", "3.0.0")},
-		{"a second repository in its place", "cannot make a repository: there is one in " + repo, with("init")},
+		{"a second repository in its place", "cannot create a repository: " + repo, with("init")},
 		{"a key that is there", "file exists", []string{"key", filepath.Join(keys, "stable.pem")}},
 		{"keys that are missing", "cannot sign as stable: there is no " + dir + "/stable.pem", []string{"add", "-repo", repo, "-keys", dir, "-version", "1.1.0", "linux-amd64=" + program}},
 		{"no keys named", "-repo and -keys are needed", []string{"refresh", "-repo", repo}},
-		{"a command that is not one", "there is no command publish", with("publish")},
+		{"a command that is not one", "unknown command publish", with("publish")},
 	} {
 		code, text := release(c.args...)
 		if code != 1 || !strings.Contains(text, c.want) {

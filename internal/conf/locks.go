@@ -86,7 +86,7 @@ func HonouredLocks() []string {
 func (c *Config) RefuseLocks() error {
 	for _, o := range refusedOptions {
 		if v, set := c.Opts[o.name]; set && Truth(v) {
-			return fmt.Errorf("the option %s is not supported by this master, and a lock must not be open: %s", o.name, o.advice)
+			return fmt.Errorf("cannot start with the option %s, which restricts something and is not supported: %s", o.name, o.advice)
 		}
 	}
 	return nil

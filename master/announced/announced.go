@@ -31,7 +31,7 @@ import (
 const DefaultTokenTTL = 24 * time.Hour
 
 // ErrOtherTenant is returned for an id that was announced for another tenant.
-var ErrOtherTenant = errors.New("it is of another tenant")
+var ErrOtherTenant = errors.New("it belongs to another tenant")
 
 // Spec describes a minion that does not exist yet. Every field but ID may be zero; then the minion joins with a
 // token, which brine's minion supports. Stock minions need KeyPair or PublicKey.

@@ -57,7 +57,7 @@ func (a *File) open() error {
 	}
 	if err != nil {
 		f.Close()
-		return fmt.Errorf("cannot go on with audit log %q: %w", a.path, err)
+		return fmt.Errorf("cannot continue audit log %q: %w", a.path, err)
 	}
 	if a.f != nil {
 		a.f.Close()
@@ -107,7 +107,7 @@ func (a *File) Write(line []byte) (int, error) {
 	if a.chain {
 		head, ok := bytes.CutSuffix(line, []byte("}\n"))
 		if !ok {
-			return 0, errors.New("cannot chain a line that is not an object of JSON")
+			return 0, errors.New("cannot add a line to the audit log: it is not a JSON object")
 		}
 		out = fmt.Appendf(nil, "%s,\"prev\":%q}\n", head, a.last)
 	}

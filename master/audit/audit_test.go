@@ -133,7 +133,7 @@ func TestRotation(t *testing.T) {
 	if later, err := verify(texts[2:]...); err != nil || later.Lines != 3 || later.First == "" || later.Last != c.Last {
 		t.Error(later, err)
 	}
-	if _, err := verify(texts[0], texts[2]); err == nil || err.Error() != "line 1 is not behind the line before it" {
+	if _, err := verify(texts[0], texts[2]); err == nil || err.Error() != "line 1 does not follow the line before it" {
 		t.Error("a file that is not there:", err)
 	}
 	for range 2 {
@@ -157,14 +157,14 @@ func TestTampering(t *testing.T) {
 	lines := strings.SplitAfter(text, "\n")
 	other := strings.Join(lines[3:4], "")
 	for name, c := range map[string]struct{ text, want string }{
-		"changed":        {strings.Replace(text, `"b"`, `"x"`, 1), "line 4 is not behind the line before it"},
-		"taken out":      {lines[0] + lines[1] + lines[3] + lines[4], "line 3 is not behind the line before it"},
-		"put in":         {lines[0] + lines[1] + "{\"e\":\"x\"}\n" + lines[2], "line 3 is not of the chain"},
-		"twice":          {lines[0] + lines[1] + lines[2] + other + other, "line 5 is not behind the line before it"},
-		"in other order": {lines[0] + lines[1] + lines[3] + lines[2], "line 3 is not behind the line before it"},
-		"begun anew":     {text + "{\"prev\":\"\"}\n", "line 6 begins a chain of its own"},
-		"old line":       {strings.Replace(text, "before", "after", 1), "line 2 is not behind the line before it"},
-		"not a line":     {lines[0] + lines[1] + "x\n" + lines[2], "line 4 is not behind the line before it"},
+		"changed":        {strings.Replace(text, `"b"`, `"x"`, 1), "line 4 does not follow the line before it"},
+		"taken out":      {lines[0] + lines[1] + lines[3] + lines[4], "line 3 does not follow the line before it"},
+		"put in":         {lines[0] + lines[1] + "{\"e\":\"x\"}\n" + lines[2], "line 3 is not part of the chain"},
+		"twice":          {lines[0] + lines[1] + lines[2] + other + other, "line 5 does not follow the line before it"},
+		"in other order": {lines[0] + lines[1] + lines[3] + lines[2], "line 3 does not follow the line before it"},
+		"begun anew":     {text + "{\"prev\":\"\"}\n", "line 6 starts a new chain"},
+		"old line":       {strings.Replace(text, "before", "after", 1), "line 2 does not follow the line before it"},
+		"not a line":     {lines[0] + lines[1] + "x\n" + lines[2], "line 4 does not follow the line before it"},
 		"a long line":    {lines[0] + strings.Repeat("x", 5<<20), "line 2: it has more than 4194304 bytes"},
 	} {
 		if _, err := verify(c.text); err == nil || err.Error() != c.want {

@@ -50,17 +50,17 @@ func (c *Chain) line(line []byte) error {
 		}
 	case e.Prev == nil:
 		if c.begun {
-			return errors.New("is not of the chain")
+			return errors.New("is not part of the chain")
 		}
 	case !c.begun:
 		if c.Last != "" && *e.Prev != c.Last {
-			return errors.New("is not behind the line before it")
+			return errors.New("does not follow the line before it")
 		}
 		c.begun, c.First = true, *e.Prev
 	case *e.Prev == "":
-		return errors.New("begins a chain of its own")
+		return errors.New("starts a new chain")
 	case *e.Prev != c.Last:
-		return errors.New("is not behind the line before it")
+		return errors.New("does not follow the line before it")
 	}
 	c.Last = sum(line)
 	if c.begun {

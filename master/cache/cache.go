@@ -286,7 +286,7 @@ func (c *Cache) swapMine(id string, f func(mine map[string]any) bool) error {
 			return err
 		}
 	}
-	return errors.New("others change it all the time")
+	return errors.New("another process changed it at every attempt")
 }
 
 // Delete deletes a minion's data.

@@ -111,8 +111,8 @@ func (c *Client) missedEnd(ctx context.Context, fun, tag string, cause error) (d
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return nil, fmt.Errorf("events were missed while %s ran (%w): its result may be found later, "+
-		"by salt-run jobs.lookup_jid %s", fun, cause, jid)
+	return nil, fmt.Errorf("events were missed while %s ran (%w); look up its result later "+
+		"with salt-run jobs.lookup_jid %s", fun, cause, jid)
 }
 
 // callMaster requests a function call. If the key is refused it retries with the current one, because a

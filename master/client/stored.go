@@ -38,7 +38,7 @@ func (c *Client) storedReturns(ctx context.Context, jid string, ids []string, cr
 			return errNoReturns
 		}
 		if e, ok := m["error"]; ok {
-			return fmt.Errorf("the master does not tell the returns: %w", refusalError(e))
+			return fmt.Errorf("cannot read returns from the master: %w", refusalError(e))
 		}
 		returns, _ := payload.Map(m["returns"])
 		for id, v := range returns {

@@ -87,7 +87,7 @@ func (v *Vault) current(ctx context.Context, name string,
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("secret %q was stored and is not there", name)
+	return nil, fmt.Errorf("secret %q was stored, but cannot be read back", name)
 }
 
 // add stores a version of a secret and notifies the peers. It reports whether this master was the first.
@@ -150,7 +150,7 @@ func (v *Vault) Identity(o keys.IdentityOptions) (keys.Identity, error) {
 	}
 	if id.Sign == nil && id.PubkeySignature == "" {
 		return keys.Identity{},
-			errors.New("SignPubkey: the masters' identity was made without a signing key")
+			errors.New("SignPubkey: the masters' identity was created without a signing key")
 	}
 	return id, nil
 }
@@ -204,7 +204,7 @@ func (v *Vault) Load(ctx context.Context) error {
 
 func errNoSecret(n int) error {
 	if n == 0 {
-		return errors.New("secret of the masters is gone")
+		return errors.New("the masters' secret was deleted from the database")
 	}
 	return nil
 }

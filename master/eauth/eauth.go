@@ -109,7 +109,7 @@ func New(o Options) (*Auth, error) {
 	for name, v := range o.Config {
 		// guard: CVE-2024-38825 master/restapi:TestCVE_2024_38825_NoLoginByCertificateAlone
 		if _, ok := o.Systems[name]; !ok {
-			return nil, fmt.Errorf("external_auth: there is no system %q here; there are %s", name,
+			return nil, fmt.Errorf("external_auth: system %q is unknown; use one of %s", name,
 				strings.Join(names(o.Systems), ", "))
 		}
 		rules := textMap(v)

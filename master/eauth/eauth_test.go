@@ -236,7 +236,7 @@ func TestFile(t *testing.T) {
 			t.Errorf("%s %s %v: %v", c.name, c.password, c.config, err)
 		}
 	}
-	if _, err := New(Options{Config: map[string]any{"ldap": map[string]any{}}}); err == nil || !strings.Contains(err.Error(), `no system "ldap"`) {
+	if _, err := New(Options{Config: map[string]any{"ldap": map[string]any{}}}); err == nil || !strings.Contains(err.Error(), `system "ldap" is unknown`) {
 		t.Error(err)
 	}
 }

@@ -15,7 +15,7 @@ const PeerSystem = "peer"
 
 // ErrNoPeer is returned by [Auth.Peer] if the kernel reports no peer: the connection is not a unix socket,
 // [WithConn] was not called, or external_auth has no system "peer".
-var ErrNoPeer = errors.New("the caller is not known to the kernel")
+var ErrNoPeer = errors.New("the kernel does not report the user of this connection")
 
 // Peer is the system "peer": the kernel identifies the process at the other end of a unix socket, so there is
 // no password. Rules are for names of users, decimal user ids and "group%", where the group is a name or a

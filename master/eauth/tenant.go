@@ -7,7 +7,7 @@ import (
 )
 
 // ErrNoTenant means that a user has no tenant, or that rules name different ones.
-var ErrNoTenant = errors.New("the user is of no tenant, or of several")
+var ErrNoTenant = errors.New("the user belongs to no tenant, or to several")
 
 // TenantRules returns a function for Options.Tenant that finds users in rules. The keys are those of
 // external_auth: names, shell patterns, regular expressions, "group%", and "*" for users without another key.
@@ -19,7 +19,7 @@ func TenantRules(rules map[string]any) (func(t Token) (string, error), error) {
 	for key, v := range rules {
 		tenant, ok := v.(string)
 		if !ok || strings.Contains(tenant, "/") {
-			return nil, fmt.Errorf("tenants: %v of %s is no name of a tenant", v, key)
+			return nil, fmt.Errorf("tenants: %v of %s is not a valid tenant name", v, key)
 		}
 		tenants[key] = tenant
 	}

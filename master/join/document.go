@@ -71,12 +71,12 @@ func (d Document) Acceptor() master.Acceptor {
 
 func (d Document) check(claims map[string]any, a master.Applicant) error {
 	if id, ok := claimAt(claims, d.Claim).(string); !ok || id != a.ID {
-		return errors.New("the document is another machine's")
+		return errors.New("the document belongs to another machine")
 	}
 	if d.MaxAge > 0 {
 		made, err := parseMoment(claimAt(claims, d.Issued))
 		if err != nil {
-			return errors.New("the document does not say when it was made")
+			return errors.New("the document does not contain its time of creation")
 		}
 		if age := timeOf(d.Now).Sub(made); age > d.MaxAge || age < -time.Minute {
 			return errors.New("the document is too old")
@@ -106,7 +106,7 @@ func parseMoment(v any) (time.Time, error) {
 	case string:
 		return time.Parse(time.RFC3339, x)
 	}
-	return time.Time{}, errors.New("no time")
+	return time.Time{}, errors.New("it is neither a number nor a text")
 }
 
 // decodeObject reads a JSON object and keeps numbers as they are written.
@@ -209,7 +209,7 @@ func (j JWT) check(claims map[string]any, a master.Applicant) error {
 		want += "/" + KeyHash(a.PubText)
 	}
 	if want == "" || !forAudience(claims["aud"], want) {
-		return errors.New("the token is for somebody else")
+		return errors.New("the token has another audience")
 	}
 	at := timeOf(j.Now)
 	if expires, err := parseMoment(claims["exp"]); err != nil || !at.Before(expires) {

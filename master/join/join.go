@@ -82,7 +82,7 @@ func (x X509) Acceptor() master.Acceptor {
 
 func (x X509) check(ctx context.Context, a master.Applicant) error {
 	if x.Roots == nil {
-		return errors.New("no certificate is trusted")
+		return errors.New("X509.Roots is not set: no certificate is trusted")
 	}
 	opts := x509.VerifyOptions{Roots: x.Roots, Intermediates: x509.NewCertPool(), KeyUsages: x.KeyUsages, CurrentTime: timeOf(x.Now)}
 	if len(opts.KeyUsages) == 0 {
@@ -103,7 +103,7 @@ func (x X509) check(ctx context.Context, a master.Applicant) error {
 		}
 	}
 	if !names(own, a.ID) {
-		return errors.New("the certificate is another one's")
+		return errors.New("the certificate belongs to another minion")
 	}
 	if x.Revoked == nil {
 		return nil

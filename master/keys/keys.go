@@ -345,7 +345,7 @@ func putKey(v view, id string, st State, text string) error {
 		return err
 	}
 	if len(text) == 0 || len(text) > maxKeyBytes {
-		return fmt.Errorf("cannot store %s key of %q: %d bytes are no key", st, id, len(text))
+		return fmt.Errorf("cannot store %s key of %q: %d bytes are not a public key", st, id, len(text))
 	}
 	if err := v.write(st.Folder(), id, []byte(text)); err != nil {
 		return fmt.Errorf("cannot store %s key of %q: %w", st, id, err)

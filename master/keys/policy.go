@@ -167,7 +167,7 @@ func (p *Policy) readTrusted(file string) ([]byte, error) {
 	if runtime.GOOS != "windows" {
 		mode := info.Mode().Perm()
 		if mode&0o002 != 0 || mode&0o020 != 0 && !p.PermissivePKIAccess {
-			return nil, fmt.Errorf("others may write it (mode %v)", mode)
+			return nil, fmt.Errorf("others can write to it (mode %v)", mode)
 		}
 	}
 	if info.Size() > maxListBytes {

@@ -163,7 +163,7 @@ func (s *shared) editRecord(id string, f func(v view) (*Change, error)) (*Change
 			return change, nil
 		}
 	}
-	return nil, fmt.Errorf("cannot change keys of %q: others change them all the time", id)
+	return nil, fmt.Errorf("cannot change keys of %q: another master changed them at every attempt", id)
 }
 
 func packChange(id string, c *Change) ([]byte, error) {
@@ -318,7 +318,7 @@ func (r *recordView) remove(folder, _ string) error { return r.set(folder, "") }
 func (r *recordView) set(folder, text string) error {
 	f := r.field(folder)
 	if f == nil {
-		return fmt.Errorf("%q is no state", folder)
+		return fmt.Errorf("%q is not a state of a key", folder)
 	}
 	r.changed = r.changed || *f != text
 	*f = text

@@ -29,7 +29,7 @@ func (s *Store) SignIn(id, pubText string, p Policy, autosignGrains map[string]a
 		return Verdict{}, err
 	}
 	if n := len(pubText); n == 0 || n > maxKeyBytes {
-		return Verdict{}, fmt.Errorf("cannot sign in %q: %d bytes are no key", id, n)
+		return Verdict{}, fmt.Errorf("cannot sign in %q: %d bytes are not a public key", id, n)
 	}
 	pubText = crypt.CleanKey(pubText)
 	reject := p.Rejects(id)

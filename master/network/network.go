@@ -129,7 +129,7 @@ func (n *Network) Listen(door Door, list ...Transport) error {
 
 func (n *Network) listenOn(door Door, t Transport) (transport.Server, error) {
 	if t.Listen == nil {
-		return nil, errors.New("Listener without Listen")
+		return nil, errors.New("a transport has no Listen function")
 	}
 	var publishPort atomic.Int64 // known once it listens; until then sign-ins wait
 	late := subscribers.NewLateServer()

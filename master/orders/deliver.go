@@ -513,7 +513,7 @@ func (d *Deliverer) secretArgs(rec store.Order) ([]any, error) {
 }
 
 // ErrNoContent is returned for orders with files, pillar or secret arguments if the store cannot keep those.
-var ErrNoContent = errors.New("the store keeps nothing that orders carry")
+var ErrNoContent = errors.New("the store cannot keep the files and pillar of orders")
 
 // lostContent ends the deliveries of an order whose sealed content is missing or cannot be opened, because
 // retrying would not help. It returns other errors, after which deliveries that are sent for the first time are pending

@@ -28,14 +28,14 @@ func (r *Reactor) runChunk(ctx context.Context, low *states.Low) error {
 	case "caller":
 		return r.runHere(ctx, low)
 	default:
-		return fmt.Errorf("there is no reaction of the kind %s: local, runner, wheel and caller are", kind)
+		return fmt.Errorf("unknown kind of reaction %s: use local, runner, wheel or caller", kind)
 	}
 }
 
 // runHere runs an execution function on the master's host. Only here args may also be a plain list of values.
 func (r *Reactor) runHere(ctx context.Context, low *states.Low) error {
 	if r.o.Caller == nil {
-		return errors.New("there are no execution functions here")
+		return errors.New("this master has no execution functions")
 	}
 	var args []any
 	var kwargs map[string]any
@@ -96,7 +96,7 @@ func (r *Reactor) publishLocal(ctx context.Context, low *states.Low) error {
 // runOnMaster runs a runner or wheel function in a worker and waits for its end.
 func (r *Reactor) runOnMaster(ctx context.Context, c *runner.Client, kind string, low *states.Low) error {
 	if c == nil {
-		return fmt.Errorf("there are no %s functions here", kind)
+		return fmt.Errorf("this master has no %s functions", kind)
 	}
 	def := c.Argspec(low.Fun())
 	if def == nil {

@@ -69,11 +69,11 @@ func pushName(parts []any) (string, error) {
 	}
 	name := strings.Join(names, "/")
 	if len(name) > 4096 || strings.ContainsAny(name, "\x00\\") {
-		return "", fmt.Errorf("path %.80q is not one", name)
+		return "", fmt.Errorf("%.80q is not a valid path", name)
 	}
 	for _, part := range strings.Split(name, "/") {
 		if part == ".." {
-			return "", fmt.Errorf("path %.80q leads out", name)
+			return "", fmt.Errorf("path %.80q leads out of the directory of pushed files", name)
 		}
 	}
 	for _, r := range name {
@@ -84,7 +84,7 @@ func pushName(parts []any) (string, error) {
 	}
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
 	if name == "" || !fs.ValidPath(name) {
-		return "", fmt.Errorf("path %.80q is not one", name)
+		return "", fmt.Errorf("%.80q is not a valid path", name)
 	}
 	return name, nil
 }

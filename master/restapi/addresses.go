@@ -27,7 +27,7 @@ func (a Addresses) check() error {
 	for i, list := range lists {
 		for _, addr := range list {
 			if _, err := netip.ParseAddr(addr); err != nil && (i == 0 || addr != "*") {
-				return fmt.Errorf("%q is no address", addr)
+				return fmt.Errorf("%q is not an IP address or network", addr)
 			}
 		}
 	}

@@ -107,11 +107,11 @@ type Server struct {
 // not an IP address, and for pages that cannot be read. Otherwise these mistakes would only show at a request.
 func New(o Options) (*Server, error) {
 	if o.Master == nil || o.Auth == nil {
-		return nil, errors.New("restapi: a master and its authentication are needed")
+		return nil, errors.New("restapi: Options.Master and Options.Auth must be set")
 	}
 	for _, c := range o.Clients {
 		if !slices.Contains(Clients(), c) {
-			return nil, fmt.Errorf("netapi_enable_clients: there is no client %q; there are %s", c,
+			return nil, fmt.Errorf("netapi_enable_clients: client %q is unknown; use %s", c,
 				strings.Join(Clients(), ", "))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrChanged means that a record has changed since it was read. Read it and decide again.
-var ErrChanged = errors.New("record was changed by somebody else")
+var ErrChanged = errors.New("record was changed by another process")
 
 // An Order is a job that is stored until each of its minions has run it or never will.
 type Order struct {
@@ -167,7 +167,7 @@ type Minions interface {
 }
 
 // ErrNoMinions is returned by what needs Minions when the store has none.
-var ErrNoMinions = errors.New("the store keeps no minions")
+var ErrNoMinions = errors.New("the store cannot keep minions")
 
 // ChangeMinion changes what the store knows of a minion, making the record if there is none. The change gets a copy,
 // reports whether there is something to change, and may be called again. Without Minions it does nothing.

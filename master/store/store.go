@@ -23,7 +23,7 @@ var (
 	// ErrNotFound means that a job is not stored.
 	ErrNotFound = errors.New("job not found")
 	// ErrTooLarge is wrapped if the database does not accept a value of this size.
-	ErrTooLarge = errors.New("more than the database of the master takes")
+	ErrTooLarge = errors.New("more than the master's database accepts")
 	// ErrLost is wrapped if the database server was away for longer than the store waits for it.
 	ErrLost = errors.New("the database server cannot be reached")
 )

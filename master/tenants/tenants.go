@@ -221,7 +221,8 @@ func (t *Registry) Guesses(ctx context.Context) []string {
 // Reasons why a request whose sender is only named inside is not opened.
 var (
 	errForeignKey = errors.New("minion uses the key of another tenant")
-	errGuesses    = errors.New("too many keys to try: a minion that signs in again is known")
+	errGuesses    = errors.New(
+		"too many keys to try; the minion is identified when it signs in again")
 )
 
 // UnderKey opens a message sealed with a shared key, which names its sender only inside. open returns the id.

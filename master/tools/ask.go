@@ -29,7 +29,7 @@ type asker struct {
 }
 
 // errCredentials means that neither key nor token nor password is valid.
-var errCredentials = errors.New("credentials do not fit")
+var errCredentials = errors.New("the token, password or key is not valid")
 
 // ask authenticates the sender (salt/auth/__init__.py, LoadAuth.check_authentication). creds holds a token or
 // password: for a publish it is the kwargs, else the request itself.

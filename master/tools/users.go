@@ -55,7 +55,7 @@ func rulesOf(acl map[string][]any, user string) []any {
 // "_key", with "_" for a backslash in Windows names.
 func (s *Server) userKey(dir *confined.Dir, name string) error {
 	if name == "" || strings.ContainsAny(name, "/\x00") {
-		return fmt.Errorf("user name %q is none", name)
+		return fmt.Errorf("%q is not a valid user name", name)
 	}
 	file := "." + strings.ReplaceAll(name, `\`, "_") + "_key"
 	b, _, err := dir.Read(file, 1024)
@@ -93,7 +93,7 @@ func (s *Server) userKey(dir *confined.Dir, name string) error {
 		return nil // not a Unix user id
 	}
 	if err := dir.Own(file, uid, -1); err != nil {
-		return fmt.Errorf("cannot give key file to user %q: %w", name, err)
+		return fmt.Errorf("cannot change the owner of the key file to %q: %w", name, err)
 	}
 	return nil
 }

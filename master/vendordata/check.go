@@ -23,7 +23,7 @@ const maxMessage = 4 << 10
 // output is ignored.
 func Program(args ...string) (Check, error) {
 	if len(args) == 0 {
-		return nil, errors.New("vendordata: the program that checks tokens is not named")
+		return nil, errors.New("vendordata: the program that checks tokens is not set")
 	}
 	path, err := exec.LookPath(args[0])
 	if err != nil {

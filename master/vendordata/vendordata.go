@@ -29,7 +29,7 @@ import (
 const Path = "/v1/vendordata"
 
 // ErrDenied is returned by a [Check] for an invalid token. Other errors mean that the check failed.
-var ErrDenied = errors.New("the token is not good")
+var ErrDenied = errors.New("the token is not valid")
 
 // Check checks the token of a request. Its context ends after Options.CheckTime.
 type Check func(ctx context.Context, token string) error
@@ -222,7 +222,7 @@ func (s *Server) authenticate(r *http.Request) error {
 		s.failures.Refund(r.RemoteAddr)
 		return nil
 	case errors.Is(err, ErrDenied):
-		s.o.Log.Warn("Vendordata request refused: the token is not good", "peer", r.RemoteAddr)
+		s.o.Log.Warn("Vendordata request refused: the token is not valid", "peer", r.RemoteAddr)
 		return denied
 	}
 	s.o.Log.Error("Cannot check the token of a vendordata request", "peer", r.RemoteAddr, "err", err)

@@ -109,7 +109,7 @@ func readCertificate(h *Host, path string) (*x509.Certificate, error) {
 	for {
 		var block *pem.Block
 		if block, text = pem.Decode(text); block == nil {
-			return nil, errors.New("there is no certificate in it")
+			return nil, errors.New("it contains no certificate")
 		}
 		if block.Type == "CERTIFICATE" {
 			return x509.ParseCertificate(block.Bytes)

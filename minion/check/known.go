@@ -222,7 +222,8 @@ func readSmall(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return nil, fmt.Errorf("cannot read %s: it is no file of up to %d bytes", path, maxFile)
+		return nil, fmt.Errorf("cannot read %s: it is not a file, or has more than %d bytes",
+			path, maxFile)
 	}
 	return os.ReadFile(path)
 }

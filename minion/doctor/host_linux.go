@@ -30,7 +30,7 @@ func hostDescriptors(pid int) (int, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("%s names no limit of open files", f.Name())
+	return 0, fmt.Errorf("cannot find the limit of open files in %s", f.Name())
 }
 
 // hostSynced asks the kernel whether a time service synchronises the clock.

@@ -200,7 +200,7 @@ func (c *Client) CacheWeb(ctx context.Context, address, saltenv string, o module
 // fetchWeb copies a file of a web server into the cache.
 func (c *Client) fetchWeb(ctx context.Context, u *url.URL, saltenv string, o modules.WebFile) (string, error) {
 	if c.o.Fetch == nil {
-		return "", modules.Errorf("cannot fetch %s: this program fetches from no web servers", u.Redacted())
+		return "", modules.Errorf("cannot fetch %s: this program was built without web access (build tag fileclient.web)", u.Redacted())
 	}
 	name, err := externalName(u, saltenv)
 	if err != nil {

@@ -302,7 +302,7 @@ const sendChunk = 256 << 10
 // Send implements modules.Files (salt/modules/cp.py: push). It returns false if the master does not accept files.
 func (c *Client) Send(ctx context.Context, file, name string) (bool, error) {
 	if c.o.Request == nil {
-		return false, modules.Errorf("cannot send %s: there is no master", file)
+		return false, modules.Errorf("cannot send %s: this minion has no master", file)
 	}
 	f, err := os.Open(file)
 	if err != nil {

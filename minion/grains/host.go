@@ -181,7 +181,7 @@ func (h *host) executable(p string) bool {
 		(runtime.GOOS == "windows" || i.Mode()&fs.FileMode(0o111) != 0)
 }
 
-var errNotLive = errors.New("cannot run programs of another root")
+var errNotLive = errors.New("cannot run programs: the grains are of another root directory")
 
 // run runs a program of the running system. The output is cut at 4 MB and trailing line breaks are removed, as
 // by Salt's cmd.run.

@@ -121,7 +121,7 @@ func (s *Seal) set(key, v *yaml.Node) (err error) {
 			err = s.bad(v.Line, "kernel is required or optional, not %s", v.Text)
 		}
 	default:
-		err = s.bad(key.Line, "there is no key %s", key.Text)
+		err = s.bad(key.Line, "unknown key %s", key.Text)
 	}
 	return err
 }
@@ -429,7 +429,7 @@ func (s *Seal) NamesMasters() bool { return s != nil && len(s.Masters) > 0 }
 // RefuseMaster returns why a master with this SHA-256 key fingerprint is not permitted, or nil.
 func (s *Seal) RefuseMaster(finger string) error {
 	if s.NamesMasters() && !slices.Contains(s.Masters, finger) {
-		return fmt.Errorf("cannot take orders of a master: %s does not name its key %s", s.Name, finger)
+		return fmt.Errorf("cannot obey this master: %s does not list its key %s", s.Name, finger)
 	}
 	return nil
 }
@@ -440,7 +440,7 @@ func (s *Seal) RefuseNewMaster() error {
 	if s == nil {
 		return nil
 	}
-	return fmt.Errorf("cannot trust a new master: %s has no masters, and the keys of a sealed minion are never written", s.Name)
+	return fmt.Errorf("cannot trust a new master: %s lists no masters, and a sealed minion never stores the key of one", s.Name)
 }
 
 // Options returns the configuration without what a seal never permits: the owner's own code, templates in
@@ -502,9 +502,9 @@ func rootOnly(path string, info fs.FileInfo) error {
 		return fmt.Errorf("it has %d bytes, more than %d", info.Size(), maxSeal)
 	// guard: seal TestSealIsRoots
 	case !ownedByRoot(info):
-		return errors.New("root does not own it")
+		return errors.New("it does not belong to root: run chown root")
 	case info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows":
-		return fmt.Errorf("others may write it (mode %04o)", info.Mode().Perm())
+		return fmt.Errorf("others can write to it (mode %04o): run chmod go-w", info.Mode().Perm())
 	}
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil {
@@ -512,7 +512,7 @@ func rootOnly(path string, info fs.FileInfo) error {
 	}
 	// guard: seal TestSealIsRoots
 	if !ownedByRoot(dir) || dir.Mode().Perm()&0o022 != 0 && dir.Mode()&fs.ModeSticky == 0 && runtime.GOOS != "windows" {
-		return fmt.Errorf("others may replace it: the directory must be root's, who alone may write to it (mode %04o)", dir.Mode().Perm())
+		return fmt.Errorf("others can replace it: its directory (mode %04o) must belong to root, and only root may write to it", dir.Mode().Perm())
 	}
 	return nil
 }

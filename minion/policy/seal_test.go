@@ -24,7 +24,7 @@ func TestDamagedSeals(t *testing.T) {
 		"":                        "seal.yaml:1: it is empty",
 		"functions: [test.ping\n": "cannot read the seal: ",
 		"functions: [test.ping]\nfunctions: [cmd.run]\n":                 "functions",
-		"functions: [test.ping]\nprogram: [/bin/ls]\n":                   "seal.yaml:2: there is no key program",
+		"functions: [test.ping]\nprogram: [/bin/ls]\n":                   "seal.yaml:2: unknown key program",
 		"states: [file.managed]\n":                                       "seal.yaml:1: it has no functions",
 		"functions: test.ping\n":                                         "seal.yaml:1: it must be a list",
 		"functions:\n  - test\n":                                         `seal.yaml:2: "test" is not a function`,
@@ -199,16 +199,16 @@ func TestSealIsRoots(t *testing.T) {
 		}
 	}
 	must(os.Chmod(path, 0o664))
-	refused("others may write it (mode 0664)")
+	refused("others can write to it (mode 0664): run chmod go-w")
 	must(os.Chmod(path, 0o644))
 	must(os.Chown(path, 65534, 0))
-	refused("root does not own it")
+	refused("it does not belong to root: run chown root")
 	must(os.Chown(path, 0, 0))
 	must(os.Chmod(dir, 0o777))
-	refused("others may replace it")
+	refused("others can replace it")
 	must(os.Chmod(dir, 0o755))
 	must(os.Chown(dir, 65534, 0))
-	refused("others may replace it")
+	refused("others can replace it")
 	must(os.Chown(dir, 0, 0))
 	must(os.Truncate(path, maxSeal+1))
 	refused("1048577 bytes")

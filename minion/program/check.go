@@ -191,7 +191,7 @@ func hostReport(ctx context.Context, config *conf.Config, grainsFile string,
 		}
 		m, ok := more.(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("cannot read grains of %s: they are no mapping", file)
+			return nil, fmt.Errorf("cannot use the grains in %s: they are not a dictionary", file)
 		}
 		maps.Copy(all, m)
 	}

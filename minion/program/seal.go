@@ -193,7 +193,7 @@ func Seal(args []string, o Options) int {
 	parser := sealParser(c)
 	v, err := parser.Parse(args)
 	if err == nil && !v.Bool("help") && (!v.Bool("check") || len(v.Args) > 1) {
-		err = errors.New("write --check and at most one file")
+		err = errors.New("use --check, with at most one FILE")
 	}
 	if err != nil {
 		fmt.Fprint(c.Err, parser.ErrorText(err.Error()))

@@ -122,14 +122,14 @@ func TestSealCheck(t *testing.T) {
 			}
 		}
 	}
-	if code, text := check(); code == 0 || !strings.Contains(text, "write --check") {
+	if code, text := check(); code == 0 || !strings.Contains(text, "use --check") {
 		t.Errorf("without --check: %d: %s", code, text)
 	}
 	bad := filepath.Join(dir, "bad.yaml")
 	if err := os.WriteFile(bad, []byte("functions: []\nfunction: []\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, text := check("--check", bad); code != 1 || !strings.Contains(text, bad+":2: there is no key function") {
+	if code, text := check("--check", bad); code != 1 || !strings.Contains(text, bad+":2: unknown key function") {
 		t.Errorf("a damaged one: %d: %s", code, text)
 	}
 	if err := os.Remove(filepath.Join(dir, "etc/seal.yaml")); err != nil {
@@ -155,7 +155,7 @@ func TestDamagedSealServesNothing(t *testing.T) {
 		var out bytes.Buffer
 		c := &Console{Out: &out, Err: &out, Env: func(string) string { return "" }}
 		code := run([]string{"-c", filepath.Join(dir, "etc"), "-l", "error"}, Options{Console: c})
-		if code != minion.ExitFinger || !strings.Contains(out.String(), "seal.yaml:2: there is no key programms") {
+		if code != minion.ExitFinger || !strings.Contains(out.String(), "seal.yaml:2: unknown key programms") {
 			t.Errorf("%s: %d: %s", name, code, out.String())
 		}
 	}

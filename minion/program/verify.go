@@ -35,7 +35,7 @@ func Verify(_ context.Context, args []string, o Options) int {
 		return 0
 	}
 	if err == nil && (len(v.Args) == 0 || len(v.Args) > 1 && v.String("signature") != "") {
-		err = errors.New("give a file, or several without --signature")
+		err = errors.New("name at least one FILE; --signature goes with exactly one")
 	}
 	if err != nil {
 		fmt.Fprint(c.Err, parser.ErrorText(err.Error()))

@@ -361,7 +361,7 @@ func (e *encoder) reflected(v reflect.Value, depth int) error {
 	case reflect.Map:
 		return e.reflectedMap(v, depth)
 	default:
-		return fmt.Errorf("a %s cannot travel", v.Type())
+		return fmt.Errorf("msgpack has no type for a %s", v.Type())
 	}
 	return nil
 }

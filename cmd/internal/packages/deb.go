@@ -18,7 +18,7 @@ func compressDeb(name string) error {
 	}
 	const magic, header = "!<arch>\n", 60
 	if !bytes.HasPrefix(b, []byte(magic)) {
-		return fmt.Errorf("it is no archive")
+		return fmt.Errorf("it is not an archive")
 	}
 	out := []byte(magic)
 	for b = b[len(magic):]; len(b) > 0; {

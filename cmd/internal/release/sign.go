@@ -75,7 +75,7 @@ func openAgent(publicFile, socket string) (*signer, error) {
 	}
 	crypto, ok := key.(ssh.CryptoPublicKey)
 	if !ok || key.Type() != ssh.KeyAlgoED25519 {
-		return nil, fmt.Errorf("cannot sign with %s: it is no ed25519 key", publicFile)
+		return nil, fmt.Errorf("cannot sign with %s: it is not an ed25519 key", publicFile)
 	}
 	raw := crypto.CryptoPublicKey().(ed25519.PublicKey)
 	conn, err := net.Dial("unix", socket)
@@ -145,7 +145,7 @@ func (s *signer) signFile(name string, epoch int64) error {
 		return err
 	}
 	if !r.Verify(s.public, text) {
-		return errors.New("its signature is not good")
+		return errors.New("its signature is not valid")
 	}
 	return os.WriteFile(name+signed.Suffix, append(bytes.TrimRight(text, "\n"), '\n'), 0o644)
 }

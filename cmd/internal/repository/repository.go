@@ -117,7 +117,7 @@ func parseKey(text []byte) (signature.Signer, error) {
 // Init creates a repository without programs. It fails if the directory already has one.
 func (r *Repository) Init() error {
 	if _, err := os.Stat(r.metadata("timestamp.json")); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot make a repository: there is one in %s", r.Dir)
+		return fmt.Errorf("cannot create a repository: %s contains one", r.Dir)
 	}
 	for _, dir := range []string{"metadata", "targets"} {
 		if err := os.MkdirAll(filepath.Join(r.Dir, dir), 0o755); err != nil {

@@ -124,7 +124,7 @@ func (c *Config) set(key string, v *yaml.Node) (err error) {
 	switch key {
 	case "update_enabled":
 		if v.Text != "true" && v.Text != "false" {
-			return fmt.Errorf("update_enabled is true or false, not %q", v.Text)
+			return fmt.Errorf("update_enabled must be true or false, not %q", v.Text)
 		}
 		c.Enabled = v.Text == "true"
 	case "source":
@@ -137,7 +137,7 @@ func (c *Config) set(key string, v *yaml.Node) (err error) {
 		}
 	case "channel":
 		if c.Channel = v.Text; !slices.Contains(layout.Channels, c.Channel) {
-			err = fmt.Errorf("there is no channel %q; channels are %s", v.Text,
+			err = fmt.Errorf("unknown channel %q; channels are %s", v.Text,
 				strings.Join(layout.Channels, " and "))
 		}
 	case "root":
@@ -156,7 +156,7 @@ func (c *Config) set(key string, v *yaml.Node) (err error) {
 	case "download_seconds":
 		c.Download, err = seconds(v, minDownload, maxDownload)
 	default:
-		err = fmt.Errorf("there is no key %s", key)
+		err = fmt.Errorf("unknown option %s", key)
 	}
 	return err
 }
@@ -205,7 +205,7 @@ func checkSource(s string) error {
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "salt":
 		return fmt.Errorf("the source %q is neither http://, https:// nor salt://", s)
 	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("the source %q is not the address of a directory", s)
+		return fmt.Errorf("the source %q is not the URL of a directory", s)
 	}
 	return nil
 }

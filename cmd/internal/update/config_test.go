@@ -27,12 +27,12 @@ func TestConfig(t *testing.T) {
 		t.Error(d)
 	}
 	for text, want := range map[string]string{
-		"update_enabled: yes":            "update.yaml:1: update_enabled is true or false, not \"yes\"",
-		"\nupdate_enable: true":          "update.yaml:2: there is no key update_enable",
+		"update_enabled: yes":            "update.yaml:1: update_enabled must be true or false, not \"yes\"",
+		"\nupdate_enable: true":          "update.yaml:2: unknown option update_enable",
 		"channel: stable\nchannel: edge": "found conflicting ID 'channel'\n  in \"update.yaml\", line 2, column 1",
-		"channel: beta":                  "update.yaml:1: there is no channel \"beta\"; channels are stable and edge",
+		"channel: beta":                  "update.yaml:1: unknown channel \"beta\"; channels are stable and edge",
 		"source: ftp://a/b":              "the source \"ftp://a/b\" is neither http://, https:// nor salt://",
-		"source: https://":               "the source \"https://\" is not the address of a directory",
+		"source: https://":               "the source \"https://\" is not the URL of a directory",
 		"source: {a: b}":                 "it must be a text or a list of texts",
 		"program: brine-minion":          "\"brine-minion\" is not an absolute path",
 		"restart: systemctl restart":     "restart must begin with the absolute path of a program",
@@ -76,15 +76,15 @@ func TestConfigIsRoots(t *testing.T) {
 	if err := os.Chmod(root, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadConfig(dir); err == nil || err.Error() != "cannot use the pinned keys "+root+": others may write it (mode 0666)" {
+	if _, err := LoadConfig(dir); err == nil || err.Error() != "cannot use the pinned keys "+root+": others can write to it (mode 0666): run chmod go-w" {
 		t.Errorf("keys that others may write: %v", err)
 	}
 	if err := os.Chmod(root, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for what, damage := range map[string]func() error{
-		"others may write it (mode 0666)": func() error { return os.Chmod(file, 0o666) },
-		"root does not own it":            func() error { return os.Chown(file, 65534, 65534) },
+		"others can write to it (mode 0666): run chmod go-w": func() error { return os.Chmod(file, 0o666) },
+		"it does not belong to root: run chown root":         func() error { return os.Chown(file, 65534, 65534) },
 	} {
 		if err := damage(); err != nil {
 			t.Fatal(err)
@@ -138,9 +138,9 @@ func TestCommands(t *testing.T) {
 		out, errs string
 	}{
 		{"", 64, "", "a command is missing"},
-		{"upgrade", 64, "", "there is no command upgrade"},
+		{"upgrade", 64, "", "unknown command upgrade"},
 		{"pin", 64, "", "pin takes 1 arguments"},
-		{"pin newest", 64, "", `a version is like 1.2.3, not "newest"`},
+		{"pin newest", 64, "", `a version must be like 1.2.3, not "newest"`},
 		{"--help", 0, "Usage: brine-update [options] COMMAND", ""},
 		{"pin v1.1.0", 0, "pinned to 1.1.0\n", ""},
 		{"order --to 1.2.0", 1, `"comment":"cannot update to version 1.2.0: this host is pinned to 1.1.0"`, "this host is pinned"},

@@ -95,13 +95,13 @@ func checkCommand(args []string) (string, error) {
 		words = 2
 	case "status", "now", "unpin", "disable", "enable", "run", "order", "finish":
 	default:
-		return "", fmt.Errorf("there is no command %s", args[0])
+		return "", fmt.Errorf("unknown command %s", args[0])
 	}
 	if len(args) != words {
 		return "", fmt.Errorf("%s takes %d arguments", args[0], words-1)
 	}
 	if args[0] == "pin" && !layout.ValidVersion(strings.TrimPrefix(args[1], "v")) {
-		return "", fmt.Errorf("a version is like 1.2.3, not %q", shorten(args[1]))
+		return "", fmt.Errorf("a version must be like 1.2.3, not %q", shorten(args[1]))
 	}
 	return args[0], nil
 }

@@ -348,7 +348,7 @@ func TestRefusals(t *testing.T) {
 		{"program of another platform", "the file is a program for EM_AARCH64, not for linux-amd64", nil, func(l *lab) {
 			l.add("1.1.0", fakeProgram(elf.EM_AARCH64, "program"))
 		}},
-		{"a file that is no program", "the file is no program for linux-amd64", nil, func(l *lab) {
+		{"a file that is no program", "the file is not a program for linux-amd64", nil, func(l *lab) {
 			l.add("1.1.0", []byte("#!/bin/sh\n"))
 		}},
 		{"a target without SHA-256", `the target "stable/linux-amd64/1.1.0/brine-minion" has no length or no SHA-256`, nil, func(l *lab) {

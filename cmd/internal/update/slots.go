@@ -90,7 +90,7 @@ func (u *Updater) readState() (*State, error) {
 		err = json.Unmarshal(text, s)
 	}
 	if err == nil && s.Trial != nil && (!slices.Contains(slotNames[:], s.Trial.Slot) || !slices.Contains(slotNames[:], s.Trial.Back)) {
-		err = errors.New("the trial names no slot")
+		err = errors.New("the record of the trial has no slot")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the state of updates: %s: %w", u.path(stateFile), err)

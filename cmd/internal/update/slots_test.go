@@ -331,7 +331,7 @@ func TestSealSwitch(t *testing.T) {
 		t.Errorf("a master whom the seal lets: %+v %v", out, err)
 	}
 	l.must(os.WriteFile(seal, []byte("functions: []\nupdates: true\n"), 0o644))
-	if _, err := u.Run(t.Context(), Request{Ordered: true}); err == nil || !strings.Contains(err.Error(), seal+":2: there is no key updates") {
+	if _, err := u.Run(t.Context(), Request{Ordered: true}); err == nil || !strings.Contains(err.Error(), seal+":2: unknown key updates") {
 		t.Errorf("a damaged seal: %v", err)
 	}
 }

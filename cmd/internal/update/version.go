@@ -71,7 +71,7 @@ func checkProgram(data []byte, platform string) error {
 		}
 		f, err := elf.NewFile(bytes.NewReader(data))
 		if err != nil {
-			return fmt.Errorf("the file is no program for %s: %w", platform, err)
+			return fmt.Errorf("the file is not a program for %s: %w", platform, err)
 		}
 		// guard: update TestRefusals
 		if f.Machine != m.machine || f.Data != m.order {
@@ -82,5 +82,5 @@ func checkProgram(data []byte, platform string) error {
 	if !strings.HasPrefix(platform, "linux-") {
 		return nil
 	}
-	return errors.New("there are no updates for " + platform)
+	return errors.New("brine-update does not support " + platform)
 }

@@ -240,9 +240,9 @@ func (d *Directory) login(ctx context.Context, username, password string) (*ldap
 	switch {
 	case !d.truth("anonymous"):
 	case d.searches():
-		return nil, errors.New("auth.ldap.anonymous does not go with auth.ldap.bindpw")
+		return nil, errors.New("auth.ldap.anonymous and auth.ldap.bindpw exclude each other: remove one")
 	case d.truth("auth_by_group_membership_only"):
-		return nil, errors.New("nobody is let in without a password, as auth.ldap.anonymous and auth_by_group_membership_only would")
+		return nil, errors.New("auth.ldap.anonymous and auth_by_group_membership_only together would accept every user without a password: disable one")
 	}
 	dn, err := d.nameOf(ctx, username)
 	if dn == "" || err != nil {

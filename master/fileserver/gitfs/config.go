@@ -28,7 +28,7 @@ func FromOpts(opts map[string]any) (Options, error) {
 	}
 	list, ok := opts["gitfs_remotes"].([]any)
 	if !ok && opts["gitfs_remotes"] != nil {
-		return o, fmt.Errorf("gitfs_remotes is no list")
+		return o, fmt.Errorf("gitfs_remotes must be a list")
 	}
 	for _, v := range list {
 		url, own, err := oneRemote(v)
@@ -72,7 +72,7 @@ func oneRemote(v any) (url string, own map[string]any, err error) {
 		for name, list := range v {
 			own, err := repackMap(list)
 			if err == nil && len(own) == 0 {
-				err = fmt.Errorf("it has no parameters: leave the colon behind the URL out")
+				err = fmt.Errorf("it has no parameters: remove the colon after the URL")
 			}
 			if err != nil {
 				return "", nil, fmt.Errorf("%s: %w", redacted(name), err)
@@ -155,13 +155,13 @@ func (r *Remote) setParam(name string, v any) (err error) {
 	case "update_interval":
 		n, ok := v.(int64)
 		if !ok || n < 1 || n > math.MaxInt32 {
-			return fmt.Errorf("%v is no number of seconds", v)
+			return fmt.Errorf("%v is not a number of seconds", v)
 		}
 		r.Interval = time.Duration(n) * time.Second
 	case "saltenv":
 		r.Envs, err = parseEnvs(v)
 	default:
-		return fmt.Errorf("there is no such parameter")
+		return fmt.Errorf("the parameter is unknown")
 	}
 	return err
 }
@@ -208,7 +208,7 @@ func parseEnvs(v any) (map[string]Env, error) {
 			case "mountpoint":
 				e.Mountpoint = &text
 			default:
-				return nil, fmt.Errorf("saltenv %s: there is no parameter %q", env, name)
+				return nil, fmt.Errorf("saltenv %s: parameter %q is unknown", env, name)
 			}
 		}
 		out[env] = e

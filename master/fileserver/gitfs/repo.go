@@ -74,7 +74,7 @@ func checkRemote(r *Remote) error {
 	}
 	for _, t := range r.RefTypes {
 		if t != "branch" && t != "tag" && t != "sha" {
-			return fmt.Errorf("ref_types: %q is none of branch, tag, sha", t)
+			return fmt.Errorf("ref_types: %q is not one of branch, tag, sha", t)
 		}
 	}
 	if r.Refspecs == nil {
@@ -88,7 +88,7 @@ func checkRemote(r *Remote) error {
 	}
 	r.Root, r.Mountpoint = strings.Trim(r.Root, "/"), mountpoint(r.Mountpoint)
 	if (r.User != "" || r.Password != "") && strings.HasPrefix(r.URL, "http://") && !r.Insecure {
-		return errors.New("a password is not sent over http unless insecure_auth is set")
+		return errors.New("a password needs https; insecure_auth allows http")
 	}
 	return nil
 }
@@ -96,13 +96,13 @@ func checkRemote(r *Remote) error {
 // checkURL allows the transports that git itself contains. Others would run programs (ext::).
 func checkURL(s string) error {
 	if s == "" || strings.HasPrefix(s, "-") || strings.ContainsAny(s, "\x00\n") {
-		return errors.New("this is no URL")
+		return errors.New("it is not a URL")
 	}
 	if u, err := url.Parse(s); err == nil && u.Scheme != "" {
 		if slices.Contains([]string{"file", "git", "http", "https", "ssh"}, u.Scheme) && !strings.Contains(s, "::") {
 			return nil
 		}
-		return fmt.Errorf("there is no transport %q", u.Scheme)
+		return fmt.Errorf("transport %q is not supported", u.Scheme)
 	}
 	if filepath.IsAbs(s) {
 		return nil
@@ -110,7 +110,7 @@ func checkURL(s string) error {
 	if at, path, ok := strings.Cut(s, ":"); ok && strings.Contains(at, "@") && !strings.HasPrefix(path, ":") && !strings.Contains(at, "/") {
 		return nil // user@host:path
 	}
-	return errors.New("this is no URL")
+	return errors.New("it is not a URL")
 }
 
 // redacted returns a URL for logs, without its password.

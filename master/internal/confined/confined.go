@@ -291,7 +291,7 @@ func (d *Dir) WriteAt(name string, data []byte, offset int64, create bool, perm 
 	case !info.Mode().IsRegular():
 		err = &fs.PathError{Op: "write", Path: name, Err: ErrNotRegular}
 	case offset > info.Size():
-		err = fmt.Errorf("cannot write %q: offset %d is behind its end %d", name, offset,
+		err = fmt.Errorf("cannot write %q: offset %d is after its end %d", name, offset,
 			info.Size())
 	default:
 		_, err = f.WriteAt(data, offset)

@@ -26,7 +26,7 @@ const (
 )
 
 // ErrFull is wrapped by errors for orders beyond Limits.Total.
-var ErrFull = errors.New("open orders carry too much")
+var ErrFull = errors.New("the files and pillar of unfinished orders exceed the limit")
 
 // A Cargo is the content that an order carries besides its job.
 type Cargo struct {

@@ -112,7 +112,7 @@ func (t *Taker) knownJob(ctx context.Context, jid string, now time.Time) (knownJ
 	}
 	at, ok := protocol.JID(jid).Time()
 	if !ok {
-		return job, errors.New("job id is no time")
+		return job, errors.New("job id is not a time")
 	}
 	if keep := t.KeepJobs; keep > 0 && now.Sub(at) > keep+jidSkew {
 		return job, errors.New("job is too old")

@@ -44,7 +44,7 @@ func (f funcs) bankKey(c *modules.Call) (string, error) {
 	key := c.Str("key")
 	if key == "" || key != filepath.Base(key) || !filepath.IsLocal(key) ||
 		strings.ContainsRune(key, 0) {
-		return "", modules.Errorf("cannot use the key %q: it is no name", key)
+		return "", modules.Errorf("cannot use the key %q: it is not a valid name", key)
 	}
 	return filepath.Join(dir, key+".p"), nil
 }
@@ -53,7 +53,7 @@ func (f funcs) bankKey(c *modules.Call) (string, error) {
 // directories are for the master's user alone, since pillar data may be in them.
 func (f funcs) bankStore(_ context.Context, c *modules.Call) (any, error) {
 	if b, ok := f.minionBank(c); ok {
-		return nil, modules.Errorf("cannot store in the bank %q: the masters' database has it, and only they write to it",
+		return nil, modules.Errorf("cannot store in the bank %q: it is in the masters' database, which only masters change",
 			b.name)
 	}
 	file, err := f.bankKey(c)

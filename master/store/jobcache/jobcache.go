@@ -79,7 +79,7 @@ func (s *Store) Close() error {
 func (s *Store) jobDir(jid string) (string, error) {
 	// guard: CVE-2025-22242 TestCVE_2025_22242_JobIDTraversal
 	if !protocol.ValidJID(jid) {
-		return "", fmt.Errorf("job id %.40q is none", jid)
+		return "", fmt.Errorf("%.40q is not a valid job id", jid)
 	}
 	return protocol.JobDir(jid, s.hashType), nil
 }

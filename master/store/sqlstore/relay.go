@@ -120,7 +120,7 @@ func (s *Store) Tell(ctx context.Context, m ...store.Message) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("cannot tell other masters: %w", err)
+		return fmt.Errorf("cannot notify the other masters: %w", err)
 	}
 	return nil
 }

@@ -228,7 +228,7 @@ func (s *Store) Once(ctx context.Context, scope string, mark []byte) (bool, erro
 	first, err := s.addRow(ctx, nil, "brine_seen (scope, mark, seen) VALUES (?, ?, ?)",
 		s.d.idParam(scope), mark, time.Now().UnixMicro())
 	if err != nil {
-		return false, fmt.Errorf("cannot remember a mark of %q: %w", scope, err)
+		return false, fmt.Errorf("cannot record that a message of %q was seen: %w", scope, err)
 	}
 	return first, nil
 }

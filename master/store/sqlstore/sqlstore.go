@@ -336,7 +336,7 @@ func (s *Store) readRetry(ctx context.Context, do func() error) error {
 }
 
 // errUndo means that a change failed after it had started, so that all must be repeated, each behind a savepoint.
-var errUndo = errors.New("a change failed half-way")
+var errUndo = errors.New("a change failed after it had started")
 
 // transact runs a batch in one transaction. A savepoint costs two statements per change, so they are used only if a
 // change of the batch failed without them.
@@ -546,7 +546,7 @@ func (s *Store) queryReturns(ctx context.Context, jid, where string, args ...any
 func (s *Store) Returned(ctx context.Context, jid string) ([]string, error) {
 	out, err := s.queryIDs(ctx, "SELECT id FROM ret WHERE jid = ?", s.d.idParam(jid))
 	if err != nil {
-		return nil, fmt.Errorf("cannot find who returned for job %s: %w", jid, err)
+		return nil, fmt.Errorf("cannot list the returns of job %s: %w", jid, err)
 	}
 	return out, nil
 }

@@ -43,7 +43,7 @@ func runQueue(t *testing.T, open func(t *testing.T) store.Store) {
 			q, ok := store.QueueOf(s)
 			m, too := store.MinionsOf(s)
 			if !ok || !too {
-				t.Fatal("the store keeps no orders or no minions")
+				t.Fatal("the store cannot keep orders or minions")
 			}
 			f(t, s, q, m)
 		})

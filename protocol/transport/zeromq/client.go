@@ -33,7 +33,7 @@ func (dialer) Subscribe(ctx context.Context, o transport.ClientOptions) (transpo
 		return nil, err
 	}
 	if o.Filter && o.ID == "" {
-		return nil, fmt.Errorf("zeromq: filtering needs an id")
+		return nil, fmt.Errorf("zeromq: zmq_filtering needs an id")
 	}
 	return redial.Subscribe(ctx, o, o.PublishAddr, func(ctx context.Context) (redial.Session, error) {
 		s := &session{}

@@ -179,7 +179,7 @@ func (s *Subscriber) runSession(ctx context.Context, b *Backoff, connected *int)
 }
 
 // errDeaf is the reason for dropping a connection whose peer stopped answering probes.
-var errDeaf = errors.New("transport: the peer has stopped to answer")
+var errDeaf = errors.New("transport: the peer no longer answers")
 
 // probePeer probes the peer every o.Probe until ctx ends. It drops the session if nothing is received within a
 // quarter of that. The result reports whether it did. A peer that never answered a probe is not dropped, because it

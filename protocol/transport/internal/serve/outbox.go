@@ -9,7 +9,7 @@ import (
 )
 
 // ErrSlow is the reason for cutting off a subscriber that does not keep up.
-var ErrSlow = errors.New("transport: subscriber does not keep up")
+var ErrSlow = errors.New("transport: subscriber is too slow")
 
 // writeChunk is how many bytes are written under one deadline. With 64 KiB and 30 s, a peer that takes 2 KB/s
 // survives.
