@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -389,6 +390,12 @@ func (l *testLog) Write(b []byte) (int, error) {
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, string(b))
 	return len(b), nil
+}
+
+func (l *testLog) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.lines)
 }
 
 func (l *testLog) has(text string) bool { return l.times(text) > 0 }
