@@ -51,12 +51,15 @@ type proof struct {
 	Only []string
 	// Listen has the minion listen to its master until standard input ends.
 	Listen bool
+	// Calls are made one after the other, in place of made-up ones.
+	Calls []bypassCall
 }
 
 // sealedNow is what a child that listens says first.
 const sealedNow = "sealed"
 
-// tally is what came of it.
+// tally is what came of it. Fewest is how often the function was called that was called least. Bound are the requests whose
+// arguments fit their function, whether or not a seal refuses it.
 type tally struct {
 	Functions, Fewest, Bound, Refused, Returned, Failed, Late int
 	Kernel                                                    string
@@ -118,8 +121,14 @@ func proofChild(text string) error {
 	} else {
 		ended <- nil
 	}
+	for _, c := range p.Calls {
+		call, cancel := context.WithTimeout(ctx, 30*time.Second)
+		_, _ = m.Call(call, minion.CallOptions{Fun: c.Fun, Kwargs: c.Kwargs, Local: true, NoReturnEvent: true})
+		cancel()
+	}
 	funs, defs := proofFunctions(p.Only)
-	out.Functions, out.Fewest = len(funs), p.Requests/len(funs)
+	out.Functions = len(funs)
+	calls := make([]atomic.Int64, len(funs))
 	var bound, refused, returned, failed, late, next atomic.Int64
 	var wg sync.WaitGroup
 	for worker := range 8 {
@@ -132,6 +141,10 @@ func proofChild(text string) error {
 				}
 				fun := funs[i%len(funs)] // each as often
 				args, kwargs := invent(r, defs[fun], p.Dir)
+				if _, err := new(modules.Call).Foreign(&modules.Env{}, nil, defs[fun], fun, args, kwargs); err == nil {
+					bound.Add(1)
+				}
+				calls[i%len(funs)].Add(1)
 				call, cancel := context.WithTimeout(ctx, time.Second)
 				done := make(chan modules.Result, 1)
 				go func() {
@@ -143,14 +156,8 @@ func proofChild(text string) error {
 				}()
 				select {
 				case res := <-done:
-					var usage *modules.UsageError
-					var typ *modules.TypeError
-					is := modules.IsRefused(res.Err)
-					if is || !errors.As(res.Err, &usage) && !errors.As(res.Err, &typ) {
-						bound.Add(1)
-					}
 					switch {
-					case is:
+					case modules.IsRefused(res.Err):
 						refused.Add(1)
 					case res.Err != nil:
 						failed.Add(1)
@@ -165,6 +172,10 @@ func proofChild(text string) error {
 		})
 	}
 	wg.Wait()
+	out.Fewest = p.Requests
+	for i := range calls {
+		out.Fewest = min(out.Fewest, int(calls[i].Load()))
+	}
 	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -220,7 +231,7 @@ func auditChild(t *testing.T, p proof, meanwhile func()) (out tally, programs, f
 	}
 	// The processes of the test stay out of reach, whatever the functions are told.
 	trace := filepath.Join(t.TempDir(), "trace")
-	const calls = "execve,execveat,?open,openat,?creat,truncate,ftruncate,?rename,renameat,renameat2,?link,linkat,?symlink,symlinkat,?unlink,unlinkat,?mkdir,mkdirat,?rmdir,?mknod,mknodat"
+	const calls = "execve,execveat,?open,openat,?openat2,?creat,truncate,ftruncate,?rename,renameat,renameat2,?link,linkat,?symlink,symlinkat,?unlink,unlinkat,?mkdir,mkdirat,?rmdir,?mknod,mknodat"
 	cmd := exec.CommandContext(t.Context(), "unshare", "--fork", "--pid", "--mount-proc", "strace", "-f", "--seccomp-bpf", "-qq", "-z", "-y", "-s", "300", "-e", "signal=none", "-e", "trace="+calls, "-o", trace, os.Args[0])
 	cmd.Env = append(os.Environ(), proofEnv+"="+string(text), "HOME="+p.Dir+"/write", "TMPDIR="+p.Dir+"/write")
 	cmd.Dir = filepath.Join(p.Dir, "write")
@@ -279,6 +290,7 @@ func auditChild(t *testing.T, p proof, meanwhile func()) (out tally, programs, f
 			first = false
 		case strings.HasPrefix(name, "open") && !strings.Contains(rest, "O_WRONLY") && !strings.Contains(rest, "O_RDWR") && !strings.Contains(rest, "O_CREAT") &&
 			!strings.Contains(rest, "O_TRUNC"):
+		case name == "syscall_0x1c4": // fchmodat2, which old versions of strace do not know: modes are no part of a seal's promise
 		case p.inTrees(line):
 		default:
 			files = append(files, line)
@@ -293,6 +305,9 @@ func auditChild(t *testing.T, p proof, meanwhile func()) (out tally, programs, f
 // inTrees reports whether all paths in a line of strace are in the trees that may be written.
 func (p proof) inTrees(line string) bool {
 	found, base := false, filepath.Join(p.Dir, "write")
+	if strings.HasPrefix(line, "symlink") { // where the link leads is no path that changes
+		_, line, _ = strings.Cut(line, `", `)
+	}
 	for rest := line; ; {
 		i := strings.IndexAny(rest, `"<`)
 		if i < 0 {
@@ -405,6 +420,7 @@ func TestSealProof(t *testing.T) {
 		t.Fatal(err)
 	}
 	const allowed = "/bin/true"
+	signed := 0
 	for _, c := range []struct {
 		name, seal string
 		only       []string
@@ -440,9 +456,16 @@ func TestSealProof(t *testing.T) {
 		if got.Bound*2 < n/2 {
 			t.Errorf("%s: %d of %d requests passed the check of their arguments", c.name, got.Bound, n/2)
 		}
-		if n >= 1_000_000 && got.Fewest < 100 {
-			t.Errorf("%s: a function was called %d times only", c.name, got.Fewest)
+		if least := 100 * n / 1_000_000; got.Fewest < least {
+			t.Errorf("%s: a function was called %d times, not %d", c.name, got.Fewest, least)
 		}
+		if made := got.Refused + got.Returned + got.Failed + got.Late; made != n/2 || got.Late*100 > made {
+			t.Errorf("%s: %d of %d requests were made, %d of them did not end", c.name, made, n/2, got.Late)
+		}
+		signed += published
+	}
+	if signed < n/100 {
+		t.Errorf("%d signed requests came from a master, not %d", signed, n/100)
 	}
 	dir := proofHost(t, "functions: []\n")
 	got, programs, files := auditChild(t, proof{Dir: dir, Requests: 300, Seed: seed, Only: []string{"cmdmod", "file"}}, nil)
