@@ -31,6 +31,8 @@ const (
 	first  = "1.0.0-test"
 	second = "1.1.0-test"
 	third  = "1.3.0-test"
+	fourth = "1.4.0-test"
+	fifth  = "1.5.0-test"
 	broken = "1.2.0-test" // starts, and does not sign in
 )
 
@@ -98,7 +100,7 @@ func newFleet(t *testing.T) *fleet {
 	for _, d := range []string{"bin", "keys", "tiny", "sock", "srv"} {
 		f.must(os.Mkdir(filepath.Join(dir, d), 0o755))
 	}
-	flags := buildflags.Release("custom,modules.agent,modules.saltutil,modules.test,modules.cp,modules.sys,modules.cmdmod")
+	flags := buildflags.Release("custom,modules.agent,modules.saltutil,modules.test,modules.cp,modules.sys,modules.cmdmod,modules.schedule")
 	goBuild(t, "../brine-minion", dir+"/tiny/minion", append(flags, "-ldflags=-s -X github.com/brine-salt/brine/internal/version.release="+first, ".")...)
 	f.build, err = os.ReadFile(dir + "/tiny/minion")
 	f.must(err)
@@ -230,7 +232,7 @@ func (f *fleet) settled() update.Status {
 }
 
 // TestUpgrade updates a real minion by orders of its master: from a web server and from the master's files, to a program that
-// does not sign in and back, with the switch off, and the host's own command.
+// does not sign in and back, with the switch off, by the host's own command, and by schedules.
 func TestUpgrade(t *testing.T) {
 	f := newFleet(t)
 	web := httptest.NewServer(http.FileServer(http.Dir(f.repo.Dir)))
@@ -306,5 +308,30 @@ func TestUpgrade(t *testing.T) {
 	}
 	if out, err := exec.Command(f.dir+"/bin/brine-update", "-c", f.dir, "now").Output(); err != nil || string(out) != "version "+third+" is installed already\n" {
 		t.Errorf("brine-update now: %s %v", out, err)
+	}
+
+	// By schedules: one of the master, and one of the host's own configuration.
+	f.add(fourth, f.good(fourth))
+	got, err := f.master.Run(t.Context(), master.Job{Fun: "schedule.add", Tgt: "host", Args: []any{"update"},
+		Kwargs: map[string]any{"function": "agent.update", "seconds": 2, "persist": false}})
+	f.must(err)
+	if r := got["host"]; !r.Success {
+		t.Fatalf("schedule.add: %+v", r)
+	}
+	f.starts(sub)
+	if s := f.settled(); s.Version != fourth || s.Result != "updated from "+third+" to "+fourth {
+		t.Errorf("after a master's schedule: %+v", s)
+	}
+	f.add(fifth, f.good(fifth))
+	conf, err := os.OpenFile(f.dir+"/minion", os.O_APPEND|os.O_WRONLY, 0)
+	f.must(err)
+	_, err = conf.WriteString("schedule: {update: {function: agent.update, seconds: 2}}\n")
+	f.must(err)
+	f.must(conf.Close())
+	f.must(exec.Command(f.dir + "/restart").Run())
+	f.starts(sub)
+	f.starts(sub)
+	if s := f.settled(); s.Version != fifth || s.Result != "updated from "+fourth+" to "+fifth {
+		t.Errorf("after the host's schedule: %+v", s)
 	}
 }
