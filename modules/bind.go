@@ -9,8 +9,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// bind fits the arguments of a call to the parameters by Python's rules. The texts of the errors are Python's, since users
-// read them: Salt answers with the TypeError's text.
+// bind assigns the arguments of a call to the parameters by Python's rules. Errors have Python's texts, because Salt
+// returns the text of the TypeError to the user.
 func (c *Call) bind(d *Def, args []any, kwargs map[string]any) error {
 	if err := d.checkKeywords(kwargs); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (c *Call) InOrder(name string) (any, bool) {
 	return nil, false
 }
 
-// KeywordInOrder is one of Keywords with its dictionaries in order, as [Call.InOrder] has a parameter.
+// KeywordInOrder returns one of Keywords with its dictionaries in the caller's order; see [Call.InOrder].
 func (c *Call) KeywordInOrder(name string) any {
 	if v, ok := c.kwargs[name]; ok {
 		return pyobj.From(v)
@@ -79,7 +79,7 @@ func (c *Call) KeywordInOrder(name string) any {
 	return c.Keywords[name]
 }
 
-// border turns an argument into the kind of value that the function works with.
+// border converts an argument to ordered values if the function is Ordered, and to plain ones otherwise.
 func (d *Def) border(v any) any {
 	if d.Ordered {
 		return pyobj.From(v)
@@ -87,7 +87,7 @@ func (d *Def) border(v any) any {
 	return pyobj.Plain(v)
 }
 
-// checkKeywords refuses keywords the function does not take (salt/utils/args.py invalid_kwargs).
+// checkKeywords returns an error for keywords that the function does not accept (salt/utils/args.py invalid_kwargs).
 func (d *Def) checkKeywords(kwargs map[string]any) error {
 	if d.Kwargs != "" {
 		return nil
@@ -114,7 +114,7 @@ func (d *Def) unknown(kwargs map[string]any) []string {
 	return names
 }
 
-// fill gives the parameters that the caller left out their defaults.
+// fill sets parameters that the caller omitted to their defaults. It returns an error if a required one is missing.
 func (c *Call) fill() error {
 	d := c.def
 	var missing, missingKw []string

@@ -14,14 +14,14 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Call is one running function: its arguments and what it may ask of the program. It belongs to the goroutine that runs the
-// function.
+// Call is one running function: its arguments, and access to the program that runs it. Only the goroutine that runs
+// the function may use it.
 type Call struct {
-	// Env is the program's side of the contract.
+	// Env is what the program offers to functions.
 	*Env
 	// Fun is the full name that was called.
 	Fun string
-	// JID is the job id, "" outside a job.
+	// JID is the job id; it is empty outside a job.
 	JID string
 	// Extra are the positional arguments beyond the parameters (*args).
 	Extra []any
@@ -39,7 +39,7 @@ type Call struct {
 	depth    int
 }
 
-// Value returns the argument unconverted, nil for an unknown name.
+// Value returns the argument unconverted, or nil for an unknown name.
 func (c *Call) Value(name string) any {
 	if i := c.def.index(name); i >= 0 {
 		return c.values[i]
@@ -47,13 +47,13 @@ func (c *Call) Value(name string) any {
 	return nil
 }
 
-// Given reports whether the caller named or placed the argument, rather than leaving its default.
+// Given reports whether the caller passed the argument, by position or by keyword.
 func (c *Call) Given(name string) bool {
 	i := c.def.index(name)
 	return i >= 0 && c.given[i]
 }
 
-// Str returns the argument as by Python's str(), and "" for None.
+// Str returns the argument as text like Python's str(), but "" for None.
 func (c *Call) Str(name string) string {
 	if v := c.Value(name); v != nil {
 		return pytext.Str(v)
@@ -135,7 +135,8 @@ func (c *Call) Map(name string) (map[string]any, error) {
 // SetRetcode sets the job's return code, as a Python function does through __context__["retcode"].
 func (c *Call) SetRetcode(code int) { c.job.setRetcode(code) }
 
-// Uncache removes a file that turned out to be bad, if it is one of the minion's cache; a user's own file it leaves alone.
+// Uncache removes a bad file from the minion's cache, so that it is fetched again. Files outside the cache belong to
+// the user and are kept.
 func (c *Call) Uncache(path string) {
 	dir, _ := c.Opt("cachedir").(string)
 	rel, err := filepath.Rel(dir, path)
@@ -150,7 +151,7 @@ func (c *Call) Uncache(path string) {
 // Context returns the state that all calls of the job share.
 func (c *Call) Context() *Context { return c.job }
 
-// Cmd runs a program with the environment that the job has set for itself.
+// Cmd runs a program with the job's changes to the environment (environ.setenv).
 func (c *Call) Cmd(ctx context.Context, cmd Command) (CommandResult, error) {
 	if !cmd.CleanEnv {
 		cmd.Env = append(c.job.Environ(), cmd.Env...)
@@ -175,19 +176,19 @@ func (c *Call) Options() map[string]any {
 	return opts
 }
 
-// Progress reports an item before the function returns; the master sees it as a progress event. Without a listener it does
-// nothing.
+// Progress reports an item before the function returns. The master receives it as a progress event. It does nothing if
+// no receiver is set.
 func (c *Call) Progress(item any) {
 	if c.progress != nil {
 		c.progress(item)
 	}
 }
 
-// maxDepth bounds calls of functions by functions.
+// maxDepth limits how deep functions may call each other, so that endless recursion becomes an error.
 const maxDepth = 64
 
-// Exec calls another function by name with positional arguments, as __salt__["mod.fun"](…) does. Return codes that the other
-// function sets are the job's.
+// Exec calls another function by name with positional arguments, like __salt__["mod.fun"](…). A return code that the
+// other function sets becomes the job's.
 func (c *Call) Exec(ctx context.Context, fun string, args ...any) (any, error) {
 	return c.ExecKw(ctx, fun, args, nil)
 }
@@ -223,10 +224,10 @@ func (c *Call) Foreign(e *Env, r *Registry, d *Def, fun string, args []any, kwar
 	return sub, sub.fit(d, args, kwargs)
 }
 
-// fit puts the arguments in their places.
+// fit binds the arguments to the parameters of d.
 func (c *Call) fit(d *Def, args []any, kwargs map[string]any) error {
 	if c.depth > 0 && d.Kwargs == "" {
-		// Python itself refuses what one function gives another; only callers from outside have a kinder text.
+		// In calls between functions the error is Python's own. Only callers from outside see Salt's friendlier text.
 		if unknown := d.unknown(kwargs); unknown != nil {
 			return &TypeError{d.python() + "() got an unexpected keyword argument '" + unknown[0] + "'"}
 		}
@@ -244,56 +245,58 @@ type Env struct {
 	ID string
 	// Opts is the minion's configuration, Grains and Pillar its data. Callers must not change what they return.
 	Opts, Grains, Pillar func() map[string]any
-	// Root is put before every path of the host, for tests on a fixture tree; "" is the real host.
+	// Root is a prefix of every path on the host, for tests with a fixture tree. It is empty on a real host.
 	Root string
-	// Clock is the time; nil is time.Now.
+	// Clock returns the current time; nil means time.Now.
 	Clock func() time.Time
-	// Log receives messages; nil is silent.
+	// Log receives messages; nil discards them.
 	Log *slog.Logger
 	// Runner runs programs.
 	Runner Runner
 	// Match reports whether this minion is in a target (package protocol/target). It is nil if the program has no
 	// targets.
 	Match func(tgtType string, tgt any, delimiter string) (bool, error)
-	// OptsOrder and GrainsOrder have, by option and grain, the order of the keys in its value (pyobj.Order), where it is not that of their text;
-	// nil where no order is known. Callers must not change it.
+	// OptsOrder and GrainsOrder return the key order of values (pyobj.Order), by option or grain. Values that are not
+	// listed have their keys in alphabetical order. Both may be nil. Callers must not modify the results.
 	OptsOrder, GrainsOrder func() *pyobj.Dict
-	// OrderedPillar is Pillar in the order of its source; nil where that is not known. Callers must not change it.
+	// OrderedPillar returns Pillar in the order of its source. It is nil if the program does not know the order.
+	// Callers must not modify the result.
 	OrderedPillar func() *pyobj.Dict
 	// FreshPillar compiles the pillar again, in the order of its source, and does not store it. The master compiles
 	// it, or this host if there is no master. Empty environments mean those of the configuration. It is nil if the
 	// program has no pillar.
 	FreshPillar func(ctx context.Context, saltenv, pillarenv string, override *pyobj.Dict) (*pyobj.Dict, error)
-	// Templates sends a text through renderers on behalf of a call; nil where the program has none (package states/render has
-	// them). Functions use [Call.Template] and [Call.Render].
+	// Templates renders a text for a call. Package states/render implements it; nil means that the program has no
+	// renderers. Functions use [Call.Template] and [Call.Render].
 	Templates func(ctx context.Context, c *Call, t Template) (any, error)
 	// Listen follows the event bus of a master or minion ("node") on this host. sockDir is the directory of its
 	// sockets; "" is the default one. Listen is nil if the program has no bus.
 	Listen func(ctx context.Context, node, sockDir string) (EventStream, error)
-	// Others lists what the program has besides execution modules, described in the same way: "states", "renderers",
-	// "returners", "runners". Nil, like an empty list, means none.
+	// Others lists the program's modules of another kind: "states", "renderers", "returners" or "runners". nil means
+	// that the program has only execution modules.
 	Others func(kind string) []*Module
 	// Functions are the program's execution functions, for code that is not an execution function itself (states,
 	// beacons, and returners in other languages). If it is nil such code can call none.
 	Functions *Registry
-	// MasterHost is the master on this host; nil is a program that cannot reach one.
+	// MasterHost is the master on this host, or nil if the program cannot reach one.
 	MasterHost MasterHost
-	// OnState is called before each state runs. It may be nil. States that run in parallel call it at the same time.
+	// OnState is called before each state runs. It may be nil. Parallel states call it concurrently.
 	OnState func(StateStep)
-	// WaitingRuns holds the minion's state runs that wait for others; nil is for programs that run one call at a time.
+	// WaitingRuns holds the minion's queued state runs. It is nil in programs that run one call at a time.
 	WaitingRuns *WaitingRuns
-	// Policy decides which functions the call may reach, however deep; nil lets it reach all.
+	// Policy decides which functions the call may use, directly or through other functions; nil allows all.
 	Policy Policy
-	// OnRefused is told of each call that Policy refuses, by the name of its function; nil if refused calls are not counted. Calls
-	// that run at the same time call it at the same time.
+	// OnRefused is called with the function's name for each call that Policy refuses. It may be nil, and is called
+	// concurrently.
 	OnRefused func(fun string, err error)
-	// Master, Files and Agent are nil where the program has no such thing.
+	// Master, Files and Agent are nil if the program has none.
 	Master Master
 	Files  Files
 	Agent  Agent
 }
 
-// StateStep is a state that is about to run: the Number-th of Total, by the name of its function ("pkg.installed") and its own name.
+// StateStep describes a state that is about to run: its position among all states of the run, its function
+// ("pkg.installed") and its name.
 type StateStep struct {
 	Number, Total int
 	Fun, Name     string
@@ -308,10 +311,10 @@ func (e *Env) Config() map[string]any { return call(e.Opts) }
 // Grain returns a grain's value, or nil if it is not set.
 func (e *Env) Grain(name string) any { return call(e.Grains)[name] }
 
-// GrainData and PillarData are the minion's grains and pillar.
+// GrainData returns the minion's grains. Callers must not modify them.
 func (e *Env) GrainData() map[string]any { return call(e.Grains) }
 
-// PillarData returns the minion's pillar.
+// PillarData returns the minion's pillar. Callers must not modify it.
 func (e *Env) PillarData() map[string]any { return call(e.Pillar) }
 
 // OptionInOrder returns an option's value with ordered dictionaries (package modules/pyobj), and whether it is set.
@@ -348,7 +351,8 @@ func call(f func() map[string]any) map[string]any {
 	return f()
 }
 
-// Path returns where a path of the host is found, which is below Root if that is set. Every file access must use it.
+// Path returns the path at which to open a file of the host. It is below Root if that is set. Every file access must
+// use it.
 func (e *Env) Path(path string) string {
 	if e.Root == "" {
 		return path
@@ -356,7 +360,7 @@ func (e *Env) Path(path string) string {
 	return filepath.Join(e.Root, path)
 }
 
-// IsFile reports whether a path of the host is a regular file or a link to one, as Python's os.path.isfile.
+// IsFile reports whether a path of the host is a regular file or a link to one, like Python's os.path.isfile.
 func (e *Env) IsFile(path string) bool {
 	info, err := os.Stat(e.Path(path))
 	return err == nil && info.Mode().IsRegular()
@@ -370,7 +374,7 @@ func (e *Env) Now() time.Time {
 	return time.Now()
 }
 
-// Logger is never nil.
+// Logger returns Log, or a logger that discards everything if Log is nil.
 func (e *Env) Logger() *slog.Logger {
 	if e.Log != nil {
 		return e.Log

@@ -10,23 +10,24 @@ import (
 )
 
 // Context is the state that the calls of one job share: the return code, values that functions store for each other,
-// and changes of the environment. It corresponds to Salt's __context__ and to its os.environ, since jobs of brine
-// share a process and those of Salt do not. The zero value is ready, and it is safe for concurrent use.
+// and changes to the environment. It corresponds to Salt's __context__ and os.environ: Salt runs each job in its own
+// process, brine runs all jobs in one. The zero value is ready to use. Its methods are safe for concurrent use.
 type Context struct {
 	mu      sync.Mutex
 	retcode int                // guarded by mu
 	values  map[string]any     // guarded by mu
 	environ map[string]*string // guarded by mu; nil is a variable that was removed
 	grains  map[string]*any    // guarded by mu; nil is a grain that was removed
-	// pillar is the job's own; plainPillar the same as a map if it is not the minion's. Both guarded by mu.
+	// pillar is the job's own pillar. plainPillar is the same as a map, if it differs from the minion's. mu guards
+	// both.
 	pillar      *pyobj.Dict
 	plainPillar map[string]any
 	closers     []func() // guarded by mu
 	keep        bool     // guarded by mu
 }
 
-// Keep makes values that functions keep for later calls of the job last until Close, even if no call comes for a long
-// time. It is for endless jobs, such as those of beacons.
+// Keep makes resources that functions hold for later calls of the job last until Close. By default they are released
+// when idle. It is for jobs that never end, such as those of beacons.
 func (x *Context) Keep() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -40,15 +41,15 @@ func (x *Context) Kept() bool {
 	return x.keep
 }
 
-// AtClose has f called by Close.
+// AtClose registers f to be called by Close.
 func (x *Context) AtClose(f func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.closers = append(x.closers, f)
 }
 
-// Close gives back what functions hold for later calls of the job, such as a Python process. Without it they do so themselves
-// when they have been idle for a while. The context stays usable.
+// Close releases resources that functions hold for later calls of the job, such as a Python process. Without Close,
+// functions release them after some idle time. The context stays usable.
 func (x *Context) Close() {
 	x.mu.Lock()
 	closers := x.closers
@@ -79,7 +80,7 @@ func (x *Context) Get(key string) (any, bool) {
 	return v, ok
 }
 
-// Set leaves a value for later calls of the job.
+// Set stores a value for later calls of the job.
 func (x *Context) Set(key string, v any) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -89,7 +90,7 @@ func (x *Context) Set(key string, v any) {
 	x.values[key] = v
 }
 
-// Getenv returns an environment variable as the job sees it.
+// Getenv returns an environment variable with the job's changes applied.
 func (x *Context) Getenv(name string) (string, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -102,10 +103,10 @@ func (x *Context) Getenv(name string) (string, bool) {
 	return os.LookupEnv(name)
 }
 
-// Setenv sets a variable for the rest of the job, Unsetenv removes one.
+// Setenv sets an environment variable for the rest of the job.
 func (x *Context) Setenv(name, value string) { x.change(name, &value) }
 
-// Unsetenv removes a variable for the rest of the job.
+// Unsetenv removes an environment variable for the rest of the job.
 func (x *Context) Unsetenv(name string) { x.change(name, nil) }
 
 func (x *Context) change(name string, value *string) {
@@ -117,7 +118,7 @@ func (x *Context) change(name string, value *string) {
 	x.environ[name] = value
 }
 
-// Environ returns the job's changes of the environment in the form of [Command]: "name=value", or a bare name for a
+// Environ returns the job's changes to the environment in the form of Command.Env: "name=value", or a bare name for a
 // removed variable.
 func (x *Context) Environ() []string {
 	x.mu.Lock()

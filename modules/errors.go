@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ExecError says that the work could not be done. Salt's CommandExecutionError; shown as "ERROR: <text>".
+// ExecError means that the function failed. It is Salt's CommandExecutionError, shown as "ERROR: <text>".
 type ExecError struct {
 	Msg string
 	// Info is the content of the exception's info, for callers that read it: the changes made before the failure. The
@@ -17,40 +17,42 @@ type ExecError struct {
 
 func (e *ExecError) Error() string { return e.Msg }
 
-// Errorf makes an [ExecError].
+// Errorf returns an [ExecError] with a formatted text.
 func Errorf(format string, args ...any) error { return &ExecError{Msg: fmt.Sprintf(format, args...)} }
 
-// IsExecError reports whether an error is, or wraps, an [ExecError]: what "except CommandExecutionError" catches in Salt.
+// IsExecError reports whether an error is or wraps an [ExecError], so that "except CommandExecutionError" would catch
+// it in Salt.
 func IsExecError(err error) bool {
 	var e *ExecError
 	return errors.As(err, &e)
 }
 
-// UsageError says that the arguments make no sense. Salt's SaltInvocationError; shown as "ERROR executing '<fun>': <text>".
+// UsageError means that the arguments are invalid. It is Salt's SaltInvocationError, shown as "ERROR executing '<fun>':
+// <text>".
 type UsageError struct {
 	Msg string
-	// Early says that the function was not called. salt-call shows no documentation then.
+	// Early means that the function was not called. salt-call does not show its documentation then.
 	Early bool
 }
 
 func (e *UsageError) Error() string { return e.Msg }
 
-// Usagef makes a [UsageError].
+// Usagef returns a [UsageError] with a formatted text.
 func Usagef(format string, args ...any) error { return &UsageError{Msg: fmt.Sprintf(format, args...)} }
 
-// TypeError says that the call does not fit the function's parameters, as Python's TypeError does. Shown as "Passed invalid
-// arguments to <fun>: <text>" with the function's documentation.
+// TypeError means that the arguments do not fit the function's parameters. It is Python's TypeError, shown as "Passed
+// invalid arguments to <fun>: <text>" with the function's documentation.
 type TypeError struct{ Msg string }
 
 func (e *TypeError) Error() string { return e.Msg }
 
-// MissingCommandError says that a program the function needs is not installed. Salt's CommandNotFoundError.
+// MissingCommandError means that a required program is not installed. It is Salt's CommandNotFoundError.
 type MissingCommandError struct{ Command string }
 
 func (e *MissingCommandError) Error() string { return e.Command }
 
-// IsCommandError reports whether a program failed or is not there: what "except (CommandNotFoundError, CommandExecutionError)" catches
-// in Salt.
+// IsCommandError reports whether a program failed or is not installed, so that "except (CommandNotFoundError,
+// CommandExecutionError)" would catch the error in Salt.
 func IsCommandError(err error) bool {
 	var e *MissingCommandError
 	return IsExecError(err) || errors.As(err, &e)
@@ -61,7 +63,7 @@ type PythonError struct{ Type, Msg string }
 
 func (e *PythonError) Error() string { return e.Type + ": " + e.Msg }
 
-// Answer turns the result of another function into the result of a module function: an error, or v.
+// Answer converts the two results of a Go function to those of a module function, which returns nil with an error.
 func Answer[T any](v T, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -106,7 +108,7 @@ func ExceptionText(err error) string {
 }
 
 // Exception returns the qualified name and the text of the Python exception that corresponds to an error. The name is
-// "" if it is missing.
+// empty if no Python exception corresponds.
 func Exception(err error) (name, text string) {
 	var (
 		exec    *ExecError

@@ -1,8 +1,8 @@
-// Package modules is the contract between execution modules and the programs that run them: a module is data ([Module],
-// [Def], [Param]), a [Registry] holds the modules a program chose, and a [Call] is what a running function sees.
+// Package modules is the contract between execution modules and the programs that run them. A module is data ([Module],
+// [Def], [Param]). A [Registry] holds the modules of a program. A [Call] is what a running function sees.
 //
-// A function is declared once. From the declaration come Python's calling rules (positional, keyword, *args, **kwargs),
-// the error texts of a wrong call, sys.doc, sys.argspec and the JSON Schema of the arguments:
+// A function is declared once. The declaration determines how arguments are bound (positional, keyword, *args,
+// **kwargs), the error texts of a wrong call, sys.doc, sys.argspec and the JSON Schema of the arguments:
 //
 //	var Module = &modules.Module{Name: "test", Funcs: []modules.Def{
 //		{Name: "echo", Doc: "Return the text.", Params: []modules.Param{{Name: "text"}}, Run: echo},
@@ -12,7 +12,7 @@
 //
 // Results are plain values: nil, bool, int64, float64, string, []byte, []any, map[string]any.
 //
-// The package knows nothing of masters, sockets or configuration files; what a function may ask of its program is in [Env].
+// The package does not depend on masters, sockets or configuration files. Functions reach those through [Env].
 // Salt's sources: salt/loader, salt/utils/args.py, salt/minion.py (load_args_and_kwargs, _thread_return).
 package modules
 
@@ -26,37 +26,38 @@ import (
 // Func is the body of an execution function. It must return soon after ctx ends.
 type Func func(ctx context.Context, c *Call) (any, error)
 
-// Module is one Salt execution module. Declare it as a package variable of constants and functions, so that nothing runs
-// when a program starts.
+// Module is one Salt execution module. Declare it as a package variable that consists of constants and functions only,
+// so that no code runs when a program starts.
 type Module struct {
 	// Name is the name of the file in Salt's modules directory ("aptpkg", "cmdmod").
 	Name string
-	// Virtual is the name its functions are called by, if it is another ("pkg", "cmd").
+	// Virtual is the name by which functions are called ("pkg", "cmd"), if it differs from Name.
 	Virtual string
 	// Doc describes the module (sys.doc of the bare module name).
 	Doc string
-	// Available reports whether this host can use the module, and why not; nil means always. Salt's __virtual__.
-	// Of several modules with one Virtual name the first available one is used.
+	// Available reports whether this host can use the module, and if not why, like Salt's __virtual__. nil means
+	// always. If several modules have the same Virtual name, the first available one is used.
 	Available func(e *Env) (ok bool, reason string)
 	// Funcs are the module's functions.
 	Funcs []Def
-	// Discover returns the functions that programs of this host define, which the module has beside Funcs; an error refuses
-	// the host. It is called when the module is first asked for, after Available, and again after [Registry.Reset]. It must
-	// bound the time that it takes. nil means that Funcs are all.
+	// Discover returns functions that programs on this host define, in addition to Funcs. An error makes the module
+	// unavailable. It is called after Available when the module is first looked up, and again after [Registry.Reset].
+	// It must limit its own run time. nil means that there are only Funcs.
 	Discover func(e *Env) (Found, error)
 
 	found []Found // what Discover returned
 }
 
-// Found are functions that programs of a host define. There may be thousands, so each is declared when it is asked for.
+// Found holds functions that programs of a host define. There may be thousands, so each declaration is created on
+// demand.
 type Found interface {
 	// Names yields the names of all functions.
 	Names() iter.Seq[string]
-	// Def returns the declaration of a function, or nil if nothing has that name.
+	// Def returns the declaration of a function, or nil if it does not exist.
 	Def(name string) *Def
 }
 
-// Names yields the names of the module's functions, those that it found on the host among them.
+// Names yields the names of the module's functions, including those that it found on the host.
 func (m *Module) Names() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range m.Funcs {
@@ -75,7 +76,7 @@ func (m *Module) Names() iter.Seq[string] {
 	}
 }
 
-// Def returns the declaration of a function, or nil if the module has none of that name.
+// Def returns the declaration of a function, or nil if the module does not have it.
 func (m *Module) Def(name string) *Def {
 	for i := range m.Funcs {
 		if m.Funcs[i].Name == name {
@@ -102,7 +103,7 @@ func (m *Module) Called() string {
 type Def struct {
 	// Name is the name after the dot.
 	Name string
-	// Python is the name of Salt's Python function, where it differs (true_ for test.true); it shows in error texts.
+	// Python is the name of Salt's Python function, if it differs (true_ for test.true). Error texts contain it.
 	Python string
 	// Doc says what the function does and describes its arguments.
 	Doc string
@@ -110,15 +111,16 @@ type Def struct {
 	Example string
 	// Params are the named parameters in Salt's order.
 	Params []Param
-	// Args names the parameter for further positional arguments (*args), or is "".
+	// Args is the name of the parameter for additional positional arguments (*args), or empty.
 	Args string
-	// Kwargs names the parameter for further keyword arguments (**kwargs), or is "". Such functions also receive the
-	// fields of the published job as __pub_<field>.
+	// Kwargs is the name of the parameter for additional keyword arguments (**kwargs), or empty. Such functions also
+	// receive the fields of the published job as __pub_<field>.
 	Kwargs string
-	// Out is the outputter that the caller should use, "" for the default.
+	// Out is the outputter that the caller should use; empty means the default.
 	Out string
-	// Ordered functions get and give ordered values (package modules/pyobj): collections among their arguments are *Dict and
-	// *List, shared with a template that calls them, and their results may be such. For all others the registry converts.
+	// Ordered means that the function works with ordered values (package modules/pyobj). Collections in its arguments
+	// are *Dict and *List, shared with a template that calls it, and its result may contain them. For other functions
+	// the registry converts to plain values.
 	Ordered bool
 	// Run is the body.
 	Run Func
@@ -127,27 +129,27 @@ type Def struct {
 // Param is a named parameter. It is required unless it has a Default or Optional is set.
 type Param struct {
 	Name string
-	// Default is the value when the caller gives none.
+	// Default is the value if the caller does not pass the argument.
 	Default any
 	// Optional marks a parameter whose default is nil (None).
 	Optional bool
 	// KeywordOnly marks a parameter after *args or a bare *.
 	KeywordOnly bool
-	// Type describes the value for documentation and JSON Schema; Python's functions do not check it and neither does Bind.
+	// Type describes the value for documentation and JSON Schema. Calls do not check it, as in Python.
 	Type Type
-	// Secret values are masked in logs and in the job journal.
+	// Secret masks the value in logs and in the job journal.
 	Secret bool
-	// Schema are further keywords of the value's JSON Schema; nil for functions that check their values themselves.
+	// Schema holds additional keywords of the value's JSON Schema. It may be nil.
 	Schema map[string]any
 }
 
-// Required reports whether a call must give the parameter.
+// Required reports whether a call must pass the parameter.
 func (p Param) Required() bool { return !p.Optional && p.Default == nil }
 
 // Type is the kind of a parameter's value.
 type Type uint8
 
-// The kinds of values a parameter takes.
+// The types of parameters.
 const (
 	Any Type = iota
 	String
@@ -158,7 +160,7 @@ const (
 	Map
 )
 
-// schema is JSON Schema's name of the type, "" for any value.
+// schema returns JSON Schema's name of the type, or "" for any value.
 func (t Type) schema() string {
 	switch t {
 	case String:

@@ -12,28 +12,29 @@ import (
 // Kind is the kind of functions in a registry.
 type Kind string
 
-// The kinds of functions that a policy tells apart.
+// The kinds of functions that a policy distinguishes.
 const (
 	Execution Kind = ""
 	State     Kind = "state"
 	Returner  Kind = "returner"
 )
 
-// Policy decides which functions a call may reach, however deep. A [Registry] asks it at every look-up, so that calls, lists and
-// documentation agree. It is used by several goroutines at once.
+// Policy decides which functions a call may use, directly or through other functions. A [Registry] consults it at
+// every look-up, so that calls, lists and documentation agree. It must be safe for concurrent use.
 type Policy interface {
-	// Disabled are modules that count as missing, by file name or by the name they are called by.
+	// Disabled returns modules that count as missing, by file name or virtual name.
 	Disabled(kind Kind) []string
-	// Refuse returns why a function may not be called, or nil. The error is a [*NotAvailableError] or a [*RefusedError].
+	// Refuse returns nil if a function may be called, and otherwise a [*NotAvailableError] or a [*RefusedError].
 	Refuse(kind Kind, fun string) error
-	// RefuseArguments returns why a function that may be called may not be called with its arguments, or nil. given returns, by
-	// name, those that the caller gave: parameters, further keywords, and the list of further positional arguments.
+	// RefuseArguments returns nil if a permitted function may be called with these arguments, and otherwise the reason.
+	// given returns the arguments that the caller passed, by name: parameters, additional keywords, and the list of
+	// additional positional arguments.
 	RefuseArguments(kind Kind, fun string, given func() map[string]any) error
 }
 
-// RefusedError says that the minion's own configuration does not allow a function. It is shown as a [UsageError] is.
+// RefusedError means that the minion's own configuration does not allow a function. It is shown like a [UsageError].
 type RefusedError struct {
-	// Fun is the function, a state with "state:" before its name.
+	// Fun is the function. A state's name has the prefix "state:".
 	Fun string
 	// Why names the option, for the host's owner.
 	Why string
@@ -43,10 +44,11 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the policy of this minion does not allow %s (%s)", e.Fun, e.Why)
 }
 
-// Unwrap makes it a usage error, which is how callers look at what may not be called.
+// Unwrap returns a [*UsageError], so that callers handle both alike.
 func (e *RefusedError) Unwrap() error { return &UsageError{Msg: e.Error()} }
 
-// IsRefused reports whether a policy does not allow a function: it may exist, and must not be replaced by another.
+// IsRefused reports whether a policy refused a function. The function may exist, so callers must not fall back to
+// another one.
 func IsRefused(err error) bool {
 	var e *RefusedError
 	return errors.As(err, &e)
@@ -139,7 +141,7 @@ func (e *Env) Permitted(kind Kind, list []*Module) []*Module {
 	return out
 }
 
-// permitted are the functions among found ones that a policy allows.
+// permitted is a Found that is reduced to the functions that a policy allows.
 type permitted struct {
 	Found
 	allowed func(name string) bool

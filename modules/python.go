@@ -79,8 +79,8 @@ func badInt(v string) error {
 	return &PythonError{"ValueError", "invalid literal for int() with base 10: " + pytext.Repr(v)}
 }
 
-// OSError gives an error of the operating system the type and text that Python gives it, for functions that let it through:
-// "FileNotFoundError: [Errno 2] No such file or directory: '/x'". Other errors stay as they are.
+// OSError converts an error of the operating system to Python's exception, for functions that do not catch it in Salt:
+// "FileNotFoundError: [Errno 2] No such file or directory: '/x'". It returns other errors unchanged.
 func OSError(err error) error {
 	text, name := OSErrorText(err)
 	if text == "" {
@@ -119,7 +119,7 @@ func OSErrorText(err error) (text, name string) {
 	return text, errnoType(errno)
 }
 
-// capital returns an error text in the C library's spelling, with a capital at the beginning.
+// capital returns an error text with a capital first letter, as the C library spells it.
 func capital(s string) string {
 	if s == "" {
 		return s

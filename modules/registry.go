@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Registry is a set of modules. Registering happens while a program starts; afterwards it is safe for concurrent use.
+// Registry is a set of modules. Add modules while the program starts; after that it is safe for concurrent use.
 type Registry struct {
 	kind Kind // what a [Policy] is asked about
 
@@ -30,12 +30,12 @@ type choice struct {
 	refused []string
 }
 
-// Source offers modules that come and go while a program runs, such as programs in a directory. It is queried on each
-// use, so it must be quick if nothing has changed. Several goroutines use it at the same time.
+// Source provides modules that change while a program runs, such as programs in a directory. It is queried on each
+// use, so it must be quick if nothing has changed. It must be safe for concurrent use.
 type Source interface {
-	// Find are the modules that the source has under a name: those that are called by it. They go before the registry's own.
+	// Find returns the source's modules that are called by a name. They take precedence over the registry's own.
 	Find(r *Registry, e *Env, called string) []*Module
-	// Modules are all modules of the source, available or not.
+	// Modules returns all modules of the source, whether or not they are available.
 	Modules(r *Registry, e *Env) []*Module
 	// Reset makes the source read its modules again, even if nothing seems to have changed.
 	Reset()
@@ -65,7 +65,7 @@ func NewRegistry(list ...*Module) *Registry {
 	return r
 }
 
-// NewRegistryOf makes a registry of functions that are not execution functions.
+// NewRegistryOf creates a registry of another kind of functions than execution functions.
 func NewRegistryOf(kind Kind, list ...*Module) *Registry {
 	r := NewRegistry(list...)
 	r.kind = kind
@@ -89,15 +89,14 @@ func (r *Registry) Add(m *Module) {
 	r.forget()
 }
 
-// AddOptions declares options of the minion's configuration that modules of the program read, of whatever kind, or the
-// program itself. An option that neither Salt, brine nor such a declaration knows is named in the log as unknown. Like
-// registering, this happens while a program starts.
+// AddOptions declares options of the minion's configuration that the program or its modules read. The minion logs a
+// warning for options that are neither declared here nor known to Salt or brine. Call it while the program starts.
 func (r *Registry) AddOptions(names ...string) { r.options = append(r.options, names...) }
 
-// Options lists what was declared with [Registry.AddOptions]. Callers must not change the list.
+// Options returns the options declared with [Registry.AddOptions]. Callers must not modify the list.
 func (r *Registry) Options() []string { return r.options }
 
-// AddSource adds a source of further modules.
+// AddSource adds a source of modules.
 func (r *Registry) AddSource(s Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,8 +125,8 @@ func (r *Registry) pick(called string, e *Env) *choice {
 	return r.own(called, e)
 }
 
-// choose takes the first module of that name which suits the host, with the functions that only later ones have: on a Debian without a
-// running systemd, say, "service" is debian_service with the functions that only systemd_service has.
+// choose returns the first module of that name that suits the host. Functions that it lacks come from later ones that
+// suit the host too, as in Salt's loader.
 func choose(list []*Module, called string, e *Env, off []string) *choice {
 	c := &choice{}
 	for _, m := range list {
@@ -147,7 +146,7 @@ func choose(list []*Module, called string, e *Env, off []string) *choice {
 	return c
 }
 
-// suits returns the module with the functions that it finds on the host, or why the host cannot use it.
+// suits returns the module with the functions that it finds on the host, or the reason why the host cannot use it.
 func (m *Module) suits(e *Env) (found *Module, ok bool, reason string) {
 	if m.Available != nil {
 		if ok, reason := m.Available(e); !ok {
@@ -180,7 +179,7 @@ func (m *Module) with(other *Module) *Module {
 	return &all
 }
 
-// own decides among the modules of the program.
+// own chooses among the program's own modules, without sources.
 func (r *Registry) own(called string, e *Env) *choice {
 	off := r.disabled(e)
 	return r.remembered(choiceKey(called, off), func() *choice {
@@ -203,7 +202,7 @@ func (r *Registry) remembered(key string, decide func() *choice) *choice {
 	}
 	c = decide()
 	if c.module == nil && len(c.refused) == 0 {
-		return c // any name may be asked for; only those of modules are worth remembering
+		return c // not cached: callers may ask for any name, so the cache could grow without limit
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -263,13 +262,13 @@ func (m *Module) named(names []string) bool {
 	return slices.Contains(names, m.Name) || slices.Contains(names, m.Called())
 }
 
-// forget makes all choices void. The caller holds mu.
+// forget discards all cached choices. The caller holds mu.
 func (r *Registry) forget() {
 	r.chosen = nil
 	r.version++
 }
 
-// Lookup finds a function by its full name. The error is a *NotAvailableError, or a *RefusedError of the call's policy.
+// Lookup returns a function by its full name. The error is a *NotAvailableError, or a *RefusedError of e's policy.
 func (r *Registry) Lookup(fun string, e *Env) (*Def, error) {
 	if err := e.Refused(r.kind, fun); err != nil {
 		return nil, err
@@ -291,8 +290,8 @@ func (r *Registry) Lookup(fun string, e *Env) (*Def, error) {
 	return nil, &NotAvailableError{Fun: fun}
 }
 
-// Modules lists the modules that are available on this host, sorted by the name they are called by, with the functions that the
-// policy of e allows.
+// Modules returns the modules that are available on this host, reduced to the functions that e's policy allows. They
+// are sorted by the name by which they are called.
 func (r *Registry) Modules(e *Env) []*Module {
 	r.mu.Lock()
 	names := make([]string, 0, len(r.modules))
@@ -315,14 +314,15 @@ func (r *Registry) Modules(e *Env) []*Module {
 	return e.Permitted(r.kind, list)
 }
 
-// All lists every module of the program, available here or not, sorted by file name; those of sources are not among them.
+// All returns every module of the program, whether or not this host can use it, sorted by file name. It does not
+// include those of sources.
 func (r *Registry) All() []*Module {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.modules)
 }
 
-// Functions lists the full names of all functions available on this host, sorted.
+// Functions returns the full names of all functions available on this host, sorted.
 func (r *Registry) Functions(e *Env) []string {
 	var names []string
 	for _, m := range r.Modules(e) {
@@ -342,30 +342,31 @@ type Request struct {
 	Kwargs map[string]any
 	// Pub are the fields of the published job, for functions with **kwargs.
 	Pub map[string]any
-	// Progress receives what the function reports before it returns; may be nil.
+	// Progress receives items that the function reports before it returns. It may be nil.
 	Progress func(item any)
-	// Context is shared by several calls of one job; nil makes one for this call. The return code starts at 0 in any case.
+	// Context is shared by several calls of one job; nil means a new one. The return code starts at 0 in either case.
 	Context *Context
-	// AsGiven leaves the answer as the function gave it, for callers that pack it: Return is then no plain data.
+	// AsGiven leaves Return in the form in which the function returned it, possibly ordered, for callers that encode
+	// it.
 	AsGiven bool
 }
 
 // Result is the return of a call, as it is sent to the master.
 type Result struct {
-	// Return is the answer as plain data, unless the request is AsGiven.
+	// Return is the function's result as plain data, unless the request set AsGiven.
 	Return any
 	// Ordered is the result as the function returned it, with ordered dictionaries and tuples (package
 	// modules/pyobj). It is nil if the function returned plain data.
 	Ordered any
 	Retcode int
 	Success bool
-	// Out is the outputter, "" for the default.
+	// Out is the outputter; empty means the default.
 	Out string
-	// Err is the error behind a failed call, nil when the function returned.
+	// Err is the error of a failed call, or nil if the function returned.
 	Err error
 }
 
-// Run calls a function and turns whatever happens into a result, with Salt's texts and return codes.
+// Run calls a function. Errors and panics become a result with Salt's text and return code.
 func (r *Registry) Run(ctx context.Context, e *Env, q Request) Result {
 	job := q.Context
 	if job == nil {

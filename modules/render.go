@@ -16,22 +16,26 @@ type Template struct {
 	// decrypt.
 	Text string
 	Data any
-	// Pipe are the renderers by which it goes, "jinja|yaml" if empty. With Shebang a first line "#!jinja|json" of the text wins.
+	// Pipe names the renderers; empty means "jinja|yaml". If Shebang is set, a first line like "#!jinja|json" of the
+	// text takes precedence.
 	Pipe    string
 	Shebang bool
 	// Engine means that Pipe is a template engine of file.managed and the like ("jinja", "py"), not a renderer. The
 	// result is then a string, and the error for an unknown engine is [ErrEngine].
 	Engine bool
-	// Path is the file that the text is from, as this host has it: it shows in errors and is tplpath. "" is a text alone.
+	// Path is the local file that contains the text, for errors and the variable tplpath. It is empty if there is no
+	// file.
 	Path string
-	// SaltEnv is the environment from which templates include and import. "" has none; then they are looked for beside Path.
+	// SaltEnv is the environment from which templates include and import. If it is empty, they do so from the
+	// directory of Path.
 	SaltEnv string
-	// SLS is the name of the state or pillar file, and IsSLS that it is one (jinja_sls_env, tpldir, slspath …).
+	// SLS is the name of the state or pillar file. IsSLS means that the text is one, which adds variables such as
+	// slspath.
 	SLS   string
 	IsSLS bool
 	// PillarRoots makes templates come from pillar_roots instead of the file server.
 	PillarRoots bool
-	// Vars are further names that the template sees. Values may be plain or ordered.
+	// Vars are additional variables of the template. Values may be plain or ordered.
 	Vars map[string]any
 	// Memory holds what renderers keep from one file to the next of the same run. If it is nil they keep nothing.
 	Memory map[string]any
@@ -39,15 +43,15 @@ type Template struct {
 	Verify func(high any) []string
 }
 
-// RenderError is a template or data file that cannot be rendered. Error gives stock's text of the SaltRenderError, with the
-// excerpt of the source.
+// RenderError means that a template or data file cannot be rendered. Error returns the text of stock's
+// SaltRenderError, with the excerpt of the source.
 type RenderError struct {
-	// Msg is the text without the excerpt, Line where it is, 0 if unknown.
+	// Msg is the text without the excerpt. Line is the line of the error, or 0 if unknown.
 	Msg  string
 	Line int
-	// Text is everything.
+	// Text is the whole text, as Error returns it.
 	Text string
-	// Type is the name of stock's exception, "" for SaltRenderError.
+	// Type is the name of stock's exception; empty means SaltRenderError.
 	Type string
 	Err  error
 }
@@ -57,7 +61,7 @@ func (e *RenderError) Error() string { return e.Text }
 // Unwrap returns the cause.
 func (e *RenderError) Unwrap() error { return e.Err }
 
-// Template sends a text through renderers. The result is a string, or data (*pyobj.Dict, *pyobj.List, scalars).
+// Template renders a text. The result is a string, or data (*pyobj.Dict, *pyobj.List, scalars).
 func (c *Call) Template(ctx context.Context, t Template) (any, error) {
 	if c.Templates == nil {
 		return nil, ErrEngine
@@ -65,8 +69,8 @@ func (c *Call) Template(ctx context.Context, t Template) (any, error) {
 	return c.Templates(ctx, c, t)
 }
 
-// Render expands a text with a template engine ("jinja") and the given names added to those that every template sees. An
-// engine that the program does not have is an [ErrEngine].
+// Render renders a text with a template engine such as "jinja". vars are added to the variables of every template. It
+// returns [ErrEngine] if the program does not have the engine.
 func (c *Call) Render(ctx context.Context, engine, text string, vars map[string]any) (string, error) {
 	env, _ := vars["saltenv"].(string)
 	v, err := c.Template(ctx, Template{Text: text, Pipe: engine, Engine: true, SaltEnv: env, Vars: vars})
@@ -74,8 +78,9 @@ func (c *Call) Render(ctx context.Context, engine, text string, vars map[string]
 	return s, err
 }
 
-// Decrypt sends values through a renderer that decrypts: every text in them. Of the option decrypt_pillar_renderers the renderer must
-// be one. Ordered values are changed in place. With newlines, a backslash and an n in a text are the end of a line.
+// Decrypt decrypts every text in data with a renderer, and changes ordered values in place. If the option
+// decrypt_pillar_renderers is not empty, it must list the renderer. If newlines is set, "\n" written as two characters
+// becomes a line break.
 func (c *Call) Decrypt(ctx context.Context, data any, renderer string, newlines bool) (any, error) {
 	if valid, _ := c.Opt("decrypt_pillar_renderers").([]any); len(valid) > 0 {
 		names := make([]string, len(valid))
@@ -122,7 +127,7 @@ func (c *Call) OrderedGrains() *pyobj.Dict {
 	return pyobj.FromMapIn(c.GrainData(), orders(c.GrainsOrder))
 }
 
-// OrderedGrain is one of [Call.OrderedGrains], and whether it is set.
+// OrderedGrain returns one of [Call.OrderedGrains], and whether it is set.
 func (c *Call) OrderedGrain(name string) (any, bool) {
 	return inOrder(c.GrainData(), c.GrainsOrder, name)
 }
@@ -135,8 +140,8 @@ func (c *Call) PillarData() map[string]any {
 	return c.Env.PillarData()
 }
 
-// SetPillar makes functions and templates see another pillar from here on, as state.apply pillar={…} does; nil ends that.
-// restore puts back what was there.
+// SetPillar replaces the pillar that the job's functions and templates see from now on, like state.apply pillar={…};
+// nil removes the replacement. restore restores the previous pillar.
 func (x *Context) SetPillar(d *pyobj.Dict) (restore func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// The kinds of code besides execution modules of which a program may have sources, by the names that Salt's loader has for them.
+// The kinds of modules, besides execution modules, that sources may provide. The names are those of Salt's loader.
 const (
 	KindStates    = "states"
 	KindGrains    = "grains"
@@ -19,7 +19,7 @@ var sourcesOf struct {
 	list map[string][]Source // guarded by the mutex
 }
 
-// RegisterSourceOf adds a source of states, grains, beacons, returners or renderers: modules that the host's owner has put there.
+// RegisterSourceOf adds a source of states, grains, beacons, returners or renderers that the host's owner installed.
 // Call it from init and nowhere else.
 func RegisterSourceOf(kind string, s Source) {
 	sourcesOf.Lock()
@@ -30,7 +30,7 @@ func RegisterSourceOf(kind string, s Source) {
 	sourcesOf.list[kind] = append(sourcesOf.list[kind], s)
 }
 
-// SourcesOf returns the sources of a kind that the program has. Callers must not change the list.
+// SourcesOf returns the program's sources of a kind. Callers must not modify the list.
 func SourcesOf(kind string) []Source {
 	sourcesOf.Lock()
 	defer sourcesOf.Unlock()
@@ -60,23 +60,23 @@ func FindIn(kind string, e *Env, called string) (m *Module, reason string) {
 
 // StateRun holds the operations of a run that a state function in another language may use.
 type StateRun interface {
-	// CallState calls another state function with keyword arguments and returns its result as Salt has it.
+	// CallState calls another state function with keyword arguments and returns its result in Salt's form.
 	CallState(ctx context.Context, fun string, kwargs map[string]any) (map[string]any, error)
-	// Global is the value of one of the names that Salt puts into state modules: __low__, __env__, __instance_id__, __running__ and
-	// __lowstate__. It is nil for other names.
+	// Global returns the value of a variable that Salt sets in state modules: __low__, __env__, __instance_id__,
+	// __running__ or __lowstate__. It returns nil for other names.
 	Global(name string) any
-	// Test reports whether the state must only say what it would do.
+	// Test reports whether the state must only report what it would change.
 	Test() bool
 }
 
 type stateRunKey struct{}
 
-// WithStateRun returns a context in which functions find the state run that they belong to.
+// WithStateRun returns a context that carries the state run to which functions belong.
 func WithStateRun(ctx context.Context, r StateRun) context.Context {
 	return context.WithValue(ctx, stateRunKey{}, r)
 }
 
-// StateRunOf returns the state run that a context belongs to, nil if to none.
+// StateRunOf returns the state run that a context carries, or nil.
 func StateRunOf(ctx context.Context) StateRun {
 	r, _ := ctx.Value(stateRunKey{}).(StateRun)
 	return r

@@ -5,9 +5,10 @@ import (
 	"sync"
 )
 
-// WaitingRuns holds the state runs of one minion that wait until others have ended, in order of arrival. The zero value is
-// empty. A nil WaitingRuns is for programs that run one call at a time, where no run waits. It is safe for concurrent use. Salt keeps files of waiting runs and starts them later (salt/modules/state.py: _prior_running_states);
-// here they are jobs that wait.
+// WaitingRuns holds the state runs of one minion that wait until others have ended, in order of arrival. The zero value
+// is empty. A nil WaitingRuns is for programs that run one call at a time, so that no run waits. It is safe for
+// concurrent use. Salt stores waiting runs in files and starts them later (salt/modules/state.py:
+// _prior_running_states); brine's are jobs that wait.
 type WaitingRuns struct {
 	mu   sync.Mutex
 	jids []string // guarded by mu
