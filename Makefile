@@ -302,8 +302,8 @@ compat: build
 # How much of modules/... and states/... the tests cover with Go alone, by package, without Python: it fails if all packages together are below
 # COVERED, or one is below 50 % without a reason (mayBeLower in cmd/internal/coverage). As root, since cases that change the host count as well.
 # make coverage ARGS='-profiles DIRECTORY' keeps the profiles, with -count -missing modules/file as well it lists what they miss of a package.
-# It counts 78.0 % now.
-COVERED := 77
+# It counts 79.9 % now.
+COVERED := 78
 coverage:
 	$(GO) run ./cmd/internal/coverage -least $(COVERED) $(ARGS)
 

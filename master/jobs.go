@@ -286,9 +286,9 @@ func (m *Master) reserve(ctx context.Context, p publication, job map[string]any,
 		case p.jid == "" && errors.Is(err, store.ErrExists):
 			continue
 		case p.again && errors.Is(err, store.ErrExists):
-			return jid, m.notStored(m.store.AddMinions(ctx, jid, ids))
+			return jid, notStored(m.log, m.store.AddMinions(ctx, jid, ids))
 		}
-		return "", m.notStored(err)
+		return "", notStored(m.log, err)
 	}
 	return "", fmt.Errorf("cannot make a job id: %w", store.ErrExists)
 }

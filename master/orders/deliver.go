@@ -361,7 +361,9 @@ func (d *Deliverer) claimTogether(ctx context.Context, ids []string,
 		claims = append(claims, d.chooseClaims(ctx, open[id], now)...)
 	}
 	errs := make([]error, len(claims))
-	inParallel(len(claims), sendWorkers, func(i int) { _, errs[i] = reads.order(ctx, claims[i].JID) })
+	inParallel(len(claims), sendWorkers, func(i int) {
+		_, errs[i] = reads.order(ctx, claims[i].JID)
+	})
 	readable := claims[:0:0]
 	for i, err := range errs {
 		if err != nil {

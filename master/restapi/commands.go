@@ -204,7 +204,8 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string,
 	}
 	if async {
 		tag := map[string]string{"runner": "salt/run/", "wheel": "salt/wheel/"}[kind] + q.JID
-		if err := s.async.start(t.EAuth+" "+t.Name, func(ctx context.Context) { cl.Call(ctx, q) }); err != nil {
+		call := func(ctx context.Context) { cl.Call(ctx, q) }
+		if err := s.async.start(t.EAuth+" "+t.Name, call); err != nil {
 			return nil, err
 		}
 		return map[string]any{"tag": tag, "jid": q.JID}, nil

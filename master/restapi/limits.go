@@ -92,7 +92,8 @@ func (s *Server) HTTP() *http.Server {
 
 // Limit bounds the connections of a listener for HTTP. Beyond all of them, more wait in the kernel; beyond each from
 // one address (a /64 of IPv6), more are closed. On a unix socket a user gets no further one while it has more than are
-// free: one alone gets half of all. A client that receives less than 64 KiB of an answer within 30 seconds loses its connection.
+// free: one alone gets half of all. A client that receives less than 64 KiB of an answer within 30 seconds loses its
+// connection.
 func Limit(ln net.Listener, all, each int) net.Listener {
 	return listen.Limit(ln, all, each)
 }
