@@ -171,7 +171,7 @@ func (a *Auth) Login(ctx context.Context, eauth, username, password string) (Tok
 }
 
 // makeRoom reports whether there is room for another token of t's user. A user whose tokens are as many as those that
-// are free loses the oldest one, so that one who logs in again and again keeps nobody out. Callers hold mu.
+// are free loses the oldest one, so that repeated log-ins of one user keep no other user out. Callers hold mu.
 func (a *Auth) makeRoom(t Token) bool {
 	if 2*len(a.tokens) < a.o.MaxTokens {
 		return true

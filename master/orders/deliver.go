@@ -540,7 +540,7 @@ func (d *Deliverer) lostContent(ds []store.Delivery, err error, first bool) erro
 	return nil
 }
 
-// releaseUnsent makes a claimed delivery pending again, unless somebody cancels it.
+// releaseUnsent makes a claimed delivery pending again, unless it is being cancelled.
 func releaseUnsent(x *store.Delivery) bool {
 	if x.State != store.Sent || x.Reason != "" {
 		return false

@@ -11,7 +11,7 @@ import (
 )
 
 // TestT23RandomTargets: whatever a minion with a rule for some minions names, what the rule was asked about is what is published:
-// the job reaches all that the target means if these are all within the rule, and nobody otherwise. make rule-proof tries a million
+// the job reaches all that the target means if these are all within the rule, and no minion otherwise. make rule-proof tries a million
 // targets.
 func TestT23RandomTargets(t *testing.T) {
 	total := 20_000

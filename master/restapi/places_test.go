@@ -2,7 +2,7 @@ package restapi
 
 import "testing"
 
-// TestStreamsAreShared: one caller gets half of the places, each further one half of what is left, and nobody more than
+// TestStreamsAreShared: one caller gets half of the places, each further one half of what is left, and no caller more than
 // there are. A place that is left is free again.
 func TestStreamsAreShared(t *testing.T) {
 	p := newPlaces(256)

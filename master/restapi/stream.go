@@ -70,7 +70,7 @@ func (s *Server) followFeed(ctx context.Context, f feed, each func(e events.Logg
 	return events.ErrClosed
 }
 
-// enterStream takes one of the places for streams, or returns a 503 if there is none for this caller. Call leave when
+// enterStream takes one of the places for streams, or returns a 503 if this caller gets no further one. Call leave when
 // the stream has ended.
 func (s *Server) enterStream(t eauth.Token) (leave func(), err error) {
 	name, err := s.tenantOf(t)
