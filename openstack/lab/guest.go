@@ -137,13 +137,25 @@ func (g *Guest) PowerOff() {
 	first, err := unix.PidfdOpen(g.init, 0)
 	g.boot.kill()
 	if err == nil {
-		unix.Poll([]unix.PollFd{{Fd: int32(first), Events: unix.POLLIN}}, 10_000)
+		awaitEnd(first, 10*time.Second)
 		unix.Close(first)
 	}
 	for _, p := range g.runs {
 		<-p.done // ended by the kernel with the guest's first process
 	}
 	g.boot, g.runs = nil, nil
+}
+
+// awaitEnd returns when the process of a pidfd has ended, or after the timeout. A signal, such as the one about a child that ended,
+// interrupts poll(2) and doesn't end the wait.
+func awaitEnd(pidfd int, timeout time.Duration) {
+	end := time.Now().Add(timeout)
+	for left := timeout; left > 0; left = time.Until(end) {
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
+		if !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
 }
 
 // Reboot is PowerOff and Boot.
