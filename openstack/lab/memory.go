@@ -21,6 +21,11 @@ func (g *Guest) Memory() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	return MemoryOf(procs)
+}
+
+// MemoryOf is Memory of some processes of a guest.
+func MemoryOf(procs []Proc) (int64, error) {
 	frames := map[uint64]bool{}
 	for _, p := range procs {
 		if err := addFrames(frames, p.Pid); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -169,6 +170,7 @@ type guest struct {
 	log string
 	// started is what started the agent in the guest. It stops when the agent is stopped, and does not go on by itself.
 	started *lab.Process
+	argv    []string // its command line
 }
 
 var (
@@ -254,10 +256,10 @@ func mountVolume(id string) error {
 // backups is the directory of all guests' backups.
 func backups() string { return filepath.Join(dir, "backups") }
 
-// image is the configuration of an image's agent.
-func image() string {
-	return fmt.Sprintf("log_level: debug\nlog_file: /dev/null\nbeacons: {trove: [{interval: 1}]}\n"+
-		"trove: {datastore_manager: mariadb, state_change_poll_time: 0.5, store: {type: directory, path: %s}}\n", backups())
+// image is the configuration of an image's agent, whose beacon has an interval in seconds.
+func image(interval int) string {
+	return fmt.Sprintf("log_level: debug\nlog_file: /dev/null\nbeacons: {trove: [{interval: %d}]}\n"+
+		"trove: {datastore_manager: mariadb, state_change_poll_time: 0.5, store: {type: directory, path: %s}}\n", interval, backups())
 }
 
 // startAgent does what an image does when it boots: the volume, cloud-init's files, the agent.
@@ -266,7 +268,7 @@ func (g *guest) startAgent(ctx context.Context, i cloud.Instance, files map[stri
 	if err != nil {
 		return err
 	}
-	files["/etc/salt/minion"] = []byte(image())
+	files["/etc/salt/minion"] = []byte(image(1))
 	for name, content := range files {
 		if err := g.WriteFile(name, string(content), 0o600); err != nil {
 			return err
@@ -283,7 +285,7 @@ func (g *guest) startAgent(ctx context.Context, i cloud.Instance, files map[stri
 	if _, err := g.RunInput(ctx, script, "sh", "-s"); err != nil {
 		return err
 	}
-	argv := []string{"/usr/bin/salt-minion"}
+	g.argv = []string{"/usr/bin/salt-minion"}
 	if !g.minion {
 		program, err := filepath.Abs("testdata/broker_guest.py")
 		if err != nil {
@@ -296,11 +298,29 @@ func (g *guest) startAgent(ctx context.Context, i cloud.Instance, files map[stri
 		if err := g.WriteFile("/opt/broker_guest.py", string(text), 0o755); err != nil {
 			return err
 		}
-		argv = []string{"/usr/bin/python3", "-W", "ignore", "/opt/broker_guest.py", "/etc/trove/conf.d/guest_info.conf",
+		g.argv = []string{"/usr/bin/python3", "-W", "ignore", "/opt/broker_guest.py", "/etc/trove/conf.d/guest_info.conf",
 			"/etc/trove/conf.d/trove-guestagent.conf"}
 	}
-	g.started, err = g.Start("agent", nil, argv...)
+	return g.run()
+}
+
+// run starts the agent.
+func (g *guest) run() (err error) {
+	g.started, err = g.Start("agent", nil, g.argv...)
 	return err
+}
+
+// end stops the agent as an init system does, and waits for its end.
+func (g *guest) end(t *testing.T) {
+	t.Helper()
+	for _, p := range g.agents(t) {
+		must(t, syscall.Kill(p.Pid, syscall.SIGTERM))
+	}
+	select {
+	case <-g.started.Done():
+	case <-time.After(patience):
+		t.Fatalf("%v does not end", g.argv)
+	}
 }
 
 // filesOf returns the files that cloud-init would write.
@@ -344,18 +364,22 @@ func (g *guest) calls(t *testing.T) map[string]int {
 	return out
 }
 
-// agent is the process of the guest's minion, by the host's id.
-func (g *guest) agent(t *testing.T) int {
+// agents are the processes of the guest's agent.
+func (g *guest) agents(t *testing.T) []lab.Proc {
 	t.Helper()
 	all, err := g.Processes()
 	must(t, err)
-	for _, p := range all {
-		if strings.HasPrefix(p.Command, "/usr/bin/salt-minion") {
-			return p.Pid
-		}
+	return slices.DeleteFunc(all, func(p lab.Proc) bool { return !strings.HasPrefix(p.Command, strings.Join(g.argv, " ")) })
+}
+
+// agent is the process of the guest's minion, by the host's id.
+func (g *guest) agent(t *testing.T) int {
+	t.Helper()
+	all := g.agents(t)
+	if len(all) != 1 {
+		t.Fatalf("the guest has the agents %+v, want one", all)
 	}
-	t.Fatalf("there is no minion: %+v", all)
-	return 0
+	return all[0].Pid
 }
 
 // query asks the guest's server as its root.
