@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ const (
 // TestTroveCost prints what an idle agent costs an instance, and holds ours: trove-minion, and Trove's own agent as Debian has it. Both report
 // the state of the database every 30 s, which is Trove's default. The window is a minute, five with BRINE_OPENSTACK=full.
 //
-// Trove's agent also wants a Docker daemon in the instance, which is not counted and does not run here.
+// Trove's agent also wants a Docker daemon in the instance. It gets one that has no container, whose memory is not counted.
 func TestTroveCost(t *testing.T) {
 	window := time.Minute
 	if os.Getenv("BRINE_OPENSTACK") == "full" {
@@ -53,8 +54,14 @@ func TestTroveCost(t *testing.T) {
 	b.argv = []string{"/usr/bin/python3", "/usr/bin/trove-guestagent", "--config-dir=/etc/trove/conf.d"}
 	must(t, b.WriteFile("/etc/trove/conf.d/lab.conf", "[mariadb]\ndevice_path = volume\nmount_point = /var/lib/mysql\n", 0o600))
 	must(t, b.WriteFile("/opt/trove-guestagent/.guestagent.prepare.end", "", 0o600))
+	program, err := os.ReadFile("testdata/docker.py")
+	must(t, err)
+	must(t, b.WriteFile("/opt/docker.py", string(program), 0o755))
+	docker, err := b.Start("docker", nil, "/usr/bin/python3", "/opt/docker.py", "/run/docker.sock")
+	must(t, err)
 	defer func() { // what Trove deletes must answer
 		b.end(t)
+		must(t, docker.Signal(syscall.SIGTERM))
 		b.argv = standIn
 		must(t, b.run())
 	}()
