@@ -667,7 +667,6 @@ func newStrangersCampaign(t *testing.T, title string) *campaign {
 // attack is one row of the full form.
 func (s *strangerSite) attack(f flood) {
 	y := s.row(f)
-	y.budgets()
 	if v := y.verdict(); v.over {
 		s.c.breaks("%s: the p99 of sign-ins is %v times that of the control, of jobs %v times (%s); at most %.2f are allowed", f.name, v.signIns, v.jobs, v.text, slowerThanSink)
 	}
@@ -684,6 +683,7 @@ func (s *strangerSite) row(f flood) *tally {
 		y.block(length)
 		v := y.verdict()
 		if y.blocks >= maxBlocks || y.blocks >= minBlocks && (v.decided || time.Since(s.c.begun) > maxStrangersTime) {
+			y.budgets()
 			y.print(v.text)
 			return y
 		}

@@ -21,8 +21,9 @@ const (
 	// message, and per byte beyond transport.FreeMessage, which the garbage collector has to look at too. The
 	// signatures of a sign-in are not included; the master limits those itself.
 	messagePrice, bytePrice = 40 * time.Microsecond, 8 * time.Nanosecond
-	// failurePrice is the same for a handshake that fails.
-	failurePrice = 200 * time.Microsecond
+	// handshakePrice and failurePrice are the same for a connection with its handshake, and for one whose handshake
+	// fails.
+	handshakePrice, failurePrice = 60 * time.Microsecond, 200 * time.Microsecond
 	// priceFactor is how many times their price the messages of one address are apart, so that they take a tenth of
 	// a processor.
 	priceFactor = 10
@@ -52,6 +53,7 @@ type unapproved struct {
 	since   time.Time // its last message, or its accept
 	el      *list.Element
 	gone    chan struct{} // closed when it loses its place
+	charged time.Duration // how much longer messages from its address wait because of it
 }
 
 // connPrefix returns the network that a connection counts for.
@@ -96,6 +98,22 @@ func (s *census) chargeAddress(addr netip.Prefix, price time.Duration, now time.
 	wait := paid.Sub(now)
 	s.paid[addr] = now.Add(min(wait+priceFactor*price, maxDebt))
 	return wait
+}
+
+// chargeConn charges a price to the address of a connection. It returns how long the next message must wait.
+func (s *census) chargeConn(u *unapproved, price time.Duration, now time.Time) time.Duration {
+	wait := s.chargeAddress(u.addr, price, now)
+	u.charged += s.paid[u.addr].Sub(now) - wait
+	return wait
+}
+
+// approveConn removes a connection whose peer was approved. What it cost is returned to its address: thousands of
+// minions there may come back at once.
+func (s *census) approveConn(u *unapproved) {
+	if paid, ok := s.paid[u.addr]; ok {
+		s.paid[u.addr] = paid.Add(-u.charged)
+	}
+	s.removeConn(u)
 }
 
 // removeConn removes a connection that was approved or ended.

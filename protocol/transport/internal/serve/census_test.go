@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"sync/atomic"
@@ -232,6 +233,37 @@ func TestFailuresArePaced(t *testing.T) {
 			t.Errorf("the last one began after %v, want %v", last, want)
 		}
 	})
+}
+
+// TestConnectionsArePaced: handshakes that succeed hold up the next ones of their address, unless their peer is approved.
+func TestConnectionsArePaced(t *testing.T) {
+	for _, approved := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			g := group(t, nil)
+			begin := time.Now()
+			var last time.Duration
+			for range 100 {
+				_, c := net.Pipe()
+				g.addConn(c, true)
+				g.runHandshake(c, func(net.Conn) (Session, error) {
+					last = time.Since(begin)
+					return &session{await: func() error { return io.EOF }}, nil
+				}, func() {
+					if approved {
+						g.Vouch(c)
+					}
+				})
+			}
+			synctest.Wait()
+			want := 99 * priceFactor * handshakePrice
+			if approved {
+				want = 0
+			}
+			if last != want {
+				t.Errorf("approved %v: the last one began after %v, want %v", approved, last, want)
+			}
+		})
+	}
 }
 
 // TestMessagesArePaced: the messages of an unapproved connection are served at the pace of their price, those of an approved one at once.

@@ -166,9 +166,11 @@ func (g *Group) runHandshake(c net.Conn, hs Handshake, done func()) {
 	err := net.ErrClosed
 	// Earlier messages from the same address may have to be paid for.
 	if wait := g.chargeConn(c, 0); wait == 0 || g.awaitPaid(c, wait) {
+		price := handshakePrice
 		if s, err = g.performHandshake(c, hs); err != nil {
-			g.chargeConn(c, failurePrice)
+			price = failurePrice
 		}
+		g.chargeConn(c, price)
 	}
 	done()
 	if err == nil {
@@ -439,7 +441,7 @@ func (g *Group) chargeConn(c net.Conn, price time.Duration) time.Duration {
 	if u == nil {
 		return 0
 	}
-	return g.census.chargeAddress(u.addr, price, time.Now())
+	return g.census.chargeConn(u, price, time.Now())
 }
 
 // Bytes charges an unapproved connection for n bytes of a large message. Later messages wait for that.
@@ -450,7 +452,7 @@ func (g *Group) Vouch(c net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if u := g.conns[c]; u != nil {
-		g.census.removeConn(u)
+		g.census.approveConn(u)
 		g.conns[c] = nil
 	}
 }
