@@ -580,8 +580,8 @@ func floods() []flood {
 
 const (
 	// A row consists of blocks of four windows: flood, control, control, flood, and the other way round in every second block, so that what drifts
-	// and what one window leaves to the next one concern both alike. A row ends after minBlocks at the earliest, when its interval is on one side
-	// of slowerThanSink, and after maxBlocks at the latest.
+	// and what one window leaves to the next one concern both alike. Each row has minBlocks. Those whose interval is then on both sides of
+	// slowerThanSink take turns until they are decided, have maxBlocks, or their time is over.
 	minBlocks, maxBlocks = 5, 16
 	// windowTime is how long a window takes, and heldTime that of a flood whose connections stay open, which takes a second to fill the master.
 	windowTime, heldTime = 1 * time.Second, 2 * time.Second
@@ -589,7 +589,7 @@ const (
 	// means anything: beside other work on the machine, that was 0.9 to 2.2 times the control's. So the medians are compared, and shortBar is
 	// beyond what the machine does to them.
 	shortTime, shortBar = 500 * time.Millisecond, 1.75
-	// maxStrangersTime is after which time no row goes on beyond minBlocks.
+	// maxStrangersTime is after which time no row goes on beyond minBlocks. Each transport has its part of it.
 	maxStrangersTime = 21 * time.Minute
 )
 
@@ -600,41 +600,58 @@ const (
 // The ratio of the two percentiles has an interval in which it lies with a probability of 95 %, from resampling the windows. The verdicts of the table:
 //
 //	below:     the whole interval is at most 1.2
-//	above:     the whole interval is above 1.2
-//	undecided: 1.2 is within the interval after all the time a row may take; the ratio itself decides
+//	above:     the whole interval is above 1.2; the campaign fails
+//	undecided: 1.2 is within the interval after all the time a row may take
+//
+// On a machine whose own p99 changes by a fifth from minute to minute, some rows of a hundred percentiles are over 1.2 though nothing is wrong.
+// So the undecided rows of a transport are judged together: their samples in one pool have a ratio of at most 1.2.
 //
 // The first row of each transport compares the control with itself. TestChaosRepeat has twenty such rows.
 func TestChaosStrangers(t *testing.T) {
 	c := newStrangersCampaign(t, "Strangers")
-	transports := []string{"zeromq", "tcp", "ws"}
 	if !chaosFull() {
-		transports = transports[:1]
+		t.Run("zeromq", func(t *testing.T) { attackShortly(t, c) })
+		return
 	}
+	rows := make(map[string][]flood)
+	left := 0
+	transports := []string{"zeromq", "tcp", "ws"}
 	for _, name := range transports {
-		t.Run(name, func(t *testing.T) {
-			s := newStrangerSite(t, c, name)
-			together := newTally(s, flood{name: "all of the short form"})
-			if chaosFull() {
-				t.Run(controlFlood, func(*testing.T) { s.attack(controlOnly()) })
-			}
-			for _, f := range floods() {
-				switch {
-				case f.transport != name && (f.transport != "http" || name != "zeromq"):
-				case chaosFull():
-					t.Run(f.name, func(*testing.T) { s.attack(f) })
-				case f.short:
-					one := newTally(s, f)
-					one.block(shortTime)
-					one.budgets()
-					one.print("")
-					together.add(one)
-				}
-			}
-			if !chaosFull() {
-				together.judgeMedians()
-			}
-		})
+		rows[name] = []flood{controlOnly()}
 	}
+	for _, f := range floods() {
+		name := f.transport
+		if name == "http" {
+			name = "zeromq"
+		}
+		rows[name] = append(rows[name], f)
+	}
+	for _, r := range rows {
+		left += len(r)
+	}
+	end := c.begun.Add(maxStrangersTime)
+	for _, name := range transports {
+		now, n := time.Now(), len(rows[name])
+		part := now.Add(end.Sub(now) * time.Duration(n) / time.Duration(left))
+		left -= n
+		t.Run(name, func(t *testing.T) { newStrangerSite(t, c, name).attack(t, rows[name], part) })
+	}
+}
+
+// attackShortly is the short form: one block of each flood that is in it.
+func attackShortly(t *testing.T, c *campaign) {
+	s := newStrangerSite(t, c, "zeromq")
+	together := newTally(s, flood{name: "all of the short form"})
+	for _, f := range floods() {
+		if f.short && (f.transport == s.transport || f.transport == "http") {
+			one := newTally(s, f)
+			one.block(shortTime)
+			one.budgets()
+			one.print("")
+			together.add(one)
+		}
+	}
+	together.judgeMedians()
 }
 
 // TestChaosRepeat shows how far a row of TestChaosStrangers can be trusted: of twenty that compare the control with itself, at most one is over the
@@ -647,8 +664,12 @@ func TestChaosRepeat(t *testing.T) {
 	s := newStrangerSite(t, c, "zeromq")
 	var over []string
 	for i := range 20 {
-		y := s.row(controlOnly())
-		if v := y.verdict(); v.over {
+		y := newTally(s, controlOnly())
+		for !y.complete() {
+			y.block(windowTime)
+		}
+		v := y.verdict()
+		if y.print(v.text); v.over {
 			over = append(over, fmt.Sprintf("row %d: %s", i+1, v.text))
 		}
 	}
@@ -664,30 +685,59 @@ func newStrangersCampaign(t *testing.T, title string) *campaign {
 		"verdict", "processor", "control", "generator", "control", "memory MB", "of", "disk KB", "of")
 }
 
-// attack is one row of the full form.
-func (s *strangerSite) attack(f flood) {
-	y := s.row(f)
-	if v := y.verdict(); v.over {
-		s.c.breaks("%s: the p99 of sign-ins is %v times that of the control, of jobs %v times (%s); at most %.2f are allowed", f.name, v.signIns, v.jobs, v.text, slowerThanSink)
+// attack makes the rows of some floods, the control against itself among them, judges and prints them. After end no row goes on beyond minBlocks.
+func (s *strangerSite) attack(t *testing.T, floods []flood, end time.Time) {
+	var rows []*tally
+	for _, f := range floods {
+		t.Run(f.name, func(*testing.T) {
+			y := newTally(s, f)
+			for range minBlocks {
+				y.block(f.windowTime())
+			}
+			y.budgets()
+			rows = append(rows, y)
+		})
+	}
+	for again := true; again; {
+		again = false
+		for _, y := range rows {
+			if !y.complete() && time.Now().Before(end) {
+				again = true
+				y.block(y.f.windowTime())
+			}
+		}
+	}
+	together := newTally(s, flood{name: "the undecided rows together"})
+	for _, y := range rows {
+		v := y.verdict()
+		y.print(v.text)
+		if !v.decided {
+			together.add(y)
+		}
+		if v.decided && v.over {
+			s.c.breaks("%s: the p99 of sign-ins is %v times that of the control, of jobs %v times; at most %.2f are allowed", y.f.name, v.signIns, v.jobs, slowerThanSink)
+		}
+	}
+	if len(together.flood) > 0 {
+		v := together.verdict()
+		if together.print(v.text); v.over {
+			s.c.breaks("the undecided rows of %s together: the p99 of sign-ins is %v times that of the control, of jobs %v times (%s); at most %.2f are allowed",
+				s.transport, v.signIns, v.jobs, v.text, slowerThanSink)
+		}
 	}
 }
 
-// row measures a flood, or the control against itself, until its verdict is clear, and prints the row.
-func (s *strangerSite) row(f flood) *tally {
-	length := windowTime
+// windowTime is how long a window of the full form takes.
+func (f flood) windowTime() time.Duration {
 	if f.held {
-		length = heldTime
+		return heldTime
 	}
-	y := newTally(s, f)
-	for {
-		y.block(length)
-		v := y.verdict()
-		if y.blocks >= maxBlocks || y.blocks >= minBlocks && (v.decided || time.Since(s.c.begun) > maxStrangersTime) {
-			y.budgets()
-			y.print(v.text)
-			return y
-		}
-	}
+	return windowTime
+}
+
+// complete reports whether a row needs no more blocks.
+func (y *tally) complete() bool {
+	return y.blocks >= maxBlocks || y.blocks >= minBlocks && y.verdict().decided
 }
 
 // tally is what came of a flood and its control.
