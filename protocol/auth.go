@@ -112,19 +112,21 @@ type AuthIdentity struct {
 	// master_use_pubkey_signature.
 	PubkeySignature string
 
-	// PromptReturns tells minions that this master handles a return that arrives right after its job. Salt does not
-	// know the field. A brine minion delays its returns a little for masters that do not send it.
+	// PromptReturns tells minions that this master handles a return that arrives right after its
+	// job. The field is brine's own. A brine minion delays its returns a little for masters that do
+	// not send it.
 	PromptReturns bool
-	// Now is the master's clock, which it tells minions beside PromptReturns; nil is none.
+	// Now is the master's clock. Its time is sent to minions if PromptReturns is set; nil sends
+	// none.
 	Now func() time.Time
 }
 
 // masterTime is a field of the accepting reply that Salt does not have: the master's time in seconds since 1970.
 const masterTime = "time"
 
-// promptReturns is a field of the accepting reply that Salt does not have: true if a return may follow its job at
-// once. A stock salt command that is still reading the event of its own job at that moment may see the return only
-// seconds later.
+// promptReturns is a field of the accepting reply that Salt does not have: true if a return may
+// follow its job at once. A stock salt command that is still reading the event of its own job at
+// that moment may see the return only seconds later.
 const promptReturns = "prompt_returns"
 
 // publicText returns the text of the public key.

@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// ask makes a request of s as the master reads it.
+// ask returns the request of s as the master parses it.
 func ask(t testing.TB, s *Signin) AuthRequest {
 	t.Helper()
 	e, err := s.Request()
@@ -39,7 +39,7 @@ func accept(t testing.TB, r AuthRequest, id AuthIdentity) map[string]any {
 	return m
 }
 
-// resign changes the inner map of a reply and signs it again with a key.
+// resign changes the inner map of a reply and signs the reply again with key.
 func resign(t testing.TB, reply map[string]any, key *crypt.PrivateKey, change func(m map[string]any)) map[string]any {
 	t.Helper()
 	b, _ := payload.Bytes(reply["load"])
@@ -53,8 +53,8 @@ func resign(t testing.TB, reply map[string]any, key *crypt.PrivateKey, change fu
 	return map[string]any{"enc": EncClear, "load": load, "sig": sig}
 }
 
-// TestCVE_2022_22935_ForgedAuthReply is T21: a minion that knows its master believes nobody else, and one that does not
-// yet believes only what hangs together.
+// TestCVE_2022_22935_ForgedAuthReply: a minion that has cached its master's key accepts no reply
+// from another key. At first contact it accepts only replies whose parts agree with each other.
 func TestCVE_2022_22935_ForgedAuthReply(t *testing.T) {
 	minion, master, mallory := private(t, "minion"), private(t, "master"), private(t, "other_minion")
 	without := func(m map[string]any, key string) map[string]any {
@@ -170,7 +170,8 @@ func mutate(t *testing.T, s Signin, packed []byte) {
 	}
 }
 
-// harmless reports whether a change did not touch what is signed: enc, which no one reads in a reply, or a field's name.
+// harmless reports whether a change left the signed content intact: it changed enc, which is not
+// read in a reply, or the name of a field.
 func harmless(bad, good []byte) bool {
 	a, err1 := payload.Unmarshal(bad)
 	b, err2 := payload.Unmarshal(good)
@@ -190,7 +191,7 @@ func harmless(bad, good []byte) bool {
 	return same("load") && same("sig")
 }
 
-// TestMasterKeyChange is the table of 3.7 step 2: what happens when a known master shows another key.
+// TestMasterKeyChange covers what a minion does when a known master shows another key.
 func TestMasterKeyChange(t *testing.T) {
 	minion, old, now, signer := private(t, "minion"), private(t, "master"), private(t, "other_minion"), private(t, "master_sign")
 	vouched := AuthIdentity{Key: now, SignKey: signer}
@@ -240,7 +241,8 @@ func TestMasterKeyChange(t *testing.T) {
 	}
 }
 
-// TestKnownSharedKey: what the master proves to have chosen is not decrypted when it is known, and nothing else is taken for it.
+// TestKnownSharedKey: a minion keeps the shared key that it knows if the master proves that it
+// still uses it, and does not decrypt the copy in the reply. Any other key is decrypted.
 func TestKnownSharedKey(t *testing.T) {
 	minion, master := private(t, "minion"), private(t, "master")
 	aes, other := newKey(t), newKey(t)
@@ -277,8 +279,9 @@ func signatureFile(t *testing.T, signer, master *crypt.PrivateKey) string {
 	return text
 }
 
-// TestCVE_2017_14696_CraftedAuthRequest is T11 as a table; FuzzAuthRequest is the rest of it. Nothing but an error ever
-// comes of such requests (CVE-2023-20897 is the same from the transport's side).
+// TestCVE_2017_14696_CraftedAuthRequest: crafted sign-in requests lead to errors only.
+// FuzzAuthRequest tests the same with random input; CVE-2023-20897 is the same flaw in the
+// transport.
 func TestCVE_2017_14696_CraftedAuthRequest(t *testing.T) {
 	good := func() map[string]any {
 		return map[string]any{"cmd": "_auth", "id": "m", "nonce": NewNonce(), "pub": private(t, "minion").Public().Text()}

@@ -37,7 +37,7 @@ func seal(t testing.TB, k *crypt.Key, v any, nonce string) []byte {
 	return b
 }
 
-// TestCVE_2017_12791_TraversalByID is T1: an id is a file name and nothing more. The same flaw came back as
+// TestCVE_2017_12791_TraversalByID: a minion id is a single file name. The same flaw came back as
 // CVE-2017-14695, CVE-2024-22231 and CVE-2025-22238.
 func TestCVE_2017_12791_TraversalByID(t *testing.T) {
 	for _, id := range []string{
@@ -56,7 +56,7 @@ func TestCVE_2017_12791_TraversalByID(t *testing.T) {
 	}
 }
 
-// TestCVE_2016_1866_ClearPublish is T9: nothing that is not encrypted is ever taken for a job.
+// TestCVE_2016_1866_ClearPublish: a message that is not encrypted is never read as a job.
 func TestCVE_2016_1866_ClearPublish(t *testing.T) {
 	aes, key := newKey(t), private(t, "master")
 	job := map[string]any{"fun": "test.ping", "arg": []any{}, "tgt": "*", "jid": "20231114221320123456", "ret": ""}
@@ -107,8 +107,8 @@ func TestCVE_2016_1866_ClearPublish(t *testing.T) {
 	}
 }
 
-// TestCVE_2017_7893_ForgedPublish is T10: whoever knows the shared key, as every accepted minion does, still cannot speak
-// as the master.
+// TestCVE_2017_7893_ForgedPublish: the shared key, which every accepted minion has, is not enough
+// to publish as the master.
 func TestCVE_2017_7893_ForgedPublish(t *testing.T) {
 	aes, master, minion := newKey(t), private(t, "master"), private(t, "minion")
 	job := map[string]any{"fun": "test.ping"}
@@ -168,8 +168,8 @@ func TestCVE_2017_7893_ForgedPublish(t *testing.T) {
 	}
 }
 
-// TestCVE_2022_22934_TamperedPillar is T20: pillar that is altered, unsigned, for another minion or for another request
-// is refused, whole.
+// TestCVE_2022_22934_TamperedPillar: a pillar that is altered, unsigned, for another minion or for
+// another request is refused as a whole.
 func TestCVE_2022_22934_TamperedPillar(t *testing.T) {
 	minion, master, stranger := private(t, "minion"), private(t, "master"), private(t, "other_minion")
 	v := Verified{id: "m", session: newKey(t), nonce: NewNonce()}
@@ -226,7 +226,8 @@ func TestCVE_2022_22934_TamperedPillar(t *testing.T) {
 	}
 }
 
-// tamperInside knows the key of the reply, as a thief of the minion's key would, but not the master's.
+// tamperInside seals altered pillars with the key of the reply, which a thief of the minion's key
+// has. The master's signing key is missing, so each is refused.
 func tamperInside(t *testing.T, minion, master *crypt.PrivateKey, nonce string, pillar map[string]any) {
 	t.Helper()
 	key := newKey(t)
@@ -272,7 +273,7 @@ func signedMap(data []byte, sign func([]byte) []byte) map[string]any {
 	return map[string]any{"data": data, "sig": sign(data)}
 }
 
-// TestCVE_2022_22936_Replays is T22: an old job or an answer to another request is not honoured.
+// TestCVE_2022_22936_Replays: an old job and a reply to another request are refused.
 func TestCVE_2022_22936_Replays(t *testing.T) {
 	session, minion := newKey(t), private(t, "minion")
 	token, err := RequestToken(minion)
@@ -332,7 +333,7 @@ func TestCVE_2022_22936_Replays(t *testing.T) {
 	}
 }
 
-// request builds an encrypted request field by field, to get things wrong.
+// request builds an encrypted request from single fields, so that tests can get each of them wrong.
 func request(t *testing.T, session *crypt.Key, outer string, load map[string]any) Envelope {
 	t.Helper()
 	return Envelope{Enc: EncAES, Load: seal(t, session, load, ""), Version: Version, ID: outer}
@@ -347,8 +348,8 @@ func token(t testing.TB, name string) []byte {
 	return tok
 }
 
-// TestCVE_2013_4439_OtherID is T5 (and with the next one CVE-2024-38822, T26): nobody asks in another minion's name,
-// whatever the command.
+// TestCVE_2013_4439_OtherID: a minion cannot send a request in another minion's name, whatever the
+// command. This is also part of CVE-2024-38822.
 func TestCVE_2013_4439_OtherID(t *testing.T) {
 	session, pub, tok := newKey(t), private(t, "minion").Public(), token(t, "minion")
 	good := map[string]any{"cmd": "_return", "id": "m", "tok": tok, "nonce": NewNonce(), "ts": int64(1)}
@@ -391,7 +392,8 @@ func TestCVE_2013_4439_OtherID(t *testing.T) {
 	}
 }
 
-// TestCVE_2024_38822_OtherToken is T26: each request proves that its sender holds the accepted key of its id.
+// TestCVE_2024_38822_OtherToken: each request proves that its sender holds the accepted key of its
+// id.
 func TestCVE_2024_38822_OtherToken(t *testing.T) {
 	session, key := newKey(t), private(t, "minion")
 	x931 := func(msg string) []byte {
@@ -440,8 +442,8 @@ func TestCVE_2024_38822_OtherToken(t *testing.T) {
 	}
 }
 
-// TestCVE_2024_38823_RequestReplay is T27 as far as it is decided here: a request without a nonce, which could not be
-// told from its repetition, is refused; the nonce of every other is there for the master to remember.
+// TestCVE_2024_38823_RequestReplay: a request without a usable nonce is refused, because a repetition of it could not
+// be detected. The nonces of all other requests are unique, and returned for the master to remember.
 func TestCVE_2024_38823_RequestReplay(t *testing.T) {
 	session, key := newKey(t), private(t, "minion")
 	for _, nonce := range []any{nil, "", "x", strings.Repeat("A", 32), strings.Repeat("g", 32), strings.Repeat("0", 33), int64(1)} {
@@ -465,9 +467,9 @@ func TestCVE_2024_38823_RequestReplay(t *testing.T) {
 	}
 }
 
-// TestCVE_2020_11651_VerifiedByConstruction is T13 as far as it is decided here: other packages cannot make a Verified
-// that names a minion, because it has no exported field and no function but OpenRequest and OpenRequestWith returns one;
-// and an empty one is of no use.
+// TestCVE_2020_11651_VerifiedByConstruction: other packages cannot build a Verified that names a
+// minion. It has no exported field, and only OpenRequest and OpenRequestWith return one. An empty
+// one cannot reply.
 func TestCVE_2020_11651_VerifiedByConstruction(t *testing.T) {
 	typ := reflect.TypeFor[Verified]()
 	for i := range typ.NumField() {
@@ -506,7 +508,7 @@ func TestCVE_2020_11651_VerifiedByConstruction(t *testing.T) {
 	}
 }
 
-// TestCVE_2025_22242_JobIDPath is T31: a job id is a file name and nothing more.
+// TestCVE_2025_22242_JobIDPath: a job id is a single file name.
 func TestCVE_2025_22242_JobIDPath(t *testing.T) {
 	for _, jid := range []any{
 		"", "..", "../../../../dev/xconsole", "20231114221320123456/..", "20231114221320123456_", "20231114221320123456_/etc",
@@ -528,8 +530,8 @@ func TestCVE_2025_22242_JobIDPath(t *testing.T) {
 	}
 }
 
-// TestCVE_2025_62349_OldVersions is T32: odd spellings of a version are no version, and a minion does not follow a
-// master down.
+// TestCVE_2025_62349_OldVersions: unusual spellings of a version count as 0, and a minion does not
+// follow a master to an older dialect.
 func TestCVE_2025_62349_OldVersions(t *testing.T) {
 	for _, c := range []struct {
 		version any
@@ -547,7 +549,7 @@ func TestCVE_2025_62349_OldVersions(t *testing.T) {
 	if err != nil || e.Version != 0 {
 		t.Errorf("absent: version %d, %v", e.Version, err)
 	}
-	// A master without session keys.
+	// Reply as a master without session keys does.
 	minion, master := private(t, "minion"), private(t, "master")
 	s := &Signin{ID: "m", Key: minion}
 	ask, err := s.Request()

@@ -9,8 +9,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// A minion signs in, receives a job and returns its outcome. Both sides are here; what passes between them as bytes is
-// what a transport carries.
+// A minion signs in, receives a job and returns its result. Both sides run here; a transport
+// carries the bytes between them.
 func Example() {
 	must := func(err error) {
 		if err != nil {
@@ -26,14 +26,14 @@ func Example() {
 	session, err := crypt.NewKey() // of this minion, for its requests
 	must(err)
 
-	// Minion: ask to be let in.
+	// Minion: ask to be accepted.
 	signin := &protocol.Signin{ID: "web01", Key: minionKey}
 	ask, err := signin.Request()
 	must(err)
 	wire, err := ask.Marshal()
 	must(err)
 
-	// Master: decide, here with yes.
+	// Master: decide. This one accepts.
 	e, err := protocol.ParseEnvelope(wire, payload.Limits{Bytes: 64 << 10})
 	must(err)
 	request, err := protocol.ParseAuthRequest(e)
@@ -41,7 +41,7 @@ func Example() {
 	reply, err := request.Accept(protocol.AuthIdentity{Key: masterKey}, aes, session, 4505)
 	must(err)
 
-	// Minion: check the reply. MasterKeyText is to be kept for the next time.
+	// Minion: check the reply. Store MasterKeyText for the next sign-in.
 	res, err := signin.Reply(reply)
 	must(err)
 	fmt.Println(res.Status, "at first contact:", res.FirstContact)
@@ -52,7 +52,8 @@ func Example() {
 	wire, err = protocol.SealPublish(job.Map(), aes, masterKey, "")
 	must(err)
 
-	// Minion: open it, drop it if it is old, run it if it is meant, and return the outcome.
+	// Minion: open it, drop it if it is old, run it if this minion is a target, and return the
+	// result.
 	e, err = protocol.ParseEnvelope(wire, payload.Limits{})
 	must(err)
 	load, err := protocol.OpenPublish(e, res.AES, res.MasterKey, true)
@@ -71,7 +72,7 @@ func Example() {
 	e, nonce, err := requester.Pack(outcome.Load(), time.Now())
 	must(err)
 
-	// Master: look up the accepted key of e.ID, then open the request; only this makes a Verified.
+	// Master: look up the accepted key of e.ID, then open the request. Only this creates a Verified.
 	verified, err := protocol.OpenRequest(e, session, minionKey.Public())
 	must(err)
 	ret, err := protocol.ParseReturn(verified.Load())
@@ -80,7 +81,7 @@ func Example() {
 	sealed, err := verified.Reply(nil)
 	must(err)
 
-	// Minion: acknowledged, if the reply belongs to this request.
+	// Minion: the return is acknowledged if the reply belongs to this request.
 	_, err = requester.OpenReply(sealed, nonce)
 	must(err)
 	fmt.Println(serials.Accept(got) != nil, "that the same job is refused the second time")

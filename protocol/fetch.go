@@ -6,10 +6,10 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// FetchFun is the function of a job that is only announced. Each minion that the announcement targets then requests
-// the job itself with [FetchCmd], sealed with its own session key. Every minion can read the publish channel; from
-// an announcement it learns which minions have something to do, and not what. Only brine masters announce, and only
-// to minions that said that they fetch.
+// FetchFun is the function of a job that is only announced. Each minion that the announcement
+// targets then requests the job itself with [FetchCmd], sealed with its own session key. Every
+// minion can read the publish channel; an announcement shows it which minions have a job, but not
+// the job. Only brine masters announce, and only to minions that support it.
 const (
 	FetchFun = "brine.fetch"
 	FetchCmd = "_brine_job"

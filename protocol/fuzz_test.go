@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// seedEnvelopes adds every message of the vectors.
+// seedEnvelopes adds every message of the vectors to the corpus.
 func seedEnvelopes(f *testing.F) {
 	exchanges, refusals := authVectors(f, "3007")
 	for _, x := range exchanges {
@@ -39,7 +39,8 @@ func seedEnvelopes(f *testing.F) {
 	}
 }
 
-// FuzzEnvelope: what parses comes back, and what arrives from a stranger opens nothing.
+// FuzzEnvelope: an envelope that parses survives packing and parsing again, and nothing from an
+// unauthenticated peer can be opened.
 func FuzzEnvelope(f *testing.F) {
 	seedEnvelopes(f)
 	session, pub := newKey(f), private(f, "minion").Public()
@@ -71,7 +72,7 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// FuzzAuthRequest: every request is refused or can be answered both ways.
+// FuzzAuthRequest: every request is either refused, or can be both accepted and refused in a reply.
 func FuzzAuthRequest(f *testing.F) {
 	seedEnvelopes(f)
 	id := AuthIdentity{Key: private(f, "master")}
@@ -122,7 +123,7 @@ func FuzzAuthReply(f *testing.F) {
 	})
 }
 
-// FuzzJob: what parses comes back the same.
+// FuzzJob: a job that parses is the same after packing and parsing again.
 func FuzzJob(f *testing.F) {
 	jid := "20231114221320123456"
 	for _, v := range []map[string]any{
@@ -163,7 +164,7 @@ func FuzzJob(f *testing.F) {
 	})
 }
 
-// FuzzReturn: what parses comes back the same.
+// FuzzReturn: a return that parses is the same after packing and parsing again.
 func FuzzReturn(f *testing.F) {
 	for _, r := range []Return{
 		{JID: JIDRequest, ID: "m", Fun: "a.b"},
@@ -206,7 +207,7 @@ func FuzzReturn(f *testing.F) {
 	})
 }
 
-// FuzzEvent: what unpacks packs again.
+// FuzzEvent: an event that unpacks can be packed again.
 func FuzzEvent(f *testing.F) {
 	var v struct {
 		Events []struct {
@@ -245,7 +246,8 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-// FuzzPillar: content that the key's thief seals, but the master never signed, is refused; nothing panics.
+// FuzzPillar: content that is sealed with the minion's stolen key, but not signed by the master, is
+// refused. Nothing panics.
 func FuzzPillar(f *testing.F) {
 	minion, master := private(f, "minion"), private(f, "master").Public()
 	signed := make(map[string]bool) // what the master did sign
@@ -260,7 +262,8 @@ func FuzzPillar(f *testing.F) {
 				t.Fatalf("%v", got)
 			}
 		}
-		// What a thief seals reaches the check of the signature; without the decryption before it, which would take most of the time.
+		// The check of the signature is called directly as well: the decryption before it would take
+		// most of the time.
 		for _, inside := range [][]byte{pack(t, map[string]any{"data": data, "sig": sig}), data} {
 			if got, err := signedData(inside, master, crypt.PKCS1v15SHA1); err == nil && !signed[string(data)] {
 				t.Fatalf("%v", got)
@@ -269,7 +272,8 @@ func FuzzPillar(f *testing.F) {
 	})
 }
 
-// FuzzIDs: an id that passes is the name of a file in its directory and of nothing else, and a job id is digits.
+// FuzzIDs: a valid minion id is the name of a file in its directory, and a valid job id consists of
+// digits.
 func FuzzIDs(f *testing.F) {
 	for _, s := range []string{"web1.example", "../x", "a/b", "a\x00", ".", "..", "20250101120000123456", "20250101120000123456_7", "ｈ1", "-rf", "a\u202eb", " a"} {
 		f.Add(s)

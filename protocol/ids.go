@@ -54,7 +54,7 @@ func onlyDigits(s string) bool {
 	return true
 }
 
-// Time returns the UTC time that a job id was made from; false if it is not a valid id.
+// Time returns the UTC time in a job id. It returns false if the id is invalid.
 func (j JID) Time() (time.Time, bool) {
 	if !ValidJID(string(j)) {
 		return time.Time{}, false
@@ -167,8 +167,9 @@ func TopicHash(id string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// SocketHash returns what stands for a minion's id in the names of its event sockets: the first ten hex digits of
-// the SHA-256 (salt/utils/event.py:SaltEvent). Socket paths are limited to about 100 bytes, ids are not.
+// SocketHash returns what names a minion in the paths of its event sockets: the first ten hex
+// digits of the SHA-256 of its id (salt/utils/event.py:SaltEvent). Socket paths are limited to
+// about 100 bytes, ids are not.
 func SocketHash(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])[:10]

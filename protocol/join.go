@@ -40,8 +40,8 @@ const (
 	joinField   = "join_mac"
 	joinCerts   = "join_certs" // DER, the minion's own first
 	joinCertSig = "join_cert_sig"
-	joinDoc     = "join_doc"     // sealed with
-	joinDocKey  = "join_doc_key" // a key that is encrypted to the master's
+	joinDoc     = "join_doc"     // sealed with the key in join_doc_key
+	joinDocKey  = "join_doc_key" // that key, encrypted to the master's
 )
 
 // Limits of proofs in the request of an unauthenticated peer: bytes of a MAC, certificates, bytes of one
@@ -160,8 +160,8 @@ func (r *AuthRequest) Certificates() ([]*x509.Certificate, error) {
 	return chain, nil
 }
 
-// Document decrypts the provider's document with the master's key. It returns nil without an error if there is
-// none.
+// Document decrypts the provider's document with the master's key. It returns nil without an error
+// if the request has no document.
 func (r *AuthRequest) Document(master *crypt.PrivateKey) ([]byte, error) {
 	if len(r.doc) == 0 {
 		return nil, nil

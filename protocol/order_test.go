@@ -9,7 +9,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestArgumentsKeepTheirOrder: the maps among the arguments of a job are in the order in which they were packed.
+// TestArgumentsKeepTheirOrder: maps in the arguments of a job keep the order in which they were
+// packed.
 func TestArgumentsKeepTheirOrder(t *testing.T) {
 	pairs := func(kv ...any) payload.OrderedMap {
 		m := payload.OrderedMap{}

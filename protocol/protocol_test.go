@@ -44,9 +44,9 @@ func TestJIDClock(t *testing.T) {
 		{now, "20230101000000999999"},
 		{now, "20230101000001000000"},                        // the next microsecond is in the next second
 		{now.Add(-time.Hour), "20230101000001000001"},        // the clock went back
-		{now.Add(time.Hour), "20230101010000999999"},         // and on
+		{now.Add(time.Hour), "20230101010000999999"},         // and forward again
 		{now.Add(time.Hour + 500), "20230101010001000000"},   // less than a microsecond later
-		{now.Add(2*time.Hour + 500), "20230101020000999999"}, // is cut off
+		{now.Add(2*time.Hour + 500), "20230101020000999999"}, // the rest below a microsecond is cut off
 	} {
 		if got := c.Next(step.at); got != step.want {
 			t.Errorf("step %d: %s, want %s", i, got, step.want)
@@ -314,7 +314,7 @@ func TestEvents(t *testing.T) {
 	if _, err := PackEvent("x", map[string]any{"f": func() {}}); err == nil || !strings.Contains(err.Error(), `event "x"`) {
 		t.Errorf("%v", err)
 	}
-	// Data may contain what parts tag and data.
+	// Data may contain the separator between tag and data.
 	b, err := PackEvent("a\nb", map[string]any{"\n\n": "\n\n", "raw": []byte("text")})
 	if err != nil {
 		t.Fatal(err)
@@ -400,7 +400,7 @@ func nest(n int) any {
 	return v
 }
 
-// TestVersionTwoRequest: dialect 2 has no id outside and is sealed with the shared key.
+// TestVersionTwoRequest: in dialect 2 the envelope has no id, and the shared key seals requests.
 func TestVersionTwoRequest(t *testing.T) {
 	aes, key := newKey(t), private(t, "minion")
 	r := Requester{ID: "m", Session: aes, Token: token(t, "minion"), Version: 2}

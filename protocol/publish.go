@@ -15,7 +15,7 @@ import (
 type Job struct {
 	Fun       []string // function names; several, or Compound, make a compound command
 	Compound  bool     // fun is an array on the wire, args an array of arrays, and return fields are maps
-	Args      [][]any  // arguments of each function, maps as they came; keyword arguments are __kwarg__ maps in it, see [ParseArgs]
+	Args      [][]any  // by function; maps keep their order, keyword arguments are __kwarg__ maps (see [ParseArgs])
 	Tgt       any      // string, or []any for list targets
 	TgtType   string   // "glob" if absent
 	JID       JID
@@ -282,9 +282,10 @@ func (s *Serials) Resume(last int64) {
 	s.last = max(s.last, last)
 }
 
-// Topics returns the ids under whose topics a job is published on a filtered channel; nil means all minions. A list
-// target given as an array is used as it is. For glob, pcre and list targets matched returns the ids. Other targets
-// go to all minions, and so does a job that matches none, as in Salt (salt/channel/server.py:wrap_payload).
+// Topics returns the ids under whose topics a job is published on a filtered channel; nil means all
+// minions. A list target given as an array is used as it is. For glob, pcre and list targets
+// matched returns the ids. Jobs with another kind of target go to all minions, and so do jobs that
+// match no minion, as in Salt (salt/channel/server.py:wrap_payload).
 func Topics(tgt any, tgtType string, matched func() []string) []string {
 	switch tgtType {
 	case "list":

@@ -10,11 +10,11 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// tokenMessage is the message that a minion's token signs, which proves that it has its private key.
+// tokenMessage is the text that a minion signs with its private key. The signature is its token.
 const tokenMessage = "salt"
 
 // A Requester packs the requests of a signed-in minion and opens the replies
-// (salt/channel/client.py:AsyncReqChannel). It is a value: make a new one after each sign-in. It is safe for
+// (salt/channel/client.py:AsyncReqChannel). Create a new one after each sign-in. It is safe for
 // concurrent use.
 type Requester struct {
 	ID               string
@@ -77,7 +77,8 @@ func (r Requester) packSealed(load map[string]any, now time.Time, key *crypt.Pri
 	return e, nonce, nil
 }
 
-// signLoad signs a return as a master verifies it: without the fields that belong to the request around it.
+// signLoad signs a return as a master verifies it: without the fields that belong to the request
+// that carries it.
 func signLoad(m map[string]any, key *crypt.PrivateKey) ([]byte, error) {
 	m = maps.Clone(m)
 	delete(m, "sig")

@@ -15,8 +15,8 @@ import (
 )
 
 // A Signin is one minion's attempt to sign in at a master (salt/crypt.py:minion_sign_in_payload and
-// handle_signin_response). Call Request, send what it returns, and pass the reply to Reply. Call Request again for
-// each further attempt. A Signin writes nothing and keeps no secrets but those that it is given.
+// handle_signin_response). Call Request, send what it returns, and pass the reply to Reply. Call
+// Request again for each further attempt. A Signin never writes to disk.
 type Signin struct {
 	ID  string            // minion id
 	Key *crypt.PrivateKey // the minion's key
@@ -26,8 +26,9 @@ type Signin struct {
 	// MasterKey is the cached key of this master, nil at first contact. If it is set, the master must show the same
 	// key, and every reply must be signed with it.
 	MasterKey *crypt.PublicKey
-	// AES is the shared key of an earlier sign-in, nil if there is none. If the master proves that it still uses
-	// it, the copy in the reply is not decrypted, which saves half of what a sign-in costs a minion.
+	// AES is the shared key of an earlier sign-in, or nil. If the master proves that it still uses
+	// it, the copy in the reply is not decrypted, which saves the minion half of the cost of a
+	// sign-in.
 	AES *crypt.Key
 	// ClearToken is the secret that the owner of the cached master key must send back. If it is empty, Request
 	// makes one with [NewToken].
@@ -62,13 +63,13 @@ func NewToken() []byte {
 // A SigninStatus is a master's decision about a minion.
 type SigninStatus int
 
-// The decisions. The zero value means that there is none yet.
+// The decisions. The zero value means that the master has not decided yet.
 const (
 	Accepted SigninStatus = iota + 1
 	Pending               // the key must still be accepted: ask again later
 	Rejected              // the key is rejected, or another key holds this id, or the id is invalid
 	Full                  // the master takes no more minions
-	Denied                // another key holds this id; a stock master says Rejected then
+	Denied                // another key holds this id; a stock master's reply reads as Rejected
 )
 
 func (s SigninStatus) String() string {
@@ -92,14 +93,14 @@ type SigninResult struct {
 	Status           SigninStatus
 	MasterKey        *crypt.PublicKey // cache it if FirstContact or MasterKeyChanged
 	MasterKeyText    string           // its cleaned text
-	MasterKeyChanged bool             // differs from the cached key, and the signing key or OpenMode vouches for it
+	MasterKeyChanged bool             // differs from the cached key; the signing key vouches for it, or OpenMode allows it
 	FirstContact     bool             // no key was cached: trusted on first use
 	AES              *crypt.Key       // shared key for published messages
 	Session          *crypt.Key       // key of this minion's requests
 	PublishPort      int
 	PromptReturns    bool      // the master handles early returns; false for Salt
 	Version          int       // dialect to speak: 3, or 2 in which Session is AES
-	Time             time.Time // of the master's clock; zero if the master does not tell it, as Salt's
+	Time             time.Time // of the master's clock; zero if the reply has none, as from a stock master
 }
 
 // orDefault returns s, or def if s is empty.
@@ -218,9 +219,9 @@ func (s *Signin) Reply(v any) (SigninResult, error) {
 	return res, nil
 }
 
-// clearRefusal returns the error for an unsigned reply. Only the refusal of an algorithm is believed from an
-// unsigned one, since the master may know no algorithm that both sides could verify; it ends the attempt and
-// nothing more.
+// clearRefusal returns the error for an unsigned reply. Such a reply is believed only if it refuses
+// an algorithm, since the master may know no algorithm that both sides could verify. All it can do
+// is end the attempt.
 func clearRefusal(m map[string]any) error {
 	ret, _ := payload.Text(m["ret"])
 	switch ret {
@@ -232,7 +233,7 @@ func clearRefusal(m map[string]any) error {
 	return badReply("it is not signed")
 }
 
-// statusOf reads ret as Salt does: by Python's rules of truth, with "full" as the exception.
+// statusOf reads ret as Salt does: by Python's rules of truth, except for "full".
 func statusOf(ret any) SigninStatus {
 	switch ret := ret.(type) {
 	case nil:

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// The expected values are what salt.utils.dicttrim.trim_dict of 3007.15 leaves over.
+// The expected values are the results of salt.utils.dicttrim.trim_dict of 3007.15.
 func TestTrimEvent(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("x", n) }
 	const gone = "VALUE_TRIMMED"

@@ -197,7 +197,8 @@ func TestVectorsSignedReturn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the master does: decode, take these three out, pack the rest in the order in which it came, which is sorted.
+	// As the master does: decode, remove these three fields, and pack the rest in the order of
+	// arrival, which is sorted.
 	m := decode(t, plain).(map[string]any)
 	own, _ := payload.Bytes(m["sig"])
 	for _, field := range []string{"sig", "nonce", "tok"} {

@@ -100,7 +100,7 @@ func authVectors(t testing.TB, line string) ([]exchange, []refusal) {
 	return v.Exchanges, v.Refusals
 }
 
-// signin is the minion of an exchange, at the moment after its request.
+// signin returns the minion of an exchange as it is after its request.
 func (x exchange) signin(t testing.TB) *Signin {
 	s := &Signin{ID: "web01.example.com", Key: private(t, x.Minion), EncAlgo: x.EncAlgo, SigAlgo: x.SigAlgo,
 		ClearToken: x.ClearToken, VerifyPubkeySign: x.SignPubkey, nonce: x.Expect.Nonce}
@@ -139,7 +139,7 @@ func TestVectorsAuthMinion(t *testing.T) {
 	}
 }
 
-// compareRequest holds our request to the one of the real minion.
+// compareRequest compares our request with the real minion's.
 func (x exchange) compareRequest(t *testing.T, s *Signin) {
 	t.Helper()
 	e, err := s.Request()
@@ -219,7 +219,8 @@ func TestVectorsAuthMaster(t *testing.T) {
 	}
 }
 
-// compareReply holds our reply to the real master's: the same fields, and the same values where nothing is random.
+// compareReply compares our reply with the real master's: the same fields, and the same values
+// where nothing is random.
 func (x exchange) compareReply(t *testing.T, reply map[string]any) {
 	t.Helper()
 	flat := x.ReplyFlat
@@ -361,7 +362,7 @@ func TestVectorsRequest(t *testing.T) {
 	}
 }
 
-// repack sends the same load with our code and compares what is inside.
+// repack packs the same load with our code and compares the content.
 func (c requestVector) repack(t *testing.T, r Requester, key *crypt.PrivateKey) {
 	t.Helper()
 	want := c.Inside.Go(t).(map[string]any)

@@ -45,7 +45,8 @@ func (v Verified) Time() (time.Time, bool) {
 	return time.Unix(ts, 0), ok
 }
 
-// inOrder are the fields of requests whose maps are [payload.OrderedMap]: values that the master passes on, and what templates see.
+// inOrder lists the fields of requests whose maps are decoded as [payload.OrderedMap]: values that
+// the master passes on, and values that templates see.
 var inOrder = []string{"return", "fun_args", "arg", "data", "events", "grains", "pillar_override"}
 
 // OpenRequest opens an encrypted request. The caller must look up pub, the accepted key of e.ID, before it makes or

@@ -101,7 +101,7 @@ func TestKeyRefusals(t *testing.T) {
 	}
 }
 
-// TestCVE_2013_2228_WeakKeys is T2: what we generate is strong and readable to others, what is weak is refused.
+// TestCVE_2013_2228_WeakKeys: generated keys are strong and readable by other programs, and weak keys are refused.
 func TestCVE_2013_2228_WeakKeys(t *testing.T) {
 	n := 8
 	if testing.Short() {
@@ -207,7 +207,7 @@ func TestX931Edges(t *testing.T) {
 	k, other := private(t, "minion"), public(t, "other_minion")
 	p := k.Public()
 	for _, n := range []int{0, 1, 4, 64, 253, 254} {
-		msg := bytes.Repeat([]byte{0xba}, n) // the byte that ends the padding
+		msg := bytes.Repeat([]byte{0xba}, n) // the byte that ends X9.31 padding
 		sig, err := k.SignX931(msg)
 		if err != nil {
 			t.Fatal(err)
@@ -251,7 +251,7 @@ func TestUnpadX931(t *testing.T) {
 	}
 }
 
-// forge seals plain bytes that Seal would never seal: authentic, but malformed.
+// forge seals bytes that Seal would never produce: authentic, but malformed.
 func forge(t *testing.T, k *Key, padded []byte) []byte {
 	t.Helper()
 	block, err := aes.NewCipher(k.raw[:aesSize])
@@ -336,7 +336,7 @@ func TestSealAndOpen(t *testing.T) {
 	}
 }
 
-// TestOpenInPlace: the value is a part of the message, which stays as it is when it was sealed with another key.
+// TestOpenInPlace: the result is a part of the message. A message sealed with another key is left unchanged.
 func TestOpenInPlace(t *testing.T) {
 	k, other, nonce := aesKey(t), aesKey(t), strings.Repeat("a", NonceLen)
 	sealed, err := k.Seal([]byte("some value"), nonce)
@@ -392,7 +392,7 @@ func TestCleanKey(t *testing.T) {
 		" \t\r\n\x1f\u00a0":      "",
 		"a\r\nb\rc\nd\n\n":       "a\nb\nc\nd",
 		"a\n\nb":                 "a\n\nb",
-		"a\x0bb\x0cc\x85d":       "a\nb\nc\x85d", // a lone 0x85 byte is no character
+		"a\x0bb\x0cc\x85d":       "a\nb\nc\x85d", // a lone byte 0x85 is not a character
 		"a\u0085b\u2028c\u2029d": "a\nb\nc\nd",
 		"a\x1cb\x1dc\x1ed":       "a\nb\nc\nd",
 	} {

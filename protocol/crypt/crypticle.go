@@ -52,7 +52,7 @@ func NewKey() (*Key, error) {
 	return k, nil
 }
 
-// ParseKey parses a key from 76 characters of standard base64, the form in which keys travel and are stored. White
+// ParseKey parses a key from 76 characters of standard base64, the form in which keys are sent and stored. White
 // space around them is ignored.
 func ParseKey(text string) (*Key, error) {
 	text = CleanKey(text)
@@ -66,10 +66,10 @@ func ParseKey(text string) (*Key, error) {
 	return &Key{raw: [keySize]byte(raw)}, nil
 }
 
-// Text returns the 76 characters. They are the secret itself.
+// Text returns the 76 characters of base64. They are the secret key itself.
 func (k *Key) Text() string { return base64.StdEncoding.EncodeToString(k.raw[:]) }
 
-// Equal reports in constant time whether both are the same key.
+// Equal reports in constant time whether k and o are the same key.
 func (k *Key) Equal(o *Key) bool {
 	return k != nil && o != nil && subtle.ConstantTimeCompare(k.raw[:], o.raw[:]) == 1
 }
@@ -121,13 +121,13 @@ func (k *Key) sealWith(msgpack []byte, nonce string, iv [aes.BlockSize]byte) ([]
 	return mac.Sum(out), nil
 }
 
-// Open checks and decrypts a message of [Key.Seal] and returns the packed value. If nonce is not empty the message
-// must carry exactly that. Errors are [ErrAuth], [ErrFormat] and [ErrNonce], checked in this order: no part of a
-// message is read before its HMAC was verified.
+// Open checks and decrypts a message of [Key.Seal] and returns the packed value. If nonce is not empty, the message
+// must carry the same nonce. Errors are [ErrAuth], [ErrFormat] and [ErrNonce], checked in this order: no part of a
+// message is used before its HMAC is verified.
 func (k *Key) Open(ct []byte, nonce string) ([]byte, error) { return k.openMessage(ct, nonce, false) }
 
-// OpenInPlace is like [Key.Open] for a message that belongs to the caller. It decrypts within ct and returns a
-// part of it, so a large message is in memory once. If the HMAC is wrong ct stays as it is.
+// OpenInPlace is like [Key.Open] for a message that the caller owns. It decrypts within ct and returns a part of it,
+// so a large message is in memory once. If the HMAC is wrong, ct stays unchanged.
 func (k *Key) OpenInPlace(ct []byte, nonce string) ([]byte, error) {
 	return k.openMessage(ct, nonce, true)
 }
@@ -176,7 +176,7 @@ func (k *Key) openMessage(ct []byte, nonce string, inPlace bool) ([]byte, error)
 func newMAC(k *Key) hash.Hash { return hmac.New(sha256.New, k.raw[aesSize:]) }
 
 // unpad removes PKCS#7 padding and checks each byte of it, which Python does not. The HMAC was verified before, so
-// this is no padding oracle.
+// this is not a padding oracle.
 func unpad(b []byte) ([]byte, bool) {
 	n := int(b[len(b)-1])
 	if n == 0 || n > aes.BlockSize || n > len(b) {

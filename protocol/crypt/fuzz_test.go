@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/protocol/internal/vectors"
 )
 
-// FuzzOpen: whatever arrives, only what Seal made is opened; and whatever is sealed comes back.
+// FuzzOpen: only messages that Seal made can be opened, and everything that is sealed can be opened again.
 func FuzzOpen(f *testing.F) {
 	var v struct {
 		Roundtrip []struct {
@@ -46,14 +46,14 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// forge2 authenticates arbitrary bytes.
+// forge2 adds a valid HMAC to arbitrary bytes.
 func forge2(k *Key, body []byte) []byte {
 	mac := newMAC(k)
 	mac.Write(body)
 	return mac.Sum(bytes.Clone(body))
 }
 
-// FuzzPEM: no text panics either parser, and a key that parses survives being written and read.
+// FuzzPEM: no text makes a parser panic, and a key that parses is the same after writing and parsing it.
 func FuzzPEM(f *testing.F) {
 	for _, k := range vectors.Keys(f) {
 		f.Add([]byte(k.Private))
@@ -85,7 +85,7 @@ func FuzzPEM(f *testing.F) {
 	})
 }
 
-// FuzzRecoverX931: nothing but a transform by this key is recovered to what the key never signed.
+// FuzzRecoverX931: RecoverX931 succeeds only for a signature by this key.
 func FuzzRecoverX931(f *testing.F) {
 	p := public(f, "minion")
 	var v rsaVectors

@@ -4,7 +4,7 @@ import (
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
-	_ "crypto/sha1" // both hashes must be linked in to be found by crypto.Hash
+	_ "crypto/sha1" // both hashes must be linked in so that crypto.Hash finds them
 	_ "crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
@@ -20,7 +20,7 @@ import (
 	"unicode/utf8"
 )
 
-// Names of algorithms in enc_algo and sig_algo. A missing name means the SHA1 one.
+// Names of algorithms in enc_algo and sig_algo. If a message names none, SHA1 is used.
 const (
 	OAEPSHA1       = "OAEP-SHA1"
 	OAEPSHA224     = "OAEP-SHA224"
@@ -31,7 +31,7 @@ const (
 // Limits of acceptable keys.
 const (
 	MinBits     = 2048
-	MaxBits     = 16384 // larger moduli only keep a verifier busy
+	MaxBits     = 16384 // larger moduli only cost the verifier time
 	MinExponent = 65537
 	maxPEM      = 64 << 10 // bytes of a key file
 )
@@ -43,8 +43,8 @@ var (
 	ErrAlgorithm = errors.New("crypt: unsupported algorithm")
 	// ErrSignature means that a signature does not match the message and the key.
 	ErrSignature = errors.New("crypt: signature does not verify")
-	// ErrDecrypt means that a ciphertext is not for this key. It never has details, since those help an attacker
-	// who sends chosen ciphertexts.
+	// ErrDecrypt means that a ciphertext is not for this key. It never has details, since details help an attacker who
+	// sends chosen ciphertexts.
 	ErrDecrypt = errors.New("crypt: cannot decrypt with this key")
 )
 
@@ -55,10 +55,10 @@ func ValidEncryption(alg string) bool { return alg == OAEPSHA1 || alg == OAEPSHA
 // ValidSigning reports whether alg names a signing algorithm of Salt (salt/crypt.py:VALID_SIGNING_ALGORITHMS).
 func ValidSigning(alg string) bool { return alg == PKCS1v15SHA1 || alg == PKCS1v15SHA224 }
 
-// FIPS reports whether alg, a valid name, uses only hashes that FIPS still allows (option fips_mode).
+// FIPS reports whether alg, a valid name, uses only hashes that FIPS allows (option fips_mode).
 func FIPS(alg string) bool { return alg == OAEPSHA224 || alg == PKCS1v15SHA224 }
 
-// hashOf returns the hash of an algorithm that valid accepts.
+// hashOf returns the hash of an algorithm, or an error if valid refuses the algorithm.
 func hashOf(alg string, valid func(string) bool) (crypto.Hash, error) {
 	if !valid(alg) {
 		return 0, fmt.Errorf("%w %.40q", ErrAlgorithm, alg)
@@ -164,7 +164,7 @@ func (k *PrivateKey) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, k.St
 // LogValue hides the key.
 func (k *PrivateKey) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
-// Sign returns an RSASSA-PKCS1-v1_5 signature of msg. The same message always gets the same signature.
+// Sign returns an RSASSA-PKCS1-v1_5 signature of msg. It is deterministic.
 func (k *PrivateKey) Sign(alg string, msg []byte) ([]byte, error) {
 	h, err := hashOf(alg, ValidSigning)
 	if err != nil {
@@ -199,9 +199,9 @@ type PublicKey struct {
 	last atomic.Pointer[recovered]
 }
 
-// ParsePublicKey parses a public key in PEM form, SPKI (which Salt writes) or PKCS#1. [ErrWeakKey] is the error for
-// keys of less than 2048 bits, an even exponent or one below 65537, and an even modulus. Text around the PEM block
-// is an error too.
+// ParsePublicKey parses a public key in PEM form, SPKI (which Salt writes) or PKCS#1. The error is [ErrWeakKey] for
+// keys of less than 2048 bits or more than 16384, an exponent that is even or below 65537, and an even modulus. Text
+// around the PEM block is an error, too.
 func ParsePublicKey(text []byte) (*PublicKey, error) {
 	block, err := onlyBlock(text)
 	if err != nil {
@@ -266,13 +266,13 @@ func LoadPublicKey(path string) (*PublicKey, error) {
 // PEM returns the key with a final newline, as Salt writes it to minion.pub and master.pub.
 func (p *PublicKey) PEM() []byte { return []byte(p.text + "\n") }
 
-// Text returns the cleaned PEM text without a final newline. This form travels and is compared.
+// Text returns the cleaned PEM text without a final newline. Keys are sent and compared in this form.
 func (p *PublicKey) Text() string { return p.text }
 
 // Bits returns the length of the modulus.
 func (p *PublicKey) Bits() int { return p.key.N.BitLen() }
 
-// Equal reports whether both are the same key, in whichever form they were parsed.
+// Equal reports whether p and o are the same key, whatever form they were parsed from.
 func (p *PublicKey) Equal(o *PublicKey) bool {
 	if p == nil || o == nil {
 		return p == o
@@ -294,7 +294,8 @@ func (p *PublicKey) Verify(alg string, msg, sig []byte) error {
 	return nil
 }
 
-// Encrypt returns an RSA-OAEP ciphertext of msg, which may be up to 58 bytes shorter than the key.
+// Encrypt returns an RSA-OAEP ciphertext of msg. With OAEP-SHA1 msg is at least 42 bytes shorter than the key, with
+// OAEP-SHA224 58 bytes.
 func (p *PublicKey) Encrypt(alg string, msg []byte) ([]byte, error) {
 	h, err := hashOf(alg, ValidEncryption)
 	if err != nil {
@@ -328,8 +329,8 @@ func readKeyFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// onlyBlock decodes text that consists of one PEM block. A second block could be shown to an operator and another
-// one used.
+// onlyBlock decodes text that consists of one PEM block. With two blocks an operator could be shown one key while
+// another is used.
 func onlyBlock(text []byte) (*pem.Block, error) {
 	if len(text) > maxPEM {
 		return nil, fmt.Errorf("text exceeds %d bytes", maxPEM)
@@ -351,11 +352,12 @@ func onlyBlock(text []byte) (*pem.Block, error) {
 	return block, nil
 }
 
-// x931Cache remembers the last two X9.31 signatures of a key. Salt requests the same ones again and again: of
-// "salt" on a minion, of the shared key's digest on a master. Each costs about a hundred times a verification.
+// x931Cache caches the last two X9.31 signatures of a key. Salt requests the same ones again and again: of "salt" on
+// a minion, of the shared key's digest on a master. A signature costs about a hundred times as much as a
+// verification.
 type x931Cache struct {
 	mu   sync.Mutex
-	msgs [2]string // guarded by mu, as sigs
+	msgs [2]string // guarded by mu, like sigs
 	sigs [2][]byte
 }
 

@@ -14,14 +14,14 @@ import (
 )
 
 // CleanKey returns PEM text in the form that Salt compares and sends: without white space around it, with "\n" as
-// line ending and no final newline (salt/crypt.py:clean_key).
+// line ending and without a final newline (salt/crypt.py:clean_key).
 func CleanKey(text string) string {
 	text = strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f })
 	if strings.IndexFunc(text, isLineEnd) < 0 {
 		return text
 	}
-	// Python's splitlines knows more line ends than occur in PEM, but text cleaned there must equal text cleaned
-	// here.
+	// Python's splitlines knows more line ends than occur in PEM. The result must equal Salt's, so all of them are
+	// replaced.
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
 		if isLineEnd(r) {
@@ -59,7 +59,7 @@ func NewHash(hashType string) (hash.Hash, error) {
 }
 
 // FingerprintPEM returns Salt's fingerprint of a key: the hash of the lines between header and footer, newlines
-// included, as hex with colons (salt/utils/crypt.py:pem_finger). It hashes the base64 text and not the bytes it
+// included, as hex with colons (salt/utils/crypt.py:pem_finger). It hashes the base64 text, not the bytes that it
 // encodes. Empty lines are skipped, and CRLF counts as LF. Text that is not PEM is hashed as it is.
 func FingerprintPEM(text []byte, hashType string) (string, error) {
 	h, err := NewHash(hashType)

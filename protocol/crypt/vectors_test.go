@@ -123,7 +123,7 @@ func (v rsaVectors) signatures(t *testing.T, k *PrivateKey, p *PublicKey) {
 		}
 	}
 	for _, c := range v.X931 {
-		for range 2 { // computed, then remembered
+		for range 2 { // computed, then cached
 			got, err := k.SignX931(c.Message)
 			if err != nil || !bytes.Equal(got, c.Signature) {
 				t.Errorf("X9.31 %s: %v", c.Name, err)
@@ -192,7 +192,7 @@ func TestVectorsCrypticle(t *testing.T) {
 		"flipped first byte": ErrAuth, "flipped hmac": ErrAuth, "truncated": ErrAuth,
 		"the plain words bad load": ErrAuth, "empty": ErrAuth, "no pickle prefix": ErrFormat,
 		"other nonce": ErrNonce, "nonce wanted but absent": ErrNonce,
-		// Serials are inside the value: see protocol.Serials.
+		// The sealed value contains the serial; see protocol.Serials.
 		"serial above last": nil, "serial equal to last": nil, "serial below last": nil,
 	}
 	for _, c := range v.Errors {
@@ -210,7 +210,7 @@ func TestVectorsCrypticle(t *testing.T) {
 	}
 }
 
-// TestVectorsTLSOptimisation: a message marked as not encrypted is never taken for one, with or without HMAC.
+// TestVectorsTLSOptimisation: a message that is marked as not encrypted is never opened, with or without an HMAC.
 func TestVectorsTLSOptimisation(t *testing.T) {
 	var v struct {
 		Marked []byte `json:"marked_message"`

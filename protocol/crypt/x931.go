@@ -38,8 +38,8 @@ func (k *PrivateKey) SignX931(msg []byte) ([]byte, error) {
 	return sig, nil
 }
 
-// blindExp computes m^d mod n. It blinds the computation, so that its duration reveals nothing about d, and checks
-// the result, so that a fault in the computation cannot leave the process as a signature.
+// blindExp computes m^d mod n. It blinds the computation, so that its duration reveals nothing about d. It checks the
+// result, so that a faulty computation is never returned as a signature.
 func (k *PrivateKey) blindExp(m *big.Int) (*big.Int, error) {
 	n, e := k.key.N, big.NewInt(int64(k.key.E))
 	for range 64 {
@@ -88,11 +88,11 @@ type recovered struct {
 	msg []byte
 }
 
-// maxRecovered limits the message that is remembered.
+// maxRecovered is the longest message that is cached.
 const maxRecovered = 64
 
-// RecoverX931 returns the message in an X9.31 signature. The error is [ErrSignature] for anything that the private
-// half of this key did not make. The last result is cached.
+// RecoverX931 returns the message in an X9.31 signature. The error is [ErrSignature] if the private half of this key
+// did not make it. The last result is cached.
 func (p *PublicKey) RecoverX931(sig []byte) ([]byte, error) {
 	if size := p.key.Size(); len(sig) != size {
 		return nil, fmt.Errorf("%w: %d bytes, the key has %d", ErrSignature, len(sig), size)
@@ -115,7 +115,7 @@ func (p *PublicKey) recoverX931(sig []byte) ([]byte, error) {
 	}
 	r := s.Exp(s, big.NewInt(int64(p.key.E)), p.key.N)
 	if r.Bit(0) != 0 || r.Bit(1) != 0 || r.Bit(2) != 1 || r.Bit(3) != 1 {
-		r.Sub(p.key.N, r) // r mod 16 is not 12, so the signer used n - s
+		r.Sub(p.key.N, r) // r mod 16 is not 12: the signer used n - s
 	}
 	return unpadX931(r.FillBytes(make([]byte, p.key.Size())))
 }

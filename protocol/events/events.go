@@ -31,27 +31,28 @@ const (
 // ErrClosed is returned by Next after the subscription or the bus was closed.
 var ErrClosed = errors.New("events: closed")
 
-// An Event is something that happened. All listeners share Data, which must not be changed.
+// An Event is one event. All listeners share Data, which must not be changed.
 type Event struct {
 	Tag string
-	// Data has no order; see Ordered.
+	// Data has no order of keys; see Ordered.
 	Data map[string]any
-	// ordered is Data as it was published; nil if that is Data.
+	// ordered is Data with its order of keys, as it was published; nil if Data has everything.
 	ordered map[string]any
-	// Missed is not 0 in a gap marker: the number of events that this listener lost here. A marker has no Tag.
+	// Missed is not 0 in a gap marker: the number of events that this listener lost at this point. A marker has no
+	// Tag.
 	Missed int
 	// Relayed is true if the event happened at another master.
 	Relayed bool
-	// size is about how many bytes the event occupies.
+	// size is the approximate size of the event in bytes.
 	size int
 }
 
-// Of returns the event of a tag and its data, in which maps may be [payload.OrderedMap].
+// Of returns the event with a tag and data. Maps in data may be [payload.OrderedMap].
 func Of(tag string, data map[string]any) Event {
 	return Event{Tag: tag, Data: payload.PlainMap(data), ordered: data}
 }
 
-// Ordered returns Data with those maps inside it as [payload.OrderedMap] that have an order. It must not be changed.
+// Ordered returns the data with maps that were published in order as [payload.OrderedMap]. It must not be changed.
 func (e Event) Ordered() map[string]any {
 	if e.ordered == nil {
 		return e.Data
@@ -59,7 +60,7 @@ func (e Event) Ordered() map[string]any {
 	return e.ordered
 }
 
-// A Bus passes events to its subscribers. Make one with New.
+// A Bus passes events to its subscribers. Create one with New.
 type Bus struct {
 	now func() time.Time
 
@@ -123,10 +124,10 @@ func (b *Bus) publishFrom(tag string, data map[string]any, relayed bool) {
 	}
 }
 
-// Wanted reports whether any subscriber listens to a tag of another master.
+// Wanted reports whether there is a listener for the events of other masters with this tag.
 func (b *Bus) Wanted(tag string) bool { return b.hasListener(tag, true) }
 
-// hasListener reports whether any subscriber listens to a tag, so that unwanted events cost nothing.
+// hasListener reports whether there is a listener for an event, so that unwanted events cost nothing.
 func (b *Bus) hasListener(tag string, relayed bool) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -145,13 +146,13 @@ func (b *Bus) hasListener(tag string, relayed bool) bool {
 type SubscribeOptions struct {
 	// Prefix selects tags that begin with it; empty selects all.
 	Prefix string
-	// Match, if set, selects further. Publishers call it, so it must be quick.
+	// Match, if set, further restricts the tags. Publishers call it, so it must be fast.
 	Match func(tag string) bool
-	// Own leaves out events of other masters.
+	// Own excludes events of other masters.
 	Own bool
 	// Buffer is how many events may wait; 0 means DefaultBuffer.
 	Buffer int
-	// Bytes limits the approximate size of the waiting events; 0 means DefaultBytes. One event is always kept.
+	// Bytes limits the approximate size of the waiting events; 0 means DefaultBytes. One event is always accepted.
 	Bytes int
 }
 
@@ -201,13 +202,13 @@ func (b *Bus) Close() {
 type Subscription struct {
 	bus   *Bus
 	opts  SubscribeOptions
-	ready chan struct{} // holds one element if there is something to receive
+	ready chan struct{} // holds one element while there is something to receive
 
 	mu     sync.Mutex // guards the fields below
-	queue  []Event    // queue[head:] is waiting, oldest first
+	queue  []Event    // queue[head:] are waiting, oldest first
 	head   int
 	bytes  int
-	missed int // lost since the last event that was kept
+	missed int // lost since the last event in the queue
 	lost   int64
 	closed bool
 }
@@ -247,7 +248,7 @@ func (s *Subscription) offerEvent(e Event) {
 	s.signal()
 }
 
-// countMissed counts events as lost that never reached this process.
+// countMissed counts events as lost that never arrived in this process.
 func (s *Subscription) countMissed(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -282,7 +283,7 @@ func (s *Subscription) Next(ctx context.Context) (Event, error) {
 	}
 }
 
-// takeEvent returns the next event, if there is one.
+// takeEvent returns the next event, if any.
 func (s *Subscription) takeEvent() (e Event, ok, closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

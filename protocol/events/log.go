@@ -10,20 +10,21 @@ import (
 	"time"
 )
 
-// A Log keeps the last events of a bus, so that a listener that was away can continue where it was.
+// A Log keeps the last events of a bus, so that a listener that was away can continue where it stopped.
 //
-// The bus writes to it directly, without a queue: an event that was published is in the log, and Cursor is behind it.
+// The bus writes to it directly, without a queue: when Publish returns, the event is in the log and Cursor is after
+// it.
 type Log struct {
 	bus    *Bus
-	epoch  string // identifies this log; cursors of another one have no meaning here
+	epoch  string // identifies this log; cursors of other logs are invalid here
 	limits LogLimits
 
 	mu    sync.Mutex // guards the fields below; taken after the bus's
 	ring  []Event    // ring[head:], oldest first
 	head  int
-	first uint64 // the number of ring[head]
+	first uint64 // the number of the event ring[head]
 	bytes int
-	more  chan struct{} // closed with the next event; nil while nobody waits for one
+	more  chan struct{} // closed when the next event arrives; nil while no loop waits
 	ended bool
 }
 
@@ -33,16 +34,16 @@ type LogLimits struct{ Events, Bytes int }
 // DefaultLogEvents is how many events a log keeps.
 const DefaultLogEvents = 10_000
 
-// Logged is an event and its position. If Missed is set, events before it are gone; if the cursor was too old or of
-// another process, Missed is 1 because the number is unknown. An event without a tag and with nothing missed is a
-// mark (FollowMarked).
+// Logged is an event and its position. If Missed is set, events before it are gone; if the cursor was too old or from
+// another process, Missed is 1 because the number is unknown. A Logged without a tag and with Missed 0 is a mark (see
+// FollowMarked).
 type Logged struct {
 	Event
 	// Cursor is the position after this event. Pass it to Follow to continue there.
 	Cursor string
 }
 
-// NewLog starts to keep the events of a bus. Close it.
+// NewLog starts a log of the events of a bus. Close it after use.
 func NewLog(b *Bus, l LogLimits) *Log {
 	if l.Events <= 0 {
 		l.Events = DefaultLogEvents
@@ -69,7 +70,7 @@ func (g *Log) Close() {
 	g.end()
 }
 
-// addEvent keeps an event and drops the oldest above the limits.
+// addEvent adds an event and drops the oldest ones beyond the limits.
 func (g *Log) addEvent(e Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,7 +88,7 @@ func (g *Log) addEvent(e Event) {
 	g.wake()
 }
 
-// end lets every loop end once it has read what is kept.
+// end marks the log as ended. Each loop ends after it has read the remaining events.
 func (g *Log) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -95,7 +96,7 @@ func (g *Log) end() {
 	g.wake()
 }
 
-// wake tells those who wait for an event. The caller holds mu.
+// wake wakes the loops that wait for an event. The caller holds mu.
 func (g *Log) wake() {
 	if g.more != nil {
 		close(g.more)
@@ -112,7 +113,7 @@ func (g *Log) Cursor() string {
 
 func (g *Log) cursor(n uint64) string { return g.epoch + "-" + strconv.FormatUint(n, 10) }
 
-// after returns the event after number n, or a channel to wait for. gap reports that events in between are gone.
+// after returns the event after number n, or a channel to wait on. gap means that events in between are gone.
 func (g *Log) after(n uint64) (e Event, at uint64, gap bool, wait <-chan struct{}, ended bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -128,16 +129,15 @@ func (g *Log) after(n uint64) (e Event, at uint64, gap bool, wait <-chan struct{
 	return Event{}, n, gap, g.more, g.ended
 }
 
-// Follow ranges over the events after a cursor whose tags match, until ctx ends or the log is closed. An empty
-// cursor means now. However slow the loop is, no event is left out without one that reports it in Missed. match may
-// be nil.
+// Follow ranges over the events after a cursor whose tags match, until ctx ends or the log is closed. An empty cursor
+// means now. If the loop is so slow that events are lost, the next one reports it in Missed. match may be nil.
 func (g *Log) Follow(ctx context.Context, cursor string, match func(tag string) bool) iter.Seq[Logged] {
 	return g.FollowMarked(ctx, 0, cursor, match)
 }
 
 // FollowMarked is like Follow, and also yields a mark at each interval. The mark's Cursor is the position that the
 // loop has reached, past events that do not match. A listener that stores it does not see a gap later because of
-// events that it never wanted. An interval of 0 turns marks off.
+// events that did not match. An interval of 0 turns marks off.
 func (g *Log) FollowMarked(ctx context.Context, every time.Duration, cursor string, match func(tag string) bool) iter.Seq[Logged] {
 	if cursor == "" {
 		cursor = g.Cursor()
@@ -191,8 +191,8 @@ func (g *Log) FollowMarked(ctx context.Context, every time.Duration, cursor stri
 	}
 }
 
-// parseCursor returns the number of a cursor. The cursor of another log, or of the future, is not known; everything
-// that is kept follows then.
+// parseCursor returns the number in a cursor. known is false for a cursor of another log or beyond the last event;
+// the loop then starts with the oldest event in the log.
 func (g *Log) parseCursor(cursor string) (n uint64, known bool) {
 	epoch, number, _ := strings.Cut(cursor, "-")
 	n, err := strconv.ParseUint(number, 10, 63)

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// take reads some events behind a cursor: their tags, "!" for a gap, and the last cursor.
+// take reads n events after a cursor. It returns their tags, with "!" for a gap, and the last cursor.
 func take(t *testing.T, g *events.Log, cursor string, n int) (string, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -38,7 +38,7 @@ func TestLogGoesOnWhereAListenerWas(t *testing.T) {
 		b.Publish(fmt.Sprint("t", i), nil)
 		b.Publish("other", nil)
 	}
-	// With the next one seven were published, and the last four are kept.
+	// With the next one seven were published, and the log keeps the last four.
 	b.Publish("t3", nil)
 	if c := g.Cursor(); !strings.HasSuffix(c, "-7") {
 		t.Fatalf("%s: an event that was published is not behind the cursor", c)

@@ -19,7 +19,7 @@ func smallReturn() map[string]any {
 	}
 }
 
-// Budgets of one small return. The decoder's are the containers and texts of the result.
+// Budgets of allocations for one small return. The decoder's allocations are the containers and texts of the result.
 const (
 	marshalAllocs   = 4
 	unmarshalAllocs = 40

@@ -19,17 +19,17 @@ import (
 type mode uint8
 
 const (
-	modeNet  mode = iota // str and bin alike: text when valid UTF-8, else bytes
-	modeRaw              // every str and bin stays bytes
-	modeDisk             // bin is bytes, str is text when valid UTF-8
+	modeNet  mode = iota // str and bin are the same: text if valid UTF-8, else bytes
+	modeRaw              // str and bin stay bytes
+	modeDisk             // bin is bytes; str is text if valid UTF-8
 )
 
-// how is how a value is decoded.
+// how says in which form values are decoded.
 type how struct {
 	mode    mode
-	shared  bool     // the text or byte string that makes up most of the input is a part of it
+	shared  bool     // a text or byte string that makes up at least half of the input is not copied
 	ordered bool     // every map is an OrderedMap
-	fields  []string // so are those inside these fields of the outermost map
+	fields  []string // fields of the outermost map whose maps are OrderedMap
 }
 
 // Extension types of Salt (salt/payload.py:dumps).
@@ -41,27 +41,27 @@ const (
 // dateLayout is the content of extension 78. It has no zone.
 const dateLayout = "20060102T15:04:05.000000"
 
-// Unmarshal decodes one network payload with default limits, as salt/payload.py:loads. Bytes after the value are an
+// Unmarshal decodes one network payload with default limits, like salt/payload.py:loads. Bytes after the value are an
 // error.
 func Unmarshal(b []byte) (any, error) { return decodeAll(b, Limits{}, how{}) }
 
 // UnmarshalLimits is like [Unmarshal], with the limits l.
 func UnmarshalLimits(b []byte, l Limits) (any, error) { return decodeAll(b, l, how{}) }
 
-// UnmarshalShared is like [UnmarshalLimits] for input that the caller gives away: only the owner of the result may
-// use or modify it afterwards. A text or byte string that takes up at least half of the input is a part of it and not
-// copied. Smaller ones are copied, so that none keeps much more memory alive than its own size. Maps inside the named
+// UnmarshalShared is like [UnmarshalLimits], but takes ownership of b: only the owner of the result may use or modify
+// it afterwards. A text or byte string that takes up at least half of the input is a part of it, without a copy.
+// Smaller ones are copied, so that they do not keep much more memory alive than their own size. Maps inside the named
 // fields of the outermost map are [OrderedMap].
 func UnmarshalShared(b []byte, l Limits, ordered ...string) (any, error) {
 	return decodeAll(b, l, how{shared: true, fields: ordered})
 }
 
-// UnmarshalRaw decodes a network payload without turning byte strings into text, except for map keys. Salt reads
-// replies that carry file data like this.
+// UnmarshalRaw decodes a network payload without converting byte strings to text, except for map keys. Salt reads
+// replies with file data like this.
 func UnmarshalRaw(b []byte, l Limits) (any, error) { return decodeAll(b, l, how{mode: modeRaw}) }
 
-// UnmarshalDisk decodes what was written in the bin dialect: cache files, journal entries, events. There bin is bytes
-// and str is text. Maps inside the named fields of the outermost map are [OrderedMap].
+// UnmarshalDisk decodes data in the bin dialect: cache files, journal entries, events. There bin is bytes and str is
+// text. Maps inside the named fields of the outermost map are [OrderedMap].
 func UnmarshalDisk(b []byte, l Limits, ordered ...string) (any, error) {
 	return decodeAll(b, l, how{mode: modeDisk, fields: ordered})
 }
@@ -125,7 +125,7 @@ func (r *Reader) Next() (any, error) {
 	return decodeOne(r.s, r.l, how{})
 }
 
-// source is the input of a decoder: a slice, or a stream with a number of bytes that may still be read.
+// source is the input of a decoder: a slice, or a stream with the number of bytes that may still be read.
 // It implements io.Reader and io.ByteScanner, so that the msgpack decoder reads from it directly and never ahead.
 type source struct {
 	buf  []byte
@@ -177,8 +177,8 @@ func (s *source) UnreadByte() error {
 	return nil
 }
 
-// take returns the next n bytes. For a slice they are a part of it, for a stream they are the caller's own.
-// n is not more than s.left. Memory for a stream grows with what has arrived, not with n.
+// take returns the next n bytes. From a slice they are a part of it; from a stream they are a new slice. n is not
+// more than s.left. Memory for a stream grows with what has arrived, not with n.
 func (s *source) take(n int) (b []byte, shared bool, err error) {
 	if s.r == nil {
 		at := int64(len(s.buf)) - s.left
@@ -202,13 +202,13 @@ func (s *source) take(n int) (b []byte, shared bool, err error) {
 	}
 }
 
-// walker decodes one value. It owns all decisions; the library below only reads codes, lengths and numbers.
+// walker decodes one value. It makes all decisions; the library only reads codes, lengths and numbers.
 type walker struct {
 	how
 	d        *msgpack.Decoder
 	s        *source
 	elements int   // how many more values are allowed
-	pending  int64 // values that open containers still expect
+	pending  int64 // values that the open containers still need
 	total    int64 // s.left at the start, for positions in errors
 }
 
@@ -301,7 +301,7 @@ func (w *walker) text(b []byte, shared, bin bool) any {
 		}
 		if utf8.Valid(b) {
 			if shared && w.mostly(b) {
-				return unsafe.String(unsafe.SliceData(b), len(b)) // nobody changes the input any more
+				return unsafe.String(unsafe.SliceData(b), len(b)) // the owner of the result is the only user of the input
 			}
 			return string(b)
 		}
@@ -312,10 +312,10 @@ func (w *walker) text(b []byte, shared, bin bool) any {
 	return b
 }
 
-// mostly reports whether b is to be a part of the result as it is in the input.
+// mostly reports whether b becomes a part of the result without a copy.
 func (w *walker) mostly(b []byte) bool { return w.shared && len(b) > 0 && int64(len(b)) >= w.total/2 }
 
-// open checks that a container of n members, each of at least one byte, may be read. Every announced member is
+// open checks that a container of n members, each of at least one byte, may be read. Every announced member counts as
 // reserved until it is read, so the sum of what all containers announce never exceeds the input.
 func (w *walker) open(n, depth int) error {
 	if depth <= 0 {
@@ -331,7 +331,7 @@ func (w *walker) open(n, depth int) error {
 	return nil
 }
 
-// room returns the capacity to reserve for n announced members. The bytes of a slice are known to be present; those
+// room returns the capacity to allocate for n announced members. The bytes of a slice are known to be present; those
 // of a stream may never arrive.
 func (w *walker) room(n int) int {
 	if w.s.r != nil {
@@ -375,7 +375,7 @@ func (w *walker) mapping(depth int) (any, error) {
 		return w.pairs(n, depth)
 	}
 	fields := w.fields
-	w.fields = nil // of this map only
+	w.fields = nil // they apply to this map only
 	out := make(map[string]any, w.room(n))
 	for i := range n {
 		key, text, isText, err := w.key()
@@ -397,7 +397,7 @@ func (w *walker) mapping(depth int) (any, error) {
 	return out, nil
 }
 
-// pairs reads a map as an OrderedMap.
+// pairs decodes a map as an OrderedMap.
 func (w *walker) pairs(n, depth int) (any, error) {
 	out := make(OrderedMap, 0, w.room(n))
 	for range n {
@@ -418,7 +418,7 @@ func (w *walker) pairs(n, depth int) (any, error) {
 	return out, nil
 }
 
-// mixed goes on with a map after its first key that is not text; that key is read, its value is not.
+// mixed continues to decode a map at its first key that is not text. The key has been read, its value has not.
 func (w *walker) mixed(sofar map[string]any, key any, n, depth int) (any, error) {
 	out := make(map[any]any, len(sofar)+w.room(n))
 	for k, v := range sofar {
@@ -445,7 +445,7 @@ func (w *walker) mixed(sofar map[string]any, key any, n, depth int) (any, error)
 	}
 }
 
-// key reads a map key: any scalar. Keys that are text or bytes are returned as text.
+// key reads a map key, which may be any scalar. Keys that are text or bytes are returned as text.
 func (w *walker) key() (key any, text string, isText bool, err error) {
 	w.pending--
 	if w.elements--; w.elements < 0 {
@@ -474,7 +474,7 @@ func (w *walker) key() (key any, text string, isText bool, err error) {
 		key, err = w.scalar(c)
 	}
 	if f, ok := key.(float64); ok && f != f {
-		// A key that equals nothing, not even itself, could be added without end and never be read.
+		// NaN does not equal itself, so it could be added any number of times and never be looked up.
 		return nil, "", false, errors.New("map key is not a number")
 	}
 	return key, "", false, err
@@ -502,7 +502,7 @@ func (w *walker) ext(depth int) (any, error) {
 	return w.text(b, shared, true), nil
 }
 
-// constant decodes the packed pair inside an extension 79, within what is left of the limits.
+// constant decodes the packed pair in an extension 79, within the remaining limits.
 func (w *walker) constant(b []byte, depth int) (any, error) {
 	if depth <= 1 {
 		return nil, fmt.Errorf("containers nested too deeply: %w", ErrLimit)

@@ -13,17 +13,18 @@ import (
 	"unicode/utf8"
 )
 
-// packDepth is how deep Python's packer goes (511 levels); what nests deeper Salt could not have sent either.
+// packDepth is the depth limit of Python's packer. Salt could not have sent a value that nests deeper.
 const packDepth = 511
 
 // Marshal packs v in the dialect of the network, in which text and bytes are one type. Map keys are sorted, so equal
-// values give equal bytes. It takes every value that decoders return, all integer types, *big.Int (as decimal text when
-// it does not fit, as Salt does), named and typed scalars, slices and maps, pointers to these, every [Dict],
-// [Constant], and the values of package modules/pyobj. A nil slice or map is an empty one, a nil pointer is nil.
-// Structs, functions and channels are an error.
+// values have equal bytes. It accepts every value that decoders return, all integer types, *big.Int (as decimal text
+// if it does not fit, as in Salt), named and typed scalars, slices and maps, pointers to these, every [Dict],
+// [Constant], and the values of package modules/pyobj. A nil slice or map is packed as an empty one, a nil pointer as
+// nil. Structs, functions and channels are an error.
 func Marshal(v any) ([]byte, error) { return appendTo(nil, v, false) }
 
-// MarshalBin packs v in the dialect of files, IPC sockets and events: as [Marshal], but bytes keep a type of their own.
+// MarshalBin packs v in the dialect of files, IPC sockets and events. It is like [Marshal], but bytes have a separate
+// type.
 func MarshalBin(v any) ([]byte, error) { return appendTo(nil, v, true) }
 
 // Append is like [Marshal], but writes into the free capacity of b.
@@ -184,7 +185,8 @@ func (e *encoder) strHead(n int) error {
 	return nil
 }
 
-// string writes text. In the bin dialect a Go string that is no UTF-8 is bytes: readers of str would fail on it.
+// string writes text. In the bin dialect a Go string that is not UTF-8 is written as bytes: readers of str would
+// fail.
 func (e *encoder) string(s string) error {
 	if e.bin && !utf8.ValidString(s) {
 		return e.bytes([]byte(s))
@@ -197,10 +199,10 @@ func (e *encoder) string(s string) error {
 	return nil
 }
 
-// slack is what is set aside behind a long text, for what follows it.
+// slack is the extra capacity allocated after a long text, for the values that follow it.
 const slack = 512
 
-// room makes room for a text that does not fit, so that the little that follows does not make a copy of it once more.
+// room grows the buffer for n bytes and some slack, so that the values after a long text do not cause another copy.
 func (e *encoder) room(n int) {
 	if n > cap(e.b)-len(e.b) {
 		e.b = slices.Grow(e.b, n+slack)
@@ -334,7 +336,7 @@ func (e *encoder) constant(c Constant, depth int) error {
 	return nil
 }
 
-// reflected packs what has a type of its own: other integers, named types, typed slices and maps, pointers.
+// reflected packs values of other types by reflection: other integers, named types, typed slices and maps, pointers.
 func (e *encoder) reflected(v reflect.Value, depth int) error {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -388,7 +390,7 @@ func (e *encoder) reflectedList(v reflect.Value, depth int) error {
 	return nil
 }
 
-// reflectedMap packs a map with keys other than string, in the order of the packed keys.
+// reflectedMap packs a map with keys other than string, sorted by the packed keys.
 func (e *encoder) reflectedMap(v reflect.Value, depth int) error {
 	if depth == 0 {
 		return errDeep

@@ -7,7 +7,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Text and bytes are one type on the wire: what is valid UTF-8 arrives as text, however it was sent.
+// Text and bytes are one type on the wire: valid UTF-8 is decoded as text, even if it was packed as bytes.
 func ExampleUnmarshal() {
 	b, err := payload.Marshal(map[string]any{"text": "é", "bytes": []byte("abc"), "binary": []byte{0xff}})
 	if err != nil {
@@ -22,7 +22,7 @@ func ExampleUnmarshal() {
 	// []byte{0xff}
 }
 
-// Five bytes that announce four billion members cost nothing.
+// Five bytes that announce four billion members allocate nothing.
 func ExampleUnmarshalLimits() {
 	_, err := payload.UnmarshalLimits([]byte("\xdd\xff\xff\xff\xff"), payload.Limits{})
 	fmt.Println(err)

@@ -8,8 +8,9 @@ import (
 
 var errShort = errors.New("payload: input ends inside of a value")
 
-// Fields returns the packed values of some keys of a map, as parts of b. Keys that the map does not have are missing.
-// What the other keys hold is skipped, not unpacked. b must be one map and nothing else, or nil, which has no keys.
+// Fields returns the packed values of some keys of a map, as parts of b. Keys that the map does not have are missing
+// in the result. The values of other keys are skipped without unpacking. b must be exactly one map, or a packed nil,
+// which has no keys.
 func Fields(b []byte, keys ...string) (map[string][]byte, error) {
 	n, rest, err := mapHead(b)
 	if err != nil {
@@ -57,8 +58,8 @@ func mapHead(b []byte) (n int, rest []byte, err error) {
 	return 0, nil, errors.New("payload: not a map")
 }
 
-// number reads the big-endian number of some bytes that follows the first byte. It counts bytes or values, so one
-// larger than what is left is an error; on a processor of 32 bits it might not even fit into an int.
+// number reads the big-endian number of size bytes after the first byte. It counts bytes or values, so a number
+// larger than the rest of the input is an error. On a 32-bit processor such a number might not fit into an int.
 func number(b []byte, size int) (n int, rest []byte, err error) {
 	if len(b) < 1+size {
 		return 0, nil, errShort
@@ -79,7 +80,7 @@ func number(b []byte, size int) (n int, rest []byte, err error) {
 	return int(count), rest, nil
 }
 
-// contentOf returns the bytes of a packed text or byte string, nil of another value.
+// contentOf returns the content of a packed text or byte string, or nil for any other value.
 func contentOf(b []byte) []byte {
 	switch c := b[0]; {
 	case c>>5 == 0x5:
@@ -94,7 +95,7 @@ func contentOf(b []byte) []byte {
 	return nil
 }
 
-// skipValue splits off the first value.
+// skipValue splits off the first value of b.
 func skipValue(b []byte, depth int) (value, rest []byte, err error) {
 	if len(b) == 0 {
 		return nil, nil, errShort

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFields: the values of some keys, whatever stands beside them.
+// TestFields: Fields finds values of every type, whatever values are beside them.
 func TestFields(t *testing.T) {
 	long := bytes.Repeat([]byte{1}, 70_000)
 	all := map[string]any{"text": "x", "none": nil, "on": true, "small": int64(-3), "n": int64(1 << 40), "float": 1.5,
@@ -41,7 +41,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// FuzzFields: what unpacks as a map has the same values by Fields.
+// FuzzFields: for what unpacks as a map, Fields finds the same values.
 func FuzzFields(f *testing.F) {
 	for _, v := range []any{map[string]any{"a": int64(1), "b": []any{"x", nil}}, map[string]any{}, nil} {
 		b, err := MarshalBin(v)

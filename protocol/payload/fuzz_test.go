@@ -26,8 +26,8 @@ func seeds(f *testing.F) {
 	f.Add([]byte("\x92\xc7\x04\x4f\x92\xa1n\x01\x82\xa1k\xc4\x01\xff\xc3\xca\x3f\xc0\x00\x00"))
 }
 
-// FuzzUnmarshal: no input panics, allocates beyond the bound, or decodes into something that does not come back the
-// same after packing, in both dialects.
+// FuzzUnmarshal: no input panics, allocates beyond the bound, or decodes into a value that changes when it is packed
+// and decoded again, in both dialects.
 func FuzzUnmarshal(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -55,7 +55,7 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// again packs v, reads that and packs it once more: both times the same bytes.
+// again packs v, decodes that and packs it again. Both packings must be equal.
 func again(t *testing.T, v any, pack func(any) ([]byte, error), read func([]byte) (any, error)) {
 	t.Helper()
 	first, err := pack(v)

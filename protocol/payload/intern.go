@@ -1,7 +1,7 @@
 package payload
 
-// intern returns the one copy of a text that recurs in nearly every message, or nil. It does not allocate: a constant in
-// an interface is data of the program.
+// intern returns the shared copy of a text that occurs in nearly every message, or nil. It does not allocate: a
+// constant in an interface is part of the program's data.
 func intern(b []byte) any {
 	if len(b) == 0 {
 		return ""

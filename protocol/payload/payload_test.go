@@ -105,7 +105,7 @@ func TestMarshalRefuses(t *testing.T) {
 	}
 }
 
-// TestKeysAreSorted: what is signed or compared must not depend on the order of a Go map.
+// TestKeysAreSorted: the bytes to sign or compare must not depend on the order of a Go map.
 func TestKeysAreSorted(t *testing.T) {
 	got, err := payload.Marshal(map[string]any{"b": 1, "a": 2, "c": map[any]any{2: "y", "k": "z", 1: "x"}})
 	if err != nil {
@@ -164,11 +164,11 @@ func TestAccessors(t *testing.T) {
 	}
 }
 
-// hostile are inputs that once cost a msgpack library gigabytes or the process.
+// hostile inputs made msgpack libraries allocate gigabytes or crash.
 var hostile = []struct {
 	name  string
 	in    []byte
-	limit bool // refused for a limit, not for being short
+	limit bool // refused because of a limit, not because the input is too short
 }{
 	{"array of 4 G", []byte("\xdd\xff\xff\xff\xff"), false},
 	{"map of 2 G", []byte("\xdf\x7f\xff\xff\xff"), false},
@@ -234,8 +234,8 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// bound is the most that decoding may allocate: a map with one pair takes three bytes of input and, in memory, a header
-// and a group of eight slots.
+// bound returns how many bytes decoding may allocate: a map with one pair takes three bytes of input and, in memory,
+// a header and a group of eight slots.
 func bound(in []byte) uint64 { return 136*uint64(len(in)) + 64<<10 }
 
 func TestLimits(t *testing.T) {
@@ -315,7 +315,7 @@ func TestReaderPieces(t *testing.T) {
 	}
 }
 
-// TestReaderAnnouncedLength: a peer announces much, sends little and waits. Only what arrived may cost memory.
+// TestReaderAnnouncedLength: a peer announces much, sends little and waits. Only bytes that arrived may cost memory.
 func TestReaderAnnouncedLength(t *testing.T) {
 	for name, head := range map[string]string{
 		"text 64 MB":  "\xdb\x04\x00\x00\x00",
@@ -345,7 +345,7 @@ func TestReaderAnnouncedLength(t *testing.T) {
 	}
 }
 
-// TestNoAliasing: decoded byte strings must survive the buffer they were read from.
+// TestNoAliasing: decoded byte strings do not change when the input buffer is reused.
 func TestNoAliasing(t *testing.T) {
 	b := []byte("\x82\xa1k\xa2\xff\xfe\xa1t\xa3abc")
 	v, err := payload.Unmarshal(b)
@@ -358,8 +358,8 @@ func TestNoAliasing(t *testing.T) {
 	}
 }
 
-// TestUnmarshalShared: what makes up most of the input is a part of it, text or bytes; all else is a copy, so that it keeps no more
-// memory than its own.
+// TestUnmarshalShared: a text or byte string that makes up most of the input is a part of it. Everything else is a
+// copy, so that it does not keep the input alive.
 func TestUnmarshalShared(t *testing.T) {
 	for name, long := range map[string]any{"text": strings.Repeat("é", 200), "bytes": bytes.Repeat([]byte{0xff}, 400)} {
 		t.Run(name, func(t *testing.T) {
@@ -390,7 +390,7 @@ func TestUnmarshalShared(t *testing.T) {
 	}
 }
 
-// TestOrderOfFields: maps inside the named fields of the outermost map keep their order, others do not.
+// TestOrderOfFields: maps inside the named fields of the outermost map keep their order; other maps do not.
 func TestOrderOfFields(t *testing.T) {
 	pair := func(k, v any) payload.Pair { return payload.Pair{Key: k, Value: v} }
 	inner := payload.OrderedMap{pair("z", int64(1)), pair("a", []any{payload.OrderedMap{pair("y", nil), pair("b", true)}})}

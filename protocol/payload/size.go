@@ -1,6 +1,6 @@
 package payload
 
-// maxDepth is how deep Size looks.
+// maxDepth is the depth at which Size stops.
 const maxDepth = 100
 
 // Size estimates the memory of a value in bytes.

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// ErrLimit is wrapped by every error that says that a value exceeds [Limits].
+// ErrLimit is wrapped by every error about a value that exceeds [Limits].
 var ErrLimit = errors.New("payload: limit exceeded")
 
 // Defaults of [Limits].
@@ -40,16 +40,16 @@ func (l Limits) orDefault() Limits {
 // A Pair is one entry of an [OrderedMap].
 type Pair struct{ Key, Value any }
 
-// An OrderedMap is packed as a map whose entries keep this order. Only decoders that say so return one.
+// An OrderedMap is packed as a map with its entries in this order. Only decoders that document it return one.
 type OrderedMap []Pair
 
-// A Dict is a dictionary in an order of its own: an [OrderedMap], or one of the functions' (modules/pyobj). It is
-// packed in this order.
+// A Dict is a dictionary with an order: an [OrderedMap], or a type of package modules/pyobj. It is packed in its
+// order.
 type Dict interface {
-	// Len is the number of entries.
+	// Len returns the number of entries.
 	Len() int
-	// Entry is the first entry at or behind a place, with the place behind it. The first place is 0; it is called Len
-	// times at most.
+	// Entry returns the first entry at or after position at, and the position after it. The first position is 0. Entry
+	// is called at most Len times.
 	Entry(at int) (key, value any, next int)
 }
 
@@ -61,7 +61,8 @@ func (m OrderedMap) Entry(at int) (key, value any, next int) {
 	return m[at].Key, m[at].Value, at + 1
 }
 
-// Map returns the entries whose keys are text as an ordinary map; of equal keys the last wins.
+// Map returns the entries whose keys are text as an ordinary map. If a key occurs more than once, the last entry
+// wins.
 func (m OrderedMap) Map() map[string]any {
 	out := make(map[string]any, len(m))
 	for _, p := range m {
@@ -72,7 +73,7 @@ func (m OrderedMap) Map() map[string]any {
 	return out
 }
 
-// Get returns the value of a text key, and whether there is one.
+// Get returns the value of a text key, and whether the key exists.
 func (m OrderedMap) Get(key string) (any, bool) {
 	for i := len(m) - 1; i >= 0; i-- {
 		if k, ok := m[i].Key.(string); ok && k == key {
@@ -82,8 +83,8 @@ func (m OrderedMap) Get(key string) (any, bool) {
 	return nil, false
 }
 
-// Plain makes ordinary maps of the ordered ones in a value, at every depth: as [Unmarshal] would have decoded it. What has none is
-// returned as it is.
+// Plain converts the ordered maps in a value to ordinary ones, at every depth, as [Unmarshal] would have decoded it.
+// A value without ordered maps is returned as it is.
 func Plain(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -131,7 +132,7 @@ func PlainMap(m map[string]any) map[string]any {
 	return out
 }
 
-// hasOrder reports whether there is an OrderedMap in v.
+// hasOrder reports whether v contains an OrderedMap.
 func hasOrder(v any) bool {
 	switch v := v.(type) {
 	case []any:
@@ -148,7 +149,7 @@ func hasOrder(v any) bool {
 	return false
 }
 
-// A Constant is one of Python Salt's named internal constants, extension type 79 (salt/defaults/__init__.py).
+// A Constant is one of Salt's named internal constants, extension type 79 (salt/defaults/__init__.py).
 type Constant struct {
 	Name  string
 	Value any
@@ -167,8 +168,8 @@ func Text(v any) (string, bool) {
 	return "", false
 }
 
-// Bytes returns a byte string, or the bytes of a text. Fields that are binary by definition are read with it, because
-// bytes which happen to be valid UTF-8 arrive as text.
+// Bytes returns a byte string, or the bytes of a text. Use it for fields that are always binary, because bytes that
+// happen to be valid UTF-8 arrive as text.
 func Bytes(v any) ([]byte, bool) {
 	switch v := v.(type) {
 	case []byte:
@@ -179,7 +180,7 @@ func Bytes(v any) ([]byte, bool) {
 	return nil, false
 }
 
-// Map returns a map all of whose keys are text. A nil map is not one.
+// Map returns a map whose keys are all text. It returns false for a nil map.
 func Map(v any) (map[string]any, bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -196,7 +197,7 @@ func List(v any) ([]any, bool) {
 	return l, ok
 }
 
-// Int returns an integer that fits an int64. Bools, floats and numeric text are none.
+// Int returns an integer that fits an int64. It returns false for bools, floats and numeric text.
 func Int(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// reading is what Salt's three readers make of some bytes.
+// reading is the result of one of Salt's three readers.
 type reading struct {
 	Value vectors.Value
 	Error string
@@ -71,15 +71,15 @@ func (r readings) check(t *testing.T) {
 		case err != nil:
 			t.Errorf("%s: %v", reader.name, err)
 		case reader.want.Value.T == "other":
-			// A timestamp: Python gives an object of the library; ours is the content of the extension.
+			// For a timestamp Python returns an object of its library; ours returns the content of the extension.
 			if b, ok := payload.Bytes(got); !ok || !bytes.Equal(b, r.Bytes[2:]) {
 				t.Errorf("%s: got %v", reader.name, got)
 			}
 		default:
 			want := reader.want.Value.Go(t)
 			if reader.name == "loads_utf8" && fellBack(want) {
-				// A str that is no UTF-8 makes Python read the whole value once more with every str as bytes. Ours
-				// decides for each str.
+				// If a str is not UTF-8, Python reads the whole value again with every str as bytes. Ours decides for
+				// each str.
 				want = asText(want)
 			}
 			if d := cmp.Diff(want, got); d != "" {
@@ -89,7 +89,7 @@ func (r readings) check(t *testing.T) {
 	}
 }
 
-// fellBack reports whether a list holds both bytes that are text and bytes that are not.
+// fellBack reports whether a list has both bytes that are valid UTF-8 and bytes that are not.
 func fellBack(v any) bool {
 	list, _ := v.([]any)
 	var text, binary bool
@@ -154,7 +154,7 @@ func TestVectorsDecode(t *testing.T) {
 	}
 }
 
-// TestVectorsTransport covers the framing that TCP and WebSocket put around an envelope.
+// TestVectorsTransport covers the framing that TCP and WebSocket add to an envelope.
 func TestVectorsTransport(t *testing.T) {
 	var v struct {
 		Request struct {

@@ -1,12 +1,13 @@
-// Package peernet says which network an address counts for where peers have a share each.
+// Package peernet maps a peer's address to the network that limits per peer count it under.
 package peernet
 
 import "net/netip"
 
-// IPv6Bits is the length of the prefix that one host may have to itself.
+// IPv6Bits is the length of an IPv6 prefix that one host may own entirely.
 const IPv6Bits = 64
 
-// Of returns the network that a peer counts for: its address, of IPv6 the prefix of IPv6Bits. A peer without an address has the zero Prefix.
+// Of returns the network that a peer counts under: its IPv4 address, or the IPv6Bits prefix of its IPv6 address. It
+// returns the zero Prefix for the zero address.
 func Of(a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
 	bits := a.BitLen()

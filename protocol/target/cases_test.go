@@ -11,12 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// cases is testdata/cases.json.gz: what Salt's own matchers answered (testdata/generate.py).
+// cases is testdata/cases.json.gz: the answers of Salt's own matchers (testdata/generate.py).
 type cases struct {
 	Salt, Python string
 	Nodegroups   map[string]any
 	Subjects     []map[string]any
-	// Match is kind, target, delimiter, number of the subject, answer.
+	// Each entry of Match is kind, target, delimiter, index of the subject, answer.
 	Match         [][]any
 	Data          []any
 	Subdict       [][]any
@@ -32,7 +32,7 @@ type cases struct {
 
 func loadCases(t testing.TB) *cases {
 	t.Helper()
-	// Other cases, made by the generator with another seed, can be tried without adding them here.
+	// Other cases, generated with another seed, can be tried without adding them here.
 	path := os.Getenv("BRINE_TARGET_CASES")
 	if path == "" {
 		path = "testdata/cases.json.gz"
@@ -66,7 +66,7 @@ func loadCases(t testing.TB) *cases {
 	return &c
 }
 
-// plain turns what JSON reads into the values that travel on the wire.
+// plain converts values that JSON decoded to those that a network message has.
 func plain(v any) any {
 	switch x := v.(type) {
 	case json.Number:
@@ -225,10 +225,10 @@ func TestRegexLikePython(t *testing.T) {
 			if err != nil || got != (row[1][i] == '1') {
 				t.Errorf("pattern %q on %q: got %v, %v", row[0], s, got, err)
 			}
-			// The backtracking engine has to agree also where the linear one was used.
+			// The backtracking engine must agree even where MatchStart used the linear one.
 			re.once.Do(re.compileBacktracking)
 			if re.err != nil || row[0] == "(?i)ſ" {
-				continue // that engine folds by lower case alone, which makes no "s" of the long one
+				continue // that engine folds by lower case alone, and the long s is lower case already
 			}
 			if again, err := re.matchBacktracking(s); err != nil || again != (row[1][i] == '1') {
 				t.Errorf("pattern %q on %q, backtracking: got %v, %v", row[0], s, again, err)
@@ -238,7 +238,7 @@ func TestRegexLikePython(t *testing.T) {
 	t.Logf("%d patterns, %d comparisons", len(c.Regex), n)
 }
 
-// TestNeedsAreEnough: of each subject, what an expression needs gives the answer that all of it gives.
+// TestNeedsAreEnough: the data that Needs names leads to the same answer as all data of the subject.
 func TestNeedsAreEnough(t *testing.T) {
 	c := loadCases(t)
 	parts, whole := 0, 0

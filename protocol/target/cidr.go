@@ -17,7 +17,7 @@ type cidrNode struct {
 
 // compileCIDR compiles an address or a network.
 func compileCIDR(s string) (node, error) {
-	// No address or network is longer; the parsers below would read it all.
+	// Nothing longer is an address or a network, and the parsers below would read all of it.
 	if len(s) > 200 {
 		return nil, syntaxError("invalid address or network %s", quoted(s))
 	}
@@ -72,8 +72,7 @@ func parseNetwork(s string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// prefixLength returns the bits of a mask, which for IPv4 may be a netmask or a hostmask.
-// A number of bits.
+// prefixLength parses what follows the slash: a number of bits, or for IPv4 a netmask or a hostmask.
 func prefixLength(s string, v4 bool) (int, bool) {
 	if s != "" && strings.Trim(s, "0123456789") == "" {
 		n, err := strconv.Atoi(s)
@@ -103,7 +102,7 @@ func (n cidrNode) eval(r *run) (answer, error) {
 	if r.subject.Grains != nil {
 		grains = r.subject.Grains()
 	}
-	// The master knows no grains of this minion, so the answer is open.
+	// The master has no grains of this minion, so the answer is unknown.
 	if grains == nil {
 		if r.partial {
 			return unknown, nil
@@ -114,7 +113,7 @@ func (n cidrNode) eval(r *run) (answer, error) {
 	if n.v6 {
 		proto = "ipv6"
 	}
-	// A minion without the grain has no such address.
+	// A minion without the grain has no address of this kind.
 	addresses, ok := grains[proto]
 	if !ok {
 		return no, nil
@@ -141,7 +140,7 @@ func (n cidrNode) evalAddress(addresses any) (answer, error) {
 			}
 		}
 	case string:
-		// Python's "in" on a string searches for a part of it.
+		// Python's "in" on a string looks for a substring.
 		return answerOf(strings.Contains(list, n.single)), nil
 	case map[string]any:
 		_, ok := list[n.single]
@@ -163,14 +162,14 @@ func (n cidrNode) evalNetwork(proto string, addresses any) (answer, error) {
 	default:
 		list = []any{v}
 	}
-	// As in Salt one malformed address makes the whole target fail.
+	// As in Salt, one malformed address makes the whole target fail.
 	for _, v := range list {
 		s, ok := v.(string)
 		a, err := netip.ParseAddr(s)
 		if !ok || err != nil {
 			return no, syntaxError("grain %s holds %s, which is not an address", proto, quoted(Str(v)))
 		}
-		// Go finds no IPv4-mapped address in an IPv6 network, Python does.
+		// In Go an IPv6 network contains no IPv4-mapped address; in Python it does.
 		if n.net.Addr().Is4() == a.Is4() && contains(n.net, a) {
 			return yes, nil
 		}

@@ -19,7 +19,7 @@ func ParseWord(w string) Word {
 	if w == "" || !strings.Contains("GPIJLNSER", w[:1]) {
 		return Word{Pattern: w}
 	}
-	// Only these four engines may have a delimiter, any single character before the @.
+	// Only these four engines may have a delimiter, which is any single character before the "@".
 	rest := w[1:]
 	if strings.Contains("GPIJ", w[:1]) && rest != "" {
 		_, size := utf8.DecodeRuneInString(rest)
@@ -29,7 +29,7 @@ func ParseWord(w string) Word {
 			}
 		}
 	}
-	// The @ follows the letter.
+	// Without a delimiter the "@" follows the letter.
 	if pattern, ok := oneLine(strings.TrimPrefix(rest, "@")); ok && strings.HasPrefix(rest, "@") {
 		return Word{w[0], "", pattern}
 	}
@@ -59,7 +59,7 @@ func compileNodegroup(tgt any, nodegroups map[string]any) (node, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: the name is not text", ErrNodegroup)
 	}
-	// Checked before the words, whose error would be another one.
+	// Check this first: NodegroupWords would return an error for an unknown group.
 	if _, ok := nodegroups[name]; !ok {
 		return constant(no), nil
 	}
@@ -98,15 +98,15 @@ type token struct {
 	operand node
 }
 
-// compileWords makes tokens as Salt does, with the "and" that "not" after an operand implies, and parses them by
-// Python's precedence: not, and, or. Salt builds a Python expression and calls eval on it; nothing is evaluated as
-// code here.
+// compileWords converts words to tokens as Salt does, inserts the "and" that a "not" after an operand implies, and
+// parses the tokens by Python's precedence: not, and, or. Salt builds a Python expression and calls eval on it; here
+// nothing is evaluated as code.
 func compileWords(words []string, nodegroups map[string]any, exact bool) (node, error) {
 	if len(words) > maxWords {
 		return nil, ErrLimit
 	}
 	var tokens []token
-	// spent counts the words of node groups too, which may multiply.
+	// spent also counts the words of node groups, which may contain each other.
 	spent := len(words)
 	queue := words
 	for len(queue) > 0 {
@@ -143,7 +143,7 @@ func compileWords(words []string, nodegroups map[string]any, exact bool) (node, 
 	if err != nil {
 		return nil, err
 	}
-	// Two operands without an operator. Python would read a call or a syntax error.
+	// Two operands have no operator between them. Python would see a call or a syntax error.
 	if p.pos < len(tokens) {
 		return nil, syntaxError("operator missing before word %d of the compound target", p.pos+1)
 	}
@@ -202,7 +202,7 @@ func compileWord(w Word, exact bool) (node, error) {
 	case 'E':
 		return compileLeaf(TypePCRE, w.Pattern, delimiter)
 	}
-	// R needs a library for range servers that Salt's packages do not contain. It is an unknown letter to them too.
+	// R needs a library for range servers, which Salt's packages do not contain. There, too, the letter is unknown.
 	return nil, syntaxError("unrecognized target engine %q", string(w.Engine))
 }
 
@@ -213,7 +213,7 @@ type parser struct {
 	depth  int
 }
 
-// currentOp returns the operator at the current position, "" for an operand and "end" behind the last token.
+// currentOp returns the operator at the current position, "" for an operand and "end" after the last token.
 func (p *parser) currentOp() string {
 	if p.pos < len(p.tokens) {
 		return p.tokens[p.pos].op
@@ -227,7 +227,7 @@ func (p *parser) parseOr() (node, error) {
 	if err != nil || p.currentOp() != "or" {
 		return left, err
 	}
-	// The list is created only for two or more operands, so that single ones stay what they are.
+	// Only two or more operands need a list.
 	list := orNode{left}
 	for p.currentOp() == "or" {
 		p.pos++
@@ -258,7 +258,7 @@ func (p *parser) parseAnd() (node, error) {
 	return list, nil
 }
 
-// parseNot parses an operand, perhaps negated.
+// parseNot parses an operand with an optional "not".
 func (p *parser) parseNot() (node, error) {
 	if p.currentOp() != "not" {
 		return p.parseAtom()
@@ -278,7 +278,7 @@ func (p *parser) parseAtom() (node, error) {
 		p.pos++
 		return p.tokens[p.pos-1].operand, nil
 	case "(":
-		// Each level is a recursion.
+		// Each level is a recursion, so the depth is limited.
 		if p.depth++; p.depth > maxNesting {
 			return nil, ErrLimit
 		}
@@ -313,7 +313,7 @@ type (
 	notNode struct{ inner node }
 )
 
-// eval stops at the first yes, which decides; that of andNode stops at the first no.
+// eval stops at the first yes, which decides. andNode's eval stops at the first no.
 func (n orNode) eval(r *run) (answer, error) {
 	result := no
 	for _, part := range n {

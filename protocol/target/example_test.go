@@ -6,7 +6,7 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// A minion asks whether it is meant.
+// A minion checks whether a target matches it.
 func ExampleMatch() {
 	minion := target.Subject{
 		ID:     "web1.example.org",
@@ -21,7 +21,7 @@ func ExampleMatch() {
 	// not G@os:Deb* false <nil>
 }
 
-// A master estimates who is meant from what it remembers of its minions.
+// A master estimates which minions match, from cached data.
 func ExampleSelect() {
 	cache := map[string]target.Cached{
 		"db1":  {Grains: map[string]any{"os": "SUSE"}},

@@ -22,7 +22,7 @@ type glob struct {
 	pieces []piece
 }
 
-// The kinds of pieces: one character, any character, any number of characters, a set, and a set that is empty.
+// The kinds of pieces: one character, any character, any number of characters, a set, and an empty set.
 type pieceKind uint8
 
 const (
@@ -33,7 +33,7 @@ const (
 	pieceNever
 )
 
-// piece is one part of a pattern.
+// A piece is one part of a pattern.
 type piece struct {
 	kind   pieceKind
 	r      rune
@@ -41,7 +41,7 @@ type piece struct {
 	ranges []runeRange
 }
 
-// runeRange is a range of characters, both ends included.
+// A runeRange is a range of characters, both ends included.
 type runeRange struct{ lo, hi rune }
 
 // matches reports whether a piece other than a star matches one character.
@@ -74,7 +74,7 @@ func compileGlob(pattern string) *glob {
 		i++
 		switch c {
 		case '*':
-			// Stars in a row are one, since each costs time.
+			// Consecutive stars are stored as one, since each costs time.
 			if n := len(g.pieces); n == 0 || g.pieces[n-1].kind != pieceStar {
 				g.pieces = append(g.pieces, piece{kind: pieceStar})
 			}
@@ -82,7 +82,7 @@ func compileGlob(pattern string) *glob {
 			g.pieces = append(g.pieces, piece{kind: pieceAny})
 		case '[':
 			end := setEnd(pat, i)
-			// A bracket that is never closed stands for itself.
+			// A bracket that is not closed matches itself.
 			if end < 0 {
 				g.pieces = append(g.pieces, piece{kind: pieceRune, r: '['})
 				continue
@@ -96,7 +96,7 @@ func compileGlob(pattern string) *glob {
 	return g
 }
 
-// setEnd returns the index of the bracket that closes the set whose content starts at i, -1 if there is none.
+// setEnd returns the index of the bracket that closes the set whose content starts at i, or -1 if it is not closed.
 func setEnd(pat []rune, i int) int {
 	j := i
 	// A "!" and a "]" at the beginning belong to the content.
@@ -116,7 +116,7 @@ func setEnd(pat []rune, i int) int {
 }
 
 // compileSet compiles the content of brackets. fnmatch splits it at hyphens that form ranges and drops empty ranges
-// ("z-a"). What remains may be nothing, which never matches, or a lone "!", which matches anything.
+// ("z-a"). The rest may be empty, which never matches, or a lone "!", which matches any character.
 func compileSet(stuff []rune) piece {
 	chunks := setChunks(stuff)
 	if len(chunks) == 1 && len(chunks[0]) == 0 {
@@ -130,7 +130,7 @@ func compileSet(stuff []rune) piece {
 		p.negate = true
 		chunks[0] = chunks[0][1:]
 		if len(chunks[0]) == 0 && len(chunks) > 1 {
-			// Only dropped ranges lead here ("z-a!-x"): the hyphen then comes first and stands for itself.
+			// Only dropped ranges lead here ("z-a!-x"): the hyphen then comes first and is an ordinary character.
 			chunks = chunks[1:]
 			chunks[0] = append([]rune{'-'}, chunks[0]...)
 		}
@@ -158,7 +158,7 @@ func setChunks(stuff []rune) [][]rune {
 	if len(stuff) > 0 && stuff[0] == '!' {
 		k = 2
 	}
-	// The first character of a range cannot be a hyphen, nor can the one behind its end.
+	// The first character of a range cannot be a hyphen, nor can the character after its end.
 	for {
 		for k < len(stuff) && stuff[k] != '-' {
 			k++
@@ -187,8 +187,8 @@ func setChunks(stuff []rune) [][]rune {
 	return chunks
 }
 
-// match walks through s once and returns only to the last star, which is enough for globs and keeps the time within
-// len(pattern) * len(s).
+// match walks through s once and backtracks only to the last star. That is enough for globs, and takes at most
+// len(pattern) * len(s) steps.
 func (g *glob) match(s string) bool {
 	if g.exact {
 		return g.text == s
@@ -204,7 +204,7 @@ func (g *glob) match(s string) bool {
 		case p < len(g.pieces) && g.pieces[p].matches(r):
 			p++
 			i += size
-		// The last star takes one more character.
+		// Let the last star match one more character.
 		case star >= 0:
 			_, back := utf8.DecodeRuneInString(s[retry:])
 			retry += back
@@ -213,7 +213,7 @@ func (g *glob) match(s string) bool {
 			return false
 		}
 	}
-	// Stars at the end match nothing as well.
+	// Stars at the end also match the empty string.
 	for p < len(g.pieces) && g.pieces[p].kind == pieceStar {
 		p++
 	}

@@ -42,7 +42,7 @@ func compileLeaf(tgtType string, tgt any, delimiter string) (node, error) {
 		}
 		return compileData(s)
 	case TypeRange:
-		// Salt answers no too, unless a library for range servers is installed.
+		// Salt's answer is no, too, unless a library for range servers is installed.
 		return constant(no), nil
 	}
 	return nil, fmt.Errorf("%w %s", ErrUnknownType, quoted(tgtType))
@@ -58,14 +58,14 @@ func (n pcreNode) eval(r *run) (answer, error) {
 	return answerOf(ok), err
 }
 
-// listNode is a set of ids, from an array or a string with commas.
+// A listNode is a set of ids, from an array or a string with commas.
 type listNode struct {
 	text  string
 	ids   map[string]struct{}
 	array bool
 }
 
-// compileList compiles a list of ids. A text is kept, since Salt searches it.
+// compileList compiles a list of ids. A string is stored as it is, since Salt searches it.
 func compileList(tgt any) node {
 	n := listNode{}
 	switch t := tgt.(type) {
@@ -105,7 +105,7 @@ func (n listNode) eval(r *run) (answer, error) {
 		_, ok := n.ids[id]
 		return answerOf(ok), nil
 	}
-	// Salt searches the string, so that even an id with a comma is found.
+	// Salt searches the string, so even an id with a comma is found.
 	i := strings.Index(n.text, id)
 	for from := 0; i >= 0; {
 		end := from + i + len(id)
@@ -124,7 +124,7 @@ func (n listNode) eval(r *run) (answer, error) {
 // sortedIDs returns the ids of a list target: those of an array sorted, those of a string in its order.
 func (n listNode) sortedIDs() []string {
 	if n.array {
-		// Sorted, as the map has no order and errors name the ids.
+		// The map has no order, and errors list the ids.
 		ids := make([]string, 0, len(n.ids))
 		for id := range n.ids {
 			ids = append(ids, id)
@@ -136,7 +136,7 @@ func (n listNode) sortedIDs() []string {
 	return slices.DeleteFunc(words, func(s string) bool { return s == "" })
 }
 
-// delimitedNode is a grain or pillar expression.
+// A delimitedNode is a grain or pillar expression.
 type delimitedNode struct {
 	pillar    bool
 	mode      SubdictMode
@@ -144,7 +144,7 @@ type delimitedNode struct {
 	delimiter string
 }
 
-// compileDelimited compiles a grain or pillar expression. It is parsed again for each minion, since keys may
+// compileDelimited compiles a grain or pillar expression. eval parses it again for each minion, since keys may
 // contain the delimiter.
 func compileDelimited(tgtType string, tgt any, delimiter string) (node, error) {
 	s, ok := textOf(tgt)
@@ -187,13 +187,13 @@ func (n delimitedNode) eval(r *run) (answer, error) {
 		}
 		return no, nil
 	}
-	// The budget is that of one expression, not of the whole target.
+	// Each expression of a target has its own budget.
 	r.steps = 0
 	ok, err := r.matchSubdict(data, n.expr, n.delimiter, n.mode)
 	return answerOf(ok), err
 }
 
-// dataNode is an expression on the minion's data store (salt/matchers/data_match.py).
+// A dataNode is an expression on the minion's data store (salt/matchers/data_match.py).
 type dataNode struct{ key, pattern string }
 
 // compileData compiles an expression of type "data".
@@ -205,7 +205,7 @@ func compileData(s string) (node, error) {
 	if !found {
 		return constant(no), nil
 	}
-	// Salt looks at the first two parts only.
+	// Salt uses only the first two parts.
 	pattern, _, _ := strings.Cut(rest, ":")
 	return dataNode{key, pattern}, nil
 }
@@ -214,7 +214,7 @@ func (n dataNode) eval(r *run) (answer, error) {
 	if r.subject.Data == nil {
 		return no, nil
 	}
-	// The type of the value decides about the comparison, as in Salt.
+	// As in Salt, the type of the value decides how it is compared.
 	switch v := r.subject.Data()[n.key].(type) {
 	case nil:
 		return no, nil

@@ -7,18 +7,18 @@ import (
 
 // Needs are the parts of a minion's grains and pillar on which the answer of an expression depends.
 type Needs struct {
-	// Grains and Pillar are keys of their outermost level, sorted.
+	// Grains and Pillar are keys of the top level, sorted.
 	Grains, Pillar []string
-	// AllGrains and AllPillar are set where any key counts.
+	// AllGrains and AllPillar mean that the answer may depend on any key.
 	AllGrains, AllPillar bool
 }
 
-// Nothing reports whether the ids of minions decide alone.
+// Nothing reports whether the expression depends on ids alone.
 func (n Needs) Nothing() bool {
 	return len(n.Grains) == 0 && len(n.Pillar) == 0 && !n.AllGrains && !n.AllPillar
 }
 
-// Needs returns what the expression looks at.
+// Needs returns what the expression depends on.
 func (e *Expr) Needs() Needs {
 	var n Needs
 	collectNeeds(e.root, &n)
@@ -44,7 +44,7 @@ func collectNeeds(x node, n *Needs) {
 	case cidrNode:
 		n.Grains = append(n.Grains, "ipv4", "ipv6")
 	case delimitedNode:
-		// Whatever the expression says, its first part is a key of the outermost level (see matchSubdict).
+		// The first part of any expression is a key of the top level (see matchSubdict).
 		key, _, _ := strings.Cut(x.expr, x.delimiter)
 		keys, all := &n.Grains, &n.AllGrains
 		if x.pillar {
@@ -58,7 +58,7 @@ func collectNeeds(x node, n *Needs) {
 			}
 		}
 	case *glob, pcreNode, listNode, dataNode, constant:
-	default: // a node that is not known here
+	default: // a node type that this function does not know
 		n.AllGrains, n.AllPillar = true, true
 	}
 }

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// NodegroupWords returns the compound words that a node group stands for, with nested groups expanded
-// (salt.utils.minions.nodegroup_comp). A definition is a string or a list of words. As in Salt, a definition
-// without nested groups is returned as it is, without parentheses, and one that consists of names becomes one "L@…"
-// word.
+// NodegroupWords returns the compound words of a node group, with nested groups expanded
+// (salt.utils.minions.nodegroup_comp). A definition is a string or a list of words. As in Salt, a definition without
+// nested groups is returned as it is, without parentheses, and one that consists of names becomes one "L@…" word.
 //
 // Unknown and looping groups are an error that wraps ErrNodegroup. Salt leaves holes in the expression instead,
 // which can make it match more minions than intended.
@@ -50,15 +49,15 @@ func isOperator(w string) bool {
 // splitWords implements Python's str.split.
 func splitWords(s string) []string { return strings.FieldsFunc(s, isSpace) }
 
-// An expander expands nested groups. open holds the groups that contain the current one, which finds loops; total
-// limits the words of all.
+// An expander expands nested groups. open holds the groups that contain the current one, to detect loops. total
+// counts the words of all groups, which are limited.
 type expander struct {
 	groups map[string]any
 	open   map[string]bool
 	total  int
 }
 
-// expandGroup returns the words of a group; first is set for the group that was asked for.
+// expandGroup returns the words of a group. first is true for the outermost group.
 func (x *expander) expandGroup(name string, first bool) ([]string, error) {
 	if x.open[name] {
 		return nil, fmt.Errorf("%w: %s contains itself", ErrNodegroup, quoted(name))
@@ -103,7 +102,7 @@ func (x *expander) expandGroup(name string, first bool) ([]string, error) {
 	return parenthesized(out), nil
 }
 
-// parenthesized puts words between parentheses, unless there are none.
+// parenthesized puts words between parentheses. It returns nil for no words.
 func parenthesized(words []string) []string {
 	if len(words) == 0 {
 		return nil
@@ -112,7 +111,7 @@ func parenthesized(words []string) []string {
 	return append(append(append(out, "("), words...), ")")
 }
 
-// definitionWords returns the words of a definition, a text or a list.
+// definitionWords returns the words of a definition, which is a string or a list.
 func definitionWords(name string, definition any) ([]string, error) {
 	switch d := definition.(type) {
 	case string:
@@ -129,13 +128,14 @@ func definitionWords(name string, definition any) ([]string, error) {
 	return nil, fmt.Errorf("%w: %s is neither text nor a list", ErrNodegroup, quoted(name))
 }
 
-// joinNames joins a definition without operators, wildcards and types into one word: a list of ids, or a regular
-// expression if it looks like one (salt.utils.minions._nodegroup_regex). It returns "" for any other definition.
+// joinNames joins a definition that has no operators, wildcards or engine letters into one word: a list of ids, or a
+// regular expression if it looks like one (salt.utils.minions._nodegroup_regex). It returns "" for any other
+// definition.
 func joinNames(words []string) string {
 	if len(words) == 0 {
 		return "L@"
 	}
-	// Any character that a regular expression may have makes the whole word one.
+	// Any special character of regular expressions makes the whole word one.
 	regex := false
 	for _, w := range words {
 		if isOperator(w) || strings.Contains(w, "*") || len(w) > 1 && w[0] >= 'A' && w[0] <= 'Z' && w[1] == '@' {

@@ -16,8 +16,8 @@ import (
 // linear time.
 const RegexTimeout = 10 * time.Millisecond
 
-// maxAttempts is how often a match is repeated that the clock stopped before it had its processor time, because the
-// machine is busy. The time for each attempt doubles.
+// maxAttempts is how often a match is tried if the engine's clock stops it before it has used RegexTimeout of
+// processor time, because the machine is busy. Each attempt gets twice the time of the previous one.
 const maxAttempts = 8
 
 // maxRegex is the longest pattern in bytes.
@@ -33,10 +33,10 @@ const maxRegex = 1 << 16
 // two engines. Named characters (\N{…}) are not supported. The backtracking engine ignores case by lower case
 // alone, so (?i) does not match the long s or the Kelvin sign there.
 type Regex struct {
-	// linear is nil for patterns that are not regular, or that repeat more than Go's engine accepts.
+	// linear is nil for patterns that are not regular, or that have more repetitions than Go's engine accepts.
 	linear *regexp.Regexp
-	// These limit linear to strings without letters beyond ASCII, without line breaks, or that are not empty,
-	// because Python's \b, $ and \B differ on others.
+	// These limit linear to strings without non-ASCII characters, without line breaks, or that are not empty, because
+	// Python's \b, $ and \B behave differently on others.
 	asciiOnly, oneLine, nonEmpty bool
 
 	source *rxNode
@@ -58,7 +58,7 @@ func CompileRegex(pattern string) (*Regex, error) {
 	e := emitter{linear: true}
 	e.writeNode(root)
 	if !e.unsupported {
-		// \A binds the match to the start, as re.match does.
+		// \A anchors the match at the start, as re.match does.
 		if re.linear, err = regexp.Compile(`\A(?:` + e.out.String() + `)`); err == nil {
 			re.asciiOnly, re.oneLine, re.nonEmpty = e.boundary, e.dollar, e.nonEmpty
 			return re, nil
@@ -72,11 +72,11 @@ func CompileRegex(pattern string) (*Regex, error) {
 // setClock sets the engine's clock once per process.
 var setClock sync.Once
 
-// compileBacktracking compiles the pattern for the second engine, when a string first needs it.
+// compileBacktracking compiles the pattern for the backtracking engine. It runs when a string first needs it.
 func (re *Regex) compileBacktracking() {
 	setClock.Do(func() {
-		// By default the engine looks at a clock that ticks every 100 ms; the limit needs a finer one. The clock
-		// runs only while such patterns are used.
+		// By default the engine's clock ticks every 100 ms, which is too coarse for the limit. The clock runs only
+		// while such patterns are used.
 		regexp2.SetTimeoutCheckPeriod(time.Millisecond)
 	})
 	re.back, re.err = re.compileBack(RegexTimeout)
@@ -97,7 +97,7 @@ func (re *Regex) compileBack(timeout time.Duration) (*regexp2.Regexp, error) {
 // MatchStart reports whether the pattern matches at the start of s, as re.match does. The error is ErrTimeout, or
 // wraps ErrSyntax if the pattern cannot be compiled for this string.
 func (re *Regex) MatchStart(s string) (bool, error) {
-	// The linear engine's answer counts only for strings on which both languages agree.
+	// The linear engine is used only for strings on which it agrees with Python.
 	if re.linear != nil && !(re.asciiOnly && !isASCII(s)) && !(re.oneLine && strings.Contains(s, "\n")) && !(re.nonEmpty && s == "") {
 		return re.linear.MatchString(s), nil
 	}
@@ -108,8 +108,8 @@ func (re *Regex) MatchStart(s string) (bool, error) {
 	return re.matchBacktracking(s)
 }
 
-// matchBacktracking enforces RegexTimeout. The engine knows only the wall clock, and on a busy machine 10 ms pass
-// without any work. A minion must not miss a job for that, so the processor time of the thread decides.
+// matchBacktracking enforces RegexTimeout. The engine measures only elapsed time, and on a busy machine 10 ms may pass
+// without any work. A minion must not miss a job because of that, so the processor time of the thread decides.
 func (re *Regex) matchBacktracking(s string) (bool, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -121,7 +121,7 @@ func (re *Regex) matchBacktracking(s string) (bool, error) {
 		if err == nil {
 			return ok, nil
 		}
-		// The limit was reached by work, or the machine is too busy to tell.
+		// Stop if the match used its processor time, or if the machine is too busy to measure it.
 		if cpuTime()-start >= RegexTimeout || attempt == maxAttempts {
 			return false, ErrTimeout
 		}

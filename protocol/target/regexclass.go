@@ -50,7 +50,7 @@ func classText(class rune, flags rxFlags) string {
 func complement(ranges []runeRange) string {
 	var e emitter
 	from := rune(0)
-	// put writes one range, if it is not empty.
+	// put writes one range unless it is empty.
 	put := func(lo, hi rune) {
 		if lo > hi {
 			return
@@ -76,7 +76,7 @@ func complement(ranges []runeRange) string {
 	return e.out.String()
 }
 
-// notWord is the complement of \w. It is needed only for \W beside other things in brackets.
+// notWord is the complement of \w. It is needed only if brackets contain \W and something else.
 var notWord = sync.OnceValue(func() string {
 	ranges := []runeRange{{'_', '_'}}
 	for _, table := range []*unicode.RangeTable{unicode.L, unicode.N} {
@@ -88,7 +88,7 @@ var notWord = sync.OnceValue(func() string {
 		}
 	}
 	sort.Slice(ranges, func(i, j int) bool { return ranges[i].lo < ranges[j].lo })
-	// Neighbouring ranges are joined, which makes the text shorter.
+	// Joining adjacent ranges makes the text shorter.
 	merged := ranges[:1]
 	for _, r := range ranges[1:] {
 		if last := &merged[len(merged)-1]; r.lo <= last.hi+1 {
@@ -100,7 +100,7 @@ var notWord = sync.OnceValue(func() string {
 	return complement(merged)
 })
 
-// appendStride appends a range of Unicode's tables, member by member if it has gaps.
+// appendStride appends a range of Unicode's tables. If the range has gaps, it appends each member.
 func appendStride(ranges []runeRange, lo, hi, stride rune) []runeRange {
 	if stride == 1 {
 		return append(ranges, runeRange{lo, hi})

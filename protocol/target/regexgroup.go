@@ -12,7 +12,7 @@ func (p *rxParser) parseGroup(first bool) *rxNode {
 	if !p.accept('?') {
 		return p.parseCapture("")
 	}
-	// The character behind "(?" says what the group is.
+	// The character after "(?" determines the kind of the group.
 	c := p.get()
 	switch c {
 	case -1:
@@ -60,12 +60,12 @@ func (p *rxParser) parseInner(flags rxFlags) *rxNode {
 	if !p.accept(')') {
 		p.failAt(start, "missing ), unterminated subpattern")
 	}
-	// Kept apart from the surrounding sequence: a quantifier must apply to one item, and a repetition inside may be
-	// repeated.
+	// The node keeps the content apart from the surrounding sequence: a quantifier must apply to one item, and a
+	// repetition inside may be repeated.
 	return &rxNode{op: rxConcat, flags: flags, subs: []*rxNode{n}}
 }
 
-// parseCapture parses a capturing group, with its name if it has one. Its width is known once it is closed.
+// parseCapture parses a capturing group with an optional name. The width of the group is known once it is closed.
 func (p *rxParser) parseCapture(name string) *rxNode {
 	p.widths = append(p.widths, nil)
 	n := p.node(rxGroup)
@@ -122,7 +122,7 @@ func isIdentifier(s string) bool {
 	return s != ""
 }
 
-// parseLook parses a look-ahead or look-behind. Python's look-behind needs a fixed width.
+// parseLook parses a look-ahead or look-behind. As in Python, a look-behind needs a fixed width.
 func (p *rxParser) parseLook(behind, negate bool) *rxNode {
 	n := p.node(rxLook)
 	n.behind, n.negate = behind, negate
@@ -145,7 +145,7 @@ func (p *rxParser) parseConditional() *rxNode {
 	start := p.opened
 	name := p.until(')', "group name")
 	group, ok := 0, false
-	// A name, or else a number, which may be that of a later group.
+	// The reference is a name, or else a number, which may be that of a later group.
 	if isIdentifier(name) {
 		if group, ok = p.names[name]; !ok {
 			p.fail("unknown group name " + name)
@@ -177,7 +177,7 @@ func (p *rxParser) parseConditional() *rxNode {
 	return n
 }
 
-// flagOf returns the flag of a letter, 0 if there is no such flag.
+// flagOf returns the flag of a letter, or 0 if the letter is not a flag.
 func flagOf(c rune) rxFlags {
 	switch c {
 	case 'i':
@@ -292,10 +292,10 @@ func product(a, b int64) int64 {
 type emitter struct {
 	out    strings.Builder
 	linear bool
-	// captures keeps the groups of a linear pattern, which matching alone does not need.
+	// captures keeps the groups of a linear pattern. Matching alone does not need them.
 	captures bool
-	// unsupported means that linear cannot express the pattern; boundary, dollar and nonEmpty that it holds only
-	// for some strings.
+	// unsupported means that linear cannot express the pattern. boundary, dollar and nonEmpty mean that the linear
+	// pattern is right for some strings only; see Regex.
 	unsupported, boundary, dollar, nonEmpty bool
 }
 
@@ -323,7 +323,7 @@ func (e *emitter) writeNode(n *rxNode) {
 			e.out.WriteString(`[^\n]`)
 		}
 	case rxConcat:
-		// Each sequence is a group of its own, so that a quantifier behind it has one item.
+		// Each sequence becomes a group, so that a quantifier after it applies to all of it.
 		e.out.WriteString(`(?:`)
 		for _, s := range n.subs {
 			e.writeNode(s)
@@ -334,7 +334,7 @@ func (e *emitter) writeNode(n *rxNode) {
 	case rxRepeat:
 		e.writeRepeat(n)
 	case rxGroup:
-		// Groups cost time in the linear engine.
+		// Groups cost time in the linear engine, so they are left out.
 		if e.linear && !e.captures {
 			e.writeNode(n.subs[0])
 			return
@@ -345,7 +345,7 @@ func (e *emitter) writeNode(n *rxNode) {
 	}
 }
 
-// writeAlternate writes alternatives between open and a parenthesis.
+// writeAlternate writes alternatives between open and a closing parenthesis.
 func (e *emitter) writeAlternate(open string, subs []*rxNode) {
 	e.out.WriteString(open)
 	for i, s := range subs {
@@ -357,7 +357,7 @@ func (e *emitter) writeAlternate(open string, subs []*rxNode) {
 	e.out.WriteByte(')')
 }
 
-// writeSpecial writes assertions and everything that is not regular.
+// writeSpecial writes assertions and everything else that is not plain matching.
 func (e *emitter) writeSpecial(n *rxNode) {
 	switch n.op {
 	case rxTextStart:
@@ -374,7 +374,8 @@ func (e *emitter) writeSpecial(n *rxNode) {
 		switch {
 		case n.flags&flagMulti != 0:
 			e.out.WriteString(`(?m:$)`)
-		// Python's $ also matches before a final line break, which \z does not; hence the condition.
+		// Python's $ also matches before a final line break, which \z does not, so linear is limited to strings without
+		// one.
 		case e.linear:
 			e.dollar = true
 			e.out.WriteString(`\z`)
@@ -392,7 +393,7 @@ func (e *emitter) writeSpecial(n *rxNode) {
 	}
 }
 
-// writeIrregular writes what only the backtracking engine can do.
+// writeIrregular writes what only the backtracking engine supports.
 func (e *emitter) writeIrregular(n *rxNode) {
 	switch n.op {
 	case rxAtomic:
@@ -415,12 +416,12 @@ func (e *emitter) writeIrregular(n *rxNode) {
 	}
 }
 
-// wordBoundary writes \b or \B. Go's know ASCII letters only, so the other engine gets look-arounds.
+// wordBoundary writes \b or \B. Go's version knows only ASCII letters, so the backtracking engine gets look-arounds.
 func (e *emitter) wordBoundary(n *rxNode) {
 	if e.linear {
 		e.boundary = n.flags&flagASCII == 0 || e.boundary
 		if n.negate {
-			// In Python an empty string has no position at all, not even one that is not a boundary.
+			// In Python neither \b nor \B matches in an empty string.
 			e.nonEmpty = true
 			e.out.WriteString(`\B`)
 		} else {
@@ -479,7 +480,7 @@ func (e *emitter) writeFolded(n *rxNode, write func()) {
 	e.out.WriteByte(')')
 }
 
-// writeChar writes one character so that neither engine gives it a special meaning, inside and outside of brackets.
+// writeChar writes one character so that neither engine gives it a special meaning, inside or outside of brackets.
 func (e *emitter) writeChar(r rune) {
 	switch {
 	case r >= 0x80:
@@ -493,7 +494,7 @@ func (e *emitter) writeChar(r rune) {
 	}
 }
 
-// last returns the last character, for a set of all.
+// last returns the last character of Unicode, the end of a range of all characters.
 func (e *emitter) last() string { return string(unicode.MaxRune) }
 
 // writeSet writes a set of characters.

@@ -9,7 +9,7 @@ import (
 // rxOp is the kind of a node of a parsed regular expression.
 type rxOp uint8
 
-// The operations of a parsed pattern; assertions are at the end.
+// The kinds of nodes. Assertions are at the end.
 const (
 	rxLiteral rxOp = iota
 	rxSet
@@ -32,7 +32,7 @@ const (
 // rxFlags are the flags that apply to a node.
 type rxFlags uint8
 
-// The flags, from the letters i, m, s, x, a and u.
+// The flags of the letters i, m, s, x, a and u.
 const (
 	flagFold rxFlags = 1 << iota
 	flagMulti
@@ -64,24 +64,25 @@ type rxNode struct {
 type rxCharSet struct {
 	negate bool
 	ranges []runeRange
-	// classes are letters of d D w W s S.
+	// classes holds the letters of classes in the set: d, D, w, W, s, S.
 	classes string
 }
 
-// An rxParser parses Python's grammar (re/_parser.py) by recursive descent. A fault is a panic with rxError, which
-// parse recovers, because Python too raises it from any depth.
+// An rxParser parses Python's grammar (re/_parser.py) by recursive descent. A syntax error is a panic with rxError,
+// which parse recovers. Errors can occur at any depth.
 type rxParser struct {
 	src   []rune
 	pos   int
 	flags rxFlags
 	depth int
-	// widths[i] is the width of group i+1, nil while the group is open. names are the numbers of named groups.
+	// widths[i] is the width of group i+1, nil while the group is open. names maps the names of groups to their
+	// numbers.
 	widths []*rxWidth
 	names  map[string]int
 	// behindFrom is the number of groups at the start of the outermost look-behind, -1 outside of one.
 	behindFrom int
 	condRefs   []int
-	// opened is the position of the last opening parenthesis, which error texts name.
+	// opened is the position of the last opening parenthesis, for errors.
 	opened int
 }
 
@@ -94,7 +95,7 @@ type rxError struct{ msg string }
 // Error returns Python's text, without the position.
 func (e rxError) Error() string { return e.msg }
 
-// parseRegex parses a pattern with no flags.
+// parseRegex parses a pattern without initial flags.
 func parseRegex(pattern string) (root *rxNode, err error) {
 	p := &rxParser{src: []rune(pattern), behindFrom: -1}
 	root, bad := p.parse()
@@ -119,7 +120,7 @@ func (p *rxParser) parse() (root *rxNode, bad *rxError) {
 	if p.pos < len(p.src) {
 		p.fail("unbalanced parenthesis")
 	}
-	// A conditional may name a group that comes later, so it is checked at the end.
+	// A conditional may refer to a later group, so its reference is checked at the end.
 	for _, n := range p.condRefs {
 		if n > len(p.widths) {
 			p.fail("invalid group reference " + strconv.Itoa(n))
@@ -131,13 +132,13 @@ func (p *rxParser) parse() (root *rxNode, bad *rxError) {
 // fail ends the parse with an error.
 func (p *rxParser) fail(msg string) { panic(rxError{msg}) }
 
-// failAt is fail for something that began at an earlier position, which Python names.
+// failAt is like fail for an earlier position, as Python reports it.
 func (p *rxParser) failAt(pos int, msg string) {
 	p.pos = pos
 	p.fail(msg)
 }
 
-// next returns the next character without taking it, -1 at the end.
+// next returns the next character without consuming it, or -1 at the end.
 func (p *rxParser) next() rune {
 	if p.pos < len(p.src) {
 		return p.src[p.pos]
@@ -145,7 +146,7 @@ func (p *rxParser) next() rune {
 	return -1
 }
 
-// get takes the next character.
+// get consumes and returns the next character.
 func (p *rxParser) get() rune {
 	r := p.next()
 	if r >= 0 {
@@ -154,7 +155,7 @@ func (p *rxParser) get() rune {
 	return r
 }
 
-// accept takes a character if it is the next one.
+// accept consumes the next character if it is r, and reports whether it was.
 func (p *rxParser) accept(r rune) bool {
 	if p.next() == r {
 		p.pos++
@@ -163,7 +164,7 @@ func (p *rxParser) accept(r rune) bool {
 	return false
 }
 
-// until returns the text up to a character, which is taken. what names the text in errors.
+// until returns the text up to the character end, and consumes both. what names the text in errors.
 func (p *rxParser) until(end rune, what string) string {
 	start := p.pos
 	for {
@@ -210,7 +211,7 @@ func (p *rxParser) parseSequence(first bool) *rxNode {
 		switch c := p.next(); {
 		case c < 0, c == '|', c == ')':
 			return n
-		// In verbose mode white space and comments are skipped, but not inside of brackets.
+		// In verbose mode white space and comments are skipped, but not inside brackets.
 		case p.flags&flagVerbose != 0 && strings.ContainsRune(" \t\n\r\v\f", c):
 			p.pos++
 		case p.flags&flagVerbose != 0 && c == '#':
@@ -236,7 +237,7 @@ func (p *rxParser) literal(r rune) *rxNode {
 	return n
 }
 
-// parseItem parses one thing that a quantifier may follow. It returns nil for comments and flags.
+// parseItem parses one item, to which a quantifier may apply. It returns nil for comments and flags.
 func (p *rxParser) parseItem(first bool) *rxNode {
 	switch c := p.get(); c {
 	case '\\':
@@ -261,7 +262,7 @@ func (p *rxParser) parseQuantifier(seq *rxNode) {
 	start := p.pos
 	c := p.get()
 	lo, hi := int64(0), int64(rxInfinite)
-	// The bounds of the repetition; a brace may stand for itself.
+	// A brace that does not begin bounds is an ordinary character.
 	switch c {
 	case '+':
 		lo = 1
@@ -277,7 +278,7 @@ func (p *rxParser) parseQuantifier(seq *rxNode) {
 	if len(seq.subs) == 0 {
 		p.failAt(start, "nothing to repeat")
 	}
-	// An assertion cannot be repeated, nor can a repetition without a group around it.
+	// An assertion cannot be repeated, and neither can a repetition without a group around it.
 	last := seq.subs[len(seq.subs)-1]
 	switch last.op {
 	case rxLineStart, rxLineEnd, rxTextStart, rxTextEnd, rxBoundary:
@@ -295,13 +296,13 @@ func (p *rxParser) parseQuantifier(seq *rxNode) {
 	seq.subs[len(seq.subs)-1] = n
 }
 
-// parseBounds parses m,n} after a brace. A brace that does not begin bounds stands for itself.
+// parseBounds parses m,n} after a brace. ok is false if the brace does not begin bounds.
 func (p *rxParser) parseBounds() (lo, hi int64, ok bool) {
 	start := p.pos
 	if p.next() == '}' {
 		return 0, 0, false
 	}
-	// digits reads a number, which may be missing.
+	// digits reads a number, which may be empty.
 	digits := func() string {
 		from := p.pos
 		for p.next() >= '0' && p.next() <= '9' {
@@ -362,11 +363,11 @@ func (p *rxParser) parseEscape() *rxNode {
 	return p.literal(p.charEscape(c))
 }
 
-// numericEscape parses a reference to a group, or a character in three octal digits.
+// numericEscape parses a group reference, or a character written as three octal digits.
 func (p *rxParser) numericEscape(c rune) *rxNode {
 	group := int(c - '0')
 	if d := p.next(); d >= '0' && d <= '9' {
-		// Three octal digits are a character, fewer a group.
+		// Three octal digits are a character; fewer digits refer to a group.
 		p.pos++
 		group = group*10 + int(d-'0')
 		if e := p.next(); c < '8' && d < '8' && e >= '0' && e < '8' {
@@ -381,7 +382,7 @@ func (p *rxParser) numericEscape(c rune) *rxNode {
 	return p.backref(group)
 }
 
-// backref returns a reference to a group, which must be closed.
+// backref returns a reference to a group, which must exist and be closed.
 func (p *rxParser) backref(group int) *rxNode {
 	if group > len(p.widths) {
 		p.fail("invalid group reference " + strconv.Itoa(group))
@@ -395,8 +396,7 @@ func (p *rxParser) backref(group int) *rxNode {
 	return n
 }
 
-// checkBehind fails for a reference inside of a look-behind to a group that begins in it: the width would not be
-// known.
+// checkBehind fails for a reference inside a look-behind to a group that begins in it, since its width is not known.
 func (p *rxParser) checkBehind(group int) {
 	if p.behindFrom < 0 {
 		return
@@ -406,7 +406,7 @@ func (p *rxParser) checkBehind(group int) {
 	}
 }
 
-// charEscape parses an escape that stands for one character, inside or outside of brackets.
+// charEscape parses an escape for one character, inside or outside of brackets.
 func (p *rxParser) charEscape(c rune) rune {
 	switch c {
 	case 'a':
@@ -438,14 +438,14 @@ func (p *rxParser) charEscape(c rune) rune {
 			p.fail("octal escape value outside of range 0-0o377")
 		}
 		return r
-	// Python reserves letters for later escapes; other characters stand for themselves.
+	// Python reserves letters and digits for later use; other characters are ordinary.
 	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
 		p.failAt(p.pos-2, `bad escape \`+string(c))
 	}
 	return c
 }
 
-// hexEscape reads the n digits of an escape, after its letter.
+// hexEscape reads the n hexadecimal digits of an escape.
 func (p *rxParser) hexEscape(n int) rune {
 	end := p.pos
 	for end < len(p.src) && end < p.pos+n && strings.ContainsRune("0123456789abcdefABCDEF", p.src[end]) {
@@ -474,13 +474,13 @@ func (p *rxParser) charSet() *rxNode {
 		if c < 0 {
 			p.failAt(start, "unterminated character set")
 		}
-		// A bracket at the beginning belongs to the set.
+		// A closing bracket at the beginning belongs to the set.
 		if c == ']' && count > 0 {
 			return n
 		}
 		from := p.pos - 1
 		lo, class := p.setItem(c)
-		// A hyphen at the end stands for itself.
+		// Without a hyphen it is a single character or class.
 		if !p.accept('-') {
 			set.add(lo, lo, class)
 			continue
@@ -502,7 +502,7 @@ func (p *rxParser) charSet() *rxNode {
 	}
 }
 
-// add adds a range, or a class if it is not 0.
+// add adds a range, or the class if it is not 0.
 func (s *rxCharSet) add(lo, hi, class rune) {
 	if class != 0 {
 		s.classes += string(class)

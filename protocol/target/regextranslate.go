@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// RegexFlags are the flags of Python's module re, with its values. Other flags do not affect matching.
+// RegexFlags are flags of Python's module re, with Python's values. Other flags of Python do not affect matching.
 type RegexFlags int
 
-// The flags that re.compile takes. LOCALE and UNICODE are left to the caller, since they depend on what is matched.
+// The flags of re.compile. LOCALE and UNICODE are up to the caller, since they depend on the text to match.
 const (
 	RegexIgnoreCase RegexFlags = 2
 	RegexMultiline  RegexFlags = 8
@@ -17,10 +17,10 @@ const (
 	RegexASCII      RegexFlags = 256
 )
 
-// A RegexError is a fault in a pattern, with Python's text.
+// A RegexError is a syntax error in a pattern, with Python's text.
 type RegexError struct {
 	Msg string
-	// Pos is the position of the fault in characters, -1 if there is none.
+	// Pos is the position of the error in characters, or -1.
 	Pos int
 }
 
@@ -32,18 +32,18 @@ func (e *RegexError) Error() string {
 	return fmt.Sprintf("%s at position %d", e.Msg, e.Pos)
 }
 
-// A Translation is a Python regular expression written for Go's engines, for callers that search, split and
+// A Translation is a Python regular expression in the syntax of Go's engines, for callers that search, split and
 // replace. Groups have Python's numbers in both forms.
 type Translation struct {
-	// Linear is the pattern for package regexp, "" if it is not regular. It holds only for strings that meet the
-	// conditions below.
+	// Linear is the pattern for package regexp, "" if the pattern is not regular. It is right only for strings that
+	// meet the conditions below.
 	Linear string
-	// ASCIIOnly, OneLine and NonEmpty limit Linear to strings without letters beyond ASCII, without line ends, and
+	// ASCIIOnly, OneLine and NonEmpty limit Linear to strings without non-ASCII characters, without line breaks, and
 	// that are not empty.
 	ASCIIOnly, OneLine, NonEmpty bool
 	// Back is the pattern for package regexp2.
 	Back string
-	// Groups is the number of groups; Names are the numbers of the named ones.
+	// Groups is the number of groups; Names maps the names of groups to their numbers.
 	Groups int
 	Names  map[string]int
 	// Nullable reports whether the pattern can match the empty string.
@@ -55,7 +55,7 @@ func TranslateRegex(pattern string, flags RegexFlags) (*Translation, error) {
 	if len(pattern) > maxRegex {
 		return nil, ErrLimit
 	}
-	// The flags of the call apply from the start, like those at the start of the pattern.
+	// Flags of the call apply from the start, like flags at the start of the pattern.
 	p := &rxParser{src: []rune(pattern), behindFrom: -1}
 	for _, f := range [...]struct {
 		python RegexFlags
@@ -70,7 +70,7 @@ func TranslateRegex(pattern string, flags RegexFlags) (*Translation, error) {
 		return nil, &RegexError{Msg: bad.msg, Pos: p.pos}
 	}
 	t := &Translation{Groups: len(p.widths), Names: p.names, Nullable: p.widthOf(root).lo == 0}
-	// Both forms are written: the caller decides for each string.
+	// Write both forms: the caller chooses for each string.
 	linear := emitter{linear: true, captures: true}
 	linear.writeNode(root)
 	if !linear.unsupported {

@@ -1,6 +1,6 @@
 package target
 
-// Cached is what a master knows about a minion without asking it. Nil maps are unknown.
+// Cached is what a master has cached about a minion. A nil map is unknown.
 type Cached struct {
 	Grains map[string]any
 	Pillar map[string]any
@@ -12,7 +12,7 @@ type Selection struct {
 	Matched []string
 	// Unknown are the minions for which the answer depends on data that is not cached.
 	Unknown []string
-	// Missing are ids that a list target names and that do not exist.
+	// Missing are ids in a list target that do not exist.
 	Missing []string
 }
 
@@ -35,7 +35,7 @@ func (e *Expr) Select(ids []string, cached func(id string) Cached) (Selection, e
 	var have bool
 	var data Cached
 	s := Subject{}
-	// look fetches the cached data once per minion, if the expression asks for it.
+	// look fetches the cached data at most once per minion, and only if the expression needs it.
 	look := func() Cached {
 		if !have {
 			have = true
@@ -61,7 +61,7 @@ func (e *Expr) Select(ids []string, cached func(id string) Cached) (Selection, e
 		case v == unknown:
 			sel.Unknown = append(sel.Unknown, id)
 		}
-		// The caches are emptied now and then, since an expression with many parts has many patterns.
+		// An expression with many parts may compile many patterns, so the caches are limited.
 		if len(r.globs)+len(r.regexes) > 1024 {
 			r.globs, r.regexes = nil, nil
 		}
@@ -80,14 +80,14 @@ func Select(tgtType string, tgt any, delimiter string, nodegroups map[string]any
 	return e.Select(ids, cached)
 }
 
-// missingIDs returns the ids that lists name and that do not exist. Lists under "not" do not count, as in Salt.
+// missingIDs returns the ids in list targets that are not in ids. Lists under "not" do not count, as in Salt.
 func missingIDs(n node, ids []string) []string {
 	var lists []listNode
 	collectLists(n, &lists)
 	if len(lists) == 0 {
 		return nil
 	}
-	// An id is reported once.
+	// Mark each id as known once it is reported, so that it is reported once.
 	known := make(map[string]struct{}, len(ids))
 	for _, id := range ids {
 		known[id] = struct{}{}
@@ -104,7 +104,7 @@ func missingIDs(n node, ids []string) []string {
 	return out
 }
 
-// collectLists adds the lists of an expression, without those under "not".
+// collectLists collects the lists of an expression, except those under "not".
 func collectLists(n node, out *[]listNode) {
 	switch x := n.(type) {
 	case listNode:

@@ -20,7 +20,7 @@ const (
 )
 
 // SubdictMatch reports whether data matches "key:key:pattern" (salt.utils.data.subdict_match). The longest key that
-// exists is tried first, and a "*:" step means any key. An invalid pattern, or an expression beyond the limits,
+// exists is tried first, and the key "*" means any key. An invalid pattern, or an expression beyond the limits,
 // matches nothing.
 func SubdictMatch(data any, expr, delimiter string, m SubdictMode) bool {
 	if delimiter == "" {
@@ -46,10 +46,10 @@ func (r *run) matchSubdict(data any, expr, delimiter string, m SubdictMode) (boo
 		var value any
 		pattern := expr
 		if i == 1 && splits[0] == "*" {
-			// Everything below the top level: the whole data with the whole expression.
+			// "*" at the top level: match the whole expression against the whole data.
 			value = data
 		} else {
-			// The key leads nowhere; a shorter one may.
+			// This key does not exist; a shorter one may.
 			if i > len(found) {
 				continue
 			}
@@ -72,7 +72,7 @@ func exprTail(expr string, splits []string, n int, delimiter string) string {
 	return expr[skip:]
 }
 
-// matchValue compares the value that a key led to.
+// matchValue compares the value of a key with the rest of the expression.
 func (r *run) matchValue(value any, pattern string, m SubdictMode) (bool, error) {
 	switch v := value.(type) {
 	case map[string]any, map[any]any:
@@ -80,7 +80,7 @@ func (r *run) matchValue(value any, pattern string, m SubdictMode) (bool, error)
 			return false, nil
 		}
 		return r.matchDict(v, pattern, m)
-	// A member of a list matches as a map, or by its text.
+	// A member of a list matches as a map or by its text.
 	case []any:
 		for _, member := range v {
 			if isMap(member) {
@@ -104,12 +104,12 @@ func (r *run) matchValue(value any, pattern string, m SubdictMode) (bool, error)
 	return r.matchScalar(value, pattern, m)
 }
 
-// matchDict implements Salt's _dict_match: a map matches by one of its keys, or by something inside.
+// matchDict implements Salt's _dict_match: a map matches by one of its keys, or by something inside it.
 func (r *run) matchDict(target any, pattern string, m SubdictMode) (bool, error) {
 	if err := r.spendStep(); err != nil {
 		return false, err
 	}
-	// The wildcard means the level below, for every key.
+	// "*:" means one level down, for every key.
 	pattern, wildcard := strings.CutPrefix(pattern, "*:")
 	if pattern == "*" || hasKey(target, pattern) {
 		return true, nil
@@ -119,7 +119,7 @@ func (r *run) matchDict(target any, pattern string, m SubdictMode) (bool, error)
 			return ok, err
 		}
 	}
-	// Below the first level Salt always uses the default delimiter.
+	// Below the top level Salt always uses the default delimiter.
 	if strings.Contains(pattern, DefaultDelimiter) {
 		if ok, err := r.matchSubdict(target, pattern, DefaultDelimiter, m); ok || err != nil {
 			return ok, err
@@ -137,7 +137,7 @@ func (r *run) matchDict(target any, pattern string, m SubdictMode) (bool, error)
 	return false, nil
 }
 
-// matchBelow compares one value under a "*:" step. Maps inside lists count by their text only, as in Salt.
+// matchBelow compares one value one level below a "*" key. Maps inside lists match by their text only, as in Salt.
 func (r *run) matchBelow(value any, pattern string, m SubdictMode) (bool, error) {
 	switch v := value.(type) {
 	case map[string]any, map[any]any:
@@ -153,8 +153,8 @@ func (r *run) matchBelow(value any, pattern string, m SubdictMode) (bool, error)
 	return r.matchScalar(value, pattern, m)
 }
 
-// matchScalar compares texts, both in lower case. Long texts cost several steps, so that the budget limits time and
-// not only comparisons.
+// matchScalar compares the text of a value with a pattern, both in lower case. Long texts cost several steps, so that
+// the budget limits time, not only comparisons.
 func (r *run) matchScalar(value any, pattern string, m SubdictMode) (bool, error) {
 	if err := r.spendStep(); err != nil {
 		return false, err
@@ -179,8 +179,8 @@ func (r *run) matchScalar(value any, pattern string, m SubdictMode) (bool, error
 }
 
 // Traverse follows "key:key:…" through maps and lists (salt.utils.data.traverse_dict_and_list). A list is entered
-// by an index (negative ones count from the end) or through the first of its maps that has the key. A key that does
-// not exist as a string is tried as the number, bool or null that YAML reads from it. An empty delimiter means
+// by an index (a negative one counts from the end) or through its first map that has the key. A key that does not
+// exist as a string is tried as the number, bool or null that YAML reads from it. An empty delimiter means
 // DefaultDelimiter.
 func Traverse(data any, key, delimiter string) (any, bool) {
 	if delimiter == "" {
@@ -197,7 +197,8 @@ func Traverse(data any, key, delimiter string) (any, bool) {
 	return data, true
 }
 
-// traversePrefixes returns what the first part, the first two parts, … lead to, up to the first that leads nowhere.
+// traversePrefixes returns the values of the first part, the first two parts and so on, up to the first that does not
+// exist.
 func traversePrefixes(data any, parts []string) []any {
 	var found []any
 	for _, part := range parts[:len(parts)-1] {
@@ -210,14 +211,14 @@ func traversePrefixes(data any, parts []string) []any {
 	return found
 }
 
-// enterPart takes one step of Traverse.
+// enterPart does one step of Traverse.
 func enterPart(data any, part string) (any, bool) {
 	switch v := data.(type) {
 	case map[string]any:
 		if x, ok := v[part]; ok {
 			return x, true
 		}
-		// A key that YAML reads from the text, for example a name in quotes.
+		// Try the key that YAML reads from the text, for example a quoted name.
 		if key, ok := yamlKey(part); ok {
 			if s, isText := key.(string); isText {
 				x, ok := v[s]
@@ -252,7 +253,7 @@ func enterPart(data any, part string) (any, bool) {
 	return nil, false
 }
 
-// enterList takes a step into a list: through the first map with the key, or by an index.
+// enterList does one step into a list: through its first map that has the key, or by an index.
 func enterList(list []any, part string) (any, bool) {
 	i, isInt := pythonInt(part)
 	for _, member := range list {
@@ -286,12 +287,12 @@ func enterList(list []any, part string) (any, bool) {
 	return list[i], true
 }
 
-// lookupEqual finds a key by Python's equality, by which 1, 1.0 and True are equal.
+// lookupEqual finds a key by Python's equality, in which 1, 1.0 and True are equal.
 func lookupEqual(m map[any]any, key any) (any, bool) {
 	if x, ok := m[key]; ok {
 		return x, true
 	}
-	// Maps of Go compare the types as well, hence the search.
+	// Go's maps also compare types, so search for an equal number.
 	want, ok := numberOf(key)
 	if !ok {
 		return nil, false
@@ -324,7 +325,7 @@ func numberOf(v any) (float64, bool) {
 	return 0, false
 }
 
-// isMap, mapLen, hasKey, mapKeys and mapValues hide that maps come with two types of keys.
+// isMap, mapLen, hasKey, mapKeys and mapValues work on both types of maps.
 func isMap(v any) bool {
 	switch v.(type) {
 	case map[string]any, map[any]any:
@@ -355,7 +356,7 @@ func hasKey(v any, key string) bool {
 	return false
 }
 
-// mapKeys yields the keys in no particular order, on which no result depends.
+// mapKeys yields the keys in no particular order. No result depends on the order.
 func mapKeys(v any) func(func(any) bool) {
 	return func(yield func(any) bool) {
 		switch m := v.(type) {
@@ -394,7 +395,7 @@ func mapValues(v any) func(func(any) bool) {
 	}
 }
 
-// sortedKeys returns the keys in the order of their text.
+// sortedKeys returns the keys sorted by their text.
 func sortedKeys(m map[any]any) []any {
 	keys := make([]any, 0, len(m))
 	for k := range m {

@@ -41,7 +41,7 @@ const (
 	TypeRange               = "range"
 )
 
-// OfIDs reports whether targets of a type depend on ids alone, which a master and its minions know alike.
+// OfIDs reports whether targets of this type depend on ids alone, so that a master and its minions decide the same.
 func OfIDs(tgtType string) bool {
 	return tgtType == TypeGlob || tgtType == TypePCRE || tgtType == TypeList
 }
@@ -60,24 +60,23 @@ var (
 	ErrNodegroup = errors.New("target: unusable node group")
 )
 
-// Unusable reports whether an error means that a target cannot be understood: its type or a node group is unknown, or it is
-// malformed.
+// Unusable reports whether err means that a target cannot be used at all: its type or a node group is unknown, or it
+// is malformed.
 func Unusable(err error) bool {
 	return errors.Is(err, ErrUnknownType) || errors.Is(err, ErrSyntax) || errors.Is(err, ErrNodegroup)
 }
 
-// Limits of one match. They are far above anything useful, and keep a hostile expression from occupying a
-// processor.
+// Limits of one match. They are far above any useful target, and prevent a hostile one from occupying a processor.
 const (
 	maxWords      = 1 << 16 // words of a compound expression after node groups were expanded
-	maxNesting    = 200     // nested parentheses; Python's own limit
+	maxNesting    = 200     // nested parentheses; Python has the same limit
 	maxSplits     = 1 << 10 // levels of a delimited expression
 	maxSteps      = 1 << 18 // comparisons of one delimited expression against one minion
 	maxExpression = 1 << 20 // bytes of a delimited expression, a pattern or a compound word
 )
 
-// A Subject is what a target is compared with: one minion. Its functions are called only if an expression needs
-// them; a nil function counts as an empty map.
+// A Subject is the minion that a target is compared with. Its functions are called only if an expression needs them;
+// a nil function counts as an empty map.
 type Subject struct {
 	// ID is the minion's id.
 	ID string
@@ -96,8 +95,8 @@ type Expr struct {
 	root node
 }
 
-// Compile compiles a target of the given type ("" means glob). An empty delimiter means DefaultDelimiter; only
-// grain, grain_pcre and pillar use another one, as on Salt's minion. compound and nodegroup targets use the node
+// Compile compiles a target of the given type ("" means glob). An empty delimiter means DefaultDelimiter; only grain,
+// grain_pcre and pillar use another one, as on Salt's minion. Only compound and nodegroup targets use the node
 // groups.
 //
 // The error wraps ErrUnknownType, ErrSyntax, ErrLimit or ErrNodegroup. An expression that does not compile matches
@@ -132,7 +131,7 @@ func (e *Expr) Match(s Subject) (bool, error) {
 	return v == yes && err == nil, err
 }
 
-// Match compiles a target and compares it with one minion. It returns false with every error.
+// Match compiles a target and compares it with one minion. The result is false if there is an error.
 func Match(tgtType string, tgt any, delimiter string, s Subject) (bool, error) {
 	e, err := Compile(tgtType, tgt, delimiter, s.Nodegroups)
 	if err != nil {
@@ -164,7 +163,7 @@ type node interface {
 	eval(r *run) (answer, error)
 }
 
-// A run is the state of one evaluation: the subject, its budget, and patterns compiled on the way.
+// A run is the state of one evaluation: the subject, the budget, and the compiled patterns.
 type run struct {
 	subject *Subject
 	// partial means that missing grains or pillar make the answer unknown instead of no.
@@ -214,13 +213,13 @@ func (r *run) globFor(pattern string) *glob {
 	return g
 }
 
-// constant is an expression with a fixed answer.
+// A constant is an expression with a fixed answer.
 type constant answer
 
 // eval returns the constant.
 func (c constant) eval(*run) (answer, error) { return answer(c), nil }
 
-// textOf returns a target as a string. []byte is a string that is not UTF-8; it never names a minion.
+// textOf returns a target as a string. A []byte is text that is not UTF-8, which never matches a minion.
 func textOf(tgt any) (string, bool) {
 	s, ok := tgt.(string)
 	return s, ok
@@ -231,7 +230,7 @@ func syntaxError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrSyntax, fmt.Sprintf(format, args...))
 }
 
-// quoted shortens what goes into an error text, because expressions may be a megabyte long.
+// quoted shortens a part of an error text, because expressions may be a megabyte long.
 func quoted(s string) string {
 	if len(s) > 80 {
 		return fmt.Sprintf("%.77q…", s)

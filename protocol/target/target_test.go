@@ -158,8 +158,8 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestRegexCeiling holds the limit on patterns made to take exponential time. The engine's clock and a busy machine
-// blur it, hence the generous factor; without the limit these take years.
+// TestRegexCeiling: patterns that take exponential time stop at the limit. The engine's clock and a busy machine make
+// the measurement imprecise, so the bound is generous; without the limit these patterns take years.
 func TestRegexCeiling(t *testing.T) {
 	text := strings.Repeat("a", 200) + "!"
 	timeouts := 0
@@ -193,7 +193,7 @@ func TestRegexCeiling(t *testing.T) {
 	}
 }
 
-// TestSubdictBudget uses data in which every way down can be combined with every other.
+// TestSubdictBudget uses data whose paths multiply at every level.
 func TestSubdictBudget(t *testing.T) {
 	var data any = map[string]any{"x": "y"}
 	for range 60 {
@@ -276,7 +276,7 @@ func FuzzRegex(f *testing.F) {
 		if re.linear == nil || re.err != nil || err1 != nil || strings.Contains(pattern, "?i") || strings.Contains(pattern, "i:") {
 			return
 		}
-		// Both engines have to agree; only the one that backtracks may run out of time.
+		// Both engines must agree; only the backtracking one may run out of time.
 		if again, err := re.matchBacktracking(s); err == nil && again != linear {
 			t.Errorf("pattern %q on %q: linear %v, backtracking %v", pattern, s, linear, again)
 		}

@@ -42,7 +42,7 @@ func Str(v any) string {
 // Repr returns the text that Python's repr() returns for a value.
 func Repr(v any) string { return string(appendRepr(nil, v, 0)) }
 
-// appendRepr appends the repr of a value. It stops at the limits, with the brackets closed.
+// appendRepr appends the repr of a value. At the limits it stops and closes the brackets.
 func appendRepr(b []byte, v any, depth int) []byte {
 	if depth > maxDepth || len(b) > maxText {
 		return append(b, "..."...)
@@ -72,7 +72,7 @@ func appendRepr(b []byte, v any, depth int) []byte {
 			if i > 0 {
 				b = append(b, ", "...)
 			}
-			// Checked after each member, so that the text exceeds the limit by one member at most.
+			// Check after each member, so that the text exceeds the limit by one member at most.
 			if b = appendRepr(b, e, depth+1); len(b) > maxText {
 				break
 			}
@@ -122,7 +122,7 @@ func appendMap(b []byte, v any, depth int) []byte {
 	return append(b, '}')
 }
 
-// floatText returns Python's shortest form: an exponent below 1e-4 and from 1e16 on, and always a point or an
+// floatText returns Python's shortest form: with an exponent below 1e-4 and from 1e16, and always with a point or an
 // exponent.
 func floatText(f float64) string {
 	switch {
@@ -138,7 +138,7 @@ func floatText(f float64) string {
 		}
 		return "0.0"
 	}
-	// Python's repr uses the exponent outside of this range.
+	// Outside of this range Python's repr uses an exponent.
 	if a := math.Abs(f); a >= 1e-4 && a < 1e16 {
 		s := strconv.FormatFloat(f, 'f', -1, 64)
 		if !strings.Contains(s, ".") {
@@ -226,8 +226,8 @@ func datetimeRepr(t time.Time) string {
 	return s + ")"
 }
 
-// lower implements Python's str.lower. It differs from strings.ToLower in two letters, whose lower case is longer or
-// depends on the position.
+// lower implements Python's str.lower. It differs from strings.ToLower in two letters: the lower case of one is
+// longer, that of the other depends on the position.
 func lower(s string) string {
 	if !strings.ContainsAny(s, "İΣ") {
 		return strings.ToLower(s)
@@ -239,7 +239,7 @@ func lower(s string) string {
 		case 'İ':
 			b.WriteString("i̇")
 		case 'Σ':
-			// A sigma at the end of a word has a form of its own.
+			// At the end of a word sigma has a different form.
 			if letterBefore(runes[:i]) && !letterAfter(runes[i+1:]) {
 				b.WriteRune('ς')
 			} else {
@@ -252,7 +252,8 @@ func lower(s string) string {
 	return b.String()
 }
 
-// letterBefore and letterAfter look for a cased letter, past marks and punctuation inside of words.
+// letterBefore and letterAfter report whether the nearest letter has case, ignoring marks and punctuation inside
+// words.
 func letterBefore(s []rune) bool {
 	for i := len(s) - 1; i >= 0; i-- {
 		if !caseIgnorable(s[i]) {
@@ -276,7 +277,7 @@ func isCased(r rune) bool {
 	return unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r)
 }
 
-// caseIgnorable reports whether a character is skipped when the end of a word is looked for.
+// caseIgnorable reports whether letterBefore and letterAfter skip a character.
 func caseIgnorable(r rune) bool {
 	return r == '\'' || r == '.' || r == ':' || r == '·' || unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk)
 }
@@ -286,7 +287,7 @@ func isSpace(r rune) bool {
 	return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f
 }
 
-// pythonInt parses what int() parses: spaces around, a sign, single underscores between digits.
+// pythonInt parses what Python's int() accepts: spaces around it, a sign, single underscores between digits.
 func pythonInt(s string) (int64, bool) {
 	s = strings.TrimFunc(s, isSpace)
 	if strings.HasPrefix(s, "_") || strings.HasSuffix(s, "_") || strings.Contains(s, "__") ||
@@ -297,8 +298,8 @@ func pythonInt(s string) (int64, bool) {
 	return i, err == nil
 }
 
-// yamlKey reads a part of an expression as YAML does (salt.utils.args.yamlify_arg), so that numeric, boolean and
-// null keys can be found. It returns false if YAML leaves the string as it is, or reads something that cannot be a
+// yamlKey parses a part of an expression as YAML does (salt.utils.args.yamlify_arg), so that numeric, boolean and
+// null keys can be found. It returns false if YAML leaves the string as it is, or yields something that cannot be a
 // key.
 func yamlKey(s string) (any, bool) {
 	trimmed := strings.Trim(s, " ")
@@ -312,7 +313,7 @@ func yamlKey(s string) (any, bool) {
 	case "false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF":
 		return false, true
 	}
-	// YAML's numbers may have underscores, but Salt leaves those that are nothing else.
+	// YAML's numbers may have underscores, but Salt keeps text that has only digits and underscores.
 	if strings.ContainsAny(s, "\t\r\n") || strings.Contains(s, "_") && strings.Trim(trimmed, "0123456789_") == "" {
 		return nil, false
 	}
@@ -329,7 +330,7 @@ func yamlKey(s string) (any, bool) {
 	if n, ok := yamlNumber(trimmed); ok {
 		return n, true
 	}
-	// Quoted text is read, and what begins a collection or tag is left alone.
+	// Quoted text is unquoted. Text that begins a collection or a tag is left as it is.
 	switch trimmed[0] {
 	case '\'', '"':
 		inner, ok := unquote(trimmed)
@@ -337,7 +338,7 @@ func yamlKey(s string) (any, bool) {
 	case '[', ']', '{', '}', ',', '&', '*', '!', '|', '>', '%', '@', '`', '?', '-', ':':
 		return nil, false
 	}
-	// Plain text is a key only if the blanks around it were removed.
+	// Plain text is a key only if spaces around it were removed.
 	if trimmed == s || strings.Contains(trimmed, ": ") || strings.HasSuffix(trimmed, ":") {
 		return nil, false
 	}
@@ -362,7 +363,7 @@ func yamlNumber(s string) (any, bool) {
 	if body == "" || len(s)-len(body) > 1 {
 		return nil, false
 	}
-	// Underscores between digits do not count.
+	// Underscores between digits are ignored.
 	plain := strings.ReplaceAll(s, "_", "")
 	digits := strings.ReplaceAll(body, "_", "")
 	negative := s[0] == '-'
@@ -381,7 +382,8 @@ func yamlNumber(s string) (any, bool) {
 		n, err := strconv.ParseInt(digits, 0, 64)
 		return signed(n), err == nil
 	case len(digits) > 1 && digits[0] == '0' && strings.Trim(digits, "01234567") == "":
-		// YAML 1.1 reads octal; Salt's loader removes the zeros (salt/utils/yamlloader.py: construct_scalar).
+		// YAML 1.1 reads this as octal; Salt's loader removes the zeros first (salt/utils/yamlloader.py:
+		// construct_scalar).
 		n, err := strconv.ParseInt(digits, 10, 64)
 		return signed(n), err == nil
 	case strings.Trim(digits, "0123456789") == "" && (digits[0] != '0' || len(digits) == 1):

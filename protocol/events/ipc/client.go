@@ -30,8 +30,8 @@ func Dial(ctx context.Context, a Sockets) (*Client, error) {
 	return &Client{c, newReader(c)}, nil
 }
 
-// Next waits for the next event. The error is ctx.Err(), or io.EOF if the master went away. Treat every error as
-// final: after an error of ctx a part of an event may have been read.
+// Next waits for the next event. The error is ctx.Err(), or io.EOF if the server closed the connection. Every error
+// is final: after an error of ctx a part of an event may have been read.
 func (c *Client) Next(ctx context.Context) (events.Event, error) {
 	if err := ctx.Err(); err != nil {
 		return events.Event{}, err

@@ -11,15 +11,15 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Framing is how events follow each other on a socket. Salt has two ways, and a client cannot ask for one of them.
+// Framing is how events are separated on a socket. Salt has two ways, and a client cannot choose one.
 type Framing int
 
 const (
-	// Auto sends Plain frames, or Prefixed ones to a client that can be identified as a Salt that reads only those.
-	// Both are understood when read.
+	// Auto sends Prefixed frames to a client that is known to be a Salt that reads only those, and Plain frames to all
+	// others. Reading accepts both.
 	Auto Framing = iota
-	// Plain is msgpack maps without separators: all lines up to the patch levels of 2025, and readers of 3007 and
-	// 3008 since then.
+	// Plain is msgpack maps without separators: all lines up to the patch levels of 2025, and the readers of later
+	// patch levels of 3007 and 3008.
 	Plain
 	// Prefixed puts the length in four bytes, big endian, before each map. Readers of late patch levels of 3006
 	// need it, and writers of all late patch levels use it (salt/transport/frame.py, frame_msg_ipc).
@@ -39,8 +39,8 @@ func frameEvent(tag string, data map[string]any, prefixed bool) ([]byte, error) 
 	return append(binary.BigEndian.AppendUint32(make([]byte, 0, len(b)+4), uint32(len(b))), b...), nil
 }
 
-// A reader reads events in either framing. A frame is a map, whose first byte is above 0x7f; a length that precedes
-// it starts with a byte below.
+// A reader reads events in either framing. A frame is a map, whose first byte is above 0x7f; a length prefix starts
+// with a byte below 0x80.
 type reader struct {
 	r        *bufio.Reader
 	plain    *payload.Reader
@@ -80,7 +80,7 @@ func (r *reader) nextPrefixed() (string, map[string]any, error) {
 	if n == 0 || n > maxEvent {
 		return "", nil, fmt.Errorf("ipc: frame of %d bytes exceeds %d", n, maxEvent)
 	}
-	// A length alone decides nothing about memory: the buffer grows with the bytes that arrive.
+	// The announced length does not decide how much memory is allocated: the buffer grows with the bytes that arrive.
 	b, err := io.ReadAll(io.LimitReader(r.r, int64(n)))
 	if err == nil && len(b) < int(n) {
 		err = io.ErrUnexpectedEOF

@@ -39,17 +39,17 @@ type Options struct {
 	// PubMode is the mode of the socket that sends events; 0 means 0660, as Salt 3007 sets on a master. The other
 	// sockets are 0600.
 	PubMode fs.FileMode
-	// Framing is how events are sent.
+	// Framing is how events are separated.
 	Framing Framing
-	// Buffer is how many bytes of events may wait for a client before it is cut off; 0 means events.DefaultBytes.
+	// Buffer is how many bytes of events may wait for a client before it is disconnected; 0 means events.DefaultBytes.
 	Buffer int
 	// Received is called with the events that clients send; nil publishes them. One goroutine per client calls it.
 	Received func(tag string, data map[string]any)
-	// Log receives clients that were dropped; nil means no log.
+	// Log receives messages about dropped clients; nil means no log.
 	Log *slog.Logger
 }
 
-// A Server holds the open sockets. Close it.
+// A Server serves the event sockets. Close it after use.
 type Server struct {
 	bus    *events.Bus
 	o      Options
@@ -65,8 +65,8 @@ type Server struct {
 	conns map[net.Conn]struct{}
 }
 
-// Listen opens the sockets and serves them until Close. It replaces the socket of a dead process. A socket that
-// answers belongs to a running process and is an error.
+// Listen opens the sockets and serves them until Close. It replaces the socket file of a dead process. It returns an
+// error if another process serves the socket.
 func Listen(bus *events.Bus, o Options) (*Server, error) {
 	if o.PubMode == 0 {
 		o.PubMode = 0o660
@@ -123,7 +123,7 @@ func listenPort(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// listenUnix binds under another name and renames the socket, so that it never exists with a wrong mode.
+// listenUnix binds to a temporary name and renames the socket, so that it never exists with a wrong mode.
 func (s *Server) listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		c.Close()
@@ -159,7 +159,7 @@ func (s *Server) createMarker(path string) error {
 	return nil
 }
 
-// Close closes and removes the sockets, and returns when all clients are gone.
+// Close closes and removes the sockets. It returns when all clients are disconnected.
 func (s *Server) Close() error {
 	s.cancel()
 	for _, l := range []net.Listener{s.pub, s.pull} {
@@ -183,7 +183,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// acceptLoop accepts clients one after the other. begin returns the function that serves one in the background.
+// acceptLoop accepts clients one after another. begin returns a function, which serves the client in the background.
 func (s *Server) acceptLoop(l net.Listener, begin func(net.Conn) (serve func())) {
 	pause := time.Millisecond
 	for {
@@ -240,10 +240,9 @@ func (s *Server) drop(c net.Conn) {
 	s.mu.Unlock()
 }
 
-// subscribe subscribes a client that connected. It receives the events from now on.
+// subscribe subscribes a new client, which receives all events from now on.
 func (s *Server) subscribe(c net.Conn) func() {
-	// Bytes limit what may wait, because a limit of 1000 events would be too few when ten thousand minions return
-	// at the same moment.
+	// The limit is one of bytes: 1000 events would be too few when ten thousand minions return at the same moment.
 	sub := s.bus.Subscribe(events.SubscribeOptions{Bytes: s.o.Buffer, Buffer: maxWaitingEvents})
 	return func() {
 		defer sub.Close()
@@ -251,14 +250,14 @@ func (s *Server) subscribe(c net.Conn) func() {
 	}
 }
 
-// publishTo sends every event to one client. A client that falls behind is cut off: Salt's clients reconnect when a
-// socket is closed, but would not notice a silent gap.
+// publishTo sends every event to one client. A client that falls behind is disconnected: Salt's clients reconnect
+// then, but would not notice a gap.
 func (s *Server) publishTo(c net.Conn, sub *events.Subscription) {
 	prefixed := s.o.Framing == Prefixed || s.o.Framing == Auto && wantsPrefix(c)
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	s.wg.Go(func() {
-		// Clients send nothing here but the probe of Admit. The read ends when they leave.
+		// Clients send nothing on this socket except Admit's probe. The read ends when they disconnect.
 		defer cancel()
 		var b [64]byte
 		for {
@@ -290,10 +289,10 @@ func (s *Server) publishTo(c net.Conn, sub *events.Subscription) {
 	}
 }
 
-// Admit returns when every client that connected before the call receives events, or after a second. A program that
-// connects and then makes a request is connected for the kernel at once; without Admit the answer could be fired
-// before the server has accepted the connection. Connections are accepted in order, so a probe over a connection of
-// our own is enough.
+// Admit returns when every client that connected before the call receives events, or after a second. To the kernel, a
+// program that connects and then sends a request is connected at once. Without Admit the answer could be fired before
+// the server accepted the connection. Connections are accepted in order, so Admit connects itself and waits for an
+// answer.
 func (s *Server) Admit() {
 	ctx, cancel := context.WithTimeout(s.ctx, time.Second)
 	defer cancel()
@@ -306,7 +305,7 @@ func (s *Server) Admit() {
 	defer stop()
 	var knock [1]byte
 	if _, err := c.Write(knock[:]); err == nil {
-		c.Read(knock[:]) // an echo, an event or the end: each means that the server has come this far
+		c.Read(knock[:]) // an echo, an event or the end: each means that the connection was accepted
 	}
 }
 

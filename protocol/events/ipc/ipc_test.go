@@ -69,7 +69,8 @@ func TestEventsGoBothWays(t *testing.T) {
 	}
 }
 
-// Programs connect, fire a request and wait for its answer, without a pause between.
+// TestListenerGetsWhatItFiresAtOnce: programs connect, fire a request and wait for its answer, without a pause
+// between.
 func TestListenerGetsWhatItFiresAtOnce(t *testing.T) {
 	_, dir, _ := serve(t)
 	for range 300 {
@@ -169,7 +170,8 @@ func TestClientSeesTheEnd(t *testing.T) {
 	}
 }
 
-// TestBothFramings: writers put a length before their frames, or not; readers get what they were promised.
+// TestBothFramings: writers may put a length before their frames or not; readers get the framing that Options
+// promise.
 func TestBothFramings(t *testing.T) {
 	dir, err := os.MkdirTemp("", "ipc")
 	if err != nil {
@@ -182,7 +184,7 @@ func TestBothFramings(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	c := dial(t, s, dir) // our client takes either
+	c := dial(t, s, dir) // our client reads either
 	w, err := net.Dial("unix", filepath.Join(dir, ipc.PullName))
 	if err != nil {
 		t.Fatal(err)

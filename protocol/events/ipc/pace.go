@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// newsAge is how long a return waits after the event of its job, for a salt command of 3007 or later. An event
-	// that arrives while such a command handles the previous one may stay in its buffer until the next event, or
-	// until its timeout of seconds. minReturnAge in package minion has the measurement.
+	// newsAge is how long a return is held back after the event of its job, for a salt command of 3007 or later. An
+	// event that arrives while such a command handles the previous one may stay in its buffer until the next event, or
+	// until its timeout of several seconds. The measurement is at minReturnAge in package minion.
 	newsAge = 18 * time.Millisecond
-	// maxWaiting is how many events may wait for a client that is paced. Beyond it, keeping up matters more.
+	// maxWaiting is how many events may wait for a client that is paced. Beyond it returns are not delayed.
 	maxWaiting = 64
 )
 

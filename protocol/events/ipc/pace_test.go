@@ -8,8 +8,8 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// TestPace: the first answer waits for the news of its job to be old enough, for clients that would overlook it, and never
-// when there is much to say.
+// TestPace: the first return is held back until the event of its job is old enough, for clients that would miss it,
+// but not when many events wait.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := events.New(nil)

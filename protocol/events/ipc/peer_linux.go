@@ -21,8 +21,8 @@ func wantsPrefix(c net.Conn) bool {
 	return strings.HasPrefix(version, "3006") && usesPrefix(dir)
 }
 
-// overlooks reports whether the program at the other end is a Salt that may overlook an event that arrives while it
-// reads the one before (salt/transport/tcp.py: PublishClient.recv, since 3007).
+// overlooks reports whether the program at the other end is a Salt that may miss an event that arrives while it reads
+// the previous one (salt/transport/tcp.py: PublishClient.recv, since 3007).
 func overlooks(c net.Conn) bool {
 	_, version := peerSalt(c)
 	return version != "" && !strings.HasPrefix(version, "3006")
@@ -35,8 +35,8 @@ func takesPlain(c net.Conn) bool {
 	return version != "" && !usesPrefix(dir)
 }
 
-// peerSalt looks for the Salt beside the interpreter or script at the other end, then for the one of the host,
-// which is all there is to go by for a client over tcp. It returns or "" if it is missing.
+// peerSalt looks for a Salt beside the interpreter or script at the other end, then for the Salt of the host, which
+// is the only source for a client over tcp. It returns empty strings if there is no Salt.
 func peerSalt(c net.Conn) (dir, version string) {
 	roots := []string{"/usr", "/opt/saltstack/salt"}
 	if u, ok := c.(*net.UnixConn); ok {
@@ -60,22 +60,21 @@ func peerSalt(c net.Conn) (dir, version string) {
 	return "", ""
 }
 
-// salt is an installation of Salt below a directory, or with dir "" the fact that there is none, and when that was
-// found.
+// A salt is the Salt installation below a directory, and when it was looked up. dir is empty if there is none.
 type salt struct {
 	dir, version string
 	at           time.Time
 }
 
 const (
-	// saltLife is how long a result is reused. Every command of a tool asks again, and the library directories of a
-	// host are long.
+	// saltLife is how long a result is reused. Every command of a tool connects again, and the library directories of
+	// a host are large.
 	saltLife = 5 * time.Second
-	// maxSalts limits the directories that are remembered.
+	// maxSalts is the number of cached directories.
 	maxSalts = 64
 )
 
-// salts remembers saltBelow.
+// salts caches the results of saltBelow.
 var salts struct {
 	sync.Mutex
 	below map[string]salt

@@ -4,11 +4,11 @@ package ipc
 
 import "net"
 
-// wantsPrefix is unknown on this system; set Options.Framing.
+// wantsPrefix returns false: the peer's version is not known on this system. Set Options.Framing if needed.
 func wantsPrefix(net.Conn) bool { return false }
 
-// overlooks is unknown on this system.
+// overlooks returns false: the peer's version is not known on this system.
 func overlooks(net.Conn) bool { return false }
 
-// takesPlain is unknown on this system. Late patch levels read prefixed frames, and so does ours.
+// takesPlain returns false: late patch levels read prefixed frames, and so does brine.
 func takesPlain(net.Conn) bool { return false }

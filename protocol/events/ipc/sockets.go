@@ -16,7 +16,7 @@ const (
 	PullName = "master_event_pull.ipc"
 	// MarkerName is a file that Salt's command line tools look for before they start. They do not connect to it.
 	MarkerName = "publish_pull.ipc"
-	// WorkersName is the same for salt.netapi.NetapiClient, and so for salt-api.
+	// WorkersName is such a file for salt.netapi.NetapiClient, and so for salt-api.
 	WorkersName = "workers.ipc"
 )
 
@@ -24,7 +24,7 @@ const (
 type Sockets struct {
 	// Pub sends events, Pull receives them.
 	Pub, Pull string
-	// Marker is a file that exists while the bus does; "" for none.
+	// Marker is a file that exists while the bus does; "" for no file.
 	Marker string
 
 	workers string // a second marker

@@ -1,5 +1,5 @@
-// Package vectors reads the test vectors in protocol/testdata/vectors, which real Salt made. See the README there.
-// Only tests import it.
+// Package vectors reads the test vectors in protocol/testdata/vectors, which were recorded from stock Salt. See the
+// README there. Only tests import it.
 package vectors
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Lines are the folders of the Salt lines.
+// Lines are the directories of the Salt lines.
 var Lines = []string{"3006", "3007", "3008"}
 
 // Load reads one file into a struct. Byte strings in it are []byte fields.
@@ -30,7 +30,7 @@ func Load(t testing.TB, name string, into any) {
 	}
 }
 
-// Path returns where a file is, seen from any package below protocol.
+// Path returns the path of a file as seen from any package below protocol.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	for dir := "testdata/vectors"; len(dir) < 64; dir = filepath.Join("..", dir) {
@@ -56,13 +56,13 @@ func Keys(t testing.TB) map[string]struct {
 	return keys
 }
 
-// Value is a Python value in the form that keeps its type.
+// A Value is a Python value in a form that keeps its type.
 type Value struct {
 	T string          `json:"t"`
 	V json.RawMessage `json:"v"`
 }
 
-// Go returns the value as our decoders should return it. Map keys that are bytes are text.
+// Go returns the value that our decoders should return. Map keys that are bytes become text.
 func (v Value) Go(t testing.TB) any {
 	t.Helper()
 	switch v.T {
@@ -118,7 +118,7 @@ func (v Value) mapping(t testing.TB) any {
 	return mixed
 }
 
-// Ordered returns the value for an encoder: maps keep their order and the type of their keys.
+// Ordered returns the value for an encoder: maps keep their order and the types of their keys.
 func (v Value) Ordered(t testing.TB) any {
 	t.Helper()
 	switch v.T {
