@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// NetDial returns the dialer that a nil ClientOptions.Dial stands for. source binds the local end, and k finds dead
-// paths. IPv4 and IPv6 are raced, and every address of a name is tried.
+// NetDial returns the dialer that is used if ClientOptions.Dial is nil. source is the local address, "" for any; k is
+// set on the connection. IPv4 and IPv6 are raced, and every address of a name is tried.
 func NetDial(k KeepAlive, source string) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		d := net.Dialer{KeepAlive: -1}
@@ -68,7 +68,8 @@ func SetKeepAlive(c net.Conn, k KeepAlive) error {
 	conf := net.KeepAliveConfig{Enable: !k.Disabled, Idle: k.Idle, Interval: k.Interval, Count: k.Count}
 	err := t.SetKeepAliveConfig(conf)
 	if err != nil && runtime.GOOS == "windows" {
-		// Windows before version 1709 does not let a program choose the count, nor wine all times. Its own are taken then.
+		// Windows before version 1709 cannot set the count, and wine cannot set every time. The system's values apply
+		// then.
 		conf.Count = -1
 		if err = t.SetKeepAliveConfig(conf); err != nil {
 			err = t.SetKeepAlive(conf.Enable)
@@ -85,15 +86,15 @@ func SetKeepAlive(c net.Conn, k KeepAlive) error {
 	return nil
 }
 
-// BindTCP listens on addr with k on the connections that it accepts. For transports.
+// BindTCP listens on addr and sets k on the connections that it accepts. For transports.
 func BindTCP(addr string, k KeepAlive) (net.Listener, error) {
 	lc := net.ListenConfig{KeepAlive: -1}
-	// Package net prefers Multipath TCP, whose sockets lack some of the options that connections inherit.
+	// Package net prefers Multipath TCP, whose sockets lack some of the options that accepted connections inherit.
 	lc.SetMultipathTCP(false)
 	ln, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		var op *net.OpError
-		if errors.As(err, &op) { // the address is in this text already
+		if errors.As(err, &op) { // this text already has the address
 			err = op.Err
 		}
 		return nil, fmt.Errorf("transport: cannot listen on %q: %w", addr, err)
@@ -104,7 +105,7 @@ func BindTCP(addr string, k KeepAlive) (net.Listener, error) {
 	return &keepAliveListener{Listener: ln, keepAlive: k}, nil
 }
 
-// keepAliveListener sets keepalive on each connection, where connections do not inherit it.
+// keepAliveListener sets keepalive on each accepted connection, on systems where connections do not inherit it.
 type keepAliveListener struct {
 	net.Listener
 	keepAlive KeepAlive
@@ -120,7 +121,7 @@ func (l *keepAliveListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// listenerFor returns ln, or a new listener on addr if ln is nil. Accepted connections have k.
+// listenerFor returns ln, or a new listener on addr if ln is nil. Accepted connections get k.
 func listenerFor(ln net.Listener, addr string, k KeepAlive) (net.Listener, error) {
 	if ln == nil {
 		return BindTCP(addr, k)
@@ -128,8 +129,7 @@ func listenerFor(ln net.Listener, addr string, k KeepAlive) (net.Listener, error
 	return &keepAliveListener{Listener: ln, keepAlive: k}, nil
 }
 
-// Listeners opens the listeners that o describes, the publish one first. wrap is false for a transport without TLS.
-// For transports.
+// Listeners opens the two listeners of o. wrap is false for a transport without TLS. For transports.
 func (o ServerOptions) Listeners(wrap bool) (pub, req net.Listener, err error) {
 	if pub, err = listenerFor(o.PublishListener, o.PublishAddr, o.KeepAlive.forSubscribers()); err != nil {
 		return nil, nil, err

@@ -50,7 +50,7 @@ func TestSaltKeepAlive(t *testing.T) {
 	}
 }
 
-// accept gives what a listener accepts, closing it at the end.
+// accept returns a channel of the connections that a listener accepts. They are closed at the end of the test.
 func accept(t *testing.T, ln net.Listener) <-chan net.Conn {
 	c := make(chan net.Conn, 10)
 	go func() {
@@ -84,7 +84,7 @@ func TestNetDialSource(t *testing.T) {
 	}
 	local := free.Addr().String()
 	free.Close()
-	for range 3 { // again while the last one is in TIME_WAIT
+	for range 3 { // again while the last connection is in TIME_WAIT
 		c, err := NetDial(KeepAlive{}, local)(t.Context(), "tcp", ln.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestNetDialSource(t *testing.T) {
 		if s.RemoteAddr().String() != local {
 			t.Errorf("connected from %v, want %v", s.RemoteAddr(), local)
 		}
-		c.Close() // we end it first, so TIME_WAIT is ours
+		c.Close() // this side closes first, so TIME_WAIT is here
 		_, _ = io.Copy(io.Discard, s)
 		s.Close()
 	}

@@ -28,7 +28,7 @@ var impls = map[string]transporttest.Impl{
 	"ws":     {Listen: ws.Listen, Dialer: ws.New()},
 }
 
-// pythons are the interpreters named by BRINE_SALT_PYTHONS, a list as in PATH, each of which can import salt.
+// pythons returns the interpreters in BRINE_SALT_PYTHONS, a list like PATH. Each of them can import salt.
 func pythons(t *testing.T) []string {
 	t.Helper()
 	l := filepath.SplitList(os.Getenv("BRINE_SALT_PYTHONS"))
@@ -38,7 +38,7 @@ func pythons(t *testing.T) []string {
 	return l
 }
 
-// has reports whether this Salt has the transport, and in it a class: 3006 has no ws, and its tcp server is built differently.
+// has reports whether this Salt has a class of a transport: 3006 has no ws, and its tcp server has other classes.
 func has(python, name, class string) bool {
 	return exec.Command(python, "-c", "from salt.transport."+name+" import "+class).Run() == nil
 }
@@ -135,7 +135,7 @@ func TestStockClients(t *testing.T) {
 func TestStockServers(t *testing.T) {
 	for _, python := range pythons(t) {
 		for name, i := range impls {
-			// The ROUTER of stock Salt needs its whole master; libzmq is tested in package zeromq.
+			// The ROUTER of stock Salt needs the whole master; libzmq is tested in package zeromq.
 			if name == "zeromq" || !has(python, name, "PublishServer") {
 				continue
 			}
@@ -170,7 +170,7 @@ func TestStockServers(t *testing.T) {
 						t.Errorf("got %q", got)
 					}
 				} else {
-					time.Sleep(500 * time.Millisecond) // aiohttp's side registers after the upgrade
+					time.Sleep(500 * time.Millisecond) // aiohttp registers the subscriber only after the upgrade
 				}
 				for _, n := range []int{100, 60_000, 2_000_000} {
 					fmt.Fprintln(in, n)

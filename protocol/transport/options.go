@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// KeepAlive configures TCP keepalive and, where the system has it, the limit for unacknowledged bytes. The zero
-// value finds a dead path within 45 seconds, even on a connection that only receives. A negative number leaves that
-// setting to the system, like -1 in Salt's tcp_keepalive_idle, _cnt and _intvl.
+// KeepAlive configures TCP keepalive and, on Linux, the limit for unacknowledged bytes. The zero value detects a dead
+// path within 45 seconds, even on a connection that only receives. A negative number leaves a setting to the system,
+// like -1 in Salt's tcp_keepalive_idle, _cnt and _intvl.
 type KeepAlive struct {
 	Disabled       bool
 	Idle, Interval time.Duration
@@ -22,8 +22,8 @@ type KeepAlive struct {
 	UserTimeout time.Duration
 }
 
-// SaltKeepAlive translates Salt's options, in seconds. Salt's own defaults (true, 300, -1, -1) take hours to find a
-// dead path, so they mean the zero KeepAlive. Other values are the operator's choice and are kept.
+// SaltKeepAlive converts Salt's options, in seconds. Salt's defaults (true, 300, -1, -1) take hours to detect a dead
+// path, so they mean the zero KeepAlive. Other values are the operator's choice and are used.
 func SaltKeepAlive(enabled bool, idle, count, interval int) KeepAlive {
 	if !enabled {
 		return KeepAlive{Disabled: true, UserTimeout: -1}
@@ -44,7 +44,8 @@ func SaltKeepAlive(enabled bool, idle, count, interval int) KeepAlive {
 	return k
 }
 
-// withDefaults fills in the zero fields: first probe after 20 s, four probes 5 s apart, unacknowledged bytes 40 s.
+// withDefaults fills in the zero fields: first probe after 20 s, four probes 5 s apart, 40 s for unacknowledged
+// bytes.
 func (k KeepAlive) withDefaults() KeepAlive {
 	if k.Idle == 0 {
 		k.Idle = 20 * time.Second
@@ -61,10 +62,10 @@ func (k KeepAlive) withDefaults() KeepAlive {
 	return k
 }
 
-// forSubscribers replaces the zero value by one that probes a subscriber after 8 seconds without a sign of life,
-// and then every 3 seconds. Where the system reports the result, the server knows after 18 seconds which
-// subscribers are silent, and a connection may come back to life for 15 minutes. Elsewhere it ends after 14
-// seconds, or after 28 if bytes were sent just before.
+// forSubscribers replaces the zero value: a subscriber is probed after 8 seconds of silence, and then every 3
+// seconds. On Linux the server knows after 18 seconds which subscribers are silent, and keeps their connections for
+// 15 minutes in case the path works again. Elsewhere the connection ends after 14 seconds, or after 28 if bytes were
+// sent just before.
 func (k KeepAlive) forSubscribers() KeepAlive {
 	if k == (KeepAlive{}) {
 		return KeepAlive{Idle: 8 * time.Second, Interval: 3 * time.Second, Count: 2, UserTimeout: subscriberTimeout}
@@ -82,7 +83,7 @@ func JoinHostPort(host string, port int) string {
 	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// CheckAddr returns an error unless addr is a "host:port" that can be dialled.
+// CheckAddr returns an error if addr is not a "host:port" that can be dialled.
 func CheckAddr(addr string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -9,23 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// subscriberTimeout is after how long without a sign of life a subscriber's connection ends. Until then a path that
-// works again finds the connection as it was. Some of Salt's minions never make another one, others only after a
-// quarter of an hour.
+// subscriberTimeout is how long a subscriber's connection may be silent before it ends. If the path works again
+// within that time, the connection still exists. Some of Salt's minions never reconnect, others only after a quarter
+// of an hour.
 const subscriberTimeout = 15 * time.Minute
 
-// maxResend limits how long the kernel waits before it sends unacknowledged bytes again. By default it doubles the
-// wait up to two minutes, so bytes sent while a path was dead for ten seconds arrive six seconds after it works
+// maxResend is the longest time before the kernel sends unacknowledged bytes again. By default the kernel doubles it
+// up to two minutes, so bytes sent while a path was dead for ten seconds would arrive six seconds after it works
 // again.
 const maxResend = 4 * time.Second
 
-// setUserTimeout limits how long sent bytes may stay unacknowledged, and the time between two attempts.
+// setUserTimeout limits how long sent bytes may stay unacknowledged, and the time between two retransmissions.
 func setUserTimeout(c *net.TCPConn, d time.Duration) error {
 	return controlSocket(c, func(fd int) error { return boundUnacknowledged(fd, d) })
 }
 
-// boundUnacknowledged is like setUserTimeout for a descriptor. It sets the time limit as well: without one the kernel
-// counts attempts, and more frequent attempts would end the connection sooner.
+// boundUnacknowledged is like setUserTimeout for a descriptor. Both limits are needed: without the first, the kernel
+// counts retransmissions, and more frequent ones would end the connection sooner.
 func boundUnacknowledged(fd int, d time.Duration) error {
 	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds())); err != nil {
 		return err
@@ -37,8 +37,8 @@ func boundUnacknowledged(fd int, d time.Duration) error {
 	return err
 }
 
-// inheritKeepAlive sets k on a listener, from which the kernel copies it to connections. That saves five system
-// calls per connection. It returns false if each connection must be configured.
+// inheritKeepAlive sets k on a listener, whose connections inherit it from the kernel. That saves five system calls
+// per connection. It returns false if each connection must be configured.
 func inheritKeepAlive(ln net.Listener, k KeepAlive) bool {
 	t, ok := ln.(*net.TCPListener)
 	if !ok {
@@ -79,7 +79,7 @@ func controlSocket(c syscall.Conn, f func(fd int) error) error {
 	return serr
 }
 
-// reuseAddr allows a fixed source port to be used again while its last connection is in TIME_WAIT, as libzmq does.
+// reuseAddr allows binding a fixed source port while its last connection is in TIME_WAIT, as libzmq does.
 func reuseAddr(rc syscall.RawConn) error {
 	var serr error
 	if err := rc.Control(func(fd uintptr) {

@@ -21,7 +21,7 @@ func option(t *testing.T, c net.Conn, level, name int) int {
 	return v
 }
 
-// hasResend reports whether the kernel knows TCP_RTO_MAX_MS, as Linux does from 6.15.
+// hasResend reports whether the kernel has TCP_RTO_MAX_MS (Linux 6.15).
 func hasResend(t *testing.T) bool {
 	t.Helper()
 	var u unix.Utsname
@@ -35,7 +35,7 @@ func hasResend(t *testing.T) bool {
 	return major > 6 || major == 6 && minor >= 15
 }
 
-// TestSocketOptions reads back what the kernel was told, on both ends.
+// TestSocketOptions reads the options back from the kernel, on both ends.
 func TestSocketOptions(t *testing.T) {
 	for _, c := range []struct {
 		name                       string
@@ -74,7 +74,7 @@ func TestSocketOptions(t *testing.T) {
 				}
 				want := int(maxResend.Milliseconds())
 				if c.userTimeout == 0 {
-					want = 120_000 // the kernel's
+					want = 120_000 // the kernel's default
 				}
 				if hasResend(t) {
 					if got := option(t, conn, unix.IPPROTO_TCP, unix.TCP_RTO_MAX_MS); got != want {

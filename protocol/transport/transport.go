@@ -1,6 +1,6 @@
-// Package transport defines what a Salt connection is: the small interfaces that the minion and the master are
-// written against, and their options. The implementations are zeromq (Salt's default), tcp, ws and mem, one package
-// each, so that a program links only those that it imports.
+// Package transport defines Salt's connections: the small interfaces that the minion and the master use, and their
+// options. The implementations are zeromq (Salt's default), tcp, ws and mem, one package each, so that a program
+// links only the ones it imports.
 //
 //	minion                        master
 //	Requester  ──── packed envelope ───▶  Server (RequestAddr, port 4506)  ──▶ Handler
@@ -11,8 +11,8 @@
 // the publish channel a master sends packed envelopes one way. This package and those below it move bytes; nothing
 // here decrypts, verifies or interprets an envelope.
 //
-// A peer's bytes are limited before memory is allocated for them, every wait has a deadline or an owner, and a slow
-// or hostile peer harms only itself. The suite in transporttest tests this for all transports alike.
+// The size of a peer's message is checked before memory is allocated for it. Every wait has a deadline or ends with
+// its context. A slow or hostile peer harms only itself. The suite in transporttest tests this for all transports.
 //
 // Salt's sources: salt/transport/base.py, zeromq.py, tcp.py, ws.py.
 package transport
@@ -27,8 +27,8 @@ import (
 
 // Defaults of the options, used where a field is zero.
 const (
-	// DefaultMaxMessage is the largest message in bytes that is accepted from a peer. It is the limit of Tornado's
-	// stream buffer, which Salt's tcp transport uses.
+	// DefaultMaxMessage is the largest message in bytes that is accepted from a peer. Tornado's stream buffer, which
+	// Salt's tcp transport uses, has the same limit.
 	DefaultMaxMessage = 100 << 20
 	// DefaultMaxUnauthenticated limits the bytes of all large messages that unapproved peers are sending at any
 	// moment.
@@ -46,25 +46,26 @@ const (
 	DefaultMaxHandshakes = 1024
 	// DefaultHandshakeTimeout is the time for the whole handshake.
 	DefaultHandshakeTimeout = 10 * time.Second
-	// DefaultWriteTimeout is how long a peer may take no bytes that are sent to it.
+	// DefaultWriteTimeout is how long a write may make no progress.
 	DefaultWriteTimeout = 30 * time.Second
-	// DefaultReadTimeout is how long a message that has begun may stand still.
+	// DefaultReadTimeout is how long the rest of a message may take to continue once it has begun.
 	DefaultReadTimeout = 60 * time.Second
-	// DefaultDialTimeout is the time for one attempt to connect, over all addresses of a name.
+	// DefaultDialTimeout is the time for one attempt to connect, including all addresses of a name.
 	DefaultDialTimeout = 10 * time.Second
-	// DefaultReconDefault and DefaultReconMax are the first and the last window of the reconnect delay. Salt's
-	// recon_default is 1 s and its recon_max 10 s; with a window of 5 s a minion returns within 5 s of the network.
+	// DefaultReconDefault and DefaultReconMax are the first and the largest window of the reconnect delay. Salt's
+	// recon_default is 1 s and its recon_max 10 s; with a window of 5 s a minion reconnects within 5 s of the
+	// network's return.
 	DefaultReconDefault = 250 * time.Millisecond
 	DefaultReconMax     = 5 * time.Second
-	// DefaultKeepIdle is how long a client keeps a request connection that it does not use. A master has ten
-	// thousand clients, and each connection costs it a descriptor.
+	// DefaultKeepIdle is how long a client keeps an unused request connection. A master may have ten thousand clients,
+	// and each connection costs it a descriptor.
 	DefaultKeepIdle = 60 * time.Second
-	// DefaultProbe is the interval of probes, which find a dead publish path that keepalive cannot see. Keepalive
-	// finds any other within 45 seconds; probing that often would double the wake-ups of an idle minion.
+	// DefaultProbe is the interval of probes, which detect a dead publish path that keepalive cannot see. Keepalive
+	// detects all others within 45 seconds; probing that often would double the wake-ups of an idle minion.
 	DefaultProbe = 2 * time.Minute
 )
 
-// Errors that callers test for. Each is wrapped with the object that it concerns.
+// Errors that callers test for. Each is wrapped in an error that names the address or the message.
 var (
 	// ErrClosed means that the server, requester or subscriber was closed by its owner.
 	ErrClosed = errors.New("transport: closed")
@@ -78,41 +79,42 @@ var (
 
 // A Handler answers one request. body is a packed envelope, which the handler owns; peer is the remote address
 // ("ip:port"). It returns the packed reply; nil closes the connection without a reply. It is called from many
-// goroutines at once. None of them reads a connection, so that no idle connection keeps the stack that an answer
-// needed. ctx ends when the server is closed. A panic is logged and closes only the connection. See Approve.
+// goroutines at once. These are not the goroutines that read connections, so an idle connection does not keep a stack
+// as deep as a handler needs. ctx ends when the server is closed. A panic is logged and closes only the connection.
+// See Approve.
 type Handler func(ctx context.Context, peer string, body []byte) []byte
 
 // A Publisher sends messages to subscribers.
 type Publisher interface {
-	// Publish sends msg, a packed envelope, to all subscribers, or with topics to the minions with these ids, each
-	// named once. It never blocks on a subscriber, and keeps msg, which must not be changed afterwards. The error
-	// is ErrClosed.
+	// Publish sends msg, a packed envelope, to all subscribers, or with topics to the minions with these ids. topics
+	// must not contain an id twice. Publish never waits for a subscriber. It keeps msg, which must not be changed
+	// afterwards. The error is ErrClosed.
 	//
-	// A subscriber without a name (Name, or a presence frame of tcp) may be any minion and receives everything;
-	// minions decide themselves whether they are targets. At an address without a known minion (MinionAt) only a
-	// few subscribers do; the others receive msg if a minion becomes known there within seconds. With zeromq's
-	// Filter subscribers chose their topics themselves. A connection that was accepted before the publish and
-	// subscribes within five seconds also receives msg, unless there is isolation.
+	// A subscriber without a name (see Name, and tcp's presence frame) may be any minion and receives everything;
+	// minions decide themselves whether they are targets. At an address without a known minion (see MinionAt) only a
+	// few such subscribers receive messages. The others receive msg if a minion becomes known there within seconds.
+	// With zeromq's Filter, subscribers choose their topics. A connection that was accepted before the call and
+	// subscribes within five seconds also receives msg, unless Isolate returns true.
 	Publish(msg []byte, topics []string) error
-	// Unnamed reports whether the subscriber with a remote address, as passed to Subscriber, is connected and has
-	// no name yet.
+	// Unnamed reports whether a subscriber with this remote address, as passed to Subscriber, is connected and has no
+	// name yet.
 	Unnamed(peer string) bool
-	// PublishTo sends msg to that subscriber and reports the same.
+	// PublishTo sends msg to that subscriber if it has no name, and reports whether it did.
 	PublishTo(peer string, msg []byte) bool
-	// Name sets which minion the subscriber with a remote address is, once it has proved that. It reports whether
+	// Name sets the minion id of the subscriber with this remote address, once it has proved it. It reports whether
 	// there is such a subscriber.
 	Name(peer, id string) bool
-	// MinionAt reports whether a minion was at a subscriber's address within the last hour: a peer for which
+	// MinionAt reports whether a minion was seen at a subscriber's address within the last hour: a peer for which
 	// Approve was called, or a subscriber with a name.
 	MinionAt(peer string) bool
 	// Subscribers returns the number of subscribed connections.
 	Subscribers() int
-	// Reach returns how many of the ids are names of subscribers, and how many subscribers or arriving connections
+	// Reach returns how many of the ids are names of subscribers, and how many subscribers and arriving connections
 	// have no name and may be any minion.
 	Reach(ids ...string) (named, nameless int)
-	// Present returns the names of subscribers, sorted, each once.
+	// Present returns the names of subscribers, sorted, without duplicates.
 	Present() []string
-	// Dropped returns how many subscribers were cut off because they did not take their messages in time.
+	// Dropped returns how many subscribers were disconnected because they did not read their messages in time.
 	Dropped() int64
 }
 
@@ -122,21 +124,20 @@ type Server interface {
 	// PublishAddr and RequestAddr return the bound addresses.
 	PublishAddr() net.Addr
 	RequestAddr() net.Addr
-	// Shutdown stops accepting and waits until running handlers and their replies are done or ctx ends. Then it
-	// closes.
+	// Shutdown stops accepting, waits until the running handlers have replied or ctx ends, and closes the server.
 	Shutdown(ctx context.Context) error
-	// Close ends all connections and returns when every goroutine of the server has ended. It may be called again.
+	// Close ends all connections and returns when every goroutine of the server has ended. Further calls do nothing.
 	Close() error
 }
 
 // ServerOptions configure how a master listens. The zero value of each field is usable, except Handler.
 type ServerOptions struct {
-	// PublishListener and RequestListener are used if set, and closed with the server. Otherwise PublishAddr and
-	// RequestAddr are bound ("host:port"; port 0 means any, an empty host all addresses).
+	// PublishListener and RequestListener are used if set, and closed with the server. Otherwise the server listens on
+	// PublishAddr and RequestAddr ("host:port"; port 0 means any port, an empty host all addresses).
 	PublishListener, RequestListener net.Listener
 	PublishAddr, RequestAddr         string
-	// Wrap adds a layer, TLS, to the listeners; see tlsconf. A HandshakeContext method of a connection is called
-	// under the handshake deadline. zeromq has no TLS and ignores Wrap.
+	// Wrap adds TLS to a listener; see tlsconf. If its connections have a HandshakeContext method, it is called under
+	// the handshake deadline. zeromq has no TLS and ignores Wrap.
 	Wrap func(net.Listener) net.Listener
 	// Handler answers requests. It is required.
 	Handler Handler
@@ -148,64 +149,64 @@ type ServerOptions struct {
 	Subscriber func(peer string, up bool)
 	// Filter is Salt's zmq_filtering: topic frames precede envelopes. Both sides must agree.
 	Filter bool
-	// Isolate keeps publishes from subscribers without a name while it returns true; these receive only what
-	// PublishTo sends them. nil means never.
+	// Isolate, while it returns true, keeps publishes from subscribers without a name. These receive only messages of
+	// PublishTo. nil means never.
 	Isolate func() bool
-	// PubHWM and PubBytes limit what may wait for one subscriber, in messages and bytes. Beyond the limit it is cut
-	// off.
+	// PubHWM and PubBytes limit the backlog of one subscriber, in messages and bytes. Beyond it the subscriber is
+	// disconnected.
 	PubHWM   int
 	PubBytes int64
 	// MaxMessage is the largest request in bytes.
 	MaxMessage int64
-	// MaxUnauthenticated limits the bytes of messages above SmallMessage that are being received or handled, over
-	// all connections whose handler never called Approve. Others wait their turn. It is at least MaxMessage.
+	// MaxUnauthenticated limits the bytes of messages above SmallMessage that are being received or handled, for all
+	// connections whose handler never called Approve. Messages beyond it wait. It is at least MaxMessage.
 	MaxUnauthenticated int64
 	// MaxConnections limits the connections of both ports. Beyond it a new connection replaces one of an unapproved
-	// peer, of the address that has most of these. 0 means what the process may open, less what it needs for files.
+	// peer, of the address with the most such connections. 0 means the process's limit of open files, less reserves
+	// for files and the HTTP interface.
 	MaxConnections int
-	// MaxHandshakes is how many connections may be in their handshake. Others wait, and the oldest is closed if it
-	// takes longer than a second.
+	// MaxHandshakes is how many connections may be in their handshake. Further ones wait, and the oldest handshake is
+	// closed if it takes longer than a second.
 	MaxHandshakes int
 	// HandshakeTimeout, ReadTimeout (for a message that has begun) and WriteTimeout (without progress) are
 	// deadlines.
 	HandshakeTimeout, ReadTimeout, WriteTimeout time.Duration
-	// KeepAlive is set on accepted TCP connections. The zero value finds a dead path of a subscriber within 18
-	// seconds. On Linux the connection is kept and may come back to life.
+	// KeepAlive is set on accepted TCP connections. The zero value detects a subscriber's dead path within 18 seconds.
+	// On Linux the connection is kept in case the path works again.
 	KeepAlive KeepAlive
-	// Log receives one line per refused or dropped peer; nil means no log.
+	// Log receives a record per refused or dropped peer; nil means no log.
 	Log *slog.Logger
 }
 
 // ClientOptions configure how a minion connects. The zero value of each field is usable, except the addresses.
 type ClientOptions struct {
-	// RequestAddr and PublishAddr are "host:port"; JoinHostPort makes one from Salt's forms. A name is resolved at
-	// every connection, and all its addresses are tried.
+	// RequestAddr and PublishAddr are "host:port"; JoinHostPort builds one from a host as Salt writes it. A name is
+	// resolved for every connection, and all its addresses are tried.
 	RequestAddr, PublishAddr string
-	// RequestSource and PublishSource bind the local end: "ip", "ip:port" or ":port" (source_ret_port,
+	// RequestSource and PublishSource are the local addresses: "ip", "ip:port" or ":port" (options source_ret_port and
 	// source_publish_port).
 	RequestSource, PublishSource string
-	// Dial replaces the dialer; nil means NetDial with KeepAlive and the source.
+	// Dial replaces the dialer; nil means NetDial with KeepAlive and the source address.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Wrap adds a layer, TLS, to a dialled connection; host is the name that was dialled. See tlsconf. zeromq
-	// ignores it.
+	// Wrap adds TLS to a dialled connection; host is the name that was dialled. See tlsconf. zeromq ignores it.
 	Wrap func(ctx context.Context, c net.Conn, host string) (net.Conn, error)
-	// KeepAlive finds dead paths, with its zero value within 45 seconds.
+	// KeepAlive detects dead paths; its zero value does so within 45 seconds.
 	KeepAlive KeepAlive
 	// MaxMessage is the largest reply or publish in bytes.
 	MaxMessage int64
-	// DialTimeout is for one attempt to connect, HandshakeTimeout for what follows it, WriteTimeout for bytes not
-	// taken, and ReadTimeout for a publish that has begun and stands still. The context of a request limits how
-	// long its reply may take.
+	// DialTimeout is for one attempt to connect and HandshakeTimeout for the handshake after it. WriteTimeout is for a
+	// write without progress, ReadTimeout for a publish that has begun and does not continue. The context of a request
+	// limits how long its reply may take.
 	DialTimeout, HandshakeTimeout, ReadTimeout, WriteTimeout time.Duration
-	// ReconDefault and ReconMax limit the window of the reconnect delay, which doubles from the one to the other.
-	// The delay is random in the whole window with ReconRandomize, and in its upper half without.
+	// ReconDefault and ReconMax are the first and the largest window of the reconnect delay, which doubles in between.
+	// The delay is random in the whole window with ReconRandomize, and in its upper half without it.
 	ReconDefault, ReconMax time.Duration
 	ReconRandomize         bool
-	// Probe is how often a subscriber probes its publisher, if the transport has probes (zeromq). 0 means
-	// DefaultProbe, a negative value never. A publisher that answered before and does not answer within a quarter
-	// of Probe is dropped.
+	// Probe is how often a subscriber probes its publisher, on transports with probes (zeromq). 0 means DefaultProbe,
+	// a negative value never. The connection is dropped if a publisher that has answered before does not answer within
+	// a quarter of Probe.
 	Probe time.Duration
-	// KeepIdle is how long a request connection without requests is kept. Stock minions keep theirs for ever.
+	// KeepIdle is how long an unused request connection is kept. Stock minions keep theirs forever.
 	KeepIdle time.Duration
 	// ID is the minion's id, for topics.
 	ID string
@@ -217,13 +218,13 @@ type ClientOptions struct {
 	// OnState is called for every change of a subscriber's connection, one call at a time and in order. It must not
 	// block for long and must not call the subscriber's Close.
 	OnState func(State)
-	// OnWork is called after a connection did something by itself: it sent or answered a probe, or ended because it
-	// was idle. Programs that release memory when idle do so again. It may be nil and must not block.
+	// OnWork is called after a connection worked without a caller: it sent or answered a probe, or ended because it
+	// was idle. A program that releases memory when idle can do so again. It may be nil and must not block.
 	OnWork func()
-	// OnRetry is called with the reason each time that connecting for a request failed and is tried again. It must
+	// OnRetry is called with the reason each time that connecting for a request failed and will be retried. It must
 	// not block.
 	OnRetry func(err error)
-	// Log receives one line per change of state; nil means no log.
+	// Log receives a record per change of state; nil means no log.
 	Log *slog.Logger
 }
 
@@ -235,26 +236,26 @@ type State struct {
 	Reconnects int    // connections after the first
 }
 
-// A Requester sends requests. It keeps idle connections for later requests, one request at a time on each (tcp:
-// many), and never takes a late reply for that of a later request. It is safe for concurrent use.
+// A Requester sends requests. It keeps idle connections for later requests, with one request at a time on each (many
+// on tcp). A late reply is never taken for the reply to a later request. It is safe for concurrent use.
 type Requester interface {
-	// Request sends body, a packed envelope, and returns the packed reply. It retries connecting, with backoff,
-	// until ctx ends, as Salt does. Once the request may have reached the server it is not sent again, because a
-	// master would run it twice. The error wraps ctx.Err() and the last reason, or ErrNoReply, ErrTooBig,
-	// ErrProtocol or ErrClosed.
+	// Request sends body, a packed envelope, and returns the packed reply. It retries connecting, with backoff, until
+	// ctx ends, as Salt does. Once the request may have reached the server it is not sent again, because a master
+	// would execute it twice. The error wraps ctx.Err() and the last reason, or ErrNoReply, ErrTooBig, ErrProtocol or
+	// ErrClosed.
 	Request(ctx context.Context, body []byte) ([]byte, error)
 	// Close ends running requests and all connections.
 	Close() error
 }
 
-// A Subscriber receives publishes. It reconnects until Close or the end of the context it was made with.
+// A Subscriber receives publishes. It reconnects until Close is called or its context ends.
 type Subscriber interface {
-	// Messages delivers packed envelopes in order. The channel is closed after Close. The master cuts off a
-	// receiver that does not keep up, which then reconnects.
+	// Messages delivers packed envelopes in order. The channel is closed after Close. A master disconnects a receiver
+	// that does not keep up, which then reconnects.
 	Messages() <-chan []byte
 	State() State
-	// Reset drops the connection, if there is one, and connects again at once. Call it when the connection is known
-	// to be dead.
+	// Reset drops the current connection, if any, and reconnects at once. Call it when the connection is known to be
+	// dead.
 	Reset()
 	Close() error
 }
@@ -271,8 +272,8 @@ type Listen func(o ServerOptions) (Server, error)
 
 type approveKey struct{}
 
-// Approve is called by a Handler once it knows the peer. The connection is then no longer subject to
-// ServerOptions.MaxUnauthenticated. Outside of a handler's context it does nothing.
+// Approve is called by a Handler once the peer is authenticated. The connection then no longer counts against
+// ServerOptions.MaxUnauthenticated. Outside of a handler's context Approve does nothing.
 func Approve(ctx context.Context) {
 	if f, ok := ctx.Value(approveKey{}).(func()); ok {
 		f()
@@ -286,9 +287,9 @@ func WithApprove(ctx context.Context, f func()) context.Context {
 
 type leftKey struct{}
 
-// Left is called by a Handler before it does something costly for the answer alone. It reports whether the peer has
-// closed its connection while the request waited, as one does that has stopped waiting. Outside of a handler's
-// context, and over connections on systems other than Linux, it is false.
+// Left is called by a Handler before costly work that only its reply needs. It reports whether the peer has closed
+// its connection, as a peer does that no longer waits. Outside of a handler's context, and on systems other than
+// Linux, it returns false.
 func Left(ctx context.Context) bool {
 	f, ok := ctx.Value(leftKey{}).(func() bool)
 	return ok && f()

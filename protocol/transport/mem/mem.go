@@ -1,5 +1,5 @@
 // Package mem connects minions and masters inside one process, without sockets, for tests and for programs that
-// contain both. It behaves like the network transports: it reconnects, has limits, and cuts off slow subscribers.
+// contain both. It behaves like the network transports: it reconnects, has limits, and disconnects slow subscribers.
 //
 //	client ──▶ Network (address → server) ──▶ server ──▶ session (queue, limits) ──▶ Subscriber
 package mem
@@ -61,8 +61,8 @@ type server struct {
 	sessions map[*session]struct{}
 }
 
-// Listen starts a master. PublishAddr and RequestAddr are names of the form "host:port"; port 0 or no address means
-// a free one. Listeners, Wrap, KeepAlive and the deadlines have no meaning here.
+// Listen starts a master. PublishAddr and RequestAddr are names of the form "host:port"; port 0 or an empty address
+// means a free port. Listeners, Wrap, KeepAlive and the deadlines are ignored.
 func (n *Network) Listen(o transport.ServerOptions) (transport.Server, error) {
 	o, err := o.WithDefaults()
 	if err != nil {
@@ -106,7 +106,7 @@ func (n *Network) bindAddr(a string, s *server) (addr, error) {
 	return addr(a), nil
 }
 
-// lookupServer returns the server at an address, nil if there is none.
+// lookupServer returns the server at an address, or nil.
 func (n *Network) lookupServer(a string) *server {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -154,7 +154,7 @@ func (s *server) Reach(ids ...string) (named, nameless int) {
 	return named, nameless
 }
 
-// Name implements transport.Publisher. Subscribers have no remote addresses here that would tell them apart.
+// Name implements transport.Publisher. Subscribers of this transport have no remote addresses to identify them.
 func (s *server) Name(string, string) bool { return false }
 
 // Unnamed implements transport.Publisher.
@@ -232,8 +232,8 @@ func (s *server) Close() error {
 	return nil
 }
 
-// handleRequest answers one request in a goroutine of its own. A body is copied, because the peer on a network
-// could not change it either. left reports whether the peer does not wait any more.
+// handleRequest answers one request in a new goroutine. The body is copied: the caller may change its slice
+// meanwhile. left reports whether the peer no longer waits.
 func (s *server) handleRequest(body []byte, reply chan<- []byte, left func() bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -308,7 +308,7 @@ func (r *requester) tryRequest(ctx context.Context, body []byte) ([]byte, error)
 		case errors.Is(err, errRefused):
 			return nil, err
 		case err != nil:
-			close(reply) // the server has seen it, so it must not be sent again
+			close(reply) // the server has seen the request, so it must not be sent again
 		}
 		return s, nil
 	})
@@ -337,8 +337,8 @@ func (r *requester) Close() error {
 	return nil
 }
 
-// Subscribe implements transport.Dialer. The subscriber's name is ID, or what it proves if both sides have a
-// Presence function.
+// Subscribe implements transport.Dialer. The subscriber's name is ID, or the proven id if both sides have a Presence
+// function.
 func (d dialer) Subscribe(ctx context.Context, o transport.ClientOptions) (transport.Subscriber, error) {
 	if err := transport.CheckAddr(o.PublishAddr); err != nil {
 		return nil, err

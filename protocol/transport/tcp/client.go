@@ -17,7 +17,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/internal/serve"
 )
 
-// lastWords is how long to wait for the reason of a peer that closed the connection.
+// lastWords is how long to wait for the reason when the peer has closed the connection.
 const lastWords = time.Second
 
 type dialer struct{}
@@ -75,17 +75,17 @@ func (s *session) Receive() ([]byte, error) {
 	return nil, fmt.Errorf("tcp: publish is neither a map nor bytes: %w", transport.ErrProtocol)
 }
 
-// requests is the client of the request channel. One connection carries many requests, as in Salt, and message ids
-// tell the replies apart.
+// requests is the client of the request channel. As in Salt, one connection carries many requests, and message ids
+// assign the replies.
 type requests struct {
 	o       transport.ClientOptions
 	ctx     context.Context
 	cancel  context.CancelFunc
-	dialing chan struct{} // a lock whose wait a context can end
+	dialing chan struct{} // a lock that a context can stop waiting for
 	wg      sync.WaitGroup
 
 	mu      sync.Mutex // guards the fields below
-	present *link      // takes new requests; nil if there is none
+	present *link      // takes new requests; nil if there is no connection
 	all     map[*link]struct{}
 	closed  bool
 }
@@ -99,8 +99,8 @@ type link struct {
 
 	mu      sync.Mutex // guards the fields below
 	waiting map[string]chan reply
-	err     error       // why it ended
-	retired bool        // close it after the last reply
+	err     error       // why the connection ended
+	retired bool        // closed after the last reply
 	idle    *time.Timer // runs while no request waits
 }
 
@@ -154,7 +154,7 @@ func (p *requests) tryRequest(ctx context.Context, body []byte) ([]byte, error) 
 	case <-p.ctx.Done():
 		return nil, transport.ErrClosed
 	case <-ctx.Done():
-		// Nothing was received since, so the path may be dead. Later requests use a new connection.
+		// Nothing was received since, so the path may be dead. Use a new connection for later requests.
 		if l.frames.Load() == seen {
 			l.retire()
 		}
@@ -173,7 +173,7 @@ func (p *requests) startTask(f func()) bool {
 	return true
 }
 
-// currentLink returns the current connection. If there is none it makes one, retrying until ctx ends.
+// currentLink returns the current connection. If there is none it connects, retrying until ctx ends.
 func (p *requests) currentLink(ctx context.Context) (*link, error) {
 	select {
 	case p.dialing <- struct{}{}:
@@ -211,7 +211,7 @@ func (p *requests) currentLink(ctx context.Context) (*link, error) {
 	return l, nil
 }
 
-// retireLink makes l take no more requests; with forget it is also removed.
+// retireLink makes l accept no more requests; with forget it is also removed.
 func (p *requests) retireLink(l *link, forget bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,7 +236,7 @@ func (p *requests) Close() error {
 	return nil
 }
 
-// register prepares for the reply to id. It returns nil if the connection has ended.
+// register prepares for the reply to id. It returns nil if the connection has ended or accepts no more requests.
 func (l *link) register(id string) chan reply {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -267,13 +267,13 @@ func (l *link) unregister(id string) {
 	l.idle = time.AfterFunc(l.p.o.KeepIdle, l.retireIdle)
 }
 
-// retireIdle ends a connection that was idle for KeepIdle.
+// retireIdle closes a connection that was idle for KeepIdle.
 func (l *link) retireIdle() {
 	l.p.retireLink(l, false)
 	l.c.Close()
 }
 
-// retire makes the connection take no more requests. It is closed after the last reply.
+// retire makes the connection accept no more requests. It is closed after the last reply.
 func (l *link) retire() {
 	l.p.retireLink(l, false)
 	l.mu.Lock()
@@ -281,8 +281,8 @@ func (l *link) retire() {
 	l.mu.Unlock()
 }
 
-// send writes one request. The request's context does not end it, because half a frame would break the stream for
-// all other requests.
+// send writes one request. It ignores the request's context, because half a frame would break the stream for all
+// other requests.
 func (l *link) send(start, body []byte) {
 	l.writing <- struct{}{}
 	err := serve.Write(l.c, l.p.o.WriteTimeout, start, body)
@@ -292,8 +292,7 @@ func (l *link) send(start, body []byte) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		l.c.Close() // the peer is connected but does not read
 	default:
-		// The peer closed the connection, and its reason (a TLS alert) may still be unread. The reader will report
-		// it.
+		// The peer closed the connection, and its reason (a TLS alert) may still be unread. The reader will report it.
 		time.AfterFunc(lastWords, func() { l.c.Close() })
 	}
 }

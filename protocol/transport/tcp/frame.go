@@ -5,9 +5,9 @@
 //	presence   {head: {}, body: envelope}                 a minion names itself on the publish channel
 //	publish    {head: {}, body: bin}                      bin holds the packed envelope; 3006 sends a map
 //
-// Envelopes pass through unopened. Frames are cut at the boundaries of their values, so a Handler or a Subscriber
-// gets exactly the bytes that were sent. Without length prefixes a reader must walk through each value to find its
-// end; it does so within limits for size and depth, and allocates only as bytes arrive.
+// Envelopes are not decoded here. A reader cuts frames at the boundaries of their values, so a Handler or a
+// Subscriber gets exactly the bytes that were sent. Without length prefixes it must walk through each value to find
+// its end. It does so within limits for size and depth, and allocates memory only as bytes arrive.
 //
 // Salt's sources: salt/transport/tcp.py, salt/transport/frame.py.
 package tcp
@@ -28,11 +28,11 @@ import (
 const (
 	// maxHead is the largest header in bytes; Salt's holds one UUID.
 	maxHead = 4 << 10
-	// maxDepth is how deep values may nest. Python packs at most 511 levels.
+	// maxDepth is the nesting limit of values. Python packs at most 511 levels.
 	maxDepth = 512
 	// maxFields is how many entries a frame may have; Salt's have two.
 	maxFields = 8
-	// readBuffer is small because there are ten thousand of them; bodies bypass it. Subscribers send next to
+	// readBuffer is small because ten thousand connections have one; bodies bypass it. Subscribers send almost
 	// nothing.
 	readBuffer, subscriberBuffer = 256, 64
 )
@@ -53,15 +53,14 @@ type reader struct {
 	stack   []uint64
 }
 
-// newReader reads frames from c through a buffer of the given size. A frame that has begun may stand still for
-// timeout.
+// newReader reads frames from c through a buffer of the given size. A frame that has begun may pause for timeout.
 func newReader(c net.Conn, buffer int, max int64, timeout time.Duration, grant func(total int64) error) *reader {
 	r := &reader{conn: c, max: max, timeout: timeout, grant: grant}
 	r.r = bufio.NewReaderSize(deadlines{r}, buffer)
 	return r
 }
 
-// deadlines reads from the connection with a deadline inside of frames and without one between them.
+// deadlines reads from the connection, with a deadline inside frames and without one between them.
 type deadlines struct{ *reader }
 
 func (d deadlines) Read(p []byte) (int, error) {
@@ -142,8 +141,8 @@ func (r *reader) readFrame() (f frame, err error) {
 	return f, nil
 }
 
-// value reads one whole value of at most limit bytes and returns its bytes. It keeps its own stack instead of
-// calling itself, so that nesting costs a peer's bytes and not ours.
+// value reads one whole value of at most limit bytes and returns its bytes. It keeps a stack instead of recursing, so
+// that nested values do not grow the goroutine's stack.
 func (r *reader) value(limit int64, body bool) ([]byte, error) {
 	buf := make([]byte, 0, 64)
 	r.stack = append(r.stack[:0], 1) // values still to come on each level
@@ -164,7 +163,7 @@ func (r *reader) value(limit int64, body bool) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		least := n // the bytes that must follow at least
+		least := n // how many bytes must follow at least
 		if kind == kindMap {
 			least, n = 2*n, 2*n
 		}
@@ -183,7 +182,7 @@ func (r *reader) value(limit int64, body bool) ([]byte, error) {
 			}
 			r.stack = append(r.stack, n)
 		default:
-			if start == 0 { // the whole value, which needs no spare room at its end
+			if start == 0 { // the whole value, so no spare capacity is needed
 				buf, err = r.copyExact(buf, n)
 			} else {
 				buf, err = r.copyBytes(buf, n)
@@ -199,12 +198,12 @@ func (r *reader) value(limit int64, body bool) ([]byte, error) {
 	return buf, nil
 }
 
-// slack is the room reserved behind a long string for the little that follows it, so that this does not copy
-// everything.
+// slack is the capacity reserved after a long string for the small values that follow it, so that they do not cause a
+// copy of everything.
 const slack = 512
 
-// copyBytes appends the next n bytes and makes room as they arrive; up to what an unauthenticated peer may send
-// anyway, at once.
+// copyBytes appends the next n bytes and grows buf as they arrive. Up to transport.SmallMessage, the memory that any
+// unauthenticated peer may use anyway, it grows buf at once.
 func (r *reader) copyBytes(buf []byte, n uint64) ([]byte, error) {
 	if n >= slack && n <= transport.SmallMessage-uint64(min(len(buf), transport.SmallMessage)) && int(n) > cap(buf)-len(buf) {
 		buf = append(make([]byte, 0, len(buf)+int(n)+slack), buf...)
@@ -220,7 +219,8 @@ func (r *reader) copyBytes(buf []byte, n uint64) ([]byte, error) {
 	return buf, nil
 }
 
-// copyExact is like copyBytes for the final bytes of a value of known size. Up to a limit it allocates only once.
+// copyExact is like copyBytes for the last bytes of a value of known size. Up to transport.SmallMessage it allocates
+// only once.
 func (r *reader) copyExact(buf []byte, n uint64) ([]byte, error) {
 	if n <= transport.SmallMessage {
 		buf = append(make([]byte, 0, len(buf)+int(n)), buf...)
@@ -228,20 +228,20 @@ func (r *reader) copyExact(buf []byte, n uint64) ([]byte, error) {
 	return r.copyBytes(buf, n)
 }
 
-// Kinds of tokens: what follows the head of a value.
+// Kinds of tokens: what follows the code and length of a value.
 const (
 	kindBytes = iota // n bytes
 	kindArray        // n values
 	kindMap          // n pairs
 )
 
-// token reads what belongs to the code c and nothing else.
+// token reads the length of a value with the code c.
 func (r *reader) token(c byte) (kind int, n uint64, err error) {
 	var buf []byte
 	return r.tokenInto(&buf, c)
 }
 
-// tokenInto reads the length that belongs to the code c, appends its bytes to buf, and returns what follows.
+// tokenInto reads the length that follows the code c, appends its bytes to buf, and returns what comes next.
 func (r *reader) tokenInto(buf *[]byte, c byte) (kind int, n uint64, err error) {
 	switch {
 	case c <= 0x7f || c >= 0xe0 || c == 0xc0 || c == 0xc2 || c == 0xc3:
@@ -308,7 +308,7 @@ func isMap(b []byte) bool {
 	return len(b) > 0 && (b[0]&0xf0 == 0x80 || b[0] == 0xde || b[0] == 0xdf)
 }
 
-// frameHead begins a frame with the packed header h; the packed body follows.
+// frameHead returns the start of a frame with the packed header h; the packed body follows.
 func frameHead(h []byte) []byte {
 	b := make([]byte, 0, 16+len(h))
 	b = append(b, "\x82\xa4head"...)

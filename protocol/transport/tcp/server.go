@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxPresence is the largest presence frame in bytes; Salt's is below 1 KiB. maxPresences is how many a
-	// subscriber may send. Checking one costs a decryption, and Salt's minions send one.
+	// maxPresence is the largest presence frame in bytes; Salt's is below 1 KiB. maxPresences is how many frames a
+	// subscriber may send: checking one costs a decryption, and Salt's minions send one.
 	maxPresence  = 16 << 10
 	maxPresences = 100
 	// maxRunning is how many requests of one connection are handled at the same time. Others wait in the kernel.
@@ -75,7 +75,7 @@ func (sub *subscriber) Await() error { return sub.r.wait() }
 // End implements serve.Session.
 func (sub *subscriber) End() { sub.s.Leave(sub.member) }
 
-// Serve reads a presence frame. One that cannot be verified is ignored: the connection stays one without a name.
+// Serve reads a presence frame. A frame that cannot be verified is ignored: the connection stays without a name.
 func (sub *subscriber) Serve() (answer func() error, err error) {
 	f, err := sub.r.next()
 	if err != nil {
@@ -138,7 +138,7 @@ func (r *requester) grant(total int64) error {
 	return err
 }
 
-// Serve reads a request. It is answered while the next ones arrive.
+// Serve reads a request. It is answered while the next requests arrive.
 func (r *requester) Serve() (answer func() error, err error) {
 	f, err := r.r.next()
 	if err != nil {
@@ -163,7 +163,7 @@ func (r *requester) Serve() (answer func() error, err error) {
 	return nil, nil
 }
 
-// answerRequest handles one request and sends the reply under the request's header.
+// answerRequest handles one request and sends the reply with the request's header.
 func (r *requester) answerRequest(f frame, share *serve.Share) error {
 	defer func() { <-r.running }()
 	defer share.Release()

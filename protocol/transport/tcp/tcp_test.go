@@ -74,7 +74,7 @@ func TestUnread(t *testing.T) {
 	transporttest.Unread(t, impl, append([]byte("\x82\xa4head\x80\xa4body"), transporttest.Pack("big")...))
 }
 
-// TestIdleMemory holds the budget: bytes of the server, per idle connection.
+// TestIdleMemory checks the memory budget of the server per idle connection, in bytes.
 func TestIdleMemory(t *testing.T) {
 	const budget = 8 << 10
 	n := 2000
@@ -88,7 +88,7 @@ func TestIdleMemory(t *testing.T) {
 	}
 }
 
-// TestPublishForms: 3006 sends the envelope as a map, later ones as bytes in bin.
+// TestPublishForms: 3006 sends the envelope as a map, later lines as bytes in a bin.
 func TestPublishForms(t *testing.T) {
 	transporttest.NoLeaks(t)
 	ln := transporttest.Listener(t)
@@ -109,7 +109,7 @@ func TestPublishForms(t *testing.T) {
 	}
 }
 
-// TestFrames checks the bytes themselves: the header comes back as it was, body is spliced in unopened, publishes are bin.
+// TestFrames checks the bytes: the header is returned unchanged, the body is not decoded, and publishes are bin.
 func TestFrames(t *testing.T) {
 	transporttest.NoLeaks(t)
 	s := impl.StartServer(t, func(o *transport.ServerOptions) {
@@ -145,7 +145,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestDeadPath: after a request that brought nothing back, the next goes over a new connection.
+// TestDeadPath: after a request without a reply, the next request uses a new connection.
 func TestDeadPath(t *testing.T) {
 	transporttest.NoLeaks(t)
 	ln := transporttest.Listener(t)
@@ -197,7 +197,7 @@ func FuzzFrames(f *testing.F) {
 			if len(fr.head) > maxHead || len(fr.body) > limit {
 				t.Fatalf("head of %d and body of %d bytes", len(fr.head), len(fr.body))
 			}
-			// What was cut out is one whole value, and survives being framed again.
+			// A part of a frame is one whole value, and survives being framed again.
 			if fr.head == nil {
 				continue
 			}
@@ -224,7 +224,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// TestFrameMemory: a request with one long text, as a return has it, is there once while it is read.
+// TestFrameMemory: a request with one long text, like a return, is in memory only once while it is read.
 func TestFrameMemory(t *testing.T) {
 	long := strings.Repeat("x", 10<<10)
 	body, err := payload.Marshal(payload.OrderedMap{{Key: "enc", Value: "aes"}, {Key: "load", Value: long}, {Key: "version", Value: 3}, {Key: "id", Value: "m"}})

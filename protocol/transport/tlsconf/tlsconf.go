@@ -1,5 +1,5 @@
 // Package tlsconf translates Salt's ssl option into TLS for the tcp and ws transports: certfile, keyfile, ca_certs,
-// cert_reqs, ssl_version, ciphers, verify_locations, verify_flags. It is a package of its own, so that a program
+// cert_reqs, ssl_version, ciphers, verify_locations, verify_flags. It is a separate package, so that a program
 // without TLS does not link crypto/tls.
 //
 // As in Salt 3008, a client checks the server's certificate and name, and a server requires certificates of
@@ -47,7 +47,7 @@ func Client(ssl map[string]any) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.RootCAs = pool // nil means the system's
+	c.RootCAs = pool // nil means the system's authorities
 	c.InsecureSkipVerify = reqs == certNone
 	return c, nil
 }
@@ -102,8 +102,7 @@ func WrapListener(c *tls.Config) func(net.Listener) net.Listener {
 	return func(ln net.Listener) net.Listener { return tls.NewListener(ln, c) }
 }
 
-// commonConfig reads the settings of both sides. The pool is nil if no authority is named; the system's are used
-// then.
+// commonConfig reads the settings of both sides. The pool is nil if no authority is named, which means the system's.
 func commonConfig(ssl map[string]any) (*tls.Config, *x509.CertPool, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	certfile, err := textSetting(ssl, "certfile")
@@ -206,8 +205,8 @@ func setVersion(c *tls.Config, ssl map[string]any) error {
 	return nil
 }
 
-// verifyFlags accepts flags for checks that are made anyway. It refuses flags for further checks, such as
-// revocation lists, because ignoring them would be less security than requested.
+// verifyFlags accepts flags for checks that are always made. It refuses flags for further checks, such as revocation
+// lists, because ignoring them would be less secure than requested.
 func verifyFlags(v any) error {
 	var flags []any
 	switch v := v.(type) {
@@ -345,7 +344,8 @@ func addDir(dir string, add func(string, []byte) error) error {
 }
 
 // cipherList translates an OpenSSL cipher list, which applies to TLS 1.2 and below. Class names (HIGH, !aNULL,
-// @STRENGTH…) select among suites; Go has only good ones, so they are ignored. Named suites are kept in order.
+// @STRENGTH…) select among suites. They are ignored, since Go has only secure suites. Named suites keep their
+// order.
 func cipherList(list string) ([]uint16, error) {
 	var ids []uint16
 	for _, name := range strings.FieldsFunc(list, func(r rune) bool { return r == ':' || r == ',' || r == ' ' }) {

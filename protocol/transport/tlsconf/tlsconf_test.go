@@ -19,7 +19,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/ws"
 )
 
-// with builds a transport over TLS from ssl maps.
+// with returns a transport over TLS with these ssl options.
 func with(t *testing.T, i transporttest.Impl, server, client map[string]any) transporttest.Impl {
 	t.Helper()
 	s, err := tlsconf.Server(server)
@@ -40,7 +40,7 @@ var impls = map[string]transporttest.Impl{
 	"ws":  {Listen: ws.Listen, Dialer: ws.New()},
 }
 
-// TestSuite runs the whole behaviour over TLS with certificates on both sides.
+// TestSuite runs the whole suite over TLS with certificates on both sides.
 func TestSuite(t *testing.T) {
 	d := certs.Make(t)
 	for name, i := range impls {
@@ -73,7 +73,7 @@ func TestWhoMayTalk(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		server, client map[string]any
-		want           string // part of the error; "" = works
+		want           string // part of the error; "" if it works
 	}{
 		{"mutual", server, mutual, ""},
 		{"TLS 1.2 only", plus(server, "ssl_version", "PROTOCOL_TLSv1_2"), mutual, ""},
@@ -98,7 +98,8 @@ func TestWhoMayTalk(t *testing.T) {
 				transporttest.MustRequest(t, r, "x")
 				return
 			}
-			// The request is tried until its context ends, and a busy machine may not get through one handshake in a short one.
+			// The request is retried until its context ends, and a busy machine may not complete a handshake in a short
+			// time.
 			for patience := 150 * time.Millisecond; ; patience *= 4 {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				_, err := r.Request(ctx, transporttest.Pack("x"))
@@ -114,7 +115,7 @@ func TestWhoMayTalk(t *testing.T) {
 	}
 }
 
-// TestPlainPeer: who speaks no TLS, or nothing, does not keep others out.
+// TestPlainPeer: a peer that does not speak TLS, or stays silent, does not keep others out.
 func TestPlainPeer(t *testing.T) {
 	d := certs.Make(t)
 	for name, plain := range impls {

@@ -14,14 +14,14 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// Attack sends byte streams to both ports of a server. After each stream it checks that good clients are served,
-// old and new ones; at the end, that no memory is held for the streams. A stream may also be a valid one.
+// Attack sends byte streams to both ports of a server. After each stream it checks that old and new clients are
+// served; at the end, that no memory is held for the streams. A stream may also be a valid one.
 func Attack(t *testing.T, i Impl, streams map[string][]byte) {
 	NoLeaks(t)
-	// Compared at the end: what peers send must not stay in memory.
+	// The heap is compared at the end: what peers sent must not stay in memory.
 	before := heapBytes()
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
-		// Small limits, so that a stream reaches them quickly.
+		// Small limits, which a stream reaches quickly.
 		o.MaxMessage, o.MaxUnauthenticated = 4<<20, 4<<20
 		o.WriteTimeout = 2 * time.Second
 		o.Presence = func(string, []byte) (string, bool) { return "", false }
@@ -49,14 +49,14 @@ func Attack(t *testing.T, i Impl, streams map[string][]byte) {
 	}
 	for name, b := range streams {
 		t.Run(name, func(t *testing.T) {
-			// The same stream goes to both ports, as an attacker does not know them apart.
+			// The same stream goes to both ports, since an attacker may use either.
 			for _, addr := range []net.Addr{s.PublishAddr(), s.RequestAddr()} {
 				c, err := net.Dial("tcp", addr.String())
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer c.Close()
-				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // the server may leave it unread
+				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // the server may not read it
 				if _, err := c.Write(b); err != nil {
 					t.Logf("cut off while writing: %v", err)
 				}
@@ -85,7 +85,7 @@ func Unread(t *testing.T, i Impl, request []byte) {
 	log, logged := Logs()
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
 		o.Log = log
-		// Short, as nothing slow is meant to succeed.
+		// Short, since nothing in this test needs longer.
 		o.WriteTimeout = 50 * time.Millisecond
 		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
 			if Unpack(body) == "big" {
@@ -94,7 +94,7 @@ func Unread(t *testing.T, i Impl, request []byte) {
 			return Echo(ctx, peer, body)
 		}
 	})
-	// A raw connection, since a client of ours would read.
+	// A raw connection: our client would read.
 	c, err := net.Dial("tcp", s.RequestAddr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func Unread(t *testing.T, i Impl, request []byte) {
 	if _, err := c.Write(request); err != nil {
 		t.Fatal(err)
 	}
-	// The blocked write must not hold up other connections.
+	// The blocked write must not block other connections.
 	MustRequest(t, i.NewRequester(t, s, nil), "others")
 	Eventually(t, "write deadline in the log", func() bool { return strings.Contains(logged(), "i/o timeout") })
 	// The connection is closed with part of the answer still unsent.
@@ -166,7 +166,7 @@ func Crowd(t *testing.T, i Impl, pub, req []byte) {
 	var there atomic.Bool // a subscriber from the other address
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
 		o.MaxConnections, o.Log = places, log
-		// The subscribers from the other address are told apart by it.
+		// Subscribers from the other address are recognised by it.
 		o.Subscriber = func(peer string, up bool) {
 			if strings.HasPrefix(peer, "127.0.0.2:") {
 				there.Store(up)
@@ -194,9 +194,9 @@ func Crowd(t *testing.T, i Impl, pub, req []byte) {
 	Eventually(t, "too many connections", func() bool {
 		return strings.Contains(logged(), "Too many connections")
 	})
-	// Linux answers on every address of 127/8.
+	// On Linux every address of 127/8 works.
 	elsewhere := func(o *transport.ClientOptions) { o.RequestSource, o.PublishSource = "127.0.0.2", "127.0.0.2" }
-	// The server makes room by closing idle connections, which must not take long.
+	// The server makes room by closing idle connections, which must be fast.
 	before := time.Now()
 	MustRequest(t, i.NewRequester(t, s, elsewhere), "from elsewhere")
 	if d := time.Since(before); d > 2*time.Second {

@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// publishOrder: all subscribers receive all messages in the order of their publication, and their states are exact.
+// publishOrder: all subscribers receive all messages in the order of publishing, and their states are exact.
 func publishOrder(t *testing.T, i Impl) {
 	s := i.StartServer(t, nil)
 	var subs []transport.Subscriber
@@ -21,7 +21,7 @@ func publishOrder(t *testing.T, i Impl) {
 	}
 	WaitSubscribers(t, s, 5)
 	const n = 200
-	// Published from a goroutine, since a full queue may block the test otherwise.
+	// Publish from a goroutine, since a full queue may block the test otherwise.
 	go func() {
 		for k := range n {
 			MustPublish(t, s, fmt.Sprint(k), nil)
@@ -34,7 +34,7 @@ func publishOrder(t *testing.T, i Impl) {
 			}
 		}
 	}
-	// No connection was lost meanwhile.
+	// No connection was lost.
 	for _, sub := range subs {
 		if st := sub.State(); !st.Connected || st.Err != nil || st.Reconnects != 0 || st.Addr != s.PublishAddr().String() {
 			t.Errorf("state %+v", st)
@@ -51,7 +51,7 @@ func publishOrder(t *testing.T, i Impl) {
 	}
 }
 
-// publishSizes: sizes around the limits of msgpack's and the frames' length fields arrive whole.
+// publishSizes: messages with sizes around the limits of the length fields arrive complete.
 func publishSizes(t *testing.T, i Impl) {
 	s := i.StartServer(t, nil)
 	sub := i.NewSubscriber(t, s, nil)
@@ -65,8 +65,7 @@ func publishSizes(t *testing.T, i Impl) {
 	}
 }
 
-// topics: with Filter on both sides a message reaches those it is addressed to. Transports without topics send it
-// to all.
+// topics: with Filter on both sides a message reaches only its addressees. Transports without topics send it to all.
 func topics(t *testing.T, i Impl) {
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
 		o.Filter = true
@@ -76,7 +75,7 @@ func topics(t *testing.T, i Impl) {
 	for _, id := range []string{"alpha", "beta", "gamma"} {
 		subs = append(subs, i.NewSubscriber(t, s, func(o *transport.ClientOptions) {
 			o.Filter, o.ID = true, id
-			// On transports with presence the id comes from here, elsewhere from the topics.
+			// On transports with presence the id comes from here, on others from the topics.
 			o.Presence = func() ([]byte, error) { return Pack(id), nil }
 		}))
 	}
@@ -84,7 +83,7 @@ func topics(t *testing.T, i Impl) {
 	if i.Presence {
 		Eventually(t, "three present", func() bool { return len(s.Present()) == 3 })
 	} else if i.Topics {
-		// Two subscriptions each: the second may lag behind the first.
+		// There are two subscriptions each, and the second may arrive later.
 		for _, sub := range subs {
 			Eventually(t, "addressed message", func() bool {
 				MustPublish(t, s, "warm", []string{"alpha", "beta", "gamma"})
@@ -97,13 +96,13 @@ func topics(t *testing.T, i Impl) {
 			})
 		}
 	}
-	// "nobody" is an id without a subscriber, and an empty list addresses no subscriber.
+	// "nobody" is an id without a subscriber; an empty list addresses no subscriber.
 	MustPublish(t, s, "for b and c", []string{"beta", "gamma", "nobody"})
 	MustPublish(t, s, "for nobody", []string{})
 	MustPublish(t, s, "for all", nil)
 	for k, sub := range subs {
 		var got []string
-		// Messages for all end the list, so that a missing one shows.
+		// The message for all is the last one, so that a missing message is noticed.
 		for len(got) == 0 || got[len(got)-1] != "for all" {
 			if m := Unpack(Receive(t, sub)); m != "warm" {
 				got = append(got, m)
@@ -122,13 +121,13 @@ func topics(t *testing.T, i Impl) {
 	}
 }
 
-// namedSubscribers: a subscriber that was probed alone and identified receives what is addressed to it, and nothing
-// that is addressed to others.
+// namedSubscribers: a subscriber that was probed alone and identified receives messages to its id, and none to other
+// ids.
 func namedSubscribers(t *testing.T, i Impl) {
 	if i.Addr == "mem:0" {
 		return // its subscribers have no addresses
 	}
-	// Connections are told by their address.
+	// Connections are recognised by their address.
 	peers, left := make(chan string, 10), make(chan string, 10)
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
 		o.Subscriber = func(peer string, up bool) {
@@ -154,7 +153,7 @@ func namedSubscribers(t *testing.T, i Impl) {
 	if s.PublishTo("192.0.2.1:1", Pack("lost")) || s.Name("192.0.2.1:1", "x") || s.Unnamed("192.0.2.1:1") {
 		t.Error("an unknown connection is reported as known")
 	}
-	// Two of three are identified; the third one stays unidentified.
+	// Two of three are identified.
 	for k, peer := range at[:2] {
 		if !s.Unnamed(peer) || !s.PublishTo(peer, Pack("who are you")) {
 			t.Fatal("not sent to", peer)
@@ -190,7 +189,7 @@ func namedSubscribers(t *testing.T, i Impl) {
 			t.Errorf("subscriber %d got %q, want %q", k, g, want)
 		}
 	}
-	// The end of a connection ends its name.
+	// The name ends with the connection.
 	subs[0].Close()
 	select {
 	case p := <-left:
@@ -205,13 +204,13 @@ func namedSubscribers(t *testing.T, i Impl) {
 	}
 }
 
-// unknownSubscribers: of many subscribers from an address without a known minion, only some receive what is
-// published. Once one of them is identified all do, and nothing is missing.
+// unknownSubscribers: of many subscribers from an address without a known minion, only some receive publishes. Once
+// one of them is identified, all do, and they miss nothing.
 func unknownSubscribers(t *testing.T, i Impl) {
 	if i.Addr == "mem:0" {
 		return // its subscribers have no addresses
 	}
-	// More than the server sends to from an unknown address.
+	// More than the number that the server sends to at an unknown address.
 	const count = 24
 	peers := make(chan string, count)
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
@@ -232,7 +231,7 @@ func unknownSubscribers(t *testing.T, i Impl) {
 		}
 	}
 	WaitSubscribers(t, s, count)
-	// The first ones of an address are served at once.
+	// The first subscribers at an address receive messages at once.
 	MustPublish(t, s, "first", nil)
 	if got := Unpack(Receive(t, subs[0])); got != "first" {
 		t.Errorf("the first subscriber got %q", got)
@@ -247,7 +246,7 @@ func unknownSubscribers(t *testing.T, i Impl) {
 	if got := Unpack(Receive(t, subs[count-1])); got != "who are you" {
 		t.Errorf("the last subscriber got %q before it was asked", got)
 	}
-	// Identifying one proves the address.
+	// Identifying one makes the address known.
 	if !s.Name(last, "a") || !s.MinionAt(last) {
 		t.Error("no minion is known")
 	}
@@ -272,7 +271,7 @@ func trust(_ string, load []byte) (string, bool) {
 	return id, id != "liar"
 }
 
-// presence: ids that subscribers send are reported once each, without those that are not believed.
+// presence: the ids that subscribers send are reported once each, without ids that fail the check.
 func presence(t *testing.T, i Impl) {
 	s := i.StartServer(t, func(o *transport.ServerOptions) { o.Presence = trust })
 	for _, id := range []string{"b", "a", "a", "liar"} {
@@ -336,7 +335,7 @@ func slowSubscriber(t *testing.T, i Impl) {
 	if worst > 2*time.Second {
 		t.Errorf("one Publish took %v", worst)
 	}
-	// More than once if it was disconnected before it had received what was queued, and reconnected meanwhile.
+	// It may be more than once: a subscriber may be disconnected, reconnect, and be disconnected again.
 	dropped := s.Dropped()
 	if dropped < 1 {
 		t.Error("no subscriber was dropped")
@@ -344,7 +343,7 @@ func slowSubscriber(t *testing.T, i Impl) {
 	if st := good.State(); st.Reconnects != 0 || !st.Connected {
 		t.Errorf("good subscriber %+v", st)
 	}
-	// The slow one reads again, finds the end of its connection behind what was queued, and reconnects.
+	// The slow subscriber reads again, reaches the end of its connection after the queued messages, and reconnects.
 	go func() {
 		for range slow.Messages() {
 		}
@@ -390,7 +389,7 @@ func serverRestart(t *testing.T, i Impl) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		// The loss is noticed before the new server listens, so that it counts.
+		// The loss is noticed before the new server listens, so that it is counted.
 		Eventually(t, "noticed", func() bool { st := sub.State(); return !st.Connected && st.Err != nil })
 		s = i.serveAt(t, pub, req)
 	}
@@ -420,7 +419,8 @@ func serverRestart(t *testing.T, i Impl) {
 	}
 }
 
-// serverLater: a client may start before its server. Until then it reports why it cannot connect.
+// serverLater: a client may start before its server. Until the server starts the client reports why it cannot
+// connect.
 func serverLater(t *testing.T, i Impl) {
 	pub, req := freeAddr(t, i)
 	sub := i.NewSubscriber(t, nil, func(o *transport.ClientOptions) { o.PublishAddr = pub })

@@ -13,10 +13,10 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// Recovery checks what the client of a stream transport must survive: servers that are away, close, stay silent or
-// send garbage, and names that move. garbage holds further byte streams that a false server sends.
+// Recovery checks what the client of a stream transport must survive: servers that are unavailable, close, stay
+// silent or send garbage, and names that move. garbage holds further byte streams for a false server to send.
 func Recovery(t *testing.T, i Impl, garbage map[string][]byte) {
-	// Each behaviour gets one connection and ends with it.
+	// Each behaviour handles one connection.
 	behaviours := map[string]func(net.Conn){
 		"closes at once": func(c net.Conn) {},
 		"resets at once": func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) },
@@ -29,7 +29,7 @@ func Recovery(t *testing.T, i Impl, garbage map[string][]byte) {
 		},
 		"answers a telegram": func(c net.Conn) { _, _ = c.Write([]byte("220 mail.example.com ESMTP\r\n")) },
 	}
-	// Its input is read, since unread data would turn the close into a reset.
+	// The client's bytes are read, since unread data would turn the close into a reset.
 	for name, b := range garbage {
 		behaviours[name] = func(c net.Conn) {
 			go func() { _, _ = io.Copy(io.Discard, c) }()
@@ -44,14 +44,14 @@ func Recovery(t *testing.T, i Impl, garbage map[string][]byte) {
 	t.Run("name moves", func(t *testing.T) { nameMoves(t, i) })
 }
 
-// falseServer accepts connections at addr and passes them to behave. stop closes everything and waits for it.
+// falseServer accepts connections at addr and passes them to behave. stop closes everything and waits for the end.
 func falseServer(t *testing.T, addr string, behave func(net.Conn)) (conns *atomic.Int32, stop func()) {
 	t.Helper()
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The open connections are closed by stop, as some behaviours never end.
+	// stop closes the open connections, since some behaviours never end.
 	conns = new(atomic.Int32)
 	var mu sync.Mutex
 	var open []net.Conn
@@ -83,7 +83,7 @@ func falseServer(t *testing.T, addr string, behave func(net.Conn)) (conns *atomi
 	}
 }
 
-// recoverFrom points clients at false servers, then puts a good one in their place.
+// recoverFrom points clients at false servers, then replaces these with a good one.
 func recoverFrom(t *testing.T, i Impl, behave func(net.Conn)) {
 	NoLeaks(t)
 	pub, req := freeAddr(t, i)
@@ -100,7 +100,7 @@ func recoverFrom(t *testing.T, i Impl, behave func(net.Conn)) {
 	go func() {
 		defer close(drained)
 		met := false
-		for b := range sub.Messages() { // a false publisher may send messages that cannot be told from genuine ones
+		for b := range sub.Messages() { // a false publisher may send messages that look genuine
 			if Unpack(b) == "good" && !met {
 				met = true
 				close(good)
@@ -108,13 +108,13 @@ func recoverFrom(t *testing.T, i Impl, behave func(net.Conn)) {
 		}
 	}()
 	defer func() { sub.Close(); <-drained }()
-	// Both clients must have met the false servers, or nothing was tested.
+	// Both clients must have connected to the false servers, or nothing was tested.
 	Eventually(t, "false publisher met", func() bool { return pubConns.Load() > 0 })
 	// Requests fail or time out, but must not hang.
 	for range 3 {
 		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
 		if b, err := r.Request(ctx, Pack("hello")); err == nil {
-			// A false server that echoes a frame cannot be told from one that answers so.
+			// An echoed frame looks like a reply.
 			t.Logf("false server answered %q", b)
 		}
 		cancel()
@@ -139,7 +139,8 @@ func recoverFrom(t *testing.T, i Impl, behave func(net.Conn)) {
 	MustRequestAnew(t, r, "good")
 }
 
-// awayLong: clients never give up. zmq4's own reconnecting does after ten attempts, which is why it is not used.
+// awayLong: clients never stop retrying. zmq4's own reconnecting stops after ten attempts, which is one reason why it
+// is not used.
 func awayLong(t *testing.T, i Impl) {
 	NoLeaks(t)
 	pub, req := freeAddr(t, i)
@@ -167,7 +168,7 @@ func nameMoves(t *testing.T, i Impl) {
 	NoLeaks(t)
 	const name = "localhost"
 	var where atomic.Pointer[transport.Server]
-	// move starts a server elsewhere, to which the name then leads.
+	// move starts a server at another address, to which the name then resolves.
 	move := func() transport.Server {
 		s := i.StartServer(t, nil)
 		where.Store(&s)
@@ -176,7 +177,7 @@ func nameMoves(t *testing.T, i Impl) {
 	s := move()
 	mod := func(o *transport.ClientOptions) {
 		o.PublishAddr, o.RequestAddr = name+":4505", name+":4506"
-		// The dialer stands for the resolver: it must be asked for the name and not for an address.
+		// The dialer replaces the resolver: it must be called with the name, not with an address.
 		o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			s := *where.Load()
 			var d net.Dialer

@@ -1,5 +1,5 @@
-// Package transporttest is the contract of transports as tests: what a Handler, a Subscriber and a Publisher
-// promise in package transport is checked here and nowhere else.
+// Package transporttest is the contract of transports as tests: it checks what package transport promises about a
+// Handler, a Subscriber and a Publisher.
 //
 //	Run          every transport
 //	Attack       hostile byte streams, for transports with sockets
@@ -8,8 +8,8 @@
 //	Unread       clients that do not read
 //	IdleMemory   the cost of an idle connection
 //
-// A test waits for events, never for a time, and leaves no goroutine behind. The other functions are the tools for
-// tests of one transport's own.
+// A test waits for events, never for a fixed time, and leaves no goroutine behind. The other functions are tools for
+// the tests of a single transport.
 package transporttest
 
 import (
@@ -37,8 +37,8 @@ type Impl struct {
 	Dialer transport.Dialer
 	// Addr is where to listen on any free port; "127.0.0.1:0" when empty.
 	Addr string
-	// Topics is set if, with Filter on both sides, a message reaches only those it is addressed to. Presence is set
-	// if the transport understands presence frames.
+	// Topics is set if, with Filter on both sides, a message reaches only its addressees. Presence is set if the
+	// transport supports presence frames.
 	Topics, Presence bool
 	// MaxReply is the largest reply that the transport sends; 0 = MaxMessage.
 	MaxReply int
@@ -47,7 +47,7 @@ type Impl struct {
 	Client func(*transport.ClientOptions)
 }
 
-// Patience is how long anything in a test may take. It is long, as machines that run tests are busy.
+// Patience is how long anything in a test may take. It is long, because machines that run tests are busy.
 const Patience = 20 * time.Second
 
 // Run runs the suite.
@@ -95,8 +95,8 @@ func Run(t *testing.T, i Impl) {
 	}
 }
 
-// NoLeaks fails the test if goroutines are left after its other cleanups. Call it first, since cleanups run in
-// reverse order.
+// NoLeaks fails the test if goroutines remain after its other cleanups. Call it first, since cleanups run in reverse
+// order.
 func NoLeaks(t testing.TB) {
 	t.Helper()
 	before := runtime.NumGoroutine()
@@ -230,8 +230,8 @@ func MustRequest(t testing.TB, r transport.Requester, body string) {
 	mustRequest(t, r, body, false)
 }
 
-// MustRequestAnew is MustRequest to a server that took another's place. The old connection's end may not have been
-// seen when the request goes out on it; such a request fails, as Requester promises, and is made again.
+// MustRequestAnew is like MustRequest for a server that replaced another at the same address. The request may be sent
+// before the end of the old connection is noticed; it then fails, as Requester documents, and is repeated.
 func MustRequestAnew(t testing.TB, r transport.Requester, body string) {
 	t.Helper()
 	mustRequest(t, r, body, true)
@@ -267,8 +267,8 @@ func MustPublish(t testing.TB, s transport.Server, msg string, topics []string) 
 	}
 }
 
-// PublishAgain publishes until a subscriber that has reconnected receives the message. The server may still count
-// its former connection, and send there.
+// PublishAgain publishes until a subscriber that has reconnected receives the message. The server may still have its
+// former connection and send there.
 func PublishAgain(t testing.TB, s transport.Server, sub transport.Subscriber, msg string) {
 	t.Helper()
 	Eventually(t, fmt.Sprintf("%q received", msg), func() bool {
@@ -309,7 +309,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// requestSizes: requests and answers of all sizes pass, around the limits of the length fields as well.
+// requestSizes: requests and replies of all sizes pass, including sizes around the limits of the length fields.
 func requestSizes(t *testing.T, i Impl) {
 	s := i.StartServer(t, nil)
 	r := i.NewRequester(t, s, nil)
@@ -321,7 +321,7 @@ func requestSizes(t *testing.T, i Impl) {
 	}
 }
 
-// requestsAtOnce: answers reach the requests that they belong to, with many at the same time on each connection.
+// requestsAtOnce: replies reach the right requests, with many at the same time on each connection.
 func requestsAtOnce(t *testing.T, i Impl) {
 	s := i.StartServer(t, nil)
 	var wg sync.WaitGroup
@@ -344,13 +344,13 @@ func requestsAtOnce(t *testing.T, i Impl) {
 	wg.Wait()
 }
 
-// lateAnswer: the answer to a request that was given up must not be taken for the answer to the next one.
+// lateAnswer: the reply to a request whose context ended is never taken for the reply to the next one.
 func lateAnswer(t *testing.T, i Impl) {
 	release := make(chan struct{})
 	var once sync.Once
 	defer once.Do(func() { close(release) })
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
-		// The handler answers after its client has given up.
+		// The handler replies after its client has stopped waiting.
 		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
 			if Unpack(body) == "slow" {
 				select {
@@ -373,14 +373,14 @@ func lateAnswer(t *testing.T, i Impl) {
 	if d := time.Since(start); d > 5*time.Second {
 		t.Errorf("gave up after %v, not 50 ms", d)
 	}
-	// The late answers arrive now, while further requests are sent.
+	// The late replies arrive now, while further requests are sent.
 	once.Do(func() { close(release) })
 	for n := range 20 {
 		MustRequest(t, r, fmt.Sprint("next", n))
 	}
 }
 
-// noReply: a handler that returns nil answers nothing. The client learns that and does not send the request again.
+// noReply: a handler that returns nil sends no reply. The client gets an error and does not send the request again.
 func noReply(t *testing.T, i Impl) {
 	var calls atomic.Int32
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
@@ -404,7 +404,7 @@ func noReply(t *testing.T, i Impl) {
 	MustRequest(t, r, "after")
 }
 
-// handlerPanic: a panic of a handler is logged and ends its request only.
+// handlerPanic: a panic of a handler is logged and ends only its request.
 func handlerPanic(t *testing.T, i Impl) {
 	log, logged := Logs()
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
@@ -458,7 +458,7 @@ func replyTooBig(t *testing.T, i Impl) {
 	MustRequest(t, r, "after")
 }
 
-// freeAddr returns addresses at which no server listens, but one can.
+// freeAddr returns addresses that are free to listen on.
 func freeAddr(t *testing.T, i Impl) (pub, req string) {
 	t.Helper()
 	s := i.StartServer(t, nil)
@@ -466,8 +466,7 @@ func freeAddr(t *testing.T, i Impl) (pub, req string) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// The kernel gives a port that was closed to the next process that asks for any port, so fixed free ones are
-	// used.
+	// The kernel assigns a closed port to the next process that wants any port, so fixed ports are used.
 	for _, addr := range []*string{&pub, &req} {
 		if host, _, err := net.SplitHostPort(*addr); err == nil && net.ParseIP(host) != nil {
 			*addr = net.JoinHostPort(host, strconv.Itoa(freeport.Port(t)))
@@ -482,7 +481,7 @@ func (i Impl) serveAt(t *testing.T, pub, req string) transport.Server {
 	return i.StartServer(t, func(o *transport.ServerOptions) { o.PublishAddr, o.RequestAddr = pub, req })
 }
 
-// requestWaits: a request waits for a server that comes later.
+// requestWaits: a request waits for a server that starts later.
 func requestWaits(t *testing.T, i Impl) {
 	pub, req := freeAddr(t, i)
 	r := i.NewRequester(t, nil, func(o *transport.ClientOptions) { o.RequestAddr = req })
@@ -500,7 +499,7 @@ func requestWaits(t *testing.T, i Impl) {
 	<-done
 }
 
-// requestGivesUp: a request without a server ends with its context, and the error names the reason and the address.
+// requestGivesUp: a request without a server ends with its context, and the error has the reason and the address.
 func requestGivesUp(t *testing.T, i Impl) {
 	_, req := freeAddr(t, i)
 	r := i.NewRequester(t, nil, func(o *transport.ClientOptions) { o.RequestAddr = req })
@@ -565,7 +564,7 @@ func approve(t *testing.T, i Impl) {
 	wg.Wait()
 }
 
-// peerLeaves: a handler learns that the peer does not wait for the answer any more.
+// peerLeaves: a handler can tell that the peer no longer waits for the reply.
 func peerLeaves(t *testing.T, i Impl) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells of it while a request is answered")
@@ -598,7 +597,7 @@ func peerLeaves(t *testing.T, i Impl) {
 	}
 	cancel()
 	<-done
-	_ = r.Close() // over tcp a connection stays when a request is given up
+	_ = r.Close() // tcp keeps a connection when a request's context ends
 	if !<-left {
 		t.Error("the peer has not left")
 	}

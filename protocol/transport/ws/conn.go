@@ -3,8 +3,8 @@
 //	request    one binary message on a connection of its own; so is the reply
 //	publish    one binary message that holds a bin value that holds the packed envelope
 //
-// It is a separate package because it needs net/http. Python's aiohttp accepts no message of 4 MiB or more, so
-// none is sent to it; brine's peers are recognised by their User-Agent and Server headers.
+// It is a separate package because it needs net/http. Python's aiohttp accepts no message of 4 MiB or more, so none
+// is sent to Python peers; brine's peers are recognised by their User-Agent and Server headers.
 //
 // Salt's source: salt/transport/ws.py.
 package ws
@@ -36,14 +36,14 @@ const (
 	agent = "brine"
 )
 
-// conn is a WebSocket over a stream with our deadlines.
+// conn is a WebSocket on a stream with our deadlines.
 type conn struct {
 	*websocket.Conn
 	stream *stream
-	python bool // messages to it are limited to maxPython
+	python bool // the peer is Python: messages to it are limited to maxPython
 }
 
-// A stream is a connection whose writes, and whose reads within a message, may stand still only for a limited time.
+// A stream is a connection with limits on how long a write, or a read within a message, may make no progress.
 type stream struct {
 	net.Conn
 	readTimeout, writeTimeout time.Duration
@@ -77,8 +77,8 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// receive reads one binary message of at most limit bytes and makes room as it arrives. grant, if not nil, is
-// called before it grows beyond transport.FreeMessage.
+// receive reads one binary message of at most limit bytes and grows its buffer as bytes arrive. grant, if not nil, is
+// called before the message exceeds transport.FreeMessage.
 func (c *conn) receive(limit int64, grant func(total int64) error) ([]byte, error) {
 	typ, r, err := c.Reader(context.Background())
 	if err != nil {
@@ -126,13 +126,13 @@ func (c *conn) send(b []byte) error {
 	return nil
 }
 
-// Close drops the connection at once. During a closing handshake a silent peer could keep it open.
+// Close closes the connection without a closing handshake, in which a silent peer could keep it open.
 func (c *conn) Close() error {
 	c.stream.Conn.Close()
 	return c.CloseNow()
 }
 
-// upgradeConn makes a WebSocket of a new server connection. The caller has set a deadline.
+// upgradeConn upgrades a new server connection to WebSocket. The caller has set a deadline.
 func upgradeConn(c net.Conn, readTimeout, writeTimeout time.Duration) (*conn, error) {
 	br := bufio.NewReaderSize(io.LimitReader(c, maxUpgrade), 1024)
 	r, err := http.ReadRequest(br)
@@ -149,8 +149,8 @@ func upgradeConn(c net.Conn, readTimeout, writeTimeout time.Duration) (*conn, er
 	return &conn{Conn: ws, stream: s, python: !strings.HasPrefix(r.UserAgent(), agent)}, nil
 }
 
-// response is the http.ResponseWriter of one upgrade. The server of net/http would bring its own accept loop and
-// limits.
+// response is the http.ResponseWriter of one upgrade. It avoids the server of net/http, which has its own accept loop
+// and limits.
 type response struct {
 	stream  *stream
 	r       *bufio.Reader

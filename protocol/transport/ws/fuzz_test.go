@@ -10,7 +10,8 @@ import (
 
 const upgradeRequest = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 
-// FuzzConn gives a server connection whatever a peer may send: no panic, no message beyond the limit, and an end. Frames follow the request.
+// FuzzConn feeds a server connection arbitrary requests and frames: no panic, no message beyond the limit, and the
+// connection ends.
 func FuzzConn(f *testing.F) {
 	f.Add([]byte(upgradeRequest+"User-Agent: brine\r\n\r\n"), []byte("\x82\x82\x00\x00\x00\x00hi"))
 	f.Add([]byte(upgradeRequest+"\r\n"), []byte("\x02\x81\x00\x00\x00\x00h\x80\x81\x01\x02\x03\x04h"))
@@ -36,7 +37,7 @@ func FuzzConn(f *testing.F) {
 	})
 }
 
-// recorded is a connection whose peer has sent what r has.
+// recorded is a connection whose peer sends the content of r.
 type recorded struct {
 	net.Conn
 	r io.Reader

@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/internal/serve"
 )
 
-// lingering is how long a request connection may exist without a request. Python's clients make a new connection
+// lingering is how long a request connection may stay open without a request. Python's clients make a new connection
 // for every request and do not close the old ones.
 const lingering = 30 * time.Second
 
@@ -32,8 +32,8 @@ func Listen(o transport.ServerOptions) (transport.Server, error) {
 	return s, nil
 }
 
-// Publish implements transport.Publisher. Messages are packed twice. A Python minion is not sent a message that
-// aiohttp would refuse.
+// Publish implements transport.Publisher. The envelope is packed once more as a bin. A Python minion is not sent a
+// message that aiohttp would refuse.
 func (s *server) Publish(msg []byte, topics []string) error {
 	b := packedBin(msg)
 	if !s.Roster.Each(topics, len(b), func(m *serve.Member, _ bool) { m.Box.Put(b, nil) }) {
@@ -47,19 +47,19 @@ func (s *server) PublishTo(peer string, msg []byte) bool {
 	return s.Roster.One(peer, func(m *serve.Member) { m.Box.Put(packedBin(msg), nil) })
 }
 
-// packedBin returns a message as bin.
+// packedBin returns msg packed as a bin.
 func packedBin(msg []byte) []byte {
 	b := binary.BigEndian.AppendUint32(append(make([]byte, 0, 5+len(msg)), 0xc6), uint32(len(msg)))
 	return append(b, msg...)
 }
 
-// sink sends publishes.
+// sink sends publishes to one subscriber.
 type sink struct {
 	c *conn
 	s *server
 }
 
-// Send implements serve.Sink. Every part is a message.
+// Send implements serve.Sink. Each part is one message.
 func (k sink) Send(_ time.Duration, parts ...[]byte) error {
 	for _, p := range parts {
 		if len(p) == 0 {
@@ -109,7 +109,7 @@ func (sub *subscriber) Await() error {
 	return asEOF(err)
 }
 
-// Serve refuses a message: subscribers send none.
+// Serve returns an error: subscribers must not send messages.
 func (sub *subscriber) Serve() (answer func() error, err error) {
 	return nil, fmt.Errorf("ws: message on the publish channel: %w", transport.ErrProtocol)
 }
@@ -173,7 +173,7 @@ func (r *requester) answerRequest(body []byte) error {
 	return r.c.send(reply)
 }
 
-// asEOF turns a closing handshake of the peer into io.EOF, so that it is handled like any other end.
+// asEOF converts a closing handshake of the peer to io.EOF, so that it is handled like any other end.
 func asEOF(err error) error {
 	var ce websocket.CloseError
 	if errors.As(err, &ce) {

@@ -27,7 +27,7 @@ func TestSuite(t *testing.T) { transporttest.Run(t, impl) }
 
 const upgrade101 = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
 
-// hostile are answers that no server should give.
+// hostile are responses that no server should send.
 var hostile = map[string][]byte{
 	"status 200":       []byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"),
 	"status 500":       []byte("HTTP/1.1 500 Oh\r\n\r\n"),
@@ -41,7 +41,7 @@ func TestRecovery(t *testing.T) { transporttest.Recovery(t, impl, hostile) }
 
 const upgradeGet = "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 
-// masked makes a client's frame with the zero mask.
+// masked returns a client's frame with a mask of zeros.
 func masked(first byte, body []byte) []byte {
 	b := []byte{first, 0x80 | 127}
 	b = binary.BigEndian.AppendUint64(b, uint64(len(body)))
@@ -92,7 +92,7 @@ func TestUnread(t *testing.T) {
 	transporttest.Unread(t, impl, append([]byte(upgradeGet+"User-Agent: brine\r\n\r\n"), masked(0x82, transporttest.Pack("big"))...))
 }
 
-// TestIdleMemory holds the budget: bytes of the server, per idle connection.
+// TestIdleMemory checks the memory budget of the server per idle connection, in bytes.
 func TestIdleMemory(t *testing.T) {
 	const budget = 16 << 10
 	n := 2000
@@ -106,7 +106,7 @@ func TestIdleMemory(t *testing.T) {
 	}
 }
 
-// TestPythonLimit: nothing of 4 MiB or more goes to a peer that is not ours, neither way.
+// TestPythonLimit: no message of 4 MiB or more is sent to a peer that is not brine, in either direction.
 func TestPythonLimit(t *testing.T) {
 	transporttest.NoLeaks(t)
 	big := transporttest.Pack(strings.Repeat("x", 4<<20))
@@ -150,7 +150,7 @@ func TestPythonLimit(t *testing.T) {
 		t.Errorf("got %.20q, %v", b, err)
 	}
 
-	// A Python server is known by its Server header.
+	// A Python server is recognised by its Server header.
 	ln := transporttest.Listener(t)
 	done := make(chan struct{})
 	go func() {
@@ -177,7 +177,7 @@ func TestPythonLimit(t *testing.T) {
 	<-done
 }
 
-// TestPublishForm: what is not packed bytes ends the connection; str will do for bin.
+// TestPublishForm: a publish that is not packed bytes ends the connection; a str is accepted like a bin.
 func TestPublishForm(t *testing.T) {
 	for in, want := range map[string]string{
 		"\xc4\x02\xa1x": "\xa1x", "\xc5\x00\x02\xa1x": "\xa1x", "\xc6\x00\x00\x00\x02\xa1x": "\xa1x", "\xa2\xa1x": "\xa1x", "\xd9\x02\xa1x": "\xa1x",

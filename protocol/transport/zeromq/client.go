@@ -88,10 +88,10 @@ type session struct {
 
 var _ redial.Prober = (*session)(nil)
 
-// ping is a PING without time to live and context: flags, size, name, two bytes.
+// ping is a PING with a time to live of 0 and no context: flags, size, name, two bytes.
 var ping = []byte{flagCommand, 7, 4, 'P', 'I', 'N', 'G', 0, 0}
 
-// Probe implements redial.Prober. libzmq answers since 4.2, even if its own heartbeats are off.
+// Probe implements redial.Prober. libzmq answers since version 4.2, even with heartbeats off.
 func (s *session) Probe() error { return s.write(ping) }
 
 // Answers implements redial.Prober.
@@ -127,7 +127,7 @@ func (s *session) Receive() ([]byte, error) {
 		case len(frames) == 2 && (s.topic == "" || sameTopic(frames[0], s.topic) || sameTopic(frames[0], broadcast)):
 			return frames[1], nil
 		}
-		// Not for this minion: a subscription is a prefix, and a topic may be longer.
+		// The message is not for this minion: a subscription is a prefix, and the topic may be longer.
 	}
 }
 
@@ -155,8 +155,8 @@ func (dialer) Requester(o transport.ClientOptions) (transport.Requester, error) 
 		all: make(map[*reqConn]struct{})}, nil
 }
 
-// reqConn is one REQ connection. A goroutine always reads it, so that the end of a server is noticed while the
-// connection is idle.
+// reqConn is one REQ connection. A goroutine reads it all the time, so that the end of the server is noticed while
+// the connection is idle.
 type reqConn struct {
 	p       *requestPool
 	c       *conn
@@ -194,7 +194,7 @@ func (p *requestPool) Request(ctx context.Context, body []byte) ([]byte, error) 
 	return b, nil
 }
 
-// wrapError adds the server to an error, or returns ErrClosed if the pool was closed.
+// wrapError adds the server's address to an error, or returns ErrClosed if the pool was closed.
 func (p *requestPool) wrapError(err error) error {
 	if p.ctx.Err() != nil {
 		return transport.ErrClosed
@@ -202,7 +202,7 @@ func (p *requestPool) wrapError(err error) error {
 	return fmt.Errorf("zeromq: no reply from %s: %w", p.o.RequestAddr, err)
 }
 
-// takeConn returns an idle connection. If there is none it makes one, retrying until ctx ends.
+// takeConn returns an idle connection. If there is none it connects, retrying until ctx ends.
 func (p *requestPool) takeConn(ctx context.Context) (*reqConn, error) {
 	p.mu.Lock()
 	for len(p.idle) > 0 {
@@ -236,7 +236,7 @@ func (p *requestPool) takeConn(ctx context.Context) (*reqConn, error) {
 	return c, nil
 }
 
-// putIdle keeps a connection that received its reply for the next request.
+// putIdle keeps a connection for the next request after its reply arrived.
 func (p *requestPool) putIdle(c *reqConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -277,7 +277,7 @@ func (p *requestPool) Close() error {
 	return nil
 }
 
-// claim takes c out of the idle state. It returns false if the connection ended meanwhile.
+// claim marks an idle connection as busy. It returns false if the connection ended meanwhile.
 func (c *reqConn) claim() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -288,8 +288,8 @@ func (c *reqConn) claim() bool {
 	return true
 }
 
-// readReplies passes each reply to the request that waits. A message that no request waits for is a late or
-// invented reply and ends the connection.
+// readReplies passes each reply to the request that waits. A message without a waiting request is a late or invented
+// reply and ends the connection.
 func (c *reqConn) readReplies() {
 	defer c.p.wg.Done()
 	defer c.p.o.OnWork()
@@ -320,7 +320,7 @@ func (c *reqConn) readReplies() {
 	}
 	select {
 	case c.replies <- reply{err: err}:
-	default: // the reply that is there counts
+	default: // an earlier reply counts
 	}
 }
 
@@ -346,7 +346,7 @@ func (c *reqConn) receive() ([]byte, error) {
 	return frames[1], nil
 }
 
-// quickWrite is the size in bytes up to which a request fits into the empty buffer of a socket, so that writing it
+// quickWrite is the largest request in bytes that always fits into the empty buffer of a socket, so that writing it
 // does not wait.
 const quickWrite = 16 << 10
 
@@ -367,7 +367,7 @@ func (c *reqConn) exchange(ctx context.Context, body []byte) ([]byte, error) {
 	case <-c.p.ctx.Done():
 	}
 	select {
-	case r := <-c.replies: // it came at the same moment
+	case r := <-c.replies: // the reply arrived at the same moment
 		return c.finish(r)
 	default:
 	}

@@ -1,6 +1,6 @@
 // Package zeromq implements ZMTP 3.0 (NULL mechanism) as Salt's ROUTER, REQ, PUB and SUB sockets use it. It is the
-// only importer of go-zeromq/zmq4, which checks handshakes. Its sockets are not used: they trust any frame length,
-// panic on malformed handshakes, block on slow peers and stop reconnecting.
+// only importer of go-zeromq/zmq4, which checks handshakes. The library's sockets are not used: they trust any frame
+// length, panic on malformed handshakes, block on slow peers and stop reconnecting.
 //
 //	greeting   64 bytes: 0xff … 0x7f, version, "NULL"
 //	READY      command frame: socket type
@@ -8,11 +8,11 @@
 //	request    [routing ids …] [] [envelope]        several frames, one message
 //	publish    [envelope], or with Filter [topic] [envelope]
 //
-// Between the library and the peer stands a connection that follows the byte stream and refuses what is too large
-// before memory is allocated for it. Frames are read here too: a connection that waits for one keeps neither the
-// library's state nor a deep stack.
+// The connection between the library and the peer follows the byte stream and refuses what is too large before memory
+// is allocated for it. Frames are read here too, so that a waiting connection has neither the library's state nor a
+// deep stack.
 //
-// We announce ZMTP 3.0, so peers of 3.1 subscribe by messages rather than by commands. Both are understood.
+// We announce ZMTP 3.0, so peers of 3.1 subscribe by messages instead of commands. Both are supported.
 //
 // Salt's source: salt/transport/zeromq.py. The protocol: https://rfc.zeromq.org/spec/23/.
 package zeromq
@@ -32,25 +32,25 @@ import (
 )
 
 const (
-	// maxHandshake and maxCommand are the largest READY and other commands in bytes; libzmq's are below 400.
+	// maxHandshake and maxCommand are the largest READY and other commands, in bytes; libzmq's are below 400.
 	maxHandshake = 8 << 10
 	maxCommand   = 4 << 10
 	// maxFrames is how many frames a message may have. A request has two, and a few more behind proxies.
 	maxFrames = 8
-	// frameSlack is the size of the frames beside the envelope: routing ids, the delimiter, a topic.
+	// frameSlack is the size of the frames besides the envelope: routing ids, the delimiter, a topic.
 	frameSlack = 4 << 10
-	// maxPings is how many PINGs a peer may send within pingWindow, because each costs a reply. Heartbeats come at
-	// most once a second.
+	// maxPings is how many PINGs a peer may send within pingWindow, because each costs a reply. A libzmq peer sends at
+	// most one heartbeat per second.
 	maxPings, pingWindow = 100, 10 * time.Second
-	// readBuffer is small because there are ten thousand of them; bodies bypass it. The handshake uses a larger one
-	// for a moment. Requests keep theirs, because most fit into it.
+	// readBuffer is small because ten thousand connections have one; bodies bypass it. The handshake uses a larger one
+	// briefly. Request connections keep a larger one, because most requests fit into it.
 	readBuffer, shakeBuffer, requestBuffer = 64, 512, 1024
 )
 
 // conn is the guarded connection. One goroutine reads; writes are serialised.
 type conn struct {
 	net.Conn
-	buf          []byte // buf[at:end] was read from the network and not used yet
+	buf          []byte // buf[at:end] was read from the network and is not used yet
 	at, end      int
 	follow       follower
 	readTimeout  time.Duration
@@ -88,14 +88,14 @@ func newConn(c net.Conn, typ zmq4.SocketType, server bool, limit int64, readTime
 	return k, nil
 }
 
-// await returns when bytes can be received. It is for the time between two messages and calls next to nothing.
+// await returns when bytes can be received. It waits between two messages, with as small a stack as possible.
 func (k *conn) await() (err error) {
 	if k.at < k.end {
 		return nil
 	}
 	k.at = 0
 	if k.end, err = k.Conn.Read(k.buf); k.end > 0 {
-		return nil // an error returns with the next call
+		return nil // an error is returned by the next call
 	}
 	return err
 }
@@ -152,8 +152,8 @@ func (k *conn) readFrame() (flags byte, body []byte, err error) {
 	return hdr[0], body, err
 }
 
-// firstBody is the memory in bytes that a frame gets at once. A larger one gets more as its bytes arrive: its
-// length is only what the peer claims, and a client has no budget for a peer that it does not know yet.
+// firstBody is how many bytes are allocated for a frame at first. A larger frame gets more as its bytes arrive: its
+// length is only what the peer claims, and a client has no budget for a peer that it has not authenticated.
 // guard: announced-memory TestAnnouncedMemory instead: const firstBody = 1 << 40
 const firstBody = 1 << 20
 
@@ -184,7 +184,7 @@ func (k *conn) readFull(p []byte) error {
 	return nil
 }
 
-// write sends bufs together.
+// write sends bufs in one piece.
 func (k *conn) write(bufs ...[]byte) error {
 	k.wmu.Lock()
 	defer k.wmu.Unlock()
@@ -194,7 +194,7 @@ func (k *conn) write(bufs ...[]byte) error {
 	return nil
 }
 
-// countPong returns the reply to a PING, or an error if there were too many.
+// countPong returns the reply to a PING, or an error if the peer sent too many.
 func (k *conn) countPong(ping [][]byte) ([]byte, error) {
 	if now := time.Now(); now.Sub(k.pingsFrom) > pingWindow {
 		k.pings, k.pingsFrom = 0, now
@@ -215,7 +215,8 @@ func pong(ping [][]byte) []byte {
 	return append([]byte{flagCommand, byte(len(body))}, body...)
 }
 
-// Read reads within the limits. Callers request exactly the bytes they need, so a Read never crosses a frame.
+// Read reads within the limits. Callers request exactly the bytes they need, so a Read never crosses a frame
+// boundary.
 func (k *conn) Read(p []byte) (n int, err error) {
 	if k.at == k.end {
 		if k.open {
@@ -245,8 +246,7 @@ func (k *conn) followed(b []byte, err error) (int, error) {
 	return len(b), err
 }
 
-// setDeadline lets an idle connection wait for ever, but a message that has begun only for readTimeout without a
-// byte.
+// setDeadline removes the deadline of an idle connection. A message that has begun may pause for readTimeout.
 func (k *conn) setDeadline() error {
 	if k.follow.idle() {
 		if !k.deadline {
@@ -285,7 +285,7 @@ type follower struct {
 	cmdLimit int64                   // bytes of a command
 	grant    func(total int64) error // called if a message exceeds transport.FreeMessage
 
-	skip   uint64 // bytes of the greeting or a body still to come
+	skip   uint64 // bytes of the greeting or a body that are still to come
 	hdr    [9]byte
 	n      int // how many bytes of hdr are set
 	more   bool
@@ -297,7 +297,7 @@ type follower struct {
 // idle reports whether the stream is between two messages.
 func (f *follower) idle() bool { return f.skip == 0 && f.n == 0 && !f.more }
 
-// feed reads the next bytes of the stream. After an error it always returns that error.
+// feed checks the next bytes of the stream. After an error it always returns that error.
 func (f *follower) feed(b []byte) error {
 	for len(b) > 0 && f.err == nil {
 		if f.skip > 0 {

@@ -18,7 +18,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/transporttest"
 )
 
-// TestDescriptors: 100 clients for a process of 64 descriptors. It must neither burn a processor nor stop.
+// TestDescriptors: 100 clients connect to a process with 64 descriptors. It must neither use a whole processor nor
+// stop serving.
 func TestDescriptors(t *testing.T) {
 	if os.Getenv("BRINE_TEST_SERVER") != "" {
 		descriptorServer(t)
@@ -72,9 +73,9 @@ func TestDescriptors(t *testing.T) {
 		}
 		conns = append(conns, conn)
 	}
-	time.Sleep(200 * time.Millisecond) // the handshakes of those who got in
+	time.Sleep(200 * time.Millisecond) // the handshakes of the clients that were accepted
 	before := cpu()
-	time.Sleep(2 * time.Second) // the full table, measured
+	time.Sleep(2 * time.Second) // measured with all places taken
 	if used := cpu() - before; used > 100 {
 		t.Errorf("server used %d ms of processor time in 2 s without descriptors, want at most 100", used)
 	}

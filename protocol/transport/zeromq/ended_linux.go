@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerClosed reports whether the peer has closed a connection, even if the goroutine that reads it has not seen
-// that yet. A request on a closed connection would be lost and could not be sent again.
+// peerClosed reports whether the peer has closed a connection, even if the goroutine that reads it has not noticed
+// yet. A request on a closed connection would be lost and could not be sent again.
 func peerClosed(c net.Conn) bool {
 	s, ok := c.(syscall.Conn)
 	if !ok {

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// maxKnown and maxKnownReady limit the handshakes that are remembered: how many, and the bytes of a READY.
+	// maxKnown and maxKnownReady limit the cached handshakes: how many, and the bytes of a READY.
 	maxKnown, maxKnownReady = 64, 256
 
 	greetingSize = 64
 )
 
 // known are handshakes that the library has accepted. All peers of one implementation send the same bytes, so a
-// master checks them once and not for each of ten thousand connections.
+// master checks them once, not for each of ten thousand connections.
 var known struct {
 	mu  sync.Mutex
 	all map[string]struct{}
 }
 
-// shake exchanges greetings and READYs as typ. A client sends both together. A server sends READY after it received
-// the client's greeting; the client may send a request as soon as it has that. The library checks what the peer
-// sent.
+// shake exchanges greetings and READYs as typ. A client sends both together. A server sends READY after it has
+// received the client's greeting, since the client may send a request as soon as it has the READY. The library checks
+// the peer's bytes.
 func (k *conn) shake(typ zmq4.SocketType, server bool) error {
 	hello, ready := greeting(), readyFrame(typ)
 	if !server {
@@ -42,7 +42,7 @@ func (k *conn) shake(typ zmq4.SocketType, server bool) error {
 		return k.handshakeError(err)
 	}
 	if said[0] != 0xff || said[9] != 0x7f || said[10] < 3 || string(said[12:17]) != "NULL\x00" {
-		return k.checkHandshake(typ, server, said) // returns what is wrong, without waiting for more
+		return k.checkHandshake(typ, server, said) // returns the error without waiting for more bytes
 	}
 	if len(ready) > 0 {
 		if err := k.write(ready); err != nil {
@@ -83,8 +83,8 @@ func (k *conn) handshakeError(err error) error {
 	return fmt.Errorf("zeromq: handshake failed: %w", err)
 }
 
-// checkHandshake lets the library read what the peer sent. It panics on several malformed handshakes, here in a
-// goroutine that can recover.
+// checkHandshake lets the library parse the peer's bytes. The library panics on several malformed handshakes;
+// checkHandshake returns these as errors.
 func (k *conn) checkHandshake(typ zmq4.SocketType, server bool, said []byte) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -97,13 +97,13 @@ func (k *conn) checkHandshake(typ zmq4.SocketType, server bool, said []byte) (er
 	return nil
 }
 
-// record is the connection that the library sees: what the peer sent, and then the end.
+// record is the connection that the library gets: it plays the peer's bytes and then ends.
 type record struct {
 	net.Conn
 	said []byte
 }
 
-// Read returns what the peer sent.
+// Read returns the recorded bytes.
 func (r *record) Read(p []byte) (int, error) {
 	if len(r.said) == 0 {
 		return 0, net.ErrClosed
@@ -113,7 +113,7 @@ func (r *record) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write discards our side, which the peer already has.
+// Write discards our side of the handshake, which was sent already.
 func (r *record) Write(p []byte) (int, error) { return len(p), nil }
 
 // greeting returns our greeting: a signature, ZMTP 3.0, NULL.

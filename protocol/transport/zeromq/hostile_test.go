@@ -21,7 +21,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/transporttest"
 )
 
-// greetingBytes is a greeting of the NULL mechanism.
+// greetingBytes returns a greeting with the NULL mechanism.
 func greetingBytes(minor byte) []byte {
 	g := make([]byte, 64)
 	g[0], g[9], g[10], g[11] = 0xff, 0x7f, 3, minor
@@ -29,7 +29,7 @@ func greetingBytes(minor byte) []byte {
 	return g
 }
 
-// ready is a READY command with raw properties.
+// ready returns a READY command with raw properties.
 func ready(props []byte) []byte {
 	return appendFrame(nil, flagCommand, append([]byte("\x05READY"), props...))
 }
@@ -48,7 +48,8 @@ func frameHeader(flags byte, size uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{flags | flagLong}, size)
 }
 
-// hostile are byte streams that a peer may send; after each the connection must end or be ignored, and others be served.
+// hostile are byte streams that a peer may send. After each, the connection must end or be ignored, and other peers
+// be served.
 var hostile = []struct {
 	name  string
 	bytes []byte
@@ -81,7 +82,7 @@ var hostile = []struct {
 	{"socket type twice", append(greetingBytes(0), ready(append(property("Socket-Type", "REQ"), property("socket-type", "\xff")...))...)},
 }
 
-// hostileAfter come after a good handshake.
+// hostileAfter are byte streams that follow a valid handshake.
 var hostileAfter = []struct {
 	name  string
 	bytes []byte
@@ -127,7 +128,7 @@ func tcpDial(t testing.TB, addr net.Addr) net.Conn {
 	return c
 }
 
-// attacked is a server with a good subscriber and requester, and how to see that they are served.
+// attacked is a server with a well-behaved subscriber and requester, and functions that check that they are served.
 type attacked struct {
 	transport.Server
 	sub transport.Subscriber
@@ -144,7 +145,7 @@ func startAttacked(t *testing.T, mod func(*transport.ServerOptions)) *attacked {
 	return a
 }
 
-// served checks that the good ones still are, and new ones too.
+// served checks that the existing clients and a new one are served.
 func (a *attacked) served(t *testing.T) {
 	t.Helper()
 	a.connected(t)
@@ -153,8 +154,8 @@ func (a *attacked) served(t *testing.T) {
 	fresh.Close()
 }
 
-// servedInFlood is served while thousands of connections a second come from the newcomer's own address: its handshake may be the oldest of too
-// many, and be closed. Like a minion it tries again.
+// servedInFlood is like served while thousands of connections per second come from the new client's address. Its
+// handshake may be closed as the oldest of too many. Like a minion, the client retries.
 func (a *attacked) servedInFlood(t *testing.T) {
 	t.Helper()
 	a.connected(t)
@@ -168,7 +169,7 @@ func (a *attacked) servedInFlood(t *testing.T) {
 	})
 }
 
-// connected checks that those that were there before the attack are served on the connections that they had.
+// connected checks that the clients from before the attack are served on their existing connections.
 func (a *attacked) connected(t *testing.T) {
 	t.Helper()
 	a.n++
@@ -207,7 +208,7 @@ func TestHostileMessages(t *testing.T) {
 		t.Run(h.name, func(t *testing.T) {
 			for typ, addr := range map[string]net.Addr{"SUB": a.PublishAddr(), "REQ": a.RequestAddr()} {
 				c := tcpDial(t, addr)
-				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // the server may leave it unread
+				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // the server may not read it
 				if _, err := c.Write(append(handshakeBytes(typ), h.bytes...)); err != nil {
 					t.Logf("cut off while writing: %v", err)
 				}
@@ -227,7 +228,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestHandshakeDeadline: who says nothing is shown out.
+// TestHandshakeDeadline: a silent peer is disconnected.
 func TestHandshakeDeadline(t *testing.T) {
 	a := startAttacked(t, func(o *transport.ServerOptions) { o.HandshakeTimeout = 30 * time.Millisecond })
 	for _, addr := range []net.Addr{a.PublishAddr(), a.RequestAddr()} {
@@ -240,7 +241,7 @@ func TestHandshakeDeadline(t *testing.T) {
 	a.served(t)
 }
 
-// TestHandshakeCap: silent peers beyond the cap push out the oldest silent peer, not the good ones.
+// TestHandshakeCap: silent peers beyond the limit displace the oldest silent peer, not the good clients.
 func TestHandshakeCap(t *testing.T) {
 	a := startAttacked(t, func(o *transport.ServerOptions) { o.MaxHandshakes, o.HandshakeTimeout = 10, time.Hour })
 	var silent []net.Conn
@@ -259,7 +260,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &ne) && ne.Timeout()
 }
 
-// TestMutatedHandshakes sends 10,000 handshakes with random damage.
+// TestMutatedHandshakes sends 10,000 handshakes with random errors.
 func TestMutatedHandshakes(t *testing.T) {
 	a := startAttacked(t, func(o *transport.ServerOptions) { o.HandshakeTimeout = 200 * time.Millisecond })
 	n := 10_000
@@ -293,7 +294,7 @@ func TestMutatedHandshakes(t *testing.T) {
 	a.served(t)
 }
 
-// mutate damages a handshake that is followed by a message.
+// mutate corrupts a handshake and the message after it.
 func mutate(rnd *rand.Rand, typ string) []byte {
 	b := append(handshakeBytes(typ), appendFrame(appendFrame(nil, flagMore, nil), 0, []byte("body"))...)
 	for range 1 + rnd.IntN(4) {
@@ -333,7 +334,7 @@ func TestSubscriberStopsReading(t *testing.T) {
 	a.served(t)
 }
 
-// TestAnswerNotRead: a REQ that never reads its answer of 8 MiB is closed after the write deadline.
+// TestAnswerNotRead: a REQ that never reads its reply of 8 MiB is disconnected after the write deadline.
 func TestAnswerNotRead(t *testing.T) {
 	a := startAttacked(t, func(o *transport.ServerOptions) {
 		o.WriteTimeout = 50 * time.Millisecond
@@ -358,8 +359,8 @@ func TestAnswerNotRead(t *testing.T) {
 	}
 }
 
-// TestUnapprovedMemory: peers that claim large messages and send nothing hold no more than the budget, and lose it to
-// others after its grace; approved ones do not ask.
+// TestUnapprovedMemory: peers that announce large messages and send nothing get no more than the budget, and lose it
+// to others after the grace. Approved peers do not need the budget.
 func TestUnapprovedMemory(t *testing.T) {
 	a := startAttacked(t, func(o *transport.ServerOptions) {
 		o.MaxMessage, o.MaxUnauthenticated = 8<<20, 8<<20
@@ -380,7 +381,8 @@ func TestUnapprovedMemory(t *testing.T) {
 		claims = append(claims, c)
 	}
 	transporttest.MustRequest(t, a.req, strings.Repeat("x", 6<<20))
-	// A newcomer gets its turn. On a slow machine it may lose it too, to a claim that waits for the same; there are only so many.
+	// A new client gets its turn. On a slow machine it may lose its place to another announced message that waits;
+	// there are only so many of these.
 	fresh := impl.NewRequester(t, a, nil)
 	transporttest.Eventually(t, "a request of a newcomer", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), transporttest.Patience)
@@ -394,7 +396,7 @@ func TestUnapprovedMemory(t *testing.T) {
 	a.served(t)
 }
 
-// TestHalfMessage: a message that stands still is given up.
+// TestHalfMessage: a message that does not continue ends its connection.
 func TestHalfMessage(t *testing.T) {
 	a := startAttacked(t, func(o *transport.ServerOptions) { o.ReadTimeout = 50 * time.Millisecond })
 	c := tcpDial(t, a.RequestAddr())
@@ -406,7 +408,7 @@ func TestHalfMessage(t *testing.T) {
 		t.Errorf("not closed: %v", err)
 	}
 	time.Sleep(100 * time.Millisecond)
-	a.served(t) // idle connections know no such deadline
+	a.served(t) // idle connections have no such deadline
 }
 
 // TestPing: heartbeats of libzmq peers are answered, with their context, on both channels.
@@ -431,7 +433,7 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// TestSubscriptions: both forms of subscribing, counted, and prefixes.
+// TestSubscriptions: both forms of subscribing work, subscriptions are counted, and a subscription is a prefix.
 func TestSubscriptions(t *testing.T) {
 	message := func(op byte, topic string) []byte { return appendFrame(nil, 0, append([]byte{op}, topic...)) }
 	command := func(name, topic string) []byte {
@@ -487,8 +489,8 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// TestSilentSubscriber: nothing is put aside for a subscriber whose path is dead, also where subscribers choose topics; it is not counted
-// until it is back.
+// TestSilentSubscriber: no message is queued for a subscriber whose path is dead, with and without topics. It is not
+// counted until it is back.
 func TestSilentSubscriber(t *testing.T) {
 	for _, filter := range []bool{false, true} {
 		s := impl.StartServer(t, func(o *transport.ServerOptions) { o.Filter = filter })
@@ -517,13 +519,13 @@ func TestSilentSubscriber(t *testing.T) {
 	}
 }
 
-// TestArrival: who is told to be connected gets what is published from then on, also when his subscription comes later; once, in order,
-// and nothing from before or for others.
+// TestArrival: a peer whose handshake is over receives everything that is published from then on, even if its
+// subscription comes later: once, in order, and nothing from before or for others.
 func TestArrival(t *testing.T) {
 	subscribe := func(topic string) []byte { return appendFrame(nil, 0, append([]byte{1}, topic...)) }
 	for _, filter := range []bool{false, true} {
 		s := impl.StartServer(t, func(o *transport.ServerOptions) { o.Filter = filter })
-		early := tcpDial(t, s.PublishAddr()) // keeps the server keeping messages
+		early := tcpDial(t, s.PublishAddr()) // its arrival makes the server keep messages
 		if _, err := early.Write(greetingBytes(0)); err != nil {
 			t.Fatal(err)
 		}
@@ -558,7 +560,7 @@ func TestArrival(t *testing.T) {
 			}
 		}
 		publish("1", "", true)
-		publish("of web2", "web2", !filter) // it may be web2, as far as anybody knows
+		publish("of web2", "web2", !filter) // without topics the connection may be web2
 		publish("2", "", true)
 		first, second := subscribe(""), []byte(nil)
 		if filter {
@@ -588,8 +590,8 @@ func TestArrival(t *testing.T) {
 	}
 }
 
-// TestHalfMessagesMemory: 2,000 peers that each hold back the last byte of a message of 65,000 bytes take a bounded share of the
-// memory, and others are served beside them.
+// TestHalfMessagesMemory: 2,000 peers that each withhold the last byte of a message of 65,000 bytes use a bounded
+// part of the memory, and other peers are served meanwhile.
 func TestHalfMessagesMemory(t *testing.T) {
 	a := startAttacked(t, nil)
 	a.Server.(*server).Budget.SetGrace(50 * time.Millisecond)
@@ -603,10 +605,10 @@ func TestHalfMessagesMemory(t *testing.T) {
 	half = append(append(half, frameHeader(0, size)...), make([]byte, size-1)...)
 	for range n {
 		c := tcpDial(t, a.RequestAddr())
-		_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // the server may leave it unread
+		_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // the server may not read it
 		_, _ = c.Write(half)
 	}
-	// What the server reads of them comes when its goroutines have run: the heap is judged when it grows no more.
+	// The server reads the bytes when its goroutines run, so the heap is judged once it has stopped growing.
 	got := int64(0)
 	transporttest.Eventually(t, "the half messages are read", func() bool {
 		last := got
@@ -622,7 +624,7 @@ func TestHalfMessagesMemory(t *testing.T) {
 	a.served(t)
 }
 
-// TestAnnouncedMemory: a server that announces a reply of 99 MiB and sends little of it costs a client a megabyte.
+// TestAnnouncedMemory: a server that announces a reply of 99 MiB and sends only a part costs a client one megabyte.
 func TestAnnouncedMemory(t *testing.T) {
 	transporttest.NoLeaks(t)
 	ln := transporttest.Listener(t)
@@ -641,7 +643,7 @@ func TestAnnouncedMemory(t *testing.T) {
 		_, _ = c.Write(begun)
 		<-measured
 	}()
-	// The memory is there when the client has read everything and wants more.
+	// The client's memory is allocated once it has read everything and waits for more.
 	waits := make(chan struct{})
 	r := impl.NewRequester(t, nil, func(o *transport.ClientOptions) {
 		o.RequestAddr = ln.Addr().String()
@@ -670,7 +672,7 @@ func TestAnnouncedMemory(t *testing.T) {
 	}
 }
 
-// awaited is a connection that closes waits when its reader asks for more than left bytes.
+// awaited is a connection that closes waits when its reader wants more than left bytes.
 type awaited struct {
 	net.Conn
 	left  int
@@ -687,7 +689,7 @@ func (a *awaited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestPingFlood: a peer that sends PINGs without end loses its connection; others do not notice.
+// TestPingFlood: a peer that sends endless PINGs is disconnected. Others do not notice.
 func TestPingFlood(t *testing.T) {
 	a := startAttacked(t, nil)
 	for typ, addr := range map[string]net.Addr{"SUB": a.PublishAddr(), "REQ": a.RequestAddr()} {

@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/transporttest"
 )
 
-// peer runs testdata/peer.py under the Python named by BRINE_PYZMQ, one that can import zmq. What it does not find fails.
+// peer runs testdata/peer.py with the Python in BRINE_PYZMQ, which can import zmq. Without it the test fails.
 func peer(t *testing.T, args ...string) (in io.Writer, out *bufio.Scanner) {
 	t.Helper()
 	python := os.Getenv("BRINE_PYZMQ")
@@ -123,7 +123,7 @@ func TestLibzmqRouter(t *testing.T) {
 	}
 }
 
-// TestLibzmqAnswersProbes: a stock publisher can be asked for a sign of life.
+// TestLibzmqAnswersProbes: a stock publisher answers probes.
 func TestLibzmqAnswersProbes(t *testing.T) {
 	_, out := peer(t, "pub", "x", "1")
 	addr, freeze := relay(t, "127.0.0.1:"+line(t, out))

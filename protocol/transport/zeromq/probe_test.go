@@ -10,8 +10,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/transporttest"
 )
 
-// relay passes bytes on until it is frozen: then the connections that it has stay open and acknowledged, and nothing comes
-// through any more. So does a proxy or a firewall that has forgotten a connection. It gives its address.
+// relay forwards bytes until it is frozen. Then its connections stay open and acknowledge, but nothing passes, as
+// with a proxy or firewall that has forgotten a connection. It returns its address.
 func relay(t *testing.T, to string) (addr string, freeze func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -72,7 +72,7 @@ func relay(t *testing.T, to string) (addr string, freeze func()) {
 	}
 }
 
-// awaitState waits for what a subscriber shall say.
+// awaitState waits for a state of a subscriber.
 func awaitState(t *testing.T, s transport.Subscriber, fits func(transport.State) bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -83,7 +83,7 @@ func awaitState(t *testing.T, s transport.Subscriber, fits func(transport.State)
 	t.Fatalf("the state stays %+v", s.State())
 }
 
-// TestProbe: a path that is dead beyond TCP's reach is left for a new connection.
+// TestProbe: a path that is dead where TCP cannot notice it is replaced by a new connection.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	s := impl.StartServer(t, nil)
@@ -101,7 +101,7 @@ func TestProbe(t *testing.T) {
 	transporttest.WaitSubscribers(t, s, 1)
 }
 
-// TestProbeOfSilentPeer: who never answered is not left for not answering.
+// TestProbeOfSilentPeer: a peer that never answered a probe is not dropped for not answering.
 func TestProbeOfSilentPeer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -16,29 +16,29 @@ import (
 )
 
 const (
-	// maxTopics is how many subscriptions one connection may hold, and maxTopic how long each may be. Salt has two
-	// of 40 bytes.
+	// maxTopics is how many subscriptions one connection may have, and maxTopic how long each may be. Salt's minions
+	// have two of 40 bytes.
 	maxTopics = 64
 	maxTopic  = 255
 	broadcast = "broadcast"
 )
 
-// topic returns the name of a minion on the publish channel: the SHA-1 of its id in lower-case hex (Salt 3007
+// topic returns the topic of a minion on the publish channel: the SHA-1 of its id in lower-case hex (Salt 3007
 // transport/zeromq.py:publish_payload).
 func topic(id string) string {
 	sum := sha1.Sum([]byte(id))
 	return hex.EncodeToString(sum[:])
 }
 
-// server is a PUB and a ROUTER side.
+// server is the PUB and the ROUTER side of a master.
 type server struct {
-	// The roster holds the subscribers, unless they choose topics themselves (Filter). Its lock is taken after mu.
+	// The roster holds the subscribers, unless they choose topics (Filter). Its lock is taken after mu.
 	*serve.Base
 
 	mu          sync.Mutex // guards the fields below
 	members     map[*serve.Member]*subscriber
 	index       map[string]map[*subscriber]struct{}
-	longest     int // the longest subscription so far, which ends the search
+	longest     int // the length of the longest subscription so far, which bounds the search
 	subscribers int
 	seq         uint64
 }
@@ -50,12 +50,12 @@ type subscriber struct {
 	peer   string
 	box    *serve.Outbox
 	topics []subscription // guarded by server.mu
-	seen   uint64         // the last message it received; guarded by server.mu
-	member *serve.Member  // nil before the first subscription; for the serving goroutine only
-	came   *serve.Arrival // nil when it can miss nothing; likewise
+	seen   uint64         // the last message sent to it; guarded by server.mu
+	member *serve.Member  // nil before the first subscription; only the serving goroutine uses it
+	came   *serve.Arrival // nil once no message can be missed; likewise
 }
 
-// A subscription is counted: a peer that subscribes twice must cancel twice.
+// A subscription has a count: a peer that subscribes twice must cancel twice.
 type subscription struct {
 	prefix string
 	n      int
@@ -80,7 +80,7 @@ func (s *server) Subscribers() int {
 	return max(0, s.subscribers-s.Roster.Silent())
 }
 
-// Reach implements transport.Publisher. With Filter each subscriber may have chosen any topic.
+// Reach implements transport.Publisher. With Filter each subscriber may have subscribed to any topic.
 func (s *server) Reach(ids ...string) (named, nameless int) {
 	named, nameless = s.Roster.Reach(ids...)
 	if s.Options.Filter && !s.isolated() {
@@ -112,7 +112,7 @@ func (s *server) Publish(msg []byte, topics []string) error {
 	return nil
 }
 
-// PublishTo implements transport.Publisher. With Filter the message is sent under the topic of all.
+// PublishTo implements transport.Publisher. With Filter the message is sent under the broadcast topic.
 func (s *server) PublishTo(peer string, msg []byte) bool {
 	head, key := s.frameFor(msg)
 	s.mu.Lock()
@@ -126,7 +126,7 @@ func (s *server) PublishTo(peer string, msg []byte) bool {
 	return sent
 }
 
-// frameFor returns what precedes a message to a subscriber that the roster chose, and the key that its
+// frameFor returns the bytes before a message to a subscriber that the roster chose, and the key that its
 // subscriptions must match.
 func (s *server) frameFor(msg []byte) (head, key []byte) {
 	if !s.Options.Filter {
@@ -136,7 +136,7 @@ func (s *server) frameFor(msg []byte) (head, key []byte) {
 	return appendHeader(appendFrame(nil, flagMore, key), 0, len(msg)), key
 }
 
-// putTo returns a function that sends a message to subscribers that want it.
+// putTo returns a function that sends a message to subscribers whose subscriptions match.
 func (s *server) putTo(key, head, body []byte) func(m *serve.Member, late bool) {
 	return func(m *serve.Member, late bool) {
 		if s.members[m].takes(key, late) {
@@ -145,8 +145,8 @@ func (s *server) putTo(key, head, body []byte) func(m *serve.Member, late bool) 
 	}
 }
 
-// takes reports whether a message is subscribed to; if it is late, whether only by the newest subscription. The
-// caller holds server.mu.
+// takes reports whether a subscription matches a message. A late message must match the newest subscription and no
+// other, since the others have received it. The caller holds server.mu.
 func (sub *subscriber) takes(key []byte, late bool) bool {
 	for i, t := range sub.topics {
 		if len(t.prefix) <= len(key) && string(key[:len(t.prefix)]) == t.prefix {
@@ -163,7 +163,7 @@ func (s *server) sendTopic(topic string, msg []byte) {
 }
 
 // sendPrefix queues head and body for all subscribers whose subscription is a prefix of key. They share the bytes.
-// The caller holds mu, under which nothing waits for a peer.
+// The caller holds mu; nothing under it waits for a peer.
 func (s *server) sendPrefix(key, head, body []byte) {
 	s.seq++
 	for n := 0; n <= min(len(key), s.longest); n++ {
@@ -225,7 +225,7 @@ func (sub *subscriber) Serve() (answer func() error, err error) {
 	case cmd == "" && len(frames) == 1 && len(frames[0]) > 0 && frames[0][0] <= 1:
 		add, prefix = frames[0][0] == 1, frames[0][1:]
 	default:
-		// A message of an XSUB peer, or a command of a later version. Neither concerns us.
+		// A message of an XSUB peer, or a command of a later version. Both are ignored.
 		return nil, nil
 	}
 	first := add && sub.member == nil
@@ -288,7 +288,7 @@ func (s *server) subscribe(sub *subscriber, prefix string, add bool) error {
 		s.subscribers++
 	}
 	s.Roster.CatchUp(sub.member, sub.came)
-	if !s.Options.Filter || len(sub.topics) == 2 { // these are all that a minion sends
+	if !s.Options.Filter || len(sub.topics) == 2 { // a minion sends no more subscriptions
 		s.Roster.Arrived(sub.came)
 		sub.came = nil
 	}
@@ -318,8 +318,8 @@ func (s *server) removeSubscriber(sub *subscriber) {
 	}
 }
 
-// requester is one connection of the ROUTER side. Requests are answered in order, and none is read while one is
-// answered. A REQ peer has one request in progress; a DEALER that sends more waits.
+// requester is one connection of the ROUTER side. Requests are answered in order, and no request is read while one is
+// answered. A REQ peer has one request in progress; a DEALER that sends more must wait.
 type requester struct {
 	s    *server
 	c    *conn
@@ -381,8 +381,8 @@ func (r *requester) answerRequest(route, body []byte) error {
 	return r.c.write(appendHeader(route, 0, len(reply)), reply)
 }
 
-// splitRoute splits a request. The frames up to the first empty one are returned encoded, because they precede the
-// reply. One frame follows them: the envelope.
+// splitRoute splits a request. It returns the frames up to the first empty one in encoded form, because they precede
+// the reply. One frame follows them: the envelope.
 func splitRoute(frames [][]byte) (route, body []byte, err error) {
 	for i, f := range frames {
 		route = appendFrame(route, flagMore, f)

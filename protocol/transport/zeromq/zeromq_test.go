@@ -30,7 +30,7 @@ func TestRecovery(t *testing.T) {
 	transporttest.Recovery(t, impl, garbage)
 }
 
-// TestIdleMemory holds the budget: bytes of the server, per idle connection.
+// TestIdleMemory checks the memory budget of the server per idle connection, in bytes.
 func TestIdleMemory(t *testing.T) {
 	const budget = 10 << 10
 	n := 5000
@@ -44,7 +44,7 @@ func TestIdleMemory(t *testing.T) {
 	}
 }
 
-// TestNoGrowth: a thousand connections that come and go leave nothing.
+// TestNoGrowth: a thousand connections that come and go leave no memory behind.
 func TestNoGrowth(t *testing.T) {
 	transporttest.NoLeaks(t)
 	s := impl.StartServer(t, nil)
@@ -80,7 +80,8 @@ func TestNoGrowth(t *testing.T) {
 	}
 }
 
-// FuzzFollower feeds streams to the limiting connection in pieces, and checks it against the plain rules of the protocol.
+// FuzzFollower feeds streams to the limiting connection in pieces, and compares it with a simple model of the
+// protocol.
 func FuzzFollower(f *testing.F) {
 	for _, h := range hostileAfter {
 		if len(h.bytes) < 1<<16 {
@@ -101,7 +102,7 @@ func FuzzFollower(f *testing.F) {
 			rest = rest[n:]
 			consumed += n
 		}
-		// The model: whole frames, one after the other.
+		// The model: whole frames, one after another.
 		frames, total, more := 0, int64(0), false
 		model := func() (ok, idle bool) {
 			r := bytes.NewReader(b[:consumed])
@@ -151,7 +152,7 @@ func FuzzFollower(f *testing.F) {
 	})
 }
 
-// FuzzConn gives the library whatever comes after a greeting: no panic, no allocation out of proportion, and an end.
+// FuzzConn feeds arbitrary bytes after a greeting: no panic, no excessive allocation, and the connection ends.
 func FuzzConn(f *testing.F) {
 	for _, h := range hostile {
 		f.Add(h.bytes)
@@ -177,7 +178,7 @@ func FuzzConn(f *testing.F) {
 	})
 }
 
-// recorded is a connection that plays b.
+// recorded is a connection that plays r.
 type recorded struct {
 	net.Conn
 	r *bytes.Reader
@@ -200,7 +201,7 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// BenchmarkPublish is one publish of 1 KiB until all of 100 subscribers have it.
+// BenchmarkPublish measures one publish of 1 KiB until all of 100 subscribers have received it.
 func BenchmarkPublish(b *testing.B) {
 	s := impl.StartServer(b, nil)
 	var subs []transport.Subscriber

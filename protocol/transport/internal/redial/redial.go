@@ -5,8 +5,8 @@
 //	 ▲                                               │
 //	 └───────────────────────────────────────────────┘
 //
-// The wait comes from [Backoff]. A session that lasted resets it. A session that can probe ([Prober]) is also dropped
-// when its peer stops answering, because TCP does not notice a dead path behind a proxy.
+// The wait comes from [Backoff]. A session that lasted long enough resets it. A session that can probe ([Prober]) is
+// also dropped when its peer stops answering, because TCP does not notice a dead path behind a proxy.
 package redial
 
 import (
@@ -21,15 +21,15 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// A Backoff returns the delays between attempts. Make one with NewBackoff. It is not safe for concurrent use.
+// A Backoff returns the delays between attempts. Create one with NewBackoff. It is not safe for concurrent use.
 type Backoff struct {
 	min, max time.Duration
 	full     bool
 	window   time.Duration
 }
 
-// NewBackoff returns a Backoff with ReconDefault, ReconMax and ReconRandomize of o, whose defaults must be filled
-// in.
+// NewBackoff returns a Backoff with ReconDefault, ReconMax and ReconRandomize of o, which must have its defaults
+// filled in.
 func NewBackoff(o transport.ClientOptions) *Backoff {
 	return &Backoff{min: o.ReconDefault, max: o.ReconMax, full: o.ReconRandomize}
 }
@@ -44,9 +44,9 @@ func (b *Backoff) Next() time.Duration {
 	return b.window/2 + rand.N(b.window/2+1)
 }
 
-// After returns the next delay for an attempt that took some time. The delay counts from the start of the attempt,
-// so that an unreachable peer is tried at least every few seconds and found again that soon. An eighth of the delay
-// always remains, to spread the clients.
+// After returns the delay after an attempt that took some time. The delay counts from the start of the attempt, so
+// that an unreachable peer is tried at least every few seconds. At least an eighth of the delay remains, to spread
+// the clients.
 func (b *Backoff) After(took time.Duration) time.Duration {
 	d := b.Next()
 	return max(d-took, d/8)
@@ -55,19 +55,18 @@ func (b *Backoff) After(took time.Duration) time.Duration {
 // Reset returns to the smallest window.
 func (b *Backoff) Reset() { b.window = 0 }
 
-// maxProving is the longest time that a session has to last to count as a success.
+// maxProving is the longest time that a session must last to count as a success.
 const maxProving = time.Minute
 
-// NoteSession resets the backoff if a session that has ended lasted as long as the largest window, or for a minute. One
-// that was lost sooner counts as a failed attempt, whatever it received.
+// NoteSession resets the backoff if a session lasted as long as the largest window, or for a minute. A shorter
+// session counts as a failed attempt, whatever it received.
 func (b *Backoff) NoteSession(lasted time.Duration) {
 	if lasted >= min(b.max, maxProving) {
 		b.Reset()
 	}
 }
 
-// Dial makes one connection to addr. It resolves the name now and tries all its addresses. With tls it applies
-// o.Wrap.
+// Dial connects to addr. It resolves the name now and tries all its addresses. With tls it applies o.Wrap.
 func Dial(ctx context.Context, o transport.ClientOptions, addr, source string, tls bool) (net.Conn, error) {
 	dial := o.Dial
 	if dial == nil {
@@ -97,8 +96,8 @@ func Dial(ctx context.Context, o transport.ClientOptions, addr, source string, t
 	return w, nil
 }
 
-// Guard closes c if ctx ends before stop is called, in phases in which nothing else owns c. stop reports whether c
-// is still open.
+// Guard closes c if ctx ends before stop is called. Use it while no other goroutine owns c. stop reports whether c is
+// still open.
 func Guard(ctx context.Context, c interface{ Close() error }) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { c.Close() })
 }
@@ -107,7 +106,7 @@ func Guard(ctx context.Context, c interface{ Close() error }) (stop func() bool)
 // reason. An error that wraps ErrClosed ends Retry at once.
 func Retry[T any](ctx context.Context, o transport.ClientOptions, open func(context.Context) (T, error)) (T, error) {
 	b := NewBackoff(o)
-	var last error // the last reason that is not the end of ctx itself
+	var last error // the last reason other than the end of ctx
 	for {
 		begun := time.Now()
 		v, err := open(ctx)

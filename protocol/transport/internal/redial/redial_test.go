@@ -31,7 +31,7 @@ func TestBackoff(t *testing.T) {
 			b.Reset()
 		}
 	}
-	// Jitter is real: of a thousand clients few wait alike.
+	// The jitter is large: few of a thousand clients wait equally long.
 	seen := map[time.Duration]bool{}
 	for range 1000 {
 		seen[NewBackoff(transport.ClientOptions{ReconDefault: time.Second, ReconMax: time.Second, ReconRandomize: true}).Next().Truncate(time.Millisecond)] = true
@@ -58,7 +58,7 @@ func TestRetry(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	// The reason is the last that was not the end of the context itself.
+	// The reason is the last error that is not the end of the context itself.
 	_, err = Retry(ctx, o, func(ctx context.Context) (int, error) {
 		if n++; n < 23 {
 			return 0, io.ErrUnexpectedEOF
@@ -69,7 +69,7 @@ func TestRetry(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("error %v", err)
 	}
-	// A socket that the deadline of the context ended says only that time is up, perhaps before the context does.
+	// A socket that reached the context's deadline returns only a timeout, perhaps before the context ends.
 	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err = Retry(ctx, o, func(ctx context.Context) (int, error) {
@@ -103,7 +103,7 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// session is a connection that stands for a while.
+// session is a connection that lasts for a while.
 type session struct{ lasts time.Duration }
 
 func (s session) Receive() ([]byte, error) {
@@ -113,7 +113,7 @@ func (s session) Receive() ([]byte, error) {
 func (s session) Close() error         { return nil }
 func (s session) RemoteAddr() net.Addr { return &net.TCPAddr{} }
 
-// talking is a connection with one message that ends after a while.
+// talking is a connection that receives one message and ends after a while.
 type talking struct {
 	session
 	said bool
@@ -127,8 +127,8 @@ func (s *talking) Receive() ([]byte, error) {
 	return s.session.Receive()
 }
 
-// TestPaceOfShortSessions: connections that are lost soon after they were made, whatever came over them, are made again
-// in growing pauses; after one that lasted the pause is the shortest again.
+// TestPaceOfShortSessions: connections that are lost soon, whatever they received, are followed by growing pauses.
+// After one that lasted, the pause is the shortest again.
 func TestPaceOfShortSessions(t *testing.T) {
 	const watched = 10 * time.Minute
 	for name, c := range map[string]struct {
@@ -177,8 +177,9 @@ func TestPaceOfShortSessions(t *testing.T) {
 	}
 }
 
-// TestDelayCountsFromTheAttempt has a path lose all packets: an attempt that ran into its limit is followed by another one at once, for the
-// path may be back. Attempts that fail at once, and connections that were lost, are followed by the whole delay.
+// TestDelayCountsFromTheAttempt simulates a path that loses all packets: after an attempt that timed out the next one
+// follows at once, since the path may work again. Attempts that fail at once, and connections that were lost, are
+// followed by the whole delay.
 func TestDelayCountsFromTheAttempt(t *testing.T) {
 	const attempts = 8
 	o := transport.ClientOptions{ReconDefault: 4 * time.Second, ReconMax: 4 * time.Second}.WithDefaults()

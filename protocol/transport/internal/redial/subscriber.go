@@ -19,12 +19,12 @@ type Session interface {
 	Close() error
 }
 
-// A Prober is a Session that can probe its peer. TCP keepalive ends at the next device that terminates TCP, such as
-// a proxy; a probe travels to the master and back on the publish path.
+// A Prober is a Session that can probe its peer. TCP keepalive reaches only the next device that terminates TCP, such
+// as a proxy; a probe travels to the master and back on the publish path.
 type Prober interface {
-	// Probe sends a probe. The answer makes a Receive return.
+	// Probe sends a probe. The answer makes Receive return.
 	Probe() error
-	// Answers returns how many probes were answered. Zero means that the peer may not know probes.
+	// Answers returns how many probes were answered. Zero means that the peer may not support probes.
 	Answers() uint64
 }
 
@@ -45,11 +45,11 @@ type Subscriber struct {
 
 var _ transport.Subscriber = (*Subscriber)(nil)
 
-// queued is how many messages wait in this process for the receiver. More wait in the kernel and at the master,
-// which then cuts off a subscriber that does not keep up.
+// queued is how many messages wait in this process for the receiver. More wait in the kernel and at the master, which
+// disconnects a subscriber that does not keep up.
 const queued = 16
 
-// Subscribe starts the loop. open makes one session to addr and must return when its context ends.
+// Subscribe starts the loop. open opens a session to addr and must return when its context ends.
 func Subscribe(ctx context.Context, o transport.ClientOptions, addr string, open func(context.Context) (Session, error)) *Subscriber {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Subscriber{o: o, addr: addr, open: open, cancel: cancel, msgs: make(chan []byte, queued),
@@ -90,8 +90,8 @@ func (s *Subscriber) Close() error {
 	return nil
 }
 
-// runLoop connects, receives, and waits before it connects again, until ctx ends. It logs a failure only if it
-// differs from the one before, so that an unreachable master does not fill the log.
+// runLoop connects, receives, and waits before it reconnects, until ctx ends. It logs a failure only if it differs
+// from the previous one, so that an unreachable master does not fill the log.
 func (s *Subscriber) runLoop(ctx context.Context) {
 	defer close(s.done)
 	defer close(s.msgs)
@@ -111,7 +111,7 @@ func (s *Subscriber) runLoop(ctx context.Context) {
 			s.o.Log.Warn("Not connected to publisher", "addr", s.addr, "err", err)
 		}
 		s.reportState(func(st *transport.State) { st.Connected, st.Err, st.Addr = false, err, s.addr })
-		took := time.Duration(0) // after a connection that existed, the delay counts from its end
+		took := time.Duration(0) // after a lost connection the delay counts from its end
 		if connected == before {
 			took = time.Since(begun)
 		}
@@ -126,8 +126,8 @@ func (s *Subscriber) runLoop(ctx context.Context) {
 	}
 }
 
-// runSession makes a session and receives until it ends. The backoff is reset if the session lasted; a server that
-// accepts and closes soon, perhaps after a message, must not be tried in a tight loop.
+// runSession opens a session and receives until it ends. The backoff is reset if the session lasted: a server that
+// accepts and soon closes, perhaps after a message, must not be tried in a tight loop.
 func (s *Subscriber) runSession(ctx context.Context, b *Backoff, connected *int) error {
 	sctx, drop := context.WithCancel(ctx)
 	defer drop()
@@ -182,8 +182,8 @@ func (s *Subscriber) runSession(ctx context.Context, b *Backoff, connected *int)
 var errDeaf = errors.New("transport: the peer no longer answers")
 
 // probePeer probes the peer every o.Probe until ctx ends. It drops the session if nothing is received within a
-// quarter of that. The result reports whether it did. A peer that never answered a probe is not dropped, because it
-// may not know probes.
+// quarter of that; the result reports whether it did. A peer that never answered a probe is not dropped, because it
+// may not support probes.
 func (s *Subscriber) probePeer(ctx context.Context, sess Session, heard *atomic.Uint64, busy *atomic.Bool, drop func()) *atomic.Bool {
 	deaf := &atomic.Bool{}
 	p, can := sess.(Prober)

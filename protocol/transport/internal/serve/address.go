@@ -8,30 +8,29 @@ import (
 )
 
 const (
-	// unknownShare is how many connections without a name receive publishes, per address at which no minion is
-	// known.
+	// unknownShare is how many connections without a name receive publishes at an address without a known minion.
 	unknownShare = 16
-	// minionTime is how long a minion counts as known at an address after its last sign of life there.
+	// minionTime is how long a minion counts as known at an address after it was last seen there.
 	minionTime = time.Hour
-	// withheldTime is for how long messages are kept for connections that are withheld. If a minion becomes known
-	// at the address meanwhile, they receive them late.
+	// withheldTime is how long messages are kept for connections that are withheld. If a minion becomes known at the
+	// address in time, they receive them late.
 	withheldTime = 10 * time.Second
-	// maxAddresses is the number of addresses from which on those without connections and minions are removed.
+	// maxAddresses is the number of addresses at which those without connections and minions are removed.
 	maxAddresses = 8192
 )
 
 // addresses are the networks that subscribers connect from. A stock minion does not identify itself on the publish
-// channel, so a connection without a name must receive everything. A peer without a key could open thousands and
-// have each job written a thousand times. Hence only unknownShare of them receive publishes per address, unless a
-// minion is known there: one that signed in and sealed a request, or answered a probe. The roster's lock guards
-// addresses.
+// channel, so a connection without a name must receive everything. A peer without a key could open thousands of
+// connections and have each job written a thousand times. So only unknownShare of them receive publishes per address,
+// unless a minion is known there: one that signed in and sealed a request, or answered a probe. The roster's lock
+// guards addresses.
 type addresses struct {
 	at map[netip.Prefix]*address
 }
 
 // address is the state of one network.
 type address struct {
-	minion   time.Time // its last sign of life
+	minion   time.Time // when it was last seen
 	named    int       // connections of identified minions
 	share    int       // connections that count against unknownShare
 	withheld int       // connections that receive nothing
@@ -42,7 +41,7 @@ func (a *address) hasMinion(now time.Time) bool {
 	return a.named > 0 || !a.minion.IsZero() && now.Sub(a.minion) < minionTime
 }
 
-// addressOf returns the state of an address, which it creates if need be.
+// addressOf returns the state of an address and creates it if it does not exist.
 func (s *addresses) addressOf(addr netip.Prefix, now time.Time) *address {
 	a := s.at[addr]
 	if a != nil {
@@ -59,8 +58,8 @@ func (s *addresses) addressOf(addr netip.Prefix, now time.Time) *address {
 	return a
 }
 
-// admitMember decides whether a new member receives publishes before it has a name. Callers hold mu, here and in
-// all functions below that are not exported.
+// admitMember decides whether a new member receives publishes before it has a name. The caller holds mu, as for all
+// unexported functions below.
 func (r *Roster) admitMember(m *Member, now time.Time) {
 	a := r.addressOf(m.addr, now)
 	// guard: unknown-subscribers TestUnknownSubscribers
@@ -90,15 +89,15 @@ func (r *Roster) memberLeft(m *Member, now time.Time) {
 	}
 }
 
-// gotName notes that a member has a name. It then receives what was published for that name while it was withheld,
-// and its address has a minion.
+// gotName records that a member got a name. It then receives what was published for that name while it was withheld,
+// and its address has a known minion.
 func (r *Roster) gotName(m *Member, id string, now time.Time) {
 	r.addressOf(m.addr, now).named++
 	r.releaseMember(m, id, now)
 	r.releaseAll(m.addr, now)
 }
 
-// lostName notes that a member no longer has a name.
+// lostName records that a member no longer has a name.
 func (r *Roster) lostName(m *Member, now time.Time) {
 	a := r.addressOf(m.addr, now)
 	a.named--
@@ -117,8 +116,8 @@ func (r *Roster) endShare(m *Member) {
 	}
 }
 
-// releaseMember sends a member what was published for id while it was withheld; with "" what was published for
-// anyone.
+// releaseMember sends a member what was published for id while it was withheld; "" means all messages, since it may
+// be any minion.
 func (r *Roster) releaseMember(m *Member, id string, now time.Time) {
 	was := m.withheld.Load()
 	r.endShare(m)
@@ -144,7 +143,7 @@ func (r *Roster) releaseAll(addr netip.Prefix, now time.Time) {
 	}
 }
 
-// proveAddress notes that a minion is known at the address of a connection on either port. It reports whether
+// proveAddress records that a minion is known at the address of a connection on either port. It reports whether
 // members wait to be released.
 func (r *Roster) proveAddress(addr netip.Prefix) bool {
 	r.mu.Lock()

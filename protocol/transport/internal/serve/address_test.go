@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestUnknownSubscribers: of the connections without a name from an address at which no minion is known, a few get what is published. The others get it,
-// and what they missed within seconds, when a minion is known there: the peer of one of them, or of a request.
+// TestUnknownSubscribers: of the connections without a name from an address without a known minion, a few receive
+// publishes. The others receive them, and those that they missed within seconds, when a minion becomes known there:
+// the peer of one of them, or of a request.
 func TestUnknownSubscribers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRoster(nil)
@@ -58,14 +59,14 @@ func TestUnknownSubscribers(t *testing.T) {
 		if rest[0].Receives() || r.MinionAt(crowd[0].peer) || r.kept == nil {
 			t.Error("a connection that gets nothing counts, or a minion is known, or nothing is kept")
 		}
-		// A place that becomes free is not for one that came before.
+		// A place that becomes free is not given to an earlier connection.
 		r.Remove(first[0])
 		publish("d")
 		check(rest, "")
 		check(join("10.0.0.1", 2)[:1], "")
 		publish("e", "web3")
 
-		// One answers who it is: the others there may be minions as well.
+		// One identifies itself: the others there may be minions too.
 		r.NamePeer(rest[1].peer, "web2")
 		check(rest[1:2], "acd")
 		check([]*Member{rest[0], rest[2], rest[3]}, "abcde")
@@ -80,7 +81,7 @@ func TestUnknownSubscribers(t *testing.T) {
 		publish("g")
 		check(after, "g")
 
-		// An hour after the last sign of life the address is one like others, whatever its other connections were.
+		// An hour after a minion was last seen, the address counts as unknown again.
 		for m := range r.all {
 			r.Remove(m)
 		}
@@ -96,7 +97,7 @@ func TestUnknownSubscribers(t *testing.T) {
 		crowd = join("10.0.0.1", unknownShare+2)
 		publish("h")
 		check(crowd[unknownShare:], "")
-		// A request proves the same; what is older than seconds is not sent.
+		// A request makes the address known, too. Messages older than a few seconds are not sent.
 		time.Sleep(withheldTime)
 		publish("i")
 		if !r.proveAddress(prefixOf("10.0.0.1:9")) {
@@ -110,7 +111,7 @@ func TestUnknownSubscribers(t *testing.T) {
 	})
 }
 
-// TestAddressesAreForgotten: what is known of addresses is bounded by the connections and the minions there.
+// TestAddressesAreForgotten: the state of addresses is bounded by their connections and minions.
 func TestAddressesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRoster(nil)

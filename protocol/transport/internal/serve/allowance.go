@@ -9,16 +9,16 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// An Allowance is the memory for the requests of one connection, which come one after the other. Large requests of
-// an unauthenticated peer count against the budget; those of an approved one do not.
+// An Allowance is the memory for the requests of one connection, which arrive one after another. Large requests of an
+// unauthenticated peer count against the budget; those of an approved peer do not.
 type Allowance struct {
 	Base *Base
 	Conn net.Conn // closed when the budget takes the share back
 
 	approved atomic.Bool
 	mu       sync.Mutex // guards share; Approve may be called late and from any goroutine
-	share    *Share     // what the current message holds of the budget
-	total    int64      // bytes requested for the current message
+	share    *Share     // the current message's share of the budget
+	total    int64      // bytes granted for the current message
 }
 
 // Context returns the context of the connection's requests. A handler that calls transport.Approve with it approves
@@ -33,7 +33,7 @@ func (b *Base) RequestContext(c net.Conn, approve func()) context.Context {
 	return transport.WithLeft(ctx, func() bool { return hasLeft(c) })
 }
 
-// Grant reserves memory for a message that has total bytes so far. It waits up to ReadTimeout for it.
+// Grant reserves memory for a message that has total bytes so far. It waits for memory up to ReadTimeout.
 func (a *Allowance) Grant(total int64) error {
 	if a.approved.Load() {
 		return nil

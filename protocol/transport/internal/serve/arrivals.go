@@ -3,19 +3,19 @@ package serve
 import "time"
 
 const (
-	// arrivalTime is how long after its accept a connection may take to subscribe without missing messages.
+	// arrivalTime is how long a connection may take to subscribe after its accept without missing messages.
 	arrivalTime = 5 * time.Second
 	// maxKept and maxKeptBytes limit the messages that are kept for arriving connections.
 	maxKept      = 256
 	maxKeptBytes = 4 << 20
 )
 
-// An Arrival is a connection between its accept and its subscription. The peer may consider itself connected as
-// soon as the handshake is over, and send its start event on another connection. A job published in reply to that
-// event must reach this one too.
+// An Arrival is a connection between its accept and its subscription. The peer may consider itself connected as soon
+// as the handshake is over, and send its start event on another connection. A job published in reply to that event
+// must reach this connection too.
 type Arrival struct{ since time.Time }
 
-// arrivals are the arriving connections and what was published meanwhile. The roster's lock guards it.
+// arrivals are the arriving connections and the messages that were published meanwhile. The roster's lock guards it.
 type arrivals struct {
 	coming map[*Arrival]struct{}
 	until  time.Time // keep messages for withheld connections until then
@@ -31,7 +31,7 @@ type message struct {
 	put    func(m *Member, late bool)
 }
 
-// Expect notes that a connection arrives. It counts until Arrived is called, or for arrivalTime.
+// Expect records an arriving connection. It counts until Arrived is called, or for arrivalTime.
 func (r *Roster) Expect() *Arrival {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,21 +57,22 @@ func (r *Roster) Arriving() int {
 	return r.countArriving()
 }
 
-// Keep keeps a message of size bytes for arriving and withheld connections. put is called with late for the former.
+// Keep keeps a message of size bytes for arriving and withheld connections. put is called with late for arriving
+// ones.
 func (r *Roster) Keep(size int, put func(m *Member, late bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.keepMessage(nil, size, put)
 }
 
-// CatchUp sends a member what was published since its arrival.
+// CatchUp sends a member the messages since its arrival.
 func (r *Roster) CatchUp(m *Member, a *Arrival) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.catchUp(m, a)
 }
 
-// endArrival removes an arrival, and the kept messages with the last one.
+// endArrival removes an arrival. With the last one the kept messages are dropped.
 func (r *arrivals) endArrival(a *Arrival) {
 	delete(r.coming, a)
 	if len(r.coming) == 0 && time.Now().After(r.until) {
@@ -79,7 +80,7 @@ func (r *arrivals) endArrival(a *Arrival) {
 	}
 }
 
-// countArriving counts the arriving connections and drops those that took too long. Callers hold mu, here and in
+// countArriving counts the arriving connections and drops those that took too long. The caller holds mu, as for
 // endArrival, keepMessage and catchUp.
 func (r *arrivals) countArriving() int {
 	for a := range r.coming {
@@ -90,8 +91,8 @@ func (r *arrivals) countArriving() int {
 	return len(r.coming)
 }
 
-// keepMessage keeps a message for arriving and withheld connections, at the cost of the oldest ones. Without such
-// connections it keeps nothing, which is nearly always.
+// keepMessage keeps a message for arriving and withheld connections and drops the oldest ones if needed. Without such
+// connections, which is nearly always, it keeps nothing.
 func (r *arrivals) keepMessage(topics []string, size int, put func(m *Member, late bool)) {
 	if r.countArriving() == 0 && time.Now().After(r.until) {
 		r.kept, r.bytes = nil, 0

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestArrivals: who arrives gets what was published since, within the limits, and nothing is kept for longer than that.
+// TestArrivals: an arriving connection receives what was published since, within the limits, and messages are kept
+// only while needed.
 func TestArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		strict := false
@@ -45,7 +46,7 @@ func TestArrivals(t *testing.T) {
 			t.Errorf("%d arrive, %d messages are kept", r.Arriving(), len(r.kept))
 		}
 
-		// Nobody overhears.
+		// Messages under isolation are not kept.
 		first = r.Expect()
 		strict = true
 		publish(1, "private")
@@ -57,7 +58,7 @@ func TestArrivals(t *testing.T) {
 		check(r.Add("4", nil, nil, first))
 		strict = false
 
-		// The oldest are forgotten.
+		// The oldest messages are dropped.
 		first = r.Expect()
 		for i := range maxKept + 1 {
 			publish(1, fmt.Sprint(i))
@@ -73,7 +74,7 @@ func TestArrivals(t *testing.T) {
 			t.Errorf("%d bytes, %d messages are kept", r.bytes, len(r.kept))
 		}
 
-		// Who takes too long is not waited for.
+		// An arrival that takes too long no longer counts.
 		time.Sleep(arrivalTime + 1)
 		if n := r.Arriving(); n != 0 || r.kept != nil {
 			t.Errorf("%d arrive, %d messages are kept", n, len(r.kept))

@@ -9,15 +9,15 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// Base is what the servers of all stream transports share: two listeners, the connections of both, and the
+// Base is what the servers of all stream transports share: two listeners, the connections of both ports, and the
 // subscribers.
 type Base struct {
 	Options transport.ServerOptions // with defaults
 	Group   *Group
 	Budget  *Budget
 	Roster  *Roster
-	// Around is locked while a connection without a name may receive what it missed. A transport sets it if
-	// publishing takes a lock of its own; nil means that none is needed.
+	// Around is locked while a connection without a name may receive messages that it missed. A transport sets it if
+	// its Publish takes a lock; nil means no lock.
 	Around sync.Locker
 
 	pub, req net.Listener
@@ -56,10 +56,9 @@ func (b *Base) Join(peer string, box *Outbox, c net.Conn, a *Arrival) *Member {
 	return m
 }
 
-// Leave removes a subscriber. Its end is reported unless the subscriber counted as silent, which was reported as
-// its end.
+// Leave removes a subscriber and reports its end. For a silent subscriber the end was already reported.
 func (b *Base) Leave(m *Member) {
-	if b.Roster.Remove(m) { // else its end was told of
+	if b.Roster.Remove(m) { // otherwise its end was already reported
 		b.Options.Subscriber(m.peer, false)
 	}
 }
@@ -96,7 +95,7 @@ func (b *Base) Name(peer, id string) bool {
 	return b.Roster.NamePeer(peer, id)
 }
 
-// Prove notes that the peer of a connection is a minion. No new connection takes its place, and subscribers from
+// Prove records that the peer of a connection is a minion. The connection then keeps its place, and subscribers from
 // its address receive publishes.
 func (b *Base) Prove(c net.Conn) {
 	b.Group.Vouch(c)

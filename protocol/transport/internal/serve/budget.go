@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// budgetGrace is how long a large message of an unapproved peer may take while others wait for its place.
+	// budgetGrace is how long a large message of an unapproved peer may take while others wait for its memory.
 	// smallGrace is the same for messages of up to transport.SmallMessage bytes.
 	budgetGrace, smallGrace = 30 * time.Second, 2 * time.Second
 	// smallBudget is the memory for the small messages of unapproved peers, in bytes.
 	smallBudget = 32 << 20
-	// collectFrom is the share in bytes from which its memory counts as free only after a garbage collection. Until
+	// collectFrom is the size in bytes of shares whose memory counts as free only after a garbage collection. Until
 	// then the memory is still in use, and counting it as free would let the process grow to twice the budget.
 	collectFrom = 8 << 20
 )
 
-// A Budget limits the memory that messages of unapproved peers fill at any moment. It has two pools, so that large
-// messages do not keep sign-ins out. A message waits if it needs more than is free. The holder of the oldest share
-// loses its connection once it exceeds the grace, so a peer that announces much and sends nothing cannot keep
-// others out for long. The oldest may exceed what is free, so that two messages that grow step by step never wait
-// for each other.
+// A Budget limits the memory that messages of unapproved peers occupy at any moment. It has two pools, so that large
+// messages do not keep sign-ins out. A message waits if it needs more than is free. If others wait, the holder of the
+// oldest share loses its connection after the grace, so a peer that announces much and sends nothing cannot keep
+// others out for long. The oldest share may exceed what is free, so that two messages that grow step by step never
+// wait for each other.
 type Budget struct {
 	mu           sync.Mutex // guards the fields below
 	small, large pool
@@ -41,7 +41,7 @@ type pool struct {
 	grace   time.Duration
 }
 
-// A Share is what one message holds of the budget.
+// A Share is one message's part of the budget.
 type Share struct {
 	b     *Budget
 	p     *pool
@@ -64,7 +64,8 @@ func (b *Budget) SetGrace(d time.Duration) {
 	b.small.grace, b.large.grace = d, d
 }
 
-// Grow adds n bytes to s and waits until they are free or ctx ends. A nil s is a new share of the connection conn.
+// Grow adds n bytes to s and waits until they are free or ctx ends. If s is nil it returns a new share of the
+// connection conn.
 func (b *Budget) Grow(ctx context.Context, s *Share, conn io.Closer, n int64) (*Share, error) {
 	for {
 		b.mu.Lock()
@@ -86,7 +87,7 @@ func (b *Budget) Grow(ctx context.Context, s *Share, conn io.Closer, n int64) (*
 	}
 }
 
-// poolFor returns the pool that s belongs to with n more bytes.
+// poolFor returns the pool for s with n more bytes.
 func (b *Budget) poolFor(s *Share, n int64) *pool {
 	if s != nil {
 		n += s.n
@@ -122,7 +123,8 @@ func (b *Budget) tryGrow(s *Share, conn io.Closer, n int64) *Share {
 	return s
 }
 
-// evictOldest closes the oldest holder if its grace is over. It returns when to look again. The caller holds mu.
+// evictOldest closes the connections of holders whose grace is over, except but. It returns when to check again. The
+// caller holds mu.
 func (p *pool) evictOldest(but *Share) time.Duration {
 	for el := p.holders.Front(); el != nil; el = el.Next() {
 		s := el.Value.(*Share)
@@ -134,7 +136,7 @@ func (p *pool) evictOldest(but *Share) time.Duration {
 			return p.grace - age
 		}
 		go s.conn.Close() // closing a TLS connection may wait for its peer
-		s.conn = nil      // the share is returned when its goroutine notices
+		s.conn = nil      // the share is returned when the connection's goroutine notices
 	}
 	return p.grace
 }

@@ -10,56 +10,55 @@ import (
 )
 
 const (
-	// silentRequests is how long a request connection of an unapproved peer may exist without a request. A minion
-	// whose key waits for acceptance asks every ten seconds (acceptance_wait_time).
+	// silentRequests is how long a request connection of an unapproved peer may stay open without a request. A minion
+	// with a pending key asks every ten seconds (option acceptance_wait_time).
 	silentRequests = time.Minute
-	// ownTurn is how long a connection is safe from newcomers of its own address. A minion's peer is known before
-	// that. A peer that opens and drops thousands of connections is refused at the accept, which costs next to
-	// nothing.
+	// ownTurn is how long a connection is safe from new connections of its own address. A minion is approved sooner. A
+	// peer that opens and drops thousands of connections is refused at the accept, which costs almost nothing.
 	ownTurn = 5 * time.Second
-	// messagePrice and bytePrice are about what a message of an unapproved peer costs in processor time: per
-	// message, and per byte beyond transport.FreeMessage, which the garbage collector has to look at too. The
-	// signatures of a sign-in are not included; the master limits those itself.
+	// messagePrice and bytePrice are the approximate processor time for a message of an unapproved peer: per message,
+	// and per byte beyond transport.FreeMessage, which includes garbage collection. The signatures of a sign-in are
+	// not included; the master limits those itself.
 	messagePrice, bytePrice = 40 * time.Microsecond, 8 * time.Nanosecond
-	// handshakePrice and failurePrice are the same for a connection with its handshake, and for one whose handshake
+	// handshakePrice and failurePrice are the same for a connection with its handshake, and for a handshake that
 	// fails.
 	handshakePrice, failurePrice = 60 * time.Microsecond, 200 * time.Microsecond
-	// priceFactor is how many times their price the messages of one address are apart, so that they take a tenth of
-	// a processor.
+	// priceFactor spaces the messages of one address by this multiple of their price, so that they take a tenth of a
+	// processor.
 	priceFactor = 10
-	// maxDebt limits how long one message waits for those before it.
+	// maxDebt limits how long one message waits because of earlier ones.
 	maxDebt = time.Second
-	// maxPaid limits the addresses that are charged. Beyond it all start again from zero.
+	// maxPaid limits the addresses that are charged. Beyond it all accounts are cleared.
 	maxPaid = 8192
 )
 
-// A census counts the connections of unapproved peers by address, so that one address cannot take the places of all
-// others. There is no fixed share, because thousands of minions may be behind one address. Only when all places are
-// taken does a new connection replace one: the one that was silent for longest, of the address that has most. Among
-// addresses with as many, its own comes first, and then the one that was silent for longest: a command on the master's
-// host that waits for its answer is not what a crowd of newcomers replaces.
+// A census counts the connections of unapproved peers by address, so that one address cannot take all places. There
+// is no fixed share per address, because thousands of minions may be behind one. Only when all places are taken does
+// a new connection replace another: the one that was silent for longest, of the address with the most. If addresses
+// have equally many, the new connection's own address comes first, then the one whose connection was silent for
+// longest. So a crowd of new connections does not replace a command on the master's host that waits for its reply.
 // Group.mu guards it.
 type census struct {
 	max    int // limit for connections of all kinds
 	byAddr map[netip.Prefix]*list.List
-	paid   map[netip.Prefix]time.Time // until when the messages of an address are paid
+	paid   map[netip.Prefix]time.Time // when the messages of an address will be paid for
 }
 
-// unapproved is a connection whose peer is not known yet.
+// unapproved is a connection whose peer is not approved yet.
 type unapproved struct {
 	c       net.Conn
 	addr    netip.Prefix
 	request bool      // on the request port
-	since   time.Time // its last message, or its accept
+	since   time.Time // the time of its last message, or of its accept
 	el      *list.Element
 	gone    chan struct{} // closed when it loses its place
 	charged time.Duration // how much longer messages from its address wait because of it
 }
 
-// connPrefix returns the network that a connection counts for.
+// connPrefix returns the network that a connection counts under.
 func connPrefix(c net.Conn) netip.Prefix { return prefixOf(c.RemoteAddr().String()) }
 
-// prefixOf is like connPrefix for a remote address as text.
+// prefixOf is like connPrefix for the text of a remote address.
 func prefixOf(peer string) netip.Prefix {
 	ap, err := netip.ParseAddrPort(peer)
 	if err != nil {
@@ -86,7 +85,7 @@ func (s *census) noteMessage(u *unapproved, now time.Time) {
 	s.byAddr[u.addr].MoveToBack(u.el)
 }
 
-// chargeAddress charges a price to an address. It returns how long the next message from there must wait.
+// chargeAddress charges a price to an address. It returns how long the current message must wait.
 func (s *census) chargeAddress(addr netip.Prefix, price time.Duration, now time.Time) time.Duration {
 	paid := s.paid[addr]
 	if paid.Before(now) {
@@ -127,7 +126,7 @@ func (s *census) removeConn(u *unapproved) {
 	}
 }
 
-// findVictim returns the connection that a new one from addr replaces, nil if there is none.
+// findVictim returns the connection that a new one from addr replaces, or nil.
 func (s *census) findVictim(addr netip.Prefix, now time.Time) *unapproved {
 	var most *list.List
 	var of netip.Prefix
@@ -149,7 +148,7 @@ func (s *census) findVictim(addr netip.Prefix, now time.Time) *unapproved {
 	return u
 }
 
-// silentConns returns the request connections without a request since a time.
+// silentConns returns the request connections that were silent since the given time.
 func (s *census) silentConns(since time.Time) (out []net.Conn) {
 	for _, l := range s.byAddr {
 		for el := l.Front(); el != nil; el = el.Next() {

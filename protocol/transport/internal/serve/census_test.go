@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// from is a connection from an address.
+// from is a connection from a given address.
 type from struct {
 	net.Conn
 	addr string
@@ -63,8 +63,8 @@ func TestVictim(t *testing.T) {
 	}
 }
 
-// TestSilentRequests: a request connection of an unapproved peer ends when there was no request for a minute. One with requests
-// stays, and so do an approved one and a subscriber.
+// TestSilentRequests: a request connection of an unapproved peer is closed after a minute without a request. A
+// connection with requests stays open, and so do an approved one and a subscriber.
 func TestSilentRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := group(t, nil)
@@ -108,7 +108,7 @@ func TestSilentRequests(t *testing.T) {
 	})
 }
 
-// slowConn takes a while to close, as a descriptor does that another goroutine reads.
+// slowConn takes a while to close, like a descriptor that another goroutine reads.
 type slowConn struct {
 	from
 	open   *atomic.Int32
@@ -127,7 +127,7 @@ func (c *slowConn) Close() error {
 	return nil
 }
 
-// arrivingConns is a listener to which connections come without end.
+// arrivingConns is a listener with an endless supply of connections.
 type arrivingConns struct {
 	open, most *atomic.Int32
 	accepted   atomic.Int32
@@ -145,7 +145,7 @@ func (l *arrivingConns) Accept() (net.Conn, error) {
 func (l *arrivingConns) Close() error { l.closed.Store(true); return nil }
 func (*arrivingConns) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestPlacesAreFreed: however fast connections come and however slowly others end, there are never many beyond the limit.
+// TestPlacesAreFreed: even if connections arrive fast and others end slowly, there are never many beyond the limit.
 func TestPlacesAreFreed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := group(t, func(o *transport.ServerOptions) { o.MaxConnections = 20 })
@@ -163,8 +163,8 @@ func TestPlacesAreFreed(t *testing.T) {
 	})
 }
 
-// TestLostPlacesAreBounded: connections that lose their place while their request is answered are few beyond the limit,
-// however many come, and when the answers end there is room again.
+// TestLostPlacesAreBounded: few connections that lost their place while their request is answered exist beyond the
+// limit, however many arrive. When the replies are sent there is room again.
 func TestLostPlacesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 20
@@ -194,7 +194,8 @@ func TestLostPlacesAreBounded(t *testing.T) {
 	})
 }
 
-// TestCharge: messages of one address are apart by what those before them cost, up to a limit, and hold up no other address.
+// TestCharge: messages of one address are spaced by the price of earlier ones, up to a limit, and do not delay other
+// addresses.
 func TestCharge(t *testing.T) {
 	s := &census{byAddr: make(map[netip.Prefix]*list.List)}
 	now := time.Unix(1e9, 0)
@@ -218,7 +219,7 @@ func TestCharge(t *testing.T) {
 	}
 }
 
-// TestFailuresArePaced: handshakes that fail hold up the next ones of their address.
+// TestFailuresArePaced: handshakes that fail delay the next ones of their address.
 func TestFailuresArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := group(t, nil)
@@ -266,7 +267,8 @@ func TestConnectionsArePaced(t *testing.T) {
 	}
 }
 
-// TestMessagesArePaced: the messages of an unapproved connection are served at the pace of their price, those of an approved one at once.
+// TestMessagesArePaced: messages of an unapproved connection are served at the pace of their price, those of an
+// approved one at once.
 func TestMessagesArePaced(t *testing.T) {
 	for _, approved := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// workerLinger is how long a worker waits for another task, at least; at most twice as long.
+// workerLinger is the least time that an idle worker waits for another task; the most is twice that.
 const workerLinger = time.Second
 
-// A crew is a pool of goroutines that have done a task and wait for another. Handling a request needs a deep stack:
-// a new goroutine would have to grow it each time, and each of the ten thousand goroutines that read connections
-// would keep one. The worker that finished last works next, so that surplus workers stay idle and end.
+// A crew is a pool of goroutines that wait for another task. Handling a request needs a deep stack: a new goroutine
+// would have to grow it each time, and each of the ten thousand goroutines that read connections would keep one. The
+// worker that finished last works next, so that surplus workers stay idle and end.
 type crew struct {
 	mu    sync.Mutex // guards the fields below, and the rounds of workers
 	idle  []*worker  // in the order in which they became idle
@@ -24,7 +24,7 @@ type worker struct {
 	round int         // the round in which it became idle
 }
 
-// giveTask passes a task to an idle worker, if there is one.
+// giveTask passes a task to an idle worker. It returns false if no worker is idle.
 func (c *crew) giveTask(task func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,7 +38,7 @@ func (c *crew) giveTask(task func()) bool {
 	return true
 }
 
-// runTasks runs a task, and then those that are passed to this worker.
+// runTasks runs a task, and then the tasks that are passed to this worker.
 func (c *crew) runTasks(task func()) {
 	w := &worker{tasks: make(chan func(), 1)}
 	for ; task != nil; task = <-w.tasks {
@@ -65,7 +65,7 @@ func (c *crew) restWorker(w *worker) bool {
 	return true
 }
 
-// dismissIdle ends the workers that were idle since the last round.
+// dismissIdle ends the workers that have been idle since the previous round.
 func (c *crew) dismissIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,14 +74,14 @@ func (c *crew) dismissIdle() {
 		c.idle[n].tasks <- nil
 		n++
 	}
-	c.idle = append([]*worker(nil), c.idle[n:]...) // a new slice, so that the memory of a storm is freed
+	c.idle = append([]*worker(nil), c.idle[n:]...) // a new slice, so that memory is freed after a peak
 	c.round++
 	if c.timed = len(c.idle) > 0; c.timed {
 		time.AfterFunc(workerLinger, c.dismissIdle)
 	}
 }
 
-// endAll ends all workers; those that are busy end after their task.
+// endAll ends all workers; busy ones end after their task.
 func (c *crew) endAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// The worker that rested last works next, those that rest for long end, and end ends the others.
+// TestCrew: the worker that became idle last works next, workers that are idle for long end, and endAll ends the
+// rest.
 func TestCrew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c crew

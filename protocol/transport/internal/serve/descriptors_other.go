@@ -2,5 +2,5 @@
 
 package serve
 
-// descriptorLimit returns no limit; on this system memory is the limit.
+// descriptorLimit returns maxDescriptors: on this system memory is the limit.
 func descriptorLimit() int { return maxDescriptors }

@@ -10,8 +10,8 @@ import (
 // tcpEstablished is the kernel's state of a connection that neither side has closed (TCP_ESTABLISHED).
 const tcpEstablished = 1
 
-// hasLeft reports whether the peer of a connection has closed it, even if nothing reads it. An answer would reach
-// nobody.
+// hasLeft reports whether the peer of a connection has closed it, even if no goroutine reads it. A reply would be
+// lost.
 func hasLeft(c net.Conn) bool {
 	s, ok := belowTLS(c).(syscall.Conn)
 	if !ok {

@@ -4,5 +4,5 @@ package serve
 
 import "net"
 
-// hasLeft returns false: on this system only a read shows the end.
+// hasLeft returns false: on this system only a read shows that the peer closed the connection.
 func hasLeft(net.Conn) bool { return false }

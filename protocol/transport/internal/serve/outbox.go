@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// ErrSlow is the reason for cutting off a subscriber that does not keep up.
+// ErrSlow is the reason for disconnecting a subscriber that does not keep up.
 var ErrSlow = errors.New("transport: subscriber is too slow")
 
-// writeChunk is how many bytes are written under one deadline. With 64 KiB and 30 s, a peer that takes 2 KB/s
-// survives.
+// writeChunk is how many bytes are written under one deadline. With 64 KiB and 30 s, a peer must take about 2 KB/s.
 const writeChunk = 64 << 10
 
-// joinBelow is the size up to which the parts of a message are copied into one buffer, because sending one buffer
-// costs the kernel less than sending several.
+// joinBelow is the size up to which the parts of a message are copied into one buffer. Sending one buffer costs the
+// kernel less than sending several.
 const joinBelow = 4 << 10
 
 // Write sends bufs in as few system calls as the deadlines allow: timeout starts again with each 64 KiB. It does
@@ -59,8 +58,8 @@ func Write(c net.Conn, timeout time.Duration, bufs ...[]byte) error {
 	return flush()
 }
 
-// An Outbox is the write side of one subscriber. Messages wait in it, within limits, and a goroutine that exists
-// only while there are any writes them together. An idle one costs 100 bytes and no goroutine.
+// An Outbox is the write side of one subscriber. It queues messages within limits. A goroutine that exists only while
+// there are messages writes them in batches. An idle Outbox costs 100 bytes and no goroutine.
 type Outbox struct {
 	g    *Group
 	sink Sink
@@ -79,14 +78,14 @@ type item struct{ head, body []byte }
 
 func (i item) size() int64 { return int64(len(i.head) + len(i.body)) }
 
-// A Sink is where an Outbox writes. Send gets the parts of whole messages, two for each, and may stand still for at
-// most timeout.
+// A Sink is where an Outbox writes. Send gets the parts of whole messages, two for each, and may make no progress for
+// at most timeout.
 type Sink interface {
 	Send(timeout time.Duration, parts ...[]byte) error
 	Close() error
 }
 
-// Stream is the Sink of a connection to which messages are written as they are.
+// Stream is the Sink of a connection that sends messages unchanged.
 type Stream struct{ net.Conn }
 
 // Send implements Sink.
@@ -108,7 +107,7 @@ func (o *Outbox) Put(head, body []byte) {
 		o.mu.Unlock()
 		return
 	}
-	// One message is allowed whatever its size, because the limit is for a backlog.
+	// One message is allowed whatever its size: the limit is for a backlog.
 	if o.msgs > 0 && (o.msgs >= o.g.o.PubHWM || o.bytes+it.size() > o.g.o.PubBytes) {
 		o.discardAll()
 		o.mu.Unlock()
@@ -141,7 +140,7 @@ func (o *Outbox) dropSlow() {
 	}
 }
 
-// flushQueue writes until the queue is empty. Messages are removed from the limits only when they are written.
+// flushQueue writes until the queue is empty. Messages count against the limits until they are written.
 func (o *Outbox) flushQueue() {
 	var bufs [][]byte
 	for {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// A Roster knows who is subscribed. A connection without a name may belong to any minion and receives everything,
-// unless too many come from an address without a known minion (addresses). A connection with a name receives what
-// is for all or for that name. A connection whose path is dead receives nothing and does not count until it shows a
-// sign of life.
+// A Roster holds the subscribers. A connection without a name may belong to any minion and receives everything,
+// unless there are too many at an address without a known minion (see addresses). A connection with a name receives
+// messages for all and for that name. A connection whose path is dead receives nothing and does not count until it
+// works again.
 type Roster struct {
 	strict func() bool    // while it returns true, connections without a name receive nothing
 	named  func(net.Conn) // called with a connection that got a name; may be nil
@@ -38,8 +38,8 @@ type Member struct {
 	id     string // "" while unknown; guarded by Roster.mu
 	silent atomic.Bool
 	quota  bool // counts against unknownShare; guarded by Roster.mu
-	// withheld is set while the connection receives no publishes, because its address had no minion and no share
-	// left when it came.
+	// withheld is set while the connection receives no publishes, because its address had no known minion and no free
+	// share when it joined.
 	withheld atomic.Bool
 	since    time.Time // when withholding began
 }
@@ -50,8 +50,8 @@ func (m *Member) Receives() bool { return !m.silent.Load() && !m.withheld.Load()
 // Silent reports whether the path to a member is dead.
 func (m *Member) Silent() bool { return m.silent.Load() }
 
-// NewRoster returns an empty roster. While strict returns true, connections without a name receive only what One
-// puts. A nil strict means never.
+// NewRoster returns an empty roster. While strict returns true, connections without a name receive only messages of
+// One. A nil strict means never.
 func NewRoster(strict func() bool) *Roster {
 	if strict == nil {
 		strict = func() bool { return false }
@@ -60,7 +60,7 @@ func NewRoster(strict func() bool) *Roster {
 		byPeer: make(map[string]*Member)}
 }
 
-// Add adds a connection and sends it what was published since its arrival, which ends. A nil a means that it
+// Add adds a connection, sends it the messages since its arrival a, and ends the arrival. A nil a means that it
 // arrived just now.
 func (r *Roster) Add(peer string, box *Outbox, c net.Conn, a *Arrival) *Member {
 	m := &Member{Box: box, conn: c, peer: peer, addr: prefixOf(peer)}
@@ -91,7 +91,7 @@ func (r *Roster) Remove(m *Member) bool {
 	return counted
 }
 
-// Silence notes that the path of a connection is dead, or alive again. It reports whether that changed.
+// Silence records that the path of a connection is dead, or works again. It reports whether that changed.
 func (r *Roster) Silence(m *Member, silent bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,21 +109,21 @@ func (r *Roster) Silence(m *Member, silent bool) bool {
 	return true
 }
 
-// Silent returns how many connections do not count.
+// Silent returns how many connections are silent.
 func (r *Roster) Silent() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.silent
 }
 
-// allMembers returns all members, silent ones too.
+// allMembers returns all members, including silent ones.
 func (r *Roster) allMembers() []*Member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Keys(r.all))
 }
 
-// Name sets the minion that a connection belongs to; "" means unknown.
+// Name sets the minion id of a connection; "" means unknown.
 func (r *Roster) Name(m *Member, id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +132,7 @@ func (r *Roster) Name(m *Member, id string) {
 	}
 }
 
-// NamePeer is like Name for the connection from a remote address. It reports whether there is one.
+// NamePeer is like Name for the connection from a remote address. It reports whether there is such a connection.
 func (r *Roster) NamePeer(peer, id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +184,7 @@ func (r *Roster) unfileMember(m *Member) {
 	}
 }
 
-// Count returns the number of connections that count.
+// Count returns the number of connections that are not silent.
 func (r *Roster) Count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,7 +211,7 @@ func (r *Roster) Present() []string {
 	return slices.Sorted(maps.Keys(r.byID))
 }
 
-// Close makes Each and One send nothing more.
+// Close stops Each and One from sending.
 func (r *Roster) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -226,8 +226,9 @@ func (r *Roster) Closed() bool {
 }
 
 // Each calls put for every connection that may belong to one of topics, and reports whether the roster is open.
-// topics must name each id once; nil means all. put must not wait, because all connections get their messages in
-// one order. For arriving connections size bytes are kept, and put is called later, with late.
+// topics must not contain an id twice; nil means all. put must not wait, because it runs under the lock that keeps
+// messages in one order. For arriving connections the message, of size bytes, is kept; put is called for them later,
+// with late.
 func (r *Roster) Each(topics []string, size int, put func(m *Member, late bool)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -258,10 +259,10 @@ func (r *Roster) Each(topics []string, size int, put func(m *Member, late bool))
 	return true
 }
 
-// Unnamed reports whether there is a connection from a remote address whose minion is unknown.
+// Unnamed reports whether a connection from this remote address exists and has no name.
 func (r *Roster) Unnamed(peer string) bool { return r.One(peer, func(*Member) {}) }
 
-// One calls put for the connection from a remote address if its minion is unknown. It reports whether it did.
+// One calls put for the connection from a remote address if it has no name. It reports whether it did.
 func (r *Roster) One(peer string, put func(m *Member)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package serve is the server side that all stream transports share: an accept loop that no peer can stop,
-// handshakes under a deadline, the life of connections, the write side of subscribers, and limits for the memory,
-// places and processor time of unauthenticated peers.
+// Package serve is the server side that all stream transports share: an accept loop that no peer can stop, handshakes
+// under a deadline, the life of connections, the write side of subscribers, and limits on the memory, places and
+// processor time of unauthenticated peers.
 //
 //	Accept ─▶ acceptLoop ─▶ a place (census) ─▶ runHandshake ─▶ Session.Begin
 //	             │ no place: the longest silent one is closed         │
@@ -44,7 +44,7 @@ type Group struct {
 	mu        sync.Mutex // guards the fields below
 	listeners []net.Listener
 	conns     map[net.Conn]*unapproved // nil for a connection whose peer is approved
-	lost      map[net.Conn]struct{}    // those that lost their place and whose goroutine has not ended
+	lost      map[net.Conn]struct{}    // those that lost their place and whose goroutines still run
 	census    census
 	refusals  refusals
 	draining  bool
@@ -53,7 +53,7 @@ type Group struct {
 	idle      chan struct{} // closed when draining and busy is 0; nil before Shutdown
 }
 
-// NewGroup returns an empty group. The defaults of o must be filled in.
+// NewGroup returns an empty group. o must have its defaults filled in.
 func NewGroup(o transport.ServerOptions) *Group {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Group{o: o, ctx: ctx, cancel: cancel, closing: make(chan struct{}, maxClosing), conns: make(map[net.Conn]*unapproved),
@@ -72,28 +72,29 @@ func (g *Group) Context() context.Context { return g.ctx }
 // A Handshake prepares a new connection and returns the Session that serves it. It runs under a deadline.
 type Handshake func(net.Conn) (Session, error)
 
-// A Session is a connection after its handshake. Its methods are called one after the other.
+// A Session is a connection after its handshake. Its methods are called one after another.
 type Session interface {
 	// Begin is called first.
 	Begin()
-	// Await returns when the first bytes of the next message are there. Ten thousand goroutines wait in it for
-	// hours, each with its own stack, so it must call next to nothing.
+	// Await returns when the next message begins to arrive. Ten thousand goroutines wait in it for hours, each with
+	// its own stack, so its calls must be shallow.
 	Await() error
-	// Serve reads a message. If it returns an answer, that runs on a deep stack, and the next message is awaited
-	// after it returned.
+	// Serve reads a message. If it returns an answer function, that runs on a deep stack, and the next message is
+	// awaited after it has returned.
 	Serve() (answer func() error, err error)
 	// End is called when an error ended the connection, before it is closed.
 	End()
 }
 
 const (
-	// maxDescriptors stands for a system without a limit.
+	// maxDescriptors is used on a system without a limit.
 	maxDescriptors = 1 << 20
 	// One descriptor in reservePart is reserved for files, at least minReserve and at most maxReserve.
 	reservePart, minReserve, maxReserve = 16, 32, 512
-	// Connections that lost their place and have not ended may be one in lostPart of all, at least minLost.
+	// Of all places, one in lostPart, at least minLost, may be exceeded by connections that lost their place and have
+	// not ended.
 	lostPart, minLost = 8, 64
-	// maxClosing is how many connections without a place may still hold their descriptors.
+	// maxClosing is how many connections without a place may still have their descriptors.
 	maxClosing = minReserve / 2
 	// One descriptor in httpPart is reserved for the HTTP interface, at most maxHTTP.
 	httpPart, maxHTTP = 8, 8192
@@ -102,10 +103,10 @@ const (
 // handshakeGrace is how long a handshake is safe while others wait for its place.
 const handshakeGrace = time.Second
 
-// Accept starts the accept loop of one listener, with one goroutine per handshake. If there are too many
-// handshakes, the next connection waits, those behind it wait in the kernel, and the oldest handshake is closed
-// after its grace. Ten thousand peers may thus connect at once, and peers that connect and say nothing cannot keep
-// others out. request is true for the request port.
+// Accept starts the accept loop of one listener, with one goroutine per handshake. If there are too many handshakes,
+// the next connection waits, later ones wait in the kernel, and the oldest handshake is closed after its grace. So
+// ten thousand peers may connect at once, and silent peers cannot keep others out. request is true for the request
+// port.
 func (g *Group) Accept(ln net.Listener, request bool, hs Handshake) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -118,7 +119,7 @@ func (g *Group) Accept(ln net.Listener, request bool, hs Handshake) {
 	go g.acceptLoop(ln, request, hs)
 }
 
-// acceptLoop accepts until the listener is closed. Its own errors never end it: a server that stops accepting when
+// acceptLoop accepts until the listener is closed. Errors do not end it: a server that stops accepting when
 // descriptors run out would need a restart.
 func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 	defer g.wg.Done()
@@ -130,7 +131,7 @@ func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 			if g.isStopped() || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			// Most likely the process is out of descriptors. Without a pause this loop would use a whole processor
+			// Most likely the process has no free descriptor. Without a pause this loop would use a whole processor
 			// until one is free.
 			delay = min(max(2*delay, 5*time.Millisecond), time.Second)
 			g.closeConn(g.evictConn(netip.Prefix{}))
@@ -160,11 +161,11 @@ func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 	}
 }
 
-// runHandshake runs in a goroutine of its own, which ends with it.
+// runHandshake runs in its own goroutine.
 func (g *Group) runHandshake(c net.Conn, hs Handshake, done func()) {
 	var s Session
 	err := net.ErrClosed
-	// Earlier messages from the same address may have to be paid for.
+	// Earlier messages from this address may have to be paid for first.
 	if wait := g.chargeConn(c, 0); wait == 0 || g.awaitPaid(c, wait) {
 		price := handshakePrice
 		if s, err = g.performHandshake(c, hs); err != nil {
@@ -199,8 +200,8 @@ func (g *Group) performHandshake(c net.Conn, hs Handshake) (s Session, err error
 	return hs(c)
 }
 
-// awaitNext waits for the next message of a connection, or ends the connection. A goroutine keeps the stack that it
-// once needed, so a new goroutine waits each time: it has the smallest.
+// awaitNext waits for the next message of a connection, or ends the connection. It starts a new goroutine each time,
+// because a goroutine keeps the stack that it once needed.
 func (g *Group) awaitNext(c net.Conn, s Session, err error) {
 	if err == nil {
 		go g.awaitMessage(c, s)
@@ -246,13 +247,13 @@ func (g *Group) serveMessage(c net.Conn, s Session) {
 	g.awaitNext(c, s, err)
 }
 
-// runGuarded runs a part of serving c and turns a panic into an error.
+// runGuarded runs f, which serves c, and returns a panic as an error.
 func (g *Group) runGuarded(c net.Conn, f func() error) (err error) {
 	defer recoverPanic(g.o.Log, c, &err)
 	return f()
 }
 
-// recoverPanic turns a panic, of a library that parses a peer's bytes or of a handler, into an error of this one
+// recoverPanic turns a panic of a library that parses a peer's bytes, or of a handler, into an error of this
 // connection.
 func recoverPanic(log *slog.Logger, c net.Conn, err *error) {
 	if p := recover(); p != nil {
@@ -261,7 +262,7 @@ func recoverPanic(log *slog.Logger, c net.Conn, err *error) {
 	}
 }
 
-// Go runs f in a goroutine, possibly a reused one, that Close and Shutdown wait for. After Close it returns false
+// Go runs f in a goroutine, possibly a reused one. Close and Shutdown wait for it. After Close it returns false
 // without running f.
 func (g *Group) Go(f func()) bool {
 	if !g.Begin() {
@@ -279,11 +280,11 @@ func (g *Group) Go(f func()) bool {
 	return true
 }
 
-// handlerStack is the stack, in bytes, that a request gets at once. It becomes as deep anyway, but in steps that
-// each copy the stack, and late, when a request's calls are on it; at the start there is next to nothing to copy.
+// handlerStack is the stack, in bytes, that a request gets at once. The stack would grow to that size anyway, but in
+// steps that each copy it while the request's calls are on it. At the start there is almost nothing to copy.
 const handlerStack = 12 << 10
 
-// deepenStack grows the stack of its goroutine to handlerStack. Every byte of its array is 0.
+// deepenStack grows the stack of its goroutine to handlerStack. The value that it returns is always 0.
 //
 //go:noinline
 func deepenStack(at int) byte {
@@ -291,8 +292,8 @@ func deepenStack(at int) byte {
 	return room[at]
 }
 
-// Work runs f, a part of serving c, in a goroutine that Close and Shutdown wait for. An error or a panic closes c.
-// It returns false without running f if the group is closed or draining.
+// Work runs f, which serves c, in a goroutine that Close and Shutdown wait for. An error or a panic closes c. It
+// returns false without running f if the group is closed or draining.
 func (g *Group) Work(c net.Conn, f func() error) bool {
 	if g.Draining() {
 		return false
@@ -306,7 +307,7 @@ func (g *Group) Work(c net.Conn, f func() error) bool {
 	})
 }
 
-// Begin marks the start of work that Shutdown waits for; false means that the group is closed. Call End after true.
+// Begin marks the start of work that Shutdown waits for. It returns false if the group is closed; otherwise call End.
 func (g *Group) Begin() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -325,7 +326,7 @@ func (g *Group) End() {
 	g.signalIdle()
 }
 
-// Draining reports whether new requests are to be refused.
+// Draining reports whether the group refuses new requests.
 func (g *Group) Draining() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -351,12 +352,12 @@ type admission int
 
 const (
 	admitted admission = iota
-	noPlace            // all places are taken, most of them by its own address
-	ended              // the group accepts no more
+	noPlace            // all places are taken, most of them by this address
+	ended              // the group accepts no more connections
 )
 
-// addConn takes c in, with a place in the wait group for its handshake. If all places are taken, c may replace
-// another connection, which the caller closes.
+// addConn gives c a place and counts its handshake in the wait group. If all places are taken, c may replace another
+// connection, which the caller closes.
 func (g *Group) addConn(c net.Conn, request bool) (expelled net.Conn, as admission) {
 	now := time.Now()
 	g.mu.Lock()
@@ -366,8 +367,8 @@ func (g *Group) addConn(c net.Conn, request bool) (expelled net.Conn, as admissi
 	}
 	// guard: idle-connections protocol/transport/tcp:TestCrowd,protocol/transport/ws:TestCrowd,protocol/transport/zeromq:TestCrowd
 	if len(g.conns) >= g.census.max {
-		// Each lost connection keeps the memory of the request that it is at. Without a bound, peers that connect again
-		// as soon as they are closed would take all memory while a database is slow.
+		// Each lost connection keeps the memory of its current request. Without a bound, peers that reconnect as soon
+		// as they are closed would take all memory while a database is slow.
 		// guard: lost-connections TestLostPlacesAreBounded
 		if len(g.lost) >= max(g.census.max/lostPart, minLost) {
 			g.logRefusal(c, nil, now)
@@ -385,8 +386,8 @@ func (g *Group) addConn(c net.Conn, request bool) (expelled net.Conn, as admissi
 	return expelled, admitted
 }
 
-// evictConn returns the connection that a new one from addr would replace, for the caller to close, when the
-// process runs out of descriptors for another reason. It returns nil if there is none.
+// evictConn returns the connection that a new one from addr would replace, for the caller to close when the process
+// has no free descriptor. It returns nil if there is none to replace.
 func (g *Group) evictConn(addr netip.Prefix) net.Conn {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -396,7 +397,7 @@ func (g *Group) evictConn(addr netip.Prefix) net.Conn {
 	return nil
 }
 
-// expelConn takes away a connection's place. The caller holds mu and closes the connection after unlocking it; the
+// expelConn takes a connection's place. The caller holds mu and closes the connection after unlocking; the
 // connection's goroutine then drops it.
 func (g *Group) expelConn(u *unapproved) net.Conn {
 	g.census.removeConn(u)
@@ -432,8 +433,7 @@ func (g *Group) noteMessage(c net.Conn) {
 	}
 }
 
-// chargeConn charges the address of an unapproved connection. It returns how long the next message from there must
-// wait.
+// chargeConn charges the address of an unapproved connection. It returns how long the current message must wait.
 func (g *Group) chargeConn(c net.Conn, price time.Duration) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -444,7 +444,7 @@ func (g *Group) chargeConn(c net.Conn, price time.Duration) time.Duration {
 	return g.census.chargeConn(u, price, time.Now())
 }
 
-// Bytes charges an unapproved connection for n bytes of a large message. Later messages wait for that.
+// Bytes charges an unapproved connection for n bytes of a large message. Later messages wait accordingly.
 func (g *Group) Bytes(c net.Conn, n int64) { g.chargeConn(c, time.Duration(n)*bytePrice) }
 
 // Vouch marks the peer of c as approved: no new connection takes its place.
@@ -457,8 +457,8 @@ func (g *Group) Vouch(c net.Conn) {
 	}
 }
 
-// EndSilent closes, until the group is closed, request connections of unapproved peers that had no request for
-// longer than limit.
+// EndSilent closes, until the group is closed, request connections of unapproved peers that were silent for longer
+// than limit.
 func (g *Group) EndSilent(limit time.Duration) {
 	g.wg.Go(func() { g.endSilent(limit) })
 }
@@ -515,8 +515,8 @@ func (g *Group) Conns() int {
 	return len(g.conns)
 }
 
-// awaitPaid waits until the messages of a connection's address are paid. It returns false if the connection lost its place
-// meanwhile, or the group stopped.
+// awaitPaid waits until earlier messages of a connection's address are paid for. It returns false if the connection
+// lost its place meanwhile, or the group stopped.
 func (g *Group) awaitPaid(c net.Conn, wait time.Duration) bool {
 	g.mu.Lock()
 	u := g.conns[c]
@@ -550,7 +550,7 @@ func (g *Group) sleep(d time.Duration) bool {
 }
 
 // Shutdown closes the listeners, waits until the work that Begin counted is done or ctx ends, and closes the group.
-// The error is that of ctx.
+// It returns ctx's error, if any.
 func (g *Group) Shutdown(ctx context.Context) error {
 	g.mu.Lock()
 	g.draining = true
@@ -576,7 +576,7 @@ func (g *Group) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// Close ends everything and waits until it has ended.
+// Close closes everything and waits for the end.
 func (g *Group) Close() {
 	g.mu.Lock()
 	g.closed = true
@@ -610,8 +610,8 @@ type shaking struct {
 	since time.Time
 }
 
-// awaitRoom waits until there is a place. It returns the connection that it removed for that, nil if none: the
-// oldest one whose grace is over and that sent nothing. A peer that sent bytes waits for us, not we for it.
+// awaitRoom waits until there is a place. It returns the connection that it removed for that, or nil: the oldest one
+// whose grace is over and that has no unread bytes. A peer that sent bytes waits for us, not we for it.
 func (p *pending) awaitRoom(ctx context.Context) (evicted net.Conn) {
 	for {
 		wait := handshakeGrace

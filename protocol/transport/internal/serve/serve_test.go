@@ -31,7 +31,7 @@ func group(t *testing.T, mod func(*transport.ServerOptions)) *Group {
 	return g
 }
 
-// failing is a listener out of descriptors.
+// failing is a listener without free descriptors.
 type failing struct {
 	calls atomic.Int32
 	done  chan struct{}
@@ -72,7 +72,7 @@ func TestAcceptErrors(t *testing.T) {
 	})
 }
 
-// TestRoom: who comes while the line is full waits for a place, which the oldest loses when it has had its time.
+// TestRoom: when the queue is full a new connection waits for a place. The oldest loses its place after its grace.
 func TestRoom(t *testing.T) {
 	c, _ := net.Pipe()
 	p := &pending{max: 1, freed: make(chan struct{}, 1)}
@@ -124,7 +124,7 @@ type panicking struct{ session }
 
 func (*panicking) Serve() (func() error, error) { panic("hostile") }
 
-// TestPanics: whatever panics ends the one connection, once, and nothing else.
+// TestPanics: a panic ends its own connection, once, and nothing else.
 func TestPanics(t *testing.T) {
 	g := group(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -173,7 +173,7 @@ func TestPanics(t *testing.T) {
 	eventually(t, func() bool { return g.Conns() == 0 })
 }
 
-// TestSession: messages are served and answered one after the other, until an error ends the connection.
+// TestSession: messages are served and answered one after another, until an error ends the connection.
 func TestSession(t *testing.T) {
 	g := group(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -210,7 +210,8 @@ func TestSession(t *testing.T) {
 	eventually(t, func() bool { return g.Conns() == 0 })
 }
 
-// TestAnswersAtOnce: the answer of one connection does not wait for that of another, and Shutdown waits for all of them.
+// TestAnswersAtOnce: the answer of one connection does not wait for that of another, and Shutdown waits for all of
+// them.
 func TestAnswersAtOnce(t *testing.T) {
 	g := group(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -248,7 +249,7 @@ func TestAnswersAtOnce(t *testing.T) {
 	}
 }
 
-// collect is a Sink that can be stopped.
+// collect is a Sink that can be blocked.
 type collect struct {
 	mu     sync.Mutex
 	gate   chan struct{} // nil = open
@@ -293,12 +294,12 @@ func eventually(t *testing.T, f func() bool) {
 	}
 }
 
-// TestOutboxBatches: what waits goes out together, in order.
+// TestOutboxBatches: waiting messages are sent together, in order.
 func TestOutboxBatches(t *testing.T) {
 	c := &collect{gate: make(chan struct{})}
 	o := NewOutbox(group(t, nil), c, nil)
 	o.Put([]byte("a"), []byte("1"))
-	eventually(t, func() bool { o.mu.Lock(); defer o.mu.Unlock(); return len(o.queue) == 0 }) // the first is being written
+	eventually(t, func() bool { o.mu.Lock(); defer o.mu.Unlock(); return len(o.queue) == 0 }) // the first message is being written
 	o.Put([]byte("b"), nil)
 	o.Put([]byte("c"), []byte("3"))
 	o.Put([]byte("d"), make([]byte, writeChunk))
@@ -413,7 +414,7 @@ func TestBudget(t *testing.T) {
 	if old.closed.Load() {
 		t.Error("holder closed within its grace")
 	}
-	// The oldest may grow beyond what is free, so nobody waits for nobody.
+	// The oldest share may grow beyond what is free, so that no two shares wait for each other.
 	second, err := b.Grow(ctx, nil, &closer{}, 4*unit)
 	if err != nil {
 		t.Fatal(err)
@@ -422,7 +423,7 @@ func TestBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.SetGrace(30 * time.Millisecond)
-	// Who waits beyond the grace of the oldest closes it, and gets its place once it is back.
+	// A share that waits beyond the grace of the oldest closes it, and gets its memory once it is returned.
 	got := make(chan error)
 	var third *Share
 	go func() {
@@ -432,7 +433,7 @@ func TestBudget(t *testing.T) {
 	}()
 	eventually(t, old.closed.Load)
 	first.Release()
-	first.Release() // once is enough
+	first.Release() // the second call does nothing
 	if err := <-got; err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +445,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetPools: small messages have memory of their own, and a message that grows moves from one pool to the other.
+// TestBudgetPools: small messages have a separate pool, and a message that grows moves to the other pool.
 func TestBudgetPools(t *testing.T) {
 	b := NewBudget(collectFrom)
 	ctx := t.Context()
@@ -464,7 +465,7 @@ func TestBudgetPools(t *testing.T) {
 	if _, err := b.Grow(short, s, &closer{}, 1); !errors.Is(err, transport.ErrTooBig) {
 		t.Errorf("grew beyond the large pool: %v", err)
 	}
-	full.Release() // its memory counts until it was collected
+	full.Release() // its memory counts until it is collected
 	if s, err = b.Grow(ctx, s, &closer{}, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -5,20 +5,19 @@ import (
 	"time"
 )
 
-// silence is how long subscribers may show no sign of life.
+// silence holds how long subscribers may be silent.
 type silence struct {
-	look  time.Duration // the interval between checks
+	look  time.Duration // the interval of checks
 	after time.Duration // when a subscriber counts as silent
-	bytes time.Duration // when the bytes on the way to it are discarded, with its connection
+	bytes time.Duration // when unacknowledged bytes are discarded, with the connection
 }
 
-// inReach finds a dead path within 18 seconds. What was sent may arrive a minute late, but not a quarter of an hour
-// late.
+// inReach detects a dead path within 18 seconds. Messages may arrive up to a minute late, but not a quarter of an
+// hour.
 var inReach = silence{look: 4 * time.Second, after: 14 * time.Second, bytes: time.Minute}
 
-// listenForLife notes which subscribers become silent and which return, until the group is closed. A connection
-// with a dead path is kept: when the path works again, so does the connection, and not every minion would make a
-// new one.
+// listenForLife checks which subscribers become silent and which return, until the group is closed. A connection with
+// a dead path is kept: it works again when the path does, and not every minion would reconnect.
 func (b *Base) listenForLife() {
 	if !telling {
 		return
@@ -53,7 +52,7 @@ func (b *Base) checkMember(m *Member) {
 	}
 }
 
-// belowTLS returns the connection below TLS, c itself if there is none.
+// belowTLS returns the connection below TLS, or c itself without TLS.
 func belowTLS(c net.Conn) net.Conn {
 	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
 		return t.NetConn()
@@ -61,7 +60,7 @@ func belowTLS(c net.Conn) net.Conn {
 	return c
 }
 
-// abortConn ends a connection and discards what is on the way.
+// abortConn closes a connection and discards unsent bytes.
 func abortConn(c net.Conn) {
 	c = belowTLS(c)
 	if t, ok := c.(*net.TCPConn); ok {

@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// telling reports whether the kernel provides the state of a connection.
+// telling reports whether the kernel shows the state of a connection.
 const telling = true
 
-// tries is how many probes of the kernel in a row must be unanswered. One is not enough: a host that just woke up
-// did not probe.
+// tries is how many unanswered probes of the kernel in a row count as silence. One is not enough: a host that just
+// woke up did not send the earlier ones.
 const tries = 2
 
-// unheardFor returns for how long a peer has not answered what the kernel sent, 0 if it did or if there is nothing
-// to answer, and whether bytes are on the way to it. ok is false for a connection that has ended or is not TCP.
+// unheardFor returns for how long the peer has not acknowledged the kernel's packets, or 0 if it did or none is
+// pending, and whether unacknowledged bytes are pending. ok is false for a connection that has ended or is not TCP.
 func unheardFor(c net.Conn) (d time.Duration, pending, ok bool) {
 	s, ok := belowTLS(c).(syscall.Conn)
 	if !ok {

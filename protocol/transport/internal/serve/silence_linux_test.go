@@ -31,7 +31,7 @@ func (r *reader) Await() error                 { _, err := r.c.Read(make([]byte,
 func (r *reader) Serve() (func() error, error) { return nil, nil }
 func (r *reader) End()                         { r.b.Leave(r.m) }
 
-// deaf has the kernel throw away all that comes for a connection, so that nothing is acknowledged, or takes that back.
+// deaf makes the kernel discard all packets for a connection, so that nothing is acknowledged, or undoes that.
 func deaf(t *testing.T, c net.Conn, on bool) {
 	t.Helper()
 	rc, err := c.(syscall.Conn).SyscallConn()
@@ -50,8 +50,8 @@ func deaf(t *testing.T, c net.Conn, on bool) {
 	}
 }
 
-// TestSilence: who does not acknowledge is out of reach, and is back when it does, on the same connection; what is on the way to it
-// for too long is taken back.
+// TestSilence: a subscriber that does not acknowledge counts as silent, and counts again when it acknowledges on the
+// same connection. Bytes that stay unacknowledged for too long are discarded.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	told := make(chan string, 10)

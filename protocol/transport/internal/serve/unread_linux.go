@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hasUnread reports whether bytes of the peer wait to be read.
+// hasUnread reports whether bytes from the peer are waiting to be read.
 func hasUnread(c net.Conn) bool {
 	s, ok := belowTLS(c).(syscall.Conn)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestRoomSpoken: a peer that has said something keeps its place until that is read.
+// TestRoomSpoken: a peer that has sent bytes keeps its place until they are read.
 func TestRoomSpoken(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -4,5 +4,5 @@ package serve
 
 import "net"
 
-// hasUnread is not known on this system, so a peer whose grace is over loses its place.
+// hasUnread returns false: this system does not show it, so a peer whose grace is over loses its place.
 func hasUnread(net.Conn) bool { return false }

@@ -1,4 +1,4 @@
-// Package certs makes a certificate authority, and a server's and a client's certificate, in a directory: for tests of TLS.
+// Package certs creates certificates for tests of TLS: an authority, a server and a client.
 package certs
 
 import (
@@ -16,25 +16,26 @@ import (
 	"time"
 )
 
-// Make is like For with a server that is 127.0.0.1 and localhost.
+// Make is like For with a server named localhost and 127.0.0.1.
 func Make(t testing.TB) string {
 	t.Helper()
 	return For(t, "localhost", "127.0.0.1")
 }
 
-// For writes ca.pem, server.pem, server.key, client.pem and client.key, and returns their directory. The server has names and addresses.
+// For writes ca.pem, server.pem, server.key, client.pem and client.key into a new directory and returns it. hosts are
+// the server's names and addresses.
 func For(t testing.TB, hosts ...string) string {
 	t.Helper()
 	return at(t, time.Now(), hosts)
 }
 
-// Expired is like Make with certificates that ended a year ago: as for a host whose clock is far ahead.
+// Expired is like Make with certificates that expired a year ago, as a host sees them whose clock is far ahead.
 func Expired(t testing.TB) string {
 	t.Helper()
 	return at(t, time.Now().AddDate(-1, 0, 0), []string{"localhost", "127.0.0.1"})
 }
 
-// at makes certificates that are valid an hour before and after a moment.
+// at creates certificates that are valid from an hour before now to an hour after it.
 func at(t testing.TB, now time.Time, hosts []string) string {
 	t.Helper()
 	dir := t.TempDir()
