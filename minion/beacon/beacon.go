@@ -5,13 +5,13 @@
 //	                             ▲                                                      │
 //	                             └──────────────────────────────────────────────────────┘
 //
-// The engine follows salt/beacons/__init__.py, the kinds of beacons the files beside it: configuration, validation
-// texts and event data are Salt's. Salt runs every beacon each second. Here a beacon with an interval runs only
-// when that has passed, and without beacons there is no timer at all, so an idle minion stays asleep.
+// The engine follows salt/beacons/__init__.py, and the kinds of beacons follow the other files there: configuration,
+// validation texts and event data are Salt's. Salt runs every beacon each second. Here a beacon with an interval runs
+// only when the interval has passed, and without beacons there is no timer, so that an idle minion sleeps.
 //
-// Kinds are left out if they need hardware, a cloud service or another product (adb, glxinfo, haproxy, napalm,
-// sensehat, twilio, telegram, aix, smartos). So are the mDNS announcers, and watchdog, which needs a Python library
-// that Salt's packages do not contain and sees what inotify sees.
+// Kinds that need hardware, a cloud service or another product are missing (adb, glxinfo, haproxy, napalm, sensehat,
+// twilio, telegram, aix, smartos). So are the mDNS announcers, and watchdog, which needs a Python library that Salt's
+// packages do not contain and detects the same changes as inotify.
 package beacon
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Kinds returns every kind of beacon of this platform. A program that does not call it links none of them.
+// Kinds returns every kind of beacon of this platform. A program that does not call it does not link them.
 func Kinds() []*Kind {
 	all := []*Kind{&btmp, &certInfo, &diskUsage, &journald, &load, &logFile, &memUsage, &networkInfo, &networkSettings, &pkgs, &ps,
 		&saltMonitor, &service, &status, &swapUsage, &wtmp}
@@ -31,8 +31,7 @@ func Kinds() []*Kind {
 // valid is Salt's text for a configuration without errors.
 const valid = "Valid beacon configuration"
 
-// mustList makes the first check of every kind and returns the configuration as one map, or Salt's text for what is
-// wrong.
+// mustList does the first check of every kind. It returns the configuration as one map, or Salt's error text.
 func mustList(name string, config any) (map[string]any, string) {
 	list, ok := config.([]any)
 	if !ok {
@@ -47,7 +46,7 @@ func visible(config []any) []any {
 	for _, x := range config {
 		m, ok := x.(map[string]any)
 		hidden := false
-		// A private entry has a key with an underscore: the engine adds the beacon's name in this way.
+		// A private entry has a key with an underscore; the engine passes the beacon's name like this.
 		for k := range m {
 			hidden = hidden || strings.HasPrefix(k, "_")
 		}
@@ -60,7 +59,7 @@ func visible(config []any) []any {
 
 // percent parses a limit such as 90, "90" or "90%".
 func percent(v any) (float64, error) {
-	// A percent sign is allowed anywhere in the text, as Salt removes it by replace.
+	// Salt removes percent signs anywhere in the text.
 	if s, ok := v.(string); ok {
 		v = strings.ReplaceAll(s, "%", "")
 	}
@@ -79,14 +78,14 @@ func share(used, total float64) float64 {
 	return pytext.Round(used/total*100, 1)
 }
 
-// isBool, isMap and isList check the types that configurations may have.
+// isBool, isMap and isList check types in configurations.
 func isBool(v any) bool { _, ok := v.(bool); return ok }
 
 func isMap(v any) bool { _, ok := v.(map[string]any); return ok }
 
 func isList(v any) bool { _, ok := v.([]any); return ok }
 
-// optional returns a bool setting, def if it is missing.
+// optional returns a bool setting, or def if it is missing.
 func optional(m map[string]any, key string, def bool) bool {
 	if v, ok := m[key]; ok {
 		return pytext.Truth(v)

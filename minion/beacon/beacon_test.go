@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// fixture is a host made of files.
+// fixture creates a host from files.
 func fixture(t *testing.T, files map[string]string) *Host {
 	t.Helper()
 	root := t.TempDir()
@@ -149,7 +149,7 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// runner runs nothing and prints what a function says.
+// runner starts no programs and prints the output of a function.
 type runner func(modules.Command) string
 
 func (r runner) Run(_ context.Context, c modules.Command) (modules.CommandResult, error) {

@@ -31,12 +31,12 @@ var certInfo = Kind{Name: "cert_info", Validate: func(_ *Host, config any) (bool
 	return true, valid
 }, Look: lookCertificates}
 
-// notifyDays is how many days before a certificate ends it is reported, by default.
+// notifyDays is the default number of days before its expiry at which a certificate is reported.
 const notifyDays = 45
 
-// lookCertificates reports the certificates that end soon.
+// lookCertificates reports the certificates that expire soon.
 func lookCertificates(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
-	// The days may be set for all files and for each file.
+	// The days may be set for all files and for single files.
 	c := flat(config)
 	everyDays, err := days(c["notify_days"], notifyDays)
 	if err != nil {
@@ -57,12 +57,12 @@ func lookCertificates(_ context.Context, h *Host, config []any) ([]map[string]an
 			}
 		}
 		cert, err := readCertificate(h, path)
-		// A file that cannot be read is logged in each run, as in Salt; the others are still checked.
+		// As in Salt, a file that cannot be read is logged in each run, and the others are still checked.
 		if err != nil {
 			h.Logger().Error(fmt.Sprintf("Unable to load certificate %s (%s)", path, err))
 			continue
 		}
-		// As in Salt, the end, which is in UTC, is compared with the local clock.
+		// As in Salt, the expiry time, which is in UTC, is compared with the local clock.
 		left := int64(floorDays(cert.NotAfter.UTC().Sub(pydate.Now(h.Now()))))
 		// A negative limit reports every certificate.
 		if limit < 0 || left <= limit {
@@ -75,7 +75,7 @@ func lookCertificates(_ context.Context, h *Host, config []any) ([]map[string]an
 	return []map[string]any{{"certificates": certificates}}, nil
 }
 
-// days returns a number of days, def if it is not set.
+// days returns a number of days, or def if it is not set.
 func days(v any, def int64) (int64, error) {
 	if v == nil {
 		return def, nil
@@ -117,13 +117,13 @@ func readCertificate(h *Host, path string) (*x509.Certificate, error) {
 	}
 }
 
-// describeCertificate returns the data of an event, in the words of Python's OpenSSL.
+// describeCertificate returns the data of an event, in the form of Python's OpenSSL.
 func describeCertificate(path string, cert *x509.Certificate, now time.Time) map[string]any {
 	const raw, shown = "20060102150405Z", "2006-01-02 15:04:05Z"
-	// The names are read from the raw bytes, since x509 drops the order of their parts.
+	// The names are read from the raw bytes, since x509 loses the order of their parts.
 	issuer, issuerMap := distinguishedName(cert.RawIssuer)
 	subject, subjectMap := distinguishedName(cert.RawSubject)
-	// Python has integers of any size; a larger one is sent as text.
+	// Python's integers have any size; a serial that does not fit 64 bits is sent as text.
 	var serial any = cert.SerialNumber.String()
 	if cert.SerialNumber.IsInt64() {
 		serial = cert.SerialNumber.Int64()
@@ -143,7 +143,7 @@ func describeCertificate(path string, cert *x509.Certificate, now time.Time) map
 // distinguishedName returns a name with OpenSSL's short attribute names.
 func distinguishedName(der []byte) (string, map[string]any) {
 	var rdn pkix.RDNSequence
-	// A malformed name is shown as an empty one.
+	// A malformed name is shown as empty.
 	if _, err := asn1.Unmarshal(der, &rdn); err != nil {
 		return "", map[string]any{}
 	}
@@ -252,7 +252,7 @@ func signatureName(a x509.SignatureAlgorithm) string {
 	return a.String()
 }
 
-// extensionText returns the content of an extension as Salt shows it: the usual ones in the words of Python's
+// extensionText returns the content of an extension as Salt shows it: common ones in the form of Python's
 // cryptography, others as bytes.
 func extensionText(cert *x509.Certificate, e pkix.Extension) string {
 	switch e.Id.String() {
@@ -294,7 +294,7 @@ func extensionText(cert *x509.Certificate, e pkix.Extension) string {
 	return "<UnrecognizedExtension(oid=<ObjectIdentifier(oid=" + e.Id.String() + ", name=" + oidName(e.Id) + ")>, value=0x" + hex.EncodeToString(e.Value) + ")>"
 }
 
-// keyUsage returns the repr of Python's KeyUsage. encipher_only and decipher_only mean something only with
+// keyUsage returns the repr of Python's KeyUsage. encipher_only and decipher_only are meaningful only with
 // key_agreement.
 func keyUsage(u x509.KeyUsage) string {
 	agreement := u&x509.KeyUsageKeyAgreement != 0
@@ -338,7 +338,7 @@ func extendedUsage(cert *x509.Certificate) string {
 			add("2.5.29.37.0", "anyExtendedKeyUsage")
 		}
 	}
-	// Usages that Go does not know.
+	// Usages that Go has no constant for.
 	for _, oid := range cert.UnknownExtKeyUsage {
 		add(oid.String(), oidName(oid))
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// A Kind is one kind of beacon, a module below salt/beacons in Salt.
+// A Kind is one kind of beacon, which is a module below salt/beacons in Salt.
 type Kind struct {
 	// Name is the name in the configuration.
 	Name string
@@ -24,38 +24,38 @@ type Kind struct {
 	Validate func(h *Host, config any) (ok bool, comment string)
 	// Look returns what has happened, one map per event. "tag" in a map is appended to the event's tag.
 	Look func(ctx context.Context, h *Host, config []any) ([]map[string]any, error)
-	// Close releases what the beacon holds; nil means nothing. config is that of the beacon's last run.
+	// Close releases the beacon's resources; nil means that it has none. config is that of the beacon's last run.
 	Close func(h *Host, config []any)
 }
 
-// Host is what beacons may use of the minion, and what they remember.
+// Host is what beacons may use of the minion, and their memory.
 type Host struct {
 	*modules.Env
 	// Exec calls an execution function.
 	Exec func(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error)
-	// Refuse returns why a function that the configuration names may not be called; nil refuses none. The
-	// configuration may come from the master, in the pillar.
+	// Refuse returns why a function in the configuration may not be called; nil permits all. The configuration may
+	// come from the master, in the pillar.
 	Refuse func(ctx context.Context, fun string) error
-	// Memory is what beacons keep between runs, under keys of their own.
+	// Memory is what beacons store between runs, each under its own keys.
 	Memory map[string]any
 }
 
-// Options are what an engine needs of its program.
+// Options are what an engine needs from its program.
 type Options struct {
 	// Kinds are the available kinds of beacons, see [Kinds].
 	Kinds []*Kind
-	// Own finds a kind that the host's owner has put there, which goes before one of Kinds; reason tells why the
-	// host cannot use one that is there. nil finds none.
+	// Own returns a kind that the host's owner has installed, which takes precedence over one in Kinds. If the host
+	// cannot use it, reason says why. A nil Own returns none.
 	Own func(h *Host, name string) (k *Kind, reason string)
-	// OwnNames lists their names; nil lists none.
+	// OwnNames lists the names of these kinds; nil lists none.
 	OwnNames func(h *Host) []string
 	// Beacons is the option beacons; it is copied.
 	Beacons map[string]any
-	// Pillar returns the minion's pillar; nil means none.
+	// Pillar returns the minion's pillar; nil means an empty pillar.
 	Pillar func() map[string]any
 	// Loop is the option loop_interval; 0 means a second.
 	Loop time.Duration
-	// Host returns what the beacons of one run see. The engine sets Memory.
+	// Host returns the Host for the beacons of one run. The engine sets Memory.
 	Host func(ctx context.Context) *Host
 	// StateRunning reports whether a function of the module state runs, for disable_during_state_run.
 	StateRunning func() bool
@@ -63,7 +63,7 @@ type Options struct {
 	Send func(events []any)
 	// Fire puts an event on the minion's bus; nil means no bus.
 	Fire func(tag string, data map[string]any)
-	// Spawn runs a function in a goroutine that the program waits for at its end; nil means go.
+	// Spawn runs a function in a goroutine that the program waits for before it ends; nil means a plain goroutine.
 	Spawn func(func())
 	Log   *slog.Logger
 }
@@ -75,15 +75,15 @@ type Engine struct {
 	mu      sync.Mutex
 	opts    map[string]any       // guarded by mu
 	due     map[string]time.Time // guarded by mu; when each beacon runs next
-	holding bool                 // guarded by mu; some beacon may hold something
-	timer   *time.Timer          // guarded by mu; nil while there is nothing to run
+	holding bool                 // guarded by mu; a beacon may hold resources
+	timer   *time.Timer          // guarded by mu; nil if there is nothing to run
 	ctx     context.Context
 	stopped bool // guarded by mu
 
 	// look is separate from mu, because beacons may take long and Manage must not wait for them.
 	look   sync.Mutex // held while beacons run
 	memory map[string]any
-	open   map[string]opened // guarded by look; beacons that may hold something
+	open   map[string]opened // guarded by look; beacons that may hold resources
 	said   map[string]string // guarded by look
 }
 
@@ -93,8 +93,7 @@ type opened struct {
 	config []any
 }
 
-// New returns an engine. Nothing happens before Start.
-// Options that are not set get their defaults here, so that the engine never checks for them.
+// New returns an engine. Nothing runs before Start.
 func New(o Options) *Engine {
 	if o.Loop <= 0 {
 		o.Loop = time.Second
@@ -106,7 +105,7 @@ func New(o Options) *Engine {
 		o.Spawn = func(f func()) { go f() }
 	}
 	e := &Engine{o: o}
-	// The options are copied: Manage changes them.
+	// Copy the configuration, since Manage changes it.
 	e.opts, _ = nested.Copy(o.Beacons).(map[string]any)
 	if e.opts == nil {
 		e.opts = map[string]any{}
@@ -118,16 +117,16 @@ func New(o Options) *Engine {
 func (e *Engine) Start(ctx context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// A second call changes nothing but the timer.
+	// Further calls only plan the timer.
 	if e.ctx == nil {
 		e.ctx = ctx
 	}
 	e.planTimer()
 }
 
-// Stop ends the engine and releases what the beacons hold.
+// Stop ends the engine and releases the beacons' resources.
 func (e *Engine) Stop() {
-	// Beacons that run now see stopped before their next step.
+	// A run that is waiting to begin checks stopped.
 	e.mu.Lock()
 	e.stopped = true
 	if e.timer != nil {
@@ -135,7 +134,7 @@ func (e *Engine) Stop() {
 		e.timer = nil
 	}
 	e.mu.Unlock()
-	// A run in progress ends first.
+	// Wait for a run in progress.
 	e.look.Lock()
 	defer e.look.Unlock()
 	e.closeAll(func(string) bool { return true })
@@ -159,7 +158,7 @@ func (e *Engine) Replace(beacons map[string]any) {
 	e.planTimer()
 }
 
-// merged returns the configuration. That of the minion replaces that of the pillar. The caller holds mu.
+// merged returns the configuration. The minion's configuration overrides the pillar's. The caller holds mu.
 func (e *Engine) merged(pillar, opts bool) map[string]any {
 	beacons := map[string]any{}
 	if pillar && e.o.Pillar != nil {
@@ -189,13 +188,13 @@ func (e *Engine) enabled() map[string]any {
 	return all
 }
 
-// flat returns a beacon's configuration as one map. Salt's format is a list of maps.
+// flat returns a beacon's configuration as one map. In Salt's format it is a list of maps.
 func flat(config any) map[string]any {
 	switch c := config.(type) {
 	case map[string]any:
 		return c
 	case []any:
-		// Later maps win, as in Salt's chain of updates.
+		// Later maps override, as in Salt's updates.
 		m := map[string]any{}
 		for _, x := range c {
 			if part, ok := x.(map[string]any); ok {
@@ -207,7 +206,7 @@ func flat(config any) map[string]any {
 	return nil
 }
 
-// interval returns how often a beacon runs, 0 if it has no interval.
+// interval returns how often a beacon runs, or 0 if it has no interval.
 func (e *Engine) interval(config any) time.Duration {
 	v, ok := flat(config)["interval"]
 	if !ok || !pytext.Truth(v) {
@@ -217,12 +216,11 @@ func (e *Engine) interval(config any) time.Duration {
 	if err != nil {
 		return 0
 	}
-	// An interval below the loop interval cannot be kept by Salt either.
+	// In Salt, too, the loop interval is the shortest.
 	return max(time.Duration(f*float64(time.Second)), e.o.Loop)
 }
 
-// planTimer sets the timer to the next run of any beacon. The caller holds mu.
-// Without a context the engine was not started.
+// planTimer sets the timer to the next run of any beacon. It does nothing before Start. The caller holds mu.
 func (e *Engine) planTimer() {
 	if e.ctx == nil || e.stopped || e.ctx.Err() != nil {
 		return
@@ -237,7 +235,7 @@ func (e *Engine) planTimer() {
 	for name, config := range beacons {
 		at, ok := e.due[name]
 		if !ok {
-			// As in Salt, a beacon with an interval first runs after that has passed once.
+			// As in Salt, a beacon with an interval first runs after one interval.
 			at = now.Add(e.interval(config))
 			if e.due == nil {
 				e.due = map[string]time.Time{}
@@ -248,18 +246,18 @@ func (e *Engine) planTimer() {
 			first = at
 		}
 	}
-	// A beacon that was removed starts over if it comes back.
+	// A beacon that was removed and added again starts over.
 	maps.DeleteFunc(e.due, func(name string, _ time.Time) bool { _, ok := beacons[name]; return !ok })
 	if first.IsZero() && e.holding {
-		first = now // removed beacons release what they hold
+		first = now // removed beacons must release their resources
 	}
 	if !first.IsZero() {
 		e.timer = time.AfterFunc(max(first.Sub(now), 0), e.runDue)
 	}
 }
 
-// runDue runs the beacons whose time has come. Beacons may take long, so they run in a goroutine, and never two
-// runs at the same time.
+// runDue runs the beacons that are due. Beacons may take long, so they run in another goroutine, and never two runs
+// at the same time.
 func (e *Engine) runDue() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -283,7 +281,7 @@ func (e *Engine) runDue() {
 			if !ok || at.After(now) {
 				continue
 			}
-			// Planned before the run, so that a slow beacon does not run at once again.
+			// Plan before the run, so that a slow beacon does not run again at once.
 			e.due[name] = now.Add(max(e.interval(config), e.o.Loop))
 			list, isList := nested.Copy(config).([]any)
 			if !isList {
@@ -293,10 +291,10 @@ func (e *Engine) runDue() {
 			ready[name] = list
 			e.dropEnabled(name)
 		}
-		// mu is released: a beacon may call functions that manage beacons.
+		// Release mu: a beacon may call functions that manage beacons.
 		ctx := e.ctx
 		e.mu.Unlock()
-		// What a removed beacon holds is released before the others run.
+		// Release the resources of removed beacons before the others run.
 		e.closeAll(func(name string) bool { _, ok := beacons[name]; return !ok })
 		if events := e.process(ctx, ready); len(events) > 0 && ctx.Err() == nil {
 			e.o.Send(events)
@@ -321,8 +319,7 @@ func (e *Engine) dropEnabled(name string) {
 	})
 }
 
-// process runs beacons in the order of their names and returns their events (salt/beacons/__init__.py:
-// Beacon.process).
+// process runs beacons, sorted by name, and returns their events (salt/beacons/__init__.py: Beacon.process).
 func (e *Engine) process(ctx context.Context, beacons map[string][]any) []any {
 	if len(beacons) == 0 {
 		return nil
@@ -338,13 +335,13 @@ func (e *Engine) process(ctx context.Context, beacons map[string][]any) []any {
 			e.logOnce(name, "Unable to process beacon "+name+why)
 			continue
 		}
-		// Validated in each run, as in Salt, because what a beacon needs may be missing later.
+		// As in Salt, the configuration is validated in each run, because something that a beacon needs may go missing.
 		if ok, comment := kind.Validate(h, nested.Copy(config)); !ok {
 			e.logOnce(name, "Beacon "+name+" configuration invalid, not running.\n"+comment)
 			continue
 		}
 		delete(e.said, name)
-		// Beacons see their name but not the engine's own settings.
+		// Beacons get their name, but not the engine's settings.
 		config = slices.DeleteFunc(append(config, map[string]any{"_beacon_name": name}), func(x any) bool {
 			m, _ := x.(map[string]any)
 			_, enabled := m["enabled"]
@@ -352,7 +349,7 @@ func (e *Engine) process(ctx context.Context, beacons map[string][]any) []any {
 			_, pause := m["disable_during_state_run"]
 			return enabled || interval || pause
 		})
-		// A state run changes what beacons watch, so they may pause.
+		// A state run changes what beacons watch, so beacons may pause during it.
 		if pytext.Truth(settings["disable_during_state_run"]) && e.o.StateRunning != nil && e.o.StateRunning() {
 			e.closeBeacon(h, name, opened{kind, config})
 			continue
@@ -369,8 +366,8 @@ func (e *Engine) process(ctx context.Context, beacons map[string][]any) []any {
 	return events
 }
 
-// runBeacon runs one beacon and adds what every event has. An error becomes an event, as in Salt, so that the
-// master learns of it.
+// runBeacon runs one beacon and completes its events. As in Salt, an error becomes an event, so that the master
+// receives it.
 func (e *Engine) runBeacon(ctx context.Context, h *Host, kind *Kind, name string, config []any) []any {
 	tag := "salt/beacon/" + h.ID + "/" + name + "/"
 	found, err := safeLook(ctx, h, kind, config)
@@ -379,7 +376,7 @@ func (e *Engine) runBeacon(ctx context.Context, h *Host, kind *Kind, name string
 		return []any{map[string]any{"tag": tag, "error": err.Error(), "data": map[string]any{}, "beacon_name": kind.Name}}
 	}
 	var events []any
-	// Each event gets the minion's id and a tag below the beacon's.
+	// Each event has the minion's id, and a tag below the beacon's.
 	for _, data := range found {
 		full := tag
 		if more, ok := data["tag"]; ok {
@@ -394,7 +391,7 @@ func (e *Engine) runBeacon(ctx context.Context, h *Host, kind *Kind, name string
 	return events
 }
 
-// safeLook recovers a panic of a beacon: one bad beacon must not end the minion.
+// safeLook recovers from a panic of a beacon, so that a bad beacon does not end the minion.
 func safeLook(ctx context.Context, h *Host, kind *Kind, config []any) (found []map[string]any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -404,18 +401,18 @@ func safeLook(ctx context.Context, h *Host, kind *Kind, config []any) (found []m
 	return kind.Look(ctx, h, config)
 }
 
-// hostFor returns the Host of one run, with the engine's memory.
+// hostFor returns the Host for one run, with the engine's memory.
 func (e *Engine) hostFor(ctx context.Context) *Host {
 	h := e.o.Host(ctx)
 	if e.memory == nil {
 		e.memory = map[string]any{}
 	}
-	// The memory outlives the Host, which is new in each run.
+	// Each run has a new Host, but the same memory.
 	h.Memory = e.memory
 	return h
 }
 
-// moduleOf returns the kind of a beacon: beacon_module allows several beacons of one kind.
+// moduleOf returns the kind of a beacon. The setting beacon_module allows several beacons of one kind.
 func moduleOf(name string, settings map[string]any) string {
 	if m, ok := settings["beacon_module"]; ok && pytext.Truth(m) {
 		return pytext.Str(m)
@@ -423,9 +420,9 @@ func moduleOf(name string, settings map[string]any) string {
 	return name
 }
 
-// findKind returns the kind of a name if this host can have it, else why not.
+// findKind returns the kind with a name if this host supports it, else the reason, if known.
 func (e *Engine) findKind(h *Host, name string) (k *Kind, why string) {
-	// A kind of the host's owner replaces one of ours.
+	// A kind of the host's owner replaces one in Kinds.
 	if e.o.Own != nil {
 		if k, why = e.o.Own(h, name); k != nil {
 			return k, ""
@@ -442,7 +439,7 @@ func (e *Engine) findKind(h *Host, name string) (k *Kind, why string) {
 	return nil, why
 }
 
-// remember notes a beacon that may hold something.
+// remember records a beacon that may hold resources.
 func (e *Engine) remember(name string, o opened) {
 	if o.kind.Close == nil {
 		return
@@ -453,7 +450,7 @@ func (e *Engine) remember(name string, o opened) {
 	e.open[name] = o
 }
 
-// closeBeacon releases what a beacon holds.
+// closeBeacon releases a beacon's resources.
 func (e *Engine) closeBeacon(h *Host, name string, o opened) {
 	if o.kind.Close != nil {
 		o.kind.Close(h, o.config)
@@ -470,7 +467,7 @@ func (e *Engine) closeAll(which func(name string) bool) {
 	}
 }
 
-// logOnce logs what is wrong with a beacon, once until that changes. Beacons may run each second.
+// logOnce logs a problem of a beacon, once until it changes, since beacons may run every second.
 func (e *Engine) logOnce(name, what string) {
 	if e.said == nil {
 		e.said = map[string]string{}

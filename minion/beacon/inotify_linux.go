@@ -21,10 +21,10 @@ import (
 // platformKinds returns the kinds that need Linux.
 func platformKinds() []*Kind { return []*Kind{&inotify, &shell} }
 
-// inotify reports changes of files (salt/beacons/inotify.py). The kernel records them between the runs.
+// inotify reports changes of files (salt/beacons/inotify.py). The kernel records them between runs.
 var inotify = Kind{Name: "inotify", Validate: validateInotify, Look: lookInotify, Close: closeInotify}
 
-// masks are the kinds of changes under their names in the configuration.
+// masks returns the kinds of changes with their names in the configuration.
 func masks() []struct {
 	name string
 	bit  uint32
@@ -38,7 +38,7 @@ func masks() []struct {
 		{"move_self", unix.IN_MOVE_SELF}, {"oneshot", unix.IN_ONESHOT}, {"onlydir", unix.IN_ONLYDIR}, {"open", unix.IN_OPEN}, {"unmount", unix.IN_UNMOUNT}}
 }
 
-// maskOf returns the bit of a change, 0 if the name is unknown.
+// maskOf returns the bit of a change, or 0 if the name is unknown.
 func maskOf(name string) uint32 {
 	for _, m := range masks() {
 		if m.name == name {
@@ -51,7 +51,7 @@ func maskOf(name string) uint32 {
 // maskName returns pyinotify's name of a change.
 func maskName(mask uint32) string {
 	suffix := ""
-	// A change of a directory carries a second bit.
+	// Changes of directories have a second bit.
 	if mask&unix.IN_ISDIR != 0 {
 		suffix, mask = "|IN_ISDIR", mask&^unix.IN_ISDIR
 	}
@@ -86,7 +86,7 @@ func validateInotify(_ *Host, config any) (bool, string) {
 	return true, valid
 }
 
-// badWatch returns what is wrong with the settings of one path.
+// badWatch returns the error in the settings of one path, or "".
 func badWatch(config any) string {
 	m, ok := config.(map[string]any)
 	if !ok {
@@ -131,13 +131,13 @@ type notifier struct {
 }
 
 const (
-	// maxWatches limits what one beacon watches, below the usual limit of the kernel per user.
+	// maxWatches limits the watches of one beacon, below the usual limit of the kernel per user.
 	maxWatches = 60000
-	// maxRead limits what is read in one run; the rest waits for the next.
+	// maxRead limits the bytes read in one run; the next run reads the rest.
 	maxRead = 1 << 20
 )
 
-// notifierOf returns the notifier of a beacon, which it creates at the first run.
+// notifierOf returns the notifier of a beacon, and creates it in the first run.
 func notifierOf(h *Host, config map[string]any) (*notifier, error) {
 	key := pytext.Str(config["_beacon_name"]) + ".notifier"
 	if n, ok := h.Memory[key].(*notifier); ok {
@@ -161,8 +161,8 @@ func closeInotify(h *Host, config []any) {
 	}
 }
 
-// lookInotify returns what has changed, and then watches what the configuration names. A path that is created later
-// is thus found.
+// lookInotify returns the changes, and then watches the configured paths. It tries paths that do not exist again in
+// each run.
 func lookInotify(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
 	c := flat(config)
 	n, err := notifierOf(h, c)
@@ -171,7 +171,7 @@ func lookInotify(_ context.Context, h *Host, config []any) ([]map[string]any, er
 	}
 	files, _ := c["files"].(map[string]any)
 	var found []map[string]any
-	// The changes come first: a watch that is added now has nothing to report.
+	// Read the changes first, since a new watch has none.
 	changes, err := n.readChanges(h, c["coalesce"] == true)
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func lookInotify(_ context.Context, h *Host, config []any) ([]map[string]any, er
 				w.mask |= maskOf(pytext.Str(x))
 			}
 		}
-		// New directories are found by their creation.
+		// New directories are detected by their creation.
 		if w.autoAdd {
 			w.mask |= unix.IN_CREATE
 		}
@@ -200,15 +200,15 @@ func lookInotify(_ context.Context, h *Host, config []any) ([]map[string]any, er
 	return found, nil
 }
 
-// ensureWatch watches a path unless that is done already.
+// ensureWatch watches a path unless it is watched already.
 func (n *notifier) ensureWatch(h *Host, w *watch) {
-	// A watch with other settings replaces the old one, as the kernel keeps one per file.
+	// A watch with other settings replaces the old one: the kernel has one per file.
 	if wd, ok := n.byPath[w.path]; ok {
 		if have := n.watches[wd]; have.mask == w.mask && have.autoAdd == w.autoAdd {
 			return
 		}
 	}
-	// A path that does not exist is tried again in the next run.
+	// The next run tries again if the path does not exist.
 	if _, err := os.Stat(h.Path(w.path)); err != nil {
 		return
 	}
@@ -229,7 +229,7 @@ func (n *notifier) addWatch(h *Host, w *watch) {
 		n.logOnce(h, err.Error())
 		return
 	}
-	// The kernel returns the same number for the same file, under whatever path.
+	// The kernel returns the same number for the same file, even under another path.
 	if old, ok := n.watches[int32(wd)]; ok {
 		delete(n.byPath, old.path)
 	}
@@ -265,7 +265,7 @@ func (w *watch) filtered() bool {
 	return false
 }
 
-// excludeFilter returns the expressions of paths that are not watched at all (pyinotify's ExcludeFilter).
+// excludeFilter returns the expressions of paths that are never watched (pyinotify's ExcludeFilter).
 func excludeFilter(v any) []*pyre.Regexp {
 	list, _ := v.([]any)
 	var out []*pyre.Regexp
@@ -281,17 +281,17 @@ func excludeFilter(v any) []*pyre.Regexp {
 	return out
 }
 
-// A change is something that happened to a watched path.
+// A change is a change at a watched path.
 type change struct {
 	watched, path string
 	mask          uint32
 }
 
-// readChanges reads what the kernel has recorded.
+// readChanges reads the changes that the kernel has recorded.
 func (n *notifier) readChanges(h *Host, coalesce bool) ([]change, error) {
 	var changes []change
 	buf := make([]byte, 64<<10)
-	// Reading ends when nothing is left, or at the limit.
+	// Read until nothing is left, or up to the limit.
 	for total := 0; total < maxRead; {
 		size, err := unix.Read(n.fd, buf)
 		if errors.Is(err, unix.EINTR) {
@@ -305,14 +305,14 @@ func (n *notifier) readChanges(h *Host, coalesce bool) ([]change, error) {
 		}
 		total += size
 		seen := map[string]bool{}
-		// A record is a fixed header and a name padded with zeros, whose length is in the header.
+		// A record is a fixed header and a name padded with zeros; the header has the length of the name.
 		for b := buf[:size]; len(b) >= unix.SizeofInotifyEvent; {
 			length := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(b[12:]))
 			if length > len(b) {
 				break
 			}
 			raw := string(b[:length])
-			// coalesce drops records that are equal byte for byte, as pyinotify does within one read.
+			// coalesce drops identical records, as pyinotify does within one read.
 			if !coalesce || !seen[raw] {
 				changes = append(changes, n.parseEvent(h, b[:length])...)
 			}
@@ -323,15 +323,15 @@ func (n *notifier) readChanges(h *Host, coalesce bool) ([]change, error) {
 	return changes, nil
 }
 
-// parseEvent interprets one record of the kernel. A new directory under auto_add is watched from then on, and its
-// present content counts as created now: it may have been created before the watch was added.
+// parseEvent interprets one record of the kernel. With auto_add a new directory is watched from then on, and its
+// content counts as created now: it may have been created before the watch was added.
 func (n *notifier) parseEvent(h *Host, b []byte) []change {
 	wd, mask := int32(binary.NativeEndian.Uint32(b)), binary.NativeEndian.Uint32(b[4:])
 	if mask&unix.IN_Q_OVERFLOW != 0 {
 		h.Logger().Warn("Changes of files came faster than they could be reported")
 		return nil
 	}
-	// A record may be older than the end of its watch.
+	// The watch may have ended since the record was written.
 	w, ok := n.watches[wd]
 	if !ok {
 		return nil
@@ -341,7 +341,7 @@ func (n *notifier) parseEvent(h *Host, b []byte) []change {
 	if name != "" {
 		path = filepath.Join(w.path, name)
 	}
-	// The kernel removed the watch, for example because the file is gone.
+	// The kernel has removed the watch, for example because the file is gone.
 	if mask&unix.IN_IGNORED != 0 {
 		delete(n.watches, wd)
 		if n.byPath[w.path] == wd {
@@ -358,7 +358,7 @@ func (n *notifier) parseEvent(h *Host, b []byte) []change {
 	return changes
 }
 
-// inside returns the content of a directory that was created before the directory was watched.
+// inside returns what was created in a directory before the directory was watched.
 func (n *notifier) inside(h *Host, w *watch) []change {
 	if w.mask&unix.IN_CREATE == 0 {
 		return nil
@@ -373,7 +373,7 @@ func (n *notifier) inside(h *Host, w *watch) []change {
 		sub := *w
 		sub.path = filepath.Join(w.path, e.Name())
 		changes = append(changes, change{w.path, sub.path, mask})
-		// Directories inside are watched, too, and their content counts as created.
+		// Directories inside are watched too, and their content counts as created.
 		if _, known := n.byPath[sub.path]; e.IsDir() && !known {
 			n.addWatch(h, &sub)
 			changes = append(changes, n.inside(h, &sub)...)
@@ -382,7 +382,7 @@ func (n *notifier) inside(h *Host, w *watch) []change {
 	return changes
 }
 
-// excluded applies the option exclude of the configured path that a change is below.
+// excluded applies the option exclude of the configured path that a change belongs to.
 func excluded(h *Host, files map[string]any, x change) bool {
 	path := x.watched
 	// The nearest configured path above the change decides.
@@ -414,7 +414,7 @@ func excluded(h *Host, files map[string]any, x change) bool {
 			continue
 		}
 		text := pytext.Str(e)
-		// A text with a star is a glob, any other one a prefix.
+		// Text with a star is a glob; any other text is a prefix.
 		if strings.Contains(text, "*") {
 			if fnmatch.Match(text, x.path) {
 				return true

@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Files of logins, and the size of a record in them (struct utmp of the C library).
+// Files of logins, and the size in bytes of a record in them (struct utmp of the C library).
 const (
 	btmpFile, wtmpFile = "/var/log/btmp", "/var/log/wtmp"
 	recordSize         = 384
@@ -52,7 +52,7 @@ func validateLogins(name string, config any) (bool, string) {
 		if !ok {
 			return false, part.what + " configuration for " + name + " beacon must be a dictionary."
 		}
-		// Defaults have one range, users and groups have one each.
+		// Defaults have one range; users and groups have one each.
 		ranges := []any{m["time_range"]}
 		if part.key != "defaults" {
 			ranges = nil
@@ -70,7 +70,7 @@ func validateLogins(name string, config any) (bool, string) {
 	return true, valid
 }
 
-// badTimeRange returns what is wrong with a time_range.
+// badTimeRange returns the error in a time_range, or "".
 func badTimeRange(name string, r any) string {
 	if !pytext.Truth(r) {
 		return ""
@@ -100,15 +100,15 @@ func parseRecord(b []byte) map[string]any {
 	return map[string]any{
 		"type": int64(int16(le.Uint16(b[0:]))), "PID": int64(int32(le.Uint32(b[4:]))), "line": text(8, 40), "inittab": text(40, 44),
 		"user": text(44, 76), "hostname": text(76, 332),
-		// Salt assigns e_termination to "exit_status" and e_exit to "session", and so on: each name is one field
-		// off.
+		// Salt assigns e_termination to "exit_status", e_exit to "session" and so on: each name is shifted by one
+		// field.
 		"exit_status": int64(int16(le.Uint16(b[332:]))), "session": int64(int16(le.Uint16(b[334:]))), "time": int64(int32(le.Uint32(b[336:]))),
 		"addr": int64(int32(le.Uint32(b[340:]))),
 	}
 }
 
-// sessions returns a function that adds to the records of wtmp who logged in or out. A logout record has no user,
-// so the user of the line is remembered.
+// sessions returns a function that adds to records of wtmp whether they are a login or a logout. A logout record has
+// no user, so the user of each line is remembered.
 func sessions(h *Host) func(event map[string]any) {
 	lines, _ := h.Memory["wtmp.tty"].(map[string]any)
 	if lines == nil {
@@ -132,13 +132,13 @@ func sessions(h *Host) func(event map[string]any) {
 	}
 }
 
-// lookLogins reports the records since the last run whose user and time fit the configuration. more adds fields.
+// lookLogins reports the records since the last run whose user and time match the configuration. more adds fields.
 func lookLogins(ctx context.Context, h *Host, config []any, name, path string, more func(map[string]any)) ([]map[string]any, error) {
 	text, err := growth(h, name+".loc", path)
 	if err != nil {
 		return nil, err
 	}
-	// growth counted an unfinished record; it is read again when it is whole.
+	// growth included an incomplete record; read it again when it is complete.
 	if rest := len(text) % recordSize; rest != 0 {
 		h.Memory[name+".loc"] = h.Memory[name+".loc"].(int64) - int64(rest)
 		text = text[:len(text)-rest]
@@ -154,7 +154,7 @@ func lookLogins(ctx context.Context, h *Host, config []any, name, path string, m
 		if more != nil {
 			more(event)
 		}
-		// Without users in the configuration, every login is reported.
+		// If the configuration names no users, every login is reported.
 		limit := defaults
 		if len(users) > 0 {
 			user, ok := users[event["user"].(string)]
@@ -172,7 +172,7 @@ func lookLogins(ctx context.Context, h *Host, config []any, name, path string, m
 	return found, nil
 }
 
-// loginUsers returns the users that the configuration names, the members of its groups, and the settings for all.
+// loginUsers returns the configured users, including members of configured groups, and the settings for all.
 func loginUsers(ctx context.Context, h *Host, config []any) (users, defaults map[string]any) {
 	c := flat(config)
 	users, _ = nested.Copy(c["users"]).(map[string]any)
@@ -189,7 +189,7 @@ func loginUsers(ctx context.Context, h *Host, config []any) (users, defaults map
 			continue
 		}
 		members, _ := m["members"].([]any)
-		// A user of its own goes before its group.
+		// A user's settings take precedence over its group's.
 		for _, x := range members {
 			if _, ok := users[pytext.Str(x)]; !ok {
 				users[pytext.Str(x)] = groups[group]
@@ -202,7 +202,7 @@ func loginUsers(ctx context.Context, h *Host, config []any) (users, defaults map
 // inTimeRange reports whether now is within a time range.
 func inTimeRange(r any, now time.Time) bool {
 	m, _ := r.(map[string]any)
-	// Salt ignores a range that it cannot parse.
+	// Like Salt, ignore a range that cannot be parsed.
 	start, err1 := pydate.Parse(pytext.Str(m["start"]), now)
 	end, err2 := pydate.Parse(pytext.Str(m["end"]), now)
 	return err1 == nil && err2 == nil && !now.Before(start) && !now.After(end)

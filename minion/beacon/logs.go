@@ -17,7 +17,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// maxGrowth limits what is read of a log in one run; the rest waits for the next.
+// maxGrowth limits the bytes of a log that one run reads; the next run reads the rest.
 const maxGrowth = 1 << 20
 
 // logFile is the beacon log, which matches the lines of a file (salt/beacons/log_beacon.py).
@@ -37,18 +37,18 @@ func logEvent(tag, match, raw, problem string) map[string]any {
 	return map[string]any{"tag": tag, "match": match, "raw": raw, "error": problem}
 }
 
-// lookLog reports the new lines that match, once for each tag.
+// lookLog reports new lines that match, once for each tag.
 func lookLog(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
 	c := flat(config)
 	path := pytext.Str(c["file"])
-	// Salt has one position for all log beacons, so that two of them disturb each other. Here each has its own.
+	// In Salt all log beacons share one position, so that two of them interfere. Here each beacon has its own.
 	text, err := growth(h, "log."+pytext.Str(c["_beacon_name"])+"."+path, path)
 	if err != nil || text == nil {
 		return nil, err
 	}
 	var found []map[string]any
 	tags, _ := c["tags"].(map[string]any)
-	// A pattern is a regular expression with its tag.
+	// A pattern is a regular expression and its tag.
 	type pattern struct {
 		tag string
 		re  *pyre.Regexp
@@ -61,7 +61,7 @@ func lookLog(_ context.Context, h *Host, config []any) ([]map[string]any, error)
 		}
 		re, err := pyre.Compile(pytext.Str(m["regex"]), 0)
 		if err != nil {
-			// A bad expression is reported in every run, as in Salt.
+			// As in Salt, a bad expression is reported in every run.
 			found = append(found, logEvent(tag, "no", "", "bad regex"))
 			continue
 		}
@@ -81,8 +81,8 @@ func lookLog(_ context.Context, h *Host, config []any) ([]map[string]any, error)
 	return found, nil
 }
 
-// growth returns what was written to a file since the last run, nil at the first. A file that became shorter,
-// because it was rotated, is read from its start.
+// growth returns what was written to a file since the last run, or nil in the first run. A file that became shorter,
+// for example by rotation, is read from its start.
 func growth(h *Host, key, path string) ([]byte, error) {
 	f, err := os.Open(h.Path(path))
 	if err != nil {
@@ -102,7 +102,7 @@ func growth(h *Host, key, path string) ([]byte, error) {
 	}
 	at, known := h.Memory[key].(int64)
 	if !known {
-		// The first run only notes the end of the file: what was there before is no event.
+		// The first run only records the end of the file: earlier content is not reported.
 		h.Memory[key] = info.Size()
 		return nil, nil
 	}
@@ -124,8 +124,8 @@ func growth(h *Host, key, path string) ([]byte, error) {
 	return text, nil
 }
 
-// journald reports entries of systemd's journal (salt/beacons/journald.py). Salt uses a Python library, which reads
-// the same fields as journalctl prints.
+// journald reports entries of systemd's journal (salt/beacons/journald.py). Salt uses a Python library that reads the
+// same fields as journalctl prints.
 var journald = Kind{Name: "journald", Available: func(h *Host) bool { return h.Which("journalctl") != "" }, Validate: func(_ *Host, config any) (bool, string) {
 	c, bad := mustList("journald", config)
 	if bad != "" {
@@ -141,9 +141,9 @@ var journald = Kind{Name: "journald", Available: func(h *Host) bool { return h.W
 }, Look: lookJournal}
 
 const (
-	// maxEntries limits the journal entries of one run; the rest waits for the next.
+	// maxEntries limits the journal entries of one run; the next run reads the rest.
 	maxEntries = 1000
-	// journalEnd is the key of the last entry's position.
+	// journalEnd is the key in Memory of the last entry's position.
 	journalEnd = "journald.cursor"
 )
 
@@ -167,7 +167,7 @@ func lookJournal(ctx context.Context, h *Host, config []any) ([]map[string]any, 
 	for line := range bytes.Lines(res.Stdout) {
 		var entry map[string]any
 		d := json.NewDecoder(bytes.NewReader(line))
-		// Numbers stay text, as 64 bits do not fit a float64.
+		// Numbers stay text, since 64-bit numbers do not fit a float64.
 		d.UseNumber()
 		if d.Decode(&entry) != nil {
 			continue
@@ -179,7 +179,7 @@ func lookJournal(ctx context.Context, h *Host, config []any) ([]map[string]any, 
 			continue
 		}
 		found = append(found, journalMatches(journalFields(entry), services)...)
-		// The rest comes in the next run, behind the cursor.
+		// The next run continues after the cursor.
 		if n++; n == maxEntries {
 			break
 		}
@@ -188,7 +188,7 @@ func lookJournal(ctx context.Context, h *Host, config []any) ([]map[string]any, 
 	return found, nil
 }
 
-// journalMatches returns the events of one entry: one for each service of which the entry has all fields.
+// journalMatches returns the events of one entry: one for each service whose fields the entry has.
 func journalMatches(entry, services map[string]any) []map[string]any {
 	var found []map[string]any
 	for _, name := range sortedKeys(services) {
@@ -207,8 +207,7 @@ func journalMatches(entry, services map[string]any) []map[string]any {
 	return found
 }
 
-// journalFields returns the fields of an entry with the types and forms that Python's systemd module and Salt give
-// them.
+// journalFields returns the fields of an entry with the types and forms that Python's systemd module and Salt use.
 func journalFields(entry map[string]any) map[string]any {
 	out := make(map[string]any, len(entry))
 	for k, v := range entry {
@@ -223,7 +222,7 @@ func journalFields(entry map[string]any) map[string]any {
 		}
 		out[k] = journalField(k, text)
 	}
-	// Python's library pairs the monotonic time with the boot.
+	// Python's library combines the monotonic time with the boot id.
 	if boot, ok := out["_BOOT_ID"].(string); ok {
 		if micro, ok := out["__MONOTONIC_TIMESTAMP"].(int64); ok {
 			out["__MONOTONIC_TIMESTAMP"] = []any{fmt.Sprintf("datetime.timedelta(seconds=%d, microseconds=%d)", micro/1e6, micro%1e6), boot}
@@ -232,7 +231,7 @@ func journalFields(entry map[string]any) map[string]any {
 	return out
 }
 
-// bytesOf returns a field that is not text, which journalctl writes as numbers.
+// bytesOf returns a field that is not text, which journalctl prints as a list of numbers.
 func bytesOf(list []any) []byte {
 	b := make([]byte, 0, len(list))
 	for _, x := range list {
@@ -242,7 +241,7 @@ func bytesOf(list []any) []byte {
 	return b
 }
 
-// journalField converts one field, by the table of Python's systemd module.
+// journalField converts one field according to the table of Python's systemd module.
 func journalField(k, text string) any {
 	switch k {
 	case "PRIORITY", "_PID", "_UID", "_GID", "_AUDIT_SESSION", "_AUDIT_LOGINUID", "ERRNO", "CODE_LINE", "SYSLOG_FACILITY", "SYSLOG_PID",

@@ -15,11 +15,11 @@ import (
 const prefix = "/salt/minion/"
 
 // Manage executes the request of an event with the tag manage_beacons (salt/minion.py: manage_beacons). It returns
-// the event that answers it, nil if there is none.
+// the data of the event that answers it, or nil without an answer.
 func (e *Engine) Manage(ctx context.Context, data map[string]any) map[string]any {
 	name := textOf(data["name"])
 	fun := textOf(data["func"])
-	// These two take the lock of the beacons and may take long, so mu is not held.
+	// These two lock look and may take long, so mu is not held.
 	if fun == "validate_beacon" {
 		return e.validate(ctx, name, data["beacon_data"])
 	}
@@ -28,7 +28,7 @@ func (e *Engine) Manage(ctx context.Context, data map[string]any) map[string]any
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// Any change may move the next run.
+	// Any change may affect the next run.
 	defer e.planTimer()
 	switch fun {
 	case "add":
@@ -44,7 +44,7 @@ func (e *Engine) Manage(ctx context.Context, data map[string]any) map[string]any
 	case "delete":
 		return e.removeBeacon(name)
 	case "enable", "disable":
-		// The switch is part of the configuration, and so is shown by list.
+		// The setting is part of the configuration, so list shows it.
 		e.opts["enabled"] = fun == "enable"
 		return e.fire("minion_beacons_"+fun+"d_complete", map[string]any{"complete": true, "beacons": nested.Copy(e.opts)})
 	case "enable_beacon", "disable_beacon":
@@ -60,7 +60,7 @@ func (e *Engine) Manage(ctx context.Context, data map[string]any) map[string]any
 	return nil
 }
 
-// fire puts an answer on the bus and returns it.
+// fire fires an event on the minion's bus and returns its data.
 func (e *Engine) fire(tag string, data map[string]any) map[string]any {
 	if e.o.Fire != nil {
 		e.o.Fire(prefix+tag, data)
@@ -68,12 +68,12 @@ func (e *Engine) fire(tag string, data map[string]any) map[string]any {
 	return data
 }
 
-// answer returns the event after a change of one beacon.
+// answer fires the event after a change of one beacon.
 func (e *Engine) answer(tag string, complete bool, comment string) map[string]any {
 	return e.fire(tag, map[string]any{"complete": complete, "comment": comment, "beacons": nested.Copy(e.opts)})
 }
 
-// inPillar reports whether the pillar configures a beacon; such a beacon cannot be changed here.
+// inPillar reports whether the pillar configures a beacon. Such a beacon cannot be changed.
 func (e *Engine) inPillar(name string) bool {
 	_, ok := e.merged(true, false)[name]
 	return ok
@@ -85,7 +85,7 @@ func (e *Engine) putBeacon(name string, config any, tag, done, refused string) m
 		return e.answer(tag, false, refused)
 	}
 	e.opts[name] = nested.Copy(config)
-	// The beacon starts over with its new interval.
+	// The beacon starts over, with its new interval.
 	delete(e.due, name)
 	return e.answer(tag, true, done)
 }
@@ -117,9 +117,9 @@ func (e *Engine) switchOne(name string, on bool) map[string]any {
 	return e.answer(tag, true, doing+" beacon item "+name)
 }
 
-// setEnabled sets the field enabled of a beacon. The caller holds mu.
+// setEnabled sets the setting enabled of a beacon. The caller holds mu.
 func (e *Engine) setEnabled(name string, on bool) {
-	// A configuration may be a map or, in Salt's format, a list of maps.
+	// A configuration is a map or, in Salt's format, a list of maps.
 	switch c := e.opts[name].(type) {
 	case map[string]any:
 		c["enabled"] = on
@@ -128,7 +128,7 @@ func (e *Engine) setEnabled(name string, on bool) {
 		for _, x := range list {
 			if m, ok := x.(map[string]any); ok {
 				if _, ok := m["enabled"]; ok {
-					// The list is a copy, since a run may be reading the old one.
+					// Change a copy of the list, since a run may be reading the old one.
 					m["enabled"] = on
 					e.opts[name] = list
 					return
@@ -139,17 +139,17 @@ func (e *Engine) setEnabled(name string, on bool) {
 	}
 }
 
-// validate checks a configuration and answers with the result.
+// validate checks a configuration and fires an event with the result.
 func (e *Engine) validate(ctx context.Context, name string, config any) map[string]any {
 	e.look.Lock()
 	defer e.look.Unlock()
 	kind := name
 	if list, ok := config.([]any); ok && len(list) > 0 {
 		first, _ := list[0].(map[string]any)
-		kind = moduleOf(name, first) // Salt looks at the first item only
+		kind = moduleOf(name, first) // Salt uses only the first item
 	}
 	h := e.hostFor(ctx)
-	// Salt says this of a kind that it does not have, too.
+	// Salt returns this text for a missing kind as well.
 	valid, comment := true, fmt.Sprintf("Beacon %s does not have a validate function, skipping validation.", kind)
 	if k, _ := e.findKind(h, kind); k != nil {
 		valid, comment = k.Validate(h, nested.Copy(config))
@@ -157,13 +157,13 @@ func (e *Engine) validate(ctx context.Context, name string, config any) map[stri
 	return e.fire("minion_beacon_validation_complete", map[string]any{"complete": true, "vcomment": comment, "valid": valid})
 }
 
-// listKinds answers with the kinds that this host can have.
+// listKinds fires an event with the kinds that this host supports.
 func (e *Engine) listKinds(ctx context.Context) map[string]any {
 	e.look.Lock()
 	defer e.look.Unlock()
 	h := e.hostFor(ctx)
 	names := []any{}
-	// Kinds of the host's owner come first and hide ours.
+	// Kinds of the host's owner come first and replace ours.
 	if e.o.OwnNames != nil {
 		names = nested.Anys(e.o.OwnNames(h))
 	}
@@ -178,7 +178,7 @@ func (e *Engine) listKinds(ctx context.Context) map[string]any {
 	return e.fire("minion_beacons_list_available_complete", map[string]any{"complete": true, "beacons": names})
 }
 
-// textOf returns a value as text, "" for a false one.
+// textOf returns a value as text, or "" for a value that is false in Python.
 func textOf(v any) string {
 	if !pytext.Truth(v) {
 		return ""

@@ -48,13 +48,13 @@ var networkInfo = Kind{Name: "network_info", Available: hasProc, Validate: func(
 	return true, valid
 }, Look: lookCounters}
 
-// lookCounters reports interfaces of which a counter has the configured value, or exceeds it.
+// lookCounters reports interfaces with a counter that has the configured value, or exceeds it.
 func lookCounters(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
 	text, err := readProc(h, "/proc/net/dev")
 	if err != nil {
 		return nil, err
 	}
-	// The columns are fixed: eight for what was received, eight for what was sent.
+	// The columns are fixed: eight for received data, eight for sent data.
 	stats := map[string]map[string]any{}
 	for line := range strings.Lines(string(text)) {
 		name, rest, ok := strings.Cut(line, ":")
@@ -84,7 +84,7 @@ func lookCounters(_ context.Context, h *Host, config []any) ([]map[string]any, e
 				return nil, err
 			}
 			v := have[x.name].(int64)
-			// The type "equal" is the default, and compares exactly.
+			// "equal" is the default type, and compares exactly.
 			fits = fits || (c["type"] == "greater" && v > n) || (c["type"] != "greater" && v == n)
 		}
 		if fits {
@@ -97,8 +97,8 @@ func lookCounters(_ context.Context, h *Host, config []any) ([]map[string]any, e
 // networkSettings reports changed settings of interfaces (salt/beacons/network_settings.py).
 var networkSettings = Kind{Name: "network_settings", Available: hasProc, Validate: validateSettings, Look: lookSettings}
 
-// attributes are what can be watched of an interface. Without netlink the host does not provide family, ipdb_scope,
-// neighbours, ipdb_priority, kind, qdisc and ports; these never change here.
+// attributes lists the attributes of an interface that can be watched. Without netlink, family, ipdb_scope,
+// neighbours, ipdb_priority, kind, qdisc and ports are not available, so they never change here.
 const attributes = "family txqlen ipdb_scope index operstate group carrier_changes ipaddr neighbours ifname promiscuity linkmode broadcast " +
 	"address num_tx_queues ipdb_priority kind qdisc mtu num_rx_queues carrier flags ifi_type ports"
 
@@ -130,7 +130,7 @@ func validateSettings(_ *Host, config any) (bool, string) {
 func interfaceSettings(h *Host, ifc net.Interface) map[string]any {
 	dir := h.Path("/sys/class/net/" + ifc.Name + "/")
 	m := map[string]any{"ifname": ifc.Name, "index": int64(ifc.Index), "mtu": int64(ifc.MTU)}
-	// read returns the content of a file in sysfs. Some cannot be read while the interface is down.
+	// read returns the content of a file in sysfs. Some files cannot be read while the interface is down.
 	read := func(file string) (string, bool) {
 		b, err := os.ReadFile(dir + file)
 		return strings.TrimSpace(string(b)), err == nil
@@ -188,7 +188,7 @@ func lookSettings(_ context.Context, h *Host, config []any) ([]map[string]any, e
 		now[ifc.Name] = interfaceSettings(h, ifc)
 	}
 	last, _ := h.Memory["network_settings"].(map[string]any)
-	// The first run has nothing to compare with.
+	// There is nothing to compare with in the first run.
 	if last == nil {
 		last = now
 	}
@@ -196,7 +196,7 @@ func lookSettings(_ context.Context, h *Host, config []any) ([]map[string]any, e
 	return settingChanges(flat(config), last, now)
 }
 
-// settingChanges returns the events for what differs in the watched interfaces.
+// settingChanges returns events for the changes of watched interfaces.
 func settingChanges(c, last, now map[string]any) ([]map[string]any, error) {
 	watched, err := watchedInterfaces(c, now)
 	if err != nil {
@@ -212,12 +212,12 @@ func settingChanges(c, last, now map[string]any) ([]map[string]any, error) {
 		change := map[string]any{}
 		for attr, how := range attrs {
 			v, ok := have[attr]
-			// An attribute that is missing now is not reported.
+			// An attribute that went missing is not reported.
 			if !ok || reflect.DeepEqual(before[attr], v) {
 				continue
 			}
 			m, _ := how.(map[string]any)
-			// onvalue restricts the events to one value.
+			// onvalue restricts events to one value.
 			if want := m["onvalue"]; !pytext.Truth(want) || same(want, v) {
 				change[attr] = v
 			}
@@ -241,7 +241,7 @@ func watchedInterfaces(c, now map[string]any) (map[string]any, error) {
 	watched := map[string]any{}
 	interfaces, _ := c["interfaces"].(map[string]any)
 	for _, name := range sortedKeys(interfaces) {
-		// The exact name goes before a pattern.
+		// An exact name takes precedence over patterns.
 		if _, ok := now[name]; ok {
 			watched[name] = interfaces[name]
 			continue

@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// service reports whether services run (salt/beacons/service.py).
+// service reports whether services are running (salt/beacons/service.py).
 var service = Kind{Name: "service", Validate: func(_ *Host, config any) (bool, string) {
 	c, bad := mustList("service", config)
 	if bad != "" {
@@ -35,14 +35,14 @@ var service = Kind{Name: "service", Validate: func(_ *Host, config any) (bool, s
 	return true, valid
 }, Look: lookServices}
 
-// serviceState is what was last reported of a service.
+// serviceState is the last reported state of a service.
 type serviceState struct {
 	running any
 	since   time.Time // of a change that is not reported yet, because of delay
 }
 
-// lookServices reports the state of services. With onchangeonly only changes are reported, and with delay only
-// those that last: a service that restarts is no news.
+// lookServices reports the state of services. With onchangeonly only changes are reported, and with delay only those
+// that last, so that a restart is not reported.
 func lookServices(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
 	var found []map[string]any
 	services, _ := flat(config)["services"].(map[string]any)
@@ -76,7 +76,7 @@ func lookServices(ctx context.Context, h *Host, config []any) ([]map[string]any,
 		}
 		last, ok := seen[name]
 		now := time.Now()
-		// The first state counts as a change, unless emitatstartup is false.
+		// The first state counts as a change unless emitatstartup is false.
 		changed := ok && !same(last.running, running)
 		if !ok || changed {
 			last = &serviceState{running: running}
@@ -84,7 +84,7 @@ func lookServices(ctx context.Context, h *Host, config []any) ([]map[string]any,
 			if !ok && !optional(c, "emitatstartup", true) {
 				continue
 			}
-			// A change with a delay waits, and is dropped if the state changes back.
+			// A change with a delay waits, and is dropped if the state changes back meanwhile.
 			if delay > 0 {
 				last.since = now
 			} else {
@@ -99,10 +99,10 @@ func lookServices(ctx context.Context, h *Host, config []any) ([]map[string]any,
 	return found, nil
 }
 
-// same compares values by their repr, so values of different types differ.
+// same compares values by their repr, so that values of different types differ.
 func same(a, b any) bool { return pytext.Repr(a) == pytext.Repr(b) }
 
-// ps reports processes that run or do not run (salt/beacons/ps.py).
+// ps reports which processes are running or stopped (salt/beacons/ps.py).
 var ps = Kind{Name: "ps", Available: hasProc, Validate: func(_ *Host, config any) (bool, string) {
 	c, bad := mustList("ps", config)
 	if bad != "" {
@@ -118,8 +118,8 @@ var ps = Kind{Name: "ps", Available: hasProc, Validate: func(_ *Host, config any
 	return true, valid
 }, Look: lookProcesses}
 
-// processNames returns the names of all processes. The kernel cuts them off after 15 characters; the command line
-// then has the rest.
+// processNames returns the names of all processes. The kernel truncates names to 15 characters; the command line may
+// have the rest.
 func processNames(h *Host) (map[string]bool, error) {
 	dirs, err := os.ReadDir(h.Path("/proc"))
 	if err != nil {
@@ -134,7 +134,7 @@ func processNames(h *Host) (map[string]bool, error) {
 		if err != nil {
 			continue
 		}
-		// The name is in parentheses and may contain some itself, hence the last one ends it.
+		// The name is in parentheses. It may contain parentheses, so it ends at the last one.
 		text := string(stat)
 		open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
 		if open < 0 || end < open {
@@ -144,7 +144,7 @@ func processNames(h *Host) (map[string]bool, error) {
 		if len(name) >= 15 {
 			line, _ := readProc(h, "/proc/"+d.Name()+"/cmdline")
 			first, _, _ := strings.Cut(string(line), "\x00")
-			// The command line may be changed by the program, so it must begin with the name that the kernel knows.
+			// A program may change its command line, so it must begin with the kernel's name.
 			if base := filepath.Base(first); strings.HasPrefix(base, name) {
 				name = base
 			}
@@ -154,7 +154,7 @@ func processNames(h *Host) (map[string]bool, error) {
 	return names, nil
 }
 
-// lookProcesses reports the processes that are in the wanted state, and others as Salt does.
+// lookProcesses reports the processes that are in the wanted state, and other ones as Salt does.
 func lookProcesses(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
 	names, err := processNames(h)
 	if err != nil {
@@ -168,7 +168,7 @@ func lookProcesses(_ context.Context, h *Host, config []any) ([]map[string]any, 
 			if names[name] {
 				found = append(found, map[string]any{name: "Running"})
 			}
-		// A process that should be stopped but runs is no event.
+		// A process that should be stopped but is running is not reported.
 		case names[name]:
 		case wanted[name] == "stopped":
 			found = append(found, map[string]any{name: "Stopped"})
@@ -227,7 +227,7 @@ func lookPackages(ctx context.Context, h *Host, config []any) ([]map[string]any,
 		} else {
 			version = nil
 		}
-		// The first state of a package is only noted.
+		// The first state of a package is not reported.
 		if before := seen[name]; before != "" && before != state {
 			found = append(found, map[string]any{"pkg": name, "version": version, "status": state})
 		}
@@ -236,7 +236,7 @@ func lookPackages(ctx context.Context, h *Host, config []any) ([]map[string]any,
 	return found, nil
 }
 
-// status reports results of the module status (salt/beacons/status.py).
+// status reports results of functions of the module status (salt/beacons/status.py).
 var status = Kind{Name: "status", Validate: func(_ *Host, config any) (bool, string) {
 	if _, bad := mustList("status", config); bad != "" {
 		return false, bad
@@ -244,7 +244,7 @@ var status = Kind{Name: "status", Validate: func(_ *Host, config any) (bool, str
 	return true, valid
 }, Look: lookStatus}
 
-// lookStatus reports what the configuration names, or Salt's choice if it names nothing.
+// lookStatus reports the configured results, or Salt's default selection.
 func lookStatus(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
 	entries := visible(config)
 	if len(entries) == 0 {
@@ -270,7 +270,7 @@ func lookStatus(ctx context.Context, h *Host, config []any) ([]map[string]any, e
 	return []map[string]any{{"tag": time.Now().UTC().Format("2006-01-02T15:04:05.000000"), "data": result}}, nil
 }
 
-// statusItems returns the parts of a function's result that the configuration names.
+// statusItems returns the configured parts of a function's result.
 func statusItems(data, wanted any) any {
 	items, ok := wanted.([]any)
 	if !ok {
@@ -279,7 +279,7 @@ func statusItems(data, wanted any) any {
 	part := map[string]any{}
 	var out any = part
 	for _, item := range items {
-		// "all" replaces the selection by the whole result.
+		// "all" selects the whole result.
 		if item == "all" {
 			out = data
 			continue
@@ -296,7 +296,7 @@ func statusItems(data, wanted any) any {
 				v = d[i]
 			}
 		}
-		// An unknown name makes the whole result an error text, as in Salt.
+		// As in Salt, an unknown name replaces the whole result by an error text.
 		if !found {
 			return "Status beacon is incorrectly configured: " + pytext.Repr(item)
 		}
@@ -327,11 +327,11 @@ type monitorCall struct {
 	fun    string
 	args   []any
 	kwargs map[string]any
-	// single is set if the configuration is one name; then an empty result is reported as well.
+	// single is set if the configuration is a single name; then an empty result is reported, too.
 	single bool
 }
 
-// monitorCalls reads which functions the salt_monitor beacon calls.
+// monitorCalls returns the calls that the salt_monitor beacon makes, or Salt's error text.
 func monitorCalls(v any) ([]monitorCall, string) {
 	if s, ok := v.(string); ok {
 		return []monitorCall{{fun: s, single: true}}, ""
@@ -376,8 +376,7 @@ func monitorCalls(v any) ([]monitorCall, string) {
 	return calls, ""
 }
 
-// lookMonitor calls the functions. The policy of the minion applies, because the configuration may come from the
-// master.
+// lookMonitor calls the functions. The minion's policy applies, because the configuration may come from the master.
 func lookMonitor(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
 	calls, bad := monitorCalls(flat(config)["salt_fun"])
 	if bad != "" {

@@ -13,18 +13,18 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Limits of the beacon sh: traced shells, programs of each between two runs, and the length of a line.
+// Limits of the beacon sh: traced shells, programs per shell between two runs, and bytes of a line.
 const (
 	maxTraces     = 64
 	maxTraceCalls = 1000
 	maxTraceLine  = 16 << 10
 )
 
-// traces is the key under which the beacon sh keeps its traces.
+// traces is the key in Memory of the traces of the beacon sh.
 const traces = "sh.traces"
 
-// shell reports every program that shells start (salt/beacons/sh.py). strace traces each shell as long as it exists
-// and the beacon is on.
+// shell reports every program that a shell starts (salt/beacons/sh.py). strace traces each shell while it exists and
+// the beacon is on.
 var shell = Kind{Name: "sh", Available: func(h *Host) bool { return h.Which("strace") != "" }, Validate: func(_ *Host, config any) (bool, string) {
 	if _, bad := mustList("sh", config); bad != "" {
 		return false, bad
@@ -32,7 +32,7 @@ var shell = Kind{Name: "sh", Available: func(h *Host) bool { return h.Which("str
 	return true, valid
 }, Look: lookShells, Close: func(h *Host, _ []any) {
 	running, _ := h.Memory[traces].(map[string]*trace)
-	// All are stopped first, and then awaited together.
+	// Stop all of them first, then wait for all.
 	for _, t := range running {
 		t.end()
 	}
@@ -42,7 +42,7 @@ var shell = Kind{Name: "sh", Available: func(h *Host) bool { return h.Which("str
 	delete(h.Memory, traces)
 }}
 
-// lookShells traces shells that are new and reports what all of them have started.
+// lookShells starts to trace new shells and reports what all shells have started.
 func lookShells(ctx context.Context, h *Host, _ []any) ([]map[string]any, error) {
 	running, _ := h.Memory[traces].(map[string]*trace)
 	if running == nil {
@@ -106,7 +106,7 @@ func shellsOf(ctx context.Context, h *Host) (map[string]any, error) {
 	users := map[string]any{}
 	for pid, v := range procs {
 		proc, _ := v.(map[string]any)
-		// A login shell's name begins with a hyphen. As in Salt the command must be part of a shell's path.
+		// The name of a login shell begins with a hyphen. As in Salt, the command must be part of a shell's path.
 		cmd := strings.TrimLeft(pytext.Str(proc["cmd"]), "-")
 		if cmd != "" && slices.ContainsFunc(shells, func(s any) bool { return strings.Contains(pytext.Str(s), cmd) }) {
 			users[pid] = proc["user"]
@@ -119,16 +119,16 @@ func shellsOf(ctx context.Context, h *Host) (map[string]any, error) {
 type trace struct {
 	user any
 	end  context.CancelFunc
-	done chan struct{} // closed when it has ended
+	done chan struct{} // closed when strace has ended
 
 	mu    sync.Mutex // guards the fields below
-	rest  []byte     // of a line that is not complete
+	rest  []byte     // of an incomplete line
 	skip  bool       // the line is too long
 	calls []map[string]any
 	lost  int
 }
 
-// startTrace starts strace on a process. It ends with the shell, or with the beacon.
+// startTrace traces a process with strace. The trace ends with the process or with the beacon.
 func startTrace(ctx context.Context, h *Host, pid string, user any) *trace {
 	t := &trace{user: user, done: make(chan struct{})}
 	ctx, t.end = context.WithCancel(ctx)
@@ -136,7 +136,7 @@ func startTrace(ctx context.Context, h *Host, pid string, user any) *trace {
 	go func() {
 		defer close(t.done)
 		defer t.end()
-		// The grace period lets strace detach from the shell before it ends.
+		// The grace period lets strace detach from the shell.
 		res, err := h.Cmd(ctx, modules.Command{Args: []string{"strace", "-f", "-e", "execve", "-p", pid}, Stderr: t, Grace: 5 * time.Second})
 		if ctx.Err() == nil && (err != nil || res.ExitCode != 0) {
 			log.Warn("Cannot trace a shell", "err", err, "exit", res.ExitCode)
@@ -145,14 +145,14 @@ func startTrace(ctx context.Context, h *Host, pid string, user any) *trace {
 	return t
 }
 
-// Write parses what strace prints.
+// Write parses the output of strace.
 func (t *trace) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for rest := b; len(rest) > 0; {
 		line, after, whole := bytes.Cut(rest, []byte("\n"))
 		rest = after
-		// A line that is too long is dropped up to its end, so that the next one is read right.
+		// A line that is too long is skipped up to its end.
 		if t.skip = t.skip || len(t.rest)+len(line) > maxTraceLine; t.skip {
 			t.rest = nil
 		} else {
@@ -173,7 +173,7 @@ func (t *trace) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// takeCalls returns the programs since the last call, and how many were lost.
+// takeCalls returns the programs since the previous call, and how many were lost.
 func (t *trace) takeCalls() ([]map[string]any, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// strace prints what a test wants and then waits for its end.
+// strace is a runner that prints a test's output and then waits for the end.
 type strace struct {
 	output  string
 	started chan []string
@@ -27,7 +27,7 @@ func (s strace) Run(ctx context.Context, c modules.Command) (modules.CommandResu
 	return modules.CommandResult{}, ctx.Err()
 }
 
-// shellHost is a host with one shell among its processes.
+// shellHost returns a host with one shell among its processes.
 func shellHost(t *testing.T, pid string, r modules.Runner) *Host {
 	h := fixture(t, nil)
 	h.Runner = r
@@ -74,7 +74,7 @@ execve("` + strings.Repeat("x", maxTraceLine) + `", ["too long"]) = 0
 	}
 }
 
-// TestShellsAreBounded: a shell that starts programs faster than the beacon looks costs no more memory than it may.
+// TestShellsAreBounded: a shell that starts programs faster than the beacon reads them uses bounded memory.
 func TestShellsAreBounded(t *testing.T) {
 	x := &trace{}
 	for range maxTraceCalls + 5 {

@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/internal/modkit/runcmd"
 )
 
-// TestStrace lets the real strace follow a shell, and looks whether the shell is left alone afterwards.
+// TestStrace traces a shell with the real strace, and checks that the shell is no longer traced afterwards.
 func TestStrace(t *testing.T) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		if os.Getenv("CI") != "" {

@@ -4,5 +4,5 @@ package beacon
 
 import "errors"
 
-// diskShare fails: the platform's call is not known here.
+// diskShare returns an error: there is no implementation for this platform.
 func diskShare(string) (float64, error) { return 0, errors.ErrUnsupported }

@@ -20,15 +20,15 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// scene is a beacon that looks several times while things happen.
+// scene is a beacon that runs several times while things change.
 type scene struct {
 	Name   string           `json:"-"`
 	Module string           `json:"module"`
-	Kind   string           `json:"-"` // if it is not the module's name
+	Kind   string           `json:"-"` // if it differs from the module's name
 	Salt   map[string][]any `json:"salt"`
 	Set    map[string]any   `json:"set"`
 	Steps  []step           `json:"steps"`
-	Loose  bool             `json:"-"` // only the shape is compared: the host changes meanwhile
+	Loose  bool             `json:"-"` // only the shape is compared, since the host changes meanwhile
 	Root   string           `json:"-"`
 }
 
@@ -151,7 +151,7 @@ func scenes(t *testing.T, dir string) []scene {
 	}
 }
 
-// makeCertificate makes the certificate that both sides look at.
+// makeCertificate creates the certificate for both sides.
 func makeCertificate(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("brine-cert-%d.pem", os.Getpid()))
@@ -171,7 +171,7 @@ func askStock(t *testing.T, all []scene) [][]outcome {
 	return out
 }
 
-// ours runs a scene with our beacons, and gives what JSON makes of it.
+// ours runs a scene with our beacons, and returns the result after a round trip through JSON.
 func (s scene) ours(t *testing.T) []outcome {
 	t.Helper()
 	h := &Host{Env: &modules.Env{ID: "m", Root: s.Root}, Memory: map[string]any{}, Exec: func(_ context.Context, fun string, _ []any, _ map[string]any) (any, error) {
@@ -234,7 +234,7 @@ func (s scene) ours(t *testing.T) []outcome {
 	return out
 }
 
-// shape keeps of a value what does not change from one moment to the next.
+// shape removes from a value what changes from one moment to the next.
 func shape(v any) any {
 	switch v := v.(type) {
 	case float64:

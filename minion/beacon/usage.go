@@ -15,10 +15,10 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// maxProc limits what is read of a file in /proc.
+// maxProc limits the bytes read from a file in /proc.
 const maxProc = 4 << 20
 
-// readProc reads a file of /proc, which has no size beforehand.
+// readProc reads a file in /proc, whose size is not known in advance.
 func readProc(h *Host, path string) ([]byte, error) {
 	f, err := os.Open(h.Path(path))
 	if err != nil {
@@ -42,7 +42,7 @@ var diskUsage = Kind{Name: "diskusage", Available: hasProc, Validate: func(_ *Ho
 	return true, valid
 }, Look: lookDisks}
 
-// mountPoints returns the mount points in the order of the kernel.
+// mountPoints returns the mount points in the kernel's order.
 func mountPoints(h *Host) ([]string, error) {
 	text, err := readProc(h, "/proc/self/mounts")
 	if err != nil {
@@ -83,7 +83,7 @@ func lookDisks(_ context.Context, h *Host, config []any) ([]map[string]any, erro
 	for _, x := range visible(config) {
 		for _, mount := range sortedKeys(flat([]any{x}))[:1] {
 			pattern := mount
-			// As in Salt the pattern must match the whole mount point.
+			// As in Salt, the pattern must match the whole mount point.
 			if !strings.HasSuffix(pattern, "$") {
 				pattern += "$"
 			}
@@ -126,7 +126,7 @@ var swapUsage = Kind{Name: "swapusage", Available: hasProc, Validate: func(_ *Ho
 	return lookMemory(h, config, "swapusage", "SwapTotal", "SwapFree")
 }}
 
-// needsPercent checks the configuration of both.
+// needsPercent checks the configuration of both kinds.
 func needsPercent(name string, config any) (bool, string) {
 	c, bad := mustList(name, config)
 	if bad != "" {
@@ -162,7 +162,7 @@ func lookMemory(h *Host, config []any, name, totalField, freeField string) ([]ma
 // load reports load averages outside of limits (salt/beacons/load.py).
 var load = Kind{Name: "load", Available: hasProc, Validate: validateLoad, Look: lookLoad}
 
-// averages are the names of the three load averages.
+// averages returns the names of the three load averages.
 func averages() [3]string { return [...]string{"1m", "5m", "15m"} }
 
 // validateLoad checks the limits, a pair for each average.
@@ -201,7 +201,7 @@ func validateLoad(_ *Host, config any) (bool, string) {
 	return true, valid
 }
 
-// lookLoad reports the load if an average is outside of its limits; with onchangeonly only when it crosses one.
+// lookLoad reports the load if an average is outside of its limits; with onchangeonly only if it crosses a limit.
 func lookLoad(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
 	text, err := readProc(h, "/proc/loadavg")
 	if err != nil {
@@ -222,7 +222,7 @@ func lookLoad(_ context.Context, h *Host, config []any) ([]map[string]any, error
 	c := flat(config)
 	onChange := optional(c, "onchangeonly", false)
 	last, _ := h.Memory["load"].(map[string]any)
-	// Without onchangeonly nothing is remembered.
+	// The last values are needed only with onchangeonly.
 	if onChange {
 		h.Memory["load"] = now
 		if last == nil {

@@ -1,10 +1,10 @@
 // Package check finds what this program cannot do in a configuration and in a tree of states, before a host is
-// migrated to it. It serves "brine-minion check", "brine-master check" and the execution function brine.check.
+// migrated to brine. It serves "brine-minion check", "brine-master check" and the execution function brine.check.
 //
-// Names are collected in two ways. The text of every file is parsed with its template tags masked, which finds
-// the names in all branches. Then each state file is rendered for one host, which finds what this host uses.
-// Only names that this host uses are failures; the others are warnings. A rendering may only call functions
-// that read (see quiet). A file that needs other functions is judged by its text alone.
+// Names are collected in two ways. The text of every file is parsed with its template tags masked, which finds the
+// names in all branches. Then each state file is rendered for one host, which finds the names that this host uses.
+// Only names that this host uses are failures; others are warnings. A rendering may only call functions that read
+// (see quiet). A file that needs other functions is checked by its text alone.
 //
 // The check runs no states and writes nothing. It compares names with the program's registries, renderers,
 // kinds of beacons and package conf.
@@ -67,18 +67,18 @@ type Options struct {
 	Config *conf.Config
 	// Configuration also checks the options in Config.
 	Configuration bool
-	// Trees are directories of states, each checked as a tree of its own. Without them the trees are those of
-	// file_roots, and only the highstate of this host counts as used.
+	// Trees are directories of states, each checked as a separate tree. If there are none, file_roots is checked, and
+	// only the highstate of this host counts as used.
 	Trees []string
-	// Roots are directories of states by environment, as in file_roots, whose state files all count as used. It
-	// may be nil.
+	// Roots are directories of states by environment, as in file_roots, whose state files all count as used. It may be
+	// nil.
 	Roots map[string][]string
 	// Reactors are the files of Master's option reactor. OnMaster reports whether a master has a "runner" or
 	// "wheel" function; if it is nil, those are not checked.
 	Master   *conf.Config
 	Reactors []string
 	OnMaster func(kind, fun string) bool
-	// Env is the host: grains, pillar, renderers, and without trees also the files of file_roots.
+	// Env is the host: grains, pillar and renderers, and the files of file_roots if there are no Trees.
 	Env *modules.Env
 	// Files creates a file client for directories of this host.
 	Files func(roots map[string][]string) modules.Files

@@ -28,8 +28,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the reports of the trees")
 
-// A tree is a file of testdata/trees: a comment, its files, and last the report that a check of it gives. "apply: true" in the
-// comment tells that it changes nothing but @DIR@.
+// A tree is a file of testdata/trees: a comment, its files, and the report of a check of it. "apply: true" in the
+// comment means that the tree changes nothing outside @DIR@.
 
 const reportFile = "report"
 
@@ -63,7 +63,7 @@ func loadTrees(t *testing.T) []*tree {
 	return list
 }
 
-// plant writes the files below root, with dir in place of @DIR@.
+// plant writes the files below root, and replaces @DIR@ with dir.
 func (tr *tree) plant(t *testing.T, root, dir string) {
 	t.Helper()
 	for _, f := range tr.archive.Files {
@@ -102,7 +102,7 @@ func debian() map[string]any {
 	return map[string]any{"os": "Debian", "os_family": "Debian", "kernel": "Linux", "id": "host", "osarch": "amd64"}
 }
 
-// TestReports: every tree has the report that its file holds, with file and line.
+// TestReports: the check of every tree yields the report in its file, with file and line.
 func TestReports(t *testing.T) {
 	for _, tr := range loadTrees(t) {
 		t.Run(tr.name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestOtherGrains: a branch is judged by the grains that are given.
+// TestOtherGrains: branches are evaluated with the given grains.
 func TestOtherGrains(t *testing.T) {
 	for _, tr := range loadTrees(t) {
 		if tr.name != "branches" {
@@ -150,7 +150,7 @@ func TestOtherGrains(t *testing.T) {
 	}
 }
 
-// TestUsageIsNamed: the trees name everything that public trees use.
+// TestUsageIsNamed: the trees contain every name that public trees use.
 func TestUsageIsNamed(t *testing.T) {
 	var all strings.Builder
 	for _, tr := range loadTrees(t) {
@@ -194,7 +194,7 @@ func TestUsageIsNamed(t *testing.T) {
 	}
 }
 
-// TestLargeTree: a thousand files are checked in seconds, and nothing is written into the tree.
+// TestLargeTree: a thousand files are checked within seconds, and nothing is written into the tree.
 func TestLargeTree(t *testing.T) {
 	root := t.TempDir()
 	text := "{% from 'map.jinja' import m with context %}\n{% for i in range(10) %}\n{{ sls }}-{{ i }}-{{ m }}:\n  file.managed:\n    - name: /x/{{ i }}\n{% endfor %}\n"
@@ -230,7 +230,7 @@ func TestLargeTree(t *testing.T) {
 	}
 }
 
-// TestConfiguration: each part of a configuration that cannot work is named, with its place.
+// TestConfiguration: each part of a configuration that cannot work is reported with its place.
 func TestConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "minion")
@@ -288,7 +288,7 @@ not fine: some of it will not work (1 file, 8 failures, 2 warnings; 0 state file
 	}
 }
 
-// TestDeclaredOptions: an option that a module has declared is no finding.
+// TestDeclaredOptions: an option that a module declares is not reported.
 func TestDeclaredOptions(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "minion")
 	if err := os.WriteFile(file, []byte("id: host\nfile_client: local\nshop: {place: here}\nship: 1\n"), 0o644); err != nil {

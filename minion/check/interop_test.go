@@ -35,9 +35,10 @@ type applied struct {
 	Errors []string           `json:"errors"`
 }
 
-// TestVerdictsBesideStock: each tree is checked with the grains of this host, and applied by stock and by our program. Trees that change
-// more than a scratch directory are applied with test=True. A tree with the verdict "fine" has the same results on both sides; a tree with
-// another verdict has not, or fails on both: a false alarm is one that works all the same. In continuous integration the trees take turns.
+// TestVerdictsBesideStock: each tree is checked with the grains of this host, and applied by stock and by brine.
+// Trees that change more than a scratch directory are applied with test=True. A tree with the verdict "fine" has the
+// same results on both sides. A tree with another verdict has different results, or fails on both sides; if it works,
+// the verdict was a false alarm. In continuous integration each run tests a part of the trees.
 func TestVerdictsBesideStock(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "salt-call")
 	if err := gobuild.Build("", program, "../../cmd/brine-minion"); err != nil {
@@ -84,7 +85,7 @@ func TestVerdictsBesideStock(t *testing.T) {
 	}
 }
 
-// ourVerdict is what the program says of a tree, on this host.
+// ourVerdict returns the report of our program for a tree, on this host.
 func ourVerdict(t *testing.T, program string, q question) (report string, failed bool) {
 	t.Helper()
 	out, err := exec.Command(program, "-c", t.TempDir(), "--local", "brine.check", q.Root).Output()
@@ -132,8 +133,8 @@ func ourAnswer(t *testing.T, program string, q question) applied {
 	return a
 }
 
-// compare lists what differs: states that only one side has, and results. A state or function that stock cannot have on this host, because a
-// library of Python is missing, is not compared.
+// compare lists the differences: states that only one side has, and other results. A state or function that stock
+// lacks on this host, because a Python library is missing, is not compared.
 func compare(stock, ours applied) []string {
 	var list []string
 	if (stock.Errors == nil) != (ours.Errors == nil) {
@@ -154,7 +155,7 @@ func compare(stock, ours applied) []string {
 	return list
 }
 
-// works reports whether nothing failed.
+// works reports whether no state failed.
 func works(a applied) bool {
 	for _, s := range a.States {
 		if s.Result == false {

@@ -15,13 +15,13 @@ import (
 	"github.com/brine-salt/brine/states/render"
 )
 
-// known holds the names that the program has.
+// known holds the names that the program supports.
 type known struct {
-	functions, states map[string]map[string]bool // by module; a nil map means any function
+	functions, states map[string]map[string]bool // by module; a nil inner map means any function
 	returners         map[string]bool
 	renderers         map[string]bool
 	custom            map[string]bool // the host owner's modules, by name
-	own               map[string]bool // the owner's other code, by directory of the tree and name
+	own               map[string]bool // the owner's other code, as directory of the tree and name
 }
 
 func knownFunctions(o Options) *known {
@@ -158,8 +158,8 @@ func didYouMean(name string) string {
 	return fmt.Sprintf("; did you mean %s?", name)
 }
 
-// quiet are the execution functions that a rendering may call, because they only read and start no programs. A
-// name that ends in a dot stands for a whole module.
+// quiet lists the execution functions that a rendering may call, because they only read and start no programs. A name
+// that ends in a dot means a whole module.
 var quiet = []string{"pillar.", "grains.get", "grains.has_value", "grains.filter_by", "grains.item",
 	"grains.items", "grains.fetch", "grains.ls",
 	"grains.equals", "config.", "defaults.", "slsutil.merge", "slsutil.merge_all", "slsutil.update",
@@ -190,7 +190,7 @@ func isQuiet(fun string) bool {
 	})
 }
 
-// definition is what a site's Python file defines.
+// A definition is what a site's Python file defines.
 type definition struct {
 	virtual   string
 	functions []string
@@ -213,7 +213,7 @@ func definitionsIn(b []byte) definition {
 	return d
 }
 
-// maxFile is the largest file, in bytes, that is read. Larger files are not templates.
+// maxFile is the size in bytes of the largest file to read. Larger files are not templates.
 const maxFile = 4 << 20
 
 func readSmall(path string) ([]byte, error) {

@@ -74,7 +74,7 @@ func maskTemplates(text string) (masked string, inside []bool) {
 		keepLines(text[tag.Start:tag.End])
 	}
 	plain(len(text))
-	// A line that prints a single expression may become anything: more states, or nothing.
+	// The output of a line with a single expression is unknown: it may be more states, or nothing.
 	lines := strings.Split(b.String(), "\n")
 	for i, l := range lines {
 		if strings.TrimSpace(strings.ReplaceAll(l, placeholder, "")) == "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/brine-salt/brine/states/render/pillar"
 )
 
-// ofConfig returns findings about the options of any configuration: unknown, of the wrong type, or without
-// effect. Options in named are left out of the last, because other findings cover them. own are the program's
+// ofConfig returns findings about the options of any configuration: unknown, of the wrong type, or without effect.
+// For options in named, missing effects are not reported, because other findings cover them. own are the program's
 // additional options.
 func ofConfig(c *conf.Config, own []string, named ...string) []Finding {
 	var list []Finding
@@ -44,7 +44,7 @@ func ofConfig(c *conf.Config, own []string, named ...string) []Finding {
 	return list
 }
 
-// configuredModule returns a finding with the line of an option, or of text below it.
+// configuredModule returns a finding with the line of an option, or of the text name below it.
 func configuredModule(c *conf.Config, level Level, kind, option, name, text, cure string) Finding {
 	f := Finding{Level: level, Kind: kind, Name: name, Text: text, Cure: cure}
 	f.File, f.Line = c.Place(option)

@@ -144,7 +144,7 @@ func (s *scanner) scanBody(id, n *yaml.Node) {
 	}
 }
 
-// scanArguments collects the functions that arguments of states name.
+// scanArguments collects the functions that are named in arguments of states.
 func (s *scanner) scanArguments(state string, n *yaml.Node) {
 	function := func(n *yaml.Node) {
 		if n != nil && n.Scalar && fullName.MatchString(n.Text) &&

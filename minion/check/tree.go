@@ -25,13 +25,13 @@ type tree struct {
 	*run
 	roots map[string][]string
 	files modules.Files
-	// all renders every state file; otherwise only those of the highstate are rendered.
+	// all means that every state file is rendered; otherwise only those of the highstate are.
 	all bool
 
 	sources  []*source
 	byName   map[string]*source // the state files by environment and name: "base:web.nginx"
-	custom   map[string]string  // what _modules and _states define, and where: "function x.y"
-	asked    map[string]bool    // functions that renderings looked up
+	custom   map[string]string  // what _modules and _states define, such as "function x.y", and the file
+	asked    map[string]bool    // functions that renderings called
 	complete bool               // every state file in use was rendered
 }
 
@@ -44,7 +44,7 @@ type source struct {
 	refs                []ref
 	template            bool
 	wanted, rendered    bool
-	// A reactor's file. It is not rendered, because its data comes from an event.
+	// A file of a reactor is not rendered, because its data comes from an event.
 	reaction bool
 	broken   bool         // a syntax error was reported
 	reached  map[ref]bool // names found by rendering, without lines
@@ -82,8 +82,8 @@ func (t *tree) checkWhole(ctx context.Context) error {
 	return nil
 }
 
-// walkTree reads the files of a directory. A missing directory is not an error if the configuration names it,
-// because stock continues too.
+// walkTree reads the files of a directory. A missing directory of the configuration is not an error, because stock
+// continues too.
 func (t *tree) walkTree(ctx context.Context, env, root string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -122,7 +122,7 @@ func (t *tree) walkTree(ctx context.Context, env, root string) error {
 				t.byName[env+":"+s.sls] = s
 			}
 		} else if !s.template && ext != ".sls" {
-			t.sources = append(t.sources, s) // read only if a state uses it as a template
+			t.sources = append(t.sources, s) // loaded only if a state uses it as a template
 			return nil
 		}
 		return t.loadSource(s)
@@ -163,7 +163,7 @@ func (t *tree) loadSource(s *source) error {
 	return nil
 }
 
-// customFile records code of the site that a master distributes.
+// customFile records code of the site that a master would distribute.
 func (t *tree) customFile(dir, file string) {
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	if filepath.Ext(file) != ".py" && filepath.Ext(file) != ".pyx" &&
@@ -259,7 +259,7 @@ func (t *tree) readSLS(s *source) {
 	s.refs = scanStates(body, s.path)
 }
 
-// dropShebang blanks the first line if it names renderers.
+// dropShebang empties the first line if it names renderers.
 func dropShebang(text string) string {
 	if strings.HasPrefix(text, "#!") {
 		_, rest, _ := strings.Cut(text, "\n")
@@ -268,7 +268,7 @@ func dropShebang(text string) string {
 	return text
 }
 
-// pipeOf returns the names of a file's renderers.
+// pipeOf returns the names of the renderers of a file.
 func pipeOf(text string) []string {
 	first, _, _ := strings.Cut(text, "\n")
 	if !strings.HasPrefix(first, "#!") || strings.HasPrefix(first, "#!/") {
@@ -424,7 +424,7 @@ func (t *tree) renderOne(ctx context.Context, c *modules.Call, p *readOnly,
 	return includes
 }
 
-// notRendered reports why a file was judged by its text alone.
+// notRendered reports why a file was checked by its text alone.
 func (t *tree) notRendered(s *source, p *readOnly, err error) {
 	var bad *modules.RenderError
 	line, text := 0, err.Error()
@@ -467,8 +467,8 @@ func lineWith(text, what string) int {
 	return 0
 }
 
-// included returns the keys of the state files that an include names. The name is absolute, or relative with
-// leading dots.
+// included returns the keys of the state files that an include means. The name is absolute, or relative with leading
+// dots.
 func (t *tree) included(s *source, name string) []string {
 	if strings.HasPrefix(name, ".") {
 		at := strings.Split(s.sls, ".")
@@ -557,7 +557,7 @@ func (t *tree) noteElsewhere(f *Finding, s *source) {
 	}
 }
 
-// wrongReference returns the finding about a name in a state file, and whether there is one.
+// wrongReference returns the finding about a name in a state file, and whether the name is wrong.
 func (t *tree) wrongReference(r ref) (Finding, bool) {
 	f := Finding{Level: Failure, Kind: r.kind, Name: r.name}
 	switch r.kind {
@@ -609,7 +609,7 @@ type readOnly struct {
 	mu      sync.Mutex
 	asked   map[string]bool // guarded by mu
 	refused map[string]bool // guarded by mu
-	lastOne string          // guarded by mu; last refused function of the current file
+	lastOne string          // guarded by mu; the last refused function of the current file
 }
 
 var _ modules.Policy = (*readOnly)(nil)
@@ -655,7 +655,7 @@ func (noPrograms) Run(context.Context, modules.Command) (modules.CommandResult, 
 	return modules.CommandResult{}, &os.PathError{Op: "run", Path: "program", Err: fs.ErrPermission}
 }
 
-// Quiet returns an environment in which functions may only read, and start no programs.
+// Quiet returns an environment in which functions may only read, and cannot start programs.
 func Quiet(e modules.Env) modules.Env {
 	e.Policy, e.Runner = &readOnly{asked: map[string]bool{}, refused: map[string]bool{}},
 		noPrograms{}

@@ -1,5 +1,5 @@
-// Package config reads Salt's configuration files for programs that embed a minion: the file with its includes
-// and drop-in directory, Salt's defaults, and the minion id. A program with configuration from elsewhere sets
+// Package config reads Salt's configuration files for programs that embed a minion: the file with its includes and
+// drop-in directory, Salt's defaults, and the minion id. A program that has its configuration from elsewhere sets
 // [minion.Options].Opts itself, and is smaller.
 package config
 

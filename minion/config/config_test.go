@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/minion/config"
 )
 
-// TestSettings: what a program sets counts as if a file said it, and so moves directories that depend on it.
+// TestSettings: settings of a program count as if they were in the file, and so move directories that depend on them.
 func TestSettings(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "minion")

@@ -1,6 +1,6 @@
-// Package connections asks the minion's daemon on this host for the state of its connections, through its event
-// sockets. "brine-minion doctor" and brine-update use it; package minion answers. It is a small package, so
-// that programs that only ask do not link the minion.
+// Package connections queries the minion's daemon on this host for the state of its connections, through its event
+// sockets. "brine-minion doctor" and brine-update use it; package minion answers. It is a separate package, so that
+// programs that only query do not link the minion.
 package connections
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Tag is the event that asks, AnswerTag the event that answers.
+// Tag is the tag of the query event, AnswerTag of the answer.
 const (
 	Tag       = "brine/connections"
 	AnswerTag = Tag + "/answer"
@@ -26,20 +26,20 @@ type Connection struct {
 	Master string
 	State  string
 	Since  int64 // time of the last change of State
-	// Answered is the time of the master's last authentic reply. Pinged is the time when it last acknowledged
-	// the return of a test.ping.
+	// Answered is the time of the master's last authentic reply. Pinged is the time when it last acknowledged the
+	// return of a test.ping.
 	Answered, Pinged int64
 	Err              string // why it is not connected
 }
 
-// again is how long Ask waits for an answer before it asks again.
+// again is how long Ask waits for an answer before it repeats the query.
 const again = 300 * time.Millisecond
 
-// Ask asks the daemon behind these sockets. It returns an error if no daemon answers before ctx ends.
+// Ask queries the daemon behind these sockets. It returns an error if no daemon answers before ctx ends.
 func Ask(ctx context.Context, sockets ipc.Sockets) (pid int, list []Connection, err error) {
 	var data map[string]any
 	for data == nil {
-		// The daemon may receive the question before it has accepted this listener. So it is repeated.
+		// The daemon may receive the query before it has accepted this listener, so the query is repeated.
 		part, stop := context.WithTimeout(ctx, again)
 		data, err = askOnce(part, sockets)
 		late := part.Err() != nil
@@ -64,7 +64,7 @@ func Ask(ctx context.Context, sockets ipc.Sockets) (pid int, list []Connection, 
 	return int(n), list, nil
 }
 
-// askOnce fires the question once and returns the data of the answer.
+// askOnce fires the query once and returns the data of the answer.
 func askOnce(ctx context.Context, sockets ipc.Sockets) (data map[string]any, err error) {
 	c, err := ipc.Dial(ctx, sockets)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package doctor examines a minion's host and reports what keeps it from working, each with a remedy. It serves
-// "brine-minion doctor" and "salt-call --doctor". It reads files, resolves names, connects to ports, asks the
+// Package doctor checks a minion's host and reports what keeps the minion from working, each with a remedy. It serves
+// "brine-minion doctor" and "salt-call --doctor". It reads files, resolves names, connects to ports, queries the
 // running daemon, and signs in once at each master. It writes nothing on the host.
 package doctor
 
@@ -49,12 +49,12 @@ type Options struct {
 	// Lookup and Dial access the network.
 	Lookup func(ctx context.Context, host string) ([]string, error)
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
-	// TLS returns the TLS layer of the option ssl, or nil if that is not set. A nil TLS means a minion without
+	// TLS returns the TLS layer of the option ssl, or nil if the option is not set. A nil TLS means a minion without
 	// TLS.
 	TLS func() (func(ctx context.Context, c net.Conn, host string) (net.Conn, error), error)
 	// Python returns the interpreter for Python modules, or "" if it is missing.
 	Python func() string
-	// Daemon asks the running daemon for its connections; nil means that there is no daemon.
+	// Daemon queries the running daemon for its connections; nil skips that.
 	Daemon func(ctx context.Context) (pid int, list []connections.Connection, err error)
 	// SignIn signs in once at each master; nil skips that.
 	SignIn func(ctx context.Context) (own string, list []minion.SignInReport, err error)
@@ -288,8 +288,8 @@ func openFiles(o Options, pid int) Line {
 	return Line{OK, "descriptors", text, ""}
 }
 
-// clock compares this host's clock with the master's, with the times of the minion's own files, and with the
-// kernel's state of synchronisation. at is the master's time when this host's was here.
+// clock compares this host's clock with the master's, with the times of the minion's own files, and checks the
+// kernel's state of synchronisation. at is the master's time when this host's time was here.
 func clock(o Options, at, here time.Time) Line {
 	const cure = "set the clock, and keep it in step with chrony or systemd-timesyncd"
 	now := o.Now()
@@ -299,7 +299,7 @@ func clock(o Options, at, here time.Time) Line {
 			return Line{Failure, "clock", fmt.Sprintf("it is %s here, before %s was written (%s)", now.Format(time.DateTime), path, info.ModTime().Format(time.DateTime)), cure}
 		}
 	}
-	compared := "the master does not tell its time"
+	compared := "the master does not report its time"
 	if !at.IsZero() {
 		skew := here.Sub(at)
 		if skew.Abs() > skewWanted {
@@ -313,7 +313,7 @@ func clock(o Options, at, here time.Time) Line {
 	return Line{OK, "clock", now.Format(time.DateTime) + ", " + compared, ""}
 }
 
-// daemon asks the running minion.
+// daemon queries the running minion.
 func daemon(ctx context.Context, o Options) (pid int, list []Line) {
 	if o.Daemon == nil {
 		return 0, nil
@@ -323,7 +323,7 @@ func daemon(ctx context.Context, o Options) (pid int, list []Line) {
 	pid, all, err := o.Daemon(ctx)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return 0, []Line{{Warning, "event sockets", "who serves them does not answer: a stock minion, or one that hangs", "systemctl status salt-minion"}}
+		return 0, []Line{{Warning, "event sockets", "the process that serves them does not answer: a stock minion, or one that hangs", "systemctl status salt-minion"}}
 	case err != nil:
 		return 0, []Line{{Warning, "event sockets", "no minion runs on this host: " + err.Error(), "systemctl start salt-minion"}}
 	}
@@ -439,7 +439,8 @@ func keyState(o Options, own string, r minion.SignInReport) Line {
 	return Line{OK, name, "accepted by " + r.Master + ", whose key has the fingerprint " + r.Fingerprint, ""}
 }
 
-// reach resolves a master's name and connects to both of its ports. ok reports whether requests reach it.
+// reach resolves a master's name and connects to both of its ports. ok reports whether the request port accepts
+// connections.
 func reach(ctx context.Context, o Options, master string, wrap func(context.Context, net.Conn, string) (net.Conn, error)) (list []Line, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 2*dialTime)
 	defer cancel()

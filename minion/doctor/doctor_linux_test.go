@@ -10,7 +10,8 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
-// TestHostItself asks the host: a full file system, a few descriptors, directories that the user may not write to.
+// TestHostItself tests against the real host: a full file system, few descriptors, directories that the user may not
+// write to.
 func TestHostItself(t *testing.T) {
 	prereq.Root(t) // to mount a small file system
 	full := t.TempDir()

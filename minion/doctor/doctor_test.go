@@ -17,7 +17,7 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// host is a configuration with everything in order, and a network that answers.
+// host returns options for a host without faults, whose network answers.
 func host(t *testing.T, extra string) Options {
 	t.Helper()
 	dir := t.TempDir()
@@ -57,7 +57,7 @@ func host(t *testing.T, extra string) Options {
 		}}
 }
 
-// TestLines: a host in order has ok alone; each fault has its line, with a cure.
+// TestLines: a host without faults has only lines in state ok. Each fault has a line with a remedy.
 func TestLines(t *testing.T) {
 	list := Examine(t.Context(), host(t, ""))
 	if len(list) != 18 || slices.ContainsFunc(list, func(l Line) bool { return l.State != OK }) {
@@ -85,7 +85,7 @@ func TestLines(t *testing.T) {
 		state State
 		extra string
 		spoil func(o *Options) error
-		found string // a part of the line
+		found string // a part of the line's Found text
 	}{
 		{"configuration", Warning, "", func(o *Options) error { o.Config.Files = nil; return nil }, "no file was read"},
 		{"option", Warning, "mastr_port: 1\n", nil, "did you mean 'master_port'?"},

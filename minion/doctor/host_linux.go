@@ -33,7 +33,7 @@ func hostDescriptors(pid int) (int, error) {
 	return 0, fmt.Errorf("cannot find the limit of open files in %s", f.Name())
 }
 
-// hostSynced asks the kernel whether a time service synchronises the clock.
+// hostSynced returns the kernel's state: whether a time service synchronises the clock.
 func hostSynced() (synced, known bool) {
 	var t unix.Timex
 	state, err := unix.Adjtimex(&t)

@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 )
 
-// cached is a file on its way into the cache: it is written under another name, then renamed. All its files are
-// reached through a handle of the cache directory, so that neither a hostile name nor a planted link leads out of
-// it.
+// cached is a file being added to the cache: it is written under a temporary name, then renamed. All file operations
+// use a handle of the cache directory, so that neither a hostile name nor a planted link leads out of it.
 type cached struct {
 	root *os.Root
 	file *os.File
@@ -20,8 +19,8 @@ type cached struct {
 	name string
 }
 
-// createFile starts a file of the cache and makes its directories. Like stock, it removes a file that is in the
-// place of a directory.
+// createFile creates a temporary file for name, and its directories. Like stock, it removes a file in the place of a
+// directory.
 func (c *Client) createFile(name string) (*cached, error) {
 	if err := os.MkdirAll(c.o.CacheDir, 0o750); err != nil {
 		return nil, fmt.Errorf("cannot write to the file cache: %w", err)
@@ -43,7 +42,7 @@ func (c *Client) createFile(name string) (*cached, error) {
 		return nil, fmt.Errorf("cannot write to the file cache: %w", err)
 	}
 	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails, by its documentation
+	_, _ = rand.Read(random[:]) // never fails, according to its documentation
 	w.temp = filepath.Join(dir, "."+hex.EncodeToString(random[:]))
 	w.file, err = root.OpenFile(w.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -58,7 +57,7 @@ func (w *cached) commit() (string, error) {
 	if err := w.file.Close(); err != nil {
 		return "", fmt.Errorf("cannot write to the file cache: %w", err)
 	}
-	// The name was a directory on the master when it was cached before, and is a file now.
+	// The name may have been a directory on the master when it was cached before.
 	if info, err := w.root.Lstat(w.name); err == nil && info.IsDir() {
 		if err := w.root.RemoveAll(w.name); err != nil {
 			return "", fmt.Errorf("cannot write to the file cache: %w", err)

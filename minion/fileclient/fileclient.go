@@ -21,17 +21,18 @@ import (
 
 // Options of [New]. Either Request or Roots is the source of salt:// files.
 type Options struct {
-	// Request sends a request to the master; raw keeps every string of the reply as bytes. nil makes a local client
+	// Request sends a request to the master; with raw every string of the reply stays bytes. nil makes a local client
 	// (file_client: local). It must be safe for concurrent use, because a download has several requests in flight.
 	Request func(ctx context.Context, load map[string]any, raw bool) (any, error)
 	// Roots are the directories of each environment of a local client (file_roots).
 	Roots map[string][]string
-	// CacheDir is the minion's cachedir. Files go below its directories files and extrn_files only.
+	// CacheDir is the minion's cachedir. Cached files are written only below its directories files and extrn_files,
+	// entity tags below etags.
 	CacheDir string
-	// HashType is the hash of local files; "" means sha256. For files of the master the master chooses.
+	// HashType is the hash of local files; "" means sha256. For the master's files the master chooses the hash.
 	HashType string
-	// Fetch copies the content of an http, https or ftp address and returns its entity tag, if it has one. nil
-	// refuses such addresses.
+	// Fetch copies the content of an http, https or ftp address and returns its entity tag, or "". A nil Fetch refuses
+	// such addresses.
 	Fetch func(ctx context.Context, r WebRequest, w io.Writer) (etag string, err error)
 	Log   *slog.Logger
 }
@@ -41,11 +42,12 @@ type WebRequest struct {
 	URL string
 	// AnyCertificate accepts any certificate of the server.
 	AnyCertificate bool
-	// ETag is the version in the cache, "" for none. If the server has the same, the error is ErrNotModified.
+	// ETag is the entity tag of the cached version, or "". If the server's version has the same tag, the error is
+	// ErrNotModified.
 	ETag string
 }
 
-// ErrNotModified means that the server has the version that was named.
+// ErrNotModified means that the server has the same version as the cache.
 var ErrNotModified = errors.New("not modified")
 
 // A Client is a file client. It is safe for concurrent use.
@@ -75,10 +77,10 @@ func (c *Client) Local(roots map[string][]string) modules.Files {
 	return New(o)
 }
 
-// place is a salt:// address.
+// A place is a parsed salt:// address.
 type place struct{ path, env string }
 
-// parsePlace splits an address of the file server. It returns false if the address has another scheme.
+// parsePlace splits an address of the file server. It returns false for another scheme.
 func parsePlace(address, saltenv string) (place, bool) {
 	rest, ok := strings.CutPrefix(address, "salt://")
 	if !ok {
@@ -86,7 +88,7 @@ func parsePlace(address, saltenv string) (place, bool) {
 	}
 	p := place{path: rest, env: saltenv}
 	if before, _, found := strings.Cut(rest, "?env="); found {
-		p.path = before // Salt ignores the old name of the query
+		p.path = before // Salt ignores env, the former name of saltenv
 	} else if before, env, found := strings.Cut(rest, "?saltenv="); found {
 		p.path, p.env = before, env
 	}
@@ -96,8 +98,8 @@ func parsePlace(address, saltenv string) (place, bool) {
 	return p, true
 }
 
-// localName returns where a file is cached. It checks that the path cannot leave that directory, wherever it comes
-// from.
+// localName returns the path of a file in the cache. It checks that the path cannot leave the environment's
+// directory.
 func (p place) localName() (string, error) {
 	name := strings.TrimLeft(p.path, "|/")
 	if !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) {
@@ -132,11 +134,11 @@ func (c *Client) CachePath(address, saltenv string) string {
 	return filepath.Join(c.o.CacheDir, name)
 }
 
-// maxName is the longest file name that is used; a longer one is replaced by its hash.
+// maxName is the longest name in bytes; a longer one is replaced by its hash.
 const maxName = 255
 
-// externalName returns where a file of a web server is cached. The name contains the whole path and query, or the
-// hash of both if it is too long, so two addresses never share a file.
+// externalName returns the path in the cache of a web server's file. The name contains the whole path and query, or
+// the hash of both if it is too long, so two addresses never share a file.
 func externalName(u *url.URL, saltenv string) (string, error) {
 	if saltenv == "" {
 		saltenv = "base"
@@ -229,11 +231,11 @@ func (c *Client) fetchWeb(ctx context.Context, u *url.URL, saltenv string, o mod
 	return full, err
 }
 
-// etagPath returns where the entity tag of a cached file is stored. Tags are apart from the files, so that no
-// address can name the tag of another.
+// etagPath returns the path of a cached file's entity tag. Tags are stored apart from the files, so that no address
+// can name another file's tag.
 func etagPath(name string) string { return filepath.Join("etags", name) }
 
-// readETag returns the entity tag of a cached file, "" if it is unknown.
+// readETag returns the entity tag of a cached file, or "".
 func (c *Client) readETag(name string) string {
 	b, err := os.ReadFile(filepath.Join(c.o.CacheDir, etagPath(name)))
 	if err != nil || len(b) > maxETag {
@@ -245,7 +247,7 @@ func (c *Client) readETag(name string) string {
 // maxETag is the longest entity tag that is stored.
 const maxETag = 4096
 
-// keepETag stores an entity tag. Without one it removes the old tag, which belongs to other content.
+// keepETag stores an entity tag. If etag is empty it removes the old tag, which belongs to other content.
 func (c *Client) keepETag(name, etag string) error {
 	if etag == "" || len(etag) > maxETag {
 		if err := os.Remove(filepath.Join(c.o.CacheDir, etagPath(name))); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -24,7 +24,7 @@ type fakeMaster struct {
 	files  map[string]string
 	chunk  int
 	gzip   bool
-	damage int // that many chunks are damaged
+	damage int // how many chunks to damage
 	hsum   string
 	taken  bytes.Buffer
 	refuse bool
@@ -140,7 +140,8 @@ func TestCacheOfMissingFile(t *testing.T) {
 	}
 }
 
-// A chunk that was recorded earlier and sent again does not become content (CVE-2022-22936): the whole is verified.
+// TestCVE_2022_22936_ReplayedChunks: an earlier chunk that is sent again does not end up in a file (CVE-2022-22936),
+// because the whole file is verified.
 func TestCVE_2022_22936_ReplayedChunks(t *testing.T) {
 	m, c := newFake(t)
 	m.damage = 1 << 30
@@ -174,7 +175,7 @@ func TestT14_NoPathLeavesTheCache(t *testing.T) {
 	if _, err := os.Stat(outside); err == nil {
 		t.Error("a file was written outside of the cache")
 	}
-	// A link planted in the cache does not lead out either.
+	// A planted link does not lead out of the cache either.
 	dir := filepath.Join(c.CacheRoot(), "files", "base")
 	target := t.TempDir()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -188,7 +189,7 @@ func TestT14_NoPathLeavesTheCache(t *testing.T) {
 	}
 }
 
-// Two addresses never share a cached file, however they are written (CVE-2021-21996).
+// TestT17_ExternalNamesDoNotCollide: two addresses never share a cached file (CVE-2021-21996).
 func TestT17_ExternalNamesDoNotCollide(t *testing.T) {
 	c := New(Options{CacheDir: t.TempDir(), Fetch: func(_ context.Context, r WebRequest, w io.Writer) (string, error) {
 		_, err := io.WriteString(w, r.URL)

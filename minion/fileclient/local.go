@@ -27,8 +27,7 @@ func (c *Client) findLocal(p place) (string, error) {
 	return "", nil
 }
 
-// copyLocal copies a file of the roots into the cache. Stock does the same with its own roots, and modules expect
-// files there.
+// copyLocal copies a file of the roots into the cache. Stock does the same, and modules expect the file there.
 func (c *Client) copyLocal(p place) (string, error) {
 	name, err := p.localName()
 	if err != nil {
@@ -60,7 +59,7 @@ func (c *Client) copyLocal(p place) (string, error) {
 	return w.commit()
 }
 
-// localHash returns the hash of a file of this host, nil if it is not a regular file.
+// localHash returns the hash of a file of this host, or nil if it is not a regular file.
 func (c *Client) localHash(name string) (map[string]any, error) {
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return nil, nil
@@ -74,7 +73,7 @@ func (c *Client) localHash(name string) (map[string]any, error) {
 
 func (c *Client) localEnvs() []string { return slices.Sorted(maps.Keys(c.o.Roots)) }
 
-// localList lists the roots of an environment as the master's file server would.
+// localList lists the roots of an environment as the master's file server does.
 func (c *Client) localList(cmd, saltenv, prefix string) ([]string, error) {
 	found := map[string]bool{}
 	for _, root := range c.o.Roots[saltenv] {
@@ -110,14 +109,14 @@ func (c *Client) localLinks(saltenv, prefix string) (map[string]string, error) {
 	return links, nil
 }
 
-// An entry is a file or directory below a root, with its path from there. A link to a directory is both.
+// An entry is a file or directory below a root, with its relative path. A link to a directory counts as both.
 type entry struct {
 	rel              string
 	dir, link, empty bool
 }
 
-// walkRoot visits everything below a root whose path begins with prefix, as Salt does: without slashes around the
-// prefix, and through links to directories. A missing root is empty.
+// walkRoot visits everything below a root whose path begins with prefix. As in Salt, slashes around prefix are
+// ignored, and links to directories are followed. A missing root is treated as empty.
 func walkRoot(root, prefix string, visit func(entry)) error {
 	prefix = strings.Trim(prefix, "/")
 	var below func(rel string, above []fs.FileInfo) error
@@ -149,7 +148,7 @@ func walkRoot(root, prefix string, visit func(entry)) error {
 			if matches {
 				visit(e)
 			}
-			// A link to a directory that contains it would never end.
+			// A link to a directory that contains the link would recurse forever.
 			if !e.dir || info == nil || e.link && slices.ContainsFunc(above, func(up fs.FileInfo) bool { return os.SameFile(up, info) }) {
 				continue
 			}

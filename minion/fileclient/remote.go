@@ -19,17 +19,17 @@ import (
 // inFlight is how many chunks of a file are requested at the same time.
 const inFlight = 4
 
-// maxChunk limits one unpacked chunk, whatever the master's file_buffer_size is.
+// maxChunk limits the size of one unpacked chunk, whatever the master's file_buffer_size is.
 const maxChunk = 64 << 20
 
-// attempts is how often a download is tried whose content does not have the announced hash. A file that changes on
-// the master during the download is one reason for that.
+// attempts is how often a download is tried if the content does not have the announced hash, for example because the
+// file changes on the master meanwhile.
 const attempts = 3
 
-// errBroken means that the content is not what the master announced.
+// errBroken means that the content does not have the announced hash.
 var errBroken = errors.New("the content does not have the hash that the master announced")
 
-// download copies a file of the master into the cache. It returns "" if there is no such file.
+// download copies a file of the master into the cache. It returns "" if the file does not exist.
 func (c *Client) download(ctx context.Context, p place) (string, error) {
 	name, err := p.localName()
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *Client) download(ctx context.Context, p place) (string, error) {
 	}
 }
 
-// downloadOnce downloads and verifies once.
+// downloadOnce makes one attempt to download and verify a file.
 func (c *Client) downloadOnce(ctx context.Context, p place, name, kind, sum string) (string, error) {
 	w, err := c.createFile(name)
 	if err != nil {
@@ -84,8 +84,8 @@ func (c *Client) downloadOnce(ctx context.Context, p place, name, kind, sum stri
 	return w.commit()
 }
 
-// fetchChunks writes a file's content. The first reply shows the size of a chunk. The others are requested ahead,
-// because waiting for each would cost one round trip per chunk.
+// fetchChunks writes a file's content. The size of the first reply is the chunk size. Further chunks are requested
+// concurrently, since waiting for each would cost one round trip per chunk.
 func (c *Client) fetchChunks(ctx context.Context, p place, w io.WriterAt) error {
 	first, err := c.fetchChunk(ctx, p, 0)
 	if err != nil || len(first) == 0 {
@@ -100,7 +100,7 @@ func (c *Client) fetchChunks(ctx context.Context, p place, w io.WriterAt) error 
 	var (
 		mu     sync.Mutex
 		next   = size // guarded by mu
-		ended  bool   // guarded by mu; a chunk was not full, so the file ends
+		ended  bool   // guarded by mu; a chunk was not full, so the file ended
 		failed error  // guarded by mu
 		wg     sync.WaitGroup
 	)
@@ -167,7 +167,7 @@ func gunzip(data []byte) ([]byte, error) {
 	return b, err
 }
 
-// remoteHash returns the master's {hash_type, hsum}, nil if there is no such file.
+// remoteHash returns the master's {hash_type, hsum} for a file, or nil if the file does not exist.
 func (c *Client) remoteHash(ctx context.Context, p place) (map[string]any, error) {
 	v, err := c.o.Request(ctx, map[string]any{"cmd": "_file_hash", "path": p.path, "saltenv": p.env}, false)
 	if err != nil {
@@ -296,7 +296,7 @@ func (c *Client) requestNames(ctx context.Context, load map[string]any) ([]strin
 	return names, nil
 }
 
-// sendChunk is how much of a file one request sends: the minion's file_buffer_size.
+// sendChunk is how many bytes of a file one request sends, as in the minion's file_buffer_size.
 const sendChunk = 256 << 10
 
 // Send implements modules.Files (salt/modules/cp.py: push). It returns false if the master does not accept files.

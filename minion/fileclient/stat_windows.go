@@ -2,7 +2,7 @@ package fileclient
 
 import "os"
 
-// statList returns Python's list(os.stat(path)), as far as Windows has the fields.
+// statList returns Python's list(os.stat(path)), with 0 in the fields that Windows does not have.
 func statList(name string) []any {
 	info, err := os.Stat(name)
 	if err != nil {

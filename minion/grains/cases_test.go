@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// machineCase is a machine of testdata/cases.json.gz and what Salt finds on it (testdata/generate.py).
+// machineCase is a machine of testdata/cases.json.gz and Salt's grains on it (testdata/generate.py).
 type machineCase struct {
 	Files    map[string]string
 	Dirs     []string
@@ -41,7 +41,7 @@ func loadCases(t testing.TB) map[string]machineCase {
 	return c.Cases
 }
 
-// build makes the machine's files below a new root.
+// build creates the machine's files below a new root.
 func (c machineCase) build(t testing.TB) string {
 	t.Helper()
 	root := t.TempDir()

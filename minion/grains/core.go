@@ -61,8 +61,8 @@ func environment(_ context.Context, h *host) (map[string]any, error) {
 	return g, err
 }
 
-// versions returns saltversion, saltversioninfo, pythonversion and brineversion. Formulas choose packages by pythonversion, and do
-// not render without it: it is the Python of the packages of that Salt.
+// versions returns saltversion, saltversioninfo, pythonversion and brineversion. Formulas choose packages by
+// pythonversion and do not render without it, so it is the Python version of Salt's packages.
 func versions(_ context.Context, h *host) (map[string]any, error) {
 	v := h.o.SaltVersion
 	if v == "" {
@@ -138,8 +138,8 @@ func optsGrain(_ context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"opts": h.o.Opts}, nil
 }
 
-// packageGrain returns the grain package, the kind of Salt package, which is empty here
-// (salt/grains/package.py, since 3007).
+// packageGrain returns the grain package, the kind of Salt package, which is nil here (salt/grains/package.py, since
+// 3007).
 func packageGrain(context.Context, *host) (map[string]any, error) {
 	return map[string]any{"package": nil}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/brine-salt/brine/minion/grains"
 )
 
-// An embedding program adds its own grains; they override all but the configuration's.
+// An embedding program adds grains, which override all but the configuration's.
 func Example() {
 	rack := grains.Source{Name: "rack", Gather: func(_ context.Context, seen map[string]any) (map[string]any, error) {
 		return map[string]any{"rack": fmt.Sprintf("%v-r7", seen["id"])}, nil

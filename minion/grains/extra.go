@@ -112,8 +112,8 @@ func (h *host) zfsModule(ctx context.Context) bool {
 	return false
 }
 
-// hasManPage reports whether there is a manual page in section 5 or 7. It neither runs man, which would format
-// the page, nor lists the directories, which are large.
+// hasManPage reports whether a manual page exists in section 5 or 7. It does not run man, which would format the
+// page, and does not list the directories, which are large.
 func (h *host) hasManPage(name string) bool {
 	for _, dir := range []string{"/usr/share/man", "/usr/local/share/man", "/usr/man"} {
 		for _, section := range []string{"5", "7"} {

@@ -1,10 +1,9 @@
 // Package grains gathers facts about the minion's machine, under Salt's names and with Salt's values
-// (salt/grains/*.py, salt.loader.grains). It does not know masters; the caller caches, sends and refreshes the
-// result.
+// (salt/grains/*.py, salt.loader.grains). The caller caches, sends and refreshes the result.
 //
-// Sources run in parallel, each with a deadline. A resolver that does not answer or a hanging program delays
-// the result by at most that, and only loses its own grains. Where Salt runs "ip" and parses its output, this
-// package asks the kernel.
+// Sources run in parallel, each with a deadline. A resolver that does not answer, or a hanging program, delays the
+// result by at most that deadline and loses only its own grains. Where Salt runs "ip" and parses its output, this
+// package queries the kernel.
 //
 // docs/grains.md lists the differences from Salt. In short: there are no python* grains, no saltpath and no
 // zmqversion, because there is no Python and no libzmq. saltversion is the version of Salt that the minion is
@@ -30,14 +29,13 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// DefaultSaltVersion is the release of Salt whose behaviour the minion claims in saltversion.
+// DefaultSaltVersion is the release of Salt that the minion reports in saltversion.
 const DefaultSaltVersion = "3007.16"
 
 // DefaultTimeout is the default deadline of one source.
 const DefaultTimeout = 2 * time.Second
 
-// Options configure what is gathered, and from where. The zero value means the running system without
-// configuration.
+// Options configure what is gathered, and from where. The zero value means the running system without configuration.
 type Options struct {
 	// Root is the root directory of the described machine; "" means the running system. With another root no
 	// program runs and only files are read, which suits tests and images.
@@ -58,7 +56,7 @@ type Options struct {
 	GrainsFile string
 	// Getenv reads the environment; nil means os.Getenv.
 	Getenv func(string) string
-	// Custom are the embedder's own sources, the last taking precedence. Their grains override all but those of
+	// Custom are the embedder's sources; later ones take precedence. Their grains override all others except those of
 	// the configuration.
 	Custom []Source
 	// Permit returns why a program may not be started, see [runcmd.Runner]; nil permits every program.
@@ -131,8 +129,8 @@ func gather(ctx context.Context, o Options) *pyobj.Dict {
 	return m.grains
 }
 
-// sources returns the sources; later ones override earlier ones. As in Salt, core comes first and then the
-// other modules by name. A root other than the running system is treated as a Linux system.
+// sources returns the sources; later ones override earlier ones. As in Salt, core comes first and then the other
+// modules by name. A root other than the running system's is treated as a Linux system.
 func sources(live bool) []source {
 	list := coreSources()
 	if live {
@@ -199,7 +197,7 @@ func (h *host) runAll(ctx context.Context, list []source) []map[string]any {
 	for i := range list {
 		pending[i] = true
 	}
-	// A source that honours its deadline has returned by then; one that is stuck in a system call has not.
+	// Sources that respect their deadline have returned by then; one that is stuck in a system call has not.
 	soon := time.NewTimer(h.timeout + h.timeout/4)
 	defer soon.Stop()
 	end := time.NewTimer(late + late/4)

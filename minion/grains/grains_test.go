@@ -46,7 +46,7 @@ func TestGatherLive(t *testing.T) {
 	}
 }
 
-// checkWire holds that grains consist of the values that travel on the wire.
+// checkWire checks that grains consist of values that can be sent to a master.
 func checkWire(t *testing.T, where string, v any) {
 	t.Helper()
 	switch x := v.(type) {
@@ -64,7 +64,7 @@ func checkWire(t *testing.T, where string, v any) {
 	}
 }
 
-// TestServerID has values of Salt's get_server_id.
+// TestServerID compares with values of Salt's get_server_id.
 func TestServerID(t *testing.T) {
 	for id, want := range map[string]int64{"graintest": 1134480519, "": 2018687061} {
 		if got := serverID(id); got != want {
@@ -73,7 +73,7 @@ func TestServerID(t *testing.T) {
 	}
 }
 
-// TestFourSystems has the grains that state files ask for most.
+// TestFourSystems checks the grains that state files use most.
 func TestFourSystems(t *testing.T) {
 	cases := loadCases(t)
 	for name, want := range map[string]map[string]any{
@@ -221,7 +221,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// recorder keeps messages.
+// recorder collects log messages.
 type recorder struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -284,13 +284,13 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestBlackHole has name servers that never answer and a getent that waits for them. Its clock is its own, so that a busy machine is not
-// taken for a slow source.
+// TestBlackHole uses name servers that never answer and a getent that waits for them. It has its own clock, so that a
+// busy machine does not look like a slow source.
 func TestBlackHole(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the live sources of Linux")
 	}
-	// What the resolver reads once is of no clock.
+	// The resolver reads its configuration once; do so before the synctest clock starts.
 	refused := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, io.EOF }}
 	if _, err := refused.LookupAddr(t.Context(), "198.51.100.7"); err == nil {
 		t.Fatal("a refused resolver has an answer")
@@ -305,7 +305,7 @@ func blackHole(t *testing.T) {
 	var asked atomic.Int32
 	h.resolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		asked.Add(1)
-		c, _ := net.Pipe() // whose other end takes nothing
+		c, _ := net.Pipe() // whose other end does not read
 		return c, nil
 	}}
 	run := h.exec
@@ -357,7 +357,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestReverse has the rules of socket.getfqdn on /etc/hosts.
+// TestReverse checks the rules of socket.getfqdn for /etc/hosts.
 func TestReverse(t *testing.T) {
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "etc"), 0o755); err != nil {
@@ -375,7 +375,7 @@ func TestReverse(t *testing.T) {
 	}
 }
 
-// TestLocale has the answers of Python 3.11 on a system where C.UTF-8 and, in the tree, two more locales exist.
+// TestLocale compares with the answers of Python 3.11 on a system with C.UTF-8 and two more locales.
 func TestLocale(t *testing.T) {
 	root := t.TempDir()
 	for _, d := range []string{"de_DE.utf8", "fr_FR"} {

@@ -37,7 +37,7 @@ type host struct {
 	// exec runs a program and returns standard output followed by standard error. Tests replace it.
 	exec func(ctx context.Context, args ...string) (out string, code int, err error)
 
-	// Facts that several sources need. The first source that asks determines each.
+	// Facts that several sources need. The first source that needs one determines it.
 	distro     func() map[string]any
 	hardware   func(ctx context.Context) map[string]any
 	interfaces func() ([]iface, error)
@@ -82,7 +82,7 @@ func newHost(o Options) *host {
 
 func (h *host) close() { h.runner.Close() }
 
-// once is sync.OnceValue for a function of a context. The first caller's context is used. The others wait on a
+// once is like sync.OnceValue for a function of a context. The first caller's context is used. The others wait on a
 // channel, so that tests under synctest can wait too.
 func once[T any](f func(context.Context) T) func(context.Context) T {
 	var begun atomic.Bool

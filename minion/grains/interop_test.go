@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stock are the lines of Salt that the grains of this machine are compared with. The variables name virtual environments.
+// stock are the variables with the virtual environments of the Salt lines to compare with.
 var stock = []string{"BRINE_SALT_3006", "BRINE_SALT_3007", "BRINE_SALT_3008"}
 
 // differs lists the grains that are not the same, with the reason; docs/grains.md has the same table.
@@ -115,7 +115,7 @@ func compareWithStock(t *testing.T, venv, conf, grains string) {
 	}
 	version, _ := want["saltversion"].(string)
 	got := Gather(t.Context(), Options{Opts: opts, SaltVersion: version})
-	// Through JSON, so that numbers compare.
+	// Encode as JSON, so that numbers compare.
 	b, err = json.Marshal(got)
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func compareWithStock(t *testing.T, venv, conf, grains string) {
 		t.Fatal(err)
 	}
 	for key := range differs {
-		// Where both have a grain that is only new, it has to be the same.
+		// If both sides have a grain that this list explains as new, the values must be equal.
 		_, ours := got[key]
 		_, theirs := want[key]
 		if key == "pid" || key == "pythonversion" || !ours || !theirs {

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// listInterfaces asks the kernel for what "ip link show" and "ip addr show" would print.
+// listInterfaces returns what "ip link show" and "ip addr show" would print, from the kernel.
 func listInterfaces(h *host) ([]iface, error) {
 	links, err := net.Interfaces()
 	if err != nil {
@@ -20,7 +20,7 @@ func listInterfaces(h *host) ([]iface, error) {
 	index := make(map[uint32]int, len(links))
 	for _, l := range links {
 		i := iface{name: l.Name}
-		// sysfs holds the address in the form that ip prints, for every kind of link that has one.
+		// sysfs has the address in the form that ip prints, for every kind of link that has one.
 		if text, err := h.read("/sys/class/net/" + l.Name + "/address"); err == nil {
 			i.hardware = strings.TrimSpace(text)
 		} else {
@@ -94,8 +94,8 @@ const (
 	rtaVia       = 18 // RTA_VIA
 )
 
-// defaultGateway returns ip_gw, ip4_gw and ip6_gw: the address of the first default route in the main table,
-// true for a route without an address, false if there is none.
+// defaultGateway returns ip_gw, ip4_gw and ip6_gw: the address of the first default route in the main table, true for
+// a route without an address, or false without a default route.
 func defaultGateway(_ context.Context, h *host) (map[string]any, error) {
 	if !h.live {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 // iface is a network interface, with the fields that grains use.
 type iface struct {
 	name string
-	// hardware is the link layer address; hasHardware is false if the interface has none.
+	// hardware is the link layer address; hasHardware is false if the interface has no such address.
 	hardware    string
 	hasHardware bool
 	// v4 are the primary IPv4 addresses, secondary the other ones.
@@ -137,8 +137,8 @@ func parseResolv(text string) *pyobj.Dict {
 		"options", nested.Anys(options))
 }
 
-// sortEntry returns a network of a sortlist with its netmask. Without one it uses the natural mask of the old
-// address classes.
+// sortEntry returns a network of a sortlist with its netmask. A network without a netmask gets the natural mask of
+// the old address classes.
 func sortEntry(s string) (string, bool) {
 	text, mask, found := strings.Cut(s, "/")
 	a, err := netip.ParseAddr(text)

@@ -120,7 +120,7 @@ func TestReleaseGrains(t *testing.T) {
 	}
 }
 
-// TestMetadata has a server in the manner of EC2, with and without tokens.
+// TestMetadata uses a server that behaves like EC2's, with and without tokens.
 func TestMetadata(t *testing.T) {
 	pages := map[string]string{
 		"/latest/": "dynamic\nmeta-data\nuser-data", "/latest/dynamic/": "instance-identity/", "/latest/dynamic/instance-identity/": "document",

@@ -18,7 +18,7 @@ func platformSources() []source {
 	}
 }
 
-// platformDisks uses geom if it is there.
+// platformDisks uses the program geom if it is installed.
 func platformDisks(ctx context.Context, h *host) (map[string]any, error) {
 	if h.which("geom") == "" {
 		return nil, nil

@@ -13,7 +13,7 @@ func platformSources() []source { return linuxSources() }
 
 func hostsPath(*host) string { return "/etc/hosts" }
 
-// platformDisks returns nothing; it is for systems without sysfs.
+// platformDisks returns nothing: it is only used on systems without sysfs.
 func platformDisks(context.Context, *host) (map[string]any, error) { return nil, nil }
 
 func uname() unameInfo {

@@ -28,7 +28,7 @@ func hostsPath(h *host) string {
 	return filepath.Join(h.getenv("SystemRoot"), "System32", "drivers", "etc", "hosts")
 }
 
-// platformDisks returns nothing, because only PowerShell knows the kind of a disk.
+// platformDisks returns nothing, because only PowerShell can determine the kind of a disk.
 func platformDisks(context.Context, *host) (map[string]any, error) { return nil, nil }
 
 // uname returns the values of Python's platform.uname.

@@ -24,9 +24,9 @@ func hostname(ctx context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"localhost": name, "fqdn": fqdn, "host": host, "domain": domain}, err
 }
 
-// findFQDN returns this host's canonical name (salt.utils.network.get_fqhostname), which is what getaddrinfo
-// returns. /etc/hosts is read directly; otherwise the system's resolver is used, so that every name service
-// counts. If that does not answer in time, the result is the host name.
+// findFQDN returns this host's canonical name (salt.utils.network.get_fqhostname), as getaddrinfo returns it.
+// /etc/hosts is read directly; otherwise the system's resolver is used, so that every name service counts. If it does
+// not answer in time, the result is the host name.
 func (h *host) findFQDN(ctx context.Context) string {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
@@ -129,8 +129,8 @@ func (h *host) askAddresses(ctx context.Context, name string, v6 bool) []netip.A
 	return found
 }
 
-// fqdns returns fqdns: the names to which the addresses of all interfaces but the loopback resolve. Eight
-// look-ups run at the same time. Those without an answer by the source's deadline are left out.
+// fqdns returns fqdns: the names of the addresses of all interfaces except the loopback. Eight look-ups run at the
+// same time. Look-ups without an answer by the source's deadline are left out.
 func fqdns(ctx context.Context, h *host) (map[string]any, error) {
 	if !h.live || !enabledByDefault(h.o.Opts["enable_fqdns_grains"], fqdnsByDefault) {
 		return map[string]any{"fqdns": []any{}}, nil
@@ -184,7 +184,7 @@ func (h *host) reverse(ctx context.Context, a netip.Addr) string {
 	if err == nil && len(found) > 0 {
 		return strings.TrimSuffix(found[0], ".")
 	}
-	// These name services know the machine's own addresses.
+	// The name services myhostname and resolve know the machine's own addresses.
 	if text, err := h.read("/etc/nsswitch.conf"); err == nil {
 		for _, line := range lines(text) {
 			if f := strings.Fields(line); len(f) > 0 && f[0] == "hosts:" &&

@@ -98,7 +98,7 @@ func readGrains(name string) (*pyobj.Dict, error) {
 		pyobj.TypeName(v))
 }
 
-// textKeys returns the grains whose name is a string. Salt keeps others too, but no query can name them.
+// textKeys returns the grains with a scalar name, as text. Salt keeps others too, but no query can name them.
 func textKeys(d *pyobj.Dict) *pyobj.Dict {
 	out := &pyobj.Dict{}
 	for k, v := range d.All() {

@@ -10,8 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/nested"
 )
 
-// Grains that the BSDs and macOS provide through sysctl. The parsing compiles everywhere, so that its tests run
-// everywhere.
+// This file has the grains that the BSDs and macOS provide through sysctl.
 
 // sysctl returns one value as text, or "" if it is unknown.
 func (h *host) sysctl(ctx context.Context, name string) string {
@@ -26,7 +25,7 @@ func (h *host) sysctl(ctx context.Context, name string) string {
 	return strings.TrimSpace(out)
 }
 
-// bsdOS returns the names of a BSD. FreeBSD's user land has a version of its own.
+// bsdOS returns the names of a BSD. FreeBSD's userland has a separate version.
 func bsdOS(ctx context.Context, h *host) (map[string]any, error) {
 	u := h.uname()
 	release, _, _ := strings.Cut(u.release, "-")

@@ -32,8 +32,8 @@ func linuxVirtual(ctx context.Context, h *host) (map[string]any, error) {
 	return g, nil
 }
 
-// virtualData determines the kind of virtual machine (_virtual). It asks a program first; files then correct
-// the result.
+// virtualData determines the kind of virtual machine (_virtual). It runs programs first; files then correct the
+// result.
 func (h *host) virtualData(ctx context.Context) map[string]any {
 	v := virtualization{h: h, kind: "physical"}
 	v.askPrograms(ctx)
@@ -279,7 +279,7 @@ func (v *virtualization) firmware() {
 	}
 }
 
-// container comes last, because containers run inside virtual machines.
+// container must run last, because containers may run inside virtual machines.
 func (v *virtualization) container() {
 	groups, err := v.h.read("/proc/1/cgroup")
 	switch {

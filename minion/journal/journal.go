@@ -1,5 +1,5 @@
-// Package journal records, across crashes, which jobs a minion has begun and which publishes it has seen. A job id
-// thus runs at most once, and an old publish is not accepted again.
+// Package journal records, across crashes, which jobs a minion has begun and which publishes it has seen. So a job id
+// runs at most once, and an old publish is never accepted again.
 //
 //	magic │ record │ record │ …          record: length, CRC-32, packed array
 //
@@ -8,12 +8,11 @@
 //	                                    ▼
 //	                               Interrupted, at the next start
 //
-// The journal is one file that only grows. A Begin record is on the disk before the job has any effect. A crash
-// while writing leaves a torn end, which is cut off. When the file is large and mostly outdated, it is rewritten
-// with what is still needed.
+// The journal is one file that records are appended to. A Begin record is on the disk before the job has any effect.
+// A crash while writing leaves an incomplete record at the end, which is cut off. When the file is large and mostly
+// outdated, it is rewritten with the records that are still needed.
 //
-// If the disk is full the journal continues in memory and reports that (Failure): a minion that cannot write must
-// still answer.
+// If the disk is full the journal continues in memory and reports that (Failure), so that the minion still answers.
 package journal
 
 import (
@@ -34,7 +33,7 @@ import (
 const (
 	// Keep is how long job ids are remembered.
 	Keep = 24 * time.Hour
-	// maxSeen limits the remembered job ids. At 12 bytes each they stay below 1 MB, the map included.
+	// maxSeen limits the remembered job ids. They take less than 1 MB, the map included.
 	maxSeen = 32 << 10
 	// maxSerials limits the remembered shared keys.
 	maxSerials = 256
@@ -42,7 +41,7 @@ const (
 	compactAt = 1 << 20
 	// maxFile limits what is read at start.
 	maxFile = 64 << 20
-	// maxArgs limits the job that is kept to report its interruption; the arguments of a larger one are left out.
+	// maxArgs limits the arguments that are kept to report an interrupted job; larger ones are left out.
 	maxArgs = 64 << 10
 )
 
@@ -52,7 +51,7 @@ type Entry struct {
 	Master string
 	// At is when the job began; the zero time means now.
 	At time.Time
-	// Job is what a return of the job needs: fun, arg, user, metadata, master_id.
+	// Job is what the return of an interrupted job needs: fun, arg, user, metadata, master_id.
 	Job map[string]any
 }
 
@@ -80,9 +79,9 @@ type Journal struct {
 	serials     map[string]serial
 	pins        map[string]bool
 	failure     error  // of the last write
-	id          string // of this journal
+	id          string // of this journal, see ID
 
-	gen int // counts files, since sizes start again with each
+	gen int // counts files, since size starts again with each
 
 	syncMu    sync.Mutex
 	synced    int64 // guarded by syncMu; bytes known to be on the disk
@@ -137,7 +136,7 @@ func (j *Journal) openFile() error {
 		j.o.Log.Warn("The end of the journal is damaged and is cut off", "path", j.o.Path, "bytes", info.Size()-good, "err", err)
 	}
 	j.f, j.size, j.torn = f, good, good < info.Size()
-	if j.id == "" || err != nil { // damaged in the middle, so jobs that had begun may be missing
+	if j.id == "" || err != nil { // the file is new, or damaged in the middle, so that jobs may be missing
 		j.id = rand.Text()
 		if _, err := j.appendRecord([]any{recBorn, j.id}); err != nil {
 			j.o.Log.Warn("The journal gets another name at the next start", "path", j.o.Path, "err", err)
@@ -146,15 +145,15 @@ func (j *Journal) openFile() error {
 	return nil
 }
 
-// ID identifies this journal. A journal that starts again, because its file is missing or damaged, has another id:
-// it may not know the jobs of before.
+// ID returns the id of this journal. A journal that was started again because its file was missing or damaged has
+// another id: it may not know earlier jobs.
 func (j *Journal) ID() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.id
 }
 
-// quarantine renames a damaged journal and starts a new one.
+// quarantine renames a damaged journal and starts a new file.
 func (j *Journal) quarantine(cause error) error {
 	damaged := j.o.Path + ".damaged"
 	j.o.Log.Error("The journal is damaged and is quarantined", "path", damaged, "err", cause)
@@ -164,12 +163,12 @@ func (j *Journal) quarantine(cause error) error {
 	return j.openFile()
 }
 
-// Interrupted returns the jobs that had begun and not ended when the last process ended, oldest first. They stay
-// recorded until End is called for them.
+// Interrupted returns the jobs that had begun and not ended when the last process ended, oldest first. They stay in
+// the journal until End is called for them.
 func (j *Journal) Interrupted() []Entry { return j.interrupted }
 
-// Begin records that a job begins. It returns false if its id was seen before. With sync the record is on the disk
-// when Begin returns. After an error the record is in memory only; the job still counts as begun.
+// Begin records that a job begins. It returns false if the job id was seen before. With sync the record is on the
+// disk when Begin returns. After an error the record is in memory only; the job still counts as begun.
 func (j *Journal) Begin(e Entry, sync bool) (first bool, err error) {
 	id := hashID(e.JID)
 	now := j.o.Now().Unix()
@@ -193,7 +192,7 @@ func (j *Journal) Begin(e Entry, sync bool) (first bool, err error) {
 	return true, err
 }
 
-// End records that a job's return is stored elsewhere.
+// End records that a job needs no record any more: its return is stored in the spool.
 func (j *Journal) End(jid string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -213,8 +212,8 @@ func (j *Journal) Seen(jid string) bool {
 	return ok
 }
 
-// Advance records a publish number under a shared key. It reports whether the number is above all before. key
-// stands for the shared key and must not reveal it.
+// Advance records the number of a publish under a shared key. It reports whether the number is above all earlier
+// ones. key identifies the shared key and must not reveal it.
 func (j *Journal) Advance(key string, n int64) bool {
 	now := j.o.Now().Unix()
 	j.mu.Lock()
@@ -232,13 +231,13 @@ func (j *Journal) Advance(key string, n int64) bool {
 		}
 		delete(j.serials, oldest)
 	}
-	// Not synced: a crash of the host may lose the newest numbers, but jobs that ran have their own records.
+	// No sync: a crash of the host may lose the newest numbers, but jobs that began have their own records.
 	_, _ = j.appendRecord([]any{recSerial, key, n, now})
 	return true
 }
 
-// Pin remembers that a master signs its publishes, so that an unsigned one is refused from now on. The record is on
-// the disk when Pin returns without an error.
+// Pin records that a master signs its publishes, so that unsigned ones are refused from now on. The record is on the
+// disk when Pin returns without an error.
 func (j *Journal) Pin(master string) error {
 	j.mu.Lock()
 	if j.pins[master] {
@@ -262,7 +261,7 @@ func (j *Journal) Pinned(master string) bool {
 	return j.pins[master]
 }
 
-// Failure returns why the last record could not be written, nil if it was.
+// Failure returns why the last record could not be written, or nil.
 func (j *Journal) Failure() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -297,7 +296,7 @@ func (j *Journal) forgetOld(now int64) {
 	}
 }
 
-// syncTo makes sure that the first end bytes of a file are on the disk. Jobs that begin together share one fsync.
+// syncTo waits until the first end bytes of a file are on the disk. Jobs that begin together share one fsync.
 func (j *Journal) syncTo(f *os.File, gen int, end int64) error {
 	j.syncMu.Lock()
 	defer j.syncMu.Unlock()
@@ -305,7 +304,7 @@ func (j *Journal) syncTo(f *os.File, gen int, end int64) error {
 	upTo, same := j.size, j.gen == gen
 	j.mu.Unlock()
 	if !same || j.syncedGen == gen && j.synced >= end {
-		return nil // a newer file was synced as a whole
+		return nil // already synced, or a newer file was synced as a whole
 	}
 	if err := f.Sync(); err != nil {
 		if errors.Is(err, os.ErrClosed) {
@@ -318,15 +317,14 @@ func (j *Journal) syncTo(f *os.File, gen int, end int64) error {
 	return nil
 }
 
-// setFailure records why a write failed.
+// setFailure stores the error of a write.
 func (j *Journal) setFailure(err error) {
 	j.mu.Lock()
 	j.failure = err
 	j.mu.Unlock()
 }
 
-// hashID returns a small number for a job id: the id itself if it is the usual 20 digits of a year below 2100, else
-// a hash.
+// hashID returns a number for a job id: its digits if it has the usual 20 digits of a year below 2100, else a hash.
 func hashID(jid string) uint64 {
 	if len(jid) == 20 && jid[0] == '2' && jid[1] == '0' {
 		if n, err := strconv.ParseUint(jid[2:], 10, 64); err == nil {

@@ -56,7 +56,7 @@ func TestSurvivesACrash(t *testing.T) {
 	if err := j.Pin("fp"); err != nil {
 		t.Fatal(err)
 	}
-	// No Close: the file as the crash leaves it.
+	// No Close: the file is as a crash leaves it.
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestSurvivesACrash(t *testing.T) {
 	}
 }
 
-// A file cut at any byte must open, with every record before the cut.
+// TestTornEnd: a file cut off at any byte can be opened, with every record before the cut.
 func TestTornEnd(t *testing.T) {
 	dir := t.TempDir()
 	c := &clock{time.Unix(1_800_000_000, 0)}
@@ -127,7 +127,7 @@ func TestTornEnd(t *testing.T) {
 	}
 }
 
-// TestID: a journal has the same name over restarts and compaction, and another one when jobs may be missing from it.
+// TestID: a journal keeps its id over restarts and compaction, and gets another id when jobs may be missing from it.
 func TestID(t *testing.T) {
 	c := &clock{time.Unix(1_800_000_000, 0)}
 	path := filepath.Join(t.TempDir(), "j")

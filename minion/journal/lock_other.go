@@ -7,5 +7,5 @@ import "os"
 const openFlags = 0
 
 // lockFile does nothing: on this system the lock of the pki directory protects the journal, and an open file cannot
-// be renamed over anyway.
+// be replaced.
 func lockFile(*os.File) error { return nil }

@@ -17,7 +17,7 @@ import (
 )
 
 // A record is its length and CRC-32 (4 bytes each, big endian) and a packed array whose first item is its kind. The
-// file begins with the magic.
+// file begins with magic.
 const (
 	magic     = "brine-journal 1\n"
 	recBegin  = 1 // jid, unix, master, job
@@ -83,7 +83,7 @@ func (j *Journal) appendRecord(rec any) (int64, error) {
 	return j.size, nil
 }
 
-// writeBytes writes at the end of the file. If an earlier write failed halfway, its bytes are cut off first.
+// writeBytes writes at the end of the file. It first cuts off the bytes of an earlier write that failed halfway.
 func (j *Journal) writeBytes(b []byte) error {
 	if j.torn {
 		if err := j.f.Truncate(j.size); err != nil {
@@ -102,12 +102,12 @@ func (j *Journal) writeBytes(b []byte) error {
 	return nil
 }
 
-// liveBytes estimates the bytes that are still needed.
+// liveBytes estimates the size of the records that are still needed.
 func (j *Journal) liveBytes() int64 {
 	return int64(len(j.seen)*20 + len(j.running)*512 + len(j.serials)*64 + len(j.pins)*128)
 }
 
-// compact rewrites the file with what is still needed. The caller holds mu.
+// compact rewrites the file with the records that are still needed. The caller holds mu.
 func (j *Journal) compact() error {
 	now := j.o.Now().Unix()
 	out := []byte(magic)
@@ -164,7 +164,7 @@ func sortedEntries(m map[string]Entry) []Entry {
 	return list
 }
 
-// load reads records until the end or the first bad one. It returns the bytes of the good ones.
+// load reads records until the end or the first bad one. It returns the number of bytes of complete records.
 func (j *Journal) load(r io.Reader) (good int64, err error) {
 	br := bufio.NewReader(r)
 	head := make([]byte, len(magic))
@@ -189,7 +189,7 @@ func (j *Journal) load(r io.Reader) (good int64, err error) {
 	}
 }
 
-// nextRecord reads one record. A torn one counts as the end.
+// nextRecord reads one record. An incomplete record counts as the end.
 func nextRecord(br *bufio.Reader) (rec []any, size int64, err error) {
 	var head [8]byte
 	if _, err := io.ReadFull(br, head[:]); err != nil {
@@ -217,7 +217,7 @@ func nextRecord(br *bufio.Reader) (rec []any, size int64, err error) {
 	return rec, int64(n) + 8, nil
 }
 
-// applyRecord applies a record to memory. Records of unknown kinds, of a newer version, are skipped.
+// applyRecord applies a record to memory. Records of unknown kinds, from a newer version, are skipped.
 func (j *Journal) applyRecord(rec []any) error {
 	kind, _ := payload.Int(rec[0])
 	text := func(i int) string {

@@ -1,6 +1,6 @@
-// Package keys is the minion's pki_dir: its own key pair, the master's cached key, and the key that signs masters'
-// keys. It refuses files that another user could have planted or read, replaces files atomically, and never leaves
-// a private key readable by others.
+// Package keys manages the minion's pki_dir: its key pair, the master's cached key, and the key that signs masters'
+// keys. It refuses files that another user could have planted or read, replaces files atomically, and never makes a
+// private key readable by others.
 //
 // File names and modes are Salt's (salt/crypt.py: gen_keys, AsyncAuth; salt/utils/verify.py: verify_env).
 package keys
@@ -30,27 +30,27 @@ const maxFile = 64 << 10
 // ErrUnsafe is matched by errors about files and directories that another user could have written.
 var ErrUnsafe = errors.New("keys: not safe to use")
 
-// Options configure where and how keys are kept.
+// Options configure where and how keys are stored.
 type Options struct {
 	// Dir is pki_dir. It is created if it is missing.
 	Dir string
 	// Bits is keysize; 0 means 2048.
 	Bits int
-	// Permissive is permissive_pki_access: a group may read the directory, and other owners are accepted.
+	// Permissive is permissive_pki_access: a group may read the directory, and files of other owners are accepted.
 	Permissive bool
 	// Owners are user ids that may own the files, besides root and the user of this process.
 	Owners []int
-	// ReadOnly changes nothing on disk, neither directories nor modes, and a missing key is an error.
+	// ReadOnly leaves the disk unchanged, including directories and modes. A missing key is an error.
 	ReadOnly bool
-	// Log receives corrected modes; nil means no log.
+	// Log receives messages about corrected modes; nil means no log.
 	Log *slog.Logger
 }
 
 // A Store is an opened pki_dir.
 type Store struct{ o Options }
 
-// Open creates the directory with mode 0700 if it is missing, corrects its mode, and checks that no other user
-// could have put files there. Errors match [ErrUnsafe] or are those of the system.
+// Open creates the directory with mode 0700 if it is missing, corrects its mode, and checks that no other user could
+// have put files there. Errors match [ErrUnsafe] or come from the system.
 func Open(o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -80,7 +80,7 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// checkFile refuses a file that other users own or may write. It removes permissions that are not in want.
+// checkFile refuses a file that other users own or may write. It removes permissions of others that are not in want.
 func (s *Store) checkFile(path string, want fs.FileMode) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -104,8 +104,8 @@ func (s *Store) checkFile(path string, want fs.FileMode) error {
 	return nil
 }
 
-// Identity loads the minion's key pair, or generates one. A pair that exists already is used as it is; a missing
-// public file is written.
+// Identity loads the minion's key pair, or generates one. An existing key is not changed; a missing public file is
+// written.
 func (s *Store) Identity() (*crypt.PrivateKey, error) {
 	path := s.path(PrivateFile)
 	key, err := s.loadPrivate(path)
@@ -121,7 +121,7 @@ func (s *Store) Identity() (*crypt.PrivateKey, error) {
 	return key, s.ensurePublic(key)
 }
 
-// loadPrivate loads the private key after checking who could have written it.
+// loadPrivate loads the private key after checking that only trusted users could have written it.
 func (s *Store) loadPrivate(path string) (*crypt.PrivateKey, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("cannot read minion key: %w", err)
@@ -140,7 +140,7 @@ func (s *Store) loadPrivate(path string) (*crypt.PrivateKey, error) {
 	return key, nil
 }
 
-// generate creates a pair. If another process creates one at the same moment, that one is used.
+// generate creates a key. If another process creates one at the same moment, that one is used.
 func (s *Store) generate(path string) (*crypt.PrivateKey, error) {
 	key, err := crypt.GenerateKey(s.o.Bits)
 	if err != nil {
@@ -154,7 +154,8 @@ func (s *Store) generate(path string) (*crypt.PrivateKey, error) {
 	return key, err
 }
 
-// ensurePublic makes sure that minion.pub belongs to minion.pem, since administrators compare and copy it.
+// ensurePublic checks that minion.pub belongs to minion.pem, since administrators compare and copy it, and writes it
+// if it is missing.
 func (s *Store) ensurePublic(key *crypt.PrivateKey) error {
 	path := s.path(PublicFile)
 	text, err := readSmall(path)
@@ -174,10 +175,10 @@ func (s *Store) ensurePublic(key *crypt.PrivateKey) error {
 	return nil
 }
 
-// Master returns the cached key of the master, nil if there is none yet.
+// Master returns the cached key of the master, or nil.
 func (s *Store) Master() (*crypt.PublicKey, error) { return s.loadOptional(MasterFile) }
 
-// Signing returns the key that vouches for masters, nil if there is none. name is the option master_sign_key_name.
+// Signing returns the key that signs masters' keys, or nil. name is the option master_sign_key_name.
 func (s *Store) Signing(name string) (*crypt.PublicKey, error) {
 	if name == "" || filepath.Base(name) != name {
 		return nil, fmt.Errorf("cannot use master_sign_key_name %q: not a file name", name)
@@ -185,7 +186,7 @@ func (s *Store) Signing(name string) (*crypt.PublicKey, error) {
 	return s.loadOptional(name + ".pub")
 }
 
-// loadOptional loads a public key, nil if the file is missing.
+// loadOptional loads a public key, or returns nil if the file is missing.
 func (s *Store) loadOptional(name string) (*crypt.PublicKey, error) {
 	path := s.path(name)
 	text, err := readSmall(path)
@@ -205,7 +206,7 @@ func (s *Store) loadOptional(name string) (*crypt.PublicKey, error) {
 	return key, nil
 }
 
-// SaveMaster caches the master's key. Call it only after all checks of the sign-in passed.
+// SaveMaster caches the master's key. Call it only after all checks of the sign-in have passed.
 func (s *Store) SaveMaster(key *crypt.PublicKey) error {
 	return atomicfile.WriteFile(s.path(MasterFile), []byte(key.Text()), 0o644)
 }

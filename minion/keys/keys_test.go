@@ -42,7 +42,8 @@ func key(t *testing.T) *crypt.PrivateKey {
 	return k
 }
 
-// CVE-2020-17490, CVE-2015-8034: nothing that the minion makes can be read by others, whatever the umask.
+// TestT8ModesOfNewKeys: others cannot read what the minion creates, whatever the umask (CVE-2020-17490,
+// CVE-2015-8034).
 func TestT8ModesOfNewKeys(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "pki")
 	s := open(t, dir)
@@ -86,7 +87,7 @@ func TestPreseededPair(t *testing.T) {
 	}
 }
 
-// CVE-2021-22004: what others could have planted is refused.
+// TestT18PlantedFiles: files that others could have planted are refused (CVE-2021-22004).
 func TestT18PlantedFiles(t *testing.T) {
 	cases := map[string]func(t *testing.T, dir string) error{
 		"directory writable by all":   func(t *testing.T, dir string) error { return os.Chmod(dir, 0o777) },
@@ -200,7 +201,7 @@ func TestMasterKey(t *testing.T) {
 	if k, err := s.Master(); err != nil || !k.Equal(key(t).Public()) {
 		t.Errorf("Master: %v", err)
 	}
-	// Salt's own file may have another line ending.
+	// Salt's file may have other line endings.
 	os.WriteFile(path, []byte(strings.ReplaceAll(string(b), "\n", "\r\n")+"\r\n"), 0o644)
 	if k, err := s.Master(); err != nil || !k.Equal(key(t).Public()) {
 		t.Errorf("with CRLF: %v", err)
@@ -234,7 +235,7 @@ func TestTwoProcessesGenerateOneKey(t *testing.T) {
 	}
 }
 
-// TestUnfinishedKeysAreRemoved: what a crash of the machine left half written of the keys is gone when the directory is opened again.
+// TestUnfinishedKeysAreRemoved: half-written key files from a crash are removed when the directory is opened again.
 func TestUnfinishedKeysAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir)

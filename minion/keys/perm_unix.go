@@ -12,7 +12,7 @@ import (
 
 func modeOf(info fs.FileInfo) fs.FileMode { return info.Mode().Perm() }
 
-// checkOwner refuses files of users who are neither root, nor the user of this process, nor configured.
+// checkOwner refuses files of users other than root, the user of this process, and the configured owners.
 func (s *Store) checkOwner(path string, info fs.FileInfo) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || s.o.Permissive {

@@ -1,12 +1,11 @@
-// Package policy decides which functions masters may use on a host. It evaluates the options
+// Package policy decides which functions masters may use on a host. It is the only package that evaluates the options
 // minion_allow_functions, minion_deny_functions, whitelist_modules, whitelist_state_modules, disable_modules,
-// disable_states and disable_returners, and nothing else does: the registry asks it at every call and for every
-// list ([modules.Policy]).
+// disable_states and disable_returners. The registry consults it at every call and for every list ([modules.Policy]).
 //
-// What a master causes is subject to all options, at any depth: jobs, states, templates, module.run, slots,
-// conditions of states, the mine, the schedule, beacons, returners and startup_states. What the host's owner
-// does (salt-call and the option return) is subject only to the options that remove modules, as in stock, and
-// not to minion_allow_functions and minion_deny_functions.
+// Everything that a master causes is subject to all options, at any depth: jobs, states, templates, module.run,
+// slots, conditions of states, the mine, the schedule, beacons, returners and startup_states. Commands of the host's
+// owner (salt-call and the option return) are subject only to the options that remove modules, as in stock, and not
+// to minion_allow_functions and minion_deny_functions.
 //
 // A [Seal] takes precedence over all options. It applies to masters and to salt-call, and a reload does not
 // change it.
@@ -32,7 +31,7 @@ const (
 	DisableReturners = "disable_returners"
 )
 
-// Options returns their names.
+// Options returns the names of these options.
 func Options() []string {
 	return []string{Allow, Deny, Whitelist, StateWhitelist, DisableModules, DisableStates, DisableReturners}
 }
@@ -40,7 +39,7 @@ func Options() []string {
 // Policy holds the parsed options. It is immutable.
 type Policy struct {
 	allow, deny     []string // globs of functions
-	modules, states []string // whitelisted modules by called name; empty means all
+	modules, states []string // whitelisted modules, by the name that callers use; empty means all
 	statesFrom      string   // the option that states comes from
 	disabled        map[modules.Kind][]string
 	own             *Policy // the owner's policy; nil in that policy itself
@@ -93,7 +92,7 @@ func texts(v any) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == "" }), nil
 }
 
-// Own returns the policy for what the host's owner does.
+// Own returns the policy for commands of the host's owner.
 func (p *Policy) Own() *Policy {
 	if p.own == nil {
 		return p

@@ -53,8 +53,8 @@ type rule struct {
 	conditions []condition
 }
 
-// condition restricts one argument or, with the name "*", all arguments without a condition of their own. The
-// argument's text, or each text in it, must match a glob. A missing argument counts as the empty text.
+// condition restricts one argument or, with the name "*", all arguments without a condition of their own. Each text
+// in the argument must match a glob. A missing argument counts as the empty text.
 type condition struct {
 	name  string
 	globs []string
@@ -64,8 +64,8 @@ type condition struct {
 // otherArguments is the name of the condition for arguments without one of their own.
 const otherArguments = "*"
 
-// ParseSeal parses a seal. name is the file name for errors, which also give the line. Unknown and duplicate
-// keys are errors, because a seal must not be misread.
+// ParseSeal parses a seal. name is the file name for errors, which also have the line. Unknown and duplicate keys are
+// errors, because a seal must not be misread.
 func ParseSeal(text []byte, name string) (*Seal, error) {
 	if _, err := yaml.Parse(text, name); err != nil {
 		return nil, fmt.Errorf("cannot read the seal: %w", err)
@@ -134,7 +134,7 @@ func (s *Seal) truth(v *yaml.Node) (bool, error) {
 }
 
 // list returns the items of a list. A missing value or a scalar is an error, because the owner may have meant
-// more.
+// something else.
 func (s *Seal) list(v *yaml.Node) ([]*yaml.Node, error) {
 	if v.Scalar || len(v.Pairs) > 0 {
 		return nil, s.bad(v.Line, "it must be a list")
@@ -216,7 +216,7 @@ func (s *Seal) condition(p yaml.Pair) (condition, error) {
 	return c, nil
 }
 
-// listed returns the rules for a kind of functions. Returners are listed among the functions, as in
+// listed returns the rules for a kind of function. The rules for returners are among those for functions, as in
 // minion_allow_functions.
 func (s *Seal) listed(kind modules.Kind) []rule {
 	if kind == modules.State {
@@ -308,8 +308,8 @@ func (r *rule) refuse(args map[string]any) string {
 // short cuts text from a request for a message.
 func short(s string) string { return s[:min(len(s), 200)] }
 
-// allows reports whether a text matches a glob. A path with ".." or not in its shortest form could escape what
-// a glob with wildcards means. Such a text only matches a glob that is equal to it.
+// allows reports whether a text matches a glob. A path that contains ".." or is not in its shortest form could escape
+// what a glob with wildcards means. Such a text only matches a glob that is equal to it.
 func (c *condition) allows(text string) bool {
 	// guard: seal TestConditions instead: plain := true
 	plain := !strings.Contains("/"+text+"/", "/../") && !strings.ContainsAny(text, "\x00\n")
@@ -443,8 +443,8 @@ func (s *Seal) RefuseNewMaster() error {
 	return fmt.Errorf("cannot trust a new master: %s lists no masters, and a sealed minion never stores the key of one", s.Name)
 }
 
-// Options returns the configuration without what a seal never permits: the owner's own code, templates in
-// Python, and other users' rights.
+// Options returns the configuration without what a seal never permits: the host owner's code, templates in Python,
+// and running as another user.
 func (s *Seal) Options(opts map[string]any) map[string]any {
 	if s == nil {
 		return opts
@@ -493,7 +493,7 @@ func RootOnly(path string) error {
 	return rootOnly(path, info)
 }
 
-// rootOnly is RootOnly for a file whose info is known.
+// rootOnly is like RootOnly for a file whose info is known.
 func rootOnly(path string, info fs.FileInfo) error {
 	switch {
 	case !info.Mode().IsRegular():

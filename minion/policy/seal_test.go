@@ -18,7 +18,7 @@ func parse(t *testing.T, text string) *Seal {
 	return s
 }
 
-// TestDamagedSeals: each is an error with the line, and never a seal that means less.
+// TestDamagedSeals: each damaged seal is an error with the line, and never a more permissive seal.
 func TestDamagedSeals(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                        "seal.yaml:1: it is empty",
@@ -53,7 +53,7 @@ func TestDamagedSeals(t *testing.T) {
 	}
 }
 
-// TestConditions: what arguments one condition lets through.
+// TestConditions: which arguments a condition permits.
 func TestConditions(t *testing.T) {
 	for _, c := range []struct {
 		condition string
@@ -135,7 +135,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestSealedPrograms: links count by what they lead to, on both sides.
+// TestSealedPrograms: symbolic links are resolved, both in the seal and in the program's path.
 func TestSealedPrograms(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -167,7 +167,7 @@ func TestSealedPrograms(t *testing.T) {
 	}
 }
 
-// TestSealIsRoots: a file that another user may have written is no seal, and the minion does not start without it.
+// TestSealIsRoots: a file that another user could have written is refused, and the minion does not start without it.
 func TestSealIsRoots(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files to root")
@@ -220,7 +220,8 @@ func TestSealIsRoots(t *testing.T) {
 	refused("it is not a file")
 }
 
-// TestSealedOptions: no seal lets code of the host's files or of a state tree run, whatever the configuration says.
+// TestSealedOptions: under a seal, code in the host's directories or a state tree is never run, whatever the
+// configuration says.
 func TestSealedOptions(t *testing.T) {
 	opts := map[string]any{"renderer_python": "local", "sudo_user": "root", "id": "m"}
 	dirs := []string{"module_dirs", "states_dirs", "grains_dirs", "beacons_dirs", "returner_dirs", "render_dirs", "utils_dirs", "brine_modules_dirs"}

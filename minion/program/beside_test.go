@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// TestBeside runs work next to a minion without a master, and ends both with the context.
+// TestBeside: Beside runs next to a minion without a master, and both end with the context.
 func TestBeside(t *testing.T) {
 	dir := t.TempDir()
 	text := "id: web1\nroot_dir: " + dir + "\nsock_dir: s\n"
@@ -44,7 +44,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestDeclaredOptions: an option that a module of the agent reads is declared by it, and not called unknown.
+// TestDeclaredOptions: an option that a module of the agent declares is not reported as unknown.
 func TestDeclaredOptions(t *testing.T) {
 	modules.RegisterOptions("shop_hours")
 	dir := t.TempDir()

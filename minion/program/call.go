@@ -20,7 +20,7 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// exitAbsent is the exit status of stock's sys.exit(-1) for a function that does not exist.
+// exitAbsent is stock's exit status for a function that does not exist (sys.exit(-1)).
 const exitAbsent = 255
 
 // caller is one run of salt-call.
@@ -31,14 +31,14 @@ type caller struct {
 	local  bool
 }
 
-// Call is the program salt-call. args lack the program's name; the result is its exit code (salt/cli/call.py,
-// salt/cli/caller.py).
+// Call is the program salt-call. args do not include the program's name; the result is its exit code
+// (salt/cli/call.py, salt/cli/caller.py).
 func Call(ctx context.Context, args []string, o Options) int {
 	c := o.console()
 	p, err := saltcli.Setup(c, callParser(c), saltcli.Caller, args)
 	if done := new(saltcli.ExitError); p.Values != nil && p.Values.Bool("doctor") &&
 		!errors.As(err, &done) {
-		return examine(ctx, c, p.Values) // a configuration that cannot be read is one of its lines
+		return examine(ctx, c, p.Values) // a configuration that cannot be read is one of the doctor's lines
 	}
 	if err == nil {
 		err = checkCall(p)
@@ -107,7 +107,7 @@ func checkCall(p *saltcli.Program) error {
 	return nil
 }
 
-// applyFlags applies the flags that Merge does not know to the configuration.
+// applyFlags applies the flags that saltcli does not merge into the configuration.
 func (c *caller) applyFlags() {
 	v, opts := c.Values, c.Conf.Opts
 	var ignored []string

@@ -35,7 +35,7 @@ const (
 	exitNoCheck = 2 // the check failed to run
 )
 
-// checkFunction is the check's name in salt-call.
+// checkFunction is the name of the check in salt-call.
 const checkFunction = "brine.check"
 
 func checkParser(c *saltcli.Console) *optparse.Parser {
@@ -144,8 +144,8 @@ func runCheck(ctx context.Context, c *saltcli.Console, v *optparse.Values, dir s
 		check.Options{Configuration: len(trees) == 0 || len(config.Files) > 0, Trees: trees})
 }
 
-// CheckRoots checks a master's state files and reactors. They are rendered for a minion with the grains of this
-// host plus those of a file. reactors and onMaster are as in [check.Options].
+// CheckRoots checks a master's state files and reactors. The state files are rendered for a minion with the grains of
+// this host, overridden by those of grainsFile. reactors and onMaster are as in [check.Options].
 func CheckRoots(ctx context.Context, master *conf.Config, id, grainsFile string, reactors []string,
 	onMaster func(kind, fun string) bool) (*check.Report, error) {
 	settings := map[string]any{"id": id, "file_client": "local"}

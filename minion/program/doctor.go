@@ -18,7 +18,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Doctor is the program "brine-minion doctor". It returns 0 if nothing keeps the minion from working, else 1.
+// Doctor is the program "brine-minion doctor". It returns 0 if there is no failure, else 1.
 func Doctor(ctx context.Context, args []string, o Options) int {
 	c := o.console()
 	options := append(saltcli.ConfigOptions(c.ConfigDir()),
@@ -87,7 +87,7 @@ func examineHost(ctx context.Context, c *saltcli.Console, file string) []doctor.
 		return standard.TLS(config.Opts)
 	}}
 	options, err := standard.Options(config.Opts, slog.New(slog.DiscardHandler))
-	if err != nil { // a bad option ssl, which has its own line
+	if err != nil { // the option ssl is invalid, which has its own line
 		return doctor.Examine(ctx, o)
 	}
 	m, err := minion.New(options)

@@ -12,7 +12,8 @@ import (
 	"github.com/brine-salt/brine/internal/saltcli"
 )
 
-// The golden files are what stock Salt 3007 prints. The options that it does not have follow in a group of their own.
+// TestHelpLooksLikeStock: the golden files are the output of stock Salt 3007. Options that only brine has follow in a
+// separate group.
 func TestHelpLooksLikeStock(t *testing.T) {
 	c := &saltcli.Console{Env: func(string) string { return "" }}
 	for name, p := range map[string]*optparse.Parser{"salt-minion": minionParser(c), "salt-call": callParser(c)} {

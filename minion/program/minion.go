@@ -19,14 +19,14 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// restartPause is the pause before a restart. It lets the reason for it pass, such as a master that is down.
+// restartPause is the pause before a restart. It gives the cause time to disappear, such as an unreachable master.
 const restartPause = 2 * time.Second
 
 // idlePause is how long after a job or a change of connection the minion counts as idle.
 const idlePause = time.Second
 
-// becomeUser switches from root to the option user. Before that it creates the directories that only root can
-// create, for that user. Without sock_dir, which is below /run, the minion has no event sockets and logs that.
+// becomeUser switches from root to the option user. Before that it creates the directories that only root can create,
+// with this user as the owner. Without sock_dir, which is below /run, the minion has no event sockets and logs that.
 func becomeUser(p *saltcli.Program) error {
 	name := p.Conf.String("user")
 	for _, dir := range [...]struct {
@@ -45,7 +45,7 @@ func becomeUser(p *saltcli.Program) error {
 	return saltcli.BecomeUser(name)
 }
 
-// Minion is the program salt-minion. args lack the program's name; the result is its exit code.
+// Minion is the program salt-minion. args do not include the program's name; the result is its exit code.
 func Minion(ctx context.Context, args []string, o Options) int {
 	daemon.StartSmall()
 	c := o.console()
@@ -77,7 +77,7 @@ func Minion(ctx context.Context, args []string, o Options) int {
 	return exitCode(p.Log, err)
 }
 
-// sealed reports whether the minion is sealed, or may be because the seal cannot be read. Such a minion leaves
+// sealed reports whether the minion is sealed, or may be because its seal cannot be read. Such a minion leaves
 // restarts to the service manager, because a process that it starts inherits the kernel's restrictions.
 func (o Options) sealed(p *saltcli.Program) bool {
 	s, err := o.readSeal(p.Conf.String("conf_file"))
@@ -151,8 +151,8 @@ func runBeside(ctx context.Context, m *minion.Minion, ready <-chan struct{},
 	return err
 }
 
-// reload reads the configuration again, for the log and the minion. m is nil while the minion starts. had is
-// the current configuration.
+// reload reads the configuration again and applies it to the log and the minion. m is nil while the minion starts.
+// had is the current configuration. The result is the new one.
 func reload(ctx context.Context, p *saltcli.Program, m *minion.Minion,
 	had *conf.Config) (*conf.Config, error) {
 	c, err := p.Load()
@@ -182,7 +182,7 @@ func exitCode(log *slog.Logger, err error) int {
 	return saltcli.ExitGeneric
 }
 
-// minionOptions returns the minion's options. level is the level of the log line about its seal.
+// minionOptions returns the minion's options. level is the level of the log message about its seal.
 func (o Options) minionOptions(p *saltcli.Program, level slog.Level) (minion.Options, error) {
 	o.configure(p.Conf)
 	seal, err := o.readSeal(p.Conf.String("conf_file"))

@@ -121,7 +121,7 @@ func callReturnOptions() []optparse.Option {
 				"%default."},
 		{Names: []string{"--output-diff"}, Dest: "state_output_diff", Kind: optparse.True,
 			Help: "Report only those states that have changed."},
-		// The minion itself passes it, for sudo_user.
+		// A minion passes this flag to salt-call if the option sudo_user is set.
 		{Names: []string{"--for-master"}, Kind: optparse.True, Hidden: true,
 			Help: "Let the function do only what masters may do (minion_allow_functions, " +
 				"minion_deny_functions)."},

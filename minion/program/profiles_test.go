@@ -30,8 +30,8 @@ func profile(t *testing.T, name string) *policy.Seal {
 	return s
 }
 
-// TestProfiles: each profile that is shipped can be used, names its owner's masters only, and leaves nothing that its table in
-// docs/sealed.md promises to take.
+// TestProfiles: each profile in pkg/seal can be used, permits only its owner's masters, and enforces what its table
+// in docs/sealed.md promises.
 func TestProfiles(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(pkgDir, "seal", "*.yaml"))
 	if err != nil || len(files) != 4 {
@@ -73,7 +73,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestSealedExposure: the drop-in for observe and core takes what systemd can take.
+// TestSealedExposure: the systemd drop-in for observe and core removes the rights that systemd can remove.
 func TestSealedExposure(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		prereq.Missing(t, "systemd-analyze")

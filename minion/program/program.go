@@ -17,8 +17,7 @@ import (
 type Options struct {
 	// Console is the program's standard streams and environment; nil means the process's own.
 	Console *Console
-	// Seal is the text of a seal that is built into the program (docs/sealed.md). If it is set, seal.yaml is
-	// not read.
+	// Seal is the text of a seal that is built into the program (docs/sealed.md). If it is set, seal.yaml is not read.
 	Seal string
 	// NoDefaultMaster runs a minion whose configuration has no option master without a master (master_type:
 	// disable), instead of connecting to the host "salt".
@@ -26,10 +25,9 @@ type Options struct {
 	// MasterHost, if set, returns access to the master on this host. confFile is the minion's configuration
 	// file.
 	MasterHost func(confFile string, env func(string) string, log *slog.Logger) modules.MasterHost
-	// Beside, if set, runs next to the daemon's minion once that is ready, with the minion's configuration. It
-	// must return soon after ctx ends. ended is closed when the minion has stopped for any other reason; Beside
-	// may finish its current work, and then must return. It calls idle whenever it has finished some work and
-	// waits.
+	// Beside, if set, runs next to the daemon's minion once it is ready, with the minion's configuration. It must
+	// return soon after ctx ends. ended is closed when the minion has stopped for another reason; Beside may finish
+	// its current work and must then return. It calls idle whenever it has finished some work and waits.
 	Beside func(ctx context.Context, m *minion.Minion, opts map[string]any, log *slog.Logger,
 		ended <-chan struct{}, idle func())
 }

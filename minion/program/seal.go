@@ -48,8 +48,8 @@ func sealError(err error) error {
 	return &minion.ExitError{Code: minion.ExitFinger, Err: err}
 }
 
-// restrictor returns a function that makes the kernel enforce a seal, with apply. It returns nil without a
-// seal. level is the level of the log line about it.
+// restrictor returns a function that makes the kernel enforce a seal by calling apply. It returns nil without a seal.
+// level is the level of the log message about it.
 func restrictor(s *policy.Seal, opts map[string]any, log *slog.Logger, level slog.Level,
 	apply func(confine.Rules) (confine.Report, error)) func() error {
 	if s == nil {
@@ -84,7 +84,7 @@ func restrictor(s *policy.Seal, opts map[string]any, log *slog.Logger, level slo
 	})
 }
 
-// Trees that every sealed minion may read: the files of programs, and descriptions of the host.
+// systemTrees are the trees that every sealed minion may read: the files of programs, and descriptions of the host.
 var systemTrees = [...]string{
 	"/proc", "/sys", "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin",
 	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
@@ -95,14 +95,14 @@ var systemTrees = [...]string{
 	"/run/systemd/resolve", "/run/systemd/system", "/dev/disk",
 }
 
-// Devices that programs expect.
+// systemDevices are the devices that programs expect.
 var systemDevices = [...]string{
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx",
 	"/dev/pts",
 }
 
-// kernelRules returns the seal's rules for the kernel. It is an error if the seal, or the configured cachedir,
-// sock_dir or log_file, makes the seal, the keys, the configuration or the program writable.
+// kernelRules returns the seal's rules for the kernel. It returns an error if the seal, or the configured cachedir,
+// sock_dir or log_file, would make the seal, the keys, the configuration or the program writable.
 func kernelRules(s *policy.Seal, opts map[string]any, exe string) (confine.Rules, error) {
 	text := func(name string) string { v, _ := opts[name].(string); return v }
 	conf := text("conf_file")
@@ -226,7 +226,7 @@ func Seal(args []string, o Options) int {
 	return 0
 }
 
-// checkedSeal reads the configuration and the seal that a command line names.
+// checkedSeal reads the configuration and the seal that the command line selects.
 func (o Options) checkedSeal(c *saltcli.Console,
 	v *optparse.Values) (*policy.Seal, map[string]any, error) {
 	dir, _ := saltcli.ConfigDir(v, c.Place())

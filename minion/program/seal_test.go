@@ -40,7 +40,7 @@ func sealedHost(t *testing.T, seal string) (dir string, opts map[string]any) {
 	return dir, opts
 }
 
-// TestProtectedTrees: no seal, and no option, leaves the seal, the configuration, the keys or the program to be written.
+// TestProtectedTrees: no seal and no option can make the seal, the configuration, the keys or the program writable.
 func TestProtectedTrees(t *testing.T) {
 	dir, opts := sealedHost(t, "")
 	exe, err := os.Executable()
@@ -85,7 +85,8 @@ func TestProtectedTrees(t *testing.T) {
 	}
 }
 
-// TestSealNeedsTheKernel: where the kernel cannot hold a seal, only its owner's word lets the minion serve without.
+// TestSealNeedsTheKernel: if the kernel cannot enforce a seal, the minion serves only with the owner's consent
+// (kernel: optional).
 func TestSealNeedsTheKernel(t *testing.T) {
 	_, opts := sealedHost(t, "")
 	for text, want := range map[string]string{"": "kernel: optional", "kernel: required\n": "kernel: optional", "kernel: optional\n": ""} {
@@ -106,7 +107,7 @@ func TestSealNeedsTheKernel(t *testing.T) {
 	}
 }
 
-// TestSealCheck is what an owner sees of a seal before it counts.
+// TestSealCheck covers what an owner sees of a seal before it takes effect.
 func TestSealCheck(t *testing.T) {
 	dir, _ := sealedHost(t, "functions:\n  - test.ping\n  - test.echo:\n      text: [a, b*]\nstates: [test.nop]\nprograms: [/nowhere/tool]\n")
 	check := func(args ...string) (code int, text string) {
@@ -140,7 +141,7 @@ func TestSealCheck(t *testing.T) {
 	}
 }
 
-// TestDamagedSealServesNothing: neither program does anything, and both say why.
+// TestDamagedSealServesNothing: neither program does anything, and both report why.
 func TestDamagedSealServesNothing(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root's seals count")

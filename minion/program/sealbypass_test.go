@@ -19,7 +19,7 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/privatehost"
 )
 
-// reaction is what the master of the proof does when a minion fires an event bypass/….
+// reaction is the reactor file of the master in the proof, for events bypass/….
 const reaction = `react:
 {% if tag == 'bypass/cmd' %}
   local.cmd.run:
@@ -38,14 +38,14 @@ type bypassCall struct {
 	Kwargs map[string]any
 }
 
-// bypass is a request that was chosen by hand: one call, or some that belong together.
+// bypass is a request that was written by hand: one call, or several that belong together.
 type bypass struct {
 	mark  string // the name of the file that it changes
-	shows string // what the trace has of it without a seal, in place of the mark
+	shows string // what the trace shows without a seal, if it is not the mark
 	calls []bypassCall
 }
 
-// shown reports whether a trace has something of the request.
+// shown reports whether a trace shows an effect of the request.
 func (b bypass) shown(trace string) bool {
 	if b.shows != "" {
 		return strings.Contains(trace, b.shows)
@@ -53,7 +53,7 @@ func (b bypass) shown(trace string) bool {
 	return strings.Contains(strings.NewReplacer(`"`, " ", ">", " ", "'", " ", `\`, " ").Replace(trace), b.mark+" ")
 }
 
-// bypasses reads the requests, for the host of a proof. from distinguishes their marks from those of other runs.
+// bypasses reads the requests for the host of a proof. from makes their marks differ from those of other runs.
 func bypasses(t *testing.T, dir, from string) (list []bypass) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/bypasses.yaml")
@@ -113,7 +113,7 @@ func bypasses(t *testing.T, dir, from string) (list []bypass) {
 	return list
 }
 
-// makePackage writes a Debian package whose script touches the mark.
+// makePackage writes a Debian package whose script creates the mark.
 func makePackage(t *testing.T, dir, name string) string {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "deb")
@@ -135,7 +135,8 @@ func makePackage(t *testing.T, dir, name string) string {
 	return deb
 }
 
-// bypassHost is a host with what the requests name: files of the minion, a plugin, a module of the master.
+// bypassHost creates a host with the things that the requests use: files of the minion, a plugin, a module of the
+// master.
 func bypassHost(t *testing.T, seal string) string {
 	t.Helper()
 	dir := proofHost(t, seal)
@@ -172,7 +173,7 @@ func bypassHost(t *testing.T, seal string) string {
 	return dir
 }
 
-// order sends the request to the minion by the master, and waits for what it answers.
+// order sends the request to the minion through the master, and waits for the answers.
 func (p *publisher) order(t *testing.T, b bypass) {
 	t.Helper()
 	for i, c := range b.calls {
@@ -189,9 +190,9 @@ func (p *publisher) order(t *testing.T, b bypass) {
 	}
 }
 
-// TestSealByHand makes requests that were chosen by hand to get around a seal, each by a master and at the registry, and strace shows what they
-// start and change: nothing where the kernel alone holds a seal that names all functions, and nothing with the profile observe. Without a
-// seal they do what they are for.
+// TestSealByHand makes requests that are meant to get around a seal, each through a master and through the registry.
+// strace shows what they start and change: nothing if the kernel alone enforces a seal that permits all functions,
+// and nothing with the profile observe. Without a seal they take effect.
 func TestSealByHand(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root's seals count, and only root has namespaces for them")
@@ -239,7 +240,7 @@ func TestSealByHand(t *testing.T) {
 			for _, b := range all {
 				m.order(t, b)
 			}
-			time.Sleep(5 * time.Second) // what schedules, beacons and reactions do
+			time.Sleep(5 * time.Second) // for the effects of schedules, beacons and reactions
 		})
 		seen := strings.Join(slices.Concat(programs, files), "\n") + "\n"
 		if c.seal == "" {
@@ -257,7 +258,7 @@ func TestSealByHand(t *testing.T) {
 						shown++
 					}
 				}
-				// Two packages cannot be installed at a time, and only a master reacts to an event.
+				// Two packages cannot be installed at the same time, and only a master reacts to events.
 				if !master && !registry {
 					t.Errorf("without a seal nothing is seen of %v", b)
 				}

@@ -38,28 +38,28 @@ import (
 	_ "github.com/brine-salt/brine/states/all"
 )
 
-// proofEnv is the variable that makes the test's own program the sealed minion of the proof.
+// proofEnv is the environment variable that makes the test program run as the sealed minion of the proof.
 const proofEnv = "BRINE_SEAL_PROOF_CHILD"
 
-// proof is what the child does.
+// proof says what the child does.
 type proof struct {
 	Dir      string
 	Requests int
 	Seed     uint64
 	Sealed   bool
-	// Only are the modules that are called, all if it is empty.
+	// Only lists the modules to call; if it is empty all are called.
 	Only []string
-	// Listen has the minion listen to its master until standard input ends.
+	// Listen makes the minion listen to its master until standard input ends.
 	Listen bool
-	// Calls are made one after the other, in place of made-up ones.
+	// Calls are made one after another, instead of random ones.
 	Calls []bypassCall
 }
 
-// sealedNow is what a child that listens says first.
+// sealedNow is the first line that a listening child prints.
 const sealedNow = "sealed"
 
-// tally is what came of it. Fewest is how often the function was called that was called least. Bound are the requests whose
-// arguments fit their function, whether or not a seal refuses it.
+// tally is the result of a proof. Fewest is the lowest number of calls of any function. Bound counts the requests
+// whose arguments fit their function, whether or not a seal refuses it.
 type tally struct {
 	Functions, Fewest, Bound, Refused, Returned, Failed, Late int
 	Kernel                                                    string
@@ -79,7 +79,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// proofChild calls functions with arguments that are made up.
+// proofChild calls functions with random arguments.
 func proofChild(text string) error {
 	var p proof
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
@@ -139,7 +139,7 @@ func proofChild(text string) error {
 				if i >= p.Requests {
 					return
 				}
-				fun := funs[i%len(funs)] // each as often
+				fun := funs[i%len(funs)] // all equally often
 				args, kwargs := invent(r, defs[fun], p.Dir)
 				if _, err := new(modules.Call).Foreign(&modules.Env{}, nil, defs[fun], fun, args, kwargs); err == nil {
 					bound.Add(1)
@@ -183,7 +183,7 @@ func proofChild(text string) error {
 	return json.NewEncoder(os.Stdout).Encode(out)
 }
 
-// invent makes arguments that fit a function, of which many lead to files and programs.
+// invent returns random arguments that fit a function. Many are paths of files and programs.
 func invent(r *rand.Rand, d *modules.Def, dir string) ([]any, map[string]any) {
 	out, in := filepath.Join(dir, "outside", strconv.Itoa(r.IntN(50))), filepath.Join(dir, "write", strconv.Itoa(r.IntN(50)))
 	texts := []string{out, out, out, in, "file://" + out, filepath.Join(dir, "outside"), filepath.Join(dir, "etc/seal.yaml"), filepath.Join(dir, "pki/minion.pem"),
@@ -216,8 +216,8 @@ func invent(r *rand.Rand, d *modules.Def, dir string) ([]any, map[string]any) {
 	return nil, kwargs
 }
 
-// auditChild runs the child under strace, in namespaces of its own, and returns the programs that were started and the files that
-// were changed outside of the trees. If the child listens, it does so while meanwhile runs.
+// auditChild runs the child under strace, in its own namespaces, and returns the programs that were started and the
+// files that were changed outside of the permitted trees. A listening child runs while meanwhile does.
 func auditChild(t *testing.T, p proof, meanwhile func()) (out tally, programs, files []string) {
 	t.Helper()
 	for _, tool := range []string{"strace", "unshare"} {
@@ -229,7 +229,7 @@ func auditChild(t *testing.T, p proof, meanwhile func()) (out tally, programs, f
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The processes of the test stay out of reach, whatever the functions are told.
+	// The processes of the test cannot be reached from the new namespace, whatever the functions do.
 	trace := filepath.Join(t.TempDir(), "trace")
 	const calls = "execve,execveat,?open,openat,?openat2,?creat,truncate,ftruncate,?rename,renameat,renameat2,?link,linkat,?symlink,symlinkat,?unlink,unlinkat,?mkdir,mkdirat,?rmdir,?mknod,mknodat"
 	cmd := exec.CommandContext(t.Context(), "unshare", "--fork", "--pid", "--mount-proc", "strace", "-f", "--seccomp-bpf", "-qq", "-z", "-y", "-s", "300", "-e", "signal=none", "-e", "trace="+calls, "-o", trace, os.Args[0])
@@ -250,7 +250,7 @@ func auditChild(t *testing.T, p proof, meanwhile func()) (out tally, programs, f
 	}
 	said := bufio.NewReader(pipe)
 	if p.Listen {
-		// A child that the kernel cannot seal ends before.
+		// A child that the kernel cannot seal ends before this line.
 		if line, err := said.ReadString('\n'); err == nil && line == sealedNow+"\n" {
 			meanwhile()
 		}
@@ -277,7 +277,7 @@ func auditChild(t *testing.T, p proof, meanwhile func()) (out tally, programs, f
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
-	first := true // strace starts the child
+	first := true // the first execve is strace starting the child
 	for lines.Scan() {
 		_, line, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
 		line = strings.TrimSpace(line)
@@ -290,7 +290,7 @@ func auditChild(t *testing.T, p proof, meanwhile func()) (out tally, programs, f
 			first = false
 		case strings.HasPrefix(name, "open") && !strings.Contains(rest, "O_WRONLY") && !strings.Contains(rest, "O_RDWR") && !strings.Contains(rest, "O_CREAT") &&
 			!strings.Contains(rest, "O_TRUNC"):
-		case name == "syscall_0x1c4": // fchmodat2, which old versions of strace do not know: modes are no part of a seal's promise
+		case name == "syscall_0x1c4": // fchmodat2, unknown to old versions of strace; a seal does not protect modes
 		case p.inTrees(line):
 		default:
 			files = append(files, line)
@@ -305,7 +305,7 @@ func auditChild(t *testing.T, p proof, meanwhile func()) (out tally, programs, f
 // inTrees reports whether all paths in a line of strace are in the trees that may be written.
 func (p proof) inTrees(line string) bool {
 	found, base := false, filepath.Join(p.Dir, "write")
-	if strings.HasPrefix(line, "symlink") { // where the link leads is no path that changes
+	if strings.HasPrefix(line, "symlink") { // the target of the link is not a path that changes
 		_, line, _ = strings.Cut(line, `", `)
 	}
 	for rest := line; ; {
@@ -318,7 +318,7 @@ func (p proof) inTrees(line string) bool {
 			return found
 		}
 		path := rest[i+1 : i+1+end]
-		relative := rest[i] == '"' && !strings.HasPrefix(path, "/") // to the directory before it
+		relative := rest[i] == '"' && !strings.HasPrefix(path, "/") // to the preceding directory
 		working := strings.HasSuffix(rest[:i], "AT_FDCWD")
 		rest = rest[i+end+2:]
 		if relative {
@@ -338,10 +338,10 @@ func (p proof) inTrees(line string) bool {
 	}
 }
 
-// hostFiles are what the arguments of the proof name outside of its own directory.
+// hostFiles are the files outside of the proof's directory that its arguments name.
 var hostFiles = []string{"/bin/sh", "/bin/sh.bak", "/bin"}
 
-// stateOf is what files and directories are: where links lead, sizes, modes and times of the last change.
+// stateOf returns the state of files and directories: link targets, sizes, modes and change times.
 func stateOf(t *testing.T, paths ...string) map[string]string {
 	t.Helper()
 	states := map[string]string{}
@@ -374,16 +374,18 @@ func proofHost(t *testing.T, seal string) string {
 	return dir
 }
 
-// writers are modules that are about files and programs.
+// writers are modules that handle files and programs.
 var writers = []string{"aliases", "archive", "at", "cmdmod", "cpmod", "cron", "environ", "file", "gem", "git", "grainsmod", "hosts", "ini_manage", "jinja", "linux_acl",
 	"npm", "pip", "slsutil", "state"}
 
-// TestSealProof calls the functions of writers with made-up arguments, in a minion whose seal names all functions, so that the kernel
-// alone holds the trees and the programs; and every function of the program in one with the profile observe. strace shows what was
-// started and changed. Of a hundred requests one more comes from a real master, signed and encrypted. The same calls without a seal start programs and change files. BRINE_SEAL_PROOF is the number of requests
-// (make seal-proof: 1,000,000).
+// TestSealProof calls the functions of writers with random arguments, in a minion whose seal permits all functions,
+// so that the kernel alone protects the trees and the programs. It also calls every function of the program with the
+// profile observe. strace shows what was started and changed. One more request per hundred comes from a real master,
+// signed and encrypted. Without a seal the same calls start programs and change files. BRINE_SEAL_PROOF is the number
+// of requests (make seal-proof: 1,000,000).
 //
-// What is called changes the machine: without a seal, file.blockreplace writes to /bin/sh. So all of it runs on a private host.
+// The calls change the machine: without a seal, file.blockreplace writes to /bin/sh. So everything runs on a private
+// host.
 func TestSealProof(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root's seals count, and only root has namespaces for them")

@@ -27,17 +27,19 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// proofMaster is the variable with the program brine-master for the copy of the test on the private host.
+// proofMaster is the environment variable with the path of brine-master, for the copy of the test on the private
+// host.
 const proofMaster = "BRINE_SEAL_PROOF_MASTER"
 
-// A publisher is a real master, for the part of the proof's requests that comes over the network: signed and encrypted, as orders.
+// A publisher is a real master, for the requests of the proof that arrive over the network as signed and encrypted
+// orders.
 type publisher struct {
 	dir    string
 	ports  [2]int
 	client *http.Client
 }
 
-// startPublisher starts a master that accepts every key, and writes into the host of the proof how to reach it.
+// startPublisher starts a master that accepts every key, and writes its address into the proof's host.
 func startPublisher(t *testing.T, host string) *publisher {
 	t.Helper()
 	p := &publisher{dir: filepath.Join(host, "master"), ports: [2]int{freeport.Port(t), freeport.Port(t)}}
@@ -77,7 +79,7 @@ func startPublisher(t *testing.T, host string) *publisher {
 			err = p.ask(t.Context(), http.MethodGet, "/v1/minions", nil, nil)
 		}
 		if err == nil {
-			// The seals of the proof name no masters: the key that is there is the one that is taken.
+			// The seals of the proof list no masters, so the minion trusts the key that is stored.
 			if err := os.WriteFile(filepath.Join(host, "pki", "minion_master.pub"), public, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +89,7 @@ func startPublisher(t *testing.T, host string) *publisher {
 			t.Fatalf("the master does not start: %v\n%s", err, said.String())
 		}
 	}
-	// Nor can a sealed minion write a key of its own any more.
+	// A sealed minion cannot write its key either.
 	store, err := keys.Open(keys.Options{Dir: filepath.Join(host, "pki")})
 	if err == nil {
 		_, err = store.Identity()
@@ -135,8 +137,8 @@ func (p *publisher) ask(ctx context.Context, method, path string, body, answer a
 	return json.Unmarshal(said, answer)
 }
 
-// publish sends n requests with made-up arguments for some functions to the sealed minion, and returns how many of them were answered and how many
-// refused.
+// publish sends n requests with random arguments for some functions to the sealed minion. It returns how many were
+// answered and how many refused.
 func (p *publisher) publish(t *testing.T, n int, seed uint64, funs []string, defs map[string]*modules.Def, dir string) (answered, refused int64) {
 	t.Helper()
 	var next, back, no atomic.Int64
@@ -181,7 +183,7 @@ func (p *publisher) publish(t *testing.T, n int, seed uint64, funs []string, def
 	return back.Load(), no.Load()
 }
 
-// proofFunctions are the functions that the proof calls: those of some modules, or of all.
+// proofFunctions returns the functions that the proof calls: those of some modules, or of all.
 func proofFunctions(only []string) (funs []string, defs map[string]*modules.Def) {
 	defs = map[string]*modules.Def{}
 	for _, mod := range modules.Default().All() {

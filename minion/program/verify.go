@@ -13,8 +13,8 @@ import (
 	"github.com/brine-salt/brine/internal/signed"
 )
 
-// Verify is the program "brine-minion verify". It returns 0 if each file has a valid signature next to it, made
-// with a key that this host's owner has pinned, else 1. It needs no network.
+// Verify is the program "brine-minion verify". It returns 0 if each file has a valid signature beside it, made with a
+// key that this host's owner has pinned, else 1. It needs no network.
 func Verify(_ context.Context, args []string, o Options) int {
 	c := o.console()
 	options := append(saltcli.ConfigOptions(c.ConfigDir()),

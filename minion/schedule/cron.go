@@ -12,8 +12,8 @@ var errCron = errors.New("invalid cron string")
 
 // cron is a parsed cron expression with the fields of croniter, which Salt uses: minute, hour, day, month, weekday
 // and, optionally, second and year. Names, ranges and steps are supported, "L" for the last day, and "5#2" and "L5"
-// for the second and the last Friday; croniter's hashed and random fields and "W" are not. A field is a set of
-// bits, so a test is one shift.
+// for the second and the last Friday. croniter's hashed and random fields and "W" are not supported. A field is a bit
+// set.
 type cron struct {
 	minute, hour, day, month, weekday, second uint64
 	years                                     map[int]bool // nil means every year
@@ -22,7 +22,7 @@ type cron struct {
 	anyDay, anyWeekday                        bool
 }
 
-// nthDay is a weekday's position in the month; 0 is the last one.
+// nthDay is a weekday and its position in the month; n 0 is the last one.
 type nthDay struct{ weekday, n int }
 
 // parseCron parses an expression of five to seven fields, or one of the names such as @daily.
@@ -43,10 +43,10 @@ func parseCron(text string) (*cron, error) {
 	if len(f) < 5 || len(f) > 7 {
 		return nil, errCron
 	}
-	// Without the field, the job runs at second 0.
+	// Without a field for seconds the job runs at second 0.
 	c := &cron{second: 1}
 	var err error
-	// set parses one field and collects the errors of all.
+	// set parses one field and collects errors.
 	set := func(into *uint64, text string, low, high int, names string, first int) {
 		var e error
 		*into, e = parseBits(text, low, high, names, first)
@@ -87,7 +87,7 @@ func (c *cron) parseYears(text string) error {
 // parseDays parses the fields of the day in the month and in the week.
 func (c *cron) parseDays(day, weekday string) (err error) {
 	c.anyDay, c.anyWeekday = day == "*" || day == "?", weekday == "*" || weekday == "?"
-	// The last day of the month is no fixed bit.
+	// The last day of the month has no fixed bit.
 	var plain []string
 	for part := range strings.SplitSeq(day, ",") {
 		if part == "l" {
@@ -133,12 +133,12 @@ func (c *cron) parseDays(day, weekday string) (err error) {
 	return nil
 }
 
-// parseBits parses a list of numbers, ranges and steps. A range may wrap, as 22-2 does for hours.
+// parseBits parses a list of numbers, ranges and steps. A range may wrap around, like 22-2 for hours.
 func parseBits(text string, low, high int, names string, first int) (uint64, error) {
 	var set uint64
 	top := high
 	if names != "" && first == 0 {
-		top = 6 // of a star or of a range that wraps in weekdays, where 7 is Sunday again
+		top = 6 // 7 is Sunday again, so a star or a range that wraps around ends at 6
 	}
 	for part := range strings.SplitSeq(text, ",") {
 		a, b, step, err := parseSpan(part, low, high, names, first)
@@ -156,7 +156,7 @@ func parseBits(text string, low, high int, names string, first int) (uint64, err
 			}
 			continue
 		}
-		// A star covers the values up to the top, which for weekdays is not 7.
+		// A star ends at top, which for weekdays is 6.
 		if strings.HasPrefix(part, "*") || strings.HasPrefix(part, "?") {
 			b = top
 		}
@@ -198,12 +198,12 @@ func parseSpan(part string, low, high int, names string, first int) (a, b, step 
 	return a, b, step, nil
 }
 
-// maxStep keeps the loops over steps from overflowing.
+// maxStep prevents overflow in the loops over steps.
 const maxStep = 1 << 20
 
 // parseValue parses a number or a name.
 func parseValue(text string, low, high int, names string, first int) (int, error) {
-	// Names stand for their position.
+	// The value of a name is its position.
 	for i, n := range strings.Fields(names) {
 		if text == n {
 			return i + first, nil
@@ -219,12 +219,12 @@ func parseValue(text string, low, high int, names string, first int) (int, error
 // has reports whether a set contains n.
 func has(set uint64, n int) bool { return set>>n&1 == 1 }
 
-// dayFits reports whether a day fits. If both day fields are restricted one of them is enough, as in cron.
+// dayFits reports whether a day matches. If both day fields are restricted, one match is enough, as in cron.
 func (c *cron) dayFits(t time.Time) bool {
 	if c.years != nil && !c.years[t.Year()] || !has(c.month, int(t.Month())) {
 		return false
 	}
-	// The last day is the one before the first of a month.
+	// The day before the first of a month is a last day.
 	inMonth := has(c.day, t.Day()) || c.lastDay && t.AddDate(0, 0, 1).Day() == 1
 	inWeek := has(c.weekday, int(t.Weekday()))
 	for _, x := range c.nth {
@@ -235,7 +235,7 @@ func (c *cron) dayFits(t time.Time) bool {
 			inWeek = true
 		}
 	}
-	// A star in one field leaves the decision to the other one.
+	// If one field is a star, the other decides.
 	switch {
 	case c.anyDay:
 		return inWeek
@@ -245,16 +245,16 @@ func (c *cron) dayFits(t time.Time) bool {
 	return inMonth || inWeek
 }
 
-// maxYears is how far in the future a fitting day is searched, as in croniter. "30 feb" never fits.
+// maxYears is how many years ahead a match is searched, as in croniter. "30 feb" never matches.
 const maxYears = 50
 
-// nextTime returns the first fitting time after t. It skips whole days, hours and minutes that do not fit.
+// nextTime returns the first matching time after t. It skips whole days, hours and minutes that do not match.
 func (c *cron) nextTime(t time.Time) (time.Time, error) {
 	limit := t.AddDate(maxYears, 0, 0)
-	// Fractions of a second are dropped, so the search begins at a whole second.
+	// The search begins at the next whole second.
 	t = t.Truncate(time.Second).Add(time.Second)
 	for t.Before(limit) {
-		// The largest unit that does not fit is skipped first.
+		// Skip the largest unit that does not match.
 		switch {
 		case !c.dayFits(t):
 			t = time.Date(t.Year(), t.Month(), t.Day()+1, 0, 0, 0, 0, time.UTC)

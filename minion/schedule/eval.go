@@ -16,14 +16,14 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// timeLayout is how the schedule writes times in jobs.
+// timeLayout is the format of times in jobs.
 const timeLayout = "%Y-%m-%dT%H:%M:%S"
 
-// evaluate decides for every job whether it runs now. changed reports whether anything differs from the last time,
-// in which case another evaluation soon is worthwhile. The caller holds mu.
+// evaluate decides for every job whether it runs now. changed reports whether any job's plan changed, so that another
+// evaluation soon is worthwhile. The caller holds mu.
 func (s *Schedule) evaluate(now time.Time, window time.Duration) (runs []Run, changed bool) {
 	all := s.merged()
-	// The settings of the schedule are kept on the Schedule, since run_job and others use them between evaluations.
+	// The settings are stored in the Schedule, since run_job and other requests use them between evaluations.
 	if v, ok := all["skip_function"]; ok {
 		s.skipFun = textOf(v)
 	}
@@ -36,7 +36,7 @@ func (s *Schedule) evaluate(now time.Time, window time.Duration) (runs []Run, ch
 	if v, ok := all["splay"]; ok {
 		s.splay = v
 	}
-	// Sorted, so that jobs that are due at once start in a fixed order.
+	// Sorted, so that jobs that are due at the same time start in a fixed order.
 	for _, name := range sortedNames(all) {
 		if isSetting(name) {
 			continue
@@ -54,18 +54,18 @@ func (s *Schedule) evaluate(now time.Time, window time.Duration) (runs []Run, ch
 			s.logOnce(name, fmt.Sprintf("Exception %s occurred in scheduled job", text))
 			continue
 		}
-		// dry_run plans the job but does not start it.
+		// A job with dry_run is planned but not started.
 		if run && !pytext.Truth(job["dry_run"]) {
 			copied, _ := nested.Copy(job).(map[string]any)
 			runs = append(runs, Run{Name: e.called(), Fun: e.fun, Job: copied})
 		}
-		// A change of the time means that the plan is not final yet.
+		// A changed time means that the plan is not final yet.
 		changed = changed || run || !reflect.DeepEqual(before, job["_next_fire_time"])
 	}
 	return runs, changed
 }
 
-// logOnce logs what is wrong with a job, once. Evaluations may follow each second.
+// logOnce logs a problem of a job once, since evaluations may follow every second.
 func (s *Schedule) logOnce(name, what string) {
 	if s.said == nil {
 		s.said = map[string]string{}
@@ -76,8 +76,8 @@ func (s *Schedule) logOnce(name, what string) {
 	}
 }
 
-// An evaluation decides about one job, once. Its state is the job's map, as in Salt: other functions and the user
-// see the private fields in it.
+// An evaluation decides about one job, once. Its state is in the job's map, as in Salt: other functions and users see
+// the private fields there.
 type evaluation struct {
 	s      *Schedule
 	job    map[string]any
@@ -91,7 +91,8 @@ type evaluation struct {
 // errStop ends an evaluation without a run.
 var errStop = errors.New("stop")
 
-// These read the job's fields by Python's rules: has for presence, true for truth, time for a planned time.
+// These methods read the job's fields by Python's rules: has tests for presence, true for truth; time returns a
+// planned time.
 func (e *evaluation) called() string { return pytext.Str(e.job["name"]) }
 
 func (e *evaluation) has(key string) bool { _, ok := e.job[key]; return ok }
@@ -103,7 +104,7 @@ func (e *evaluation) time(key string) (time.Time, bool) {
 	return t, ok
 }
 
-// textOf returns a value as text, "" for a false one.
+// textOf returns a value as text, or "" for a value that is false in Python.
 func textOf(v any) string {
 	if !pytext.Truth(v) {
 		return ""
@@ -111,7 +112,7 @@ func textOf(v any) string {
 	return pytext.Str(v)
 }
 
-// failJob marks the job as one that cannot run.
+// failJob records an error in the job, which then cannot run.
 func (e *evaluation) failJob(format string, args ...any) error {
 	e.job["_error"] = fmt.Sprintf(format, args...)
 	e.s.logOnce(e.name, e.job["_error"].(string))
@@ -123,10 +124,10 @@ func (e *evaluation) skipJob(reason string) {
 	e.job["_skip_reason"], e.job["_skipped_time"], e.job["_skipped"], e.job["run"] = reason, e.now, true, false
 }
 
-// decide is one turn of the loop in Schedule.eval.
+// decide implements the body of the loop in Salt's Schedule.eval.
 func (e *evaluation) decide() (bool, error) {
 	j := e.job
-	// The private fields of the last evaluation are removed; those of the plan stay.
+	// Remove the private fields of the last evaluation; those of the plan stay.
 	for _, k := range [...]string{"_continue", "_error", "_enabled", "_skipped", "_skip_reason", "_skipped_time"} {
 		delete(j, k)
 	}
@@ -142,11 +143,11 @@ func (e *evaluation) decide() (bool, error) {
 			j[k] = nil
 		}
 	}
-	// run_on_start counts once, and then the private field is false.
+	// run_on_start applies once; then the private field is false.
 	if e.true("run_on_start") && !e.has("_run_on_start") {
 		j["_run_on_start"] = true
 	}
-	// Three of the options exclude each other; intervals go before them silently, as in Salt.
+	// when, cron and once exclude each other. Intervals take precedence silently, as in Salt.
 	kinds := 0
 	for _, k := range [...]string{"when", "cron", "once"} {
 		if e.has(k) {
@@ -167,10 +168,10 @@ func (e *evaluation) decide() (bool, error) {
 	return e.checkDue()
 }
 
-// planTime determines when the job runs next, by the first of its options in Salt's order: interval, once, when,
-// cron.
+// planTime determines when the job runs next, from the first option that it has in Salt's order: interval, once,
+// when, cron.
 func (e *evaluation) planTime() error {
-	// Explicit times come on top of the job's own plan.
+	// run_explicit applies in addition to the job's plan.
 	if e.has("run_explicit") {
 		if err := e.planExplicit(); err != nil {
 			return err
@@ -196,8 +197,8 @@ func (e *evaluation) planTime() error {
 	return err
 }
 
-// planInterval plans a job with seconds, minutes, hours or days.
-// The interval is computed once. A changed job is a new one, without the field.
+// planInterval plans a job with seconds, minutes, hours or days. The interval is computed once; a changed job is a
+// new one, without the field.
 func (e *evaluation) planInterval() error {
 	if e.has("_seconds") {
 		return nil
@@ -215,7 +216,7 @@ func (e *evaluation) planInterval() error {
 		if err != nil {
 			return err
 		}
-		// A larger number would overflow the duration.
+		// A larger number would overflow a Duration.
 		if n > math.MaxInt32 || n < math.MinInt32 {
 			return fmt.Errorf("cannot use %s %d: it is out of range", u.name, n)
 		}
@@ -231,12 +232,12 @@ func (e *evaluation) planInterval() error {
 	return nil
 }
 
-// planOnce plans a job with once. A time that has passed is not caught up.
+// planOnce plans a job with once. A time that has passed is not made up for.
 func (e *evaluation) planOnce() error {
 	early := e.now.Add(-e.window)
 	next, ok := e.time("_next_fire_time")
 	_, splayed := e.time("_splay")
-	// The time has passed, or has not come yet: nothing to do.
+	// The time has passed, or is still to come: nothing to do.
 	if ok && (next.Before(early) || next.After(e.now) && !splayed) {
 		e.job["_continue"] = true
 	}
@@ -255,15 +256,15 @@ func (e *evaluation) planOnce() error {
 		}
 	}
 	e.job["_next_fire_time"], e.job["_next_scheduled_fire_time"] = once, once
-	// A time before the window is not caught up.
+	// A time before the window has passed.
 	if once.Before(early) {
 		e.job["_continue"] = true
 	}
 	return nil
 }
 
-// whenTimes returns the times of a job. A time may be text, or a name in "whens" of pillar or grains; a planned
-// splay counts too.
+// whenTimes returns the times of a job. A time may be text, or a name in "whens" of pillar or grains. A planned splay
+// counts, too.
 func (e *evaluation) whenTimes() ([]time.Time, error) {
 	names, ok := e.job["when"].([]any)
 	if !ok {
@@ -281,12 +282,12 @@ func (e *evaluation) whenTimes() ([]time.Time, error) {
 			}
 			all := src.data()["whens"]
 			m, isMap := all.(map[string]any)
-			// As in Salt a list of names is an error only for a name that is in it.
+			// As in Salt, a list instead of a dict is an error only for names that are in it.
 			if l, isList := all.([]any); isList && slices.ContainsFunc(l, func(x any) bool { return reflect.DeepEqual(x, v) }) {
 				return nil, e.failJob(src.bad, e.called())
 			}
 			name, isText := v.(string)
-			// The pillar goes before the grains.
+			// Pillar takes precedence over grains.
 			if w, found := m[name]; isMap && isText && found {
 				resolved = w
 				break
@@ -318,7 +319,7 @@ func (e *evaluation) planWhen() error {
 	early := e.now.Add(-e.window)
 	// Times within the window may still run.
 	for len(times) > 1 && times[0].Before(early) {
-		times = times[1:] // all missed ones but the latest
+		times = times[1:] // drop all missed times except the latest
 	}
 	if len(times) == 0 {
 		if !e.true("_run") {
@@ -332,7 +333,7 @@ func (e *evaluation) planWhen() error {
 		e.job["_next_fire_time"], e.job["_continue"] = nil, true
 		return nil
 	}
-	// _run marks a time that has not run yet.
+	// _run marks a time at which the job has not run yet.
 	if !e.has("_run") {
 		e.job["_run"] = !when.Before(early)
 	}
@@ -340,7 +341,7 @@ func (e *evaluation) planWhen() error {
 		e.job["_next_fire_time"] = when
 	}
 	e.job["_next_scheduled_fire_time"] = when
-	// The planned time has run; the next one takes its place.
+	// The job has run at the planned time; plan the next one.
 	if next, _ := e.time("_next_fire_time"); next.Before(when) && !e.run && !e.true("_run") {
 		e.job["_next_fire_time"], e.job["_run"] = when, true
 	}
@@ -349,7 +350,7 @@ func (e *evaluation) planWhen() error {
 
 // planCron plans a job with a cron expression.
 func (e *evaluation) planCron() error {
-	// The plan is kept until it has run, since the expression would give a later time.
+	// The plan is kept until the job has run, since the expression would yield a later time.
 	if e.job["_next_fire_time"] != nil {
 		return nil
 	}
@@ -389,7 +390,7 @@ func explicitTimes(v any) ([]time.Time, error) {
 	return times, nil
 }
 
-// planExplicit applies run_explicit: extra times at which the job runs.
+// planExplicit applies run_explicit: additional times at which the job runs.
 func (e *evaluation) planExplicit() error {
 	times, err := explicitTimes(e.job["run_explicit"])
 	if err != nil {
@@ -398,28 +399,28 @@ func (e *evaluation) planExplicit() error {
 	e.job["run"] = false
 	early := e.now.Add(-e.window)
 	for i := 0; i < len(times); {
-		// The last one is kept even if it is over, as in Salt.
+		// The last time is kept even if it has passed, as in Salt.
 		if len(times) > 1 && times[i].Before(early) {
 			times = slices.Delete(times, i, i+1)
 			continue
 		}
 		i++
 	}
-	// The time is now, within the window.
+	// The time is within the window.
 	if len(times) > 0 && !e.now.Before(times[0]) && e.now.Before(times[0].Add(e.window)) {
 		e.job["run"], e.job["_next_fire_time"] = true, times[0]
 	}
 	return nil
 }
 
-// secondsLeft returns how long it is until the job's time, in whole seconds unless it has a splay, which it plans.
+// secondsLeft returns the time until the job runs, in whole seconds unless it has a splay. It also plans the splay.
 func (e *evaluation) secondsLeft() (float64, error) {
 	j := e.job
 	next, ok := e.time("_next_fire_time")
 	if !ok {
 		return 0, errors.New("the job has no time to run at")
 	}
-	// Both times are cut to seconds first, as Salt's datetimes are.
+	// Both times are truncated to seconds first, as in Salt.
 	seconds := next.Truncate(time.Second).Sub(e.now.Truncate(time.Second)).Seconds()
 	if !e.has("splay") {
 		j["splay"] = e.s.splay
@@ -427,13 +428,13 @@ func (e *evaluation) secondsLeft() (float64, error) {
 	if !e.true("splay") {
 		return seconds, nil
 	}
-	// The delay is chosen once per run of the job.
+	// The splay is chosen once per run.
 	if _, ok := e.time("_splay"); !ok {
 		n, ok, err := e.s.splayTime(j["splay"])
 		if err != nil || !ok {
 			return seconds, err
 		}
-		// A delay that has passed already runs the job at once.
+		// If the splayed time has passed already, the job runs at once.
 		if put := next.Add(time.Duration(n) * time.Second); e.now.Before(put) {
 			j["_splay"] = put
 			if e.has("when") {
@@ -452,7 +453,7 @@ func (e *evaluation) secondsLeft() (float64, error) {
 	return seconds, nil
 }
 
-// checkDue decides whether the job runs now, and records when it did.
+// checkDue decides whether the job runs now, and records the run.
 func (e *evaluation) checkDue() (bool, error) {
 	j := e.job
 	seconds, err := e.secondsLeft()
@@ -463,9 +464,9 @@ func (e *evaluation) checkDue() (bool, error) {
 	inWindow := !e.now.Before(next) && !e.now.After(next.Add(e.window))
 	switch {
 	case e.has("_seconds"):
-		// Interval jobs catch up if the host slept.
+		// Interval jobs run late if the host slept.
 		e.run = e.run || seconds <= 0
-	// Jobs at points in time run within the window only.
+	// Jobs at fixed times run only within the window.
 	case e.has("when") && e.true("_run"):
 		if inWindow {
 			j["_run"] = false
@@ -481,7 +482,7 @@ func (e *evaluation) checkDue() (bool, error) {
 	default:
 		e.run = e.run || seconds == 0
 	}
-	// A run at start ignores ranges and other limits.
+	// run_on_start ignores ranges and other limits.
 	if e.true("_run_on_start") {
 		e.run = true
 		j["_run_on_start"] = false
@@ -520,7 +521,7 @@ func (e *evaluation) countRunning() {
 	e.run = e.true("run")
 }
 
-// checkRunning keeps a job from running more often at the same time than it may.
+// checkRunning prevents a job from running if maxrunning jobs of its name run already.
 func (s *Schedule) checkRunning(j map[string]any, name string, now time.Time) {
 	if !pytext.Truth(j["run"]) {
 		return
@@ -532,7 +533,7 @@ func (s *Schedule) checkRunning(j map[string]any, name string, now time.Time) {
 	if err != nil {
 		limit = 1
 	}
-	// The limit counts jobs of the name, however they were started.
+	// The limit counts jobs of the name, no matter how they were started.
 	if n := s.o.Running(name); n > 0 && int64(n) >= limit {
 		j["_skip_reason"], j["_skipped"], j["_skipped_time"], j["run"] = "maxrunning", true, now, false
 	}
@@ -549,13 +550,13 @@ func (e *evaluation) planNext() {
 		return
 	}
 	next, _ := e.time("_next_fire_time")
-	// A skipped job is planned again like one that ran.
+	// A skipped job is planned again, like one that ran.
 	if e.true("_skipped") && !next.After(e.now) || !e.true("_skipped") && e.run {
 		j["_next_fire_time"] = e.now.Add(time.Duration(n) * time.Second)
 	}
 }
 
-// applyLimits applies the options that keep a job from running although its time has come.
+// applyLimits applies the options that can prevent a job from running at its time.
 func (e *evaluation) applyLimits() error {
 	steps := []struct {
 		key   string
@@ -566,7 +567,7 @@ func (e *evaluation) applyLimits() error {
 		{"until", e.until, false}, {"after", e.afterTime, false},
 	}
 	for _, step := range steps {
-		// The range of the whole schedule applies to jobs without their own.
+		// The schedule's range applies to jobs that do not have one.
 		if step.key == "skip_during_range" {
 			if !e.has(step.key) && pytext.Truth(e.s.skip) {
 				e.job[step.key] = e.s.skip
@@ -581,7 +582,7 @@ func (e *evaluation) applyLimits() error {
 		if err := step.check(); err != nil {
 			return err
 		}
-		// A check decides through the job's field "run", as in Salt.
+		// A check reports its decision in the job's field "run", as in Salt.
 		e.run = e.true("run")
 		if f, ok := e.job["func"]; ok && step.fun {
 			e.fun = pytext.Str(f)
@@ -590,7 +591,7 @@ func (e *evaluation) applyLimits() error {
 	return nil
 }
 
-// rangeOf parses a range. badMap and badDate are Salt's texts for what is wrong with it.
+// rangeOf parses a range. badMap and badDate are Salt's texts for errors.
 func (e *evaluation) rangeOf(key, badMap, badDate string) (start, end time.Time, m map[string]any, err error) {
 	m, ok := e.job[key].(map[string]any)
 	if !ok {
@@ -627,7 +628,7 @@ func (e *evaluation) checkRange() error {
 		return e.failJob("schedule.handle_func: Invalid range, end must be larger than start. Ignoring job %s.", e.called())
 	}
 	j := e.job
-	// invert turns the range into one in which the job does not run.
+	// With invert the job does not run in the range.
 	if pytext.Truth(m["invert"]) {
 		j["run"] = !e.now.After(start) || !e.now.Before(end)
 		if j["run"] == false {
@@ -638,7 +639,7 @@ func (e *evaluation) checkRange() error {
 	switch {
 	case !e.now.Before(start) && !e.now.After(end):
 		j["run"] = true
-	// The skip function runs in place of the job.
+	// The skip function runs instead of the job.
 	case e.s.skipFun != "":
 		j["run"], j["func"] = true, e.s.skipFun
 	default:
@@ -647,7 +648,7 @@ func (e *evaluation) checkRange() error {
 	return nil
 }
 
-// checkSkipRange applies skip_during_range, of the job or of the whole schedule.
+// checkSkipRange applies skip_during_range of the job or of the whole schedule.
 func (e *evaluation) checkSkipRange() error {
 	start, end, _, err := e.rangeOf("skip_during_range", "schedule.handle_func: Invalid, range must be specified as a dictionary. Ignoring job %s.",
 		"Invalid date string for %s in skip_during_range. Ignoring job %s.")
@@ -656,7 +657,7 @@ func (e *evaluation) checkSkipRange() error {
 	}
 	j := e.job
 	if e.true("run_after_skip_range") {
-		// Salt adds the entry again at every evaluation; once is enough.
+		// Salt adds this entry at every evaluation; once is enough.
 		at := map[string]any{"time": strftime.Naive(timeLayout, end.Add(e.s.o.Loop)), "time_fmt": timeLayout}
 		if entries := listOf(j["run_explicit"]); !slices.ContainsFunc(entries, func(x any) bool { return reflect.DeepEqual(x, any(at)) }) {
 			j["run_explicit"] = append(slices.Clone(entries), at)
@@ -683,7 +684,7 @@ func (e *evaluation) checkSkipExplicit() error {
 	}
 	j := e.job
 	j["run"] = false
-	// Times that are over do not count.
+	// Times that have passed do not count.
 	times = slices.DeleteFunc(times, func(t time.Time) bool { return t.Before(e.now.Add(-e.window)) })
 	switch {
 	case len(times) == 0:
@@ -697,7 +698,7 @@ func (e *evaluation) checkSkipExplicit() error {
 	return nil
 }
 
-// border returns the time of until or after.
+// border returns the time in the option until or after.
 func (e *evaluation) border(key string) (time.Time, error) {
 	if t, ok := e.time(key); ok {
 		return t, nil

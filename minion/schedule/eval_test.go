@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// vectors are what stock Salt decides, see testdata/generate.py.
+// vectors are the decisions of stock Salt, see testdata/generate.py.
 type vectors struct {
 	Scenes []struct {
 		Name   string
@@ -42,7 +42,7 @@ func load(t *testing.T) vectors {
 	return v
 }
 
-// whole gives JSON's numbers the type that configuration has.
+// whole converts JSON's numbers to the type that configuration has.
 func whole(v any) any {
 	switch v := v.(type) {
 	case float64:
@@ -68,7 +68,7 @@ func instant(t *testing.T, text string) time.Time {
 	return at
 }
 
-// shown is a job's state as the vectors have it.
+// shown returns a job's state in the form of the vectors.
 func shown(v any) any {
 	switch v := v.(type) {
 	case time.Time:

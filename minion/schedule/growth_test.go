@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/growth"
 )
 
-// manyJobs are n jobs with intervals of a minute to an hour.
+// manyJobs returns n jobs with intervals of a minute to an hour.
 func manyJobs(n int) map[string]any {
 	jobs := make(map[string]any, n)
 	for i := range n {
@@ -19,7 +19,7 @@ func manyJobs(n int) map[string]any {
 	return jobs
 }
 
-// TestGrowth: to look at all jobs costs as much for each of 10,000 as for each of 100.
+// TestGrowth: evaluating costs as much per job with 10,000 jobs as with 100.
 func TestGrowth(t *testing.T) {
 	growth.Bound(t, growth.Linear, []int{100, 1000, 10_000}, func(n int) func() {
 		s := New(Options{Jobs: manyJobs(n)})
@@ -32,8 +32,8 @@ func TestGrowth(t *testing.T) {
 	})
 }
 
-// TestThousandJobs: each of 1,000 jobs runs as often as it is to. The schedule looks at them once a second at most, as
-// stock does, however many there are.
+// TestThousandJobs: each of 1,000 jobs runs as often as planned. As in stock, the schedule is evaluated once a second
+// at most, however many jobs there are.
 func TestThousandJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const span = 1200
@@ -52,7 +52,7 @@ func TestThousandJobs(t *testing.T) {
 				t.Errorf("job %d ran %d times, want %d", i, got, want)
 			}
 		}
-		// A look asks the clock twice: what time it is, and how long the timer is to run.
+		// An evaluation reads the clock twice: for the time, and to set the timer.
 		n := looks.Load() / 2
 		t.Logf("%d looks in %d s", n, span)
 		if n > span+1 {

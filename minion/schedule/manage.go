@@ -10,8 +10,8 @@ import (
 	"github.com/brine-salt/brine/internal/python/strftime"
 )
 
-// Manage executes the request of an event with the tag manage_schedule (salt/minion.py: manage_schedule). It
-// returns the event that answers it, a copy, or nil if there is none.
+// Manage executes the request of an event with the tag manage_schedule (salt/minion.py: manage_schedule). It returns
+// a copy of the data of the event that answers it, or nil without an answer.
 func (s *Schedule) Manage(data map[string]any) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -20,7 +20,7 @@ func (s *Schedule) Manage(data map[string]any) map[string]any {
 	var answer map[string]any
 	switch fun := textOf(data["func"]); fun {
 	case "delete":
-		// Requests change opts only; the pillar's jobs are read-only.
+		// Requests change only opts; jobs of the pillar are read-only.
 		answer = s.removeJob(name, persist)
 	case "add":
 		answer = s.addJob(data["schedule"], persist)
@@ -64,7 +64,7 @@ func (s *Schedule) Manage(data map[string]any) map[string]any {
 	default:
 		s.o.Log.Error(fmt.Sprintf("Function %q is unavailable in salt.utils.scheduler", fun))
 	}
-	// Any request may move the next time.
+	// Any request may change the next time.
 	s.planTimer(s.now())
 	return answer
 }
@@ -77,7 +77,7 @@ func (s *Schedule) answerAll(tag string) map[string]any {
 	return s.fire(prefix+tag, map[string]any{"complete": true, "schedule": nested.Copy(s.merged())})
 }
 
-// inPillar reports whether only the pillar has the job; such a job cannot be changed here.
+// inPillar reports whether the job is in the pillar, and logs that it cannot be changed.
 func (s *Schedule) inPillar(name, what string) bool {
 	s.readPillar()
 	_, ok := s.pillar[name]
@@ -87,14 +87,14 @@ func (s *Schedule) inPillar(name, what string) bool {
 	return ok
 }
 
-// removeJob removes a job of the configuration.
+// removeJob removes a job from the configuration.
 func (s *Schedule) removeJob(name string, persist bool) map[string]any {
 	if _, ok := s.opts[name]; ok {
 		delete(s.opts, name)
 	} else {
 		s.inPillar(name, "delete")
 	}
-	// The event is sent before the file is written, so a failing disk does not hide the change.
+	// The event is sent before the file is written, so that the change is reported even if writing fails.
 	answer := s.answerAll("minion_schedule_delete_complete")
 	s.persistJobs(persist)
 	return answer
@@ -117,7 +117,7 @@ func (s *Schedule) addJob(jobs any, persist bool) map[string]any {
 			s.o.Log.Error("Scheduled jobs have to be of type dict.")
 			return nil
 		}
-		// A job that is added is enabled unless it says otherwise.
+		// An added job is enabled by default.
 		if _, ok := job["enabled"]; !ok {
 			job["enabled"] = true
 		}
@@ -151,14 +151,14 @@ func (s *Schedule) switchJob(name string, on bool) {
 	s.inPillar(name, "modify")
 }
 
-// runNow starts a job whatever its time is.
+// runNow starts a job regardless of its plan.
 func (s *Schedule) runNow(name string) {
 	job, ok := s.merged()[name].(map[string]any)
 	if !ok {
 		s.o.Log.Info("Invalid function: None in scheduled job " + name + ".")
 		return
 	}
-	// The fields that an evaluation would have set.
+	// Set the fields that an evaluation sets.
 	if _, ok := job["name"]; !ok {
 		job["name"] = name
 	}
@@ -192,7 +192,7 @@ func (s *Schedule) postpone(name string, data map[string]any, later bool) {
 	if !ok {
 		format = timeLayout
 	}
-	// The job's next time is skipped, and with a new time it runs then.
+	// The job is skipped at time; with later it also runs at new_time.
 	job["skip_explicit"] = append(listOf(job["skip_explicit"]), map[string]any{"time": data["time"], "time_fmt": format})
 	if later {
 		job["run_explicit"] = append(listOf(job["run_explicit"]), map[string]any{"time": data["new_time"], "time_fmt": format})
@@ -229,7 +229,7 @@ func (s *Schedule) listJobs(where any) map[string]any {
 	return s.fire(prefix+"minion_schedule_list_complete", map[string]any{"complete": true, "schedule": jobs})
 }
 
-// nextFireTime answers with the planned time of a job, None if there is none.
+// nextFireTime answers with the planned time of a job, or nil.
 func (s *Schedule) nextFireTime(name string) map[string]any {
 	var next any
 	if job, ok := s.merged()[name].(map[string]any); ok {
@@ -240,7 +240,7 @@ func (s *Schedule) nextFireTime(name string) map[string]any {
 	return s.fire(prefix+"minion_schedule_next_fire_time_complete", map[string]any{"complete": true, "next_fire_time": next})
 }
 
-// persistJobs writes the jobs of the configuration without private fields.
+// persistJobs writes the configured jobs without their private fields.
 func (s *Schedule) persistJobs(wanted bool) {
 	if !wanted || s.o.Persist == nil {
 		return
@@ -248,7 +248,7 @@ func (s *Schedule) persistJobs(wanted bool) {
 	jobs, _ := nested.Copy(s.opts).(map[string]any)
 	for _, v := range jobs {
 		if job, ok := v.(map[string]any); ok {
-			// Private fields belong to this process.
+			// Private fields are valid in this process only.
 			for k := range job {
 				if strings.HasPrefix(k, "_") {
 					delete(job, k)

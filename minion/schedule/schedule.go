@@ -11,10 +11,10 @@
 //	         └── timer: the next moment at which a decision can change ◀──┴──▶ Start(Run)
 //
 // The decision follows salt/utils/schedule.py (Schedule.eval) job by job and field by field, including the private
-// fields that it leaves in the jobs. Salt evaluates every second; here a timer waits for the next moment at which a
-// decision can change, and without jobs there is no timer at all.
+// fields that it stores in the jobs. Salt evaluates every second; here a timer waits for the next moment at which a
+// decision can change, and without jobs there is no timer.
 //
-// The package runs nothing itself and knows no master; package minion provides both.
+// The package does not execute functions and has no connection to a master; package minion provides both.
 package schedule
 
 import (
@@ -33,30 +33,30 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// A Run is a job whose time has come.
+// A Run is a job that is due.
 type Run struct {
-	// Name is the job's name in the schedule. Fun is its function, "" if it has none.
+	// Name is the job's name in the schedule. Fun is its function, or "".
 	Name, Fun string
 	// Job is a copy of the job's data.
 	Job map[string]any
 }
 
-// Options are what a schedule needs of its program. All functions may be called from several goroutines.
+// Options are what a schedule needs from its program. All functions may be called from several goroutines.
 type Options struct {
 	// Jobs is the option schedule. It is copied.
 	Jobs map[string]any
-	// Loop is the option loop_interval: how long after its time a job at a point in time may still start. 0 means a
+	// Loop is the option loop_interval: how long after its time a job at a fixed time may still start. 0 means one
 	// second.
 	Loop time.Duration
-	// Pillar and Grains return the minion's; nil means none.
+	// Pillar and Grains return the minion's data; nil means no data.
 	Pillar, Grains func() map[string]any
-	// Running returns how many jobs of a name run now.
+	// Running returns how many jobs with a name are running.
 	Running func(name string) int
 	// Start starts a job and returns at once.
 	Start func(Run)
 	// Fire puts an event on the minion's bus; nil means no bus.
 	Fire func(tag string, data map[string]any)
-	// Persist writes the jobs to disk; they must not be changed. nil stores nothing.
+	// Persist writes the jobs to disk; it must not change them. nil stores nothing.
 	Persist func(jobs map[string]any) error
 	// Log receives messages; nil means no log.
 	Log *slog.Logger
@@ -70,19 +70,19 @@ type Schedule struct {
 
 	mu      sync.Mutex
 	opts    map[string]any    // guarded by mu; jobs and settings of the configuration
-	pillar  map[string]any    // guarded by mu; those of the pillar, with private fields
-	seen    any               // guarded by mu; the pillar's schedule as last read
+	pillar  map[string]any    // guarded by mu; jobs and settings of the pillar, with private fields
+	seen    any               // guarded by mu; the pillar's schedule when it was last read
 	enabled bool              // guarded by mu
 	splay   any               // guarded by mu
 	skipFun string            // guarded by mu
 	skip    any               // guarded by mu; skip_during_range of all jobs
-	said    map[string]string // guarded by mu; what was last logged about a job
+	said    map[string]string // guarded by mu; the last message logged about each job
 	random  func(a, b int64) int64
 
-	timer   *time.Timer // guarded by mu; nil while there is nothing to wait for
-	planned time.Time   // guarded by mu; what the timer waits for
+	timer   *time.Timer // guarded by mu; nil if there is nothing to wait for
+	planned time.Time   // guarded by mu; the time that the timer waits for
 	last    time.Time   // guarded by mu; the last evaluation
-	looked  time.Time   // guarded by mu; the same by the monotonic clock
+	looked  time.Time   // guarded by mu; the same, with the monotonic clock
 	started bool        // guarded by mu
 	stopped bool        // guarded by mu
 }
@@ -102,14 +102,14 @@ func New(o Options) *Schedule {
 		o.Running = func(string) int { return 0 }
 	}
 	s := &Schedule{o: o, enabled: true, random: randomBetween}
-	// The jobs are copied, as evaluation writes into them.
+	// Copy the jobs, since evaluation changes them.
 	s.opts, _ = nested.Copy(ofUsers(o.Jobs)).(map[string]any)
 	return s
 }
 
-// ofUsers returns the jobs without those that a stock minion keeps in _schedule.conf for its own duties, and
-// deletes or recreates at its start. This minion performs those duties in other ways. Some have "seconds: 0" and
-// would run without end.
+// ofUsers returns the jobs without those that a stock minion stores in _schedule.conf for internal tasks, and deletes
+// or recreates when it starts. brine performs these tasks in other ways. Some have "seconds: 0" and would run without
+// end.
 func ofUsers(jobs map[string]any) map[string]any {
 	out := make(map[string]any, len(jobs))
 	for name, job := range jobs {
@@ -121,7 +121,7 @@ func ofUsers(jobs map[string]any) map[string]any {
 	return out
 }
 
-// Start starts to run jobs.
+// Start begins to run jobs.
 func (s *Schedule) Start() {
 	s.mu.Lock()
 	s.started = true
@@ -148,7 +148,7 @@ func (s *Schedule) Replace(jobs map[string]any) {
 	s.Wake()
 }
 
-// Wake makes the schedule evaluate its jobs again, because the pillar or a job has changed.
+// Wake makes the schedule evaluate its jobs again, for example because the pillar has changed.
 func (s *Schedule) Wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,28 +164,27 @@ func (s *Schedule) planTimer(t time.Time) {
 		return
 	}
 	now := s.now()
-	// Never more often than once per loop interval. A clock that was set back makes last lie in the future, which
-	// must not delay.
+	// Evaluate at most once per loop interval. After the clock was set back, last is in the future and must not delay
+	// the next evaluation.
 	if first := s.last.Add(s.o.Loop); t.Before(first) && !first.After(now.Add(s.o.Loop)) {
 		t = first
 	}
 	if s.timer != nil {
 		s.timer.Stop()
 	}
-	// Kept, to know how late the evaluation is.
+	// runDue uses planned to compute how late it is.
 	s.planned = t
 	s.timer = time.AfterFunc(max(t.Sub(now), 0), s.runDue)
 }
 
 const (
-	// maxSleep is how long the schedule relies on its timer, because the host's clock may be set or the host may
-	// sleep.
+	// maxSleep is how long the schedule relies on its timer: the host's clock may be set, or the host may sleep.
 	maxSleep = 15 * time.Second
-	// maxLate is how much later than planned an evaluation may come without missing jobs at a point in time.
+	// maxLate is how late an evaluation may be without missing jobs at a fixed time.
 	maxLate = time.Minute
 )
 
-// runDue evaluates the jobs, starts those whose time has come, and plans the next evaluation.
+// runDue evaluates the jobs, starts those that are due, and plans the next evaluation.
 func (s *Schedule) runDue() {
 	s.mu.Lock()
 	if s.stopped {
@@ -194,14 +193,14 @@ func (s *Schedule) runDue() {
 	}
 	s.timer = nil
 	now := s.now()
-	// The clock shows an earlier time than at the last evaluation.
+	// The clock was set back since the last evaluation.
 	if now.Before(s.last) {
 		s.setBack(time.Since(s.looked) - now.Sub(s.last))
 	}
 	s.looked = time.Now()
-	// Salt includes the far end of the window, and so runs a job twice if two evaluations hit both ends.
+	// Salt includes the end of the window, and so runs a job twice if two evaluations fall exactly on both ends.
 	window := s.o.Loop - time.Microsecond
-	// A late timer widens the window, so that nothing is missed; a very late one means that the host slept.
+	// A late timer widens the window, so that no job is missed; a very late one means that the host slept.
 	if late := now.Sub(s.planned); late > 0 && late < maxLate {
 		window += late
 	}
@@ -211,15 +210,15 @@ func (s *Schedule) runDue() {
 		s.planTimer(next)
 	}
 	s.mu.Unlock()
-	// Started without the lock: Start may ask the schedule.
+	// Jobs are started without the lock, since Start may call the schedule.
 	for _, r := range runs {
 		s.o.Start(r)
 	}
 }
 
-// setBack handles a clock that was set back, or that left daylight saving time. An interval ends when it has really
-// passed, and cron expressions are computed again. In Salt both wait until the clock shows the old time again.
-// Points in time ("when", "once") stay as they are. The caller holds mu.
+// setBack handles a clock that was set back, also at the end of daylight saving time. An interval ends after its real
+// duration, and cron expressions are computed again; in Salt both wait until the clock reaches the old time. Fixed
+// times ("when", "once") are unchanged. The caller holds mu.
 func (s *Schedule) setBack(by time.Duration) {
 	for _, v := range s.merged() {
 		job, ok := v.(map[string]any)
@@ -239,11 +238,11 @@ func (s *Schedule) setBack(by time.Duration) {
 	}
 }
 
-// nextLook returns when to evaluate again, zero for never: without a job only a change is of interest.
+// nextLook returns when to evaluate again. It returns zero if there are no jobs, since only a change matters then.
 func (s *Schedule) nextLook(now time.Time, changed bool) time.Time {
 	jobs := 0
 	first := now.Add(maxSleep)
-	// consider takes the earlier time.
+	// consider sets first to t if t is earlier.
 	consider := func(t time.Time) {
 		if t.Before(first) {
 			first = t
@@ -260,7 +259,7 @@ func (s *Schedule) nextLook(now time.Time, changed bool) time.Time {
 				consider(t)
 			}
 		}
-		// A delay that was chosen replaces the planned time.
+		// A chosen splay replaces the planned time.
 		t, ok := job["_splay"].(time.Time)
 		if !ok {
 			t, ok = job["_next_fire_time"].(time.Time)
@@ -269,7 +268,7 @@ func (s *Schedule) nextLook(now time.Time, changed bool) time.Time {
 		case ok && t.After(now):
 			consider(t)
 		case ok && (job["_seconds"] != nil || now.Sub(t) < maxLate) && job["_error"] == nil:
-			consider(now.Add(s.o.Loop)) // something keeps it from running, or its moment is passing
+			consider(now.Add(s.o.Loop)) // a limit prevents the run, or its window is passing
 		}
 	}
 	if jobs == 0 {
@@ -281,16 +280,16 @@ func (s *Schedule) nextLook(now time.Time, changed bool) time.Time {
 	return first
 }
 
-// isSetting reports whether a name in a schedule is not a job.
+// isSetting reports whether a name in a schedule is a setting and not a job.
 func isSetting(name string) bool {
 	return name == "enabled" || name == "skip_function" || name == "skip_during_range" || name == "splay"
 }
 
-// merged returns the whole schedule. The configuration replaces the pillar. The caller holds mu.
+// merged returns the whole schedule. Jobs of the configuration override those of the pillar. The caller holds mu.
 func (s *Schedule) merged() map[string]any {
 	s.readPillar()
 	all := make(map[string]any, len(s.pillar)+len(s.opts))
-	// The configuration is copied last and so wins.
+	// The configuration is copied last, so it overrides.
 	for k, v := range s.pillar {
 		all[k] = v
 	}
@@ -306,7 +305,7 @@ func (s *Schedule) readPillar() {
 		return
 	}
 	current := s.o.Pillar()["schedule"]
-	// Compared by value, since the pillar is built again each time.
+	// Compare values, since the pillar is a new map each time.
 	if reflect.DeepEqual(current, s.seen) {
 		return
 	}
@@ -318,13 +317,13 @@ func (s *Schedule) readPillar() {
 	s.pillar = refresh(s.pillar, m)
 }
 
-// refresh returns the new jobs; those that did not change are the old ones, with their times.
+// refresh returns the new jobs. Unchanged jobs are the old maps, with their times.
 func refresh(old, fresh map[string]any) map[string]any {
 	out := make(map[string]any, len(fresh))
 	for name, v := range fresh {
 		job, ok := v.(map[string]any)
 		have, had := old[name].(map[string]any)
-		// The old map has the times in it.
+		// The old map has the times.
 		if ok && had && sameJob(have, job) {
 			out[name] = have
 		} else {
@@ -334,14 +333,14 @@ func refresh(old, fresh map[string]any) map[string]any {
 	return out
 }
 
-// sameJob reports whether a job is as configured, apart from what evaluation adds.
+// sameJob reports whether a job equals its configuration, apart from fields that evaluation adds.
 func sameJob(have, job map[string]any) bool {
 	for k, v := range have {
 		if strings.HasPrefix(k, "_") {
 			continue
 		}
 		w, ok := job[k]
-		// A field that evaluation added may be missing in the configuration.
+		// The configuration may lack a field that evaluation added.
 		if !ok && !isAdded(k) || ok && !reflect.DeepEqual(v, w) {
 			return false
 		}
@@ -354,7 +353,7 @@ func sameJob(have, job map[string]any) bool {
 	return true
 }
 
-// isAdded reports whether evaluation sets a field, besides those that begin with an underscore.
+// isAdded reports whether evaluation sets a field, apart from fields with a leading underscore.
 func isAdded(k string) bool {
 	switch k {
 	case "name", "splay", "run", "func", "jid_include", "maxrunning", "run_explicit", "skip_explicit", "skip_during_range", "enabled":
@@ -363,13 +362,13 @@ func isAdded(k string) bool {
 	return false
 }
 
-// listOf returns a list, nil for any other value.
+// listOf returns a list, or nil for any other value.
 func listOf(v any) []any {
 	l, _ := v.([]any)
 	return l
 }
 
-// jobFunction returns the job's function, which may have any of three names.
+// jobFunction returns the job's function, whose key may be any of three names.
 func jobFunction(job map[string]any) (string, error) {
 	for _, k := range [...]string{"function", "func", "fun"} {
 		switch v := job[k].(type) {
@@ -387,18 +386,18 @@ func jobFunction(job map[string]any) (string, error) {
 	return "", nil
 }
 
-// randomBetween is random.randint.
+// randomBetween implements random.randint.
 func randomBetween(a, b int64) int64 {
-	// An empty range yields its start, where Python would raise.
+	// For an empty range, for which Python raises an error, it returns the start.
 	if b < a {
 		return a
 	}
 	return a + rand.Int64N(b-a+1)
 }
 
-// splayTime returns by how many seconds a job is delayed.
+// splayTime returns the delay of a job in seconds.
 func (s *Schedule) splayTime(splay any) (int64, bool, error) {
-	// A dict is a range, a number the largest delay.
+	// A dict is a range; a number is the largest delay.
 	if m, ok := splay.(map[string]any); ok {
 		start, err1 := modules.ToInt(m["start"])
 		end, err2 := modules.ToInt(m["end"])
@@ -418,7 +417,7 @@ func (s *Schedule) splayTime(splay any) (int64, bool, error) {
 	return s.random(1, n), true, nil
 }
 
-// fire puts an event on the bus.
+// fire fires an event on the minion's bus.
 func (s *Schedule) fire(tag string, data map[string]any) map[string]any {
 	if s.o.Fire != nil {
 		s.o.Fire(tag, data)

@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/strftime"
 )
 
-// recorder notes when jobs begin, in seconds since it was made.
+// recorder records when jobs begin, in seconds since its creation.
 type recorder struct {
 	begin time.Time
 	mu    sync.Mutex
@@ -35,7 +35,7 @@ func (r *recorder) of(name string) []int {
 	return slices.Clone(r.runs[name])
 }
 
-// in is a time so many seconds from now, as configuration has it.
+// in returns a time this many seconds from now, in the form of the configuration.
 func in(seconds int) string {
 	return strftime.Naive(timeLayout, pydate.Now(time.Now().Add(time.Duration(seconds)*time.Second)))
 }
@@ -71,8 +71,8 @@ func TestTimers(t *testing.T) {
 	})
 }
 
-// TestOwnJobsOfStock has the entries that a stock minion leaves in _schedule.conf when its master was restarted once: they are no jobs
-// of the user's.
+// TestOwnJobsOfStock uses the entries that a stock minion leaves in _schedule.conf after a restart of its master:
+// they are not jobs of the user.
 func TestOwnJobsOfStock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder()
@@ -95,7 +95,8 @@ func TestOwnJobsOfStock(t *testing.T) {
 	})
 }
 
-// TestClockSetBack has a clock that is left alone, that is set back by an hour, and by ten years: intervals and cron expressions go on as if nothing had been.
+// TestClockSetBack: if the clock is set back, by an hour or by ten years, intervals and cron expressions continue as
+// without the change.
 func TestClockSetBack(t *testing.T) {
 	for _, by := range []time.Duration{0, time.Hour, 10 * 365 * 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {

@@ -10,14 +10,14 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestGrowth: a minion that was without a master for a week reads and sends each of 10,000 returns at the cost of each
-// of 100.
+// TestGrowth: with 10,000 pending returns, after a week without a master, a minion reads and sends each at the same
+// cost as with 100.
 func TestGrowth(t *testing.T) {
 	sizes := []int{100, 1000, 10_000}
 	var took []growth.Point
 	growth.Bound(t, growth.Linear, sizes, func(n int) func() {
 		dir := t.TempDir()
-		for i := range n { // as Put leaves them, which waits for the disk
+		for i := range n { // as Put does, without waiting for the disk
 			path := fmt.Sprintf("%s/%020d%s", dir, i+1, suffix)
 			if err := writeReturn(path, i); err != nil {
 				t.Fatal(err)
@@ -41,7 +41,7 @@ func TestGrowth(t *testing.T) {
 	t.Logf("seconds: %v", took)
 }
 
-// writeReturn writes what Put does, without waiting for the disk.
+// writeReturn writes a file as Put does, without waiting for the disk.
 func writeReturn(path string, i int) error {
 	b, err := payload.MarshalBin([]any{1, "master", fmt.Sprint(i), time.Now().Unix(), load(i)})
 	if err != nil {

@@ -1,13 +1,13 @@
-// Package spool keeps a minion's returns on disk until the master has acknowledged them: across restarts, for a
-// time to live, within a size.
+// Package spool keeps a minion's returns on disk until the master has acknowledged them, across restarts, up to an
+// age and a total size.
 //
 //	Put ─▶ NNN.return, fsync ─▶ sent ─▶ acknowledged ─▶ Done removes the file
 //	  │ disk full                  │ restart: Open reads the names, Pending returns them
 //	  ▼                            │ older than TTL: Expired
 //	memory, at most 16 MiB         │ damaged: renamed to NNN.return.damaged
 //
-// There is one file per return, and it is on the disk before the first attempt to send it. If the disk is full, a
-// limited number of returns is kept in memory, so that the minion still answers.
+// Each return is a file, which is on the disk before the first attempt to send it. If the disk is full, a limited
+// number of returns is kept in memory, so that the minion still answers.
 package spool
 
 import (
@@ -43,21 +43,21 @@ const (
 
 var limits = payload.Limits{Bytes: 1 << 30, Elements: 1 << 24}
 
-// Options configure where returns are kept and for how long.
+// Options configure where and how long returns are kept.
 type Options struct {
 	// Dir is created with mode 0700 if it is missing.
 	Dir string
 	// TTL is how long a return is kept; 0 means DefaultTTL.
 	TTL time.Duration
-	// MaxBytes limits all returns together; 0 means DefaultMaxBytes. The oldest make room for the newest.
+	// MaxBytes limits the size of all returns; 0 means DefaultMaxBytes. The oldest are dropped for new ones.
 	MaxBytes int64
 	// Now returns the time; nil means time.Now.
 	Now func() time.Time
-	// Log receives damaged and dropped returns; nil means no log.
+	// Log receives messages about damaged and dropped returns; nil means no log.
 	Log *slog.Logger
 }
 
-// An Item is a return that waits for its acknowledgement.
+// An Item is a return that is not acknowledged yet.
 type Item struct {
 	JID    string
 	Master string // the master that published the job
@@ -74,9 +74,9 @@ type Spool struct {
 	mu      sync.Mutex
 	items   []*Item // guarded by mu; oldest first
 	bytes   int64   // guarded by mu; of all items
-	memory  int64   // guarded by mu; of those in memory
+	memory  int64   // guarded by mu; of the items in memory
 	dropped int64   // guarded by mu
-	last    int64   // guarded by mu; the last file's number
+	last    int64   // guarded by mu; the number of the last file
 }
 
 // Open reads the pending returns of earlier processes.
@@ -162,8 +162,8 @@ func (s *Spool) Put(master, jid string, load map[string]any) (*Item, error) {
 	return it, err
 }
 
-// writeFile writes a file and waits until it is on the disk. It is not renamed into place, which would cost a
-// second fsync. A half-written file is detected when it is read, and the journal still knows its job then.
+// writeFile writes a file and waits until it is on the disk. It does not rename the file into place, which would
+// cost a second fsync. A half-written file is detected when it is read, and the journal still knows its job then.
 func writeFile(path string, b []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -179,7 +179,7 @@ func writeFile(path string, b []byte) error {
 	return err
 }
 
-// Memory keeps a return in memory only, for returns that are worthless after a restart.
+// Memory keeps a return in memory only. It is for returns that are useless after a restart.
 func (s *Spool) Memory(master, jid string, load map[string]any) (*Item, error) {
 	now := s.o.Now()
 	b, err := payload.MarshalBin([]any{1, master, jid, now.Unix(), load})
@@ -214,7 +214,7 @@ func (s *Spool) trimMemory() {
 	}
 }
 
-// dropItem removes a return that was not acknowledged, and logs that.
+// dropItem removes a return that was not acknowledged, and logs it.
 func (s *Spool) dropItem(it *Item, why string) {
 	s.dropped++
 	s.o.Log.Error("A return is dropped before its master acknowledged it", "jid", it.JID, "master", it.Master, "reason", why)
@@ -238,7 +238,7 @@ func (s *Spool) removeItem(it *Item) {
 	}
 }
 
-// Done removes a return that its master acknowledged.
+// Done removes a return that its master has acknowledged.
 func (s *Spool) Done(it *Item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,14 +254,14 @@ func (s *Spool) Drop(it *Item, why string) {
 	}
 }
 
-// Pending returns the returns that wait, oldest first.
+// Pending returns the returns that are not acknowledged, oldest first.
 func (s *Spool) Pending() []*Item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.items)
 }
 
-// Has reports whether a return of the job waits.
+// Has reports whether a return of the job is pending.
 func (s *Spool) Has(jid string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,7 +275,7 @@ func (s *Spool) Dropped() int64 {
 	return s.dropped
 }
 
-// Expired returns the returns older than the time to live. The caller decides what becomes of them, and calls Drop.
+// Expired returns the returns older than the time to live. The caller decides what to do with them, and calls Drop.
 func (s *Spool) Expired() []*Item {
 	limit := s.o.Now().Add(-s.o.TTL)
 	s.mu.Lock()

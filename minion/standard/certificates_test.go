@@ -20,8 +20,8 @@ import (
 	"github.com/brine-salt/brine/minion"
 )
 
-// TestVerifySSL: everything that fetches a file and has the argument verify_ssl refuses a certificate of an unknown authority, unless that
-// argument says not to look.
+// TestVerifySSL: every function that fetches a file and has the argument verify_ssl refuses a certificate of an
+// unknown authority, unless the argument is false.
 func TestVerifySSL(t *testing.T) {
 	const text = "of the server\n"
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
@@ -63,7 +63,7 @@ func TestVerifySSL(t *testing.T) {
 			nil, "diff"},
 	}
 	for _, c := range cases {
-		for _, verify := range []string{"", "verify_ssl=True", "verify_ssl=False"} { // in this order: what was fetched stays in the cache
+		for _, verify := range []string{"", "verify_ssl=True", "verify_ssl=False"} { // in this order, since fetched files stay in the cache
 			_, kwargs := cliargs.Parse(strings.Fields(verify), cliargs.NoParse(""))
 			if kwargs == nil {
 				kwargs = map[string]any{}

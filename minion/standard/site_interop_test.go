@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
-// TestStockOwnCode runs the code of the site with stock Salt and compares what it does with the answers that are kept in stock.json.
+// TestStockOwnCode runs the site's code with stock Salt and compares the results with stock.json.
 func TestStockOwnCode(t *testing.T) {
 	venv := os.Getenv("BRINE_SALT_3007")
 	if venv == "" {

@@ -28,7 +28,7 @@ import (
 
 const siteDir = "../../modules/execplugin/testdata/site"
 
-// cases are what is asked of the site, and of stock Salt by stock.py.
+// cases are the calls to test, here and in stock.py.
 type cases struct {
 	Functions []struct {
 		Fun    string         `json:"fun"`
@@ -43,7 +43,7 @@ type cases struct {
 	Returners map[string]string `json:"returners"`
 }
 
-// answer is stock's: a value, or the text of the error.
+// answer is stock's answer: a value, or the text of the error.
 type answer struct {
 	Value any    `json:"value"`
 	Error string `json:"error"`
@@ -59,7 +59,7 @@ type answers struct {
 // site is a host with the site's code.
 type site struct {
 	t    *testing.T
-	root string // where the site keeps its things
+	root string // the directory of the site's files
 	conf string
 	opts map[string]any
 }
@@ -148,7 +148,7 @@ func (s *site) call(m *minion.Minion, q minion.CallOptions) modules.Result {
 	return res
 }
 
-// plain is a value as JSON has it, with the directory of the site named as in stock's answers.
+// plain returns a value as JSON decodes it, with the site's directory replaced as in stock's answers.
 func (s *site) plain(v any) any {
 	s.t.Helper()
 	b, err := json.Marshal(v)
@@ -162,7 +162,8 @@ func (s *site) plain(v any) any {
 	return out
 }
 
-// comparable takes what differs from run to run out of the results of states, and of a traceback all but its last line.
+// comparable removes from the results of states what differs between runs, and from a traceback all but its last
+// line.
 func comparable(v any) any {
 	all, _ := v.(map[string]any)
 	for _, x := range all {
@@ -191,8 +192,8 @@ func read(t *testing.T, name string, into any) {
 	}
 }
 
-// TestOwnCode runs the code of a site, which is written for Salt, and compares what it does with the answers that stock Salt gave
-// (stock.json; TestStockOwnCode compares these with stock).
+// TestOwnCode runs a site's code, which was written for Salt, and compares the results with those of stock Salt
+// (stock.json; TestStockOwnCode checks that file).
 func TestOwnCode(t *testing.T) {
 	var c cases
 	var want answers
@@ -249,7 +250,7 @@ func TestOwnCode(t *testing.T) {
 	t.Logf("%d calls, %d runs of states, %d grains, %d returners", len(c.Functions), len(c.States), len(want.Grains), len(c.Returners))
 }
 
-// TestShippedCode: what a tree distributes and the host does not run is named, and what depends on it fails.
+// TestShippedCode: code that a tree distributes and the host does not run is reported, and what depends on it fails.
 func TestShippedCode(t *testing.T) {
 	s := newSite(t, map[string]any{"module_dirs": []any{}})
 	for name, text := range map[string]string{
@@ -309,8 +310,8 @@ func TestShippedCode(t *testing.T) {
 	}
 }
 
-// TestRecipe brings the code of a tree to a host by states, in one run, into the directory that the owner has named; without that
-// line nothing is loaded.
+// TestRecipe copies the code of a tree to a host by states, in one run, into the directory that the owner's
+// configuration names. Without that option nothing is loaded.
 func TestRecipe(t *testing.T) {
 	for _, named := range []bool{true, false} {
 		dir := filepath.Join(t.TempDir(), "own")
@@ -354,7 +355,8 @@ state-used:
 	}
 }
 
-// TestRefusedDirectories: code that others can change does not run, nor what lies where masters put files.
+// TestRefusedDirectories: code that other users can change is not run, and neither is code in directories that
+// masters write to.
 func TestRefusedDirectories(t *testing.T) {
 	s := newSite(t, map[string]any{"module_dirs": []any{}})
 	dir := filepath.Dir(s.root)
@@ -383,7 +385,8 @@ func TestRefusedDirectories(t *testing.T) {
 	}
 }
 
-// TestPythonRenderersAreRefused: without the owner's line, and for what a master sends, no code of a state file runs.
+// TestPythonRenderersAreRefused: without the owner's option, and for requests of a master, no code of a state file is
+// run.
 func TestPythonRenderersAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts map[string]any

@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/minion/fileclient/web"
 )
 
-// webFetcher returns a function that fetches files from http, https and ftp addresses.
+// webFetcher returns a function that fetches files from http and https addresses.
 func webFetcher(opts map[string]any) func(context.Context, fileclient.WebRequest,
 	io.Writer) (string, error) {
 	return web.New(webOptions(opts))

@@ -53,7 +53,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestProxy is options proxy_host and no_proxy.
+// TestProxy covers the options proxy_host and no_proxy.
 func TestProxy(t *testing.T) {
 	asked := ""
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +82,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// A server that cannot prove its name is refused (CVE-2020-28972, CVE-2020-35662).
+// TestT16_CertificatesAreVerified: a server that cannot prove its name is refused (CVE-2020-28972, CVE-2020-35662).
 func TestT16_CertificatesAreVerified(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
@@ -93,13 +93,13 @@ func TestT16_CertificatesAreVerified(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "certificate") || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("got %v", err)
 	}
-	// The caller may say that any certificate will do (verify_ssl: False).
+	// The caller may accept any certificate (verify_ssl: False).
 	if _, err := New(Options{})(t.Context(), fileclient.WebRequest{URL: address, AnyCertificate: true}, &b); err == nil || err.Error() != "HTTP 404: Not Found" {
 		t.Errorf("with any certificate: %v", err)
 	}
 }
 
-// TestETag asks for a file again only if the server has another version.
+// TestETag: a file is sent again only if the server has another version.
 func TestETag(t *testing.T) {
 	version, sent := "1", 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
