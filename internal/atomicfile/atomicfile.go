@@ -1,5 +1,5 @@
-// Package atomicfile writes files that are either wholly there or not at all, also after a crash: a temporary file of the
-// final mode in the same directory, fsync, rename, fsync of the directory.
+// Package atomicfile writes files atomically, even if the machine crashes: it writes a temporary file with the final
+// mode in the same directory, syncs it, renames it, and syncs the directory.
 package atomicfile
 
 import (
@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// attempts limits the search for a free temporary name. One is enough unless another process guesses 50 random
-// bits.
+// attempts limits the search for a free temporary name. The first name is free unless another process guesses 50
+// random bits.
 const attempts = 16
 
-// WriteFile writes data to path with exactly this mode, whatever the umask. The mode is set before the content.
-// It replaces what was at path, a link itself rather than its target; after an error the old file is untouched.
+// WriteFile writes data to path with exactly this mode, whatever the umask. The mode is set before the content. A
+// symbolic link at path is replaced, not its target. After an error the old file is unchanged.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
 	return writeFrom(path, bytes.NewReader(data), mode)
 }
@@ -33,8 +33,7 @@ func writeFrom(path string, r io.Reader, mode os.FileMode) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// Create is like WriteFile for a file that must not exist yet. If it does, the error matches fs.ErrExist and the file
-// is untouched.
+// Create is like WriteFile for a new file. If path exists, the error matches fs.ErrExist and the file is unchanged.
 func Create(path string, data []byte, mode os.FileMode) error {
 	if err := write(path, bytes.NewReader(data), mode, nil, linkNew); err != nil {
 		return fmt.Errorf("cannot create %q: %w", path, err)
@@ -42,15 +41,15 @@ func Create(path string, data []byte, mode os.FileMode) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// linkNew gives a finished temporary file its name, and fails if the name is taken. A rename would replace the
-// other file.
+// linkNew gives a finished temporary file its name, and fails if the name exists. A rename would replace the existing
+// file.
 func linkNew(from, to string) error {
 	err := os.Link(from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		os.Remove(from)
 		return err
 	}
-	// A file system without hard links: nearly as good.
+	// The file system may lack hard links. A rename after a check is nearly as good.
 	if _, serr := os.Lstat(to); serr == nil {
 		os.Remove(from)
 		return &fs.PathError{Op: "create", Path: to, Err: fs.ErrExist}
@@ -58,7 +57,7 @@ func linkNew(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// write writes a temporary file, with the owner and mode of another one if of is not nil, and gives it its name with place.
+// write writes a temporary file and calls place to give it its name. If of is not nil, the file gets the owner of of.
 func write(path string, r io.Reader, mode os.FileMode, of os.FileInfo, place func(from, to string) error) (err error) {
 	f, err := create(path)
 	if err != nil {
@@ -76,7 +75,7 @@ func write(path string, r io.Reader, mode os.FileMode, of os.FileInfo, place fun
 	if _, err = io.Copy(f, r); err != nil {
 		return err
 	}
-	// By its descriptor: who may write to the directory can put a link in the place of the name.
+	// Use the descriptor: another user who may write to the directory could replace the name by a link.
 	if of != nil {
 		if err = sameOwner(f, of); err != nil {
 			return err
@@ -91,13 +90,14 @@ func write(path string, r io.Reader, mode os.FileMode, of os.FileInfo, place fun
 	return place(f.Name(), path)
 }
 
-// writingTime is how long a file that is being written may stand still. A file that waited for longer was left over by a crash.
+// writingTime is how long a temporary file may be unchanged while it is written. An older file was left behind by a
+// crash.
 const writingTime = 10 * time.Second
 
 // randomLetters is how many random characters a temporary name ends with.
 const randomLetters = 10
 
-// RemoveUnfinished removes what a crash of the machine left over of writing the file at path.
+// RemoveUnfinished removes temporary files of path that a crash of the machine left behind.
 func RemoveUnfinished(path string) error {
 	dir, base := filepath.Split(path)
 	entries, err := os.ReadDir(filepath.Clean(dir))
@@ -122,7 +122,7 @@ func RemoveUnfinished(path string) error {
 	return errors.Join(errs...)
 }
 
-// create opens a new file beside path under a name that no other process can predict.
+// create creates a temporary file beside path, with a name that other processes cannot predict.
 func create(path string) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	for i := 0; ; i++ {

@@ -93,7 +93,8 @@ func TestCreateOnce(t *testing.T) {
 	}
 }
 
-// TestRemoveUnfinished: what a crash left over of a file goes, whatever the clock says. What is being written, and what has another name, stays.
+// TestRemoveUnfinished: temporary files that a crash left behind are removed, whatever the clock shows. A file that
+// is being written, and files with other names, stay.
 func TestRemoveUnfinished(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "minion.pem")
@@ -129,7 +130,7 @@ func TestRemoveUnfinished(t *testing.T) {
 		t.Errorf("left %q, want %q", left, want)
 	}
 
-	// The names are those that a crash leaves.
+	// The names have the form of real temporary files.
 	f, err := create(path)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +147,7 @@ func TestRemoveUnfinished(t *testing.T) {
 	}
 }
 
-// TestBrokenReader: what was there stays if the data breaks off, and nothing is left over.
+// TestBrokenReader: if the data ends with an error, the old file stays and no temporary file is left.
 func TestBrokenReader(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")

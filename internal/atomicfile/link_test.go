@@ -9,9 +9,10 @@ import (
 	"testing"
 )
 
-// TestCVE_2014_3563_PlantedLinks: a user who may write to the directory cannot redirect a temporary file through a link: its name is not
-// known before, and what is there under it is not opened (also CVE-2015-1838, CVE-2015-1839 and CVE-2023-34049). All the while links are
-// planted under the names that could be guessed: those of former files, and those that have no random part.
+// TestCVE_2014_3563_PlantedLinks: a user who may write to the directory cannot redirect a temporary file by planting
+// a link. Its name is not predictable, and an existing file of that name is not opened (also CVE-2015-1838,
+// CVE-2015-1839 and CVE-2023-34049). The test keeps planting links under the names that an attacker could guess:
+// earlier names, and names without the random part.
 func TestCVE_2014_3563_PlantedLinks(t *testing.T) {
 	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
 	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// sameOwner sets the owner of a file to that of another file. It sets the mode again, since a change of owner may
-// clear bits of it.
+// sameOwner gives f the owner of another file. It sets the mode again afterwards, since changing the owner may clear
+// mode bits.
 func sameOwner(f *os.File, of os.FileInfo) error {
 	stat, ok := of.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -30,9 +30,9 @@ func sameOwner(f *os.File, of os.FileInfo) error {
 	return f.Chmod(of.Mode())
 }
 
-// Own gives the file or directory at path to a user and a group, where -1 keeps what it has, and sets its mode. It
-// works on a descriptor and follows no link in the last part of path, so that a user who may write to the directory
-// gets nothing but what is there by that name. The error for a link is ELOOP.
+// Own sets the owner, the group and the mode of the file or directory at path; -1 keeps an owner or group. It works
+// on a descriptor and does not follow a link in the last part of path, so that a user who may write to the directory
+// cannot gain another file. The error for a link is ELOOP.
 func Own(path string, uid, gid int, mode os.FileMode) error {
 	// guard: given-by-path TestOwnFollowsNoLink instead: f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)

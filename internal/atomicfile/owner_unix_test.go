@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
-// swapper is the content of a file. While it is read, a link takes the place of the temporary file.
+// swapper is the content of a file. While it is read, it replaces the temporary file by a link.
 type swapper struct {
 	t           *testing.T
 	dir, secret string
@@ -37,8 +37,8 @@ func (s *swapper) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestReplaceFollowsNoLink: a user in whose directory root replaces a file puts a link in the place of the temporary
-// one, and owns nothing by that.
+// TestReplaceFollowsNoLink: root replaces a file in a user's directory, and the user plants a link in place of the
+// temporary file. The user gains no file.
 func TestReplaceFollowsNoLink(t *testing.T) {
 	prereq.Root(t)
 	const user = 65534
@@ -66,7 +66,7 @@ func TestReplaceFollowsNoLink(t *testing.T) {
 	}
 }
 
-// TestOwnFollowsNoLink: what a user puts in the place of a file that root gives to it stays what it was.
+// TestOwnFollowsNoLink: a link that a user plants in place of a file that root gives away is not followed.
 func TestOwnFollowsNoLink(t *testing.T) {
 	prereq.Root(t)
 	const user = 65534
@@ -107,7 +107,7 @@ func TestOwnFollowsNoLink(t *testing.T) {
 	}
 }
 
-// TestReplaceInStaysInside: neither a link in the place of the file nor one in the place of its directory is followed.
+// TestReplaceInStaysInside: links in place of the file or of its directory are not followed.
 func TestReplaceInStaysInside(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	secret := filepath.Join(outside, "secret")

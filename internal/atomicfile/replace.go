@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// Replace writes a file that may be there already, whose mode and owner it then keeps; a symbolic link stays one, and what it
-// leads to is replaced. A new file gets the mode given. Where something is mounted on the file itself, as on
-// /etc/hosts in a container, the content is written into it.
+// Replace writes a file. An existing file keeps its mode and owner; if path is a symbolic link, its target is
+// replaced. A new file gets mode. If something is mounted on the file itself, like /etc/hosts in a container, its
+// content is overwritten in place.
 func Replace(path string, data []byte, mode os.FileMode) error {
 	return ReplaceFrom(path, bytes.NewReader(data), mode)
 }
 
-// ReplaceFrom is like Replace with the data of r. An error of r leaves the file untouched.
+// ReplaceFrom is like Replace with the data of r. If r fails the file is unchanged.
 func ReplaceFrom(path string, r io.Reader, mode os.FileMode) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

@@ -7,13 +7,13 @@ import (
 	"os"
 )
 
-// Owner is who gets a file.
+// Owner is the user and group that a file belongs to.
 type Owner struct {
 	UID, GID int
 }
 
-// ReplaceIn is like WriteFile for a name in an open directory, which no link leads out of. The file belongs to owner,
-// or to this process if owner is nil.
+// ReplaceIn is like WriteFile for a name in an open directory. Links cannot lead out of the directory. The file gets
+// owner, or belongs to this process if owner is nil.
 func ReplaceIn(dir *os.Root, name string, data []byte, mode os.FileMode, owner *Owner) (err error) {
 	temp := "." + name + "." + rand.Text()[:randomLetters]
 	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -1,4 +1,4 @@
 package atomicfile
 
-// SyncDir does nothing on Windows, which writes names itself.
+// SyncDir does nothing: Windows writes names to the disk without it.
 func SyncDir(string) error { return nil }

@@ -1,5 +1,5 @@
-// Package backoff computes the delay before the next attempt at something that failed: a random part of a window that
-// doubles with each failure, so that hosts that failed together do not retry together ("full jitter").
+// Package backoff computes the delay before the next attempt after a failure: a random part of a window that doubles
+// with each failure, so that hosts that failed together do not retry together ("full jitter").
 package backoff
 
 import (
@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Backoff counts failures in a row. It is for one goroutine.
+// Backoff counts consecutive failures. It is not safe for concurrent use.
 type Backoff struct {
-	// Base is the first window, Max the last one. Zero means one second and one minute.
+	// Base is the first window, Max the largest one. Zero means one second and one minute.
 	Base, Max time.Duration
 	failures  int
 }
 
-// Window returns the upper end of the next delay.
+// Window returns the upper limit of the next delay.
 func (b *Backoff) Window() time.Duration {
 	base, limit := b.Base, b.Max
 	if base <= 0 {
@@ -44,7 +44,7 @@ func (b *Backoff) Next() time.Duration {
 // Failures returns the number of failures since the last Reset.
 func (b *Backoff) Failures() int { return b.failures }
 
-// Reset notes a success.
+// Reset resets the count after a success.
 func (b *Backoff) Reset() { b.failures = 0 }
 
 // Random returns a random duration in [low, high].
@@ -55,7 +55,7 @@ func Random(low, high time.Duration) time.Duration {
 	return low + rand.N(high-low+1)
 }
 
-// Sleep waits for d or until ctx ends, and reports whether it waited to the end.
+// Sleep waits for d or until ctx ends. It reports whether it waited for all of d.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -1,12 +1,13 @@
-// Package buildflags holds the flags of `go build` for programs that are released: the file flags, one flag a line. The Makefile reads the
-// same file, so that tests measure and run what users get.
+// Package buildflags has the flags of `go build` for released programs, in the file flags, one flag per line. The
+// Makefile reads the same file, so that tests measure and run what users get.
 //
-//   - No symbols, and no padding between functions in place of an alignment to 32 bytes: 340 KB less. Where instructions are
-//     aligned, functions are, too.
-//   - HTTP/1.1 only, as stock's programs speak it: 360 KB less.
-//   - No inlining into packages that wait for disks, programs, servers and key exchanges: 3 MB less. The template
-//     engine, YAML, the codecs and the transports are built as usual, and so is arithmetic that keys are made of (fips140's
-//     bigmod, nistec, ciphers and hashes): YAML alone is 6 % slower without. The last pattern that matches a package decides.
+//   - No symbols, and no padding between functions instead of alignment to 32 bytes: 340 KB less. Functions stay
+//     aligned where instructions are.
+//   - HTTP/1.1 only, which is what stock's programs use: 360 KB less.
+//   - No inlining into packages that mostly wait for disks, programs, servers and key exchanges: 3 MB less. The
+//     template engine, YAML, the codecs and the transports are built as usual, and so is the arithmetic of
+//     cryptography (fips140's bigmod, nistec, ciphers and hashes): YAML alone would be 6 % slower. The last pattern
+//     that matches a package decides.
 package buildflags
 
 import (
@@ -17,7 +18,7 @@ import (
 //go:embed flags
 var flags string
 
-// Release returns the flags of a released program, with further build tags.
+// Release returns the build flags of a released program, with additional build tags.
 func Release(tags ...string) []string {
 	list := strings.Split(strings.TrimSpace(flags), "\n")
 	for i := range list {

@@ -14,8 +14,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestPatterns: each pattern of the flags names packages of the programs. Without that a package that moved would be inlined again, and
-// nothing but its size would show it.
+// TestPatterns: each pattern in the flags matches a package of the programs. Otherwise a package that was moved would
+// be inlined again without notice, except for its size.
 func TestPatterns(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../cmd/...").Output()
 	if err != nil {

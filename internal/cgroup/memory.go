@@ -1,5 +1,4 @@
-// Package cgroup reads the limits that Linux control groups set for this process. On other systems there is no
-// limit.
+// Package cgroup reads the limits of this process's Linux control groups. On other systems there are no limits.
 package cgroup
 
 import (
@@ -11,13 +10,13 @@ import (
 	"strings"
 )
 
-// noLimit is more memory than any host has. Version 1 reports such a value instead of "none".
+// noLimit is more memory than any host has. Version 1 reports such a value if there is no limit.
 const noLimit = 1 << 50
 
-// Memory returns the number of bytes of memory that the process and the others in its group may use, 0 if no
-// group limits them. The smallest limit up to the root group counts.
+// Memory returns how many bytes of memory this process's control group may use, or 0 if there is no limit. The
+// smallest limit of the group and its parents counts.
 func Memory() int64 {
-	if runtime.GOOS != "linux" { // elsewhere anyone may create the files that are read here
+	if runtime.GOOS != "linux" { // on other systems any user may be able to create these files
 		return 0
 	}
 	return memory("/")
@@ -30,7 +29,7 @@ func memory(root string) int64 {
 	}
 	least := int64(0)
 	for line := range strings.Lines(string(text)) {
-		// number, controllers (none in version 2), path
+		// A line is number, controllers (empty in version 2), path.
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) != 3 {
 			continue
@@ -44,7 +43,7 @@ func memory(root string) int64 {
 			mounts, file = []string{"sys/fs/cgroup/memory"}, "memory.limit_in_bytes"
 		}
 		for _, mount := range mounts {
-			// In a container the path may be the host's, and the mount begins with the container's own group.
+			// In a container the path may be the host's, while the mount shows the container's own group as its root.
 			for group := path.Clean("/" + parts[2]); ; group = path.Dir(group) {
 				if n := limit(filepath.Join(root, mount, group, file)); n > 0 && (least == 0 || n < least) {
 					least = n
@@ -63,7 +62,7 @@ func limit(file string) int64 {
 	if err != nil {
 		return 0
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max" is no number
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max" is not a number
 	if err != nil || n >= noLimit {
 		return 0
 	}

@@ -1,5 +1,5 @@
-// Package cliargs types the arguments of command lines as Salt does (salt/utils/args.py: parse_input, parse_kwarg,
-// yamlify_arg, condition_input): name=value becomes a keyword argument, values are YAML.
+// Package cliargs parses command line arguments as Salt does (salt/utils/args.py: parse_input, parse_kwarg,
+// yamlify_arg, condition_input): name=value becomes a keyword argument, and values are YAML.
 package cliargs
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Value types one argument: YAML where that means something, else the text itself. It never fails.
+// Value parses one argument as YAML, or returns the text itself if it is not YAML. It never fails.
 func Value(s string) any { return yaml.ParseValue(s) }
 
 // NoParse splits the value of --no-parse: names of arguments whose values stay text.
@@ -28,12 +28,13 @@ func NoParse(list string) []string {
 	return names
 }
 
-// Parse types the arguments after the function's name. A name that is given twice has its last value; kwargs is never nil.
+// Parse parses the arguments after a function's name. If a name is given twice, the last value counts. kwargs is
+// never nil.
 func Parse(list, noParse []string) (args []any, kwargs map[string]any) {
 	return parse(list, noParse, Value)
 }
 
-// ParseOrdered is like Parse with dictionaries as payload.OrderedMap, for what goes to functions of a minion.
+// ParseOrdered is like Parse, but returns dictionaries as payload.OrderedMap, for arguments that are sent to minions.
 func ParseOrdered(list, noParse []string) (args []any, kwargs map[string]any) {
 	return parse(list, noParse, func(s string) any { return ordered.ToWire(yaml.ParseValueObject(s)) })
 }
@@ -54,8 +55,8 @@ func parse(list, noParse []string, value func(string) any) (args []any, kwargs m
 	return args, kwargs
 }
 
-// Keyword splits name=value, ok is false for everything else: a name begins with a letter or an underscore and goes on
-// with those, digits, dots and dashes; the value neither begins with "=" nor holds a line end, except for a final one,
+// Keyword splits name=value. ok is false for other text. A name begins with a letter or underscore and continues with
+// these, digits, dots and dashes. The value does not begin with "=" and has no line break, except for a final one,
 // which is dropped.
 func Keyword(s string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(s, "=")
@@ -75,7 +76,7 @@ func Keyword(s string) (name, value string, ok bool) {
 	return name, value, true
 }
 
-// condition keeps job ids text: they look like numbers.
+// condition turns numbers that look like job ids back into text.
 func condition(v any) any {
 	var text string
 	switch v := v.(type) {
@@ -101,8 +102,8 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// Values types arguments that came over the wire as the command line does, but for those keywords that the sender names as
-// finished; "*" in noParse is all of them.
+// Values parses arguments from a request like the command line's arguments, except for the keywords in noParse, whose
+// values are final; "*" means all keywords.
 func Values(args []any, noParse any) (pos []any, kwargs map[string]any) {
 	keep := make(map[string]bool)
 	list, _ := payload.List(noParse)

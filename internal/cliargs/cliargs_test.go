@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// TestStockArguments compares with salt.utils.args.parse_input; gen/cases.py writes the cases.
+// TestStockArguments compares with the results of salt.utils.args.parse_input; gen/cases.py writes the cases.
 func TestStockArguments(t *testing.T) {
 	f, err := os.Open("testdata/stock.jsonl")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// applyMinion turns the settings of the files into effective options (salt.config.apply_minion_config).
+// applyMinion computes the effective options from the settings of the files (salt.config.apply_minion_config).
 func (l *loader) applyMinion(files map[string]any) error {
 	l.start(files, "minion")
 	o := l.Opts
@@ -95,7 +95,7 @@ func (l *loader) applyMaster(files map[string]any) error {
 	o["auto_accept"] = o["auto_accept"] == true
 	srv := filepath.Join(PlatformDirs().Srv, "salt")
 	o["file_roots"] = l.roots("file_roots", "file_roots", srv)
-	// Salt validates both with the rule for file_roots.
+	// Salt uses the rule for file_roots for both.
 	o["pillar_roots"] = l.roots("pillar_roots", "file_roots", srv)
 	l.ignorePatterns()
 	if n, ok := pyNumber(o["worker_threads"]); ok && n < 3 && pytext.Truth(o["peer"]) {
@@ -116,7 +116,7 @@ func (l *loader) applyMaster(files map[string]any) error {
 	return nil
 }
 
-// start lays the files over the defaults.
+// start merges the settings of the files into the defaults.
 func (l *loader) start(files map[string]any, role string) {
 	if dir, ok := files["log_dir"].(string); ok && dir != "" {
 		name, _ := files["log_file"].(string)
@@ -169,7 +169,7 @@ func (l *loader) appendDomain() {
 		return
 	}
 	id := l.String("id")
-	// A final dot means a complete name, which is left alone.
+	// A final dot marks a complete name, which is not changed.
 	if !strings.HasSuffix(id, domain) && !strings.HasSuffix(id, ".") {
 		l.Opts["id"] = id + "." + domain
 	}
@@ -197,7 +197,7 @@ func (l *loader) appendIDToDirs() {
 	}
 }
 
-// join implements os.path.join of Python: a later absolute part wins, nothing is cleaned.
+// join implements Python's os.path.join: an absolute part replaces the earlier ones, and the result is not cleaned.
 func join(parts ...string) string {
 	out := ""
 	for _, p := range parts {
@@ -256,8 +256,8 @@ func (l *loader) extensionDirs() {
 	}
 }
 
-// prependRootDir joins root_dir with paths below the default root and with relative ones
-// (salt.config.prepend_root_dir). Log files may be addresses, which stay unchanged.
+// prependRootDir puts root_dir before relative paths, and replaces the default root by it
+// (salt.config.prepend_root_dir). Log files that are addresses are not changed.
 func (l *loader) prependRootDir(keys ...string) {
 	root, err := filepath.Abs(l.String("root_dir"))
 	if err != nil {
@@ -294,7 +294,7 @@ func (l *loader) prependRootDir(keys ...string) {
 	}
 }
 
-// saltJoin implements salt.utils.path.join: later parts are never absolute, the result is cleaned.
+// saltJoin implements salt.utils.path.join: later parts are never absolute, and the result is cleaned.
 func saltJoin(root, path string) string {
 	return filepath.Join(root, path)
 }
@@ -314,7 +314,7 @@ func hasScheme(s string) bool {
 	return true
 }
 
-// finish does the last steps, which both roles share.
+// finish does the last steps, which are the same for both roles.
 func (l *loader) finish(files map[string]any) {
 	o := l.Opts
 	switch v, given := files["ipc_write_buffer"]; {
@@ -463,12 +463,12 @@ func (l *loader) ignorePatterns() {
 	}
 }
 
-// perlOnly reports whether an expression failed for something that Python has and Go has not: look-around, back references.
+// perlOnly reports whether err is about syntax that Python has and Go does not: look-around, back references.
 func perlOnly(err error) bool {
 	return strings.Contains(err.Error(), "invalid or unsupported Perl syntax") || strings.Contains(err.Error(), "invalid escape sequence")
 }
 
-// sshMinionOpts drops what ssh_minion_opts may not set (salt.config._validate_ssh_minion_opts).
+// sshMinionOpts removes options that ssh_minion_opts must not set (salt.config._validate_ssh_minion_opts).
 func (l *loader) sshMinionOpts() {
 	v, ok := l.Opts["ssh_minion_opts"]
 	if !ok {
@@ -491,7 +491,7 @@ func (l *loader) sshMinionOpts() {
 	l.Opts["ssh_minion_opts"] = m
 }
 
-// nodegroups may be a list of mappings with one group each.
+// nodegroups converts the option nodegroups, which may be a list of mappings with one group each, to one mapping.
 func (l *loader) nodegroups() {
 	switch v := l.Opts["nodegroups"].(type) {
 	case nil:

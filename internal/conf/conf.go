@@ -1,12 +1,13 @@
-// Package conf reads Salt's configuration files into the effective options, as salt/config/__init__.py does: defaults,
-// the main file, default_include and include with Salt's two merge rules, then the rewriting of paths, roots and ids.
+// Package conf reads Salt's configuration files and computes the effective options, as salt/config/__init__.py does:
+// defaults, the main file, default_include and include with Salt's two merge rules, then changes to paths, roots and
+// ids.
 //
-// What options there are, with types, defaults, what has no effect here and a sentence on each, is one table, options.yaml;
-// "make compat" makes the Go tables of it.
+// All options are in one table, options.yaml, with their types, defaults, whether they have an effect in brine, and a
+// sentence of documentation. "make compat" generates the Go tables from it.
 //
-// The options keep their names and raw values: unknown ones too, and those of a wrong type, about which Salt only warns.
-// The package reads files and, when the id must be guessed, the host's name and addresses; it reads no flags and no
-// environment but through Options.Getenv, and writes only the minion_id file and the rename of a broken _schedule.conf.
+// Options keep their names and raw values, including unknown options and values of a wrong type, about which Salt
+// only warns. The package reads files and, to guess an id, the host's name and addresses. It reads no flags, and the
+// environment only through Options.Getenv. It writes only the minion_id file, and renames a broken _schedule.conf.
 package conf
 
 import (
@@ -22,30 +23,30 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Config is an effective configuration.
+// A Config is an effective configuration.
 type Config struct {
-	// Path is the main file that was asked for; it need not exist.
+	// Path is the main file; it may be missing.
 	Path string
-	// Opts are all options: defaults, then files, then overrides. Unknown ones are kept.
+	// Opts are all options: defaults, then files, then overrides, including unknown ones.
 	Opts map[string]any
-	// Order holds, by option, the order of the keys in its value where the files do not sort them. Only the order
-	// counts; the values are in Opts.
+	// Order has, by option, the keys of its value in the order of the files, if it differs from the sorted order. Only
+	// the order counts; the values are in Opts.
 	Order payload.OrderedMap
 	// Files are the files that were read, in order.
 	Files []string
-	// Sets has, for each of Files, the names of the options that it sets, sorted.
+	// Sets has, for each of Files, the sorted names of the options that the file sets.
 	Sets [][]string
 	// Given are the options that files set.
 	Given map[string]bool
-	// Notes are the messages that Salt would have logged while loading. The caller logs them once its log is set up.
+	// Notes are messages that Salt logs while loading. The caller logs them once its log is set up.
 	Notes []Note
 }
 
-// Note is a line for the log.
+// A Note is a message for the log.
 type Note struct {
 	Level slog.Level
 	Text  string
-	// Option is the option that the line is about, "" if it is about none.
+	// Option is the option that the message is about, or "".
 	Option string
 }
 
@@ -53,9 +54,9 @@ func (c *Config) note(level slog.Level, format string, args ...any) {
 	c.Notes = append(c.Notes, Note{Level: level, Text: fmt.Sprintf(format, args...)})
 }
 
-// Error is a configuration that cannot be used. Salt ends with exit code 1 then.
+// An Error is about a configuration that cannot be used. Salt exits with code 1.
 type Error struct {
-	// Path is the file, "" when no single file is at fault; Line is the place in it, 0 when unknown.
+	// Path is the file, or "" if no single file is the cause. Line is the line in it, or 0 if unknown.
 	Path string
 	Line int
 	// Msg is Salt's message.
@@ -70,7 +71,7 @@ func (e *Error) Error() string {
 	return "Error parsing configuration file: " + e.Path + " - " + e.Msg
 }
 
-// String returns an option as text, "" when it is absent or empty; numbers and truth values in Python's spelling.
+// String returns an option as text, or "" if it is not set or empty. Numbers and booleans have Python's spelling.
 func (c *Config) String(key string) string {
 	switch v := c.Opts[key].(type) {
 	case nil:
@@ -91,8 +92,8 @@ func (c *Config) String(key string) string {
 	}
 }
 
-// Int returns an option as a number. Text of a number counts as it, true as 1; anything else is the default of
-// the option for the role, or 0.
+// Int returns an option as a number. Numeric text counts as a number and true as 1. For other values it returns the
+// option's default, or 0.
 func (c *Config) Int(key string) int {
 	if f, ok := number(c.Opts[key]); ok {
 		return int(f)
@@ -103,7 +104,7 @@ func (c *Config) Int(key string) int {
 	return 0
 }
 
-// Float is like Int for numbers with a fraction.
+// Float is like Int, but returns fractions too.
 func (c *Config) Float(key string) float64 {
 	if f, ok := number(c.Opts[key]); ok {
 		return f
@@ -112,7 +113,7 @@ func (c *Config) Float(key string) float64 {
 	return f
 }
 
-// Duration returns an option that is a number of units. It is at most the largest time.Duration.
+// Duration returns an option as a number of units, limited to the range of time.Duration.
 func (c *Config) Duration(key string, unit time.Duration) time.Duration {
 	d := c.Float(key) * float64(unit)
 	if d > math.MaxInt64 {
@@ -130,8 +131,8 @@ func (c *Config) fallback(key string) any {
 	return Default(role, key)
 }
 
-// Default returns the default of an option for a role, "minion" or "master", or what the option counts as while no file
-// sets it. It returns nil if the table of options has neither.
+// Default returns the default of an option for a role, "minion" or "master", or the value that an unset option counts
+// as. It returns nil if the table of options has neither.
 func Default(role, name string) any {
 	constants, all := minionDefaults[:], MinionDefaults
 	if role == "master" {
@@ -168,8 +169,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// Bool returns the truth of an option by Python's rules, except that the texts yes/no, true/false, on/off and 0
-// have the meaning they suggest.
+// Bool returns the truth of an option by Python's rules, except that text like "no", "false", "off" and "0" is false.
 func (c *Config) Bool(key string) bool {
 	return Truth(c.Opts[key])
 }
@@ -186,7 +186,7 @@ func Truth(v any) bool {
 	return pytext.Truth(v)
 }
 
-// List returns an option as a list; a single value counts as a list of one, nil and empty text as none.
+// List returns an option as a list. A single value becomes a list of one; nil and empty text become nil.
 func (c *Config) List(key string) []any {
 	switch v := c.Opts[key].(type) {
 	case nil:
@@ -203,7 +203,7 @@ func (c *Config) List(key string) []any {
 	}
 }
 
-// Strings is like List with every element as text; elements without a text form are left out.
+// Strings is like List with every element as text. Elements that are empty as text are left out.
 func (c *Config) Strings(key string) []string {
 	var out []string
 	for _, v := range c.List(key) {
@@ -233,8 +233,8 @@ func textMap(v any) map[string]any {
 	return nil
 }
 
-// Get returns the option at a path with colons, or def if it is not set. An option whose name contains the colons
-// wins.
+// Get returns the option at a path with colons, or def if it is not set. An option whose name is the whole path takes
+// precedence.
 func (c *Config) Get(path string, def any) any {
 	if v, ok := c.Opts[path]; ok {
 		return v
@@ -278,7 +278,7 @@ func lookup(m map[any]any, step string) (any, bool) {
 	return nil, false
 }
 
-// IsMinionOption reports whether a minion of Salt has an option of that name.
+// IsMinionOption reports whether Salt's minion has an option with this name.
 func IsMinionOption(name string) bool {
 	_, ok := MinionDefaults()[name]
 	return ok

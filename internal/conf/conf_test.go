@@ -52,7 +52,8 @@ func TestDefaultsAreFresh(t *testing.T) {
 	}
 }
 
-// TestLostConfiguration: a daemon does not start without a file that is there, since its locks may be in it; tools go on, as stock's do.
+// TestLostConfiguration: a daemon does not start if it cannot read an existing file, because restrictions may be in
+// it. Tools continue, as stock's do.
 func TestLostConfiguration(t *testing.T) {
 	const broken = "minion_deny_functions: ["
 	for name, files := range map[string]map[string]string{
@@ -68,7 +69,7 @@ func TestLostConfiguration(t *testing.T) {
 			main := filepath.Join(dir, "minion")
 			var o Options
 			if len(files) == 1 {
-				// As the system says it: root, who may run this, can read all files.
+				// Trust returns the system's error, since root, who may run this test, can read all files.
 				o.Trust = func(path string) error {
 					return &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
 				}
@@ -248,7 +249,7 @@ func TestIncludeOfSomethingElse(t *testing.T) {
 	}
 }
 
-// TestMainFileIsADirectory is what a mistyped -c gives. Stock takes the defaults then.
+// TestMainFileIsADirectory covers a mistyped -c. Stock uses the defaults.
 func TestMainFileIsADirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "minion")
 	if err := os.Mkdir(path, 0o755); err != nil {
@@ -260,7 +261,7 @@ func TestMainFileIsADirectory(t *testing.T) {
 	}
 }
 
-// TestUnreadableMainFileCountsAsMissing has a file that the user may not read.
+// TestUnreadableMainFileCountsAsMissing uses a file that the user may not read.
 func TestUnreadableMainFileCountsAsMissing(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root reads every file")
@@ -274,7 +275,7 @@ func TestUnreadableMainFileCountsAsMissing(t *testing.T) {
 	}
 }
 
-// TestForeignFilesAreRefused is row T18 of the security table.
+// TestForeignFilesAreRefused: files of other users are refused (T18 in the tests of package minion).
 func TestForeignFilesAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	path := write(t, filepath.Join(dir, "minion"), "id: a\n")
@@ -400,7 +401,7 @@ func TestDynamicBuffer(t *testing.T) {
 	}
 }
 
-// FuzzLoad checks that no file makes loading panic, and that what loads has an id and the options of the defaults.
+// FuzzLoad: no file makes Load panic, and a loaded configuration has an id and the default options.
 func FuzzLoad(f *testing.F) {
 	for _, c := range []string{"id: a\nmaster: [a, b]\n", "file_roots: {base: ~, 1: [x]}\n", "append_minionid_config_dirs: [pidfile, 1]\npidfile: 5\n", "ssl: [x]\n",
 		"sock_dir: 5\ncachedir: ~\n", "include: {a: b}\n", "discovery: 5\n", "schedule: []\ngrains: 5\n", "log_dir: 5\nlog_file: []\n", "fileserver_backend: git\n", "return: [{}]\n"} {
@@ -408,12 +409,12 @@ func FuzzLoad(f *testing.F) {
 		f.Add(c, true)
 	}
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
-		f.Setenv("TMPDIR", "/dev/shm") // a file for each text on a disk would take longer than the rest
+		f.Setenv("TMPDIR", "/dev/shm") // a file per input would be slow on a disk
 	}
-	path := filepath.Join(f.TempDir(), "minion") // of this process, so would a directory for each
+	path := filepath.Join(f.TempDir(), "minion") // one file per process, since a directory per input would be slow too
 	f.Fuzz(func(t *testing.T, text string, master bool) {
 		if strings.Contains(text, "include") || strings.Contains(text, "_roots") {
-			return // would read whatever the host has
+			return // it would read files of this host
 		}
 		write(t, path, text)
 		load := LoadMinionWith
@@ -427,7 +428,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// TestSDBInLocks: a lock whose value, or a part of it, would come from sdb refuses the start: without it everything is allowed.
+// TestSDBInLocks: a security option whose value comes from sdb, even in part, is an error, because the minion would
+// start without the restriction.
 func TestSDBInLocks(t *testing.T) {
 	for _, name := range HonouredLocks() {
 		for value, at := range map[string]string{

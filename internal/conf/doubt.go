@@ -13,16 +13,16 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Doubt is an option of the files that may not do what its author meant.
+// A Doubt is an option in the files that may not do what its author meant.
 type Doubt struct {
-	// Option is its name. File and Line are where it is set; Line is 0 if the place cannot be found.
+	// Option is its name. File and Line are the place where it is set; Line is 0 if unknown.
 	Option, File string
 	Line         int
 	// Near is the known option with the most similar name, or "" if none is similar.
 	Near string
 }
 
-// Error returns the sentence for the log.
+// Error returns the text for the log.
 func (d Doubt) Error() string {
 	text := fmt.Sprintf("Config option '%s' is unknown", d.Option)
 	if d.Near != "" {
@@ -41,8 +41,9 @@ func at(file string, line int) string {
 	return fmt.Sprintf(" (%s, line %d)", file, line)
 }
 
-// Unknown returns the options of the files that neither Salt, brine nor the program reads, by name. own are those of the program.
-// Names with a dot or colon are left out: each of Salt's modules has its own (mysql.host). So are names that begin with two underscores.
+// Unknown returns the options in the files that Salt, brine and the program do not read, sorted by name. own are the
+// options of the program. Names with a dot or colon are left out, since Salt's modules have their own options
+// (mysql.host), and so are names that begin with two underscores.
 func (c *Config) Unknown(own ...string) []Doubt {
 	var list []Doubt
 	var known map[string]bool
@@ -66,10 +67,10 @@ func (c *Config) Unknown(own ...string) []Doubt {
 	return list
 }
 
-// names returns the options that the role knows.
+// names returns the known options.
 func (c *Config) names() map[string]bool {
 	known := map[string]bool{}
-	for _, defaults := range []map[string]any{MinionDefaults(), MasterDefaults()} { // a master's file may serve a minion's too
+	for _, defaults := range []map[string]any{MinionDefaults(), MasterDefaults()} { // a minion's options are also valid in a master's file
 		for name := range defaults {
 			known[name] = true
 		}
@@ -85,7 +86,7 @@ func (c *Config) names() map[string]bool {
 	return known
 }
 
-// Near returns the known name that is almost equal to the given one, or "" if no name or several are.
+// Near returns the known name that is almost equal to name, or "" if no name or more than one is.
 func Near(name string, known []string) string {
 	set := make(map[string]bool, len(known))
 	for _, k := range known {
@@ -117,7 +118,7 @@ func nearest(name string, known map[string]bool) string {
 	return best
 }
 
-// distance returns how many letters must be added, dropped, changed or swapped with the next one (optimal string
+// distance returns how many letters must be added, removed, changed or swapped with the next one (optimal string
 // alignment).
 func distance(a, b string) int {
 	var before []int
@@ -143,8 +144,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Place returns where an option is set: the last of the files that has it, for later files win. It reads the files again, so that
-// an ordinary start does not pay for it.
+// Place returns where an option is set: in the last file that sets it. It reads the files again, so that a normal
+// start does not have the cost.
 func (c *Config) Place(option string) (file string, line int) {
 	for _, path := range slices.Backward(c.Files) {
 		b, err := os.ReadFile(path)
@@ -164,8 +165,8 @@ func (c *Config) Place(option string) (file string, line int) {
 	return "", 0
 }
 
-// Idle returns the options of the files that brine accepts, but which have no effect, by name. Those that are set to stock's
-// default are left out.
+// Idle returns the options in the files that brine accepts but that have no effect, sorted by name. Options set to
+// stock's default are left out.
 func (c *Config) Idle() []Doubt {
 	names, defaults := idleMinion, MinionDefaults()
 	if c.Opts["__role"] == "master" {
@@ -183,7 +184,7 @@ func (c *Config) Idle() []Doubt {
 	return list
 }
 
-// Placed returns the text of a note with the place of the option that it is about, if a file sets it.
+// Placed returns the text of a note with the place of its option, if a file sets it.
 func (c *Config) Placed(n Note) string {
 	if n.Option == "" || !c.Given[n.Option] {
 		return n.Text
@@ -191,8 +192,8 @@ func (c *Config) Placed(n Note) string {
 	return n.Text + at(c.Place(n.Option))
 }
 
-// Changes returns one text for each option that a reload changed, with the place that sets it now. Values are
-// left out, since some are secret.
+// Changes returns a text for each option that a reload changed, with the place that sets it now. Values are left out,
+// since they may be secret.
 func Changes(old, now *Config) []string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(now.Opts)) {

@@ -48,7 +48,7 @@ func TestUnknownOptions(t *testing.T) {
 	}
 }
 
-// TestOwnOptions: what the program has declared is known, and is what a name that is almost the same may mean.
+// TestOwnOptions: options that the program declares are known, and are suggested for similar names.
 func TestOwnOptions(t *testing.T) {
 	dir := written(t, map[string]string{"minion": "id: m\nour_own_key: [1]\nour_own_ky: [1]\n"})
 	c, err := LoadMinion(filepath.Join(dir, "minion"), nil)
@@ -61,7 +61,7 @@ func TestOwnOptions(t *testing.T) {
 	}
 }
 
-// TestEveryOptionOfStockIsKnown: no option that has a default or a type in stock is named, whatever the role.
+// TestEveryOptionOfStockIsKnown: no option with a default or a type in stock is reported, whatever the role.
 func TestEveryOptionOfStockIsKnown(t *testing.T) {
 	for role, defaults := range map[string]map[string]any{"minion": MinionDefaults(), "master": MasterDefaults()} {
 		c := &Config{Opts: map[string]any{"__role": role}, Given: map[string]bool{}}

@@ -13,19 +13,19 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Host answers the questions by which an id is guessed. Fields that are nil ask the real host.
+// Host answers questions about the host, to guess an id. Functions that are nil use the real host.
 type Host struct {
-	// Hostname is the name of the host as the kernel has it.
+	// Hostname returns the kernel's host name.
 	Hostname func() (string, error)
-	// FQDN returns the full name of a host name (socket.getfqdn of Python).
+	// FQDN returns the full name of a host name (Python's socket.getfqdn).
 	FQDN func(hostname string) string
 	// ReadFile reads the minion_id file, /etc/hostname, /etc/nodename and /etc/hosts.
 	ReadFile func(path string) ([]byte, error)
-	// Addrs returns the addresses of the interfaces, without the loopback addresses.
+	// Addrs returns the addresses of the interfaces, without loopback addresses.
 	Addrs func() []string
 }
 
-// MinionID returns the id that Load determined. It returns an error if no id was determined, or if it cannot be a file name.
+// MinionID returns the id that Load determined. It returns an error if there is no id or if it cannot be a file name.
 func MinionID(c *Config) (string, error) {
 	id := c.String("id")
 	switch {
@@ -37,7 +37,7 @@ func MinionID(c *Config) (string, error) {
 	return id, nil
 }
 
-// identify determines the id unless the files set one (salt.config.get_id). byAddress reports that it is an IPv4
+// identify determines the id unless the files set one (salt.config.get_id). byAddress is true if the id is an IPv4
 // address.
 func (l *loader) identify() (byAddress bool, err error) {
 	o := l.Opts
@@ -45,7 +45,7 @@ func (l *loader) identify() (byAddress bool, err error) {
 		return false, nil
 	}
 	if id, ok := l.Overrides["id"].(string); ok && id != "" {
-		// The override will win; guessing would ask name servers for nothing.
+		// The override is used anyway; do not query name servers.
 		o["id"] = id
 		return false, nil
 	}
@@ -65,7 +65,7 @@ func (l *loader) identify() (byAddress bool, err error) {
 		}
 		if b, err := readFile(cache); err == nil {
 			line, _, _ := strings.Cut(string(b), "\n")
-			// Salt means to drop a byte order mark but looks for that of UTF-16: one of UTF-8 stays part of the id.
+			// Salt intends to drop a byte order mark, but looks for UTF-16's; a UTF-8 mark stays in the id.
 			name := strings.TrimSpace(line)
 			if name != "" && name != "localhost" {
 				l.note(slog.LevelDebug, "Using cached minion ID from %s: %s", cache, name)
@@ -91,7 +91,7 @@ func (l *loader) identify() (byAddress bool, err error) {
 	return err == nil && addr.Is4(), nil
 }
 
-// cacheID writes the minion_id file; failing to is only worth a line in the log.
+// cacheID writes the minion_id file. It only logs an error.
 func (l *loader) cacheID(path, id string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		l.note(slog.LevelError, "Failed to create dirs to minion_id file: %s", err)
@@ -113,7 +113,7 @@ func removeDomain(id string, rule any) string {
 	return id
 }
 
-// guessID implements salt.utils.network.generate_minion_id: the first name of the host that does not mean every host.
+// guessID implements salt.utils.network.generate_minion_id: the first name of the host that is not a generic name.
 func guessID(h *Host) string {
 	if h == nil {
 		h = &Host{}
@@ -178,7 +178,7 @@ func usableName(s string) bool {
 	if len(s) > 4 && s[:4] == "127." && s[4] >= '0' && s[4] <= '9' {
 		return false
 	}
-	// 1.0.0.*.ip6.arpa as a regular expression, in which the dots match anything.
+	// This is 1.0.0.*.ip6.arpa as a regular expression, in which a dot matches any character.
 	if len(s) > 5 && s[0] == '1' && s[2] == '0' && s[4] == '0' {
 		if i := strings.Index(s[5:], "ip6"); i > 0 && len(s[5+i:]) >= 8 && s[5+i+4:5+i+8] == "arpa" {
 			return false
@@ -187,11 +187,10 @@ func usableName(s string) bool {
 	return true
 }
 
-// nameTimeout bounds the name services; an id must not wait for a dead name server longer.
+// nameTimeout limits how long a guess waits for name servers.
 const nameTimeout = 5 * time.Second
 
-// realFQDN implements socket.getfqdn: the names of the first address of the host, the first one with a dot, else
-// the first.
+// realFQDN implements socket.getfqdn: of the names of the host's first address, the first with a dot, else the first.
 func realFQDN(hostname string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), nameTimeout)
 	defer cancel()

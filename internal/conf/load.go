@@ -15,32 +15,33 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Options control LoadMinionWith and LoadMasterWith. The zero value gives the behaviour of Salt's daemons, without
+// Options control LoadMinionWith and LoadMasterWith. The zero value means the behaviour of Salt's daemons, without
 // environment variables.
 type Options struct {
 	// Overrides replace effective options at the very end, as command line flags do in Salt.
 	Overrides map[string]any
-	// Settings override the files before defaults are derived and paths are joined to root_dir: the configuration
-	// of a program that embeds a minion.
+	// Settings override the files before defaults are derived and root_dir is applied. They are the configuration of a
+	// program that embeds a minion.
 	Settings map[string]any
-	// Tool treats a broken included file as empty, and a main file that may not be read as missing, as stock does.
-	// For a daemon both are errors: it would run without the locks of these files.
+	// Tool treats a broken included file as empty, and a main file without read permission as missing, as stock does.
+	// Without Tool both are errors, since a daemon would run without the restrictions in these files.
 	Tool bool
 	// CacheID writes a guessed id to the minion_id file.
 	CacheID bool
-	// ReadOnly leaves a broken _schedule.conf where it is.
+	// ReadOnly leaves a broken _schedule.conf in place.
 	ReadOnly bool
 	// CLI is the value of the option __cli: the name of the program.
 	CLI string
-	// Getenv reads the environment: SALT_MINION_CONFIG, SALT_MASTER_CONFIG and SALT_CONFIG_DIR. nil is an empty one.
+	// Getenv reads the environment: SALT_MINION_CONFIG, SALT_MASTER_CONFIG and SALT_CONFIG_DIR. nil means an empty
+	// environment.
 	Getenv func(string) string
-	// Trust, if set, judges every file before it is read; see OwnerPolicy.
+	// Trust, if set, checks every file before it is read; see OwnerPolicy.
 	Trust func(path string) error
-	// Host answers questions about the host for guessing an id; nil asks the real one.
+	// Host answers questions about the host, to guess an id; nil uses the real host.
 	Host *Host
 }
 
-// LoadMinion returns the effective options of a minion: defaults, the file at path, its includes, overrides. A
+// LoadMinion returns the effective options of a minion: defaults, the file at path, its includes, then overrides. A
 // missing file means defaults. If path is "", no file is read.
 func LoadMinion(path string, overrides map[string]any) (*Config, error) {
 	return LoadMinionWith(path, Options{Overrides: overrides})
@@ -111,7 +112,8 @@ func (l *loader) load(apply func(*loader, map[string]any) error) (*Config, error
 	return l.Config, nil
 }
 
-// main reads the main file (salt.config.load_config). The environment moves it only when the path is the default one.
+// main reads the main file (salt.config.load_config). Environment variables replace the path only if it is the
+// default.
 func (l *loader) main() (map[string]any, error) {
 	path := l.Path
 	if l.Getenv != nil && path == l.defaults["conf_file"] {
@@ -128,7 +130,7 @@ func (l *loader) main() (map[string]any, error) {
 	fi, err := os.Stat(path)
 	switch {
 	case err == nil && fi.IsDir():
-		// Stock uses defaults then: a master that listens on all addresses, or a minion with another id.
+		// Stock uses the defaults: a master would listen on all addresses, and a minion might have another id.
 		return nil, &Error{Path: path, Msg: "it is a directory"}
 	case errors.Is(err, os.ErrPermission):
 		return l.unreadable(path, err)
@@ -147,7 +149,7 @@ func (l *loader) main() (map[string]any, error) {
 	return opts, nil
 }
 
-// unreadable returns no options for a tool, or the error of a daemon.
+// unreadable returns empty options for a tool, and an error otherwise.
 func (l *loader) unreadable(path string, err error) (map[string]any, error) {
 	// guard: lost-configuration TestLostConfiguration
 	if !l.Tool {
@@ -188,7 +190,7 @@ func (l *loader) file(path string) (map[string]any, error) {
 		if !strings.HasSuffix(path, "_schedule.conf") {
 			return nil, bad
 		}
-		// The minion writes this file itself; a broken one must not keep it from starting.
+		// The minion writes this file; a broken one must not prevent its start.
 		l.note(slog.LevelError, "%s", bad.Error())
 		if l.ReadOnly {
 			return map[string]any{}, nil
@@ -216,11 +218,11 @@ func (l *loader) file(path string) (map[string]any, error) {
 	return opts, nil
 }
 
-// maxIncludeDepth ends files that include each other; Salt recurses until Python's stack ends.
+// maxIncludeDepth stops files that include each other. Salt recurses until Python's stack overflows.
 const maxIncludeDepth = 32
 
-// include reads the files of an include option (salt.config.include_config). Among them mappings are merged deeply and
-// lists added up; the caller lets the result replace the options of the main file as a whole.
+// include reads the files of an include option (salt.config.include_config). Their mappings are merged deeply and
+// their lists are concatenated. The caller replaces whole options of the main file by the result.
 func (l *loader) include(include any, orig string, verbose bool, depth int) (map[string]any, error) {
 	if depth > maxIncludeDepth {
 		return nil, &Error{Path: orig, Msg: fmt.Sprintf("files include each other more than %d levels deep", maxIncludeDepth)}
@@ -278,7 +280,8 @@ func (l *loader) include(include any, orig string, verbose bool, depth int) (map
 	return merged, nil
 }
 
-// mergeInto is salt.utils.dictupdate.update with merge_lists: mappings deeply, lists without duplicates.
+// mergeInto implements salt.utils.dictupdate.update with merge_lists: mappings are merged deeply, lists without
+// duplicates.
 func mergeInto(dest, upd map[string]any) {
 	for k, v := range upd {
 		switch have := dest[k].(type) {
@@ -324,7 +327,7 @@ func anyMap(v any) map[any]any {
 func union(have, more []any) []any {
 	out := append([]any(nil), have...)
 	for _, v := range more {
-		// Salt compares with the list before it grows: doubles within the second list stay.
+		// Salt compares with the list as it was, so duplicates within the second list stay.
 		found := false
 		for _, h := range have {
 			if pyEqual(h, v) {

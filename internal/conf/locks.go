@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// honouredLocks is one text, which is half as large in a program as a list.
+// honouredLocks is one string, which takes half the space of a list in the program.
 const honouredLocks = `
 allow_minion_key_revoke
 always_verify_signature
@@ -75,14 +75,14 @@ whitelist_modules
 whitelist_state_modules
 `
 
-// HonouredLocks returns the options that allow, forbid, sign or verify, and that a minion or a master honours,
+// HonouredLocks returns the options that restrict, permit, sign or verify, and that a minion or master honours,
 // sorted.
 func HonouredLocks() []string {
 	return strings.Fields(honouredLocks)
 }
 
-// RefuseLocks returns an error for a security option of a master that has no effect here. An option that is unset or
-// off is not an error.
+// RefuseLocks returns an error for a security option of a master that brine does not support. An option that is not
+// set or off is not an error.
 func (c *Config) RefuseLocks() error {
 	for _, o := range refusedOptions {
 		if v, set := c.Opts[o.name]; set && Truth(v) {

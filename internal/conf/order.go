@@ -7,11 +7,11 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// orderKey is the key under which the options of a file hold their ordered document (*pyobj.Dict) while files are
-// merged. No file can contain it.
+// orderKey is the key of the ordered document (*pyobj.Dict) in the options of a file while files are merged. No file
+// can contain it.
 const orderKey = "\x00order"
 
-// noteOrder keeps the order of a file whose options have any that matters.
+// noteOrder stores the order of a file that contains nested values.
 func noteOrder(opts map[string]any, b []byte, path string) {
 	nested := false
 	for _, v := range opts {
@@ -29,7 +29,7 @@ func noteOrder(opts map[string]any, b []byte, path string) {
 	}
 }
 
-// override replaces options by those of the same name.
+// override replaces options by those with the same name in more.
 func override(opts, more map[string]any) {
 	have, _ := opts[orderKey].(*pyobj.Dict)
 	for k, v := range more {
@@ -42,7 +42,7 @@ func override(opts, more map[string]any) {
 	}
 }
 
-// mergeOrder is like [mergeInto] for the documents in order; lists count as one after the other.
+// mergeOrder is like [mergeInto] for ordered documents. Of two lists the second counts.
 func mergeOrder(have, more *pyobj.Dict) *pyobj.Dict {
 	out := have.Copy()
 	for k, v := range more.All() {
@@ -51,12 +51,12 @@ func mergeOrder(have, more *pyobj.Dict) *pyobj.Dict {
 		if a && b {
 			v = mergeOrder(old, over)
 		}
-		_ = out.Set(k, v) // it is a key already
+		_ = out.Set(k, v) // cannot fail: the key comes from a dictionary
 	}
 	return out
 }
 
-// takeOrder moves the order of all files to the configuration.
+// takeOrder moves the order of all files to l.Order.
 func (l *loader) takeOrder(files map[string]any) {
 	d, _ := files[orderKey].(*pyobj.Dict)
 	delete(files, orderKey)

@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// OwnerPolicy returns a function for Options.Trust: a configuration file and its directory must belong to root or
-// to one of the users, and must not be world-writable; a sticky directory may be. Otherwise a file from another
-// user could choose the master. On platforms without numeric owners everything is trusted.
+// OwnerPolicy returns a function for Options.Trust: a configuration file and its directory must belong to root or one
+// of the users, and must not be writable by everyone, except for a sticky directory. Otherwise another user could
+// choose the master. On platforms without numeric owners every file is trusted.
 func OwnerPolicy(uids ...int) func(path string) error {
 	return func(path string) error {
 		for _, at := range []string{path, filepath.Dir(path)} {
@@ -45,8 +45,8 @@ func checkOwner(path string, uids []int) error {
 	return nil
 }
 
-// CheckOwners judges the files that a configuration was read from by OwnerPolicy: the users are root, the one that the
-// process runs as, and the one that it will run as (the option user, which must not serve others than itself).
+// CheckOwners applies OwnerPolicy to the files of a configuration. The users are root, the process's user, and the
+// user that the process will switch to (option user).
 func CheckOwners(c *Config) error {
 	uids := []int{os.Geteuid()}
 	if name := c.String("user"); name != "" {

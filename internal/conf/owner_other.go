@@ -4,5 +4,5 @@ package conf
 
 import "io/fs"
 
-// ownerOf always returns false: files have no numeric owner on this platform.
+// ownerOf returns false: files have no numeric owner on this platform.
 func ownerOf(fs.FileInfo) (int, bool) { return 0, false }

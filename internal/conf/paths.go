@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Dirs are the directories that Salt's defaults are below (salt/syspaths.py).
+// Dirs are the directories in Salt's defaults (salt/syspaths.py).
 type Dirs struct{ Root, Config, Cache, Sock, Srv, Logs, Run string }
 
 // PlatformDirs returns the directories of this platform.
@@ -42,7 +42,7 @@ func isDir(path string) bool {
 	return err == nil && fi.IsDir()
 }
 
-// currentUser returns the name of the user that the process runs as, "root" when it has none.
+// currentUser returns the name of the user of this process, or "root" if it is unknown.
 func currentUser() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		if runtime.GOOS == "windows" {
@@ -61,7 +61,7 @@ func homeDir() string {
 	return "/"
 }
 
-// expandUser implements os.path.expanduser of Python.
+// expandUser implements Python's os.path.expanduser.
 func expandUser(path string) string {
 	if !strings.HasPrefix(path, "~") {
 		return path
@@ -81,8 +81,8 @@ func expandUser(path string) string {
 	return strings.TrimSuffix(home, "/") + "/" + rest
 }
 
-// glob implements glob.glob of Python, sorted: names that begin with a dot match only a pattern that does, [!x]
-// negates, a backslash is an ordinary character, and what cannot be read matches nothing.
+// glob implements Python's glob.glob, sorted. Names with a leading dot match only patterns with one, [!x] negates, a
+// backslash is an ordinary character, and unreadable directories match nothing.
 func glob(pattern string) []string {
 	if !strings.ContainsAny(pattern, "*?[") {
 		if _, err := os.Lstat(pattern); err != nil {
@@ -129,7 +129,7 @@ func glob(pattern string) []string {
 	return out
 }
 
-// globPattern turns a pattern of Python's fnmatch into one of filepath.Match.
+// globPattern converts a pattern of Python's fnmatch to one of filepath.Match.
 func globPattern(p string) string {
 	var b strings.Builder
 	for i := 0; i < len(p); i++ {

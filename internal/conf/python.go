@@ -1,6 +1,6 @@
 package conf
 
-// pyEqual implements Python's ==: numbers and truth values by value, collections by content.
+// pyEqual implements Python's ==: numbers and booleans by value, collections by content.
 func pyEqual(a, b any) bool {
 	if x, ok := pyNumber(a); ok {
 		y, ok := pyNumber(b)
@@ -47,7 +47,7 @@ func pyNumber(v any) (float64, bool) {
 	return number(v)
 }
 
-// pyType returns the name of the Python type of a value.
+// pyType returns the name of a value's Python type.
 func pyType(v any) string {
 	switch v.(type) {
 	case nil:

@@ -9,9 +9,9 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// refuseSDB handles sdb:// values, which Salt replaces by the answer of a database. brine has no such database, and
-// the literal text must never be used in place of a secret. An option that decides whom the minion trusts is an
-// error, every other option falls back to its default, and a value inside a collection becomes nil.
+// refuseSDB handles sdb:// values, which Salt replaces by values from a database. brine has no such database, and the
+// literal text must never be used as a secret. It returns an error for an option that decides whom the minion trusts.
+// Other options fall back to their defaults, and a value inside a collection becomes nil.
 func (l *loader) refuseSDB() error {
 	for key, v := range l.Opts {
 		s, whole := v.(string)
@@ -85,7 +85,8 @@ func (l *loader) withoutSDB(path string, v any) any {
 	return v
 }
 
-// decisive reports whether a minion or master without the option is another one, trusts another one, or allows more.
+// decisive reports whether, without this option, a minion or master would be another one, trust another one, or
+// permit more.
 func decisive(key string) bool {
 	switch key {
 	case "id", "master", "master_type", "master_port", "publish_port", "ret_port", "interface", "user", "root_dir", "pki_dir", "cachedir",

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tree is one configuration tree of testdata/trees.json with what Salt made of it; gen/cases.py writes them.
+// tree is a configuration tree of testdata/trees.json with Salt's result; gen/cases.py writes them.
 type tree struct {
 	Name, Role string
 	Files      map[string]string
@@ -109,14 +109,14 @@ func TestStockTrees(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// Stock's minion goes on with that one, ours does not; see TestLostConfiguration.
+			// Here stock's minion continues and ours does not; see TestLostConfiguration.
 			strict := c.Strict && c.Name != "broken nested include"
 			o := Options{Tool: !strict, Host: &Host{
 				Hostname: func() (string, error) { return "guessed.Example.org", nil },
 				FQDN:     func(h string) string { return h },
 				ReadFile: func(path string) ([]byte, error) {
 					if !strings.HasPrefix(path, root) {
-						return nil, fs.ErrNotExist // what this host has must not matter
+						return nil, fs.ErrNotExist // files of this host must not matter
 					}
 					return os.ReadFile(path)
 				}}}
@@ -171,7 +171,7 @@ func checkLeft(t *testing.T, root string, want []string) {
 	}
 }
 
-// checkError wants the file, the context and the problem in the words of Salt, and the line of the problem.
+// checkError compares file, context and problem with Salt's text, and the line of the problem.
 func checkError(t *testing.T, root string, c tree, err error) {
 	t.Helper()
 	var e *Error
@@ -179,7 +179,7 @@ func checkError(t *testing.T, root string, c tree, err error) {
 		t.Fatalf("got %v, want %v %s", err, c.Result.Log, c.Result.Error)
 	}
 	got := strings.ReplaceAll(err.Error(), root, "@")
-	got, _, _ = strings.Cut(got, "\nThe key '") // what brine adds: TestDuplicateKey
+	got, _, _ = strings.Cut(got, "\nThe key '") // brine's addition; see TestDuplicateKey
 	if c.Result.Error != "" {
 		if _, want, _ := strings.Cut(c.Result.Error, ": "); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -205,7 +205,7 @@ func lastLine(s string) int {
 	return n
 }
 
-// withoutPlaces leaves out the places, whose columns are not always known here.
+// withoutPlaces removes the places, whose columns are not always known here.
 func withoutPlaces(s string) string {
 	var kept []string
 	for line := range strings.SplitSeq(s, "\n") {
@@ -224,7 +224,7 @@ func checkNotes(t *testing.T, root string, want []string, notes []Note) {
 		switch n.Level {
 		case slog.LevelWarn:
 			if strings.HasSuffix(text, " is used") {
-				continue // what stock says nothing of: TestValuesThatMeanNothing
+				continue // stock does not log these; see TestValuesThatMeanNothing
 			}
 			got = append(got, "WARNING: "+text)
 		case slog.LevelError:

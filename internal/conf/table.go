@@ -2,19 +2,19 @@ package conf
 
 import "strings"
 
-// fixed is a default that the linker lays out: a map literal of such values is code that runs, ten times as large.
+// A fixed is a default that the linker lays out. A map literal would be code, ten times as large.
 type fixed struct {
 	key   string
 	value any
 }
 
-// list and object are a list and a dictionary among fixed defaults.
+// list and object are a list and a dictionary in fixed defaults.
 type (
 	list   []any
 	object []fixed
 )
 
-// fresh returns a fixed default as a value that belongs to the caller.
+// fresh returns a copy of a fixed default that the caller may change.
 func fresh(v any) any {
 	switch v := v.(type) {
 	case list:
@@ -29,7 +29,7 @@ func fresh(v any) any {
 	return v
 }
 
-// withFixed adds fixed defaults to those that are built again each time.
+// withFixed adds fixed defaults to built ones, which are created on each call.
 func withFixed(table []fixed, built map[string]any) map[string]any {
 	all := make(map[string]any, len(table)+len(built))
 	for _, f := range table {
@@ -41,7 +41,8 @@ func withFixed(table []fixed, built map[string]any) map[string]any {
 	return all
 }
 
-// validTypes returns the names of the Python types that Salt's VALID_OPTS allows for an option, or "" for an unknown option.
+// validTypes returns the names of the Python types that Salt's VALID_OPTS permits for an option, or "" for an unknown
+// option.
 func validTypes(key string) string {
 	if strings.Contains(key, "\n") {
 		return ""

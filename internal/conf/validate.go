@@ -9,7 +9,8 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// validateTypes notes options whose values Salt would warn about (salt.config._validate_opts). The values stay.
+// validateTypes notes options whose values Salt would warn about (salt.config._validate_opts). The values are not
+// changed.
 func (l *loader) validateTypes() {
 	keys := make([]string, 0, len(l.Opts))
 	for k := range l.Opts {
@@ -33,7 +34,7 @@ func (l *loader) validateTypes() {
 	}
 }
 
-// levels are the names that Salt has for a log level (salt/_logging/impl.py, LOG_LEVELS).
+// levels lists Salt's names of log levels (salt/_logging/impl.py, LOG_LEVELS).
 const levels = "all, garbage, trace, debug, profile, info, warning, error, critical, quiet"
 
 // validateValues reports options of the right type with invalid values. Stock does not report them: it fails
@@ -51,7 +52,7 @@ func (l *loader) validateValues() {
 			continue
 		}
 		if types := validTypes(key); types != "" && !validType(v, strings.Fields(types)) {
-			continue // validateTypes names it
+			continue // validateTypes reports it
 		}
 		if n, err := strconv.ParseUint(strings.TrimSpace(pytext.Str(v)), 10, 16); err != nil || n == 0 && l.defaults[key] != int64(0) {
 			bad(key, "the number of a port", "the default")
@@ -81,7 +82,7 @@ func validType(v any, types []string) bool {
 		if t == name && !(name == "NoneType" && single) || t == "tuple" && name == "list" && !single {
 			return true
 		}
-		// bool is an int in Python, but a truth value is only taken for bool itself.
+		// In Python bool is an int, but a boolean is valid only for the type bool.
 	}
 	if name == "bool" {
 		return !single
@@ -94,7 +95,7 @@ func validType(v any, types []string) bool {
 	return false
 }
 
-// converts reports whether the Python type t accepts the value without changing what it means.
+// converts reports whether the Python type t accepts the value without changing its meaning.
 func converts(v any, name, t string) bool {
 	switch t {
 	case "str":

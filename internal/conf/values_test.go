@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestValuesThatMeanNothing: each is named with its place; good values are not.
+// TestValuesThatMeanNothing: each invalid value is reported with its place; valid ones are not.
 func TestValuesThatMeanNothing(t *testing.T) {
 	dir := written(t, map[string]string{
 		"minion":  "id: m\nmaster_port: abc\nlog_level: loud\nbeacons: 5\nlog_level_logfile: Debug\npublish_port: '4505'\nsource_ret_port: 0\n",
@@ -47,7 +47,7 @@ func TestValuesThatMeanNothing(t *testing.T) {
 	}
 }
 
-// TestDuplicateKey: an option that is set twice in a file is named with both lines, behind stock's text.
+// TestDuplicateKey: an option that is set twice in a file is reported with both lines, after stock's text.
 func TestDuplicateKey(t *testing.T) {
 	dir := written(t, map[string]string{"minion": "id: m\nmaster_port: 1\n\nmaster_port: 2\n"})
 	_, err := LoadMinion(filepath.Join(dir, "minion"), nil)

@@ -2,5 +2,5 @@ package confine
 
 import "golang.org/x/sys/unix"
 
-// more are forbidden system calls that only some processors have.
+// more are the forbidden system calls that only some processors have.
 var more = []uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL, unix.SYS_CLOCK_SETTIME64, unix.SYS_CLOCK_ADJTIME64, unix.SYS_STIME, unix.SYS_SOCKETCALL}

@@ -4,5 +4,5 @@ package confine
 
 import "golang.org/x/sys/unix"
 
-// more are forbidden system calls that only some processors have.
+// more are the forbidden system calls that only some processors have.
 var more = []uint32{unix.SYS_KEXEC_FILE_LOAD, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL}

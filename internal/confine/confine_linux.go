@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// minABI is the first version of Landlock that holds truncation, too: Linux 6.2.
+// minABI is the first version of Landlock that also restricts truncation: Linux 6.2.
 const minABI = 3
 
-// What Landlock grants. Devices are never made.
+// The rights that Landlock grants. Creating devices is never granted.
 const (
 	grantRead  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	grantWrite = grantRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
@@ -28,7 +28,7 @@ const (
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// handled returns all rights that a version of Landlock knows. The kernel denies those that no rule grants.
+// handled returns all rights that a version of Landlock supports. The kernel denies those that no rule grants.
 func handled(abi int) uint64 {
 	all := uint64(unix.LANDLOCK_ACCESS_FS_IOCTL_DEV<<1 - 1)
 	if abi < 5 {
@@ -37,7 +37,7 @@ func handled(abi int) uint64 {
 	return all
 }
 
-// landlockABI returns the version of Landlock that the kernel has, 0 if it has none.
+// landlockABI returns the kernel's version of Landlock, or 0 if it has no Landlock.
 func landlockABI() int {
 	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -46,7 +46,7 @@ func landlockABI() int {
 	return int(n)
 }
 
-// Support describes what the kernel offers.
+// Support describes what the kernel supports.
 func Support() string {
 	abi := landlockABI()
 	switch {
@@ -60,8 +60,8 @@ func Support() string {
 	return fmt.Sprintf("Landlock ABI %d (files, programs and controls of devices), no-new-privileges, seccomp", abi)
 }
 
-// Apply removes all rights but those in the rules, from all threads. An error that matches ErrUnsupported means
-// that nothing was removed; after any other error the process must end.
+// Apply removes all rights except those in the rules, from all threads. If the error matches ErrUnsupported, nothing
+// was removed; after any other error the process must end.
 func Apply(r Rules) (Report, error) {
 	report := Report{Kernel: Support()}
 	abi := landlockABI()
@@ -102,7 +102,7 @@ func restrictFiles(set int) syscall.Errno {
 	return errno
 }
 
-// ruleset builds the rules of Landlock. The caller closes it.
+// ruleset creates the Landlock rule set. The caller closes it.
 func ruleset(r Rules, abi int, report *Report) (fd int, err error) {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled(abi)}
 	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
@@ -127,8 +127,8 @@ func ruleset(r Rules, abi int, report *Report) (fd int, err error) {
 	return set, nil
 }
 
-// loaders returns the dynamic loaders of these programs: the kernel starts them in place of a program with shared
-// libraries.
+// loaders returns the dynamic loaders of the host, which the kernel starts for programs with shared libraries. It
+// returns nil if there are no programs.
 func loaders(programs []string) []string {
 	if len(programs) == 0 {
 		return nil
@@ -163,9 +163,9 @@ func grant(set int, path string, access uint64) error {
 	return nil
 }
 
-// forbidden are the system calls that a sealed agent and its programs never need: they change what is mounted, the kernel, other
-// processes or the clock, or get at files, programs and privileges past the rules for paths: a program in memory has no path, so
-// that Landlock lets it start.
+// forbidden are the system calls that a sealed agent and its programs never need. They change mounts, the kernel,
+// other processes or the clock, or reach files, programs and privileges without a path: a program in memory has no
+// path, so Landlock would let it start.
 var forbidden = [...]uint32{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_FSOPEN,
 	unix.SYS_FSMOUNT, unix.SYS_FSCONFIG, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_UNSHARE, unix.SYS_SETNS,
@@ -177,18 +177,18 @@ var forbidden = [...]uint32{
 	unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_PERSONALITY,
 }
 
-// namespaces are the flags of clone that make new namespaces.
+// namespaces are the flags of clone that create namespaces.
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
 	unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// Offsets in the kernel's struct seccomp_data, for processors with the low half of an argument first.
+// Offsets in the kernel's struct seccomp_data, for little-endian processors.
 const (
 	atNumber = 0
 	atArch   = 4
 	atFirst  = 16
 )
 
-// architecture returns the kernel's name of this processor's system calls.
+// architecture returns the kernel's number for this processor's system call interface.
 func architecture() (uint32, bool) {
 	switch runtime.GOARCH {
 	case "amd64":
@@ -216,7 +216,7 @@ func systemCalls(r Rules) ([]unix.SockFilter, error) {
 	answer := func(errno syscall.Errno) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)}
 	}
-	// refuse answers a call with an error if the value that was loaded compares with k.
+	// refuse fails a call with errno if the loaded value matches k.
 	refuse := func(op uint16, k uint32, errno syscall.Errno) {
 		p = append(p, unix.SockFilter{Code: unix.BPF_JMP | op | unix.BPF_K, K: k, Jf: 1}, answer(errno))
 	}
@@ -224,7 +224,7 @@ func systemCalls(r Rules) ([]unix.SockFilter, error) {
 	p = append(p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: arch, Jt: 1}, answer(syscall.ENOSYS))
 	load(atNumber)
 	if runtime.GOARCH == "amd64" {
-		refuse(unix.BPF_JGE, 0x40000000, syscall.ENOSYS) // the same calls by the numbers of x32
+		refuse(unix.BPF_JGE, 0x40000000, syscall.ENOSYS) // the same calls with x32 numbers
 	}
 	for _, nr := range append(forbidden[:len(forbidden):len(forbidden)], more...) {
 		refuse(unix.BPF_JEQ, nr, syscall.EPERM)
@@ -233,13 +233,13 @@ func systemCalls(r Rules) ([]unix.SockFilter, error) {
 		refuse(unix.BPF_JEQ, unix.SYS_EXECVE, syscall.EACCES)
 		refuse(unix.BPF_JEQ, unix.SYS_EXECVEAT, syscall.EACCES)
 	}
-	refuse(unix.BPF_JEQ, unix.SYS_CLONE3, syscall.ENOSYS) // its flags are in memory; programs use clone then
+	refuse(unix.BPF_JEQ, unix.SYS_CLONE3, syscall.ENOSYS) // its flags are in memory; programs fall back to clone
 	// clone: no new namespaces.
 	p = append(p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_CLONE, Jf: 4})
 	load(atFirst)
 	refuse(unix.BPF_JSET, namespaces, syscall.EPERM)
 	p = append(p, allow)
-	// socket: the Internet, the kernel's routes and interfaces, and other programs where that is left.
+	// socket: the Internet, the kernel's routes and interfaces, and Unix sockets if they are permitted.
 	families := []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 	if !r.NoLocalSockets {
 		families = append(families, unix.AF_UNIX)

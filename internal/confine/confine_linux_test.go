@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childOf is the variable by which the test's own program is told to confine itself, and to what.
+// childOf is the environment variable that makes the test program run an order.
 const childOf = "BRINE_CONFINE_TEST"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// order is what the child does: it confines itself if there are rules, then tries everything below a directory.
+// order tells the child what to do: apply the rules, if any, then try everything below a directory.
 type order struct {
 	Rules *Rules
 	Dir   string
@@ -40,7 +40,7 @@ func confinedChild(text string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	// Threads that are there before the rules are held, too.
+	// Threads that exist before the rules must be restricted, too.
 	var threads [8]chan func()
 	for i := range threads {
 		threads[i] = make(chan func())
@@ -71,7 +71,7 @@ func confinedChild(text string) int {
 	return 0
 }
 
-// outcome is "ok" or the operating system's error.
+// outcome returns "ok" or the operating system's error.
 func outcome(err error) string {
 	var errno syscall.Errno
 	switch {
@@ -220,7 +220,7 @@ func tree(t *testing.T) string {
 	return dir
 }
 
-// child runs the attempts in a process of its own.
+// child runs the attempts in a separate process.
 func child(t *testing.T, o order) map[string]string {
 	t.Helper()
 	text, err := json.Marshal(o)
@@ -245,8 +245,8 @@ func child(t *testing.T, o order) map[string]string {
 	return got
 }
 
-// TestApply tries in a confined process, from several threads and from a shell, what the rules leave and what they take. The same
-// process without rules can do what is taken.
+// TestApply tries, in a confined process, from several threads and from a shell, what the rules permit and forbid.
+// The same process without rules can do everything.
 func TestApply(t *testing.T) {
 	system := []string{"/usr", "/lib", "/lib64", "/bin", "/proc"}
 	rules := func(dir string) *Rules {
@@ -296,7 +296,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestMissing: paths that there are not are reported, and hold nothing open.
+// TestMissing: paths that do not exist are reported, and leave no descriptor open.
 func TestMissing(t *testing.T) {
 	var report Report
 	set, err := ruleset(Rules{Read: []string{"/nothing/here", t.TempDir()}}, minABI, &report)

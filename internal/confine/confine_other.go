@@ -7,10 +7,10 @@ import (
 	"runtime"
 )
 
-// Support describes what the kernel offers.
+// Support describes what the kernel supports.
 func Support() string { return runtime.GOOS + " offers nothing" }
 
-// Apply returns an error that matches ErrUnsupported: here no kernel is asked.
+// Apply returns an error that matches ErrUnsupported: there is no implementation for this system.
 func Apply(Rules) (Report, error) {
 	return Report{Kernel: Support()}, fmt.Errorf("%w: %s", ErrUnsupported, Support())
 }

@@ -1,8 +1,9 @@
-// Package consterr holds errors that are constants. An error of errors.New in a package variable is made when the program
-// starts, and would have the compiler build the package's other variables, such as the declarations of a module, by code as well.
+// Package consterr has an error type for constants. An error of errors.New in a package variable is created when the
+// program starts, and makes the compiler initialise the package's other variables, such as module declarations, by
+// code as well.
 package consterr
 
-// Error is an error whose text is all there is to it. Two with the same text are equal.
+// Error is an error that consists of its text. Two errors with the same text are equal.
 type Error string
 
 func (e Error) Error() string { return string(e) }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Again replaces the process by a new run of its program, with the same pid, arguments and environment. It returns only if
-// that failed.
+// Again replaces the process by a new run of its program, with the same pid, arguments and environment. It returns
+// only if that fails.
 func Again() error {
 	program, err := os.Executable()
 	if err == nil {

@@ -17,8 +17,8 @@ const startedText = "started\n"
 func InBackground(env func(string) string) bool { return env(detachedEnv) != "" }
 
 // Background starts the program again without a terminal, in a new session, and waits until it has started
-// ([Notifier.Started]) or ended. Meanwhile the messages of the background process go to this terminal, as stock's do
-// before it forks. The result is the exit code for this process: 0, or that of a background process that did not start.
+// ([Notifier.Started]) or ended. Until then its messages go to this terminal, like stock's before the fork. The
+// result is the exit code for this process: 0, or the exit code of a background process that did not start.
 func Background() (int, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -31,8 +31,8 @@ func Background() (int, error) {
 	return code, nil
 }
 
-// awaitStart reads the standard output of the background process until that process closes it, which it does when it has
-// started and when it ends.
+// awaitStart reads the standard output of the background process until the process closes it, which happens when it
+// has started or ended.
 func awaitStart(out io.Reader) (started bool) {
 	b, _ := io.ReadAll(io.LimitReader(out, 1<<20))
 	return strings.HasSuffix(string(b), startedText)

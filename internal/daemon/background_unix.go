@@ -28,7 +28,7 @@ func Detach(program string, args, env []string) error {
 	return cmd.Process.Release()
 }
 
-// inSession returns the command of a program in a new session.
+// inSession returns a command that runs the program in a new session.
 func inSession(program string, args, env []string, null *os.File) *exec.Cmd {
 	cmd := exec.Command(program)
 	cmd.Args, cmd.Env, cmd.Stdin = args, env, null
@@ -65,8 +65,8 @@ func detachAndWait(program string, args, env []string) (code int, err error) {
 	return 1, nil
 }
 
-// leaveTerminal reports to the process in awaitStart that the start succeeded, and closes the remaining connections
-// to the terminal.
+// leaveTerminal tells the process in awaitStart that the start succeeded, and closes the remaining connections to the
+// terminal.
 func leaveTerminal() error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

@@ -1,7 +1,8 @@
-// Package daemon is what Salt's daemons share with every Unix daemon: a pid file, the supervisor's notifications, signals,
-// and leaving the terminal.
+// Package daemon does what every Unix daemon needs: a pid file, notifications of the supervisor, signals, and leaving
+// the terminal.
 //
-// Signals: TERM and INT end it, HUP reloads, USR1 (INFO on BSD) hands over a dump of all goroutines. Stock dies on HUP.
+// TERM and INT end the program, HUP reloads, and USR1 (INFO on BSD) dumps the stacks of all goroutines. Stock ends on
+// HUP.
 package daemon
 
 import (
@@ -15,8 +16,8 @@ import (
 
 // Options of [Run]. The zero value runs without a pid file.
 type Options struct {
-	// PIDFile is written by [Notifier.Started] and removed after the work; "" means no file. If it cannot be written, the log
-	// says so and the work goes on: a full disk must not keep a daemon from serving.
+	// PIDFile is written by [Notifier.Started] and removed after the work; "" means no file. If it cannot be written,
+	// the error is logged and the work continues: a full disk must not stop a daemon from serving.
 	PIDFile string
 	// Detached is set in the process that [Background] started. [Notifier.Started] then lets the starting process end.
 	Detached bool
@@ -26,12 +27,12 @@ type Options struct {
 	// Notify is the supervisor's socket (NOTIFY_SOCKET), Watchdog the interval at which it expects a message
 	// (WATCHDOG_USEC).
 	Notify, Watchdog string
-	// Log receives, under Name, the signal that ends the program; nil logs nothing.
+	// Log receives, with Name, the signal that ends the program; nil means no log.
 	Log  *slog.Logger
 	Name string
 }
 
-// Run runs the work until it returns or a signal ends its context.
+// Run runs work until it returns or a signal ends its context.
 func Run(ctx context.Context, o Options, work func(ctx context.Context, n *Notifier) error) error {
 	LimitMemory()
 	ctx, cancel := context.WithCancel(ctx)
@@ -62,7 +63,7 @@ func Run(ctx context.Context, o Options, work func(ctx context.Context, n *Notif
 	return err
 }
 
-// started writes the pid file and lets the process of --daemon end.
+// started writes the pid file and lets the process that started the background process end.
 func (o Options) started(n *Notifier) {
 	if o.PIDFile != "" {
 		if err := writePID(o.PIDFile); err == nil {
@@ -109,7 +110,7 @@ func serveSignals(o Options, end <-chan os.Signal, cancel context.CancelFunc, do
 	}
 }
 
-// maxStacks bounds the dump of a program with very many goroutines.
+// maxStacks limits the size of a dump in bytes.
 const maxStacks = 8 << 20
 
 func stacks() []byte {

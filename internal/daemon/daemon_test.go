@@ -78,7 +78,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunWithoutPIDFile: a pid file that cannot be written is an error in the log, and the work starts.
+// TestRunWithoutPIDFile: if the pid file cannot be written, the error is logged and the work starts.
 func TestRunWithoutPIDFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -93,8 +93,8 @@ func TestRunWithoutPIDFile(t *testing.T) {
 	}
 }
 
-// TestRefusedStart: a start that is refused leaves the pid file of the one that runs, even if it has the same process id in
-// another container.
+// TestRefusedStart: a start that is refused does not remove the pid file of the running process, even if both have
+// the same process id in different containers.
 func TestRefusedStart(t *testing.T) {
 	refused := errors.New("refused")
 	for name, text := range map[string]string{"another's": "1", "the same id": strconv.Itoa(os.Getpid())} {
@@ -109,7 +109,7 @@ func TestRefusedStart(t *testing.T) {
 	}
 }
 
-// TestAwaitStart: only the whole text of a started process counts, at the end of what it wrote.
+// TestAwaitStart: only the complete text at the end of the output counts as started.
 func TestAwaitStart(t *testing.T) {
 	for text, want := range map[string]bool{"": false, "started\n": true, "a line\nstarted\n": true, "started\nfailed": false} {
 		if got := awaitStart(strings.NewReader(text)); got != want {

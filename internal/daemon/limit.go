@@ -7,11 +7,11 @@ import (
 	"github.com/brine-salt/brine/internal/cgroup"
 )
 
-// minHeadroom is the memory that a control group needs besides the Go heap: for stacks, the runtime, pages of the
-// program file, and buffers in the kernel.
+// minHeadroom is the memory in bytes that a control group needs besides the Go heap: for stacks, the runtime, pages
+// of the program file, and kernel buffers.
 const minHeadroom = 8 << 20
 
-// headroomPart is the part of the group's memory that is left to the others: one tenth.
+// headroomPart divides the group's memory: a tenth is left for everything else.
 const headroomPart = 10
 
 // LimitMemory sets the limit of the garbage collector from the control group of the process. The environment

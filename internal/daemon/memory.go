@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/memlimit"
 )
 
-// What the garbage collector lets the heap grow by, in percent: jobs are to be fast, and an idle daemon small.
+// The heap growth in percent at which the garbage collector runs: jobs should be fast, and an idle daemon small.
 const (
 	percentIdle = 50
 	percentBusy = 100
@@ -18,27 +18,29 @@ const (
 )
 
 const (
-	// busyAfter is how long jobs last before they may have more: what short ones leave behind in a larger heap stays.
+	// busyAfter is how long jobs must last before the heap may grow more. After short jobs a larger heap would stay.
 	busyAfter = 200 * time.Millisecond
-	// worthTrimming is how much memory has been asked for, in bytes, before a round of the garbage collector is worth its time.
+	// worthTrimming is how many bytes must have been allocated before a garbage collection is worth its time.
 	worthTrimming = 512 << 10
-	// quietGrowth is how much memory a quiet daemon may take, in bytes, before the garbage collector runs. It keeps half of it in reserve.
+	// quietGrowth is how many bytes a quiet daemon may allocate before the garbage collector runs. The collector keeps
+	// half of it in reserve.
 	quietGrowth = 2 << 20
-	// restAfter is how long goroutines may take to end, such as those of connections, when the daemon rests.
+	// restAfter is how long goroutines, such as those of connections, may take to end when the daemon rests.
 	restAfter = 50 * time.Millisecond
-	// restTables is tablesAfter for a daemon that rests: at that time it runs nothing that reads them. The next
-	// poll reads back a third of a megabyte from disk.
+	// restTables replaces tablesAfter in a resting daemon, which runs nothing that reads the tables. The next poll
+	// reads a third of a megabyte back from the disk.
 	restTables = 500 * time.Millisecond
-	// tablesAfter is how long a daemon that worked is quiet before the program's tables leave the memory: the next job may read them from disk.
+	// tablesAfter is how long a daemon must be quiet before the program's tables are removed from memory. The next job
+	// may have to read them from the disk.
 	tablesAfter = 10 * time.Second
 )
 
-// Memory keeps a daemon small while it is idle, and lets it use as much as it needs for its jobs.
+// Memory keeps a daemon small while it is idle, and lets it use as much as its jobs need.
 //
-// After a pause without jobs and without calls of Touch, the daemon becomes quiet: unused heap and the pages of
-// the program file are released. A garbage collection would load back what it reads, all tables of the program,
-// so a quiet daemon runs none, not even the one that Go starts every two minutes. Its memory is limited
-// meanwhile. At the limit a collection ends the quiet state, and the next pause begins:
+// After a pause without jobs and without calls of Touch, the daemon becomes quiet: unused heap and the pages of the
+// program file are released. A garbage collection would load all tables of the program again, so a quiet daemon does
+// not run the collector, not even the run that Go starts every two minutes. Instead its memory is limited. At the
+// limit a collection ends the quiet state, and the next pause begins:
 //
 //	          job lasts 200 ms             no job for a pause
 //	idle ───────────────────────▶ busy ─────────────────────────▶ quiet
@@ -46,7 +48,7 @@ const (
 //	 │  └──────────────── the memory reached the limit ────────────┘  │
 //	 └───────────────────────── no job for a pause ───────────────────┘
 //
-// A daemon that is not busy uses one processor: each further one has an object cache of its own, and threads with
+// A daemon that is not busy uses one processor, since each further one has its own object cache and threads with
 // stacks.
 //
 // The environment variables GOGC (garbage collector), GOMEMLIMIT (limit) and GOMAXPROCS (processors) take
@@ -54,7 +56,7 @@ const (
 type Memory struct {
 	pause   time.Duration
 	trim    func()
-	unmap   func() // the part of trim that takes no time
+	unmap   func() // the part of trim that takes almost no time
 	pageOut func()
 	percent func(int) int
 	limit   func(int64) int64
@@ -65,10 +67,10 @@ type Memory struct {
 
 	mu      sync.Mutex
 	jobs    int           // guarded by mu
-	busy    bool          // guarded by mu; the present setting of the collector
-	quiet   bool          // guarded by mu; the present setting of the collector
-	asked   uint64        // guarded by mu; what had been asked for after the last trim
-	resting bool          // guarded by mu; the timer is that of Rest
+	busy    bool          // guarded by mu; the garbage collector has its setting for jobs
+	quiet   bool          // guarded by mu; the garbage collector is off and memory is limited
+	asked   uint64        // guarded by mu; bytes allocated at the last trim
+	resting bool          // guarded by mu; the timer was set by Rest
 	read    bool          // guarded by mu; a job or the garbage collector may have read the program's tables
 	timer   *time.Timer   // of turn
 	late    *time.Timer   // of tables
@@ -78,7 +80,7 @@ type Memory struct {
 // NewMemory returns a Memory for a daemon that counts as idle after a pause without jobs and without calls of
 // Touch.
 func NewMemory(pause time.Duration) *Memory {
-	runtime.MemProfileRate = 0 // nothing reads the profile, whose sparse tables take a quarter of a megabyte
+	runtime.MemProfileRate = 0 // the profile is not used, and its sparse tables take a quarter of a megabyte
 	m := &Memory{pause: pause, trim: Trim, unmap: unmap, pageOut: pageOut, percent: debug.SetGCPercent, limit: debug.SetMemoryLimit, procs: processors,
 		usage: usage}
 	if os.Getenv("GOGC") != "" {
@@ -92,17 +94,17 @@ func NewMemory(pause time.Duration) *Memory {
 	return m
 }
 
-// StartSmall must be called first in a daemon with a Memory: memory that is used before it is never released.
+// StartSmall must be called first in a daemon with a Memory: memory that is allocated earlier is never released.
 func StartSmall() {
 	if !ownProcessors() {
 		processors(false)
 	}
 }
 
-// ownProcessors reports whether the environment sets the number of processors for Go code.
+// ownProcessors reports whether GOMAXPROCS is set in the environment.
 func ownProcessors() bool { return os.Getenv("GOMAXPROCS") != "" }
 
-// processors runs Go code on one processor, or on all that the host and its control group allow.
+// processors makes Go code run on one processor, or on all that the host and its control group permit.
 func processors(all bool) {
 	if all {
 		runtime.SetDefaultGOMAXPROCS()
@@ -123,8 +125,8 @@ func (m *Memory) start() {
 	go m.keep()
 }
 
-// keep follows the timers until Stop. It is one goroutine for all of the daemon's life: where a goroutine begins or ends, Go looks its
-// function up in tables of the program, and these would be back in memory right after unmap.
+// keep handles the timers until Stop. It is one goroutine for the daemon's lifetime: when a goroutine begins or ends,
+// Go looks its function up in tables of the program, which would be back in memory right after unmap.
 func (m *Memory) keep() {
 	for {
 		select {
@@ -138,7 +140,7 @@ func (m *Memory) keep() {
 	}
 }
 
-// Touch reports activity of the daemon other than a job, such as connecting.
+// Touch reports activity other than a job, such as connecting.
 func (m *Memory) Touch() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,13 +149,13 @@ func (m *Memory) Touch() {
 	}
 }
 
-// Rest reports that the daemon will do nothing for seconds, as between two polls. The quiet state then begins
-// without the pause.
+// Rest reports that the daemon will do nothing for seconds, for example between two polls. The quiet state then
+// begins without the pause.
 func (m *Memory) Rest() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.jobs == 0 {
-		m.resting, m.read = true, true // what it did has read tables
+		m.resting, m.read = true, true // the recent activity has read tables
 		m.timer.Reset(min(m.pause, restAfter))
 	}
 }
@@ -176,7 +178,7 @@ func (m *Memory) Jobs(n int) {
 	}
 }
 
-// Stop ends the keeping.
+// Stop ends the goroutine and the timers.
 func (m *Memory) Stop() {
 	close(m.ended)
 	m.timer.Stop()
@@ -185,8 +187,8 @@ func (m *Memory) Stop() {
 	memlimit.Keep(0)
 }
 
-// turn changes the state when jobs, or the lack of jobs, lasted long enough. Without jobs it releases the memory
-// that only they needed.
+// turn changes the state after jobs, or a pause without jobs, lasted long enough. Without jobs it releases memory
+// that only jobs need.
 func (m *Memory) turn() {
 	m.mu.Lock()
 	if m.jobs > 0 {
@@ -208,7 +210,7 @@ func (m *Memory) turn() {
 	worth := asked-m.asked >= worthTrimming
 	m.mu.Unlock()
 	if worth {
-		m.trim() // is slow, and new jobs do not wait for it
+		m.trim() // slow; new jobs must not wait for it
 	}
 	m.mu.Lock()
 	if m.jobs == 0 {
@@ -240,7 +242,7 @@ func (m *Memory) rest(trimmed bool) {
 	}
 }
 
-// tables removes the program's tables once the daemon was quiet for tablesAfter.
+// tables removes the program's tables from memory after the daemon was quiet for tablesAfter.
 func (m *Memory) tables() {
 	m.mu.Lock()
 	due := m.read && m.jobs == 0
@@ -252,7 +254,7 @@ func (m *Memory) tables() {
 	}
 }
 
-// wake ends the quiet. The caller holds mu.
+// wake ends the quiet state. The caller holds mu.
 func (m *Memory) wake() {
 	if m.quiet {
 		m.quiet = false

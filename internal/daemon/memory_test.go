@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// memoryDiary is a Memory that notes what it does, and when. asked is how much memory its daemon has asked for.
+// memoryDiary replaces the functions of m by ones that record what is called and when. asked is how many bytes the
+// daemon has allocated.
 func memoryDiary(m *Memory, asked *uint64) (did *[]string) {
 	did = new([]string)
 	begin := time.Now()
@@ -38,7 +39,8 @@ func memoryDiary(m *Memory, asked *uint64) (did *[]string) {
 	return did
 }
 
-// TestMemoryQuiet has a daemon that is touched, works a little, works much, and is woken up by the garbage collector.
+// TestMemoryQuiet simulates a daemon with some activity, little work and much work, which the garbage collector
+// wakes.
 func TestMemoryQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Memory
@@ -51,7 +53,7 @@ func TestMemoryQuiet(t *testing.T) {
 		}
 		m.Touch()
 		wait(time.Minute)
-		m.Touch() // little was done: a round of the garbage collector is not worth its time
+		m.Touch() // little was allocated: a collection is not worth its time
 		wait(time.Minute)
 		asked += 1 << 20
 		m.Touch()
@@ -60,7 +62,7 @@ func TestMemoryQuiet(t *testing.T) {
 		m.collected() // the limit was reached
 		wait(time.Minute)
 		m.Jobs(1)
-		wait(time.Minute) // a job that lasts has no limit
+		wait(time.Minute) // a long job has no limit
 		m.collected()
 		m.Jobs(0)
 		wait(time.Minute)
@@ -87,7 +89,7 @@ func TestMemory(t *testing.T) {
 			time.Sleep(d)
 			synctest.Wait()
 		}
-		wait(time.Minute) // nobody touched it
+		wait(time.Minute) // no calls of Touch
 		asked += 1 << 20
 		m.Touch()
 		wait(time.Second)
@@ -102,16 +104,16 @@ func TestMemory(t *testing.T) {
 		wait(time.Minute)
 		m.Jobs(0)
 		wait(time.Second)
-		m.Jobs(1) // before the pause is over
+		m.Jobs(1) // before the pause has passed
 		wait(time.Second)
 		m.Jobs(0)
 		wait(time.Minute)
 		m.Jobs(1)
 		wait(100 * time.Millisecond)
-		m.Jobs(0) // a short one
+		m.Jobs(0) // a short job
 		wait(time.Minute)
 		want := []string{"0s 50%", "0s all processors false",
-			"1m3s trim", "1m3s limit 7", "1m3s -1%", "1m3s unmap", // a job comes before the tables leave
+			"1m3s trim", "1m3s limit 7", "1m3s -1%", "1m3s unmap", // a job begins before the tables are removed
 			"1m6.2s 50%", "1m6.2s limit 100", "1m6.2s 100%", "1m6.2s all processors true",
 			"3m10s 50%", "3m10s all processors false", "3m10s trim", "3m10s limit 7", "3m10s -1%", "3m10s unmap", "3m20s pageOut", "3m20s unmap",
 			"4m10.1s unmap", "4m20.1s pageOut", "4m20.1s unmap"}
@@ -121,7 +123,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// TestMemoryRest has a daemon that rests between two polls, and one that has a job then.
+// TestMemoryRest simulates a daemon that rests between two polls, and one with a job at that time.
 func TestMemoryRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Memory
@@ -166,10 +168,11 @@ func TestHeapLimit(t *testing.T) {
 	}
 }
 
-// TestQuietDaemonStillCollects takes more memory than a quiet daemon may have: the garbage collector runs, and the quiet begins again.
+// TestQuietDaemonStillCollects allocates more than a quiet daemon may have: the garbage collector runs, and the quiet
+// state begins again.
 func TestQuietDaemonStillCollects(t *testing.T) {
 	t.Setenv("GOGC", "")
-	t.Setenv("GOMAXPROCS", "2") // the other tests' too
+	t.Setenv("GOMAXPROCS", "2") // also that of other tests
 	m := NewMemory(time.Millisecond)
 	defer debug.SetGCPercent(100)
 	defer m.Stop()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Notifier reports the state of the daemon to a supervisor (systemd's sd_notify protocol). Without a supervisor
-// it does nothing.
+// Notifier reports the daemon's state to its supervisor (systemd's sd_notify protocol). Without a supervisor it does
+// nothing.
 type Notifier struct {
 	conn     net.Conn
 	started  func() // see Started
@@ -36,11 +36,11 @@ func (n *Notifier) send(text string) {
 	}
 }
 
-// Started is called by the work once it has what only one process can have: its lock, its ports. It writes the pid file and, in
-// the background, lets the process that typed --daemon end with 0. Further calls do nothing.
+// Started is called by the work once it holds what only one process can hold: its lock, its ports. It writes the pid
+// file and, in a background process, lets the process that started it exit with 0. Further calls do nothing.
 func (n *Notifier) Started() { n.started() }
 
-// Ready reports that the daemon is up.
+// Ready reports that the daemon is ready.
 func (n *Notifier) Ready() { n.send("READY=1") }
 
 // Status sets the line that systemctl status shows.
@@ -53,7 +53,7 @@ func (n *Notifier) Close() {
 	}
 }
 
-// watch pings the supervisor's watchdog at half its patience. The channel is closed when it has stopped.
+// watch notifies the supervisor's watchdog at half of its interval. The channel is closed when watch has stopped.
 func (n *Notifier) watch(usec string, done <-chan struct{}) <-chan struct{} {
 	stopped := make(chan struct{})
 	us, err := strconv.ParseInt(usec, 10, 64)

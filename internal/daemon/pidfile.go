@@ -10,8 +10,8 @@ import (
 	"github.com/brine-salt/brine/internal/atomicfile"
 )
 
-// writePID writes the id of this process to the file. A user who may not create files in the directory writes to the
-// file that root has left there.
+// writePID writes the process id to the file. A user who may not create files in the directory writes to the file
+// that root has created.
 func writePID(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("cannot write pid file: %w", err)
@@ -30,7 +30,7 @@ func writePID(path string) error {
 	return nil
 }
 
-// removePID removes the file if it still holds the id of this process. A user who may not remove it empties it.
+// removePID removes the file if it contains this process's id. A user who may not remove it truncates it.
 func removePID(path string) {
 	b, err := os.ReadFile(path)
 	if err != nil || string(b) != strconv.Itoa(os.Getpid()) {

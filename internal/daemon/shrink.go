@@ -11,22 +11,24 @@ import (
 )
 
 const (
-	// What the garbage collector lets the heap of a master grow by, in percent. While minions come, what they leave for good lies between what is
-	// garbage soon, and the places of that stay free: with 100 percent these are 1 KB less for each minion, with 200 percent 2 KB more.
+	// percentGrowing is the heap growth in percent at which a master's garbage collector runs while minions are
+	// connecting. Their lasting memory lies between short-lived garbage, whose places stay free: with 100 percent that
+	// is 1 KB less per minion, with 200 percent 2 KB more.
 	percentGrowing = 150
-	// percentSettled applies while the heap has the size that it had when the master was quiet: anything beyond
-	// is garbage after a storm. The heap grows by mostGrowth at most, or by leastPercent of the live heap. Each
-	// collection scans the stacks of all connections, and a master must not use all memory of its host because
-	// many minions answer at once.
+	// percentSettled applies while the heap is about as large as when the master was last quiet: anything beyond is
+	// garbage of a peak. The heap then grows by mostGrowth at most, or by leastPercent of the live heap. Each
+	// collection scans the stacks of all connections, and a master must not use all memory of its host because many
+	// minions answer at once.
 	percentSettled = 400
 	leastPercent   = 50
 	mostGrowth     = 48 << 20
-	// shrinkEvery is how often a master looks whether it is quiet: whether it has asked for less than quietBytes of memory since.
+	// shrinkEvery is how often a master checks whether it is quiet, which means that it has allocated less than
+	// quietBytes since the last check.
 	shrinkEvery = 5 * time.Second
 	quietBytes  = 16 << 20
 )
 
-// Shrink keeps a master small between storms, until ctx ends: it may have ten thousand requests at once and then
+// Shrink releases a master's memory between peaks, until ctx ends: it may have ten thousand requests at once and then
 // none for hours. The environment variable GOGC takes precedence.
 func Shrink(ctx context.Context) {
 	s := &shrinker{usage: usage, lives: lives, trim: Trim, percent: debug.SetGCPercent}
@@ -48,7 +50,7 @@ func Shrink(ctx context.Context) {
 	}
 }
 
-// shrinker releases memory when there is a quarter more of it than after the last release.
+// shrinker releases memory when the process holds a quarter more than after the last release.
 type shrinker struct {
 	usage   func() (asked, held uint64)
 	lives   func() uint64
@@ -56,9 +58,9 @@ type shrinker struct {
 	percent func(int) int
 
 	mu      sync.Mutex // guards the fields below
-	asked   uint64     // at the last look
-	floor   uint64     // what the last trim left
-	settled uint64     // what lived after it
+	asked   uint64     // at the last check
+	floor   uint64     // bytes held after the last trim
+	settled uint64     // live bytes after the last trim
 }
 
 func (s *shrinker) look() {
@@ -83,7 +85,7 @@ func (s *shrinker) collected() {
 	s.adapt()
 }
 
-// adapt sets the percentage of the garbage collector by how far the heap has grown. The caller holds mu.
+// adapt sets the garbage collector's percentage by the growth of the heap. The caller holds mu.
 func (s *shrinker) adapt() {
 	live := s.lives()
 	if live > s.settled+s.settled/2 {
@@ -108,12 +110,12 @@ func lives() uint64 {
 	return m[0].Value.Uint64() + m[1].Value.Uint64()
 }
 
-// afterCollections calls f after each round of the garbage collector, until stop.
+// afterCollections calls f after each garbage collection, until stop is called.
 func afterCollections(f func()) (stop func()) {
 	done := make(chan struct{})
 	var again func(struct{})
 	watch := func() {
-		runtime.AddCleanup(new(*int), again, struct{}{}) // unreachable, so the next collection runs again
+		runtime.AddCleanup(new(*int), again, struct{}{}) // unreachable at once, so the next collection calls again
 	}
 	again = func(struct{}) {
 		select {

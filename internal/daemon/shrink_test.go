@@ -12,13 +12,13 @@ func TestShrink(t *testing.T) {
 	s := shrinker{usage: func() (uint64, uint64) { return asked, held }, trim: func() { trims++; held -= held / 2 },
 		lives: func() uint64 { return held }, percent: func(int) int { return 0 }}
 	for i, c := range []struct {
-		asked, held uint64 // what came since
+		asked, held uint64 // changes since the previous step
 		trims       int
 	}{
-		{asked: 4 * mb, held: 40 * mb, trims: 1}, // what the start left: 20 MB stay
+		{asked: 4 * mb, held: 40 * mb, trims: 1}, // memory from the start: 20 MB stay
 		{asked: 1 * mb, held: 5 * mb, trims: 1},  // no more than a quarter
 		{asked: 900 * mb, held: 300 * mb, trims: 1},
-		{asked: 16 * mb, trims: 1}, // still a storm
+		{asked: 16 * mb, trims: 1}, // still a peak
 		{asked: 1 * mb, trims: 2},
 		{trims: 2},
 	} {
@@ -29,7 +29,8 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// A heap may grow by more once it was seen at rest, less than that when it is large, and by little while what lives in it grows.
+// TestShrinkPercent: a heap may grow more once it was seen at rest, less if it is large, and little while its live
+// part grows.
 func TestShrinkPercent(t *testing.T) {
 	const mb = 1 << 20
 	var held, live uint64
@@ -52,7 +53,7 @@ func TestShrinkPercent(t *testing.T) {
 	step("so many that it may grow by no more", leastPercent, 2000*mb, 1000*mb, s.look)
 }
 
-// Each round of the garbage collector is told, until the end.
+// TestAfterCollections: f is called after each garbage collection, until stop.
 func TestAfterCollections(t *testing.T) {
 	told := make(chan struct{}, 16)
 	stop := afterCollections(func() { told <- struct{}{} })
@@ -63,7 +64,7 @@ func TestAfterCollections(t *testing.T) {
 	stop()
 }
 
-// sink keeps memory from being given back.
+// sink keeps memory alive.
 var sink []byte
 
 func TestUsage(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 	"syscall"
 )
 
-// Trim releases memory that an idle program does not need: unused heap, and the pages of the program file. Pages
-// that are needed again come back from the page cache, 16 at a time.
+// Trim releases memory that an idle program does not need: unused heap, and the pages of the program file. The kernel
+// reads pages again from the page cache, 16 at a time.
 func Trim() {
-	runtime.GC() // what pools keep is free after two rounds
+	runtime.GC() // sync.Pool frees its content after two collections
 	debug.FreeOSMemory()
 	unmap()
 }
@@ -27,7 +27,7 @@ type mapping struct {
 	writable bool
 }
 
-// program are the mappings of the program file. They stay the same as long as it runs.
+// program returns the mappings of the program file. They do not change while it runs.
 var program = sync.OnceValue(func() (all []mapping) {
 	exe, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -53,8 +53,8 @@ var program = sync.OnceValue(func() (all []mapping) {
 	return all
 })
 
-// unmap releases the pages of the program's code and constants. It does nothing else, since code that runs after
-// it is loaded again.
+// unmap releases the pages of the program's code and constants. It does nothing else, since any code that runs
+// afterwards is loaded again.
 func unmap() {
 	for _, m := range program() {
 		if !m.writable { // the pages of a writable mapping may be the only copy
@@ -63,11 +63,12 @@ func unmap() {
 	}
 }
 
-// madvPageOut is MADV_PAGEOUT, of Linux 5.4: pages leave the memory, and none is lost.
+// madvPageOut is MADV_PAGEOUT of Linux 5.4: pages leave memory, without data loss.
 const madvPageOut = 21
 
-// pageOut removes those pages of the program's variables that are as they are in the file: tables, most of them. The garbage collector reads
-// them all. They leave the page cache too, unless another process has them. The other pages would go to swap space.
+// pageOut removes from memory those pages of the program's variables that are unchanged from the file; most are
+// tables, all of which the garbage collector reads. They also leave the page cache unless another process uses them.
+// Changed pages would go to swap space.
 func pageOut() {
 	f, err := os.Open("/proc/self/pagemap")
 	if err != nil {
@@ -95,5 +96,5 @@ func pageOut() {
 	}
 }
 
-// ofFile reports whether an entry of pagemap is that of a page of a file, and not of a changed copy.
+// ofFile reports whether an entry of pagemap is a page of a file, not a changed copy.
 func ofFile(entry []byte) bool { return binary.NativeEndian.Uint64(entry)&(1<<61) != 0 }

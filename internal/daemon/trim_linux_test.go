@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fileMemory is how much of the program file is in memory, in kB.
+// fileMemory returns how much of the program file is in memory, in kB.
 func fileMemory(t *testing.T) int {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
@@ -33,10 +33,10 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// changed is on a page that is no longer as it is in the file.
+// changed is on a page that differs from the file.
 var changed = [2]string{"as in the file", "of this test"}
 
-// TestPageOut removes the pages of variables that did not change, and loses no change.
+// TestPageOut: unchanged pages of variables are removed, and changes are not lost.
 func TestPageOut(t *testing.T) {
 	changed[0] = changed[1]
 	runtime.GC() // reads all of them
@@ -59,7 +59,7 @@ func TestPageOut(t *testing.T) {
 	}
 }
 
-// cleanPages counts the pages of the program's variables that are as they are in the file.
+// cleanPages counts the pages of the program's variables that are unchanged from the file.
 func cleanPages(t *testing.T) (n int) {
 	t.Helper()
 	f, err := os.Open("/proc/self/pagemap")

@@ -9,7 +9,7 @@ import (
 
 // Trim releases memory that an idle program does not need.
 func Trim() {
-	runtime.GC() // what pools keep is free after two rounds
+	runtime.GC() // sync.Pool frees its content after two collections
 	debug.FreeOSMemory()
 }
 

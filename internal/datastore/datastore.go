@@ -1,5 +1,5 @@
-// Package datastore is the minion's small store of values: one map in the file "datastore" of the cache directory, in the
-// format that Salt's execution module data keeps it in. The whole file is read and written each time.
+// Package datastore is the minion's small key-value store: one map in the file "datastore" of the cache directory, in
+// the format of Salt's execution module data. The whole file is read and written each time.
 package datastore
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// maxFile bounds the file, in bytes.
+// maxFile limits the size of the file, in bytes.
 const maxFile = 64 << 20
 
-// mu serializes changes; jobs of one program change the same file.
+// mu serialises changes, because jobs run in one process.
 var mu sync.Mutex
 
 // Path returns the store's file below a cache directory.
 func Path(cacheDir string) string { return filepath.Join(cacheDir, "datastore") }
 
-// Load reads the store. A missing or unreadable file is an empty store, as in Salt. Content that is not a map is an
+// Load reads the store. A missing or unreadable file counts as empty, as in Salt. Content that is not a map is an
 // error.
 func Load(path string) (map[string]any, error) {
 	info, err := os.Stat(path)
@@ -48,7 +48,7 @@ func Load(path string) (map[string]any, error) {
 	switch m := v.(type) {
 	case map[string]any:
 		return m, nil
-	case map[any]any: // some key is not a text
+	case map[any]any: // a key is not text
 		text := make(map[string]any, len(m))
 		for k, x := range m {
 			text[pytext.Str(k)] = x

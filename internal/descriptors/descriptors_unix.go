@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// Limit returns how many files, connections included, this process may have open.
+// Limit returns how many files, including connections, this process may have open.
 func Limit() int {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
 		return math.MaxInt32
 	}
-	return int(min(uint64(l.Cur), math.MaxInt32)) // FreeBSD's is signed
+	return int(min(uint64(l.Cur), math.MaxInt32)) // signed on FreeBSD
 }

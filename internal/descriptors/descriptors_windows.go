@@ -3,5 +3,5 @@ package descriptors
 
 import "math"
 
-// Limit returns how many files a process may have open; on Windows memory is the limit.
+// Limit returns math.MaxInt32: on Windows memory is the limit.
 func Limit() int { return math.MaxInt32 }

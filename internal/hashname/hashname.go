@@ -1,6 +1,6 @@
-// Package hashname finds hashes by the names that Salt's option hash_type, and Python's module hashlib, have for them.
+// Package hashname returns hashes by the names that Salt's option hash_type and Python's module hashlib use.
 //
-// It serves the rooms of modules and of the minion's files. The protocol has its own (protocol/crypt), since it imports
+// It is for modules and for the minion's files. Package protocol/crypt has its own functions, since protocol imports
 // nothing from here.
 package hashname
 
@@ -16,7 +16,7 @@ import (
 )
 
 // Func returns the constructor of a hash by name: md5, sha1, sha224, sha256, sha384 or sha512. It returns nil for any
-// other name; callers report that in different words.
+// other name; callers have different error texts.
 func Func(name string) func() hash.Hash {
 	switch name {
 	case "md5":
@@ -35,7 +35,7 @@ func Func(name string) func() hash.Hash {
 	return nil
 }
 
-// New returns a hash by name as [Func] knows it, or nil.
+// New returns a hash by name, or nil; see [Func].
 func New(name string) hash.Hash {
 	if f := Func(name); f != nil {
 		return f()
@@ -43,14 +43,14 @@ func New(name string) hash.Hash {
 	return nil
 }
 
-// buffers are the read buffers of [Digest]: a state run hashes thousands of small files.
+// buffers pools the read buffers of [Digest], since a state run hashes thousands of small files.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // Digest reads r to its end and returns the hash in hex digits.
 func Digest(h hash.Hash, r io.Reader) (string, error) {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)
-	if _, err := io.CopyBuffer(h, struct{ io.Reader }{r}, buf[:]); err != nil { // a file's own WriteTo would make a buffer
+	if _, err := io.CopyBuffer(h, struct{ io.Reader }{r}, buf[:]); err != nil { // the file's WriteTo method would allocate a buffer
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

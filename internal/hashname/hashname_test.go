@@ -35,7 +35,7 @@ func TestUnknown(t *testing.T) {
 }
 
 func TestDigest(t *testing.T) {
-	const million = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0" // of a million times the letter a
+	const million = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0" // of the letter a, a million times
 	for range 2 {
 		if got, err := Digest(New("sha256"), strings.NewReader(strings.Repeat("a", 1_000_000))); got != million || err != nil {
 			t.Errorf("the digest is %s, %v", got, err)

@@ -3,16 +3,16 @@ package headtail
 
 import "sync"
 
-// A Buffer keeps up to Limit bytes of what is written to it: half of them from the beginning, half from the end. It is safe for
-// concurrent use.
+// A Buffer keeps up to Limit bytes of what is written to it: half from the beginning, half from the end. It is safe
+// for concurrent use.
 type Buffer struct {
-	// Limit is set before the first Write.
+	// Limit must be set before the first Write.
 	Limit int
 
 	mu    sync.Mutex
 	head  []byte // guarded by mu
-	tail  []byte // guarded by mu; a ring once it is full
-	at    int    // guarded by mu; where the next byte of a full ring goes
+	tail  []byte // guarded by mu; a ring buffer once it is full
+	at    int    // guarded by mu; the position of the next byte in a full ring
 	total int64  // guarded by mu
 }
 
@@ -50,7 +50,7 @@ func (c *Buffer) Total() int64 {
 	return c.total
 }
 
-// Dropped returns the number of written bytes that were not kept.
+// Dropped returns the number of written bytes that were dropped.
 func (c *Buffer) Dropped() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ func (c *Buffer) Dropped() int64 {
 
 func (c *Buffer) dropped() int64 { return c.total - int64(len(c.head)+len(c.tail)) }
 
-// Join returns the kept bytes, with mark(n) between them where n bytes are missing.
+// Join returns the kept bytes. If n bytes are missing in the middle, mark(n) is inserted there.
 func (c *Buffer) Join(mark func(n int64) string) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

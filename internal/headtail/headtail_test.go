@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestBuffer writes texts in pieces of different sizes: the kept bytes are the beginning and the end, whatever the pieces were.
+// TestBuffer writes text in pieces of different sizes. The result does not depend on the sizes.
 func TestBuffer(t *testing.T) {
 	mark := func(n int64) string { return fmt.Sprintf("<%d>", n) }
 	const text = "0123456789abcdefghijklmnopqrstuvwxyz"

@@ -1,4 +1,4 @@
-// Package httpproxy is the proxy that Salt's options name, for every client of HTTP. Salt's source: salt/utils/http.py.
+// Package httpproxy returns the proxy in Salt's options, for all HTTP clients. Salt's source: salt/utils/http.py.
 package httpproxy
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Through returns the proxy that Salt's options proxy_host, proxy_port, proxy_username and proxy_password name, or
-// nil without a host or port. Requests to the hosts of the option no_proxy bypass it.
+// Through returns a function for http.Transport.Proxy from Salt's options proxy_host, proxy_port, proxy_username and
+// proxy_password, or nil without a host or port. Requests to the hosts in the option no_proxy bypass the proxy.
 func Through(host string, port int, user, password string, direct []string) func(*http.Request) (*url.URL, error) {
 	if host == "" || port <= 0 || port > 65535 {
 		return nil
@@ -30,7 +30,7 @@ func Through(host string, port int, user, password string, direct []string) func
 	}
 }
 
-// Options returns the proxy of [Through] for the values that opt returns, whatever their types are.
+// Options is like [Through] with the values that opt returns, which may have any type.
 func Options(opt func(name string) any) func(*http.Request) (*url.URL, error) {
 	text := func(name string) string {
 		if v := opt(name); v != nil {

@@ -1,4 +1,4 @@
-// Package humansize reads sizes as people write them, "5 GB", as Salt does (salt.utils.stringutils.human_to_bytes).
+// Package humansize parses sizes such as "5 GB" as Salt does (salt.utils.stringutils.human_to_bytes).
 package humansize
 
 import (
@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// Bytes returns the number of bytes that a text denotes, or 0 if it denotes none. unit applies to a text without a
-// unit. K, M, G, T, P, E, Z and Y alone or with iB count by 1024; with B they count by 1000 if metric is set.
+// Bytes returns the number of bytes that a text means, or 0 if it is invalid. unit applies to text without a unit. K,
+// M, G, T, P, E, Z and Y alone or with iB are powers of 1024; with B they are powers of 1000 if metric is set.
 func Bytes(text, unit string, metric bool) *big.Int {
 	text = strings.TrimSpace(text)
 	end := strings.IndexFunc(text, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })

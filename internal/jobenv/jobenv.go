@@ -1,5 +1,5 @@
-// Package jobenv is the process environment as one job sees it: that of the program with the job's own changes. Jobs share a
-// process, so none may change the real one.
+// Package jobenv is the environment that one job sees: the process's environment with the job's changes. Jobs share a
+// process, so they must not change the real environment.
 package jobenv
 
 import (
@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Map returns the environment of this process after changes. A change is "name=value", or a bare name for a variable
-// to remove, as modules.Context.Environ lists them.
+// Map returns the environment of this process with changes. A change is "name=value", or a name alone to remove a
+// variable, as in modules.Context.Environ.
 func Map(changes []string) map[string]string {
 	env := map[string]string{}
 	for _, line := range append(os.Environ(), changes...) {
 		name, value, ok := strings.Cut(line, "=")
 		switch {
 		case name == "":
-			// Windows keeps the current directories of drives in names that begin with "=".
+			// Windows stores the current directories of drives in names that begin with "=".
 		case ok:
 			env[name] = value
 		default:

@@ -1,12 +1,14 @@
-// Package jsonschema checks plain values against JSON Schemas: the part of the 2020-12 vocabulary that describes arguments of
-// functions. A schema with a keyword that would restrict values and is not known here is refused, rather than half obeyed.
+// Package jsonschema checks plain values against JSON Schemas. It supports the part of the 2020-12 vocabulary that
+// describes function arguments. A schema with an unsupported keyword that would restrict values is refused.
 //
-// Known are type, enum, const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength, pattern
-// (in Go's syntax), items, minItems, maxItems, uniqueItems, properties, required, additionalProperties, minProperties,
-// maxProperties, allOf, anyOf, oneOf and not. Other keywords that only describe are ignored: title, description, format and such.
+// Supported are type, enum, const, minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, minLength,
+// maxLength, pattern (in Go's syntax), items, minItems, maxItems, uniqueItems, properties, required,
+// additionalProperties, minProperties, maxProperties, allOf, anyOf, oneOf and not. Keywords that only describe, such
+// as title, description and format, are ignored.
 //
-// github.com/google/jsonschema-go (304 KiB, more than the minion has left) is not used: it ignores keywords that it does
-// not know and does not bound nesting, while schemas here come from programs of a third party. Bytes are an array to it.
+// github.com/google/jsonschema-go is not used. It adds 304 KiB, which is beyond the minion's budget. It ignores
+// unknown keywords and does not limit nesting, while schemas here come from third-party programs. It also treats
+// bytes as an array.
 package jsonschema
 
 import (
@@ -22,17 +24,17 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// maxDepth bounds the nesting of a schema and of the values that are checked.
+// maxDepth limits the nesting of a schema and of the values to check.
 const maxDepth = 64
 
-// maxUnique bounds the lists that uniqueItems compares, each element with every other.
+// maxUnique limits the length of lists for uniqueItems, which compares each pair of elements.
 const maxUnique = 4096
 
-// Schema is a compiled schema. The zero value, like nil, accepts everything.
+// A Schema is a compiled schema. The zero value and nil accept everything.
 type Schema struct {
-	never      bool // the schema false
+	never      bool // the schema is false
 	types      []string
-	enum       []any // nil is no restriction
+	enum       []any // nil means no restriction
 	hasConst   bool
 	constant   any
 	limits     []limit
@@ -195,8 +197,8 @@ func texts(v any, at string) ([]string, error) {
 	return out, nil
 }
 
-// Check returns an error if a value does not fit the schema. The error calls the value name; with hide it does not
-// contain the value.
+// Check returns an error if a value does not match the schema. name names the value in the error; with hide the error
+// does not contain the value.
 func (s *Schema) Check(v any, name string, hide bool) error {
 	return (&checker{hide: hide}).check(s, v, name, 0)
 }
@@ -310,7 +312,7 @@ func (c *checker) combined(s *Schema, v any, at string, depth int) error {
 	return nil
 }
 
-// broken returns how a value breaks the limit, or "" if it does not, or if the limit does not apply to its type.
+// broken returns how a value violates the limit, or "" if it does not or if the limit does not apply to its type.
 func (l limit) broken(v any) string {
 	if n, ok := number(v); ok {
 		switch {
@@ -344,7 +346,7 @@ func (l limit) broken(v any) string {
 	return ""
 }
 
-// value returns the limit as the schema's author probably wrote it: an integer if it is whole.
+// value returns the limit as the schema's author probably wrote it: as an integer if possible.
 func (l limit) value() any {
 	if l.n == math.Trunc(l.n) && math.Abs(l.n) < 1<<53 {
 		return int64(l.n)
@@ -367,7 +369,8 @@ func article(types []string) string {
 	return strings.Join(names, " or ")
 }
 
-// is reports whether a value has a type of JSON Schema. A float without fraction is an integer, as the standard has it.
+// is reports whether a value has a type of JSON Schema. According to the standard a float without a fraction is an
+// integer.
 func is(v any, typ string) bool {
 	switch typ {
 	case "null":
@@ -430,7 +433,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// equal compares values as JSON does: numbers by value.
+// equal compares values as JSON does, with numbers by value.
 func equal(a, b any) bool {
 	if x, ok := number(a); ok {
 		y, ok := number(b)

@@ -1,7 +1,8 @@
-// Package lazyre holds regular expressions that are compiled when they are first used.
+// Package lazyre has regular expressions that are compiled at their first use.
 //
-// A variable of this type is data: the linker lays it out. A function call in its place would run when the program starts, and
-// would have the compiler build the package's other variables, such as the declarations of a module, by code as well.
+// A variable of this type is data that the linker lays out. A call of regexp.MustCompile would run when the program
+// starts, and makes the compiler initialise the package's other variables, such as module declarations, by code as
+// well.
 package lazyre
 
 import (

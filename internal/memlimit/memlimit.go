@@ -1,5 +1,5 @@
-// Package memlimit knows how much memory the process may have. A daemon that is quiet has a lower limit for its garbage collector, by which no
-// share must be measured.
+// Package memlimit knows the memory limit of the process. A quiet daemon lowers the limit of its garbage collector;
+// that lower limit must not be used to compute shares of memory.
 package memlimit
 
 import (

@@ -1,5 +1,5 @@
-// Package aptsource reads and writes lines of apt's files of repositories, as Salt does where Python's apt module is missing. Salt's
-// source: salt/modules/aptpkg.py.
+// Package aptsource reads and writes lines of apt's repository files, as Salt does without Python's apt module.
+// Salt's source: salt/modules/aptpkg.py.
 package aptsource
 
 import (
@@ -9,24 +9,24 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// MainFile is where repositories are written that have no file of their own.
+// MainFile is the file for repositories without a file of their own.
 const MainFile = "/etc/apt/sources.list"
 
-// Line is one line of a repository file, whether it describes a repository or not.
+// A Line is one line of a repository file, whether it describes a repository or not.
 type Line struct {
-	// Invalid is anything else, Disabled a repository behind a "#".
+	// Invalid means that the line is not a repository, Disabled that it is a repository in a comment.
 	Invalid, Disabled bool
-	// Kind is deb or deb-src; Text the line as it was read.
+	// Kind is deb or deb-src; Text is the line as it was read.
 	Kind, URI, Dist, Comment, Text, SignedBy string
 	Comps, Architectures                     []string
 	File                                     string
 	Trusted                                  bool
 }
 
-// Option is one of those in brackets: [arch=amd64 signed-by=/x].
+// An Option is one of the options in brackets: [arch=amd64 signed-by=/x].
 type Option struct{ Key, Full, Value string }
 
-// Options returns the options of a line. Those that Salt knows have names of their own.
+// Options returns the options of a line.
 func Options(line string) []Option {
 	inner, ok := bracketed(line)
 	if !ok {
@@ -78,7 +78,7 @@ func bracketed(line string) (string, bool) {
 	return "", false
 }
 
-// words cuts a line into its words. A path of a CD may hold blanks.
+// words splits a line into words. The path of a CD may contain spaces.
 func words(line string) []string {
 	if i := strings.LastIndex(line, "cdrom:"); i >= 0 {
 		if j := strings.LastIndexByte(line[i:], '/'); j >= 0 {
@@ -88,7 +88,7 @@ func words(line string) []string {
 	return strings.Fields(line)
 }
 
-// Parse reads a line. The error is for options that are written in a way that Salt fails on.
+// Parse parses a line. It returns an error for options that Salt cannot parse.
 func Parse(line, file string) (*Line, error) {
 	if file == "" {
 		file = MainFile
@@ -140,7 +140,7 @@ func Parse(line, file string) (*Line, error) {
 	return s, nil
 }
 
-// String returns the line as it is written.
+// String returns the line in the form of the file.
 func (s *Line) String() string {
 	if s.Invalid {
 		return s.Text
@@ -175,7 +175,7 @@ func (s *Line) String() string {
 	return strings.Join(out, " ") + "\n"
 }
 
-// Same reports whether another line is about the same repository.
+// Same reports whether another line describes the same repository.
 func (s *Line) Same(o *Line) bool {
 	return s.Kind == o.Kind && strings.TrimRight(s.URI, "/") == strings.TrimRight(o.URI, "/") && s.Dist == o.Dist
 }

@@ -1,5 +1,5 @@
-// Package cronjob decides which job of a table is meant and whether it has to change, for the execution module cron
-// and the state module cron. A job has the form of cron.list_tab (salt/modules/cron.py: _cron_matched,
+// Package cronjob decides which job of a table a caller means and whether it must change, for the execution module
+// cron and the state module cron. A job has the form of cron.list_tab (salt/modules/cron.py: _cron_matched,
 // _needs_change).
 package cronjob
 
@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// NoID is the identifier of a job without one.
+// NoID is the identifier of a job that has none of its own.
 const NoID = "NO ID SET"
 
 // ID returns the identifier of a job as text.
@@ -21,8 +21,8 @@ func id(v any) string {
 	return NoID
 }
 
-// Matches reports whether a job is the one that a caller means: by identifier, else by command. A job without identifier gets the
-// caller's, if it has one.
+// Matches reports whether a caller means this job. Jobs are compared by identifier, or by command if the job has no
+// identifier.
 func Matches(job map[string]any, cmd, identifier any) bool {
 	if have := ID(job); have != NoID {
 		return have == id(identifier)
@@ -30,7 +30,7 @@ func Matches(job map[string]any, cmd, identifier any) bool {
 	return nested.Equal(job["cmd"], cmd)
 }
 
-// Changes reports whether a value has to be replaced. A value that was chosen at random stays.
+// Changes reports whether a value must be replaced. A value that was chosen at random stays.
 func Changes(old, now any) bool {
 	switch {
 	case now == nil || nested.Equal(old, now):

@@ -12,9 +12,9 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Config makes the body of a request for a new container of translated arguments, as docker-py does. Proxies are settings of the
-// environment that go before the container's own, unless use_config_proxy is false. unused are the arguments that docker-py does not
-// know. Errors are those of Salt's _client_wrapper.
+// Config converts translated arguments to the body of a request for a new container, as docker-py does. proxies are
+// environment settings that come before the container's own, unless use_config_proxy is false. unused are the
+// arguments that docker-py does not have. Errors are those of Salt's _client_wrapper.
 func Config(image string, kw map[string]any, proxies []any) (body map[string]any, unused []string, err error) {
 	host := map[string]any{"NetworkMode": "default"}
 	body = map[string]any{"Image": image, "HostConfig": host, "Tty": false, "OpenStdin": false, "NetworkDisabled": false}
@@ -96,7 +96,7 @@ func isKind(name string, v any) bool {
 func containerValue(name string, v any, body map[string]any) (any, error) {
 	switch name {
 	case "host_config":
-		return nil, nil // laid over the rest in the end
+		return nil, nil // merged in later
 	case "command", "entrypoint":
 		if s, ok := v.(string); ok {
 			list, err := shlex.Split(s)
@@ -163,7 +163,7 @@ func healthcheck(v any) any {
 	return out
 }
 
-// dockerError returns a DockerException of docker-py, which Salt shows as it is.
+// dockerError returns a DockerException of docker-py, which Salt shows unchanged.
 func dockerError(format string, args ...any) error { return modules.Errorf(format, args...) }
 
 // hostValue converts a value of the host configuration; nil leaves the field out.
@@ -264,8 +264,7 @@ func hostValue(name string, v any, kw map[string]any) (any, error) {
 	return v, nil
 }
 
-// each collects the named entries of dictionaries, in the API's spelling or in lower case with underscores
-// between words.
+// each keeps the named entries of dictionaries. The input has the API's names or lower case with underscores.
 func each(list []any, keys string) []any {
 	out := make([]any, len(list))
 	for i, x := range list {
@@ -492,5 +491,5 @@ func IPAM(pools []any, kw map[string]any) (map[string]any, error) {
 	return out, nil
 }
 
-// IPAMArgs are the arguments that [IPAM] uses.
+// IPAMArgs lists the arguments that [IPAM] uses.
 const IPAMArgs = "ipam_driver ipam_opts subnet iprange gateway aux_addresses"

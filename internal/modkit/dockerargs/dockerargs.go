@@ -20,13 +20,13 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Options are the arguments about the translation itself.
+// Options are the arguments that control the translation.
 type Options struct {
 	// Skip is the argument skip_translate: True, or the names of arguments to leave as they are.
 	Skip any
-	// IgnoreCollisions lets an alias stand beside the argument that it means, which counts.
+	// IgnoreCollisions permits an alias beside the argument that it stands for; the argument then counts.
 	IgnoreCollisions bool
-	// AnyAddress leaves addresses unchecked (validate_ip_addrs=False).
+	// AnyAddress turns off the check of addresses (validate_ip_addrs=False).
 	AnyAddress bool
 }
 
@@ -35,7 +35,7 @@ func OptionsOf(c *modules.Call) Options {
 	return Options{c.Value("skip_translate"), c.Bool("ignore_collisions"), !c.Bool("validate_ip_addrs")}
 }
 
-// aliases are the other names of arguments, each followed by what it means. Those of networks come first.
+// The aliases of arguments: pairs of an alias and the argument that it means.
 const networkAliases = " driver_opt options driver_opts options ipv6 enable_ipv6 ip_range iprange aux_address aux_addresses "
 
 const containerAliases = " cmd command cpuset cpuset_cpus dns_option dns_opt env environment expose ports interactive stdin_open" +
@@ -43,7 +43,7 @@ const containerAliases = " cmd command cpuset cpuset_cpus dns_option dns_opt env
 	" restart restart_policy rm auto_remove security_opts security_opt sysctl sysctls ulimit ulimits user_ns_mode userns_mode" +
 	" volume volumes workdir working_dir "
 
-// networkArgs are the arguments of a network: the name and how its value is translated.
+// networkArgs lists the arguments of a network: the name and how its value is translated.
 const networkArgs = `
 attachable b
 aux_addresses addresses
@@ -63,8 +63,8 @@ options =
 subnet subnet
 `
 
-// containerArgs are the arguments of a container, those of docker-py's host configuration first and in its order: the name, how the
-// value is translated (- for as it is), the place, and what the API calls it. Places are:
+// containerArgs lists the arguments of a container, those of docker-py's host configuration first and in its order. A
+// line has the name, how the value is translated (- for unchanged), the place, and the API's name. Places are:
 //
 //	t   host configuration, if the value is true in Python
 //	ti  the same, and the value must be an integer (ts: a text, tl: a list, td: a dictionary)
@@ -224,7 +224,7 @@ type translation struct {
 	o         Options
 }
 
-// errUntouched means that Python's function cannot handle a value (AttributeError): the value stays as it is.
+// errUntouched means that Salt's function raises AttributeError for a value, which then stays unchanged.
 var errUntouched = errors.New("untouched")
 
 func (t *translation) run(given map[string]any) (map[string]any, error) {
@@ -285,7 +285,7 @@ func (t *translation) run(given map[string]any) (map[string]any, error) {
 
 func has(m map[string]any, key string) bool { _, ok := m[key]; return ok }
 
-// aliasOf returns the last alias of a name, the one that Salt's reverse table has.
+// aliasOf returns the last alias of a name, which is the one in Salt's reverse table.
 func (t *translation) aliasOf(name string) (alias string) {
 	for i := 0; i < len(t.aliases); i += 2 {
 		if t.aliases[i+1] == name {
@@ -314,7 +314,7 @@ func (t *translation) kind(name string) string {
 	return ""
 }
 
-// values translates each argument in place and moves those that cannot be used to invalid.
+// values translates each argument in place, and moves invalid ones to invalid.
 func (t *translation) values(kw, invalid map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(kw)) {
 		name := t.realName(key)
@@ -344,7 +344,7 @@ func (t *translation) values(kw, invalid map[string]any) error {
 	return nil
 }
 
-// Repack merges a list of dictionaries with one entry each into one dictionary; ok is false for anything else
+// Repack merges a list of dictionaries with one entry each into one dictionary. ok is false for other values
 // (salt.utils.data is_dictlist and repack_dictlist).
 func Repack(v any) (d any, ok bool) {
 	list, ok := v.([]any)
@@ -372,10 +372,10 @@ func Repack(v any) (d any, ok bool) {
 	return other, true
 }
 
-// Pair is an entry of a dictionary.
+// A Pair is an entry of a dictionary.
 type Pair struct{ Key, Value any }
 
-// Pairs returns the entries of a dictionary by key, or nil if v is not a dictionary.
+// Pairs returns the entries of a dictionary, sorted by key, or nil if v is not a dictionary.
 func Pairs(v any) []Pair {
 	var out []Pair
 	switch m := v.(type) {
@@ -407,7 +407,7 @@ func isInt(v any) bool {
 	return false
 }
 
-// mergeLog joins log_driver and log_opt (_merge_keys).
+// mergeLog merges log_driver and log_opt (_merge_keys).
 func mergeLog(kw map[string]any) {
 	driver, hasDriver := kw["log_driver"]
 	opt, hasOpt := kw["log_opt"]
@@ -490,7 +490,7 @@ func (t *translation) skips(names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(t.skip, n) })
 }
 
-// portDef returns a port as translated: an integer for TCP, a text for UDP.
+// portDef returns a port in translated form: an integer for TCP, text for UDP.
 func portDef(n int64, proto string) any {
 	if strings.EqualFold(proto, "udp") {
 		return fmt.Sprint(n, "/udp")

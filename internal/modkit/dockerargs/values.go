@@ -12,8 +12,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// value translates a value by its kind. The error is a [*modules.UsageError] for a value that cannot be used, errUntouched for one that
-// stays, or an exception that ends the translation.
+// value translates a value of this kind. The error is a [*modules.UsageError] for an invalid value, errUntouched for
+// a value that stays unchanged, or an exception that ends the translation.
 func (t *translation) value(kind string, v any) (any, error) {
 	switch kind {
 	case "b":
@@ -99,7 +99,7 @@ func (t *translation) value(kind string, v any) (any, error) {
 	return t.addresses(kind, v)
 }
 
-// addresses translates values of addresses, and checks them.
+// addresses translates and checks addresses.
 func (t *translation) addresses(kind string, v any) (any, error) {
 	var out any
 	var list []string
@@ -146,7 +146,7 @@ func checkIP(s string) error {
 	return nil
 }
 
-// split splits a text and trims blanks from the parts.
+// split splits text and trims spaces from the parts.
 func split(s, sep string) []string { return cut(s, sep, -1) }
 
 func cut(s, sep string, n int) []string {
@@ -165,7 +165,7 @@ func stringList(list []any) []string {
 	return out
 }
 
-// listOf returns a list of texts: the elements of a list, or the parts of a text between commas
+// listOf returns a list of strings: the elements of a list, or the parts of a text separated by commas
 // (translate_stringlist).
 func listOf(v any) []string {
 	if list, ok := v.([]any); ok {
@@ -331,10 +331,10 @@ func user(v any) (any, error) {
 	return v, nil
 }
 
-// maxPorts bounds how many ports a range may have, which is how many there are.
+// maxPorts limits the size of a range to the number of ports.
 const maxPorts = 1 << 16
 
-// portRange reads a port or a range of them (get_port_range).
+// portRange parses a port or a range of ports (get_port_range).
 func portRange(s string) (from, to int64, err error) {
 	parts := split(s, "-")
 	from, err = modules.ToInt(parts[0])
@@ -386,10 +386,11 @@ func ports(v any) (any, error) {
 	return out, nil
 }
 
-// hostPort is where a port of a container is bound: an address, a port or both.
+// A hostPort is where a container's port is bound: an address, a port or both.
 type hostPort struct{ ip, port any }
 
-// bindings translates port_bindings: a dictionary by port of the container, whose values are lists of None, ports and hostPorts.
+// bindings translates port_bindings to a dictionary by container port. Its values are lists of None, ports and
+// hostPorts.
 func (t *translation) bindings(v any) (any, error) {
 	if isDict(v) {
 		return v, nil
@@ -442,7 +443,7 @@ func (t *translation) bindings(v any) (any, error) {
 			list, _ := out[key].([]any)
 			if list = append(list, at); len(list) > 1 {
 				for i := range list {
-					if list[i] == (hostPort{}) { // one of several cannot be any port
+					if list[i] == (hostPort{}) { // with several bindings, none can be any port
 						list[i] = hostPort{port: n}
 					}
 				}
@@ -475,7 +476,7 @@ func (t *translation) pools(v any) (any, error) {
 			}
 			pool[key] = p.Value
 			if kind := t.kind(key); kind != "" {
-				strict := *t // Salt forgets validate_ip_addrs here
+				strict := *t // Salt ignores validate_ip_addrs here
 				strict.o.AnyAddress = false
 				var err error
 				if pool[key], err = strict.value(kind, p.Value); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Call, for functions that are Ordered, picks from lookup_dict by the value that data has under key.
+// Call selects from lookup_dict by the value of key in data. It is for functions with Ordered set.
 func Call(c *modules.Call, key string, data any) (any, error) {
 	table, ok := c.Value("lookup_dict").(*pyobj.Dict)
 	if !ok {

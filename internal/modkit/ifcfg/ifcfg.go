@@ -1,5 +1,5 @@
-// Package ifcfg holds what Salt's modules "ip" of the distributions have in common: how settings of the network are judged, and the
-// errors about those that make no sense. Salt's source: salt/utils/validate/net.py and the beginnings of salt/modules/*_ip.py.
+// Package ifcfg is the common part of Salt's "ip" modules for different distributions: the validation of network
+// settings, and its errors. Salt's source: salt/utils/validate/net.py and the first part of salt/modules/*_ip.py.
 package ifcfg
 
 import (
@@ -14,7 +14,7 @@ import (
 // YesNo lists the spellings of yes and no in errors.
 const YesNo = "yes|on|true|1|True|no|off|false|0|False"
 
-// Truth finds a value among the spellings of yes and no.
+// Truth returns the value of a spelling of yes or no. ok is false for other values.
 func Truth(v any) (value, ok bool) {
 	for _, x := range [...]any{"yes", "on", "true", "1", true} {
 		if pyobj.Equal(v, x) {
@@ -29,7 +29,7 @@ func Truth(v any) (value, ok bool) {
 	return false, false
 }
 
-// IsAddr reports whether a value is an address, perhaps with the length of its prefix.
+// IsAddr reports whether a value is an address, with an optional prefix length.
 func IsAddr(v any, v4 bool) bool {
 	text, ok := v.(string)
 	if !ok {
@@ -50,7 +50,7 @@ func IsAddr(v any, v4 bool) bool {
 	return err == nil && a.Is4() == v4 && a.Zone() == ""
 }
 
-// IsMAC reports whether a value is the address of a card; anything but text is an error.
+// IsMAC reports whether a value is a MAC address. A value that is not text is an error.
 func IsMAC(v any) (bool, error) {
 	s, ok := v.(string)
 	if !ok {
@@ -61,7 +61,7 @@ func IsMAC(v any) (bool, error) {
 		pyre.Expr(s, `^([0-9a-f]{1,2}\.){5}[0-9a-f]{1,2}$`), nil
 }
 
-// AttributeError returns the error that these modules raise.
+// AttributeError returns the error type that these modules raise.
 func AttributeError(text string) error {
 	return &modules.PythonError{Type: "AttributeError", Msg: text}
 }
@@ -71,12 +71,12 @@ func KeyError(name string) error {
 	return &modules.PythonError{Type: "KeyError", Msg: "'" + name + "'"}
 }
 
-// Invalid returns the error for an option of an interface whose value is not one of the expected ones.
+// Invalid returns the error for an interface option with an unexpected value.
 func Invalid(iface, option, expected string) error {
 	return AttributeError("Invalid option -- Interface: " + iface + ", Option: " + option + ", Expected: [" + expected + "]")
 }
 
-// InvalidNetwork returns the error for a setting of the whole host whose value is not one of the expected ones.
+// InvalidNetwork returns the error for a host-wide setting with an unexpected value.
 func InvalidNetwork(setting, expected string) error {
 	return AttributeError("Invalid network setting -- Setting: " + setting + ", Expected: [" + expected + "]")
 }
