@@ -1,4 +1,5 @@
-// Package nested finds, compares, copies and merges plain data: maps in lists in maps, as grains, pillar and options are.
+// Package nested finds, compares, copies and merges plain data: nested maps and lists, such as grains, pillar and
+// options.
 //
 // Salt's sources: salt/utils/data.py (traverse_dict_and_list, filter_by), salt/utils/dictupdate.py.
 package nested
@@ -14,9 +15,9 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Get returns the value at a key like "a:b:0:c". In a list a number is an index, and any other word is looked up
-// in the maps of the list; the first match counts. A word that is not a key of a map is tried as the number, bool
-// or None that YAML reads from it.
+// Get returns the value at a key like "a:b:0:c". In a list, a number is an index; any other word is looked up in the
+// list's maps, and the first match is used. A word that is not a key of a map is also tried as the number, bool or
+// None that YAML parses from it.
 func Get(data any, key, delimiter string) (any, bool) {
 	if delimiter == "" {
 		return nil, false
@@ -26,7 +27,7 @@ func Get(data any, key, delimiter string) (any, bool) {
 
 func split(key, delimiter string) []string { return strings.Split(key, delimiter) }
 
-// Follow is like Get for a key that is already split.
+// Follow is like [Get] for a key that is already split.
 func Follow(data any, path []string) (any, bool) {
 	for _, word := range path {
 		var ok bool
@@ -91,7 +92,7 @@ func inMap(data any, word string) (any, bool) {
 	return nil, false
 }
 
-// Equal implements Python's ==: True is 1 and 1.0, lists and maps are compared by their content.
+// Equal implements Python's ==: True equals 1 and 1.0, and lists and maps are compared by content.
 func Equal(a, b any) bool {
 	if x, ok := number(a); ok {
 		y, ok := number(b)
@@ -126,7 +127,7 @@ func Equal(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// number converts numbers and bools so that equal ones compare equal.
+// number converts numbers and bools to values that compare as Python compares them.
 func number(v any) (any, bool) {
 	switch v := v.(type) {
 	case bool:
@@ -190,7 +191,7 @@ func Contains(list []any, v any) bool {
 	return false
 }
 
-// Copy copies lists and maps at every depth.
+// Copy returns a deep copy of lists and maps.
 func Copy(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -211,7 +212,7 @@ func Copy(v any) any {
 	return v
 }
 
-// CopyMap is like Copy for a map, never nil.
+// CopyMap is like [Copy] for a map. It never returns nil.
 func CopyMap(m map[string]any) map[string]any {
 	out := make(map[string]any, len(m))
 	for k, x := range m {
@@ -220,8 +221,8 @@ func CopyMap(m map[string]any) map[string]any {
 	return out
 }
 
-// Update merges upd into dest and returns dest. Maps are merged at every depth, everything else is replaced. With
-// mergeLists, lists are joined without duplicates. dest shares nothing with upd afterwards.
+// Update merges upd into dest and returns dest. Maps are merged at every depth; other values are replaced. With
+// mergeLists, lists are joined without duplicates. The values are copied: dest shares no data with upd.
 func Update(dest, upd map[string]any, mergeLists bool) map[string]any {
 	for k, v := range upd {
 		switch v := v.(type) {
@@ -271,7 +272,7 @@ var (
 // ErrUpdate is Python's TypeError for a merge into a value that is not a map.
 var ErrUpdate = errors.New("Cannot update using non-dict types in dictupdate.update()")
 
-// FollowObject is like Follow for ordered values (package pyobj).
+// FollowObject is like [Follow] for ordered values (package pyobj).
 func FollowObject(data any, path []string) (any, bool) {
 	for _, word := range path {
 		ok := false

@@ -9,8 +9,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// UpdateObject implements salt.utils.dictupdate.update of ordered values: it changes dest, and shares the values
-// of upd with it.
+// UpdateObject implements salt.utils.dictupdate.update for ordered values. It changes dest, which then shares values
+// with upd.
 func UpdateObject(dest, upd *pyobj.Dict, mergeLists bool) *pyobj.Dict {
 	for k, v := range upd.All() {
 		switch v := v.(type) {
@@ -25,7 +25,7 @@ func UpdateObject(dest, upd *pyobj.Dict, mergeLists bool) *pyobj.Dict {
 				continue
 			}
 		}
-		_ = dest.Set(k, v) // it is a key already
+		_ = dest.Set(k, v) // k is a key of upd, so it is valid
 	}
 	return dest
 }
@@ -51,8 +51,8 @@ func hasObject(list []any, v any) bool {
 	return false
 }
 
-// FilterObject is like [Filter] for ordered values: keys of the table are tried in its order. As in Salt the
-// entry that was picked is the table's own, and a merge changes it. data is plain or ordered.
+// FilterObject implements grains.filter_by for ordered values. It tries the keys of the table in their order. As in
+// Salt, the returned entry belongs to the table, so that a merge changes the table. data is plain or ordered.
 func FilterObject(table *pyobj.Dict, key string, data, merge, byDefault, base any) (any, error) {
 	values := []any{}
 	if found, ok := GetObject(data, key, ":"); ok {
@@ -83,7 +83,7 @@ func FilterObject(table *pyobj.Dict, key string, data, merge, byDefault, base an
 	return MergeObject(ret, merge, false)
 }
 
-// MergeObject merges the argument merge of filter_by over picked, which it changes.
+// MergeObject merges the argument merge of filter_by into picked, which it changes.
 func MergeObject(picked, merge any, mergeLists bool) (any, error) {
 	if !pyobj.Truth(merge) {
 		return picked, nil
@@ -102,7 +102,7 @@ func MergeObject(picked, merge any, mergeLists bool) (any, error) {
 	return UpdateObject(into, pyobj.DeepCopy(m).(*pyobj.Dict), mergeLists), nil
 }
 
-// pick returns the entry for the first value that has one.
+// pick returns the table's entry for the first value with a matching key.
 func pick(table *pyobj.Dict, values []any) any {
 	for _, v := range values {
 		text := pyobj.Str(v)
@@ -118,7 +118,7 @@ func pick(table *pyobj.Dict, values []any) any {
 	return nil
 }
 
-// GetObject is like [Get], but also reads ordered values. It converts a plain result to an ordered one.
+// GetObject is like [Get], but data may also be ordered. Its result is an ordered value.
 func GetObject(data any, key, delimiter string) (any, bool) {
 	switch data.(type) {
 	case map[string]any, map[any]any, []any:
@@ -131,8 +131,8 @@ func GetObject(data any, key, delimiter string) (any, bool) {
 	return FollowObject(data, split(key, delimiter))
 }
 
-// Path splits a key into the parts that [Follow] takes: text is split, a number is one part, a list holds the
-// parts. ok is false for other values.
+// Path returns the path for [Follow] from a key: a text is split, a number is a path of one part, and a list contains
+// the parts. ok is false for other values.
 func Path(key any, delimiter string) (path []string, ok bool) {
 	var items []any
 	switch k := key.(type) {
@@ -155,9 +155,9 @@ func Path(key any, delimiter string) (path []string, ok bool) {
 	return path, true
 }
 
-// Repack implements salt.utils.data.repack_dictlist of an ordered value. It merges a list of dicts with one key each,
-// and of names and numbers, whose value becomes None, into one dict; the list may also be YAML in a text. ok is false
-// for anything else, a dict included; Salt continues with an empty dict then.
+// Repack implements salt.utils.data.repack_dictlist for an ordered value. The list contains dicts with one key each,
+// and names and numbers, whose value becomes None. Repack merges them into one dict. The list may also be a YAML
+// text. ok is false for any other value, also for a dict; Salt continues with an empty dict then.
 func Repack(v any) (d *pyobj.Dict, ok bool) {
 	if text, isText := v.(string); isText {
 		var err error

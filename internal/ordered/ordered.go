@@ -1,9 +1,9 @@
-// Package ordered converts values that keep the order of dictionaries to the form of outputters, events and pillars,
-// which is that of package payload. pyobj.From is the reverse.
+// Package ordered converts values that keep the order of dictionaries to package payload's ordered types, which
+// outputters, events and pillars use. pyobj.From converts them back.
 //
-// Plain data (map[string]any) is the program's usual form, which most functions take; it has no order. Where order is
-// visible it is carried beside the plain data: as pyobj.Order for grains and options, as values of package pyobj in
-// results, and as payload.OrderedMap in messages and in arguments until a function takes them. Values of both kinds
+// The usual form of data is plain (map[string]any), without an order. Where users see the order, another form carries
+// it: pyobj.Order beside the plain data for grains and options, values of package pyobj in results, and
+// payload.OrderedMap in messages and in arguments until a function receives them. Both pyobj's and payload's values
 // can be encoded directly.
 package ordered
 
@@ -15,7 +15,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// ToWire converts values of package pyobj to types that are encoded in order. Plain values are returned unchanged.
+// ToWire converts values of package pyobj to types that are encoded in their order. Plain values are returned
+// unchanged.
 func ToWire(v any) any {
 	switch v := v.(type) {
 	case payload.OrderedMap:
@@ -42,8 +43,8 @@ func ToWire(v any) any {
 	return pyobj.Plain(v)
 }
 
-// States puts the result of a function with the outputter "highstate" into the order in which the states ran. It
-// returns every other value as it is.
+// States sorts the result of a function with the outputter "highstate" in the order in which the states ran. It
+// returns every other value unchanged.
 func States(plain any, outputter string) any {
 	chunks, ok := plain.(map[string]any)
 	if !ok || len(chunks) == 0 || outputter != "highstate" {
@@ -64,7 +65,7 @@ func States(plain any, outputter string) any {
 	return out
 }
 
-// runNumber is the key under which the result of a state has its place in the run.
+// runNumber is the key of a state's position in the run.
 const runNumber = "__run_num__"
 
 func list(items []any) []any {

@@ -1,6 +1,6 @@
 package output
 
-// colors are the escape sequences of salt.utils.color.get_colors, empty without colour.
+// colors are the escape sequences of salt.utils.color.get_colors. They are empty without colour.
 type colors struct {
 	darkGray, red, lightRed, green, lightGreen, yellow, lightYellow, blue, lightBlue, magenta, lightMagenta, cyan, lightGray,
 	white, end string

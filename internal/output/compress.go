@@ -7,7 +7,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// compressedCount reads the number in "id (12)".
+// compressedCount returns the number in an id like "id (12)", or 1.
 func compressedCount(id string) int {
 	i := strings.LastIndexByte(id, '(')
 	if i < 0 || !strings.HasSuffix(id, ")") {
@@ -20,8 +20,8 @@ func compressedCount(id string) int {
 	return n
 }
 
-// compressIDs rolls states of one id, file and result into one (state_compress_ids). What does not look like results of
-// states stays as it is.
+// compressIDs combines states with the same module, id, SLS file and result (state_compress_ids). It returns values
+// that are not results of states unchanged.
 func compressIDs(data any) any {
 	states, ok := data.(map[string]any)
 	if !ok {
@@ -78,8 +78,8 @@ func hasAll(m map[string]any, keys ...string) bool {
 	return true
 }
 
-// foldState adds one more state to those that have rolled up: the earliest start, the sum of the durations, the changes
-// by name.
+// foldState adds a state to the combined state have: it keeps the earliest start, adds the durations, and collects
+// the changes by name.
 func foldState(have, info map[string]any) {
 	if a, ok := float(info["__run_num__"]); ok {
 		if b, ok := float(have["__run_num__"]); ok && a < b {
@@ -104,7 +104,7 @@ func foldState(have, info map[string]any) {
 		return
 	}
 	inner := map[string]any{name: info["changes"]}
-	if truth(have["changes"]) { // which may be ordered
+	if truth(have["changes"]) { // changes may be ordered
 		inner[pytext.Str(have["name"])] = have["changes"]
 	}
 	have["changes"] = map[string]any{"compressed changes": inner}

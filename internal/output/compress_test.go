@@ -8,7 +8,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// TestCompressKeepsOrderedChanges: changes of states that roll up are kept by name, whether plain or ordered.
+// TestCompressKeepsOrderedChanges: the changes of combined states are collected by name, whether they are plain or
+// ordered.
 func TestCompressKeepsOrderedChanges(t *testing.T) {
 	record := func(name string, number int64, changes any) map[string]any {
 		return map[string]any{"name": name, "__id__": "id", "__sls__": "t", "__run_num__": number, "result": true, "changes": changes,

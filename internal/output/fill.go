@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// fill implements textwrap.fill of Python with both indents alike: lines of at most width columns, broken at
-// blanks and after hyphens within words, longer words cut.
+// fill implements Python's textwrap.fill with the same indent for all lines. Lines have at most width columns and
+// break at blanks and after hyphens within words. Longer words are cut.
 func fill(s string, width int, indent string) string {
 	s = strings.Map(func(r rune) rune {
 		if r == '\t' || r == '\n' || r == '\v' || r == '\f' || r == '\r' {
@@ -47,7 +47,7 @@ func fill(s string, width int, indent string) string {
 	return strings.Join(lines, "\n")
 }
 
-// wrapChunks cuts text into runs of blanks and words, and words after a hyphen between letters.
+// wrapChunks splits a text into runs of blanks and words. It also splits words after a hyphen between letters.
 func wrapChunks(s string) []string {
 	var chunks []string
 	start, blank := 0, false

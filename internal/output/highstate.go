@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// highstate implements salt/output/highstate.py: the results of states, host by host.
+// highstate implements salt/output/highstate.py: the results of states for each host.
 func (r *renderer) highstate(v any, level int) (string, error) {
 	if m, ok := v.(map[string]any); ok {
 		if inner, ok := m["return"]; ok {
@@ -60,7 +60,7 @@ func (r *renderer) highstate(v any, level int) (string, error) {
 	return strings.Join(out, "\n"), nil
 }
 
-// withoutRetcode drops the return code that the orchestrate runner adds beside its one master.
+// withoutRetcode removes the return code that the orchestrate runner adds next to its only master.
 func withoutRetcode(hosts []entry) []entry {
 	masters, at := 0, -1
 	for i, h := range hosts {
@@ -78,7 +78,7 @@ func withoutRetcode(hosts []entry) []entry {
 	return hosts
 }
 
-// report collects the lines of one host.
+// report collects the output lines for one host.
 type report struct {
 	*renderer
 	host      string
@@ -91,7 +91,7 @@ type report struct {
 	level     int
 }
 
-// count is how many states had a result.
+// count is the number of states with a result.
 type count struct {
 	result any
 	n      int
@@ -194,7 +194,7 @@ func (p *report) states(all []entry) error {
 	return nil
 }
 
-// state adds one state.
+// state adds the lines of one state.
 func (p *report) state(s state) error {
 	result := s.info["result"]
 	switch result.(type) {
@@ -285,7 +285,8 @@ func (p *report) duration(info map[string]any) {
 	}
 }
 
-// stateChanges formats the changes of a state, which may be results of other hosts.
+// stateChanges formats the changes of a state. The changes of an orchestration's state are the results of other
+// hosts.
 func (p *report) stateChanges(info map[string]any, changes any, compressed int) (changed bool, text string, err error) {
 	switch info["name"] {
 	case "state.orch", "state.orchestrate", "state.sls":
@@ -342,7 +343,7 @@ func (r *renderer) changes(changes any) (bool, string, error) {
 	return true, "\n" + pytext.StripRight(r.nested(changes, 14)), nil
 }
 
-// full adds a state in all detail.
+// full adds a state with all details.
 func (p *report) full(color string, comps []string, info map[string]any, ctext string) error {
 	end := p.colors.end
 	add := func(label, value string) {
@@ -412,7 +413,7 @@ func commentText(comment any, info map[string]any) string {
 	return s + " " + pytext.Str(data)
 }
 
-// terse returns a state in one line.
+// terse returns the one-line form of a state.
 func (p *report) terse(color string, comps []string, info map[string]any) string {
 	result := "Clean"
 	if truth(info["changes"]) {
@@ -451,7 +452,7 @@ func (p *report) terse(color string, comps []string, info map[string]any) string
 	return b.String()
 }
 
-// summary adds the counts at the end.
+// summary adds the counts at the end of the report.
 func (p *report) summary() {
 	digits := 0
 	for _, c := range p.counts {

@@ -39,7 +39,7 @@ func (n *nester) display(v any, indent int, prefix string) {
 	}
 	if _, isBytes := v.([]byte); isBytes {
 		if _, ok := asText(v); !ok {
-			return // Salt shows nothing of bytes that are no text
+			return // Salt shows nothing for bytes that are not text
 		}
 	}
 	if s, ok := asText(v); ok {
@@ -85,7 +85,7 @@ func (n *nester) display(v any, indent int, prefix string) {
 	}
 }
 
-// nestedOrder sorts keys as Python does: numbers or texts alike, and as texts when there are both.
+// nestedOrder sorts keys as Python does: numbers as numbers and texts as texts, but a mixture of both as texts.
 func nestedOrder(m []entry) []entry {
 	kinds := 0
 	for _, e := range m {
@@ -129,7 +129,7 @@ func (r *renderer) noReturn(v any, indent int) (string, error) {
 	return b.String(), nil
 }
 
-// key implements salt/output/key.py: the keys by their state.
+// key implements salt/output/key.py: the keys grouped by status.
 func (r *renderer) key(v any) (string, error) {
 	m, ok := entries(v)
 	if !ok {

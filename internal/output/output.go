@@ -1,8 +1,8 @@
-// Package output turns results into the texts that Salt's outputters print (salt/output/*.py), to the character: scripts
-// read them. It prints nothing itself.
+// Package output formats results exactly as Salt's outputters do (salt/output/*.py), because scripts parse the
+// output. It prints nothing itself.
 //
-// Go's maps have no order, so where Salt keeps the order of a dictionary keys are sorted here; payload.OrderedMap values keep
-// theirs.
+// Go's maps have no order. Where Salt keeps the order of a dictionary, this package sorts the keys of maps;
+// payload.OrderedMap values keep their order.
 package output
 
 import (
@@ -14,22 +14,23 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Options steer the outputters. The zero value is Salt's default without colours.
+// Options configure the outputters. The zero value has Salt's defaults, without colours.
 type Options struct {
-	// Indent is --out-indent: nil if not given; negative means one line for json and yaml.
+	// Indent is --out-indent, or nil if it is not set. A negative value selects one line for json and yaml.
 	Indent *int
-	// Pretty is output_indent: pretty, json with four blanks.
+	// Pretty is output_indent: pretty. It indents json by four blanks.
 	Pretty bool
-	// Color turns colours on. Theme replaces some of them: names as in Salt (GREEN…) with numbers like "1;32".
+	// Color turns colours on. Theme replaces some of them: it maps Salt's names (GREEN…) to codes like "1;32".
 	Color bool
 	Theme map[string]string
-	// KeepEscapes leaves escape characters in texts as they are; otherwise they are shown as "?" (strip_colors).
+	// KeepEscapes keeps escape characters in texts. Otherwise they are replaced by "?" (strip_colors).
 	KeepEscapes bool
-	// A Retcode other than 0 makes nested use red.
+	// Retcode is the return code. If it is not 0, nested uses red.
 	Retcode int
-	// NestedIndent is where nested begins.
+	// NestedIndent is the column where nested output begins.
 	NestedIndent int
-	// KeepOrder makes nested show payload.OrderedMap values as they are, like stock's OrderedDict, instead of sorting their keys.
+	// KeepOrder makes nested keep the order of payload.OrderedMap values, like stock's OrderedDict, instead of sorting
+	// the keys.
 	KeepOrder bool
 
 	// StateOutput is state_output: full (also for ""), terse, mixed, changes, filter, and these with _id.
@@ -55,22 +56,21 @@ type Options struct {
 	Table map[string]any
 }
 
-// ErrUnknown means that there is no outputter with the given name. Render then also returns nested text, as Salt
-// does.
+// ErrUnknown means that no outputter has the given name. Render then also returns nested text, as Salt does.
 var ErrUnknown = errors.New("unknown outputter")
 
-// errShape makes Render fall back to nested: the outputter does not support the value.
+// errShape means that the outputter does not support the value. Render falls back to nested.
 var errShape = errors.New("value has another shape")
 
-// Names lists the outputters.
+// Names returns the names of the outputters.
 func Names() []string {
 	return []string{"highstate", "json", "key", "nested", "newline_values_only", "no_return", "pprint", "profile", "quiet",
 		"raw", "table", "txt", "yaml"}
 }
 
-// Render returns the text that Salt would print for v with the named outputter, without the final newline; the name
-// "" means nested. A value that does not fit the outputter is shown by nested. So is every value if the outputter is
-// unknown, with ErrUnknown as the error.
+// Render formats v with an outputter and returns Salt's text without the final newline; "" means nested. If the
+// outputter does not support v, Render uses nested. If the outputter is unknown, Render also uses nested and returns
+// ErrUnknown.
 func Render(name string, v any, o Options) (string, error) {
 	r := renderer{Options: o, colors: palette(o)}
 	var text string
@@ -115,8 +115,8 @@ func Render(name string, v any, o Options) (string, error) {
 	return pytext.StripRight(text), err
 }
 
-// OptionsFrom sets fields of o from Salt's options state_output, output_indent and others; color_theme is not
-// supported.
+// OptionsFrom returns o with the fields that Salt's options set, such as state_output and output_indent. It does not
+// support color_theme.
 func OptionsFrom(opts map[string]any, o Options) Options {
 	if v, ok := opts["output_indent"]; ok && o.Indent == nil {
 		one := -1
@@ -130,7 +130,7 @@ func OptionsFrom(opts map[string]any, o Options) Options {
 			o.Indent = &n
 		}
 	}
-	// An option that is missing leaves the zero value, which is Salt's default.
+	// The zero value of a missing option is Salt's default.
 	on := func(key string) bool { return pytext.Truth(opts[key]) }
 	off := func(key string) bool {
 		v, ok := opts[key]
@@ -196,7 +196,7 @@ func items(v any) ([]any, bool) {
 	return nil, false
 }
 
-// asText returns text, or bytes that are valid UTF-8, as a string.
+// asText returns a text, or bytes that are valid UTF-8, as a string.
 func asText(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:

@@ -55,7 +55,7 @@ func TestTheme(t *testing.T) {
 	}
 }
 
-// TestMissingOptions: options that are not set count as in Salt, which is what the zero value of Options is.
+// TestMissingOptions: options that are not set have Salt's defaults, which are the zero value of Options.
 func TestMissingOptions(t *testing.T) {
 	if d := cmp.Diff(Options{}, OptionsFrom(map[string]any{}, Options{})); d != "" {
 		t.Error(d)

@@ -38,7 +38,7 @@ func (r *renderer) txt(v any) string {
 	return b.String()
 }
 
-// splitByteLines implements bytes.splitlines of Python, which knows only \n, \r and both.
+// splitByteLines implements Python's bytes.splitlines, which splits only at \n, \r and \r\n.
 func splitByteLines(b []byte) [][]byte {
 	var lines [][]byte
 	start := 0

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/internal/sorting"
 )
 
-// stateRow is one state of a minion's result.
+// stateRow is the result of one state on a minion.
 type stateRow struct {
 	run       float64
 	fun, name string
@@ -21,7 +21,8 @@ type stateRow struct {
 	info      map[string]any
 }
 
-// stateRows returns the states of a result in the order in which they ran. ok is false for everything else: a text, a list of errors.
+// stateRows returns the states of a result in the order in which they ran. ok is false for other values, such as a
+// text or a list of errors.
 func stateRows(v any) (rows []stateRow, ok bool) {
 	all, ok := entries(v)
 	if !ok {
@@ -48,13 +49,14 @@ func stateRows(v any) (rows []stateRow, ok bool) {
 	return rows, true
 }
 
-// FailedOnly returns options with which the outputter highstate shows only failed states, and the summary of all.
+// FailedOnly returns o changed so that the outputter highstate shows only failed states, and the summary of all
+// states.
 func (o Options) FailedOnly() Options {
 	o.StateOutput, o.StateExclude, o.StateTerse = "filter", []string{"True", "None"}, nil
 	return o
 }
 
-// Recap collects one line for each minion, for the end of a run of states.
+// Recap collects one line per minion for the end of a run of states.
 type Recap struct {
 	Options
 	lines   []recapLine
@@ -72,10 +74,10 @@ type slowState struct {
 	seconds         float64
 }
 
-// slowStates is how many of the slowest states a recap names.
+// slowStates is the number of slowest states that a recap names.
 const slowStates = 5
 
-// Add adds a minion's result. It reports whether one of its states failed, or the value is not a result of states.
+// Add adds a minion's result. It reports whether a state failed or the value is not a result of states.
 func (c *Recap) Add(host string, v any) (failed bool) {
 	l := recapLine{host: host}
 	rows, ok := stateRows(v)
@@ -112,7 +114,7 @@ func (c *Recap) Add(host string, v any) (failed bool) {
 // Lost adds a minion that returned no result, with the reason.
 func (c *Recap) Lost(host, why string) { c.lines = append(c.lines, recapLine{host: host, why: why}) }
 
-// Text returns the lines, the totals and the slowest states.
+// Text returns the recap: the lines, the totals and the slowest states.
 func (c *Recap) Text() string {
 	r := renderer{Options: c.Options, colors: palette(c.Options)}
 	sorting.Stable(c.lines, func(a, b recapLine) int { return cmp.Compare(a.host, b.host) })
@@ -156,7 +158,8 @@ func (c *Recap) Text() string {
 	return b.String()
 }
 
-// Plan collects what a run of states in test mode would change. Changes that are the same on several minions are shown once.
+// Plan collects what a run of states in test mode would change. It shows a change that is the same on several minions
+// once.
 type Plan struct {
 	Options
 	changes  []*planned
@@ -166,14 +169,14 @@ type Plan struct {
 	hosts    int
 }
 
-// planned is a change and the minions that it is on.
+// planned is a change and the minions that it would be made on.
 type planned struct {
 	title, body string
 	failed      bool
 	hosts       []string
 }
 
-// planNames is how many minions a plan names for one change.
+// planNames is how many minions a plan names per change.
 const planNames = 5
 
 // Add adds a minion's result.
@@ -217,7 +220,7 @@ func (p *Plan) Lost(host, why string) {
 	p.problems = append(p.problems, (&renderer{Options: p.Options}).stripEscapes(host)+": "+why)
 }
 
-// Code returns the exit code: 0 if nothing would change, 2 if something would, 1 if a state failed or a minion
+// Code returns the exit code: 0 if nothing would change, 2 if something would, and 1 if a state failed or a minion
 // has no result of states.
 func (p *Plan) Code() int {
 	code := 0
@@ -233,7 +236,7 @@ func (p *Plan) Code() int {
 	return code
 }
 
-// Text returns the changes, what failed, and one line about all.
+// Text returns the plan: the changes, the failures, and one line that sums them up.
 func (p *Plan) Text() string {
 	r := renderer{Options: p.Options, colors: palette(p.Options)}
 	var b strings.Builder
@@ -278,7 +281,7 @@ func plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word
 }
 
-// indent puts a prefix before each line.
+// indent adds a prefix to each line.
 func indent(s, prefix string) string {
 	if s == "" {
 		return ""

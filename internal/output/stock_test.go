@@ -19,8 +19,8 @@ type stockCase struct {
 	o     Options
 }
 
-// stockCases reads testdata/stock.jsonl.gz, which gen/cases.py writes. Cases in which Salt ends with an exception have no
-// text to compare.
+// stockCases returns the cases of testdata/stock.jsonl.gz, which gen/cases.py writes. Cases that raise an exception
+// in Salt have no text to compare.
 func stockCases(t *testing.T) (cases []stockCase) {
 	t.Helper()
 	f, err := os.Open("testdata/stock.jsonl.gz")

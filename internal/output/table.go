@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// tabler is salt/output/table_out.py.
+// tabler implements salt/output/table_out.py.
 type tabler struct {
 	*renderer
 	header, separate                                                 bool
@@ -48,7 +48,7 @@ func (r *renderer) table(v any) (string, error) {
 		indent = int(n)
 	}
 	if title, _ := r.Table["title"].(string); title != "" && t.rowsKey != "" {
-		// Salt passes title and colour in the wrong order.
+		// Salt passes the title and the colour in the wrong order.
 		t.out = append(t.out, strings.Repeat(" ", indent)+title+r.colors.white+r.colors.end+"\n")
 	}
 	if err := t.display(v, indent); err != nil {
@@ -122,7 +122,7 @@ func mixedKeys(m []entry) bool {
 	return false
 }
 
-// rows shows a list of mappings, lists or texts; Salt shows nothing of a list of several kinds.
+// rows shows a list of mappings, lists or texts. Like Salt it shows nothing for a list of mixed kinds.
 func (t *tabler) rows(rows []any, labels any, indent int) error {
 	if len(rows) == 0 {
 		return nil
@@ -190,7 +190,7 @@ func (t *tabler) rows(rows []any, labels any, indent int) error {
 }
 
 func (t *tabler) draw(table [][]string, indent int, header bool) {
-	var logical [][][]string // rows of lines of cells
+	var logical [][][]string // rows of cells of lines
 	columns := -1
 	for _, row := range table {
 		lines := -1
@@ -198,7 +198,8 @@ func (t *tabler) draw(table [][]string, indent int, header bool) {
 		for _, cell := range row {
 			wrapped := strings.Split(t.wrap(cell), "\n")
 			cells = append(cells, wrapped)
-			// A row is as high as its lowest cell: what other cells have more is lost, as in Salt.
+			// As in Salt, a row has as many lines as its cell with the fewest lines; further lines of other cells are
+			// lost.
 			if lines < 0 || len(wrapped) < lines {
 				lines = len(wrapped)
 			}
@@ -245,7 +246,7 @@ func (t *tabler) draw(table [][]string, indent int, header bool) {
 	}
 }
 
-// wrap breaks a cell at blanks.
+// wrap breaks the text of a cell at blanks.
 func (t *tabler) wrap(s string) string {
 	parts := strings.Split(s, " ")
 	line := parts[0]
@@ -272,7 +273,7 @@ func (t *tabler) align(s string, width int) string {
 	return strings.Repeat(" ", left) + s + strings.Repeat(" ", pad-left)
 }
 
-// titleCase implements str.title of Python.
+// titleCase implements Python's str.title.
 func titleCase(s string) string {
 	inWord := false
 	return strings.Map(func(r rune) rune {
@@ -285,7 +286,7 @@ func titleCase(s string) string {
 	}, s)
 }
 
-// profile implements salt/output/profile.py: the states by duration in a table.
+// profile implements salt/output/profile.py: a table of the states, sorted by duration.
 func (r *renderer) profile(v any) (string, error) {
 	hosts, ok := entries(v)
 	if !ok {
@@ -304,7 +305,7 @@ func (r *renderer) profile(v any) (string, error) {
 				states = append(states, entry{e, map[string]any{}})
 			}
 		} else if s, isText := h.value.(string); isText {
-			// Salt goes through text letter by letter.
+			// Salt iterates over the characters of a text.
 			for _, c := range s {
 				states = append(states, entry{string(c), map[string]any{}})
 			}

@@ -26,7 +26,7 @@ func decodeText(b []byte) (string, bool) {
 	return string(b), utf8.Valid(b)
 }
 
-// plain turns ordered mappings and lists of other types into the ones that pyrepr knows.
+// plain converts ordered mappings, and lists of other types, to types that pyrepr supports.
 func plain(v any) any {
 	switch v := v.(type) {
 	case payload.OrderedMap:
@@ -103,7 +103,7 @@ func words(v any) []string {
 	return nil
 }
 
-// float implements float() of Python for the durations of states.
+// float implements Python's float() for the durations of states.
 func float(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -122,8 +122,8 @@ func float(v any) (float64, bool) {
 	return 0, false
 }
 
-// stripEscapes replaces escape characters by question marks unless the options keep them: results must not
-// control the terminal.
+// stripEscapes replaces escape characters by question marks, unless the options keep them: results must not control
+// the terminal.
 func (r *renderer) stripEscapes(s string) string {
 	if r.KeepEscapes {
 		return s
@@ -131,7 +131,7 @@ func (r *renderer) stripEscapes(s string) string {
 	return strings.ReplaceAll(s, "\x1b", "?")
 }
 
-// pythonic converts ordered mappings, also nested ones, to the form in which Python's text of a dict keeps their
+// pythonic converts ordered mappings at every depth to pyobj's dicts, so that Python's text of a dict keeps their
 // order.
 func pythonic(v any) any {
 	switch v := v.(type) {

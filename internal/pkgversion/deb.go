@@ -11,8 +11,8 @@ type debVersion struct {
 	upstream, revision string
 }
 
-// Deb compares versions by the rules of dpkg. Versions that dpkg calls bad are compared like dpkg compares them,
-// after its warning. Only versions that it refuses to read are not comparable.
+// Deb compares versions by the rules of dpkg. It compares versions that dpkg accepts with a warning as dpkg does.
+// Only versions that dpkg refuses are not comparable.
 func Deb(a, b string) (int, bool) {
 	x, ok1 := parseDeb(a)
 	y, ok2 := parseDeb(b)
@@ -25,7 +25,7 @@ func Deb(a, b string) (int, bool) {
 	return cmp.Or(cmp.Compare(x.epoch, y.epoch), debPart(x.upstream, y.upstream), debPart(x.revision, y.revision)), true
 }
 
-// parseDeb reads a version as dpkg --compare-versions does. The empty text is a version there, older than any other.
+// parseDeb parses a version as dpkg --compare-versions does. There, the empty text is a version older than any other.
 func parseDeb(s string) (debVersion, bool) {
 	var v debVersion
 	if s == "" || s == "<unknown>" {
@@ -57,8 +57,8 @@ func parseDeb(s string) (debVersion, bool) {
 	return v, true
 }
 
-// debOrder returns the weight of a character that is not a digit: "~" sorts before the end of the text, the end
-// before letters, and letters before everything else.
+// debOrder returns the sort weight of the non-digit at s[i]: "~" sorts before the end of the text, the end before
+// letters, and letters before other characters.
 func debOrder(s string, i int) int {
 	if i >= len(s) {
 		return 0
@@ -77,7 +77,7 @@ func debOrder(s string, i int) int {
 
 func isDigit(s string, i int) bool { return i < len(s) && s[i] >= '0' && s[i] <= '9' }
 
-// debPart compares upstream versions or revisions: runs of other characters and numbers in turn.
+// debPart compares upstream versions or revisions: runs of non-digits and numbers alternate.
 func debPart(a, b string) int {
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {

@@ -1,5 +1,5 @@
-// Package pkgversion compares versions of packages by the rules of dpkg, of rpm, and by the loose ones that Salt falls back to.
-// Nothing is run: the rules are those of deb-version(7) and of rpm's rpmvercmp. Salt's sources: salt/utils/versions.py,
+// Package pkgversion compares package versions by the rules of dpkg, of rpm, and by Salt's loose fallback rules. It
+// runs no programs: it implements deb-version(7) and rpm's rpmvercmp. Salt's sources: salt/utils/versions.py,
 // salt/utils/pkg/__init__.py, salt/modules/rpm_lowpkg.py.
 package pkgversion
 
@@ -12,10 +12,10 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Func compares two versions: -1, 0 or 1; ok is false where they cannot be compared.
+// Func compares two versions: it returns -1, 0 or 1. ok is false if they cannot be compared.
 type Func func(a, b string) (order int, ok bool)
 
-// Holds reports whether "a oper b" is true by the given rules; an unknown operator is false.
+// Holds reports whether "a oper b" is true by the given rules. It returns false for an unknown operator.
 func Holds(a, oper, b string, by Func) bool {
 	switch oper {
 	case "<", "<=", "==", ">=", ">", "!=":
@@ -41,7 +41,7 @@ func Holds(a, oper, b string, by Func) bool {
 	return n != 0
 }
 
-// SplitComparison cuts ">= 1.2" into operator and version; without an operator that is "". Salt's pattern:
+// SplitComparison splits ">= 1.2" into operator and version; oper is "" if there is no operator. Salt's pattern:
 // ^(<=>|!=|>=|<=|>>|<<|<>|>|<|=)?\s?([^<>=]+)$.
 func SplitComparison(s string) (oper, version string) {
 	for _, op := range [...]string{"<=>", "!=", ">=", "<=", ">>", "<<", "<>", ">", "<", "=", ""} {
@@ -60,7 +60,8 @@ func SplitComparison(s string) (oper, version string) {
 	return "", s
 }
 
-// Match returns the first available version that fits the desired one ("1.2", ">=1.2"), or "" if none does.
+// Match returns the first available version that satisfies the desired one ("1.2", ">=1.2"), or "" if no version
+// does.
 func Match(desired string, available []string, by Func) string {
 	oper, version := SplitComparison(desired)
 	if oper == "" {
@@ -74,7 +75,7 @@ func Match(desired string, available []string, by Func) string {
 	return ""
 }
 
-// WithoutEpoch returns a version without what precedes its first colon.
+// WithoutEpoch returns the part of a version after its first colon, or all of it if there is no colon.
 func WithoutEpoch(v string) string {
 	if _, rest, ok := strings.Cut(v, ":"); ok {
 		return rest
@@ -82,8 +83,8 @@ func WithoutEpoch(v string) string {
 	return v
 }
 
-// Loose compares by the parts that are numbers, words, or something between them (Python's LooseVersion as Salt changed it:
-// as texts when there is anything but numbers).
+// Loose compares versions part by part like Salt's changed version of Python's LooseVersion. Parts are runs of
+// digits, runs of letters, or other text. If any part is not a number, all parts are compared as text.
 func Loose(a, b string) (int, bool) {
 	x, y := looseParts(a), looseParts(b)
 	text := slices.ContainsFunc(append(slices.Clone(x), y...), func(p string) bool { return !digits(p) })
@@ -99,7 +100,7 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// fill pads a number to eight digits like Python's str(int).zfill(8); other parts stay as they are.
+// fill pads a number to eight digits like Python's str(int).zfill(8). It returns other parts unchanged.
 func fill(p string) string {
 	if !digits(p) {
 		return p
@@ -139,7 +140,7 @@ func looseParts(s string) []string {
 	return parts
 }
 
-// atoi returns the number at the front of a text of digits, capped.
+// atoi returns the number in a text of digits. A number that is too large counts as 1<<30.
 func atoi(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {

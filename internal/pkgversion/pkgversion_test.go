@@ -30,7 +30,7 @@ func TestDeb(t *testing.T) {
 	}
 }
 
-// TestDebAsDpkg compares random versions with the real dpkg.
+// TestDebAsDpkg compares the results for random versions with dpkg's.
 func TestDebAsDpkg(t *testing.T) {
 	dpkg, err := exec.LookPath("dpkg")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // Python compares versions of Python packages by PEP 440: epoch, release, then development, alpha, beta, candidate,
-// final and post releases. Texts that are not such versions come first, compared as text.
+// final and post releases. Texts that are not such versions sort first, in text order.
 func Python(a, b string) int {
 	x, ok1 := parsePython(a)
 	y, ok2 := parsePython(b)
@@ -56,7 +56,7 @@ func parsePython(s string) (pythonVersion, bool) {
 	pre, post, dev := 9, -1, 1<<30
 	var preN, postN int
 	for s != "" {
-		if s[0] == '-' && len(s) > 1 && digits(s[1:]) { // "1.0-1" is a post release
+		if s[0] == '-' && len(s) > 1 && digits(s[1:]) { // "1.0-1" is a post-release
 			s = "post" + s[1:]
 		}
 		s = strings.TrimLeft(s, ".-_")
@@ -84,7 +84,7 @@ func parsePython(s string) (pythonVersion, bool) {
 		s = rest[n:]
 	}
 	if dev != 1<<30 && pre == 9 && post < 0 {
-		pre = 0 // 1.0.dev1 is before 1.0a1
+		pre = 0 // 1.0.dev1 is older than 1.0a1
 	}
 	v.rank = [6]int{pre, preN, post, postN, dev}
 	return v, true

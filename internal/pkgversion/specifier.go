@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// PythonSatisfies reports whether the version of a Python package fits a specifier such as ">=" "1.0" (PEP 440). Versions that
-// are not ready yet fit as others do.
+// PythonSatisfies reports whether the version of a Python package satisfies a specifier such as ">=" "1.0" (PEP 440).
+// Unlike pip it does not exclude pre-releases.
 func PythonSatisfies(version, oper, spec string) bool {
 	if oper == "===" {
 		return strings.EqualFold(version, spec)
@@ -43,17 +43,17 @@ func PythonSatisfies(version, oper, spec string) bool {
 	return false
 }
 
-// early reports whether a version comes before the release of its number.
+// early reports whether a version is a pre-release or a development release.
 func (v pythonVersion) early() bool { return v.rank[0] != 9 || v.rank[4] != 1<<30 }
 
-// hasPrefix reports whether the release of a version begins with these numbers.
+// hasPrefix reports whether the release number of a version begins with prefix.
 func hasPrefix(version, prefix string) bool {
 	v, ok1 := parsePython(version)
 	p, ok2 := parsePython(prefix)
 	if !ok1 || !ok2 || v.epoch != p.epoch {
 		return false
 	}
-	// Zeros at the end do not count in what was parsed, but they do in a prefix.
+	// The parser drops trailing zeros, but those of a prefix count.
 	_, rest, ok := strings.Cut(prefix, "!")
 	if !ok {
 		rest = prefix

@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// Digests are the names of digests for signatures.
+// Digests lists the digests that signatures may use.
 const Digests = "sha1, sha224, sha256, sha384, sha512, sha512_224, sha512_256, sha3_224, sha3_256, sha3_384, sha3_512"
 
-// digest returns a hash by name, with the identifiers of the RSA and ECDSA signature algorithms that use it.
+// digest returns the hash with a name, and the identifiers of the RSA and ECDSA signature algorithms that use it.
 func digest(name string) (h crypto.Hash, rsaOID, ecOID string) {
 	switch strings.ToLower(name) {
 	case "sha1": // for reading only
@@ -38,7 +38,7 @@ func digest(name string) (h crypto.Hash, rsaOID, ecOID string) {
 	return 0, "", ""
 }
 
-// sign returns a signed structure. body receives the identifier of the algorithm and returns the part to sign.
+// sign returns a signed structure. body receives the encoded algorithm and returns the part to sign.
 func sign(key crypto.Signer, name string, body func(algorithm []byte) []byte) ([]byte, error) {
 	h, rsaOID, ecOID := digest(name)
 	var algorithm []byte
@@ -79,7 +79,7 @@ func derTime(t time.Time) []byte {
 	return b
 }
 
-// extensions encodes a list of extensions. It returns nothing for an empty list.
+// extensions encodes a list of extensions. It returns nil for an empty list.
 func extensions(list []Extension) []byte {
 	var out []byte
 	for _, e := range list {
@@ -104,7 +104,7 @@ type Certificate struct {
 	Extensions          []Extension
 }
 
-// Sign creates the certificate.
+// Sign returns the certificate, signed with a key, in DER.
 func (c Certificate) Sign(key crypto.Signer, digest string) ([]byte, error) {
 	spki, err := x509.MarshalPKIXPublicKey(c.PublicKey)
 	if err != nil {
@@ -120,7 +120,7 @@ func (c Certificate) Sign(key crypto.Signer, digest string) ([]byte, error) {
 	})
 }
 
-// Request creates a certificate request.
+// Request returns a signed certificate request in DER.
 func Request(key crypto.Signer, digest string, subject []byte, list []Extension) ([]byte, error) {
 	spki, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
@@ -135,14 +135,14 @@ func Request(key crypto.Signer, digest string, subject []byte, list []Extension)
 	})
 }
 
-// Revoked is one entry of a revocation list.
+// Revoked is an entry of a revocation list.
 type Revoked struct {
 	Serial     *big.Int
 	Date       time.Time
 	Extensions []Extension
 }
 
-// RevocationList creates a revocation list.
+// RevocationList returns a signed revocation list in DER.
 func RevocationList(key crypto.Signer, digest string, issuer []byte, from, to time.Time, revoked []Revoked, list []Extension) ([]byte, error) {
 	return sign(key, digest, func(algorithm []byte) []byte {
 		parts := [][]byte{derInt(big.NewInt(1)), algorithm, issuer, derTime(from), derTime(to)}
@@ -164,7 +164,8 @@ func RevocationList(key crypto.Signer, digest string, issuer []byte, from, to ti
 	})
 }
 
-// Serial returns a serial number: a number, text in hex, or nil for a random one.
+// Serial converts an argument to a serial number: a number, bytes, or a text in hex. It returns a random number for
+// nil.
 func Serial(v any) (*big.Int, error) {
 	switch v := v.(type) {
 	case nil:
@@ -185,12 +186,12 @@ func Serial(v any) (*big.Int, error) {
 	return nil, failed("Could not parse serial number %v", v)
 }
 
-// PEM returns DER as PEM.
+// PEM encodes DER as PEM.
 func PEM(kind string, b []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b})
 }
 
-// load decodes the first PEM block of a kind, or returns DER unchanged.
+// load returns the content of the first PEM block if that is of one of the kinds. It returns DER unchanged.
 func load(b []byte, what string, kinds ...string) ([]byte, error) {
 	if !IsPEM(b) {
 		return b, nil
@@ -207,7 +208,7 @@ func load(b []byte, what string, kinds ...string) ([]byte, error) {
 	return nil, usage("Could not load PEM-encoded %s.", what)
 }
 
-// Cert reads a certificate, the first of several.
+// Cert parses a certificate. It returns the first if there are several.
 func Cert(b []byte) (*x509.Certificate, error) {
 	loaded, err := LoadCert(b, nil)
 	if err != nil {
@@ -216,7 +217,7 @@ func Cert(b []byte) (*x509.Certificate, error) {
 	return loaded.Cert, nil
 }
 
-// CSR reads a certificate request.
+// CSR parses a certificate request.
 func CSR(b []byte) (*x509.CertificateRequest, error) {
 	raw, err := load(b, "certificate signing request", "CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST")
 	if err != nil {
@@ -232,7 +233,7 @@ func CSR(b []byte) (*x509.CertificateRequest, error) {
 	return nil, usage("Could not load DER-encoded certificate signing request.")
 }
 
-// CRL reads a revocation list.
+// CRL parses a revocation list.
 func CRL(b []byte) (*x509.RevocationList, error) {
 	raw, err := load(b, "certificate revocation list", "X509 CRL")
 	if err != nil {
@@ -280,8 +281,8 @@ func SignatureName(raw []byte) string {
 	return id
 }
 
-// InDays returns the time a number of days after from; a time.Duration could not hold it. ok is false if no
-// certificate can contain that time.
+// InDays returns from plus a number of days, which a time.Duration cannot always represent. ok is false if a
+// certificate cannot contain that time.
 func InDays(from time.Time, days int64) (t time.Time, ok bool) {
 	if days > 1<<22 || days < -(1<<22) {
 		return t, false

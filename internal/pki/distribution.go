@@ -58,13 +58,14 @@ func infoAccess(v any) (Extension, error) {
 	return Extension{"", false, der(tagSequence, out)}, nil
 }
 
-// reasons returns the reasons for a revocation, indexed by their numbers; "" is a reserved number.
+// reasons returns the reasons for a revocation, indexed by their numbers; a reserved number has "".
 func reasons() []string {
 	return []string{"unspecified", "keyCompromise", "cACompromise", "affiliationChanged", "superseded", "cessationOfOperation", "certificateHold", "",
 		"removeFromCRL", "privilegeWithdrawn", "aACompromise"}
 }
 
-// flagged returns the reasons by their bit in the flags of a distribution point, which differ from their numbers.
+// flagged returns the reasons by their bit in the flags of a distribution point. These numbers differ from those of
+// reasons.
 func flagged() []string {
 	return []string{"", "keyCompromise", "cACompromise", "affiliationChanged", "superseded", "cessationOfOperation", "certificateHold", "privilegeWithdrawn", "aACompromise"}
 }
@@ -79,7 +80,7 @@ func reasonFlags(v any) ([]byte, error) {
 		}
 		set[at] = true
 	}
-	return bits(set)[2:], nil // without the tag, which is another there
+	return bits(set)[2:], nil // without the tag, which is a different one there
 }
 
 func textList(v any) []namedValue {
@@ -95,7 +96,7 @@ func textList(v any) []namedValue {
 	return out
 }
 
-// pointName returns the name of a distribution point from fullname or relativename.
+// pointName encodes the name of a distribution point from fullname or relativename.
 func pointName(m map[string]any) ([]byte, error) {
 	switch {
 	case pytext.Truth(m["fullname"]):

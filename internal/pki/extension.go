@@ -22,10 +22,11 @@ type Extension struct {
 	Value    []byte
 }
 
-// kind is an extension with its name in Salt.
+// kind is a kind of extension, with Salt's name for it.
 type kind struct {
 	name, id string
-	// where it may be: c in certificates, f in certificates but not in requests, l in revocation lists, e in their entries
+	// where has a letter for each place where the extension is allowed: c for certificates, l for revocation lists, e
+	// for their entries. An f means that requests cannot have it.
 	where string
 }
 
@@ -43,20 +44,20 @@ func kinds() []kind {
 
 // Issuer holds the data of the signing certificate that extensions may need.
 type Issuer struct {
-	// Cert is nil for a certificate that signs itself; its key is Public.
+	// Cert is nil for a self-signed certificate. Public is the signing certificate's key.
 	Cert   *x509.Certificate
 	Public any
-	// Subject is the public key of the certificate that is made.
+	// Subject is the public key of the new certificate.
 	Subject any
 }
 
-// Build creates the extensions for the arguments: those of a certificate ("c"), a request ("r"), a revocation
-// list ("l") or an entry of one ("e").
+// Build creates the extensions for the arguments. where is "c" for a certificate, "r" for a request, "l" for a
+// revocation list and "e" for an entry of one.
 func Build(args map[string]any, where string, ca Issuer) ([]Extension, error) {
 	var out []Extension
 	all := kinds()
 	if where == "l" || where == "e" {
-		// Stock keeps the order of the caller, which plain maps have not.
+		// Stock keeps the caller's order; plain maps have no order.
 		sorting.Stable(all, func(a, b kind) int { return strings.Compare(a.name, b.name) })
 	}
 	for _, k := range all {
@@ -93,7 +94,7 @@ func FromRequest(csr *x509.CertificateRequest, args map[string]any) []Extension 
 	return out
 }
 
-// has implements Python's "in": a key of a map, an item of a list, a part of a text.
+// has implements Python's "in" for maps, lists and texts.
 func has(v any, word string) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -109,7 +110,7 @@ func has(v any, word string) bool {
 
 type pair struct{ key, value string }
 
-// conf reads OpenSSL's way to write an extension: "critical, key:value, word".
+// conf parses OpenSSL's notation for an extension: "critical, key:value, word".
 func conf(s string) (list []pair, critical bool) {
 	if rest, ok := strings.CutPrefix(s, "critical"); ok {
 		critical, s = true, strings.TrimSpace(strings.Trim(rest, ","))
@@ -253,7 +254,7 @@ func (ca Issuer) basicConstraints(v any) (Extension, error) {
 	return Extension{"", critical, der(tagSequence, parts...)}, nil
 }
 
-// usages returns the names of key usages by their bits.
+// usages returns the names of key usages, indexed by their bits.
 func usages() []string {
 	return []string{"digitalSignature", "nonRepudiation", "keyEncipherment", "dataEncipherment", "keyAgreement", "keyCertSign", "cRLSign", "encipherOnly", "decipherOnly"}
 }
@@ -269,7 +270,7 @@ func keyUsage(v any) (Extension, error) {
 	return Extension{"", has(v, "critical"), bits(set)}, nil
 }
 
-// purposes returns the names of extended key usages, with their numbers.
+// purposes returns the names of extended key usages with their object identifiers.
 func purposes() []pair {
 	return []pair{
 		{"serverAuth", "1.3.6.1.5.5.7.3.1"}, {"clientAuth", "1.3.6.1.5.5.7.3.2"}, {"codeSigning", "1.3.6.1.5.5.7.3.3"}, {"emailProtection", "1.3.6.1.5.5.7.3.4"},
@@ -398,7 +399,7 @@ func (ca Issuer) authorityKey(v any) (Extension, error) {
 	return Extension{"", false, der(tagSequence, parts...)}, nil
 }
 
-// namePairs returns the kinds and values of general names.
+// namePairs returns the general names in an argument as kinds and values.
 func namePairs(v any) (list []namedValue, critical bool, err error) {
 	critical = has(v, "critical")
 	switch v := v.(type) {

@@ -12,13 +12,13 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// namedValue is a general name in the form of the arguments: its kind and its value.
+// namedValue is a general name in an argument: its kind and its value.
 type namedValue struct {
 	kind  string
 	value any
 }
 
-// generalNames encodes general names; constraint selects the form of name constraints, which name subtrees.
+// generalNames encodes general names. constraint selects the form of name constraints, whose names are subtrees.
 func generalNames(list []namedValue, constraint bool) ([]byte, error) {
 	var out []byte
 	for _, p := range list {
@@ -119,7 +119,7 @@ func ascii(s string) bool {
 	return true
 }
 
-// address encodes an address, or a network with its mask.
+// address encodes an IP address, or a network with its mask.
 func address(s string, network bool) ([]byte, error) {
 	if !network {
 		a, err := netip.ParseAddr(s)
@@ -141,7 +141,7 @@ func address(s string, network bool) ([]byte, error) {
 	return append(b, mask...), nil
 }
 
-// domain checks the name of a host or of a domain.
+// domain returns an error if s is not a valid host or domain name.
 func domain(s string, wildcards, leadingDot, trailingDot bool) error {
 	if s == "" {
 		return failed("Empty domain")

@@ -25,12 +25,12 @@ import (
 	"strings"
 )
 
-// searches bounds the searches for primes, abandoned ones included, to half of the processors: a search cannot be
-// stopped, and those of cancelled jobs must not block other work.
+// searches limits the concurrent searches for primes to half of the processors. It includes abandoned searches: a
+// search cannot be stopped, and those of cancelled jobs must not block other work.
 var searches = make(chan struct{}, max(1, runtime.NumCPU()/2))
 
-// NewRSA creates an RSA key. It returns the context's error if ctx ends first: a search for large primes takes a
-// minute, and continues in the background.
+// NewRSA generates an RSA key. It returns the context's error if ctx ends first. A search for large primes can take a
+// minute and then continues in the background.
 func NewRSA(ctx context.Context, bits int) (*rsa.PrivateKey, error) {
 	type made struct {
 		key *rsa.PrivateKey
@@ -57,7 +57,8 @@ func NewRSA(ctx context.Context, bits int) (*rsa.PrivateKey, error) {
 	return nil, ctx.Err()
 }
 
-// NewKey creates a private key of a kind and size that Salt has; 0 is the kind's default. It ends with ctx, see NewRSA.
+// NewKey generates a private key of one of Salt's kinds; size 0 means the kind's default. It ends with ctx as NewRSA
+// does.
 func NewKey(ctx context.Context, algo string, size int) (crypto.Signer, error) {
 	switch algo {
 	case "rsa":
@@ -69,7 +70,7 @@ func NewKey(ctx context.Context, algo string, size int) (crypto.Signer, error) {
 		}
 		key, err := NewRSA(ctx, size)
 		if err != nil {
-			return nil, err // and no signer that holds a nil key
+			return nil, err // not a non-nil interface with a nil key
 		}
 		return key, nil
 	case "ec":
@@ -91,7 +92,7 @@ func NewKey(ctx context.Context, algo string, size int) (crypto.Signer, error) {
 	return nil, usage("Invalid algorithm specified for generating private key: %s. Valid: rsa, ec, ed25519, ed448", algo)
 }
 
-// KeyType and KeySize describe a public key; the size is 0 where the kind says it already.
+// KeyType returns the kind of a public key, or "" for an unknown kind.
 func KeyType(pub any) string {
 	switch pub.(type) {
 	case *rsa.PublicKey:
@@ -104,7 +105,7 @@ func KeyType(pub any) string {
 	return ""
 }
 
-// KeySize returns the size of a public key in bits.
+// KeySize returns the size of a public key in bits, or 0 if its kind has only one size.
 func KeySize(pub any) int {
 	switch k := pub.(type) {
 	case *rsa.PublicKey:
@@ -115,13 +116,13 @@ func KeySize(pub any) int {
 	return 0
 }
 
-// SamePublic reports whether two public keys are the same.
+// SamePublic reports whether two public keys are equal.
 func SamePublic(a, b any) bool {
 	k, ok := a.(interface{ Equal(crypto.PublicKey) bool })
 	return ok && k.Equal(b)
 }
 
-// PublicPEM returns a public key as PEM.
+// PublicPEM encodes a public key as PEM.
 func PublicPEM(pub any) (string, error) {
 	b, err := x509.MarshalPKIXPublicKey(pub)
 	if err != nil {
@@ -130,7 +131,8 @@ func PublicPEM(pub any) (string, error) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: b})), nil
 }
 
-// EncodeKey returns a private key as PKCS#8 in DER, encrypted if there is a passphrase, and the type of its PEM.
+// EncodeKey encodes a private key as PKCS#8 in DER, encrypted if passphrase is not nil. kind is the type of its PEM
+// block.
 func EncodeKey(key crypto.Signer, passphrase []byte) (b []byte, kind string, err error) {
 	b, err = x509.MarshalPKCS8PrivateKey(key)
 	if err != nil || passphrase == nil {
@@ -145,7 +147,7 @@ const (
 	oidPBES2, oidPBKDF2  = "1.2.840.113549.1.5.13", "1.2.840.113549.1.5.12"
 	oidAES128, oidAES256 = "2.16.840.1.101.3.4.1.2", "2.16.840.1.101.3.4.1.42"
 	oidAES192            = "2.16.840.1.101.3.4.1.22"
-	// iterations of a key that is made, maxIterations of one that is read.
+	// iterations is for new keys, maxIterations the limit for keys that are read.
 	iterations, maxIterations = 100_000, 10_000_000
 )
 
@@ -168,7 +170,8 @@ func encrypt(key, passphrase []byte) ([]byte, error) {
 	return der(tagSequence, algorithm, der(tagOctets, data)), nil
 }
 
-// encryptWith encrypts data with a key derived from a passphrase, and returns the algorithm's parameters with it.
+// encryptWith encrypts data with a key derived from a passphrase. It also returns the encoded algorithm and its
+// parameters.
 func encryptWith(key, passphrase []byte) (algorithm, data []byte, err error) {
 	if len(passphrase) == 0 {
 		return nil, nil, errNoPassphrase
@@ -196,7 +199,7 @@ func encryptWith(key, passphrase []byte) (algorithm, data []byte, err error) {
 	return der(tagSequence, mustOID(oidPBES2), der(tagSequence, kdf, enc)), text, nil
 }
 
-// padded fills a text up to whole blocks.
+// padded pads a text to whole blocks.
 func padded(text []byte, block int) []byte {
 	pad := block - len(text)%block
 	return append(bytes.Clone(text), bytes.Repeat([]byte{byte(pad)}, pad)...)
@@ -279,7 +282,7 @@ func decrypt(b, passphrase []byte) (key []byte, ok bool, err error) {
 	return text, true, err
 }
 
-// Bytes returns the content of a source that is not a file: PEM, text in hex or base64, or bytes.
+// Bytes returns the content of a source that is not a file: PEM, a text in hex or base64, or bytes.
 func Bytes(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case []byte:
@@ -301,7 +304,7 @@ func Bytes(v any) ([]byte, error) {
 	return nil, usage("Could not load provided source. You need to pass an existing file, (PEM|hex|base64)-encoded string or raw bytes.")
 }
 
-// KeyEncoding returns the encoding of a private key that could be read: pem, der or pkcs12.
+// KeyEncoding returns the encoding of a private key that was parsed: pem, der or pkcs12.
 func KeyEncoding(b []byte) string {
 	if IsPEM(b) {
 		return "pem"
@@ -313,7 +316,7 @@ func KeyEncoding(b []byte) string {
 	return "der"
 }
 
-// IsPEM reports whether a source is PEM.
+// IsPEM reports whether a source contains PEM.
 func IsPEM(b []byte) bool { return bytes.Contains(b, []byte("-----BEGIN")) }
 
 func parseKey(b []byte) (crypto.Signer, error) {
@@ -329,7 +332,7 @@ func parseKey(b []byte) (crypto.Signer, error) {
 	return k, err
 }
 
-// PrivateKey reads a private key.
+// PrivateKey parses a private key, encrypted or not, as PEM, DER or PKCS#12.
 func PrivateKey(b, passphrase []byte) (crypto.Signer, error) {
 	bad := usage("Could not deserialize binary data, neither as DER nor PKCS#12.")
 	if IsPEM(b) {
@@ -377,7 +380,7 @@ func PrivateKey(b, passphrase []byte) (crypto.Signer, error) {
 	return key, nil
 }
 
-// PublicKey reads a public key.
+// PublicKey parses a public key as PEM or DER.
 func PublicKey(b []byte) (any, error) {
 	bad := usage("Could not load DER-encoded public key.")
 	if IsPEM(b) {

@@ -10,13 +10,13 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// attribute is a kind of part of a name.
+// attribute is a kind of attribute of a distinguished name.
 type attribute struct {
 	name, oid string
 	tag       byte
 }
 
-// attributes returns the attributes that have a keyword argument, in the order in which they appear in a name.
+// attributes returns the attributes for which there is a keyword argument, in their order in a name.
 func attributes() []attribute {
 	return []attribute{
 		{"C", "2.5.4.6", tagPrintable}, {"ST", "2.5.4.8", tagUTF8}, {"L", "2.5.4.7", tagUTF8}, {"STREET", "2.5.4.9", tagUTF8}, {"O", "2.5.4.10", tagUTF8},
@@ -25,7 +25,7 @@ func attributes() []attribute {
 	}
 }
 
-// LongNames replaces the old long names of arguments by the present short ones.
+// LongNames renames arguments with old long names to the current short names.
 func LongNames(args map[string]any) {
 	const names = "commonName CN localityName L stateOrProvinceName ST organizationName O organizationUnitName OU givenName GN surname SN Email MAIL emailAddress MAIL " +
 		"serialNumber SERIALNUMBER issuserAltName issuerAltName"
@@ -54,7 +54,7 @@ func rename(args map[string]any, long, short string) {
 	}
 }
 
-// IsName reports whether an argument is a part of a name.
+// IsName reports whether an argument is an attribute of a name.
 func IsName(key string) bool {
 	return slices.ContainsFunc(attributes(), func(a attribute) bool { return a.name == key })
 }
@@ -73,8 +73,8 @@ func (a attribute) der(v string) ([]byte, error) {
 	return der(tagSequence, id, der(a.tag, []byte(v))), nil
 }
 
-// Name encodes a distinguished name: an RFC 4514 text, a list of its parts, or a map of attributes by the names of
-// their arguments.
+// Name encodes a distinguished name: a text as in RFC 4514, a list of its parts, or a map from the arguments' names
+// to values.
 func Name(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case string:
@@ -133,7 +133,7 @@ func RDN(text string) ([]byte, error) {
 	return r, nil
 }
 
-// split cuts a text at a sign that has no backslash before it. An empty text has no parts.
+// split splits a text at a character that is not escaped with a backslash. An empty text has no parts.
 func split(s string, at byte) []string {
 	if s == "" {
 		return nil
@@ -221,7 +221,7 @@ func unescape(s string) (string, bool) {
 
 type namePart struct{ id, value string }
 
-// parts returns the attributes of a name in their groups.
+// parts returns the attributes of a name, grouped by its RDNs.
 func parts(raw []byte) ([][]namePart, error) {
 	sets, err := inside(raw)
 	if err != nil {
@@ -246,8 +246,8 @@ func parts(raw []byte) ([][]namePart, error) {
 	return out, nil
 }
 
-// NameMap returns the attributes of a name by short name. Attributes without a short name are left out, and of each
-// kind only the first counts.
+// NameMap returns the attributes of a name by short name. It leaves out attributes without a short name, and all but
+// the first of each kind.
 func NameMap(raw []byte) map[string]any {
 	out := map[string]any{}
 	groups, _ := parts(raw)
@@ -263,7 +263,7 @@ func NameMap(raw []byte) map[string]any {
 	return out
 }
 
-// NameText returns a name in the form of RFC 4514.
+// NameText returns a name in the notation of RFC 4514.
 func NameText(raw []byte) string {
 	groups, _ := parts(raw)
 	slices.Reverse(groups)
@@ -305,7 +305,7 @@ func escape(s string) string {
 	return s
 }
 
-// NameHash returns the hash of a name as OpenSSL's certificate directories use it.
+// NameHash returns the hash of a name that OpenSSL uses in certificate directories.
 func NameHash(raw []byte) string {
 	sum := sha1.Sum(raw)
 	b := sum[:4]

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// OpenSSLText returns the short name of an extension and its value, as OpenSSL prints both. Extensions that
-// OpenSSL does not print are shown in hex.
+// OpenSSLText returns the short name of an extension and its value as OpenSSL prints them. Values that OpenSSL does
+// not decode are in hex.
 func OpenSSLText(e pkix.Extension) (name, text string) {
 	id := e.Id.String()
 	name = openSSLName(id)
@@ -137,7 +137,7 @@ func flagTexts(v asn1.RawValue, names ...string) string {
 	return strings.Join(out, ", ")
 }
 
-// longName returns OpenSSL's name for an object identifier, or its number if it is missing.
+// longName returns OpenSSL's name for an object identifier, or the identifier if it has no name.
 func longName(id string) string {
 	switch id {
 	case "1.3.6.1.5.5.7.3.1":
@@ -178,7 +178,7 @@ func longName(id string) string {
 	return id
 }
 
-// generalTexts shows general names.
+// generalTexts returns the texts of general names.
 func generalTexts(list []asn1.RawValue, show func(asn1.RawValue) string) []string {
 	var out []string
 	for _, v := range list {
@@ -187,8 +187,8 @@ func generalTexts(list []asn1.RawValue, show func(asn1.RawValue) string) []strin
 	return out
 }
 
-// printedName returns a general name as OpenSSL prints it on a line of its own; listedName is for lists. The two
-// differ for directory names.
+// printedName returns a general name as OpenSSL prints it on its own line. listedName is for lists: it differs for
+// directory names.
 func printedName(v asn1.RawValue) string {
 	if v.Tag == 4 {
 		return "DirName:" + spacedName(v.Bytes)
@@ -243,7 +243,7 @@ func otherNameText(v asn1.RawValue) string {
 	return "othername:" + kind + ":" + string(inner[0].Bytes)
 }
 
-// plainAddress returns an address as OpenSSL writes it: IPv6 without shortening.
+// plainAddress returns an address in OpenSSL's notation, which does not shorten IPv6.
 func plainAddress(b []byte) string {
 	if a, ok := netip.AddrFromSlice(b); ok && a.Is4() {
 		return a.String()
@@ -315,7 +315,7 @@ func shortName(id string) string {
 	return "UNDEF"
 }
 
-// slashedName returns a name as /C=DE/CN=x.
+// slashedName returns a name in the notation /C=DE/CN=x.
 func slashedName(raw []byte) string {
 	var b strings.Builder
 	groups, _ := parts(raw)
@@ -337,7 +337,7 @@ func slashedName(raw []byte) string {
 	return b.String()
 }
 
-// numbered returns the short name of an attribute, or its number if it has none.
+// numbered returns the short name of an attribute, or its object identifier if it has no short name.
 func numbered(id string) string {
 	if name := shortName(id); name != "UNDEF" {
 		return name
@@ -345,7 +345,7 @@ func numbered(id string) string {
 	return id
 }
 
-// spacedName returns a name as "C = DE, CN = x".
+// spacedName returns a name in the notation "C = DE, CN = x".
 func spacedName(raw []byte) string {
 	var out []string
 	groups, _ := parts(raw)
@@ -359,7 +359,7 @@ func spacedName(raw []byte) string {
 	return strings.Join(out, ", ")
 }
 
-// quoted puts a value in quotes that has one of the signs of a name in it.
+// quoted returns a value, in quotes if it contains a special character of names.
 func quoted(s string) string {
 	var b strings.Builder
 	quote := strings.ContainsAny(s, `,+<>;`) || strings.HasPrefix(s, " ") || strings.HasPrefix(s, "#") || strings.HasSuffix(s, " ")
@@ -400,7 +400,7 @@ func authorityText(list []asn1.RawValue) string {
 	return strings.Join(out, "\n")
 }
 
-// indented returns general names on lines of their own.
+// indented returns general names, one per line.
 func indented(b []byte) string {
 	list, _ := children(b)
 	names := generalTexts(list, printedName)
@@ -509,7 +509,7 @@ func constraintTexts(list []asn1.RawValue) string {
 	return strings.Join(out, "\n")
 }
 
-// Version returns the version in a certificate, 0 if it cannot be read.
+// Version returns the version number in a certificate, or 0 if it cannot be parsed.
 func Version(raw []byte) int64 {
 	fields, err := tbsFields(raw)
 	if err != nil {
@@ -555,11 +555,10 @@ func tbsFields(raw []byte) ([]asn1.RawValue, error) {
 	return fields, nil
 }
 
-// Attribute is a part of a name as OpenSSL calls it.
+// Attribute is an attribute of a name, with OpenSSL's name for it.
 type Attribute struct{ Name, Value string }
 
-// OpenSSLName returns a distinguished name as OpenSSL encodes it. problem is OpenSSL's message about an invalid
-// value.
+// OpenSSLName encodes a distinguished name as OpenSSL does. problem is OpenSSL's message about an invalid value.
 func OpenSSLName(list []Attribute) (name []byte, problem string) {
 	var out []byte
 	for _, p := range list {
@@ -591,12 +590,12 @@ func OpenSSLName(list []Attribute) (name []byte, problem string) {
 	return der(tagSequence, out), ""
 }
 
-// printable reports whether a PrintableString may have a sign.
+// printable reports whether a PrintableString may contain a character.
 func printable(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(" '()+,-./:=?", r)
 }
 
-// IsExtension reports whether [Build] may make an extension of that name.
+// IsExtension reports whether [Build] can create an extension with that name for a certificate.
 func IsExtension(name string) bool {
 	return slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name && strings.Contains(k.where, "c") })
 }

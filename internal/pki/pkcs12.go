@@ -17,7 +17,8 @@ import (
 	"unicode/utf16"
 )
 
-// Bundle is a private key with its certificate and the chain above it, as in PKCS#12 (RFC 7292).
+// Bundle is the content of a PKCS#12 file (RFC 7292): a private key with its certificate and the certificates above
+// it.
 type Bundle struct {
 	Key crypto.Signer
 	// Cert may be nil.
@@ -27,7 +28,7 @@ type Bundle struct {
 	Chain []*x509.Certificate
 }
 
-// The objects of PKCS#7 and PKCS#12.
+// Object identifiers of PKCS#7 and PKCS#12.
 const (
 	oidData, oidSignedData, oidEncrypted  = "1.2.840.113549.1.7.1", "1.2.840.113549.1.7.2", "1.2.840.113549.1.7.6"
 	oidKeyBag, oidShroudedBag, oidCertBag = "1.2.840.113549.1.12.10.1.1", "1.2.840.113549.1.12.10.1.2", "1.2.840.113549.1.12.10.1.3"
@@ -37,13 +38,14 @@ const (
 	oidSHA384, oidSHA512                  = "2.16.840.1.101.3.4.2.2", "2.16.840.1.101.3.4.2.3"
 )
 
-// maxSafes is the most parts of a bundle that is read: each that is encrypted may cost maxIterations. Programs make two.
+// maxSafes limits the parts of a bundle that is read: each encrypted part can cost maxIterations. Programs usually
+// write two parts.
 const maxSafes = 8
 
-// Iterations of what is made.
+// Iterations for new bundles.
 const macIterations, tripleDESIterations = 2048, 50_000
 
-// bmp returns a passphrase in the form of PKCS#12: UTF-16 with a final zero.
+// bmp converts a passphrase to the form of PKCS#12: UTF-16 with a final zero.
 func bmp(text []byte) []byte {
 	var out []byte
 	for _, u := range append(utf16.Encode([]rune(string(text))), 0) {
@@ -98,7 +100,7 @@ func content(kind string, parts ...[]byte) []byte {
 	return der(tagSequence, mustOID(kind), der(contextTag|constructed, parts...))
 }
 
-// PKCS12 encodes the bundle. Without a passphrase (nil) nothing is encrypted; compat selects the old algorithms.
+// PKCS12 encodes the bundle. A nil passphrase leaves it unencrypted; compat selects the old algorithms.
 func (b Bundle) PKCS12(passphrase []byte, compat bool) ([]byte, error) {
 	seal := encryptWith
 	if compat {
@@ -207,7 +209,7 @@ func tripleDES(passphrase, salt []byte, iterations int) (block cipher.Block, iv 
 	return block, kdf(sha1.New, secret, salt, iterations, 2, des.BlockSize), err
 }
 
-// contentInfo is a part of a bundle.
+// contentInfo is one part of a bundle.
 type contentInfo struct {
 	ID      asn1.ObjectIdentifier
 	Content asn1.RawValue `asn1:"explicit,tag:0,optional"`
@@ -229,10 +231,11 @@ type pfx struct {
 	} `asn1:"optional"`
 }
 
-// errNotPKCS12 means that the input is not a PKCS#12 bundle at all.
+// errNotPKCS12 means that the input is not a PKCS#12 bundle.
 var errNotPKCS12 = &Error{"ValueError", "Could not deserialize PKCS12 data"}
 
-// ParsePKCS12 reads a bundle. Key and Cert are nil where it has none; the certificate is that of the key.
+// ParsePKCS12 parses a bundle. Key and Cert are nil if the bundle does not contain them; Cert is the certificate of
+// Key.
 func ParsePKCS12(b, passphrase []byte) (*Bundle, error) {
 	var p pfx
 	rest, err := asn1.Unmarshal(b, &p)
@@ -268,7 +271,7 @@ func ParsePKCS12(b, passphrase []byte) (*Bundle, error) {
 	return out, nil
 }
 
-// octets returns the OCTET STRING in an element.
+// octets returns the content of the OCTET STRING in an element.
 func octets(v asn1.RawValue) ([]byte, error) {
 	var b []byte
 	_, err := asn1.Unmarshal(v.Bytes, &b)
@@ -278,7 +281,7 @@ func octets(v asn1.RawValue) ([]byte, error) {
 func (p *pfx) checkMAC(all, passphrase []byte) error {
 	var h func() hash.Hash
 	switch p.MAC.Digest.Algorithm.ID.String() {
-	case "": // there is none
+	case "": // no MAC
 		return nil
 	case oidSHA1:
 		h = sha1.New
@@ -307,7 +310,7 @@ func (p *pfx) checkMAC(all, passphrase []byte) error {
 	return errPassword
 }
 
-// open returns the bags of one part of a bundle, decrypted if necessary.
+// open returns the bags in one part of a bundle, decrypted if necessary.
 func (c contentInfo) open(passphrase []byte) ([]byte, error) {
 	switch c.ID.String() {
 	case oidData:
@@ -333,7 +336,7 @@ func (c contentInfo) open(passphrase []byte) ([]byte, error) {
 	return nil, errNotPKCS12
 }
 
-// unseal decrypts what an algorithm of PKCS#5 or PKCS#12 has encrypted.
+// unseal decrypts data that was encrypted with an algorithm of PKCS#5 or PKCS#12.
 func unseal(algorithm, data, passphrase []byte) ([]byte, error) {
 	text, ok, err := decrypt(der(tagSequence, algorithm, der(tagOctets, data)), passphrase)
 	if ok || err != nil {
@@ -358,7 +361,7 @@ func unseal(algorithm, data, passphrase []byte) ([]byte, error) {
 	return unpadded(text, block.BlockSize())
 }
 
-// pbe returns the cipher of an old algorithm of PKCS#12, with its initialization vector.
+// pbe returns the cipher and the initialization vector of an old algorithm of PKCS#12.
 func pbe(id string, passphrase, salt []byte, iterations int) (cipher.Block, []byte, error) {
 	switch id {
 	case oidTripleDES:
@@ -371,7 +374,7 @@ func pbe(id string, passphrase, salt []byte, iterations int) (cipher.Block, []by
 	return nil, nil, errNotPKCS12
 }
 
-// take reads bags.
+// take adds the contents of bags to the bundle.
 func (b *Bundle) take(bags, passphrase []byte) error {
 	list, err := inside(bags)
 	if err != nil {
@@ -406,7 +409,7 @@ func (b *Bundle) take(bags, passphrase []byte) error {
 			}
 		case oidKeyBag, oidShroudedBag:
 			if b.Key != nil {
-				continue // the first counts
+				continue // use the first
 			}
 			text := bag.Value.Bytes
 			if bag.ID.String() == oidShroudedBag {
@@ -426,7 +429,7 @@ func (b *Bundle) take(bags, passphrase []byte) error {
 	return nil
 }
 
-// findCert moves the certificate that belongs to the key from the chain to its own field.
+// findCert moves the certificate of the key from Chain to Cert.
 func (b *Bundle) findCert() {
 	if b.Key == nil {
 		return

@@ -10,10 +10,10 @@ import (
 	"github.com/brine-salt/brine/internal/sorting"
 )
 
-// PKCS7 returns a PKCS#7 structure (RFC 2315) that holds only certificates.
+// PKCS7 encodes a PKCS#7 structure (RFC 2315) that contains only certificates.
 func PKCS7(certs [][]byte) []byte {
 	list := slices.Clone(certs)
-	sorting.Stable(list, bytes.Compare) // a SET in DER is sorted
+	sorting.Stable(list, bytes.Compare) // DER sorts the elements of a SET
 	return content(oidSignedData, der(tagSequence, der(tagInt, []byte{1}), der(tagSet), der(tagSequence, mustOID(oidData)),
 		der(contextTag|constructed, list...), der(tagSet)))
 }
@@ -50,7 +50,8 @@ func parsePKCS7(b []byte) ([]*x509.Certificate, error) {
 	return out, nil
 }
 
-// inOrder begins with the longest path that leads from a certificate to those that signed it; the others follow by their prints.
+// inOrder sorts certificates: first the longest chain from a certificate to its issuers, then the others by
+// fingerprint.
 func inOrder(list []*x509.Certificate) []*x509.Certificate {
 	print := func(c *x509.Certificate) []byte { sum := sha256.Sum256(c.Raw); return sum[:] }
 	sorting.Stable(list, func(a, b *x509.Certificate) int { return bytes.Compare(print(a), print(b)) })
@@ -59,7 +60,7 @@ func inOrder(list []*x509.Certificate) []*x509.Certificate {
 		if c == by || checks >= maxSteps || !bytes.Equal(c.RawIssuer, by.RawSubject) {
 			return false
 		}
-		checks++ // identical names make many pairs
+		checks++ // identical names lead to many pairs
 		return by.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
 	}
 	issuers := map[*x509.Certificate][]*x509.Certificate{}
@@ -79,7 +80,7 @@ func inOrder(list []*x509.Certificate) []*x509.Certificate {
 		if len(path) > len(best) {
 			best = slices.Clone(path)
 		}
-		// Keys that sign each other's certificates make many paths.
+		// Keys that sign each other's certificates lead to many paths.
 		if steps++; steps > maxSteps {
 			return
 		}
@@ -102,20 +103,20 @@ func inOrder(list []*x509.Certificate) []*x509.Certificate {
 	return best
 }
 
-// maxSteps bounds the search for a path, and the signatures that are checked for it.
+// maxSteps limits the steps of the search, and the signatures that it checks.
 const maxSteps = 10_000
 
-// Loaded is a certificate with what came with it.
+// Loaded is a certificate with the data that came with it.
 type Loaded struct {
 	Cert *x509.Certificate
-	// Encoding is how it was written: pem, der, pkcs7_pem, pkcs7_der or pkcs12.
+	// Encoding is the encoding of the source: pem, der, pkcs7_pem, pkcs7_der or pkcs12.
 	Encoding string
-	// Chain are the certificates that follow it. Name is the friendly name of PKCS#12.
+	// Chain has the certificates that follow Cert. Name is the friendly name in PKCS#12.
 	Chain []*x509.Certificate
 	Name  string
 }
 
-// LoadCert reads a certificate and those that follow it.
+// LoadCert parses a certificate and those that follow it.
 func LoadCert(b, passphrase []byte) (*Loaded, error) {
 	if IsPEM(b) {
 		return loadPEM(b)

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// issue makes a certificate that lasts until 2128.
+// issue creates a certificate that is valid until 2128.
 func issue(t *testing.T, cn string, ca *Bundle) *Bundle {
 	t.Helper()
 	key, err := NewKey(t.Context(), "ec", 256)
@@ -75,7 +75,7 @@ func TestPKCS12(t *testing.T) {
 			if key, err := PrivateKey(raw, tc.passphrase); err != nil || !SamePublic(key.Public(), b.Key.Public()) {
 				t.Errorf("the key: %v", err)
 			}
-			for n := range len(raw) { // nothing cut short may panic
+			for n := range len(raw) { // truncated input must not cause a panic
 				_, _ = ParsePKCS12(raw[:n], tc.passphrase)
 			}
 		})
@@ -85,7 +85,7 @@ func TestPKCS12(t *testing.T) {
 	}
 }
 
-// A bundle has as many parts as it may, and only the first of its keys is decrypted: each may be made to cost much.
+// TestPKCS12IsBounded: the number of parts is limited, and only the first key is decrypted, since each can be costly.
 func TestPKCS12IsBounded(t *testing.T) {
 	bundle := func(safes int, bags ...[]byte) []byte {
 		one := content(oidData, der(tagOctets, der(tagSequence, bags...)))
@@ -111,7 +111,7 @@ func TestPKCS12IsBounded(t *testing.T) {
 	}
 }
 
-// OpenSSL reads our bundles, and we those that it makes, with the ciphers of old too.
+// TestPKCS12OfOpenSSL: OpenSSL can read our bundles, and we can read its bundles, including those with old ciphers.
 func TestPKCS12OfOpenSSL(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
 		if os.Getenv("CI") != "" {
@@ -193,7 +193,7 @@ func TestPKCS7(t *testing.T) {
 	}
 }
 
-// The vectors of RFC 2268 with keys whose effective length is that of the key.
+// TestRC2 uses those vectors of RFC 2268 whose effective key length is the length of the key.
 func TestRC2(t *testing.T) {
 	for _, v := range []struct{ key, text, secret string }{
 		{"ffffffffffffffff", "ffffffffffffffff", "278b27e42e2f0d49"},

@@ -1,12 +1,12 @@
-// Package pki reads and makes certificates, requests, revocation lists and keys as Salt's module x509 describes them. What can be
-// wrong is said in Salt's words. Salt's source: salt/utils/x509.py.
+// Package pki reads and creates certificates, requests, revocation lists and keys for Salt's module x509. Errors have
+// Salt's texts. Salt's source: salt/utils/x509.py.
 //
-// Not there are keys of the kind Ed448.
+// It does not support Ed448 keys.
 //
-// DER is read by encoding/asn1. golang.org/x/crypto/cryptobyte would replace the function der, which is all that writes it.
-// software.sslmate.com/src/go-pkcs12 (60 KiB) is not used: it refuses bundles without a key or without a certificate, takes
-// the first certificate for that of the key, and does not tell friendly names. Stock reads all of these, and compares them
-// in x509.certificate_managed.
+// encoding/asn1 parses DER. golang.org/x/crypto/cryptobyte would replace only the function der, which does all the
+// writing. software.sslmate.com/src/go-pkcs12 (60 KiB) is not used: it refuses bundles without a key or without a
+// certificate, assumes that the first certificate is that of the key, and does not return friendly names. Stock reads
+// all of these, and compares them in x509.certificate_managed.
 package pki
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // Error is an error in the caller's input.
 type Error struct {
-	// Kind is the name of Salt's exception: SaltInvocationError, CommandExecutionError, or that of one of Python's.
+	// Kind is the name of an exception: SaltInvocationError, CommandExecutionError, or one of Python's.
 	Kind, Text string
 }
 
@@ -42,11 +42,11 @@ const (
 	tagBool, tagInt, tagBits, tagOctets, tagNull, tagOID, tagEnum = 1, 2, 3, 4, 5, 6, 10
 	tagUTF8, tagPrintable, tagIA5, tagUTCTime, tagTime, tagBMP    = 12, 19, 22, 23, 24, 30
 	tagSequence, tagSet                                           = 0x30, 0x31
-	contextTag                                                    = 0x80 // the number of the tag is added
+	contextTag                                                    = 0x80 // the tag's number is added
 	constructed                                                   = 0x20
 )
 
-// der encodes an element from its tag and its parts.
+// der encodes an element from its tag and the parts of its content.
 func der(tag byte, parts ...[]byte) []byte {
 	n := 0
 	for _, p := range parts {
@@ -81,7 +81,7 @@ func derInt(n *big.Int) []byte {
 	return b
 }
 
-// oid encodes an object identifier from its text.
+// oid encodes an object identifier.
 func oid(text string) ([]byte, error) {
 	bad := failed("Invalid oid: %s", text)
 	var id asn1.ObjectIdentifier
@@ -120,7 +120,7 @@ func bits(set []bool) []byte {
 	return der(tagBits, b)
 }
 
-// children returns the elements that b consists of.
+// children returns the consecutive elements in b.
 func children(b []byte) ([]asn1.RawValue, error) {
 	var out []asn1.RawValue
 	for len(b) > 0 {
@@ -134,7 +134,7 @@ func children(b []byte) ([]asn1.RawValue, error) {
 	return out, nil
 }
 
-// inside returns the elements in the first element of b.
+// inside returns the elements within the first element of b.
 func inside(b []byte) ([]asn1.RawValue, error) {
 	var v asn1.RawValue
 	if _, err := asn1.Unmarshal(b, &v); err != nil {
@@ -151,7 +151,7 @@ func idText(raw []byte) string {
 	return id.String()
 }
 
-// Hex shows bytes as 0A:1B.
+// Hex formats bytes as 0A:1B.
 func Hex(b []byte) string {
 	var out strings.Builder
 	for i, x := range b {
@@ -163,7 +163,7 @@ func Hex(b []byte) string {
 	return out.String()
 }
 
-// HexInt shows a number as 0A:1B.
+// HexInt formats a number as 0A:1B.
 func HexInt(n *big.Int) string {
 	if n.Sign() == 0 {
 		return "00"

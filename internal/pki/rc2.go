@@ -8,16 +8,16 @@ import (
 
 const oidRC2of128, oidRC2of40 = "1.2.840.113549.1.12.1.5", "1.2.840.113549.1.12.1.6"
 
-// rc2PBE returns the cipher of certificates in old bundles. It is used for reading only.
+// rc2PBE returns the cipher of the certificates in old bundles. It is only used to read them.
 func rc2PBE(passphrase, salt []byte, iterations, size int) (cipher.Block, []byte, error) {
 	secret := bmp(passphrase)
 	return newRC2(kdf(sha1.New, secret, salt, iterations, 1, size)), kdf(sha1.New, secret, salt, iterations, 2, 8), nil
 }
 
-// rc2 is RC2 (RFC 2268) with an effective length of the key that is its own; it cannot encrypt.
+// rc2 implements RC2 (RFC 2268) with an effective key length equal to the key's length. It can only decrypt.
 type rc2 [64]uint16
 
-// pi are digits of that number; a text, so that the linker lays it out.
+// pi is RFC 2268's table of digits of π. It is a string so that it needs no initialization.
 const pi = "\xd9\x78\xf9\xc4\x19\xdd\xb5\xed\x28\xe9\xfd\x79\x4a\xa0\xd8\x9d\xc6\x7e\x37\x83\x2b\x76\x53\x8e\x62\x4c\x64\x88\x44\x8b\xfb\xa2" +
 	"\x17\x9a\x59\xf5\x87\xb3\x4f\x13\x61\x45\x6d\x8d\x09\x81\x7d\x32\xbd\x8f\x40\xeb\x86\xb7\x7b\x0b\xf0\x95\x21\x22\x5c\x6b\x4e\x82" +
 	"\x54\xd6\x65\x93\xce\x60\xb2\x1c\x73\x56\xc0\x14\xa7\x8c\xf1\xdc\x12\x75\xca\x1f\x3b\xbe\xe4\xd1\x42\x3d\xd4\x30\xa3\x3c\xb6\x26" +

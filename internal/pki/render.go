@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Render shows the extensions that have names: those of certificates, requests and revocation lists, or with entry those of the
-// entries of a list.
+// Render returns the known extensions by Salt's name: those of certificates, requests and revocation lists or, with
+// entry, those of a list's entries.
 func Render(list []pkix.Extension, entry bool) map[string]any {
 	out := map[string]any{}
 	for _, k := range kinds() {
@@ -31,7 +31,7 @@ func Render(list []pkix.Extension, entry bool) map[string]any {
 	return out
 }
 
-// integer returns a number that fits into an int64, or -1 if it does not.
+// integer returns a number, or -1 if it does not fit into an int64.
 func integer(b []byte) int64 {
 	if n := new(big.Int).SetBytes(b); n.IsInt64() {
 		return n.Int64()
@@ -39,7 +39,7 @@ func integer(b []byte) int64 {
 	return -1
 }
 
-// find returns the element of a list that has a context-specific tag.
+// find returns the element of a list with a context-specific tag.
 func find(list []asn1.RawValue, tag int) (asn1.RawValue, bool) {
 	for _, v := range list {
 		if v.Class == asn1.ClassContextSpecific && v.Tag == tag {
@@ -51,7 +51,7 @@ func find(list []asn1.RawValue, tag int) (asn1.RawValue, bool) {
 
 func flag(b []byte, i int) bool { return len(b) > 1+i/8 && b[1+i/8]&(0x80>>(i%8)) != 0 }
 
-// nameList shows general names.
+// nameList returns the texts of general names.
 func nameList(b []byte) []any {
 	list, _ := children(b)
 	out := []any{}
@@ -240,7 +240,7 @@ func renderAuthority(list []asn1.RawValue) map[string]any {
 	return m
 }
 
-// pointNames shows the name of a distribution point.
+// pointNames returns the full names or the relative name of a distribution point.
 func pointNames(list []asn1.RawValue) (full []any, relative any) {
 	full = []any{}
 	if x, ok := find(list, 0); ok {

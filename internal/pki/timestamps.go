@@ -29,7 +29,7 @@ func timestampTexts(b []byte) (text string, ok bool) {
 	return strings.Join(out, "\n"), true
 }
 
-// vector splits off the bytes that follow a length of two bytes.
+// vector splits off the bytes after a length of two bytes.
 func vector(b []byte) (value, rest []byte, ok bool) {
 	if len(b) < 2 {
 		return nil, nil, false
@@ -70,7 +70,7 @@ func timestampText(b []byte) (string, bool) {
 		"\n    Signature : " + algorithm + "\n                " + hexLines(signature), true
 }
 
-// hexLines shows bytes in lines of sixteen.
+// hexLines formats bytes in hex, sixteen per line.
 func hexLines(b []byte) string {
 	var out []string
 	for len(b) > 0 {

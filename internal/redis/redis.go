@@ -1,7 +1,7 @@
-// Package redis speaks as much of the Redis protocol (RESP2) as Salt's execution module and returner of that name need.
+// Package redis implements the part of the Redis protocol (RESP2) that Salt's redis module and returner need.
 //
-// github.com/gomodule/redigo (36 KiB) is not used: it allocates what a server announces before it has read any of it. The
-// answer "*9000000000000000000" ends the program in its panic, and lists may be nested without end.
+// github.com/gomodule/redigo (36 KiB) is not used: it allocates the length that a server announces before it has read
+// any data. The reply "*9000000000000000000" makes it panic, and it does not limit the nesting of lists.
 package redis
 
 import (
@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// Client is a connection to a server. It is for one goroutine.
+// Client is a connection to a server. It is not safe for concurrent use.
 type Client struct {
 	conn net.Conn
 	r    *bufio.Reader
 }
 
 const (
-	// timeout bounds one exchange.
+	// timeout limits one exchange.
 	timeout = 30 * time.Second
-	// maxReply and maxItems bound what a server may send.
+	// maxReply and maxItems limit the replies of a server.
 	maxReply = 64 << 20
 	maxItems = 1 << 20
 )
@@ -34,7 +34,7 @@ type ServerError string
 
 func (e ServerError) Error() string { return "redis: " + string(e) }
 
-// Dial connects to a server. The connection ends with the context.
+// Dial connects to a server. After ctx has ended the connection fails.
 func Dial(ctx context.Context, network, addr string) (*Client, error) {
 	d := net.Dialer{Timeout: timeout}
 	conn, err := d.DialContext(ctx, network, addr)
@@ -45,10 +45,10 @@ func Dial(ctx context.Context, network, addr string) (*Client, error) {
 	return &Client{conn: conn, r: bufio.NewReader(conn)}, nil
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (c *Client) Close() { c.conn.Close() }
 
-// Do sends a command and reads its answer: nil, a string, an int64 or a list of them.
+// Do sends a command and returns the reply: nil, a string, an int64 or a list of them.
 func (c *Client) Do(args ...string) (any, error) {
 	b := fmt.Appendf(nil, "*%d\r\n", len(args))
 	for _, a := range args {
@@ -136,7 +136,7 @@ func (c *Client) line() (string, error) {
 	return string(b[:len(b)-2]), nil
 }
 
-// Scan lists the keys that fit a pattern.
+// Scan returns the keys that match a pattern.
 func (c *Client) Scan(pattern string) ([]string, error) {
 	var keys []string
 	seen := map[string]bool{}

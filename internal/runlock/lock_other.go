@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// lock creates the file again: Windows does not remove a file that a process has open. On other systems without flock a second process is
-// not noticed.
+// lock creates the file again after removing it: Windows does not remove a file that a process has open. On the other
+// systems, which lack flock, a second process is not detected.
 func lock(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, errHeld

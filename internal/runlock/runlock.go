@@ -1,5 +1,5 @@
-// Package runlock lets one process at a time use a directory. The lock is a file that the process keeps open and that
-// holds its process id. The lock is released when the process ends, for whatever reason.
+// Package runlock ensures that only one process at a time uses a directory. The lock is a file with the process's id
+// that the process keeps open. The operating system releases it when the process ends for any reason.
 package runlock
 
 import (
@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// HeldError is the error of [Take] while another process holds the lock.
+// HeldError is the error of [Take] if another process holds the lock.
 type HeldError struct {
 	Path string
-	// PID is the process that holds it, 0 if that is not known.
+	// PID is the process that holds the lock, or 0 if it is unknown.
 	PID int
 }
 
@@ -27,8 +27,8 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("already running as pid %d (%s)", e.PID, e.Path)
 }
 
-// Take takes the lock and writes the id of this process into the file, which only its owner may read. It returns
-// a *HeldError while another process holds the lock.
+// Take takes the lock and writes this process's id to the file, which only its owner may read. It returns a
+// *HeldError if another process holds the lock.
 func Take(path string) (release func(), err error) {
 	f, err := lock(path)
 	if errors.Is(err, errHeld) {
@@ -48,10 +48,11 @@ func Take(path string) (release func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// errHeld is the error of lock while another process has it.
+// errHeld is the error of lock if another process holds the lock.
 var errHeld = errors.New("the lock is held")
 
-// holder reads the process id in a lock file. The process that has just taken the lock may not have written it yet.
+// holder returns the process id in a lock file, or 0. It retries: a process that has just taken the lock may not have
+// written its id yet.
 func holder(path string) int {
 	for range 20 {
 		if f, err := os.Open(path); err == nil {

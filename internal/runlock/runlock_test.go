@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestTake: the second one is told who holds the lock, and gets it when it was released, whatever the file says.
+// TestTake: a second process gets the id of the holder, and the lock once it is released, whatever the file contains.
 func TestTake(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	if err := os.WriteFile(path, []byte("123456789012 of an old process"), 0o600); err != nil {

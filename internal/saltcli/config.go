@@ -10,16 +10,16 @@ import (
 	"github.com/brine-salt/brine/internal/python/yaml"
 )
 
-// Place is where a program finds its environment.
+// Place is the environment of a program.
 type Place struct {
 	Env  func(string) string
 	Home string // for "~" and ~/.salt/Saltfile
 	Dir  string // working directory
 }
 
-// Saltfile fills in options that the command line did not set from a Saltfile (salt/utils/parsers.py:
-// SaltfileMixIn): the file of --saltfile or SALT_SALTFILE, else ./Saltfile or ~/.salt/Saltfile if it exists. Keys
-// that are not options become configuration, and are returned.
+// Saltfile sets options that the command line did not set from a Saltfile (salt/utils/parsers.py: SaltfileMixIn): the
+// file of --saltfile or SALT_SALTFILE, or ./Saltfile or ~/.salt/Saltfile if it exists. It returns the keys that are
+// not options; they become configuration.
 func Saltfile(p *optparse.Parser, v *optparse.Values, at Place) (map[string]any, error) {
 	path := v.String("saltfile")
 	if path == "" {
@@ -70,8 +70,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// ConfigDir returns the absolute configuration directory; exists is false if it is missing, for which Salt logs a
-// warning.
+// ConfigDir returns the absolute configuration directory. exists is false if it is missing; Salt logs a warning then.
 func ConfigDir(v *optparse.Values, at Place) (dir string, exists bool) {
 	dir = Expand(v.String("config_dir"), at)
 	if !filepath.IsAbs(dir) {
@@ -81,7 +80,7 @@ func ConfigDir(v *optparse.Values, at Place) (dir string, exists bool) {
 	return filepath.Clean(dir), err == nil && info.IsDir()
 }
 
-// Expand resolves a leading "~".
+// Expand replaces a leading "~" by the home directory.
 func Expand(path string, at Place) string {
 	if path == "~" || len(path) > 1 && path[0] == '~' && os.IsPathSeparator(path[1]) {
 		return at.Home + path[1:]
@@ -89,8 +88,9 @@ func Expand(path string, at Place) string {
 	return path
 }
 
-// Merge merges the command line into the configuration: given options replace it, the others are filled in from
-// it, and defaults are added where it has no value (salt/utils/parsers.py: MergeConfigMixIn).
+// Merge merges the command line into the configuration. Options on the command line replace values of the
+// configuration. Other options are filled in from it, and their defaults are added where it has no value
+// (salt/utils/parsers.py: MergeConfigMixIn).
 func Merge(p *optparse.Parser, v *optparse.Values, opts map[string]any) {
 	for _, dest := range p.Dests() {
 		if p.Own(dest) {

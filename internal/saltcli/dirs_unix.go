@@ -12,9 +12,9 @@ import (
 	"syscall"
 )
 
-// MakeDir creates a directory, owned by the named user when this process is root. An existing directory keeps its
-// owner (salt/utils/verify.py: verify_env, which changes the owner; a link inside would be followed). Where the user
-// may write to the parent, no link that it puts in the new directory's place is followed.
+// MakeDir creates a directory, owned by the named user if this process is root. An existing directory keeps its
+// owner, unlike in stock (salt/utils/verify.py: verify_env), where a link inside would be followed. If the user may
+// write to the parent directory, it could replace the new directory by a link; MakeDir does not follow that.
 func MakeDir(path string, mode os.FileMode, name string) error {
 	if info, err := os.Stat(path); err == nil {
 		if !info.IsDir() {
@@ -44,9 +44,9 @@ func MakeDir(path string, mode os.FileMode, name string) error {
 	return nil
 }
 
-// MakePIDFile creates an empty pid file for the named user when this process is root and that user may not create it: the
-// directory belongs to root. An existing file is given to the user (salt/utils/process.py: set_pidfile). A directory that
-// another user may write to is left alone, because that user could have put a link there.
+// MakePIDFile creates an empty pid file for the named user if this process is root and the directory belongs to root,
+// so that the user cannot create it. The user gets an existing file, too (salt/utils/process.py: set_pidfile).
+// MakePIDFile does nothing in a directory that others may write to, because they could have put a link there.
 func MakePIDFile(path, name string) error {
 	u, err := user.Lookup(name)
 	if path == "" || err != nil || u.Uid == "0" || os.Geteuid() != 0 {

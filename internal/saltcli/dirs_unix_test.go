@@ -14,7 +14,8 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
-// TestMakePIDFile: root leaves a pid file for a user where only root may write, and touches nothing where others may.
+// TestMakePIDFile: root creates the pid file for a user if only root may write to the directory, and changes nothing
+// if others may.
 func TestMakePIDFile(t *testing.T) {
 	prereq.Root(t)
 	nobody, err := user.Lookup("nobody")
@@ -60,7 +61,8 @@ func TestMakePIDFile(t *testing.T) {
 	}
 }
 
-// TestMakeDirFollowsNoLink: a user who swaps the directory that root creates for it with a link owns nothing by that.
+// TestMakeDirFollowsNoLink: a user who replaces the new directory by a link does not become the owner of the link's
+// target.
 func TestMakeDirFollowsNoLink(t *testing.T) {
 	prereq.Root(t)
 	dir := t.TempDir()
@@ -83,7 +85,7 @@ func TestMakeDirFollowsNoLink(t *testing.T) {
 		}
 	})
 	for range 2000 {
-		_ = MakeDir(path, 0o755, "nobody") // refused when it was swapped
+		_ = MakeDir(path, 0o755, "nobody") // fails if it was replaced
 		_ = os.Remove(aside)
 		_ = os.Remove(path)
 	}

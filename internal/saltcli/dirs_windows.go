@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// MakeDir creates a directory; owners are inherited on Windows.
+// MakeDir creates a directory. On Windows it inherits its owner.
 func MakeDir(path string, mode os.FileMode, _ string) error {
 	if err := os.MkdirAll(path, mode); err != nil {
 		return fmt.Errorf("cannot create directory: %w", err)

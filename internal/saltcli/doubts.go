@@ -7,8 +7,9 @@ import (
 	"github.com/brine-salt/brine/internal/conf"
 )
 
-// LogUnknown logs the unknown options: as a warning if a known option has almost the same name, otherwise at level
-// info, since a site may keep its own data for config.get in the configuration.
+// LogUnknown logs the unknown options of the configuration. It logs a warning if a known option has almost the same
+// name, and otherwise a message at level info, since sites may keep their own data for config.get in the
+// configuration.
 func (p *Program) LogUnknown(c *conf.Config) {
 	for _, d := range c.Unknown(p.Own...) {
 		if d.Near != "" {
@@ -19,8 +20,8 @@ func (p *Program) LogUnknown(c *conf.Config) {
 	}
 }
 
-// LogReload logs what a reload of the configuration changed, and the same problems as at the start. suffix is added
-// to the message and says when the changes take effect.
+// LogReload logs the changes after a reload of the configuration, and the same problems as at the start. suffix is
+// appended to the message; it describes when the changes take effect.
 func (p *Program) LogReload(old, now *conf.Config, suffix string) {
 	changes := conf.Changes(old, now)
 	if changes == nil {

@@ -6,11 +6,11 @@ import (
 	"github.com/brine-salt/brine/internal/python/yaml"
 )
 
-// envPrefix is the prefix of environment variables that set options: BRINE_MASTER is the option master. Stock has
-// no such variables; containers need them.
+// envPrefix is the prefix of environment variables that set options: BRINE_MASTER sets the option master. Stock has
+// no such variables; they are for containers.
 const envPrefix = "BRINE"
 
-// layers hold options: those that were set go over those of the environment that were bound.
+// layers hold options. Set options take precedence over those that are bound to the environment.
 type layers interface {
 	BindEnv(name ...string) error
 	Set(name string, value any)
@@ -18,11 +18,11 @@ type layers interface {
 	Get(name string) any
 }
 
-// overrides returns the options that replace those of the configuration files: the command line's over the
-// environment's. Only options with a single value can come from the environment, typed as YAML.
+// overrides returns the options that replace those of the configuration files: first the command line's, then the
+// environment's. Only options with a single value can be set by the environment; the value is parsed as YAML.
 //
-// viper keeps these layers, in builds that have it (newLayers). It never sees a configuration file: it would fold
-// the case of every key in it (package conf reads the files).
+// In builds with viper (newLayers), it manages these layers. It never reads a configuration file, since it would
+// convert all keys to lower case; package conf reads the files.
 func overrides(role Role, p *optparse.Parser, values *optparse.Values) (map[string]any, error) {
 	defaults := conf.MinionDefaults()
 	if role == Master {
@@ -58,8 +58,8 @@ func overrides(role Role, p *optparse.Parser, values *optparse.Values) (map[stri
 	return over, nil
 }
 
-// typed converts a value of the command line to the option's type: a boolean written as a word becomes a bool. Any
-// other word stays text, which counts as true, as in stock's process_state_verbose.
+// typed converts a value of the command line to the option's type: the words for booleans become a bool. Any other
+// word remains text, which counts as true, as in stock's process_state_verbose.
 func typed(value, def any) any {
 	text, ok := value.(string)
 	if _, boolean := def.(bool); !ok || !boolean {

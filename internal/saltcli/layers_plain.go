@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// plainLayers replaces viper in builds for small machines: viper and its dependencies take two megabytes.
+// plainLayers replaces viper in builds for small machines. Viper and its dependencies take two megabytes.
 type plainLayers struct {
 	set   map[string]any
 	bound map[string]bool
@@ -15,7 +15,7 @@ type plainLayers struct {
 
 func newLayers() layers { return &plainLayers{set: map[string]any{}, bound: map[string]bool{}} }
 
-// BindEnv lets options come from the environment.
+// BindEnv allows options to be set by the environment.
 func (l *plainLayers) BindEnv(names ...string) error {
 	for _, name := range names {
 		l.bound[name] = true
@@ -23,13 +23,13 @@ func (l *plainLayers) BindEnv(names ...string) error {
 	return nil
 }
 
-// Set sets an option; it overrides the environment.
+// Set sets an option. It takes precedence over the environment.
 func (l *plainLayers) Set(name string, value any) { l.set[name] = value }
 
-// IsSet reports whether an option has a value. An empty variable counts as not set, as with viper.
+// IsSet reports whether an option has a value. As in viper, an empty variable counts as not set.
 func (l *plainLayers) IsSet(name string) bool { return l.Get(name) != nil }
 
-// Get returns the value of an option, or nil if it has none.
+// Get returns the value of an option, or nil if it is not set.
 func (l *plainLayers) Get(name string) any {
 	if v, ok := l.set[name]; ok {
 		return v

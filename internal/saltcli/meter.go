@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// Meter is one line at the bottom of a terminal that shows what a command is waiting for. Output of the program
+// Meter is a line at the bottom of a terminal that shows what a command waits for. Other output of the program
 // appears above it. The methods of a nil Meter do nothing.
 type Meter struct {
 	err   io.Writer
@@ -18,22 +18,22 @@ type Meter struct {
 
 	mu      sync.Mutex
 	text    string    // guarded by mu
-	since   time.Time // guarded by mu; of the text
-	drawn   string    // guarded by mu; what the terminal shows, "" if nothing
-	partial bool      // guarded by mu; the program's output does not end with a line
+	since   time.Time // guarded by mu; when the text was set
+	drawn   string    // guarded by mu; the line on the terminal, or ""
+	partial bool      // guarded by mu; the program's output ends within a line
 	stopped bool      // guarded by mu
 
 	stop, done chan struct{}
 }
 
-// Times of a meter: a command that ends within meterDelay shows none.
+// Times of a meter. A command that ends within meterDelay shows no meter.
 const (
 	meterDelay = time.Second
 	meterTick  = 200 * time.Millisecond
 )
 
-// StartMeter shows a meter from a second on, if standard error is a terminal, and returns nil otherwise. The console's Out and Err are
-// replaced until Stop, so that its line and other output do not mix.
+// StartMeter shows a meter after meterDelay. It returns nil if standard error is not a terminal. Until Stop, the
+// console's Out and Err are replaced so that the meter and other output do not mix.
 func (c *Console) StartMeter() *Meter {
 	if c.ErrWidth == nil || c.Env("TERM") == "dumb" {
 		return nil
@@ -60,7 +60,7 @@ func (m *Meter) run() {
 	}
 }
 
-// Set sets the text of the line. Control characters are left out.
+// Set sets the text of the line. Control characters are removed.
 func (m *Meter) Set(text string) {
 	if m == nil {
 		return
@@ -76,7 +76,7 @@ func (m *Meter) Set(text string) {
 	m.text, m.since = text, time.Now()
 }
 
-// Stop removes the line. Set does nothing afterwards.
+// Stop removes the line. Set has no effect afterwards.
 func (m *Meter) Stop() {
 	if m == nil {
 		return
@@ -92,7 +92,8 @@ func (m *Meter) Stop() {
 	<-m.done
 }
 
-// draw shows the text with the seconds since it was set. Errors of the terminal are ignored: the command goes on without it.
+// draw shows the text, followed by the seconds since it was set. It ignores errors of the terminal: the command
+// continues without a meter.
 func (m *Meter) draw() {
 	if m.text == "" || m.partial || m.stopped {
 		return
@@ -116,7 +117,7 @@ func (m *Meter) erase() {
 	}
 }
 
-// above writes above the meter's line.
+// above is a writer whose output appears above the meter.
 type above struct {
 	m *Meter
 	w io.Writer

@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/testserver"
 )
 
-// readUntil reads from the screen until it shows what is wanted, and returns all of it.
+// readUntil reads from the screen until it shows want. It returns the output.
 func readUntil(t *testing.T, r *bufio.Reader, want string) string {
 	t.Helper()
 	var all strings.Builder
@@ -26,7 +26,8 @@ func readUntil(t *testing.T, r *bufio.Reader, want string) string {
 	return all.String()
 }
 
-// TestMeter: the line is cut to the width, has no control characters, stays below other output, and is gone at the end.
+// TestMeter: the line is cut to the terminal's width, has no control characters, remains below other output, and is
+// removed at the end.
 func TestMeter(t *testing.T) {
 	screen, terminal := testserver.Terminal(t, 30)
 	r := bufio.NewReader(screen)
@@ -48,7 +49,7 @@ func TestMeter(t *testing.T) {
 	readUntil(t, r, "\rtwo (1 s)\x1b[K")
 	fmt.Fprint(c.Err, "half a line")
 	readUntil(t, r, "\r\x1b[Khalf a line")
-	m.Set("three") // not drawn into the half line
+	m.Set("three") // not drawn while the last line is incomplete
 	time.Sleep(3 * meterTick)
 	fmt.Fprintln(c.Err)
 	if got := readUntil(t, r, "\rthree (0 s)\x1b[K"); !strings.HasPrefix(got, "\r\n") {
@@ -63,7 +64,7 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// TestNoMeter: nothing is shown where standard error is no terminal, or a dumb one.
+// TestNoMeter: no meter is shown if standard error is not a terminal, or TERM is dumb.
 func TestNoMeter(t *testing.T) {
 	_, terminal := testserver.Terminal(t, 80)
 	for _, c := range []*Console{

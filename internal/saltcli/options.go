@@ -1,5 +1,6 @@
-// Package saltcli holds the common parts of Salt's command line programs: the option groups of salt/utils/parsers.py,
-// the precedence of command line, Saltfile and configuration, the output of --version, and how results are shown.
+// Package saltcli contains the common parts of Salt's command-line programs: the option groups of
+// salt/utils/parsers.py, the precedence of command line, Saltfile and configuration, the output of --version, and the
+// printing of results.
 package saltcli
 
 import (
@@ -8,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/optparse"
 )
 
-// Epilog ends the help of every program.
+// Epilog is the last text of every program's help.
 const Epilog = `You can find additional help about %prog issuing "man %prog" or on https://docs.saltproject.io`
 
 // VersionOptions returns --version, --versions-report and --help.
@@ -78,7 +79,8 @@ func OutputGroup(prog string) optparse.Group {
 		}}
 }
 
-// OwnGroup returns the options of salt and salt-call that stock Salt does not have; --doctor is salt-call's.
+// OwnGroup returns brine's own options of salt and salt-call. With doctor it includes --doctor, which only salt-call
+// has.
 func OwnGroup(doctor bool) optparse.Group {
 	flag := func(name, help string) optparse.Option {
 		return optparse.Option{Names: []string{name}, Kind: optparse.True, Help: help, Own: true}
@@ -95,7 +97,7 @@ func OwnGroup(doctor bool) optparse.Group {
 	return g
 }
 
-// EAuthGroup returns the group "External Authentication"; short reports whether -a belongs to it.
+// EAuthGroup returns the group "External Authentication". With short, it includes -a.
 func EAuthGroup(short bool) optparse.Group {
 	names := []string{"--auth", "--eauth", "--external-auth"}
 	if short {
@@ -111,7 +113,7 @@ func EAuthGroup(short bool) optparse.Group {
 	}}
 }
 
-// levelNames returns the log levels in the order of the help, levelChoices in the order of error messages.
+// levelNames returns the log levels in the order of the help. levelChoices has their order in error texts.
 func levelNames() []string {
 	return []string{"all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet"}
 }
@@ -120,12 +122,12 @@ func levelChoices() []string {
 	return []string{"all", "debug", "error", "critical", "garbage", "info", "profile", "quiet", "trace", "warning"}
 }
 
-// Logging holds the names of a program's logging options.
+// Logging describes a program's logging options.
 type Logging struct {
-	Short    bool   // -l is one of them
+	Short    bool   // include -l
 	Level    string // default level
 	File     string // default log file
-	FileDest string // configuration option of the log file; empty means log_file
+	FileDest string // configuration option of the log file; "" means log_file
 }
 
 // LoggingGroup returns the group "Logging Options".

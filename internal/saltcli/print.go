@@ -15,8 +15,8 @@ import (
 	"github.com/brine-salt/brine/internal/version"
 )
 
-// Version returns the text that --version prints after the program's name. Tools read the word after the name as
-// Salt's version.
+// Version returns the text that --version prints after the program's name. Tools parse the first word of it as Salt's
+// version.
 func Version() string { return version.Salt + " (brine " + version.Brine() + ")" }
 
 // VersionsReport returns the text of --versions-report, in stock's layout.
@@ -33,7 +33,7 @@ func VersionsReport() string {
 	return b.String()
 }
 
-// splitLines splits text as Python's splitlines does for the ends of line that files have.
+// splitLines splits a text as Python's splitlines does, but only at the line ends of text files.
 func splitLines(s string) []string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	s = strings.TrimSuffix(s, "\n")
@@ -43,7 +43,7 @@ func splitLines(s string) []string {
 	return strings.Split(s, "\n")
 }
 
-// ConsoleLog returns a logger for the console only, as programs use it that are not daemons.
+// ConsoleLog returns a logger that writes only to the console, for programs that are not daemons.
 func ConsoleLog(console io.Writer, c *conf.Config) (*slog.Logger, error) {
 	o := saltlog.FromConfig(c.Opts, "salt", console)
 	o.File = ""
@@ -54,8 +54,8 @@ func ConsoleLog(console io.Writer, c *conf.Config) (*slog.Logger, error) {
 	return l.Logger(), nil
 }
 
-// OpenLog opens the log of a daemon or of salt-call, on the console and in a file. A log file that cannot be written
-// must not stop a program: it then logs to the console only, with a message about that.
+// OpenLog opens the log of a daemon or of salt-call: on the console and, with file, in a file. If the file cannot be
+// opened, the program continues: it logs that error and everything else to the console.
 func (p *Program) OpenLog(name string, file bool) error {
 	options := func(c *conf.Config) saltlog.Options {
 		o := saltlog.FromConfig(c.Opts, name, p.Err)
@@ -63,7 +63,7 @@ func (p *Program) OpenLog(name string, file bool) error {
 			o.File = ""
 		}
 		if p.Values.String("output") == "yaml" {
-			o.ConsoleFormat = "# " + o.ConsoleFormat // result and log together stay YAML
+			o.ConsoleFormat = "# " + o.ConsoleFormat // result and log together must be valid YAML
 		}
 		return o
 	}
@@ -92,7 +92,7 @@ func (p *Program) OpenLog(name string, file bool) error {
 	return nil
 }
 
-// Printer prints results as the output options say (salt/output/__init__.py: display_output).
+// Printer prints results as the output options request (salt/output/__init__.py: display_output).
 type Printer struct {
 	Out      io.Writer
 	Opts     map[string]any
@@ -102,7 +102,7 @@ type Printer struct {
 	KeepOrder bool
 }
 
-// Outputter returns the outputter for a result: the command line's, otherwise the result's own, otherwise nested.
+// Outputter returns the outputter for a result: the command line's, or own, which came with the result, or nested.
 func (p *Printer) Outputter(own string) string {
 	name := own
 	if cli, ok := p.Opts["output"].(string); ok && cli != "" && cli != "highstate" {
@@ -117,7 +117,7 @@ func (p *Printer) Outputter(own string) string {
 	return name
 }
 
-// InOrder reports whether a result's outputter keeps the order of dictionaries. The others sort their keys.
+// InOrder reports whether the outputter for a result keeps the order of dictionaries. Other outputters sort the keys.
 func (p *Printer) InOrder(own string) bool {
 	switch p.Outputter(own) {
 	case "json", "raw", "txt":
@@ -126,7 +126,7 @@ func (p *Printer) InOrder(own string) bool {
 	return false
 }
 
-// options returns the options for the outputters.
+// options returns the options for package output.
 func (p *Printer) options(retcode int) output.Options {
 	o := output.OptionsFrom(p.Opts, output.Options{Retcode: retcode, Color: p.color(), KeepOrder: p.KeepOrder})
 	if n, ok := p.Opts["output_indent"].(int64); ok {
@@ -136,13 +136,13 @@ func (p *Printer) options(retcode int) output.Options {
 	return o
 }
 
-// plain reports whether results are for people to read: no outputter was asked for.
+// plain reports whether results are printed for people: the command line did not select another format.
 func (p *Printer) plain() bool {
 	cli, _ := p.Opts["output"].(string)
 	return cli == "" || cli == "highstate" || cli == "nested"
 }
 
-// Print prints a value with the outputter own ("" is nested). retcode is the return code that came with it.
+// Print prints a value with the outputter own; "" means nested. retcode is the return code that came with the value.
 func (p *Printer) Print(v any, own string, retcode int) error {
 	return p.print(v, own, p.options(retcode))
 }

@@ -17,19 +17,19 @@ import (
 // Exit codes of Salt's programs (salt/defaults/exitcodes.py).
 const (
 	ExitGeneric     = 1
-	ExitOptions     = 42 // the command is incomplete
+	ExitOptions     = 42 // the command line is incomplete
 	ExitUsage       = 64
 	ExitNoUser      = 67
 	ExitUnavailable = 69
 )
 
-// Console is the input, output and environment of a program, which tests replace.
+// Console is the input, output and environment of a program. Tests replace it.
 type Console struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Env      func(string) string
 	Terminal bool // Out is a terminal
-	// ErrWidth returns the columns of the terminal Err. It is nil if Err is not a terminal.
+	// ErrWidth returns the number of columns of the terminal Err. It is nil if Err is not a terminal.
 	ErrWidth func() int
 }
 
@@ -40,10 +40,10 @@ func OSConsole() *Console {
 		Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0, ErrWidth: terminalWidth(os.Stderr)}
 }
 
-// defaultWidth is the width of a terminal that does not report one.
+// defaultWidth is the width of a terminal that does not report its width.
 const defaultWidth = 80
 
-// Place returns the program's surroundings: its home and working directory, and its environment.
+// Place returns the program's environment variables, home directory and working directory.
 func (c *Console) Place() Place {
 	home, _ := os.UserHomeDir()
 	if h := c.Env("HOME"); h != "" {
@@ -61,7 +61,7 @@ func (c *Console) ConfigDir() string {
 	return conf.PlatformDirs().Config
 }
 
-// Width returns the terminal's width for help texts, which Python reads from COLUMNS.
+// Width returns the width of help texts. As in Python, it comes from COLUMNS.
 func (c *Console) Width() int {
 	n, err := strconv.Atoi(c.Env("COLUMNS"))
 	if err != nil || n < 1 {
@@ -70,26 +70,27 @@ func (c *Console) Width() int {
 	return n
 }
 
-// Program is a program between its command line and its work: configuration read, command line merged into it, log open.
+// Program is a program after its start: the configuration is read, the command line is merged into it, and the log is
+// open.
 type Program struct {
 	*Console
 	Parser *optparse.Parser
 	Values *optparse.Values
 	At     Place
 	Conf   *conf.Config
-	Took   time.Duration // reading it
+	Took   time.Duration // time for reading the configuration
 	Log    *slog.Logger
-	// Own are options of this program, beside Salt's and brine's.
+	// Own holds options of this program in addition to Salt's and brine's.
 	Own []string
-	// Load reads the configuration again, with the command line over it.
+	// Load reads the configuration again and merges the command line into it.
 	Load func() (*conf.Config, error)
 	// Close closes the log file.
 	Close func()
-	// ReloadLog applies levels, formats and targets of a reloaded configuration. Loggers stay valid.
+	// ReloadLog applies the levels, formats and targets of a reloaded configuration. Existing loggers use them.
 	ReloadLog func(c *conf.Config) error
 }
 
-// ExitError ends a program with a code after writing text to standard error as it stands.
+// ExitError ends a program with an exit code, after writing Text unchanged to standard error.
 type ExitError struct {
 	Code int
 	Text string
@@ -97,10 +98,10 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return e.Text }
 
-// Usage returns the error for a wrong command line.
+// Usage returns the error for an invalid command line.
 func (p *Program) Usage(msg string) *ExitError { return &ExitError{ExitUsage, p.Parser.ErrorText(msg)} }
 
-// Exit prints the text of an error and returns the exit code.
+// Exit prints the text of an error and returns the exit code for it.
 func (p *Program) Exit(err error) int {
 	var exit *ExitError
 	var wrong *optparse.Error
@@ -118,7 +119,7 @@ func (p *Program) Exit(err error) int {
 	return ExitGeneric
 }
 
-// ExitCode returns code, or prints the text of an error and returns its exit code.
+// ExitCode returns code if err is nil. Otherwise it prints the error and returns its exit code.
 func (p *Program) ExitCode(code int, err error) int {
 	if err != nil {
 		return p.Exit(err)
@@ -126,8 +127,8 @@ func (p *Program) ExitCode(code int, err error) int {
 	return code
 }
 
-// Setup reads the command line and the configuration. role selects the file and its rules; daemon enables the log
-// file. A finished program (--help) is an *ExitError with code 0.
+// Setup parses the command line and reads the configuration. role selects the configuration file and its rules. For
+// --help and similar options it returns an *ExitError with code 0.
 func Setup(c *Console, parser *optparse.Parser, role Role, args []string) (*Program, error) {
 	p := &Program{Console: c, Parser: parser, At: c.Place(), Close: func() {}, ReloadLog: func(*conf.Config) error { return nil }}
 	v, err := parser.Parse(args)
@@ -187,14 +188,14 @@ func Setup(c *Console, parser *optparse.Parser, role Role, args []string) (*Prog
 	return p, p.emptyOutputFile()
 }
 
-// foreignConfig is the environment variable that allows configuration files of others. An option could not: the file that
-// must not be trusted would set it.
+// foreignConfig is the environment variable that allows configuration files that belong to other users. It cannot be
+// an option, since an untrusted file could set it.
 const foreignConfig = "BRINE_FOREIGN_CONFIG"
 
 // Role selects the configuration of a program.
 type Role int
 
-// The roles. A Caller reads the minion's file and forgives broken includes, as salt-call does.
+// A Caller reads the minion's file and ignores broken includes, as salt-call does.
 const (
 	Master Role = iota
 	Minion
@@ -208,7 +209,7 @@ func (r Role) load(dir string, o conf.Options) (*conf.Config, error) {
 	return conf.LoadMinionWith(filepath.Join(dir, "minion"), o)
 }
 
-// readArgs adds the lines of standard input to the command line (--args-stdin).
+// readArgs adds the lines of standard input to the arguments (--args-stdin).
 func (p *Program) readArgs() error {
 	b, err := io.ReadAll(io.LimitReader(p.In, maxStdin))
 	if err != nil {
@@ -217,10 +218,10 @@ func (p *Program) readArgs() error {
 	return p.Parser.More(p.Values, splitLines(string(b)))
 }
 
-// maxStdin bounds what --args-stdin reads, in bytes.
+// maxStdin limits the bytes that --args-stdin reads.
 const maxStdin = 64 << 20
 
-// emptyOutputFile empties the output file unless appending was asked for.
+// emptyOutputFile truncates the output file unless --out-file-append is set.
 func (p *Program) emptyOutputFile() error {
 	out := p.Values.String("output_file")
 	if out == "" || p.Values.Bool("output_file_append") || !isFile(out) {

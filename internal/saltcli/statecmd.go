@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/internal/output"
 )
 
-// StateViews are the views of state results for --plan and --recap. The zero value is neither.
+// StateViews holds the view of state results for --plan or --recap. The zero value has no view.
 type StateViews struct {
 	plan  *output.Plan
 	recap *output.Recap
@@ -21,13 +21,13 @@ func StateFunction(fun string) bool {
 		"state.top", "state.template", "state.template_str"}, fun)
 }
 
-// HasStateEvents reports whether the function takes state_events, also in stock.
+// HasStateEvents reports whether the function accepts the argument state_events in stock, too.
 func HasStateEvents(fun string) bool {
 	return slices.Contains([]string{"state.apply", "state.highstate", "state.sls", "state.sls_id"}, fun)
 }
 
-// StateCommand checks --plan and --recap for a function and its arguments, and returns the arguments as they are to be sent. others are
-// flags that exclude both.
+// StateCommand checks --plan and --recap for a function and its arguments. It returns the arguments to send. Neither
+// may be combined with the flags in others.
 func (p *Program) StateCommand(fun string, words []string, others ...string) ([]string, error) {
 	v := p.Values
 	for _, flag := range []string{"plan", "recap"} {
@@ -52,8 +52,8 @@ func (p *Program) StateCommand(fun string, words []string, others ...string) ([]
 	return words, nil
 }
 
-// StateViews returns what the command line asks for. With an outputter of --out the results are printed by that, and a plan has its exit
-// code alone.
+// StateViews returns the view that the command line requests. If --out sets another outputter, the results are
+// printed by that, and --plan only sets the exit code.
 func (p *Program) StateViews(pr *Printer) StateViews {
 	var s StateViews
 	switch o := pr.options(0); {
@@ -68,8 +68,8 @@ func (p *Program) StateViews(pr *Printer) StateViews {
 // On reports whether there is a view.
 func (s StateViews) On() bool { return s.plan != nil || s.recap != nil }
 
-// Add adds a minion's result. For a recap it also prints the states that failed. It reports whether the views took
-// the result; with --out the caller prints it as well.
+// Add adds a minion's result to the view. For a recap it also prints the failed states. taken is false if the caller
+// must print the result itself, also because of --out.
 func (s StateViews) Add(pr *Printer, host string, value any, own string, retcode int) (taken bool, err error) {
 	failed := false
 	switch {
@@ -89,7 +89,7 @@ func (s StateViews) Add(pr *Printer, host string, value any, own string, retcode
 	return true, err
 }
 
-// Lost adds a minion that did not return. It reports whether a view took it; otherwise the caller has to report it.
+// Lost adds a minion that did not return. It returns false if the caller must report that itself.
 func (s StateViews) Lost(pr *Printer, host string) (taken bool) {
 	const why = "it did not return"
 	switch {
@@ -101,7 +101,7 @@ func (s StateViews) Lost(pr *Printer, host string) (taken bool) {
 	return s.On() && pr.plain()
 }
 
-// End prints the view. code is that of the program without it.
+// End prints the view and returns the exit code. code is the program's exit code without a view.
 func (s StateViews) End(w io.Writer, pr *Printer, code int) int {
 	text := ""
 	switch {
@@ -116,7 +116,8 @@ func (s StateViews) End(w io.Writer, pr *Printer, code int) int {
 	return code
 }
 
-// StateMeter shows which state runs, where the terminal, the function and the command line allow.
+// StateMeter starts a meter that shows the running state, if the terminal, the function and the command line allow
+// it. It returns nil otherwise.
 func (p *Program) StateMeter(fun string) *Meter {
 	if out := p.Values.String("output"); out != "" && out != "highstate" && out != "nested" || p.Values.Bool("no_progress") || p.Values.Bool("progress") ||
 		!StateFunction(fun) || p.ErrWidth == nil {
@@ -125,7 +126,7 @@ func (p *Program) StateMeter(fun string) *Meter {
 	return p.StartMeter()
 }
 
-// StateText returns the text about a running state for a meter.
+// StateText returns the meter's text for a running state.
 func StateText(number, total int, fun, name string) string {
 	return strings.Join(strings.Fields(fmt.Sprintf("state %d/%d %s %s", number, total, fun, name)), " ")
 }

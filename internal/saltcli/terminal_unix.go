@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalWidth returns a function that reports the columns of the terminal f. It returns nil if f is not a
+// terminalWidth returns a function that returns the number of columns of the terminal f, or nil if f is not a
 // terminal.
 func terminalWidth(f *os.File) func() int {
 	size := func() (int, error) {

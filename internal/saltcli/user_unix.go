@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// BecomeUser switches from root to the user of the option user (salt/utils/verify.py: check_user). It fails if the
-// user does not exist, or if the process is neither root nor that user.
+// BecomeUser switches from root to the user in the option user (salt/utils/verify.py: check_user). It returns an
+// error if the user does not exist, or if the process runs as another user than root or that one.
 func BecomeUser(name string) error {
 	if name == "" {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/strftime"
 )
 
-// record holds the values that a format can show.
+// record holds the values that a format can refer to.
 type record struct {
 	time                         time.Time
 	level                        slog.Level
@@ -22,7 +22,7 @@ type record struct {
 	frame                        runtime.Frame
 }
 
-// formatter is a format taken apart.
+// formatter formats records. It holds the parsed formats.
 type formatter struct {
 	parts    []part
 	date     string
@@ -31,14 +31,14 @@ type formatter struct {
 	pid      int
 	colors   bool
 	start    time.Time
-	timeText string // of the second in timeAt, since a second's records share it
+	timeText string // the text of the second timeAt, which its records share
 	timeAt   int64
 }
 
-// part is literal text, or a conversion if key is not "".
+// part is literal text or, if key is not "", a conversion.
 type part struct {
 	literal, key, flags string
-	width, precision    int // -1: none
+	width, precision    int // -1 if not set
 	conversion          byte
 }
 
@@ -51,11 +51,11 @@ func newFormatter(format, date string, o Options) *formatter {
 		minion: parseFormat(or(o.MinionFormat, defaultMinion)), pid: o.Pid, colors: o.Console != nil, start: now(), timeAt: math.MinInt64}
 }
 
-// maxWidth bounds the width and precision of a conversion; a format must not make a line of a gigabyte.
+// maxWidth limits the width and precision of a conversion, so that a format cannot create a line of a gigabyte.
 const maxWidth = 1 << 10
 
-// parseFormat parses a %-style format. A conversion that does not name a key, or whose type Python does not know, is
-// kept as text.
+// parseFormat parses a %-style format. A conversion without a key, or with a type that Python does not support,
+// remains text.
 func parseFormat(s string) []part {
 	var parts []part
 	literal := func(text string) {
@@ -90,8 +90,8 @@ func parseFormat(s string) []part {
 	}
 }
 
-// parseConversion parses a conversion like "%(key)-17.3s" at the beginning of s and returns its length, or 0 if it is
-// missing.
+// parseConversion parses a conversion like "%(key)-17.3s" at the beginning of s. It returns its length, or 0 if s
+// does not begin with a conversion.
 func parseConversion(s string) (part, int) {
 	p := part{width: -1, precision: -1}
 	if !strings.HasPrefix(s, "%(") {
@@ -133,7 +133,7 @@ func parseConversion(s string) (part, int) {
 	return p, i + 1
 }
 
-// line returns a record as text, without a line end.
+// line formats a record, without a line end.
 func (f *formatter) line(r *record) []byte {
 	return f.expand(nil, f.parts, r)
 }
@@ -155,7 +155,7 @@ func (f *formatter) expand(b []byte, parts []part, r *record) []byte {
 	return b
 }
 
-// value returns an attribute of Python's LogRecord, or one that Salt adds. It returns nil for an unknown name.
+// value returns an attribute of Python's LogRecord or one that Salt adds to it. It returns nil for an unknown name.
 func (f *formatter) value(key string, r *record) any {
 	name, number := levelOf(r.level)
 	switch key {
@@ -209,7 +209,7 @@ func (f *formatter) value(key string, r *record) any {
 	return f.decorated(key, name, r)
 }
 
-// jobText expands the formats of jid and minion id, which know only their own key.
+// jobText expands the format of the job id or minion id, which may only use its own key.
 func (f *formatter) jobText(parts []part, key, value string) []byte {
 	var b []byte
 	for i := range parts {
@@ -222,7 +222,7 @@ func (f *formatter) jobText(parts []part, key, value string) []byte {
 	return b
 }
 
-// decorated returns an attribute in brackets, with colours.
+// decorated returns an attribute in brackets, in colour for the color… keys.
 func (f *formatter) decorated(key, level string, r *record) any {
 	color := ""
 	text := ""
@@ -279,7 +279,7 @@ func (f *formatter) asctime(t time.Time) string {
 	return f.timeText
 }
 
-// append formats a value by Python's % rules.
+// append appends a value formatted by Python's rules for %.
 func (p *part) append(b []byte, v any) []byte {
 	text := ""
 	switch p.conversion {

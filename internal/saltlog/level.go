@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Salt's levels between and around slog's. LevelAll lets everything through, LevelQuiet nothing.
+// Salt's levels in addition to slog's. LevelAll shows all records, LevelQuiet shows none.
 const (
 	LevelAll      = slog.Level(math.MinInt16)
 	LevelGarbage  = slog.Level(-16)
@@ -17,13 +17,13 @@ const (
 	LevelQuiet    = slog.Level(math.MaxInt16)
 )
 
-// LevelNames returns the names of the levels, from the most to the least talkative.
+// LevelNames returns the names of the levels, from the most verbose to the quietest.
 func LevelNames() []string {
 	return []string{"all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet"}
 }
 
-// ParseLevel reads one of Salt's level names, in any case, or a number of Python's. "" is the default, warning. An unknown
-// name counts as error, as in Salt, and is reported with ok false.
+// ParseLevel parses a level: one of Salt's names in any case, or a number of Python's. "" means the default, warning.
+// For an unknown name it returns the level error, as Salt uses, and ok is false.
 func ParseLevel(name string) (level slog.Level, ok bool) {
 	switch strings.ToLower(name) {
 	case "all":
@@ -53,7 +53,7 @@ func ParseLevel(name string) (level slog.Level, ok bool) {
 	return slog.LevelError, false
 }
 
-// fromPython returns the level that shows the same records as Python's logging at number n.
+// fromPython returns the level that shows the same records as number n in Python's logging.
 func fromPython(n int) slog.Level {
 	for _, l := range []slog.Level{LevelGarbage, LevelTrace, slog.LevelDebug, LevelProfile, slog.LevelInfo, slog.LevelWarn,
 		slog.LevelError, LevelCritical} {
@@ -67,7 +67,7 @@ func fromPython(n int) slog.Level {
 	return LevelQuiet
 }
 
-// levelOf returns the name and the number that Python's log records hold for a level.
+// levelOf returns the name and the number of a level in Python's log records.
 func levelOf(l slog.Level) (name string, number int) {
 	switch {
 	case l >= LevelCritical:

@@ -6,36 +6,37 @@ import (
 	"time"
 )
 
-// Options are the targets and formats of a log; FromConfig fills them from Salt's options. The zero value logs
-// nowhere.
+// Options are the targets and formats of a log. FromConfig sets them from Salt's options. The zero value writes no
+// log.
 type Options struct {
-	// Console receives lines at ConsoleLevel and above; nil turns it off. While it is set, the color… keys are
-	// coloured, in the file too, as in Salt.
+	// Console receives lines at ConsoleLevel and above, or is nil for no console. If it is set, the color… keys are
+	// in colour; as in Salt, that includes the file.
 	Console                                  io.Writer
 	ConsoleLevel, ConsoleFormat, ConsoleDate string
 	// File is a path, file:///dev/log[/LOG_FACILITY], udp://host[:port][/LOG_FACILITY] or tcp://…; "" means no
 	// file.
 	File                            string
 	FileLevel, FileFormat, FileDate string
-	// MaxBytes is the size at which a file is rotated, keeping Backups old ones; 0 is never.
+	// MaxBytes is the size at which a file is rotated; 0 means never. Backups is the number of old files that are
+	// kept.
 	MaxBytes int64
 	Backups  int
-	// Granular are lowest levels by logger name (log_granular_levels); they reach the loggers below theirs. They can
-	// only hide: what a destination's own level hides stays hidden.
+	// Granular holds minimum levels by logger name (log_granular_levels). They also apply to the loggers below that
+	// name. They can only hide records: each target's level applies as well.
 	Granular map[string]any
-	// JIDFormat and MinionFormat wrap the job id for the key jid ("[JID: %(jid)s]") and the minion's for minion_id.
+	// JIDFormat and MinionFormat are the formats of the keys jid ("[JID: %(jid)s]") and minion_id.
 	JIDFormat, MinionFormat string
-	// MinionID is the key minion_id where a record has no such attribute.
+	// MinionID is the minion_id of records that have no such attribute.
 	MinionID string
-	// Name is the logger of records from other modules' packages that have no attribute "logger".
+	// Name is the logger name of records from packages of other modules, unless they have an attribute "logger".
 	Name string
-	// Now and Pid replace the clock and the process, in tests.
+	// Now and Pid replace the clock and the process id in tests.
 	Now func() time.Time
 	Pid int
 }
 
-// FromConfig returns the log options of a program's configuration. name is the logger's name, console the writer
-// of the console.
+// FromConfig returns the log options for a program's configuration. name is the logger's name, console the writer for
+// the console.
 func FromConfig(opts map[string]any, name string, console io.Writer) Options {
 	text := func(keys ...string) string {
 		for _, key := range keys {
@@ -68,7 +69,7 @@ func FromConfig(opts map[string]any, name string, console io.Writer) Options {
 	}
 }
 
-// Salt's defaults for what Options leave empty (salt/_logging/impl.py).
+// Salt's defaults for empty Options (salt/_logging/impl.py).
 const (
 	defaultConsole     = "[%(levelname)-8s] %(message)s"
 	defaultConsoleDate = "%H:%M:%S"

@@ -1,10 +1,10 @@
-// Package saltlog writes log records in Salt's formats to Salt's targets: a slog.Handler in place of
-// salt/_logging (impl.py, handlers.py). Console and file have their own levels and %-style formats. A file is a
+// Package saltlog writes log records in Salt's formats to Salt's targets. It is a slog.Handler that implements
+// salt/_logging (impl.py, handlers.py). Console and file have their own levels and %-style formats. The file is a
 // path, which is reopened after a rename, or the address of a syslog daemon.
 //
-// A record's logger is its attribute "logger", else it is derived from the package that logged: minion/grains is
-// salt.minion.grains. The attributes jid and minion_id fill the keys of these names and are not shown otherwise;
-// all others follow the message as key=value.
+// The logger name of a record is its attribute "logger". Without one it is derived from the package that logged:
+// minion/grains is salt.minion.grains. The attributes jid and minion_id set the keys of these names and are not shown
+// elsewhere. All other attributes follow the message as key=value.
 package saltlog
 
 import (
@@ -21,16 +21,16 @@ import (
 	"time"
 )
 
-// sink is a place for lines.
+// sink is a target for lines.
 type sink struct {
 	level  slog.Level
 	format *formatter
-	// write gets whole lines without their end. It must not block for long.
+	// write receives a whole line without its end. It must not block for long.
 	write func(level slog.Level, line []byte) error
 	close func() error
 }
 
-// setup is a configuration in force; it is replaced as a whole by Reconfigure.
+// setup is the current configuration. Reconfigure replaces it as a whole.
 type setup struct {
 	lowest   slog.Level
 	granular map[string]slog.Level
@@ -58,11 +58,11 @@ func (s *setup) close() error {
 type Log struct {
 	current atomic.Pointer[setup]
 	dropped atomic.Int64
-	mu      sync.Mutex // held while configuring, and while a line is written
+	mu      sync.Mutex // held during configuration and while a line is written
 	now     func() time.Time
 }
 
-// New opens the log. When the file cannot be opened there is an error that names it, and no log.
+// New opens the log. It returns an error that names the file if that cannot be opened.
 func New(o Options) (*Log, error) {
 	l := &Log{now: o.Now}
 	if l.now == nil {
@@ -74,8 +74,9 @@ func New(o Options) (*Log, error) {
 	return l, nil
 }
 
-// Reconfigure changes a log whose loggers are in use, so that they survive a reload. After an error about the file,
-// the console is reconfigured and there is no file. An unknown level counts as error and is logged.
+// Reconfigure changes the configuration of a log. Existing loggers use the new one. If the file cannot be opened, the
+// console is reconfigured, there is no file, and Reconfigure returns the error. An unknown level counts as error, and
+// a warning is logged.
 func (l *Log) Reconfigure(o Options) error {
 	if o.Pid == 0 {
 		o.Pid = os.Getpid()
@@ -104,7 +105,7 @@ func (l *Log) Reconfigure(o Options) error {
 		}
 	}
 	for name, v := range o.Granular {
-		// "all" is Python's NOTSET: the logger has no level of its own.
+		// "all" is Python's NOTSET: the logger does not have its own level.
 		if g := level(fmt.Sprint(v)); g != LevelAll {
 			next.granular[name] = g
 		}
@@ -122,7 +123,7 @@ func (l *Log) Reconfigure(o Options) error {
 	return err
 }
 
-// Close closes the file; later records are lost.
+// Close closes the file. Later records are lost.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	old := l.current.Swap(&setup{lowest: LevelQuiet})
@@ -130,30 +131,30 @@ func (l *Log) Close() error {
 	return old.close()
 }
 
-// Dropped counts the lines that a destination could not take.
+// Dropped returns the number of lines that could not be written.
 func (l *Log) Dropped() int64 { return l.dropped.Load() }
 
 // Logger returns a slog.Logger that writes to the log.
 func (l *Log) Logger() *slog.Logger { return slog.New(handler{log: l}) }
 
-// handler carries the attributes of one logger.
+// handler holds the attributes of one logger.
 type handler struct {
 	log    *Log
 	logger string
 	jid    string
 	minion string
-	prefix string // of attribute names: groups
-	suffix string // attributes so far, as they follow the message
+	prefix string // prefix of attribute names: the groups
+	suffix string // the attributes so far, in the form after the message
 }
 
 var _ slog.Handler = handler{}
 
-// Enabled reports whether any destination would show the level.
+// Enabled reports whether any target shows the level.
 func (h handler) Enabled(_ context.Context, level slog.Level) bool {
 	return level >= h.log.current.Load().lowest
 }
 
-// WithAttrs adds attributes to all records.
+// WithAttrs returns a handler that adds attributes to all records.
 func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	for _, a := range attrs {
 		h.add(a)
@@ -161,7 +162,7 @@ func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return h
 }
 
-// WithGroup prefixes the names of later attributes.
+// WithGroup returns a handler that adds a prefix to the names of later attributes.
 func (h handler) WithGroup(name string) slog.Handler {
 	if name != "" {
 		h.prefix += name + "."
@@ -194,7 +195,7 @@ func (h *handler) add(a slog.Attr) {
 	case "minion_id":
 		h.minion = text
 	default:
-		// Values keep to the message's line, and their ends stay visible.
+		// Quote values so that the record stays on one line and the end of each value is visible.
 		if text == "" || strings.ContainsAny(text, " \t\r\n\"=") {
 			text = strconv.Quote(text)
 		}
@@ -215,7 +216,7 @@ func attrText(v slog.Value) string {
 	return v.String()
 }
 
-// Handle writes a record to every sink whose level admits it.
+// Handle writes a record to every sink whose level includes it.
 func (h handler) Handle(_ context.Context, r slog.Record) error {
 	s := h.log.current.Load()
 	r.Attrs(func(a slog.Attr) bool {
@@ -238,7 +239,7 @@ func (h handler) Handle(_ context.Context, r slog.Record) error {
 	var errs []error
 	h.log.mu.Lock()
 	defer h.log.mu.Unlock()
-	// The sinks in force now: those seen above may be closed already.
+	// Use the current sinks: those above may be closed by now.
 	for _, k := range h.log.current.Load().sinks {
 		if r.Level < k.level || k.level >= LevelQuiet {
 			continue
@@ -251,8 +252,7 @@ func (h handler) Handle(_ context.Context, r slog.Record) error {
 	return errors.Join(errs...)
 }
 
-// granularLevel returns the lowest level that a logger shows: its own if set, else that of the nearest logger above
-// it.
+// granularLevel returns the minimum level of a logger: its own, or that of the nearest logger above it.
 func granularLevel(levels map[string]slog.Level, logger string) slog.Level {
 	for len(levels) > 0 {
 		if l, ok := levels[logger]; ok {
@@ -267,11 +267,11 @@ func granularLevel(levels map[string]slog.Level, logger string) slog.Level {
 	return LevelAll
 }
 
-// module is the path of the module whose packages name loggers.
+// module is the path of the Go module whose packages have their own logger names.
 const module = "github.com/brine-salt/brine/"
 
-// loggerOf names the logger of a function: the path of its package below the module, behind "salt". Programs, and functions
-// of other modules, have the name other.
+// loggerOf returns the logger name for a function: "salt" and the path of its package below the module. Programs and
+// functions of other modules have the name other.
 func loggerOf(function, other string) string {
 	rest, ok := strings.CutPrefix(function, module)
 	if !ok || strings.HasPrefix(rest, "cmd/") {

@@ -59,7 +59,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestColors has the sequences that Salt 3007 writes.
+// TestColors expects the escape sequences of Salt 3007.
 func TestColors(t *testing.T) {
 	for level, want := range map[slog.Level]string{
 		slog.LevelWarn:  "\x1b[0;1;33m[WARNING ]\x1b[0;0m|\x1b[0;33mm\x1b[0;0m|\x1b[0;1;32m[salt.a           ]\x1b[0;0m|\x1b[0;1;34m[ 4711]\x1b[0;0m",

@@ -28,7 +28,7 @@ func openTarget(s *sink, o Options) error {
 	return nil
 }
 
-// file is a log file that is reopened when its path leads to another file.
+// file is a log file. It is reopened if its path refers to another file.
 type file struct {
 	path     string
 	maxBytes int64
@@ -55,7 +55,7 @@ func (f *file) open() error {
 }
 
 func (f *file) write(_ slog.Level, line []byte) error {
-	// logrotate renames the file and sends no signal: look every time, as Salt does.
+	// logrotate renames the file and sends no signal. So check before every line, as Salt does.
 	if now, err := os.Stat(f.path); f.f != nil && (err != nil || !os.SameFile(now, f.info)) {
 		_ = f.close()
 	}
@@ -78,7 +78,7 @@ func (f *file) write(_ slog.Level, line []byte) error {
 	return nil
 }
 
-// rotate renames x.1 to x.2 and so on, then x to x.1, and opens a new x.
+// rotate renames x.1 to x.2 and so on, renames x to x.1, and opens a new x.
 func (f *file) rotate() error {
 	if err := f.close(); err != nil {
 		return err
@@ -104,18 +104,18 @@ func (f *file) close() error {
 	return err
 }
 
-// syslogPort is where a syslog daemon listens.
+// syslogPort is the default port of a syslog daemon.
 const syslogPort = "514"
 
-// syslog sends lines to a syslog daemon, like SysLogHandler of Python: the priority and the line, nothing else.
+// syslog sends lines to a syslog daemon in the format of Python's SysLogHandler: only the priority and the line.
 type syslog struct {
 	network, address string
 	facility         int
 	conn             net.Conn
-	next             time.Time // no dialling before
+	next             time.Time // do not dial before this time
 }
 
-// openSyslog understands <file|udp|tcp>://<socket or host:port>/<LOG_FACILITY>.
+// openSyslog opens a sink for an address <file|udp|tcp>://<socket or host:port>/<LOG_FACILITY>.
 func openSyslog(s *sink, address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -163,7 +163,7 @@ func facility(name string) (int, error) {
 	return 0, fmt.Errorf("The syslog facility '%s' is not known", name)
 }
 
-// syslogTimeout bounds dialling and writing: a log must not hold the daemon up.
+// syslogTimeout limits dialling and writing, so that logging does not delay the daemon.
 const syslogTimeout = 500 * time.Millisecond
 
 func (g *syslog) dial() error {
@@ -196,7 +196,7 @@ func (g *syslog) write(level slog.Level, line []byte) error {
 	msg := append([]byte("<"+strconv.Itoa(g.facility<<3|severity(level))+">"), line...)
 	end := byte(0)
 	if n := g.conn.RemoteAddr().Network(); n == "tcp" || n == "unix" {
-		end = '\n' // collectors expect it in a stream; with Python's zero byte lines run together
+		end = '\n' // collectors expect it in a stream; Python sends a zero byte, so that lines run together
 	}
 	msg = append(msg, end)
 	_ = g.conn.SetWriteDeadline(time.Now().Add(syslogTimeout))
@@ -207,8 +207,8 @@ func (g *syslog) write(level slog.Level, line []byte) error {
 	return nil
 }
 
-// severity maps levels as SysLogHandler does, except for Salt's own levels below info, which SysLogHandler maps
-// to warnings.
+// severity maps levels as SysLogHandler does, except for Salt's own levels below info: SysLogHandler maps these to
+// warnings.
 func severity(level slog.Level) int {
 	switch name, _ := levelOf(level); name {
 	case "CRITICAL":

@@ -16,25 +16,25 @@ import (
 const (
 	bplistHead    = "bplist00"
 	bplistTrailer = 32
-	// maxPlistValues limits the values in a binary property list; one object may occur in many places.
+	// maxPlistValues limits the values in a binary property list, since an object may occur in many places.
 	maxPlistValues = 1 << 20
-	// maxPlistRepeats is how much longer than the list its texts and bytes may be together, for the same reason.
+	// maxPlistRepeats limits how much longer than the list its texts and bytes may be in total, for the same reason.
 	maxPlistRepeats = 64 << 20
 )
 
-// bplist is a binary property list being written, as Python's plistlib makes it: equal scalars are one object, the objects are in the
-// order in which they are met.
+// bplist writes a binary property list as Python's plistlib does: equal scalars are one object, and objects are in
+// the order of their first occurrence.
 type bplist struct {
 	plistWriter
 	objects  []any
 	scalars  map[any]int
 	others   map[any]int // collections and None
 	refSize  int
-	nowhere  int // of tuples, which have no identity
+	nowhere  int // number of tuples, which have no identity
 	contents map[int][]int
 }
 
-// writeBinaryPlist writes a property list in the binary form.
+// writeBinaryPlist returns a property list in the binary format.
 func writeBinaryPlist(v any, w plistWriter) ([]byte, error) {
 	p := &bplist{plistWriter: w, scalars: map[any]int{}, others: map[any]int{}, contents: map[int][]int{}}
 	if _, err := p.flatten(v, 0); err != nil {
@@ -62,7 +62,7 @@ func writeBinaryPlist(v any, w plistWriter) ([]byte, error) {
 	return b, nil
 }
 
-// flatten gives every value a number, by which the file refers to it.
+// flatten assigns a number to every value, by which the file refers to it.
 func (p *bplist) flatten(v any, depth int) (int, error) {
 	if depth > maxNesting {
 		return 0, errors.New("maximum recursion depth exceeded")
@@ -70,7 +70,7 @@ func (p *bplist) flatten(v any, depth int) (int, error) {
 	table, id := p.others, v
 	switch x := v.(type) {
 	case nil, *pyobj.Dict, *pyobj.List:
-	case bool: // Python's True and False are found by their type
+	case bool: // Python distinguishes True and 1 by their types
 		table, id = p.scalars, [2]any{"bool", x}
 	case pyobj.Markup:
 		v, table, id = string(x), p.scalars, string(x)
@@ -172,7 +172,7 @@ func (p *bplist) object(b []byte, n int, v any) ([]byte, error) {
 	return b, nil
 }
 
-// sizeOf returns how many bytes a number takes.
+// sizeOf returns the number of bytes that a number needs.
 func sizeOf(n uint64) int {
 	switch {
 	case n < 1<<8:
@@ -185,7 +185,7 @@ func sizeOf(n uint64) int {
 	return 8
 }
 
-// number appends the low bytes of a number, the highest first.
+// number appends the low bytes of a number, most significant byte first.
 func number(b []byte, n uint64, size int) []byte {
 	for i := size - 1; i >= 0; i-- {
 		b = append(b, byte(n>>(8*i)))
@@ -193,13 +193,13 @@ func number(b []byte, n uint64, size int) []byte {
 	return b
 }
 
-// integer appends the object of a number.
+// integer appends the object for a number.
 func integer(b []byte, n uint64) []byte {
 	size := sizeOf(n)
 	return number(append(b, 0x10|byte(slices.Index([]int{1, 2, 4, 8}, size))), n, size)
 }
 
-// head appends the kind of an object and its length.
+// head appends the type and the length of an object.
 func head(b []byte, kind byte, n int) []byte {
 	if n < 15 {
 		return append(b, kind|byte(n))
@@ -207,13 +207,13 @@ func head(b []byte, kind byte, n int) []byte {
 	return integer(append(b, kind|15), uint64(n))
 }
 
-// binaryPlist is one that is read.
+// binaryPlist reads a binary property list.
 type binaryPlist struct {
-	data            []byte // up to the trailer
+	data            []byte // the list without the trailer
 	offsets         []byte
 	offSize, ref    int
 	objects, values uint64
-	content         int // of texts and bytes
+	content         int // total length of texts and bytes
 }
 
 var errPlist = errors.New("Invalid file")
@@ -232,7 +232,7 @@ func readBinaryPlist(b []byte) (any, error) {
 	return p.value(top, 0)
 }
 
-// uint reads a number of some bytes at a place.
+// uint returns the number in size bytes at an offset.
 func (p *binaryPlist) uint(b []byte, at uint64, size int) (uint64, error) {
 	if at > uint64(len(b)) || uint64(size) > uint64(len(b))-at {
 		return 0, errPlist
@@ -244,7 +244,8 @@ func (p *binaryPlist) uint(b []byte, at uint64, size int) (uint64, error) {
 	return n, nil
 }
 
-// length reads the length of an object behind its first byte, and where its content begins.
+// length returns the length of an object and the offset of its content. at is the offset after the object's first
+// byte.
 func (p *binaryPlist) length(at uint64, low byte) (n, from uint64, err error) {
 	if low != 15 {
 		return uint64(low), at, nil
@@ -266,7 +267,8 @@ func (p *binaryPlist) bytes(from, n uint64, size int) ([]byte, error) {
 	return p.data[from : from+n*uint64(size)], nil
 }
 
-// scalar returns the bytes of a text or of data. Their total is limited, since many objects may share the same bytes.
+// scalar returns the content of a text or of data. It limits their total length, since many objects may refer to the
+// same bytes.
 func (p *binaryPlist) scalar(from, n uint64, size int) ([]byte, error) {
 	b, err := p.bytes(from, n, size)
 	if p.content += len(b); p.content > len(p.data)+maxPlistRepeats {
@@ -354,7 +356,7 @@ func (p *binaryPlist) value(ref uint64, depth int) (any, error) {
 	return nil, errPlist
 }
 
-// int reads a whole number: those of eight bytes and more have a sign.
+// int reads an integer. Integers of eight bytes and more are signed.
 func (p *binaryPlist) int(at uint64, size int) (any, error) {
 	if size == 16 {
 		b, err := p.bytes(at, 16, 1)
@@ -374,7 +376,7 @@ func (p *binaryPlist) int(at uint64, size int) (any, error) {
 	return int64(n), err
 }
 
-// members reads the n objects whose numbers are at a place.
+// members reads the n objects whose numbers begin at an offset.
 func (p *binaryPlist) members(from, n uint64, depth int, add func(i uint64, v any) error) error {
 	if _, err := p.bytes(from, n, p.ref); err != nil {
 		return err

@@ -10,15 +10,15 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// configOptions are the options of the ConfigParser.
+// configOptions holds the options of a ConfigParser.
 type configOptions struct {
 	defaultSection string
 	defaults       *configparser.Section
 	empty          map[[2]string]bool // options without a value, by section
-	none, raw      bool               // options may have no value; nothing is interpolated
+	none, raw      bool               // none: options need no value; raw: no interpolation
 }
 
-// configOptionsOf reads the options of a ConfigParser. Those that say how files are read have no effect on writing.
+// configOptionsOf parses the options of a ConfigParser. Options for reading have no effect on writing.
 func configOptionsOf(opts *pyobj.Dict, known ...string) (*configOptions, error) {
 	all := []string{
 		"defaults", "dict_type", "allow_no_value", "delimiters", "comment_prefixes", "inline_comment_prefixes", "strict", "empty_lines_in_values",
@@ -50,7 +50,7 @@ func configOptionsOf(opts *pyobj.Dict, known ...string) (*configOptions, error) 
 	return o, nil
 }
 
-// set adds options to a section. Raw values may contain percent signs.
+// set adds options to a section. Raw values may contain any percent sign.
 func (c *configOptions) set(s *configparser.Section, options *pyobj.Dict, raw bool) error {
 	for k, val := range options.All() {
 		key := strings.ToLower(pyobj.Str(k))
@@ -74,7 +74,7 @@ func (c *configOptions) set(s *configparser.Section, options *pyobj.Dict, raw bo
 	return nil
 }
 
-// writeConfig writes sections of options, as ConfigParser.write does.
+// writeConfig formats sections of options as ConfigParser.write does.
 func writeConfig(v any, opts *pyobj.Dict) (any, error) {
 	data, ok := v.(*pyobj.Dict)
 	if !ok {
@@ -130,7 +130,7 @@ func writeConfig(v any, opts *pyobj.Dict) (any, error) {
 	return b.String(), nil
 }
 
-// checkPercent refuses a value that interpolation could not read back.
+// checkPercent returns an error for a value that interpolation could not read back.
 func checkPercent(text string) error {
 	rest := strings.ReplaceAll(text, "%%", "")
 	for {
@@ -151,7 +151,7 @@ func checkPercent(text string) error {
 	return nil
 }
 
-// readConfig reads sections, with what their values refer to put in.
+// readConfig parses sections of options and interpolates their values.
 func readConfig(name, text string, opts *pyobj.Dict) (any, error) {
 	o, err := configOptionsOf(opts, "interpolation", "defaults", "default_section", "strict")
 	if err != nil {
@@ -195,7 +195,7 @@ func readConfig(name, text string, opts *pyobj.Dict) (any, error) {
 	return out, nil
 }
 
-// interpolate replaces %(name)s by the value of that option, and %% by a percent sign.
+// interpolate replaces %(name)s by the value of that option, and %% by a percent sign. rest is the text to expand.
 func interpolate(s *configparser.Section, o configparser.Option, rest string, depth int) (string, error) {
 	if depth > 10 {
 		return "", fmt.Errorf("Recursion limit exceeded in value substitution: option %s in section %s contains an interpolation key which "+

@@ -18,7 +18,7 @@ func separator(opts *pyobj.Dict) string {
 	return "="
 }
 
-// writeKeyValue writes lines of keys and values.
+// writeKeyValue formats keys and values, one pair per line.
 func writeKeyValue(v any, opts *pyobj.Dict) (any, error) {
 	if err := refuse("keyvalue", opts, "line_ending", "quoting", "separator"); err != nil {
 		return nil, err

@@ -11,16 +11,16 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// maxNesting bounds how deep data may be, as in Python's package.
+// maxNesting limits the nesting of data, as in Python's package.
 const maxNesting = 511
 
 type packer struct {
 	out []byte
-	bin bool // bytes have a type of their own
+	bin bool // bytes have their own type
 }
 
-// head writes the type of a value with its length: in the type's byte if it is short (below fix), else behind one of the codes for
-// 8 (0 if there is none), 16 and 32 bits.
+// head writes the type and the length of a value. A length below fix is part of the type's byte, base. A longer one
+// follows one of the codes for lengths of 8 (0 if there is no such code), 16 and 32 bits.
 func (p *packer) head(n int, base byte, fix int, c8, c16, c32 byte) {
 	switch {
 	case n < fix:
@@ -110,7 +110,7 @@ func (p *packer) list(items []any, depth int) error {
 	return nil
 }
 
-// integer writes an integer as short as it can be.
+// integer writes an integer in the shortest form.
 func (p *packer) integer(n int64) {
 	switch {
 	case n >= 0 && n < 128, n < 0 && n >= -32:
@@ -134,7 +134,7 @@ func (p *packer) integer(n int64) {
 	}
 }
 
-// unpack reads one value that takes all bytes.
+// unpack decodes one value, which must take all of b.
 func unpack(b []byte) (any, error) {
 	u := unpacker{b}
 	v, err := u.value(0)
@@ -170,7 +170,7 @@ func (u *unpacker) number(n int) (uint64, error) {
 	return v, err
 }
 
-// length reads a length of n bytes; what follows has at least as many bytes.
+// length reads a length of n bytes. It returns an error if fewer bytes than that remain.
 func (u *unpacker) length(n int) (int, error) {
 	v, err := u.number(n)
 	if err == nil && v > uint64(len(u.rest)) {

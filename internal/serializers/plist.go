@@ -15,15 +15,15 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Property lists are read and written here because howett.net/plist (264 KiB) reads dictionaries as Go maps: their keys come
-// out sorted, where plistlib, and so file.serialize with sort_keys False, keeps their order.
+// Property lists have their own code here because howett.net/plist (264 KiB) reads dictionaries as Go maps, which
+// sorts their keys. plistlib, and so file.serialize with sort_keys False, keeps their order.
 
 const plistHead = `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
 `
 
-// writePlist writes a property list, of XML unless the option fmt says FMT_BINARY.
+// writePlist formats a property list: as XML, or in the binary format if the option fmt is FMT_BINARY.
 func writePlist(v any, opts *pyobj.Dict) (any, error) {
 	if err := refuse("plist", opts, "sort_keys", "skipkeys", "fmt"); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (w *plistWriter) value(v any, level int) error {
 	return nil
 }
 
-// data writes bytes in lines of base64.
+// data writes bytes as lines of base64.
 func (w *plistWriter) data(b []byte, level int) {
 	w.line(level, "<data>")
 	width := max(16, 76-8*level) / 4 * 3
@@ -145,7 +145,7 @@ func (w *plistWriter) dict(d *pyobj.Dict, level int) error {
 	return nil
 }
 
-// keys returns the keys of a dictionary in the order in which they are written.
+// keys returns the keys of a dictionary in the order of the output.
 func (w *plistWriter) keys(d *pyobj.Dict) ([]string, error) {
 	var keys []string
 	for k := range d.All() {
@@ -163,7 +163,7 @@ func (w *plistWriter) keys(d *pyobj.Dict) ([]string, error) {
 	return keys, nil
 }
 
-// readPlist reads a property list, of XML or binary.
+// readPlist parses a property list in XML or in the binary format.
 func readPlist(b []byte) (any, error) {
 	if bytes.HasPrefix(b, []byte(bplistHead)) {
 		return readBinaryPlist(b)
@@ -194,7 +194,7 @@ func readPlist(b []byte) (any, error) {
 
 type plistReader struct{ *xml.Decoder }
 
-// value reads the element that has begun.
+// value parses the element that begins with start.
 func (r plistReader) value(start xml.StartElement, depth int) (any, error) {
 	if depth > maxNesting {
 		return nil, errors.New("maximum recursion depth exceeded")
@@ -269,7 +269,7 @@ func (r plistReader) value(start xml.StartElement, depth int) (any, error) {
 	return nil, fmt.Errorf("cannot read the property list: there are no values of %s", start.Name.Local)
 }
 
-// children calls f for each element in the one that has begun.
+// children calls f for each child of the current element.
 func (r plistReader) children(f func(xml.StartElement) error) error {
 	for {
 		t, err := r.Token()
@@ -287,7 +287,7 @@ func (r plistReader) children(f func(xml.StartElement) error) error {
 	}
 }
 
-// text reads the text of the element that has begun, to its end.
+// text returns the text of the current element.
 func (r plistReader) text() (string, error) {
 	var b strings.Builder
 	for {

@@ -1,5 +1,5 @@
-// Package serializers writes and reads data in the formats of Salt's serializers: configparser, json, keyvalue, msgpack, plist,
-// python, yaml and yamlex. Values are those of package pyobj. Salt's sources: salt/serializers/*.py.
+// Package serializers formats and parses data in the formats of Salt's serializers: configparser, json, keyvalue,
+// msgpack, plist, python, yaml and yamlex. Values are those of package pyobj. Salt's sources: salt/serializers/*.py.
 package serializers
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Known reports which directions of a format are supported. toml is not available: Salt's needs a Python package that
-// Salt does not include.
+// Known reports whether a format can be written and read. toml is not supported: in Salt it needs a Python package
+// that Salt does not include.
 func Known(format string) (writes, reads bool) {
 	switch format {
 	case "configparser", "json", "keyvalue", "msgpack", "plist", "yaml", "yamlex":
@@ -25,8 +25,8 @@ func Known(format string) (writes, reads bool) {
 	return false, false
 }
 
-// Serialize writes data, as text or bytes. Options are keyword arguments of Salt's function; one that is not known is an error.
-// The error has the text of Salt's SerializationError.
+// Serialize formats data as text or bytes. opts are the keyword arguments of Salt's function; an unknown one is an
+// error. Errors have the text of Salt's SerializationError.
 func Serialize(format string, v any, opts *pyobj.Dict) (any, error) {
 	switch format {
 	case "configparser":
@@ -54,8 +54,8 @@ func Serialize(format string, v any, opts *pyobj.Dict) (any, error) {
 	return nil, fmt.Errorf("the serializer %s is not available", format)
 }
 
-// Deserialize reads data from text or bytes. The error has the text of Salt's DeserializationError. name is the
-// file's name in that text, or "" if the data is not from a file.
+// Deserialize parses data from text or bytes. Errors have the text of Salt's DeserializationError. name is the file's
+// name in that text, or "" if the data is not from a file.
 func Deserialize(format, name string, in []byte, opts *pyobj.Dict) (any, error) {
 	switch format {
 	case "configparser":
@@ -112,7 +112,7 @@ func refuse(format string, opts *pyobj.Dict, known ...string) error {
 	return nil
 }
 
-// indentOf returns the option indent, limited to 100, or none if it is not set.
+// indentOf returns the option indent, limited to 100, or the value none if it is not set.
 func indentOf(opts *pyobj.Dict, none int) int {
 	if n, ok := opts.Value("indent").(int64); ok {
 		return int(min(max(n, 0), 100))
@@ -170,7 +170,7 @@ func writeYAML(format string, v any, opts *pyobj.Dict) (any, error) {
 	return strings.TrimSuffix(text, "\n"), err
 }
 
-// iterate implements Python's iteration. Its error is that of unpacking a value that cannot be iterated.
+// iterate implements Python's iteration. Its error is Python's for unpacking a value that cannot be iterated.
 func iterate(v any) ([]any, error) {
 	if list, ok := pyobj.Iterate(v); ok {
 		return list, nil

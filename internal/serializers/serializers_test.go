@@ -9,7 +9,8 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// What is written is read again. The differential tests of slsutil and file.serialize hold the texts.
+// TestRoundTrip: serialized data can be deserialized. The differential tests of slsutil and file.serialize compare
+// the texts.
 func TestRoundTrip(t *testing.T) {
 	data := pyobj.NewDict("s", pyobj.NewDict("a", "x y", "b", "50%%\nmore"), "t", &pyobj.Dict{})
 	all := pyobj.NewDict("d", data, "n", pyobj.NewList(int64(-1), int64(1<<40), int64(-1<<40), 1.5, true, false, []byte("\x00\xff"), "ü<&>"))
@@ -47,7 +48,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Lengths in foreign bytes must not decide how much is allocated, nor nesting how deep we go.
+// TestHostileInput: neither lengths in the input nor its nesting determine how much memory is used.
 func TestHostileInput(t *testing.T) {
 	for _, c := range []struct{ format, in string }{
 		{"msgpack", "\xdd\xff\xff\xff\xff"}, {"msgpack", "\xdf\xff\xff\xff\xff"}, {"msgpack", "\xdb\xff\xff\xff\xff"}, {"msgpack", "\xc6\xff\xff\xff\xff"},
@@ -66,14 +67,14 @@ func TestHostileInput(t *testing.T) {
 	}
 }
 
-// A text of a binary property list may be in many places of it, but not without end.
+// TestRepeatedText: a text may occur at many places of a binary property list, but the total is limited.
 func TestRepeatedText(t *testing.T) {
 	const size, times = 8 << 20, 14
 	list := "\xae" + strings.Repeat("\x01", times)
 	text := "\x5f\x12" + string([]byte{size >> 24, size >> 16 & 0xff, size >> 8 & 0xff, size & 0xff}) + strings.Repeat("x", size)
 	table := uint64(len("bplist00") + len(list) + len(text))
 	b := []byte("bplist00" + list + text)
-	for _, n := range []uint64{8, uint64(8 + len(list))} { // where the objects are
+	for _, n := range []uint64{8, uint64(8 + len(list))} { // the objects' offsets
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	b = append(b, 0, 0, 0, 0, 0, 0, 8, 1)
@@ -83,13 +84,13 @@ func TestRepeatedText(t *testing.T) {
 	if _, err := Deserialize("plist", "", b, &pyobj.Dict{}); err == nil || !strings.Contains(err.Error(), "repeats too much") {
 		t.Errorf("%d bytes, %d times: %v", size, times, err)
 	}
-	b[8] = 0xa3 // three times
+	b[8] = 0xa3 // an array of three
 	if v, err := Deserialize("plist", "", b, &pyobj.Dict{}); err != nil || len(v.(*pyobj.List).Items) != 3 {
 		t.Error(err)
 	}
 }
 
-// binaryOf is a binary property list of one object that says it has some.
+// binaryOf returns a binary property list with one object whose trailer claims a number of objects.
 func binaryOf(object string, objects byte) string {
 	return "bplist00" + object + "\x08" + "\x00\x00\x00\x00\x00\x00\x01\x01" + "\x00\x00\x00\x00\x00\x00\x00" + string([]byte{objects}) + strings.Repeat("\x00", 15) + string(rune(8+len(object)))
 }

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// The parts of BLAKE2b (RFC 7693) that are the same for every hash: the start value and the order of words by round.
+// Constants of BLAKE2b (RFC 7693): the initial state and the order of words in each round.
 var (
 	start = [8]uint64{0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1,
 		0x510e527fade682d1, 0x9b05688c2b3e6c1f, 0x1f83d9abfb41bd6b, 0x5be0cd19137e2179}
@@ -18,17 +18,17 @@ var (
 		{6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5}, {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0}}
 )
 
-// blockSize is the number of bytes in a block of BLAKE2b.
+// blockSize is the block size of BLAKE2b in bytes.
 const blockSize = 128
 
-// blake2b returns the BLAKE2b-512 hash of what a reader has. The package of golang.org/x/crypto is faster, and would add
-// 50 KB to every program.
+// blake2b returns the BLAKE2b-512 hash of the data from a reader. The package of golang.org/x/crypto is faster, but
+// would add 50 KB to every program.
 func blake2b(r io.Reader) ([]byte, error) {
 	h := start
-	h[0] ^= 0x01010040 // no key, 64 bytes
+	h[0] ^= 0x01010040 // no key, 64 bytes of output
 	buf := make([]byte, 64<<10+blockSize)
 	var length uint64
-	kept := 0 // bytes of buf that were not taken: the last block is marked, so that one is always kept
+	kept := 0 // bytes of buf not hashed yet: the last block is marked, so at least one block is kept
 	for {
 		n, err := r.Read(buf[kept : len(buf)-blockSize])
 		kept += n
@@ -54,7 +54,7 @@ func blake2b(r io.Reader) ([]byte, error) {
 	return sum, nil
 }
 
-// compress mixes a block into the hash. The length is that of all bytes up to the end of the block.
+// compress mixes a block into the hash. length counts all bytes up to the end of the block.
 func compress(h *[8]uint64, block []byte, length uint64, last bool) {
 	var m, v [16]uint64
 	for i := range m {
@@ -69,7 +69,7 @@ func compress(h *[8]uint64, block []byte, length uint64, last bool) {
 	for round := range 12 {
 		s := &order[round%10]
 		for i := range 8 {
-			// Four columns, then four diagonals.
+			// four columns, then four diagonals
 			a, b, c, d := i%4, 4+(i+i/4)%4, 8+(i+i/4*2)%4, 12+(i+i/4*3)%4
 			v[a] += v[b] + m[s[2*i]]
 			v[d] = bits.RotateLeft64(v[d]^v[a], -32)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzVerify: no text but the signature that was made for a file verifies it, whatever a master or a mirror sends in its place.
+// FuzzVerify: only a file's own signature verifies it, whatever a master or a mirror sends instead.
 func FuzzVerify(f *testing.F) {
 	keys, err := ReadKeys("testdata/key.pub")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package signed verifies files against signatures beside them, in the format of minisign
-// (https://jedisct1.github.io/minisign/), with the public keys that the owner of a host has pinned. It makes no
-// connection.
+// Package signed verifies files against signature files in the format of minisign
+// (https://jedisct1.github.io/minisign/), with public keys that the host's administrator has pinned. It makes no
+// connections.
 package signed
 
 import (
@@ -16,32 +16,33 @@ import (
 	"strings"
 )
 
-// Suffix is the extension of signature files, which follows the name of the signed file.
+// Suffix is the extension of signature files. It is appended to the name of the signed file.
 const Suffix = ".minisig"
 
-// The limits of what is read whole: a file of keys, and a signature.
+// Size limits of a file of keys and of a signature.
 const (
 	maxKeys      = 64 << 10
 	maxSignature = 8 << 10
 )
 
-// A Key is a public key of a list.
+// A Key is one public key in a file of keys.
 type Key struct {
 	id     uint64
 	public ed25519.PublicKey
 }
 
-// ID returns the key's number as minisign prints it.
+// ID returns the key's number in minisign's notation.
 func (k Key) ID() string { return fmt.Sprintf("%016X", k.id) }
 
-// The letters before a key's number: of a key and of a signature over a whole file, and of a signature over a hash.
+// The first letters of encoded data: whole for keys and for signatures over a file's content, hashed for signatures
+// over a file's hash.
 const whole, hashed = "Ed", "ED"
 
 const untrusted = "untrusted comment: "
 
-// ReadKeys reads a file with public keys as minisign writes them, one after the other; lines with "#" and untrusted
-// comments are skipped. It refuses a file without keys, one that is not a regular file, and one that others than its
-// owner may write. The error names the line.
+// ReadKeys returns the public keys in a file, in minisign's format. The file may contain several; lines with "#" and
+// untrusted comments are skipped. It refuses a file without keys, one that is not a regular file, and one that others
+// than its owner may write to. Errors about a line name it.
 func ReadKeys(name string) ([]Key, error) {
 	text, err := readAll(name, maxKeys)
 	if err != nil {
@@ -69,9 +70,9 @@ func ReadKeys(name string) ([]Key, error) {
 	return keys, nil
 }
 
-// Verify checks a file against the signature in another file, which one of the keys must have made. It returns
-// that key and the signed comment. The signature must be of the hash of the whole file, as minisign makes it. If
-// the comment names the file, the name must match: an older file under a newer one's name is refused.
+// Verify checks a file against a signature file, which must be made with one of the keys. It returns that key and the
+// signed comment. As in minisign, the signature must be over the hash of the whole file. If the comment names a file,
+// the name must match, so that an older file under the name of a newer one is refused.
 func Verify(name, signature string, keys []Key) (Key, string, error) {
 	key, comment, err := verify(name, signature, keys)
 	if err != nil {
@@ -85,7 +86,8 @@ func verify(name, signature string, keys []Key) (Key, string, error) {
 	if err != nil {
 		return Key{}, "", err
 	}
-	// Four lines: a comment, the signature of the file's hash, a comment, the signature of both.
+	// Four lines: a comment, the signature of the file's hash, a comment, the signature of the first signature and the
+	// comment.
 	lines := strings.Split(strings.TrimRight(text, "\r\n"), "\n")
 	for len(lines) < 4 {
 		lines = append(lines, "")
@@ -128,7 +130,7 @@ func verify(name, signature string, keys []Key) (Key, string, error) {
 	return key, comment, nil
 }
 
-// decode reads a line of base64: two letters, a key's number, and the rest. No letters means that it is damaged.
+// decode decodes a line of base64: two letters, a key's number, and the rest. letters is "" for an invalid line.
 func decode(line string) (letters string, id uint64, rest []byte) {
 	b, err := base64.StdEncoding.Strict().DecodeString(line)
 	if err != nil || len(b) < 10 {
@@ -137,7 +139,7 @@ func decode(line string) (letters string, id uint64, rest []byte) {
 	return string(b[:2]), binary.LittleEndian.Uint64(b[2:]), b[10:]
 }
 
-// readAll reads a regular file of at most limit bytes.
+// readAll returns the content of a regular file of at most limit bytes.
 func readAll(name string, limit int64) (string, error) {
 	info, err := os.Stat(name)
 	switch {

@@ -14,7 +14,7 @@ import (
 	xblake2b "golang.org/x/crypto/blake2b"
 )
 
-// TestMinisign verifies what minisign 0.11 itself signed.
+// TestMinisign verifies a signature made by minisign 0.11.
 func TestMinisign(t *testing.T) {
 	keys, err := ReadKeys("testdata/key.pub")
 	if err != nil || len(keys) != 1 {
@@ -29,7 +29,7 @@ func TestMinisign(t *testing.T) {
 	}
 }
 
-// TestVerify flips every byte of a file and of its signature: none of these is good.
+// TestVerify changes every byte of a file and of its signature: no such change may verify.
 func TestVerify(t *testing.T) {
 	dir := t.TempDir()
 	pub, priv, err := minisign.GenerateKey(rand.Reader)
@@ -85,7 +85,7 @@ func TestVerify(t *testing.T) {
 		bad[i] ^= 1
 		write("a.deb"+Suffix, bad)
 		_, _, err := Verify(name, sigName, keys)
-		// The first line is not signed, whatever it says behind its mark.
+		// The text after the mark in the first line is not signed.
 		if unsigned := i >= len("untrusted comment: ") && i < comment; (err == nil) != unsigned {
 			t.Fatalf("byte %d of the signature, in %q: %v", i, bad, err)
 		}
@@ -109,8 +109,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestBlake2b compares the hash with that of golang.org/x/crypto, for every length around its blocks and for readers that
-// return little.
+// TestBlake2b compares with golang.org/x/crypto, for all lengths around the block size and for readers that return
+// short pieces.
 func TestBlake2b(t *testing.T) {
 	content := make([]byte, 200<<10)
 	rand.Read(content)

@@ -1,12 +1,13 @@
-// Package sorting sorts slices by one function for all types.
+// Package sorting sorts slices with one compiled function for all types.
 //
-// slices.SortFunc and slices.SortStableFunc are compiled again for each type of element, 13 KB of machine code a time. That pays where
-// sorting takes the time: in the codec and in the state compiler. Everywhere else the minion is smaller with this package.
+// slices.SortFunc and slices.SortStableFunc are compiled for each element type, which takes 13 KB of machine code
+// each time. That is justified where sorting takes time: in the codec and in the state compiler. Elsewhere, this
+// package keeps the minion smaller.
 package sorting
 
 import "sort"
 
-// Stable sorts list by compare and keeps equal elements in their order, as slices.SortStableFunc does.
+// Stable sorts list with compare and keeps the order of equal elements, as slices.SortStableFunc does.
 func Stable[E any](list []E, compare func(a, b E) int) {
 	sort.SliceStable(list, func(i, j int) bool { return compare(list[i], list[j]) < 0 })
 }

@@ -1,4 +1,5 @@
-// Package stateresult judges what a state run came to, as Salt does on minions, in orchestration and in runners.
+// Package stateresult determines whether a state run succeeded, as Salt does on minions, in orchestration and in
+// runners.
 package stateresult
 
 import (
@@ -9,9 +10,10 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Succeeded reports whether all states succeeded, or were handled by others with onfail (salt/utils/state.py:
-// check_result). running is the result of one run by tag, or of several by minion. high is the high data of the run,
-// or nil if unknown. strict decides whether a value that is not a result counts as a failure.
+// Succeeded reports whether all states succeeded, or their failures were handled by states with onfail
+// (salt/utils/state.py: check_result). running is the result of one run, keyed by tag, or of several runs, keyed by
+// minion. high is the high data of the run, or nil if unknown. strict decides whether a value that is not a state's
+// result counts as a failure.
 func Succeeded(running any, high *pyobj.Dict, strict bool) bool {
 	m, ok := running.(map[string]any)
 	if !ok || len(m) == 0 {
@@ -37,7 +39,7 @@ func Succeeded(running any, high *pyobj.Dict, strict bool) bool {
 	return true
 }
 
-// handled reports whether states with onfail and "onfail_stop: False" took care of one that failed.
+// handled reports whether states with onfail and "onfail_stop: False" handled a failed state.
 func handled(tag string, rec map[string]any, running map[string]any, high *pyobj.Dict) bool {
 	if len(rec) == 0 || high == nil || high.Len() == 0 {
 		return false
@@ -68,8 +70,8 @@ func handled(tag string, rec map[string]any, running map[string]any, high *pyobj
 	return ok
 }
 
-// handlers returns the states, by id and state, that handle the failure of a state: they require it by onfail, and
-// onfail_stop: False keeps the failure from stopping the run.
+// handlers returns the ids and state modules of the states that handle the failure of a state: they require it with
+// onfail and have onfail_stop: False.
 func handlers(id, state string, high *pyobj.Dict) [][2]string {
 	var list [][2]string
 	for hid, body := range high.All() {

@@ -33,7 +33,8 @@ func TestSucceeded(t *testing.T) {
 	}
 }
 
-// TestHandled: a failure that another state waits for with onfail and "onfail_stop: False" is none, if that state succeeded.
+// TestHandled: a failed state does not count as a failure if a state with onfail and "onfail_stop: False" handled it
+// successfully.
 func TestHandled(t *testing.T) {
 	dict := func(kv ...any) *pyobj.Dict {
 		d := pyobj.NewDict()

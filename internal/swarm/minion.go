@@ -22,26 +22,27 @@ import (
 )
 
 const (
-	// rememberJobs is how many job ids a stock minion knows again (minion_jid_queue_hwm).
+	// rememberJobs is how many job ids a stock minion remembers (minion_jid_queue_hwm).
 	rememberJobs = 100
-	// minWait and maxWait bound the random pause before another master is tried.
+	// minWait and maxWait limit the random pause before the minion tries another master.
 	minWait, maxWait = 50 * time.Millisecond, time.Second
-	// signInTime is Salt's auth_timeout: how long the answer to a sign-in is awaited before another master is tried.
+	// signInTime is Salt's auth_timeout: how long a minion waits for the response to a sign-in before it tries another
+	// master.
 	signInTime = 5 * time.Second
-	// connectTime is how long the publish connection may take.
+	// connectTime is the time limit for the publish connection.
 	connectTime = 20 * time.Second
-	// keepIdle is for ever, for a test.
+	// keepIdle is longer than any test.
 	keepIdle = 24 * time.Hour
 )
 
-// minion is one of the swarm.
+// minion is a minion of the swarm.
 type minion struct {
 	s          *Swarm
 	id, source string
-	keep       bool // of the request connection
+	keep       bool // keep the request connection open
 
 	signing sync.Mutex // held while signing in
-	asking  sync.Mutex // held for a request on the kept connection: a stock minion has one, and a request waits for the one before
+	asking  sync.Mutex // held for a request on the kept connection: a stock minion has one connection, and sends one request at a time
 
 	mu      sync.Mutex // guards the fields below
 	at      int        // index of the master in use
@@ -51,10 +52,10 @@ type minion struct {
 	aes     *crypt.Key
 	master  *crypt.PublicKey
 	port    int
-	begun   bool // the start event is fired
+	begun   bool // the start event has been sent
 	seen    []protocol.JID
 	running map[protocol.JID]map[string]any
-	done    map[protocol.JID]map[string]any // loads of all jobs, for find_cached_job
+	done    map[protocol.JID]map[string]any // the data of all jobs, for find_cached_job
 }
 
 // live keeps the minion connected until ctx ends.
@@ -82,7 +83,7 @@ func (m *minion) live(ctx context.Context) {
 	}
 }
 
-// next switches to the next master, after a pause.
+// next switches to the next master after a random pause.
 func (m *minion) next(ctx context.Context) {
 	m.mu.Lock()
 	m.at = (m.at + 1) % len(m.s.o.Masters)
@@ -93,14 +94,15 @@ func (m *minion) next(ctx context.Context) {
 	}
 }
 
-// requestConn is a way to send requests to a master.
+// requestConn is a request connection to a master.
 type requestConn struct {
 	transport.Requester
-	giveUp atomic.Pointer[context.CancelCauseFunc] // ends the request that is under way
+	giveUp atomic.Pointer[context.CancelCauseFunc] // ends the current request
 }
 
-// dial returns a way to the master in use. A request gives up when the master cannot be reached: others wait for its
-// place, and it would keep that for as long as a master may take to answer.
+// dial creates a request connection to the current master. If the master cannot be reached, the current request fails
+// at once: otherwise it would hold its slot for as long as a master may take to answer, and others wait for that
+// slot.
 func (m *minion) dial() (*requestConn, error) {
 	c := &requestConn{}
 	addr := m.s.o.Masters[m.at].Request
@@ -111,7 +113,7 @@ func (m *minion) dial() (*requestConn, error) {
 	return c, err
 }
 
-// request sends bytes to the master in use, and waits for an answer for some time.
+// request sends bytes to the current master, and waits up to wait for the response.
 func (m *minion) request(ctx context.Context, body []byte, wait time.Duration) (any, error) {
 	if !m.keep && m.s.dials != nil {
 		select {
@@ -140,7 +142,7 @@ func (m *minion) request(ctx context.Context, body []byte, wait time.Duration) (
 		m.conn, m.connAt = conn, m.at
 	}
 	if !m.keep {
-		m.conn = nil // it is used once
+		m.conn = nil // it is used only once
 	}
 	m.mu.Unlock()
 	if !m.keep {
@@ -170,7 +172,7 @@ func (m *minion) close() {
 
 var errRefused = errors.New("the master does not accept the key")
 
-// signIn signs in, unless another goroutine did since the session that is not good any more.
+// signIn signs in, unless another goroutine has replaced the session bad meanwhile.
 func (m *minion) signIn(ctx context.Context, bad *crypt.Key) error {
 	m.signing.Lock()
 	defer m.signing.Unlock()
@@ -210,7 +212,7 @@ func (m *minion) signIn(ctx context.Context, bad *crypt.Key) error {
 	return nil
 }
 
-// call sends an encrypted request. It signs in again if the session has ended.
+// call sends an encrypted request. If the session has ended it signs in again.
 func (m *minion) call(ctx context.Context, load map[string]any) (any, error) {
 	for try := 0; ; try++ {
 		m.mu.Lock()
@@ -239,7 +241,7 @@ func (m *minion) call(ctx context.Context, load map[string]any) (any, error) {
 	}
 }
 
-// publishAddr returns the address on which the master in use publishes.
+// publishAddr returns the publish address of the current master.
 func (m *minion) publishAddr() (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -251,7 +253,7 @@ func (m *minion) publishAddr() (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(m.port)), err
 }
 
-// listen subscribes and does jobs until the connection breaks.
+// listen subscribes and handles jobs until the connection breaks.
 func (m *minion) listen(ctx context.Context, jobs *sync.WaitGroup) error {
 	addr, err := m.publishAddr()
 	if err != nil {
@@ -316,7 +318,7 @@ func (m *minion) presence() ([]byte, error) {
 	return e.Marshal()
 }
 
-// start does what stock minions do after the first connection.
+// start sends the requests that stock minions send after their first connection.
 func (m *minion) start(ctx context.Context) {
 	m.mu.Lock()
 	first := !m.begun
@@ -339,7 +341,7 @@ func (m *minion) start(ctx context.Context) {
 	}
 }
 
-// pillar requests the pillar, and decrypts the answer.
+// pillar requests and decrypts the pillar.
 func (m *minion) pillar(ctx context.Context) error {
 	grains := map[string]any{"id": m.id, "os": "Swarm"}
 	maps.Copy(grains, m.s.o.Grains)
@@ -363,7 +365,7 @@ func (m *minion) pillar(ctx context.Context) error {
 	return err
 }
 
-// published handles a message of the publish channel.
+// published handles a message from the publish channel.
 func (m *minion) published(ctx context.Context, msg []byte, jobs *sync.WaitGroup) {
 	m.mu.Lock()
 	aes, master := m.aes, m.master
@@ -398,7 +400,7 @@ func (m *minion) published(ctx context.Context, msg []byte, jobs *sync.WaitGroup
 	jobs.Go(func() { m.do(ctx, j) })
 }
 
-// asked reports whether a job is a master's question whether and where this minion listens, which is not counted.
+// asked reports whether a job is a master's probe for listening minions, which is not counted.
 func asked(j protocol.Job) bool {
 	meta, _ := payload.Map(j.Metadata)
 	return meta["brine"] != nil
@@ -415,7 +417,7 @@ func (m *minion) meant(j protocol.Job) bool {
 	return ok && err == nil
 }
 
-// take reports whether a job is new, and remembers it as stock minions do.
+// take reports whether a job is new. It remembers job ids as stock minions do.
 func (m *minion) take(j protocol.Job) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -430,13 +432,13 @@ func (m *minion) take(j protocol.Job) bool {
 		m.done = make(map[protocol.JID]map[string]any)
 	}
 	if strings.HasPrefix(j.Fun[0], "saltutil.") {
-		return true // no question is of interest to another one
+		return true // status queries do not report each other
 	}
 	m.running[j.JID] = map[string]any{"jid": string(j.JID), "fun": j.FunValue(), "arg": j.ArgValue(), "tgt": j.Tgt, "tgt_type": j.TgtType, "pid": int64(1)}
 	return true
 }
 
-// do answers a job and returns the answer until a master has acknowledged it.
+// do runs a job and sends the return until a master acknowledges it.
 func (m *minion) do(ctx context.Context, j protocol.Job) {
 	internal := strings.HasPrefix(j.Fun[0], "saltutil.")
 	var ret any
@@ -472,7 +474,7 @@ func (m *minion) do(ctx context.Context, j protocol.Job) {
 		m.s.retries.Add(1)
 		m.s.o.Log.Debug("Return failed", "minion", m.id, "jid", j.JID, "err", err)
 		if internal {
-			return // return // the sender will send its request again
+			return // the sender repeats its query
 		}
 		select {
 		case <-time.After(minWait + rand.N(maxWait-minWait)):
@@ -481,7 +483,7 @@ func (m *minion) do(ctx context.Context, j protocol.Job) {
 	}
 }
 
-// find answers a question after jobs, as a minion with cache_jobs does.
+// find returns the answer to a query about jobs, as a minion with cache_jobs does.
 func (m *minion) find(fun string, args []any) any {
 	var jid protocol.JID
 	if len(args) > 0 {

@@ -1,8 +1,8 @@
-// Package swarm runs thousands of minions in one process, for load tests of masters. Each minion signs in,
-// subscribes, receives jobs and returns results on its own connections, as the protocol and stock masters require,
-// but it runs nothing. All share one key pair, and published messages and the shared key are decrypted only once, so
-// that most of the machine is left for the master under test. A minion of the swarm therefore costs less than a real
-// one.
+// Package swarm runs thousands of minions in one process, for load tests of masters. As the protocol and stock
+// masters require, each minion signs in, subscribes, receives jobs and sends returns on its own connections, but it
+// executes nothing. All minions share one key pair, and decrypt published messages and the shared key only once, so
+// that most of the machine remains for the master under test. A minion of the swarm therefore costs less than a real
+// minion.
 package swarm
 
 import (
@@ -22,76 +22,77 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// Addr is where a master listens. An empty Publish is the port that the master names when a minion signs in.
+// Addr is the address of a master. If Publish is empty, the port comes from the master's response to the sign-in.
 type Addr struct {
 	Request, Publish string
 }
 
-// Options of a Swarm. Masters, Dialer and Minions are needed.
+// Options configure a Swarm. Masters, Dialer and Minions are required.
 type Options struct {
-	// Masters are tried in turn, each minion beginning with another one.
+	// Masters are tried in turn. Minions begin with different masters.
 	Masters []Addr
-	// Dialer is zeromq or tcp. Presence sends tcp's presence frames.
+	// Dialer is for zeromq or tcp. Presence sends tcp's presence frames.
 	Dialer   transport.Dialer
 	Presence bool
-	// Minions is how many, Prefix what their ids begin with ("swarm-" if empty).
+	// Minions is the number of minions. Prefix is the beginning of their ids, "swarm-" by default.
 	Minions int
 	Prefix  string
-	// Key is the shared key of all minions; nil creates one.
+	// Key is the key pair of all minions; nil creates one.
 	Key *crypt.PrivateKey
-	// SignKey vouches for the master's key (verify_master_pubkey_sign); nil trusts the first key for good.
+	// SignKey verifies the master's key (verify_master_pubkey_sign). If it is nil, a minion trusts the first key it
+	// receives.
 	SignKey *crypt.PublicKey
-	// Parallel is how many sign in at the same time; 0 is all at once.
+	// Parallel limits concurrent sign-ins; 0 means no limit.
 	Parallel int
 	// Spread gives each minion its own source address in 127.0.0.0/8, for masters on loopback.
 	Spread bool
-	// KeepConns is how many keep their request connection open, as minions of 3006.28, 3007.15 and 3008 do beside the one they sign in on,
-	// which ends; here it is one. The others open one for each request, as older ones do.
+	// KeepConns is how many minions keep their request connection open, as minions of 3006.28, 3007.15 and 3008 do.
+	// Those sign in on another connection, which they close; here it is the same one. The other minions open a
+	// connection for each request, as older versions do.
 	KeepConns int
-	// OneOff limits how many of the others may have a request connection at the same time, for hosts with few
-	// descriptors: without a limit a dial fails and is repeated later, which says nothing about the master. 0 means
-	// no limit.
+	// OneOff limits the concurrent request connections of the other minions, for hosts with few file descriptors; 0
+	// means no limit. Without a limit dials may fail and be retried, which measures the host and not the master.
 	OneOff int
-	// Pillar asks for the pillar and StartEvent fires the start event after the first sign-in, as stock minions do.
+	// Pillar requests the pillar, and StartEvent sends the start event, after the first sign-in, as stock minions do.
 	Pillar, StartEvent bool
-	// Grains are the grains in requests for the pillar.
+	// Grains are sent with requests for the pillar.
 	Grains map[string]any
-	// Do returns the answer to a job; nil means Answer.
+	// Do returns the result of a job; nil means [Answer].
 	Do func(ctx context.Context, id string, j protocol.Job) any
-	// RequestTime is how long an answer of a master is awaited, but to a sign-in, which has 5 s; 0 means 20 s.
+	// RequestTime is how long to wait for a master's response; 0 means 20 s. For a sign-in it is always 5 s.
 	RequestTime time.Duration
-	// Log gets what goes wrong; nil is silent.
+	// Log receives errors; nil discards them.
 	Log *slog.Logger
 }
 
 // Stats are counters of a swarm.
 type Stats struct {
-	// Ready is how many minions are subscribed now; SignIns, Refused and Failed count sign-ins.
+	// Ready is the number of subscribed minions. SignIns, Refused and Failed count sign-ins.
 	Ready, SignIns, Refused, Failed int64
-	// Jobs is the number of jobs begun, without presence queries of masters; Repeated of duplicates that were
-	// dropped; Returns of acknowledged results; Retries of failed attempts to return.
+	// Jobs counts jobs, without masters' probes; Repeated counts dropped duplicates; Returns counts acknowledged
+	// returns; Retries counts failed attempts to return.
 	Jobs, Repeated, Returns, Retries int64
-	// Asked is the number of answered presence queries of masters.
+	// Asked counts answered probes of masters.
 	Asked int64
 }
 
-// Swarm is a number of minions.
+// Swarm is a set of minions.
 type Swarm struct {
 	o     Options
 	token []byte
-	slots chan struct{} // of sign-ins
-	dials chan struct{} // of temporary request connections; nil is no limit
+	slots chan struct{} // for sign-ins
+	dials chan struct{} // for temporary request connections; nil means no limit
 
 	ready, signIns, refused, failed, jobs, repeated, returns, retries, asked atomic.Int64
-	shared                                                                   atomic.Pointer[crypt.Key] // the shared key that the last sign-in gave: the next ones know it already
+	shared                                                                   atomic.Pointer[crypt.Key] // the shared key from the last sign-in, which the next ones need not decrypt
 
 	mu       sync.Mutex // guards the fields below
 	opened   map[[32]byte]map[string]any
 	openedOf *crypt.Key
-	masters  map[string]*crypt.PublicKey // parsed keys by their text
+	masters  map[string]*crypt.PublicKey // parsed keys by PEM text
 }
 
-// New creates a swarm; Run starts it.
+// New creates a swarm. [Swarm.Run] starts it.
 func New(o Options) (*Swarm, error) {
 	if len(o.Masters) == 0 || o.Dialer == nil || o.Minions <= 0 {
 		return nil, errors.New("cannot make swarm: it needs Masters, Dialer and Minions")
@@ -130,7 +131,7 @@ func New(o Options) (*Swarm, error) {
 // ID returns the id of the i-th minion.
 func (s *Swarm) ID(i int) string { return fmt.Sprintf("%s%05d", s.o.Prefix, i) }
 
-// source returns the address that the i-th minion connects from, or "" for any.
+// source returns the source address of the i-th minion, or "" for any.
 func (s *Swarm) source(i int) string {
 	if !s.o.Spread {
 		return ""
@@ -139,10 +140,10 @@ func (s *Swarm) source(i int) string {
 	return fmt.Sprintf("127.%d.%d.%d", 64+n>>16, n>>8&0xff, n&0xff)
 }
 
-// PublicKey returns the key of all minions as PEM text.
+// PublicKey returns the public key of all minions in PEM.
 func (s *Swarm) PublicKey() string { return s.o.Key.Public().Text() }
 
-// Run lets the minions live until ctx ends.
+// Run runs the minions until ctx ends.
 func (s *Swarm) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for i := range s.o.Minions {
@@ -152,16 +153,15 @@ func (s *Swarm) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Stats returns the present counters.
+// Stats returns the current counters.
 func (s *Swarm) Stats() Stats {
 	return Stats{s.ready.Load(), s.signIns.Load(), s.refused.Load(), s.failed.Load(), s.jobs.Load(), s.repeated.Load(), s.returns.Load(), s.retries.Load(), s.asked.Load()}
 }
 
-// lookEvery is the interval at which Wait reads the counters. Notifications would cost the swarm more than
-// polling.
+// lookEvery is how often Wait reads the counters. Notifications would cost more than polling.
 const lookEvery = 5 * time.Millisecond
 
-// Wait waits until a condition on the counters holds.
+// Wait waits until the counters satisfy a condition, or ctx ends.
 func (s *Swarm) Wait(ctx context.Context, holds func(Stats) bool) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -177,10 +177,10 @@ func (s *Swarm) Wait(ctx context.Context, holds func(Stats) bool) error {
 	}
 }
 
-// maxOpened is how many published messages are remembered.
+// maxOpened is how many decrypted messages are cached.
 const maxOpened = 256
 
-// open opens a published message, once for all minions.
+// open decrypts a published message, once for all minions.
 func (s *Swarm) open(msg []byte, aes *crypt.Key, master *crypt.PublicKey) (map[string]any, error) {
 	sum := sha256.Sum256(msg)
 	s.mu.Lock()
@@ -207,7 +207,7 @@ func (s *Swarm) open(msg []byte, aes *crypt.Key, master *crypt.PublicKey) (map[s
 	return job, nil
 }
 
-// known returns the one copy of a master's key, so that ten thousand minions do not keep one each.
+// known returns the shared copy of a master's key, so that ten thousand minions need not keep one each.
 func (s *Swarm) known(key *crypt.PublicKey) *crypt.PublicKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,9 +221,8 @@ func (s *Swarm) known(key *crypt.PublicKey) *crypt.PublicKey {
 	return key
 }
 
-// Answer is the answer of minions without a Do. It answers test.ping, test.echo and test.version as Salt does,
-// cmd.run_all as if the command had printed itself, "swarm.text" with a text of the given length, and every other
-// function with true.
+// Answer is the default for Do. It answers test.ping, test.echo and test.version as Salt does, cmd.run_all with the
+// command as its output, "swarm.text" with a text of the given length, and every other function with true.
 func Answer(_ context.Context, _ string, j protocol.Job) any {
 	arg := func() any {
 		if len(j.Args) > 0 && len(j.Args[0]) > 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// serve starts a master and gives its address and what ends it.
+// serve starts a master. It returns the master and a function that stops it.
 func serve(t *testing.T, o master.Options) (*master.Master, func()) {
 	t.Helper()
 	o.Network.Interface, o.Network.PublishPort, o.Network.RetPort, o.Security.AuthRate,
@@ -43,7 +43,7 @@ func serve(t *testing.T, o master.Options) (*master.Master, func()) {
 	return m, end
 }
 
-// run sets a swarm off and waits until all of it is there.
+// run starts a swarm and waits until all its minions are ready.
 func run(t *testing.T, o swarm.Options) *swarm.Swarm {
 	t.Helper()
 	s, err := swarm.New(o)
@@ -73,7 +73,7 @@ func wait(t *testing.T, s *swarm.Swarm, holds func(swarm.Stats) bool) {
 	}
 }
 
-// subscribed waits until a master knows of so many subscribers; a minion believes so a moment earlier.
+// subscribed waits until a master has n subscribers: minions are ready a moment earlier.
 func subscribed(t *testing.T, m *master.Master, n int) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); m.Subscribers() != n; time.Sleep(5 * time.Millisecond) {
@@ -100,7 +100,7 @@ func TestPing(t *testing.T) {
 				if j.TgtType != "" {
 					for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 						if ids, err := m.Match(j.TgtType, j.Tgt); err == nil && len(ids) == n {
-							break // all pillars were asked for
+							break // all pillars have been requested
 						}
 					}
 				}
@@ -122,7 +122,7 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// TestMovesOn: when a master ends, its minions go to the other one, and a job that comes twice is done once.
+// TestMovesOn: when a master ends, its minions switch to the other one, and a duplicate of a job is dropped.
 func TestMovesOn(t *testing.T) {
 	const n = 20
 	path := filepath.Join(t.TempDir(), "db")

@@ -1,9 +1,10 @@
-// Package unixcrypt makes password hashes as crypt(3) does, for /etc/shadow: SHA-512 ("$6$"), SHA-256 ("$5$") and MD5 ("$1$").
-// The descriptions are U. Drepper's "Unix crypt using SHA-256 and SHA-512" and, for MD5, P.-H. Kamp's crypt of FreeBSD.
+// Package unixcrypt hashes passwords as crypt(3) does, for /etc/shadow: with SHA-512 ("$6$"), SHA-256 ("$5$") and MD5
+// ("$1$"). The specifications are U. Drepper's "Unix crypt using SHA-256 and SHA-512" and, for MD5, P.-H. Kamp's
+// crypt of FreeBSD.
 //
-// github.com/go-crypt/crypt (68 KiB) is not used: it checks hashes, but does not hash with a setting as crypt(3) does, so that
-// cutting the salt, bounding the rounds and refusing what would break a line of /etc/shadow would stay here. What it adds is
-// bcrypt; it has no yescrypt.
+// github.com/go-crypt/crypt (68 KiB) is not used: it verifies hashes, but does not hash with a setting as crypt(3)
+// does. Cutting the salt, limiting the rounds and refusing characters that would break a line of /etc/shadow would
+// remain here. It would add bcrypt, but not yescrypt.
 package unixcrypt
 
 import (
@@ -18,19 +19,19 @@ import (
 	"strings"
 )
 
-// ErrMethod is a setting of a method that this package does not have.
+// ErrMethod means that a setting selects an unknown method.
 var ErrMethod = errors.New("unknown method of password hashing")
 
-// ErrSalt is a salt with characters that may not be in one.
+// ErrSalt means that a salt contains characters that are not allowed.
 var ErrSalt = errors.New("the salt may not hold colons, line ends and control characters")
 
-// maxPassword bounds the work, which grows with the password's length.
+// maxPassword limits the length of a password, since the work grows with it.
 const maxPassword = 512
 
-// Alphabet are the characters of salts and hashes.
+// Alphabet contains the characters of salts and hashes.
 const Alphabet = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// Crypt hashes a password with a setting such as "$6$salt" or "$5$rounds=5000$salt".
+// Crypt returns the hash of a password with a setting such as "$6$salt" or "$5$rounds=5000$salt".
 func Crypt(password, setting string) (string, error) {
 	if len(password) > maxPassword {
 		return "", fmt.Errorf("cannot hash a password of more than %d bytes", maxPassword)
@@ -54,7 +55,7 @@ func Crypt(password, setting string) (string, error) {
 	return "", ErrMethod
 }
 
-// Salt draws a salt of n characters.
+// Salt returns a random salt of n characters.
 func Salt(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // never fails, by its documentation
@@ -69,7 +70,7 @@ const (
 	defaultRounds = 5000
 	minRounds     = 1000
 	maxRounds     = 999999999
-	// workRounds is how many are really done; more would occupy a core for minutes.
+	// workRounds is the largest number of rounds that are computed: more would occupy a core for minutes.
 	workRounds = 10000000
 )
 
@@ -159,7 +160,7 @@ func shaRounds(password, salt []byte, rounds int, newHash func() hash.Hash) []by
 	return c
 }
 
-// stretch repeats a block up to n bytes.
+// stretch returns n bytes of a repeated block.
 func stretch(block []byte, n int) []byte {
 	out := make([]byte, 0, n+len(block))
 	for len(out) < n {
@@ -168,7 +169,7 @@ func stretch(block []byte, n int) []byte {
 	return out[:n]
 }
 
-// The orders in which the bytes of a hash are written, three by three.
+// The order in which the bytes of a hash are encoded, in groups of three.
 var (
 	order512 = [...]byte{0, 21, 42, 22, 43, 1, 44, 2, 23, 3, 24, 45, 25, 46, 4, 47, 5, 26, 6, 27, 48, 28, 49, 7, 50, 8, 29, 9, 30, 51,
 		31, 52, 10, 53, 11, 32, 12, 33, 54, 34, 55, 13, 56, 14, 35, 15, 36, 57, 37, 58, 16, 59, 17, 38, 18, 39, 60, 40, 61, 19, 62, 20, 41, 63}
@@ -176,7 +177,8 @@ var (
 	orderMD5 = [...]byte{0, 6, 12, 1, 7, 13, 2, 8, 14, 3, 9, 15, 4, 10, 5, 11}
 )
 
-// encode writes triples of bytes as four characters, the first byte highest and the lowest six bits first.
+// encode encodes each three bytes as four characters. The first byte is the most significant; the six lowest bits
+// come first.
 func encode(b []byte) string {
 	var out strings.Builder
 	for len(b) > 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The hashes are libcrypt's.
+// TestCrypt expects the hashes of libcrypt.
 func TestCrypt(t *testing.T) {
 	cases := []struct{ password, setting, want string }{
 		{"Hello world!", "$6$saltstring", "$6$saltstring$svn8UoSVapNtMuq1ukKS4tPQd8iKwSMHWjl/O817G3uBnIFNjnQJuesI68u4OTLiBFdcbYEdFCoEOfaS35inz1"},

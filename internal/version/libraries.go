@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// A Library is a module that this program is built from.
+// A Library is a Go module that this program is built from.
 type Library struct{ Name, Version string }
 
-// Libraries returns the modules that this program is built from, by short name: the last part of the path that is not
-// a major version. Modules that share a short name are listed by their full path.
+// Libraries returns the Go modules that this program is built from, by short name: the last part of the path that is
+// not a major version. If two modules have the same short name, both are listed by their full path.
 func Libraries() []Library {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -40,7 +40,7 @@ func shortNames(paths []string) []string {
 	return out
 }
 
-// shortName returns "msgpack" of github.com/vmihailenco/msgpack/v5, and "yaml" of gopkg.in/yaml.v3.
+// shortName returns "msgpack" for github.com/vmihailenco/msgpack/v5, and "yaml" for gopkg.in/yaml.v3.
 func shortName(path string) string {
 	dir, last := cut(path)
 	if isMajor(last) && dir != "" {

@@ -4,7 +4,7 @@ package version
 
 import "golang.org/x/sys/unix"
 
-// Host returns what uname calls the machine and the system, as Python's platform module does: "x86_64", "Linux".
+// Host returns uname's machine and system, like Python's platform module: "x86_64", "Linux".
 func Host() (machine, system string) {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {

@@ -5,5 +5,5 @@ import (
 	"strings"
 )
 
-// Host returns the machine and the system, as Python's platform module names them: "AMD64", "Windows".
+// Host returns the machine and system like Python's platform module: "AMD64", "Windows".
 func Host() (machine, system string) { return strings.ToUpper(runtime.GOARCH), "Windows" }

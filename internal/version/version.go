@@ -6,18 +6,19 @@ import (
 	"strings"
 )
 
-// Salt is the stock release whose behaviour is the specification; what asks for Salt's version (saltversion, test.version,
-// --version) gets it, since states and tools compare it.
+// Salt is the stock release whose behaviour is the specification. brine reports it as Salt's version (saltversion,
+// test.version, --version), since states and tools compare that version.
 const Salt = "3007.16"
 
-// release is the version of a released build. The linker sets it: make VERSION=1.2.3, which is the one place for the version.
+// release is the version of a released build. The linker sets it from make VERSION=1.2.3; the version is set nowhere
+// else.
 var release string
 
-// module is the module that this package is of.
+// module is the path of this Go module.
 const module = "github.com/brine-salt/brine"
 
-// Brine returns the version of this build: that of its release, else of the module, or of the commit if it was built
-// from a checkout, or "devel".
+// Brine returns the version of this build: that of the release, of the module or, in a build from a checkout, of the
+// commit. Otherwise it returns "devel".
 func Brine() string {
 	if release != "" {
 		return "v" + release
@@ -28,8 +29,7 @@ func Brine() string {
 	return "devel"
 }
 
-// built returns the version of brine in a program. A program that embeds brine has a version of its own, which is not
-// brine's.
+// built returns brine's version in a program. A program that embeds brine has its own version, which is not brine's.
 func built(info *debug.BuildInfo) string {
 	m := &info.Main
 	if m.Path != module && !strings.HasPrefix(m.Path, module+"/") {
@@ -38,7 +38,7 @@ func built(info *debug.BuildInfo) string {
 				continue
 			}
 			if m = d; d.Replace != nil {
-				m = d.Replace // without a version, if it is a directory
+				m = d.Replace // a directory has no version
 			}
 			break
 		}

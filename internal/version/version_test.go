@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestBrine is the version of programs that were built in each way that docs/release.md names, and of those that embed brine.
+// TestBrine tests the version in programs built in each of the ways of docs/release.md, and in programs that embed
+// brine.
 func TestBrine(t *testing.T) {
 	commit := []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "0123456789abcdef0123"}}
 	ours := func(v string) debug.Module { return debug.Module{Path: module, Version: v} }

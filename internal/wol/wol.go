@@ -1,4 +1,4 @@
-// Package wol wakes hosts up by packets to their hardware addresses, for the execution module network and the runner of that name
+// Package wol wakes hosts by packets to their hardware addresses, for the execution module and the runner network
 // (salt/modules/network.py, salt/runners/network.py).
 package wol
 
@@ -14,8 +14,8 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Send sends the packet that wakes up the host with a hardware address, with separators or without, to a broadcast address. What
-// Python's code would refuse is an [Error], what the operating system refuses its own.
+// Send sends a packet to a broadcast address that wakes the host with a hardware address, which may have separators.
+// If Python's code would raise an exception, the error is an [Error]; otherwise it is the operating system's.
 func Send(ctx context.Context, mac, bcast string, port int64) error {
 	packet, err := magic(mac)
 	if err != nil {
@@ -24,7 +24,7 @@ func Send(ctx context.Context, mac, bcast string, port int64) error {
 	if port < 0 || port > 65535 {
 		return &Error{Type: "OverflowError", Msg: "sendto(): port must be 0-65535."}
 	}
-	var d net.Dialer // sets the option for broadcasts
+	var d net.Dialer // net.Dialer enables broadcasts
 	conn, err := d.DialContext(ctx, "udp4", net.JoinHostPort(bcast, strconv.FormatInt(port, 10)))
 	if err == nil {
 		_, err = conn.Write(packet)
@@ -37,7 +37,7 @@ func Send(ctx context.Context, mac, bcast string, port int64) error {
 	return err
 }
 
-// Error is an exception of Python's.
+// Error is a Python exception.
 type Error struct{ Type, Msg string }
 
 func (e *Error) Error() string { return e.Type + ": " + e.Msg }

@@ -1,5 +1,5 @@
-// Package nss reads users and groups as the C library's name service does: from the files below /etc, then, if
-// /etc/nsswitch.conf names more sources, with the program getent, which supports LDAP and others. A static
+// Package nss looks up users and groups as the C library's name service does. It reads the files below /etc first. If
+// /etc/nsswitch.conf names more sources, it also runs the program getent, which supports LDAP and others: a static
 // program has no other access to them.
 package nss
 
@@ -38,22 +38,22 @@ func Groups(ctx context.Context, c *modules.Call) []Group {
 	return parse(lines(ctx, c, "group", ""), group)
 }
 
-// UserByName returns the user with a name; ok is false if it is missing.
+// UserByName returns the user with a name; ok is false if there is no such user.
 func UserByName(ctx context.Context, c *modules.Call, name string) (User, bool) {
 	return one(ctx, c, "passwd", name, user, func(u User) bool { return u.Name == name })
 }
 
-// UserByID returns the first user with an id; ok is false if it is missing.
+// UserByID returns the first user with an id; ok is false if there is no such user.
 func UserByID(ctx context.Context, c *modules.Call, uid int64) (User, bool) {
 	return one(ctx, c, "passwd", strconv.FormatInt(uid, 10), user, func(u User) bool { return u.UID == uid })
 }
 
-// GroupByName returns the group with a name; ok is false if it is missing.
+// GroupByName returns the group with a name; ok is false if there is no such group.
 func GroupByName(ctx context.Context, c *modules.Call, name string) (Group, bool) {
 	return one(ctx, c, "group", name, group, func(g Group) bool { return g.Name == name })
 }
 
-// GroupByID returns the first group with an id; ok is false if it is missing.
+// GroupByID returns the first group with an id; ok is false if there is no such group.
 func GroupByID(ctx context.Context, c *modules.Call, gid int64) (Group, bool) {
 	return one(ctx, c, "group", strconv.FormatInt(gid, 10), group, func(g Group) bool { return g.GID == gid })
 }
@@ -105,7 +105,7 @@ func one[T any](ctx context.Context, c *modules.Call, database, key string, read
 	if strings.ContainsAny(key, ":\n\x00") || key == "" {
 		return none, false
 	}
-	// Most look-ups end in the first lines, and state runs make thousands of them: the rest is not taken apart.
+	// Most look-ups match one of the first lines, and state runs make thousands of them: later lines are not split.
 	for line := range strings.SplitSeq(text(c, database), "\n") {
 		if !strings.Contains(line, key) {
 			continue
@@ -141,17 +141,17 @@ func local(c *modules.Call, database string) []string {
 	return nil
 }
 
-// kept is the text of a database, which a job that asks for it again need not read again while the file is the same.
+// kept is the cached text of a database's file. The job reads the file again only when the file has changed.
 type kept struct {
 	path, text string
 	info       os.FileInfo
 }
 
 const (
-	// keepSize is the largest text that is kept.
+	// keepSize is the size limit of a cached text.
 	keepSize = 1 << 20
-	// keepAge is the least age of an unchanged file that is cached: file systems may not distinguish times that
-	// are closer.
+	// keepAge is the minimum age of a file that is cached: two changes closer together may have the same modification
+	// time.
 	keepAge = time.Second
 )
 
@@ -192,7 +192,7 @@ func ask(ctx context.Context, c *modules.Call, database, key string) []string {
 	return strings.Split(string(r.Stdout), "\n")
 }
 
-// elsewhere reports whether a database has sources besides the files.
+// elsewhere reports whether a database has sources besides its file.
 func elsewhere(c *modules.Call, database string) bool {
 	if c.Which("getent") == "" {
 		return false

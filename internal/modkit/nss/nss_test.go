@@ -17,7 +17,7 @@ import (
 	"github.com/brine-salt/brine/modules/modulestest"
 )
 
-// within runs f as a function of a module in an environment.
+// within calls f with a Call for an environment.
 func within(t *testing.T, e *modules.Env, f func(ctx context.Context, c *modules.Call)) {
 	t.Helper()
 	m := &modules.Module{Name: "probe", Funcs: []modules.Def{{Name: "probe", Run: func(ctx context.Context, c *modules.Call) (any, error) {
@@ -78,7 +78,7 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-// A job reads a database once, and again when the file is another.
+// TestKept: a job reads a database once, and again after the file has changed.
 func TestKept(t *testing.T) {
 	e := modulestest.Env(t)
 	path := e.Path("/etc/passwd")
@@ -104,7 +104,7 @@ func TestKept(t *testing.T) {
 		}
 		put(t, e, "/etc/passwd", strings.Replace(passwd, "1000", "1001", 1), 0o644) // of the same size
 		uid(1001)
-		put(t, e, "/etc/passwd", strings.Replace(passwd, "1000", "1002", 1), 0o644) // perhaps in the same moment
+		put(t, e, "/etc/passwd", strings.Replace(passwd, "1000", "1002", 1), 0o644) // may have the same modification time
 		uid(1002)
 		put(t, e, "/etc/new", strings.Replace(passwd, "1000", "1003", 1), 0o644)
 		old(e.Path("/etc/new"))

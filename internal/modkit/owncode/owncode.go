@@ -1,6 +1,7 @@
-// Package owncode knows the directories in which the owner of a host keeps Python files and programs of his own, and finds the code
-// that a master distributes beside its states (_modules, _grains and so on) and that the host does not run: brine runs only what
-// the owner has put there.
+// Package owncode finds custom Python code: the directories of a host in which its administrator keeps modules,
+// states, grains and so on, and the code in a master's state tree (_modules, _grains, …). brine runs only code from
+// the host's own directories. This package finds the distributed files that therefore do not run, and words the
+// advice for them.
 //
 // Salt's sources: salt/loader/__init__.py (_module_dirs), salt/utils/extmods.py (sync).
 package owncode
@@ -20,10 +21,10 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Kind is a kind of code: Salt's name of it, and the option that lists the directories of the host, "" if the host cannot have any.
+// Kind is a kind of code: Salt's name for it, and the option that lists the host's directories of that kind.
 type Kind struct{ Name, Option string }
 
-// Kinds returns the kinds that a host can have, execution modules first.
+// Kinds returns the kinds of code that a host can have, execution modules first.
 func Kinds() []Kind {
 	return []Kind{
 		{"modules", "module_dirs"}, {modules.KindStates, "states_dirs"}, {modules.KindGrains, "grains_dirs"},
@@ -32,7 +33,7 @@ func Kinds() []Kind {
 	}
 }
 
-// OptionOf returns the option for a kind, or "" if it is missing.
+// OptionOf returns the option for a kind, or "" if a host cannot have code of that kind.
 func OptionOf(kind string) string {
 	for _, k := range Kinds() {
 		if k.Name == kind {
@@ -69,7 +70,7 @@ func paths(e *modules.Env, option string) []string {
 	return dirs
 }
 
-// Synced returns the directory, filled by masters, that contains a path of this host, or "" if it is missing.
+// Synced returns the directory filled by masters that contains dir, or "" if dir is in no such directory.
 func Synced(e *modules.Env, dir string) string {
 	for _, opt := range [...]string{"extension_modules", "cachedir"} {
 		root, _ := e.Opt(opt).(string)
@@ -83,16 +84,16 @@ func Synced(e *modules.Env, dir string) string {
 	return ""
 }
 
-// File is one that a state tree distributes, and that this host does not run.
+// File is a code file that a state tree distributes and that this host does not run.
 type File struct {
-	// Kind is Salt's name of the kind, Name the module's.
+	// Kind is Salt's name of the kind, Name the name of the module.
 	Kind, Name string
-	// Path is where it is in the tree, SaltEnv the environment.
+	// Path is the file's path in the tree, SaltEnv the tree's environment.
 	Path, SaltEnv string
 }
 
-// NotRun returns the files of a tree's listing that distribute code of some kind and that the host has none of the same name of; no
-// kinds are all of them.
+// NotRun returns the code files in a tree's listing for which the host has no code of the same name. Without kinds it
+// looks for all kinds.
 func NotRun(e *modules.Env, saltenv string, listing []string, kinds ...string) []File {
 	var list []File
 	seen := map[string]bool{}
@@ -129,7 +130,8 @@ func known(kind string) bool {
 	return false
 }
 
-// moduleName returns the module that a file below a kind's directory defines or belongs to, or "" if it is missing.
+// moduleName returns the name of the module that a file defines, or "" if it defines none. rest is the file's path
+// below the kind's directory.
 func moduleName(rest string) string {
 	first, inside, ok := strings.Cut(rest, "/")
 	if ok {
@@ -149,7 +151,7 @@ func moduleName(rest string) string {
 	return ""
 }
 
-// has reports whether the host has code of a name.
+// has reports whether the host has its own code with a name.
 func has(e *modules.Env, kind, name string) bool {
 	if OptionOf(kind) == "" {
 		return false
@@ -167,8 +169,7 @@ func has(e *modules.Env, kind, name string) bool {
 	return false
 }
 
-// List returns the files of some kinds that a tree distributes and that the host does not run. It gets them from a
-// file client.
+// List returns the files of some kinds that the tree of files distributes and that the host does not run.
 func List(ctx context.Context, e *modules.Env, files modules.Files, saltenv string, kinds []string) ([]File, error) {
 	var list []File
 	for _, kind := range kinds {
@@ -185,7 +186,7 @@ func List(ctx context.Context, e *modules.Env, files modules.Files, saltenv stri
 	return list, nil
 }
 
-// Cure describes how a file can be used on this host.
+// Cure returns what to do so that a file's code runs on this host.
 func (f File) Cure() string {
 	if option := OptionOf(f.Kind); option != "" {
 		return "put it into a directory of this host that the option " + option + " names"
@@ -214,17 +215,18 @@ func Notice(list []File) string {
 	return text
 }
 
-// Mentions reports whether the text of a Python file has a name as a whole text literal or a keyword, as one that sets a grain has.
+// Mentions reports whether the text of a Python file contains a name as a quoted string or as a keyword argument. The
+// code of a custom grain contains the grain's name in this way.
 func Mentions(text, name string) bool {
 	q := regexp.QuoteMeta(name)
 	re, err := regexp.Compile(`(["'])` + q + `["']|\b` + q + `\s*=`)
 	return err == nil && re.MatchString(text)
 }
 
-// grainUse finds where a template names a grain.
+// grainUse matches the use of a grain in a template.
 var grainUse = lazyre.Regexp{Expr: `\bgrains?(?:\.(?:get|item|has_value|fetch|filter_by))?['"]?\s*\]?\s*(?:\.get)?\s*(?:\.|\[|\()\s*['"]?([A-Za-z_][A-Za-z0-9_]*)`}
 
-// GrainsIn returns the names of grains that a template's text names.
+// GrainsIn returns the names of the grains that a template's text uses.
 func GrainsIn(text string) []string {
 	var names []string
 	for _, m := range grainUse.Get().FindAllStringSubmatch(text, -1) {
@@ -239,7 +241,7 @@ func GrainsIn(text string) []string {
 	return names
 }
 
-// Missing returns an error text for something that needs a grain which the file would define if it ran.
+// Missing returns the error text for something that needs a grain which the file would define if it ran.
 func (f File) Missing(what, grain string) string {
 	return fmt.Sprintf("%s needs the grain '%s', which this minion does not have: %s defines it, code that the state tree distributes and "+
 		"this minion does not run. To use it, %s, or set the grain (docs/custom-code.md)", what, grain, f.Path, f.Cure())

@@ -1,5 +1,5 @@
-// Package pathpick applies the include and exclude patterns that functions and states which copy or clean trees take
-// (salt/utils/stringutils.py: check_include_exclude).
+// Package pathpick applies the include and exclude patterns of functions and states that copy or clean directory
+// trees (salt/utils/stringutils.py: check_include_exclude).
 package pathpick
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Wanted reports whether a path is included, if there is a pattern for that, and not excluded. A pattern is a
+// Wanted reports whether a path matches the include patterns, if there are any, and no exclude pattern. Patterns are a
 // text or a list of texts: a glob, whose * also matches slashes, or a regular expression after "E@".
 func Wanted(path string, include, exclude any) (bool, error) {
 	in, ex := true, false

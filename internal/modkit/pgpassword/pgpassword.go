@@ -1,8 +1,8 @@
-// Package pgpassword makes and checks passwords as PostgreSQL keeps them: MD5 and SCRAM-SHA-256. Salt's source:
-// salt/modules/postgres.py (_maybe_encrypt_password, _verify_password).
+// Package pgpassword hashes and verifies passwords in the forms that PostgreSQL stores: MD5 and SCRAM-SHA-256. Salt's
+// source: salt/modules/postgres.py (_maybe_encrypt_password, _verify_password).
 //
-// github.com/xdg-go/scram (308 KiB, most of it tables of stringprep) is not used: it would replace the eight lines of
-// hashSCRAM. The form that servers keep, MD5 and bounding the iterations would stay here.
+// github.com/xdg-go/scram (308 KiB, most of it tables of stringprep) is not used: it would replace only the eight
+// lines of hashSCRAM. The stored form, MD5 and the limit for iterations would remain here.
 package pgpassword
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Default is the method if none is set.
+// Default is the method of passwords if none is set.
 const Default = "md5"
 
 const scram = "SCRAM-SHA-256"
@@ -50,7 +50,7 @@ func Encrypt(role, password string, method any) (string, error) {
 	return "", errors.New("Unknown password algorithm: " + pytext.Str(method))
 }
 
-// Verify reports whether what the server keeps is the password, which may have that form already.
+// Verify reports whether kept, which the server stores, is the hash of password. The password may be hashed already.
 func Verify(role, password, kept string, method any) bool {
 	switch {
 	case method == true || method == "md5":
@@ -75,10 +75,10 @@ func Verify(role, password, kept string, method any) bool {
 	return hmac.Equal([]byte(kept), []byte(password))
 }
 
-// maxIterations bounds what a verifier from a server may cost.
+// maxIterations limits the work that a verifier from a server can cause.
 const maxIterations = 10_000_000
 
-// parse reads salt and iterations of SCRAM-SHA-256$<iterations>:<salt>$<keys>.
+// parse returns the salt and the iterations of a verifier SCRAM-SHA-256$<iterations>:<salt>$<keys>.
 func parse(kept string) (salt []byte, iterations int, ok bool) {
 	rest, ok1 := strings.CutPrefix(kept, scram+"$")
 	count, rest, ok2 := strings.Cut(rest, ":")

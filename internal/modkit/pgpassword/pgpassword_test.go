@@ -26,7 +26,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// The texts are what stock Salt makes.
+// The expected texts come from stock Salt.
 func TestKnown(t *testing.T) {
 	if got := hashMD5("ada", "secret"); got != "md52953f29bc314bd0a7ea7ddf6ccc1555f" {
 		t.Error(got)

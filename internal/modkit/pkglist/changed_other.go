@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// Changed returns when a file was changed last.
+// Changed returns when a file was modified last.
 func Changed(info os.FileInfo) time.Time { return info.ModTime() }

@@ -1,6 +1,6 @@
 package pkglist
 
-// What functions of module pkg do that are the same with several package managers.
+// Documentation of the pkg functions that are the same for several package managers.
 const (
 	// AvailableVersionDoc documents pkg.available_version.
 	AvailableVersionDoc = `Return the version that an installation would bring; the same as latest_version.`

@@ -10,8 +10,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Format shows packages, each a list of maps with epoch, version, release, arch, install_date and install_date_time_t: as
-// versions, or, if attributes are asked for ("all" or a list), as maps of those.
+// Format converts packages, each with a list of maps (epoch, version, release, arch, install_date,
+// install_date_time_t), to versions. With attr ("all" or a list) it returns maps of those attributes instead.
 func Format(ctx context.Context, c *modules.Call, packages map[string]any, asList bool, attr any) (any, error) {
 	ret := map[string]any{}
 	if pytext.Truth(attr) {
@@ -97,7 +97,7 @@ func attributes(attr any) ([]string, error) {
 	}), nil
 }
 
-// Attribute returns the wanted attributes: "all", a list, or nothing.
+// Attribute converts the argument attr to nil, "all" or a list.
 func Attribute(v any) any {
 	if v == nil || v == "all" {
 		return v

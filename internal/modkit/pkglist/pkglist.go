@@ -1,6 +1,6 @@
-// Package pkglist holds the code that the modules of all package managers share: lists of installed packages in the
-// form of pkg.list_pkgs, the differences between two of them, the packages that a caller names in one of several
-// ways, and the mark that requests fresh indexes. Salt's sources: salt/modules/pkg_resource.py,
+// Package pkglist contains the code that the modules of all package managers share: lists of installed packages as
+// pkg.list_pkgs returns them, the changes between two lists, the packages that a caller names in one of several ways,
+// and the mark that requests a refresh of the indexes. Salt's sources: salt/modules/pkg_resource.py,
 // salt/utils/pkg/__init__.py, salt/utils/data.py.
 package pkglist
 
@@ -18,7 +18,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// List is a list of packages: names with the installed versions.
+// List maps the names of packages to their installed versions.
 type List map[string][]string
 
 // Add adds a version.
@@ -80,7 +80,7 @@ func CompareMaps(before, after map[string]any) map[string]any {
 	return ret
 }
 
-// Wildcards replaces patterns with "*" by the packages that match. As in Salt only the matches of the last
+// Wildcards replaces patterns that contain "*" by the matching packages. As in Salt, only the matches of the last
 // pattern remain.
 func Wildcards(current List, targets []Target) []Target {
 	var out, found []Target
@@ -104,7 +104,7 @@ func Wildcards(current List, targets []Target) []Target {
 	return out
 }
 
-// ClearMark removes the mark by which a highstate asks for a refresh once.
+// ClearMark removes the mark with which a highstate requests one refresh.
 func ClearMark(c *modules.Call) {
 	dir := pytext.Str(c.Opt("cachedir"))
 	if c.Opt("cachedir") == nil {
@@ -132,7 +132,8 @@ func SplitInput(v any) []string {
 	return out
 }
 
-// Keywords returns the keyword arguments without the fields of the job. Those that are not in known are an error.
+// Keywords returns the keyword arguments without the fields of the job. It returns an error for arguments that are
+// not in known.
 func Keywords(c *modules.Call, known ...string) (map[string]any, error) {
 	out := map[string]any{}
 	var bad []string
@@ -151,8 +152,8 @@ func Keywords(c *modules.Call, known ...string) (map[string]any, error) {
 	return out, nil
 }
 
-// Kept returns what a job has cached about the installed packages under a key, which must begin with "pkg.list_pkgs".
-// The first call of a job reads it.
+// Kept returns the job's cached value for a key about installed packages, which must begin with "pkg.list_pkgs". The
+// first call of a job gets the value from read.
 func Kept[T any](c *modules.Call, key string, read func() (T, error)) (T, error) {
 	if v, _ := c.Context().Get(key); v != nil {
 		if t, ok := v.(T); ok {
@@ -194,7 +195,7 @@ func Names(c *modules.Call) []string {
 	return names
 }
 
-// Truth returns the truth of an argument by Salt's is_true, or otherwise if the argument was not given.
+// Truth returns the truth of an argument as Salt's is_true determines it, or otherwise if the argument was not given.
 func Truth(c *modules.Call, name string, otherwise bool) bool {
 	if v, ok := c.Keywords[name]; ok {
 		return pytext.IsTrue(v)

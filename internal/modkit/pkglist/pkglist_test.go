@@ -38,7 +38,7 @@ func TestWildcards(t *testing.T) {
 	}
 }
 
-// TestParse asks for targets through a function of its own.
+// TestParse uses a module function to call Parse.
 func TestParse(t *testing.T) {
 	m := &modules.Module{Name: "x", Funcs: []modules.Def{{
 		Name: "parse", Params: []modules.Param{{Name: "name", Optional: true}, {Name: "pkgs", Optional: true}, {Name: "sources", Optional: true}},

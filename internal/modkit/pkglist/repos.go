@@ -5,7 +5,7 @@ import (
 	"github.com/brine-salt/brine/internal/sorting"
 )
 
-// Repos are repositories with the packages that each of them has.
+// Repos maps repositories to their packages.
 type Repos map[string]List
 
 // Add adds a version of a package.

@@ -12,25 +12,25 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Target is a package that a caller named, with the version that was asked for: nil, or nearly always a text.
+// Target is a package that a caller named, with the requested version: nil, or nearly always a text.
 type Target struct {
 	Name    string
 	Version any
 }
 
-// Targets are the packages that a caller named: packages of repositories, files, or advisories.
+// Targets are the packages that a caller named: from repositories, as files, or as advisories.
 type Targets struct {
-	// Kind is "repository", "file", "advisory", or "" for nothing.
+	// Kind is "repository", "file", "advisory", or "" for no packages.
 	Kind string
-	// Packages are those of kind repository, Files the paths of kind file or the ids of kind advisory.
+	// Packages has the packages of kind repository; Files has the paths of kind file or the ids of kind advisory.
 	Packages []Target
 	Files    []any
 }
 
-// None reports whether no package was named.
+// None reports whether the caller named no package.
 func (t Targets) None() bool { return len(t.Packages) == 0 && len(t.Files) == 0 }
 
-// Named reports whether a package is among those of repositories.
+// Named reports whether a package is in Packages.
 func (t Targets) Named(name string) bool {
 	for _, p := range t.Packages {
 		if p.Name == name {
@@ -55,7 +55,7 @@ func (t Targets) Plain() []any {
 	return []any{append([]any{}, t.Files...), t.Kind}
 }
 
-// Query are the arguments of Parse, as pkg.install has them.
+// Query holds the arguments of Parse, which are those of pkg.install.
 type Query struct {
 	Name, Pkgs, Sources any
 	Saltenv             string
@@ -64,7 +64,7 @@ type Query struct {
 	Keywords map[string]any
 }
 
-// Parse finds out which packages a caller means. Files from elsewhere are brought to the minion.
+// Parse returns the packages that a caller named. It fetches files that are not on the minion.
 func Parse(ctx context.Context, c *modules.Call, q Query) (Targets, error) {
 	mac := c.Grain("os") == "MacOS"
 	if mac && pytext.Truth(q.Sources) {
@@ -113,7 +113,7 @@ func Parse(ctx context.Context, c *modules.Call, q Query) (Targets, error) {
 	return Targets{}, nil
 }
 
-// normal returns the name that the package manager uses for a package.
+// normal returns the package manager's name for a package.
 func normal(ctx context.Context, c *modules.Call, name string, normalize bool) (string, error) {
 	if !normalize || !Has(c, "pkg.normalize_name") {
 		return name, nil
@@ -131,8 +131,8 @@ func Has(c *modules.Call, fun string) bool {
 	return err == nil
 }
 
-// Repack converts a list of names and of maps from a name to a version to targets (salt/utils/data.py
-// repack_dictlist). It returns nothing for any other value.
+// Repack converts a list to targets: its elements are names, or maps from a name to a version (salt/utils/data.py
+// repack_dictlist). It returns nil for any other value.
 func Repack(c *modules.Call, v any) []Target {
 	if text, ok := v.(string); ok {
 		parsed, err := yaml.Parse([]byte(text), "pkgs")
@@ -159,7 +159,7 @@ func Repack(c *modules.Call, v any) []Target {
 	return out
 }
 
-// entry splits an element of such a list, a name or a map with one entry, into its name and value.
+// entry returns the name and value of an element of such a list: a name, or a map with one entry.
 func entry(x any) (name string, value any, ok bool) {
 	switch x := x.(type) {
 	case string, int64, float64, bool:
@@ -176,8 +176,8 @@ func entry(x any) (name string, value any, ok bool) {
 	return "", nil, false
 }
 
-// Pack returns the packages of the argument pkgs, each once. With normalize the names are those of the manager
-// (salt/modules/pkg_resource.py _repack_pkgs).
+// Pack returns the packages of the argument pkgs without duplicates. With normalize it uses the package manager's
+// names (salt/modules/pkg_resource.py _repack_pkgs).
 func Pack(ctx context.Context, c *modules.Call, pkgs any, normalize bool) ([]Target, error) {
 	var list []Target
 	for _, t := range Repack(c, pkgs) {
@@ -223,7 +223,7 @@ func set(list []Target, name string, version any) []Target {
 	return append(list, Target{name, version})
 }
 
-// Sources converts a list of maps from a package to its file to targets. It returns nothing for any other value.
+// Sources converts a list of maps from a package to its file to targets. It returns nil for any other value.
 func Sources(ctx context.Context, c *modules.Call, v any, normalize bool) ([]Target, error) {
 	if text, ok := v.(string); ok {
 		parsed, err := yaml.Parse([]byte(text), "sources")
@@ -295,7 +295,7 @@ func files(ctx context.Context, c *modules.Call, q Query) (Targets, error) {
 	return t, nil
 }
 
-// Fetchable reports whether a text begins with a protocol that files can be fetched by (config.valid_fileproto).
+// Fetchable reports whether a text is a URL that files can be fetched from (config.valid_fileproto).
 func Fetchable(path string) bool {
 	for _, proto := range [...]string{"salt", "http", "https", "swift", "s3", "ftp", "file"} {
 		if strings.HasPrefix(path, proto+"://") {
@@ -312,7 +312,8 @@ func Cache(ctx context.Context, c *modules.Call, url, saltenv string) (string, e
 	return path, err
 }
 
-// File returns the path on this host of the package that the argument path of lowpkg.bin_pkg_info names.
+// File returns the local path of the package file in the argument path of lowpkg.bin_pkg_info. It fetches a URL
+// first.
 func File(ctx context.Context, c *modules.Call) (string, error) {
 	path := c.Str("path")
 	if Fetchable(path) {
@@ -332,7 +333,7 @@ func File(ctx context.Context, c *modules.Call) (string, error) {
 	return path, nil
 }
 
-// Held returns the packages that a call of pkg.hold or pkg.unhold is for, from its arguments name, pkgs or sources.
+// Held returns the packages to hold or unhold, from the arguments name, pkgs or sources of pkg.hold and pkg.unhold.
 func Held(c *modules.Call) ([]string, error) {
 	pkgs, sources := c.Value("pkgs"), c.Value("sources")
 	if !pytext.Truth(c.Value("name")) && !pytext.Truth(pkgs) && !pytext.Truth(sources) {

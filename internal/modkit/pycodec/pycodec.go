@@ -1,5 +1,5 @@
-// Package pycodec is Python's encodings of text, with Python's names and errors: str.encode and bytes.decode of UTF-8, UTF-16,
-// UTF-32, ASCII, Latin-1 and its two usual variants. Others are unknown encodings.
+// Package pycodec implements Python's text encodings, with Python's names and errors: str.encode and bytes.decode for
+// UTF-8, UTF-16, UTF-32, ASCII, Latin-1 and its two common variants. Any other name is an unknown encoding.
 package pycodec
 
 import (
@@ -13,22 +13,22 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// codec is an encoding of text, by one of Python's names for it.
+// codec describes a text encoding.
 type codec struct {
 	name string
-	// unit is the number of bytes of a code unit of UTF, 0 for an encoding with one byte a character.
+	// unit is the size of a UTF code unit in bytes, or 0 for an encoding with one byte per character.
 	unit int
 	big  bool
 	// mark means that encoded text begins with a byte order mark.
 	mark bool
-	// limit is the first character that is encoded neither as itself nor by high.
+	// limit is the end of the code points that are encoded as the byte of the same value, unless high replaces the byte.
 	limit rune
-	// high are the characters of the bytes from low, for those that are not Latin-1.
+	// high holds the characters of the bytes from low on that differ from Latin-1.
 	low  int
 	high string
 }
 
-// codecOf finds an encoding.
+// codecOf returns the encoding for one of its names.
 func codecOf(name string) (codec, error) {
 	switch n := strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(name)); n {
 	case "utf-8", "utf8", "u8", "utf", "cp65001":
@@ -104,7 +104,7 @@ func Encode(s, encoding, errors string) ([]byte, error) {
 	return out, nil
 }
 
-// byteOf returns the byte of a character.
+// byteOf returns the byte that encodes a character.
 func (c codec) byteOf(r rune, high []rune) (byte, bool) {
 	if i := slices.Index(high, r); i >= 0 && r != 0 {
 		return byte(c.low + i), true

@@ -7,7 +7,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// The expectations are Python's.
+// The expected values come from Python.
 func TestEncodeAndBack(t *testing.T) {
 	for _, c := range []struct{ s, encoding, want string }{
 		{"é€", "cp1252", "\xe9\x80"}, {"é€", "iso8859-15", "\xe9\xa4"}, {"é", "Latin_1", "\xe9"}, {"a", "utf-16", "\xff\xfea\x00"},

@@ -16,8 +16,8 @@ func UTF8(b []byte) (string, error) {
 	return "", Undecodable(b)
 }
 
-// Replace decodes UTF-8 as Python does with errors="replace": one replacement character stands for each longest
-// incomplete sequence, and for each other invalid byte.
+// Replace decodes UTF-8 as Python does with errors="replace": it writes one replacement character for each longest
+// incomplete sequence, and one for each other invalid byte.
 func Replace(b []byte) string {
 	var s strings.Builder
 	s.Grow(len(b) + 16)
@@ -54,7 +54,7 @@ func Undecodable(b []byte) error {
 		"'utf-8' codec can't decode bytes in position %d-%d: %s", at, at+length-1, reason)}
 }
 
-// faulty returns the length of the faulty sequence at the beginning of b, and what is wrong with it.
+// faulty returns the length of the invalid sequence at the beginning of b, and Python's reason.
 func faulty(b []byte) (int, string) {
 	need, low, high := 0, byte(0x80), byte(0xbf)
 	switch c := b[0]; {

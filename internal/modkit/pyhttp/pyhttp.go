@@ -1,4 +1,5 @@
-// Package pyhttp words what went wrong with a request as the HTTP client does that stock Salt uses (tornado over Python's sockets).
+// Package pyhttp returns the error texts of stock Salt's HTTP client (tornado over Python's sockets) for failed
+// requests.
 package pyhttp
 
 import (
@@ -13,16 +14,16 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Timeout is the text of a request that took too long, status 599.
+// Timeout is the error text for a request that timed out, status 599.
 const Timeout = "HTTP 599: Timeout during request"
 
-// IsTimeout reports whether a request took too long.
+// IsTimeout reports whether a request timed out.
 func IsTimeout(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// Error returns the error text for a request that got no answer. It leaves out the address, which may contain a
+// Error returns the error text for a request without a response. It leaves out the address, which may contain a
 // password.
 func Error(err error) string {
 	var e *url.Error

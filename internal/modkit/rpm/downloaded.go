@@ -13,13 +13,13 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Downloaded lists the package files below a directory, by name and version, as pkg.list_downloaded does. loc is
-// the time zone of the times in the result.
+// Downloaded returns the package files below a directory, by name and version, as pkg.list_downloaded does. Times in
+// the result are in the time zone loc.
 func Downloaded(ctx context.Context, c *modules.Call, dir string, loc *time.Location) (map[string]any, error) {
 	ret := map[string]any{}
 	err := filepath.WalkDir(c.Path(dir), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(d.Name(), ".rpm") {
-			return nil //nolint:nilerr // what cannot be read is passed over
+			return nil //nolint:nilerr // unreadable files are skipped
 		}
 		path = filepath.Join(dir, strings.TrimPrefix(path, c.Path(dir)))
 		v, err := c.Exec(ctx, "lowpkg.bin_pkg_info", path)

@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Installed holds the installed packages, each with a list of its versions' attributes.
+// Installed maps each installed package to a list of maps, one for each version.
 type Installed map[string]any
 
 // Versions returns the full versions of each package.
@@ -28,7 +28,7 @@ func (i Installed) Versions() pkglist.List {
 	return list
 }
 
-// List asks rpm for the installed packages of the system, or of the one below root.
+// List returns the packages that rpm -qa lists for the system, or for the one below root.
 func List(ctx context.Context, c *modules.Call, root string, flags ...string) (Installed, error) {
 	osarch := pytext.Str(c.Grain("osarch"))
 	cmd := []string{"rpm"}

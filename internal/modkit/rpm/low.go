@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// The functions of pkg that are the same for all managers of rpm packages.
+// These functions of pkg are the same for all package managers that use rpm packages.
 
 // FileList implements pkg.file_list.
 func FileList(ctx context.Context, c *modules.Call) (any, error) {

@@ -1,5 +1,5 @@
-// Package rpm holds what Salt's modules share about rpm packages: architectures, names, and versions with epoch and
-// release. Salt's source: salt/utils/pkg/rpm.py. internal/pkgversion compares versions.
+// Package rpm contains what Salt's modules share about rpm packages: architectures, names, and versions with epoch
+// and release. Salt's source: salt/utils/pkg/rpm.py. Package internal/pkgversion compares single versions.
 package rpm
 
 import (
@@ -15,13 +15,13 @@ import (
 // QueryFormat is the query format for rpm that [Parse] reads.
 const QueryFormat = "%{NAME}_|-%{EPOCH}_|-%{VERSION}_|-%{RELEASE}_|-%{ARCH}_|-%{REPOID}_|-%{INSTALLTIME}"
 
-// Format returns QueryFormat with the repository's name filled in, since rpm does not know it.
+// Format returns QueryFormat with repo in place of the repository's tag, which rpm does not have.
 func Format(repo string) string { return strings.ReplaceAll(QueryFormat, "%{REPOID}", repo) }
 
-// Package is a package; the version has epoch and release in it.
+// Package is a package. Version contains the epoch and the release.
 type Package struct {
 	Name, Version, Arch, Repo string
-	// Date and Time are when it was installed, "" and 0 if it is not.
+	// Date and Time are when it was installed, or "" and 0 if it is not installed.
 	Date string
 	Time int64
 }
@@ -52,12 +52,12 @@ func IsArch(s string) bool {
 	}, s)
 }
 
-// Both32 reports whether both architectures are of the same family of 32 bits.
+// Both32 reports whether both architectures belong to the same 32-bit family.
 func Both32(a, b string) bool {
 	return slices.Contains(small(), a) && slices.Contains(small(), b) || slices.Contains(smallARM(), a) && slices.Contains(smallARM(), b)
 }
 
-// Resolve returns the name of a package, followed by its architecture if that is not the host's.
+// Resolve returns the name of a package, with its architecture appended if that is not the host's.
 func Resolve(name, arch, osarch string) string {
 	if Both32(arch, osarch) || arch == osarch || arch == "noarch" || slices.Contains(x86(), arch) && slices.Contains(x86(), osarch) {
 		return name
@@ -73,7 +73,7 @@ func Split(name string) (bare, arch string) {
 	return name, ""
 }
 
-// Parse parses a line that rpm wrote by [QueryFormat]. It returns nil for other lines.
+// Parse parses a line that rpm printed in the form of [QueryFormat]. It returns nil for other lines.
 func Parse(line, osarch string) *Package {
 	f := strings.Split(line, "_|-")
 	if len(f) != 7 {
@@ -110,7 +110,7 @@ func parseEVR(s string) evr {
 	return e
 }
 
-// Compare compares versions with epoch and release. If one has no release, that of the other does not count.
+// Compare compares versions with epoch and release. If one version has no release, the other's release is ignored.
 func Compare(a, b string) (int, bool) {
 	x, y := parseEVR(a), parseEVR(b)
 	switch {
@@ -125,12 +125,12 @@ func Compare(a, b string) (int, bool) {
 	return pkgversion.RPM(x.release, y.release), true
 }
 
-// WithoutEpoch is like Compare, without the epochs.
+// WithoutEpoch compares versions like [Compare], but ignores the epochs.
 func WithoutEpoch(a, b string) (int, bool) {
 	return Compare(pkgversion.WithoutEpoch(a), pkgversion.WithoutEpoch(b))
 }
 
-// Comments returns a repository file's comment lines.
+// Comments returns the comment lines of a repository file.
 func Comments(list []string) string {
 	var b strings.Builder
 	for _, c := range list {

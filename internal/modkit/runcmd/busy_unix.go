@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// textBusy reports whether a program could not be started because its file is open for writing.
+// textBusy reports whether a program did not start because its file is open for writing.
 func textBusy(err error) bool { return errors.Is(err, syscall.ETXTBSY) }

@@ -7,13 +7,13 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Account is a user of the host. There are no numbers on Windows.
+// Account is a user of the host. The numbers are not set on Windows.
 type Account struct {
 	Name, Home, Shell string
 	UID, GID          uint32
 }
 
-// Lookup finds a user by name. Salt's text: User 'x' is not available.
+// Lookup returns the account of a user. Its error has Salt's text: User 'x' is not available.
 func Lookup(_ context.Context, name string) (Account, error) {
 	u, err := user.Lookup(name)
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// TestCVE_2020_28243_NamesAreArguments: what a program gets as an argument no shell reads, wherever in a name its signs are (also CVE-2021-31607).
-// That modules pass names in no other way is a part of their suite, package modulestest.
+// TestCVE_2020_28243_NamesAreArguments: no shell reads a program's arguments, whatever special characters a name
+// contains (also CVE-2021-31607). Package modulestest checks in the tests of modules that they pass names in no other
+// way.
 func TestCVE_2020_28243_NamesAreArguments(t *testing.T) {
 	dir := t.TempDir()
 	n := 0

@@ -12,28 +12,28 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// stream collects the output of one pipe, up to a limit. Output beyond the limit is read and dropped, so that the
+// stream collects the output of one pipe, up to a limit. It reads and drops output beyond the limit, so that the
 // program does not block.
 type stream struct {
 	sh   *shared
 	r, w *os.File
-	to   io.Writer          // gets the output in place of the store; nil keeps it
-	seen func(piece []byte) // is shown what is kept; may be nil
+	to   io.Writer          // gets the output instead of chunks; may be nil
+	seen func(piece []byte) // called with each piece of output; may be nil
 	done chan struct{}
 
-	writing sync.Mutex // held while to is written
+	writing sync.Mutex // held while writing to to
 
 	mu      sync.Mutex
 	chunks  [][]byte // guarded by mu
-	left    int64    // guarded by mu; bytes that may still be kept
-	kept    int64    // guarded by mu; bytes that count among the shared ones
+	left    int64    // guarded by mu; bytes that may still be stored
+	kept    int64    // guarded by mu; bytes counted in shared.held
 	dropped bool     // guarded by mu
-	closed  bool     // guarded by mu; nothing is kept any more
+	closed  bool     // guarded by mu; no more output is stored
 }
 
 type streams struct{ out, err *stream }
 
-// connect creates the pipes of a command.
+// connect creates the pipes for a command's output.
 func connect(sh *shared, cmd *exec.Cmd, c modules.Command, limit int64) (*streams, error) {
 	s := &streams{}
 	var err error
@@ -74,7 +74,7 @@ func (s *streams) each(f func(*stream)) {
 	}
 }
 
-// started closes our copy of the writing ends and begins to read.
+// started closes this process's write ends and starts to read.
 func (s *streams) started() {
 	s.each(func(p *stream) {
 		p.w.Close()
@@ -82,7 +82,7 @@ func (s *streams) started() {
 	})
 }
 
-// abandon releases everything after a failed start.
+// abandon closes all pipes after a failed start.
 func (s *streams) abandon() {
 	if s.out != nil {
 		s.each(func(p *stream) {
@@ -92,7 +92,8 @@ func (s *streams) abandon() {
 	}
 }
 
-// finish waits for the end of the output, but not for processes that the program left behind with the pipe in their hands.
+// finish waits for the end of the output, at most pipeGrace. A process that the program left behind may hold the pipe
+// open longer; its output is then drained.
 func (s *streams) finish(sh *shared) {
 	t := time.NewTimer(pipeGrace)
 	defer t.Stop()
@@ -115,7 +116,7 @@ func (s *streams) finish(sh *shared) {
 	})
 }
 
-// close keeps nothing more, and waits for a write that is under way.
+// close stops storing and passing output, and waits for a write in progress.
 func (p *stream) close() {
 	p.writing.Lock()
 	defer p.writing.Unlock()
@@ -124,7 +125,7 @@ func (p *stream) close() {
 	p.closed = true
 }
 
-// pass writes a piece of output to the command's own writer, until the command has returned.
+// pass writes a piece of output to the command's own writer, unless the command has returned.
 func (p *stream) pass(b []byte) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
@@ -132,11 +133,12 @@ func (p *stream) pass(b []byte) {
 	closed := p.closed
 	p.mu.Unlock()
 	if !closed {
-		_, _ = p.to.Write(b) // a writer that is done returns an error each time
+		_, _ = p.to.Write(b) // a closed writer returns an error each time; that is fine
 	}
 }
 
-// drain keeps a pipe open whose reader goes on dropping; at most maxDrains of them.
+// drain keeps a pipe open, whose reader continues to drop the output. It closes the oldest if there are more than
+// maxDrains.
 func (sh *shared) drain(p *stream) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -156,7 +158,7 @@ func (p *stream) ended() bool {
 	}
 }
 
-// Close closes the pipes that daemons started by finished commands still hold.
+// Close closes the pipes that daemons started by finished commands still hold open.
 func (r *Runner) Close() error {
 	r.init()
 	r.shared.mu.Lock()
@@ -193,7 +195,7 @@ func (p *stream) read() {
 	}
 }
 
-// show calls seen, unless the command has returned. It returns false, so that the piece is kept next.
+// show calls seen, unless the command has returned. It always returns false, so that the caller stores the piece too.
 func (p *stream) show(b []byte) bool {
 	if p.seen == nil {
 		return false
@@ -207,7 +209,7 @@ func (p *stream) show(b []byte) bool {
 	return false
 }
 
-// keep stores a piece and reports whether its memory now belongs to the store.
+// keep stores a piece of output and reports whether the store now owns the slice.
 func (p *stream) keep(b []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -231,7 +233,8 @@ func (p *stream) keep(b []byte) bool {
 	return true
 }
 
-// bytes returns the output, and releases it.
+// bytes returns the stored output and whether some was dropped. It stops storing, and releases the share of the
+// total.
 func (p *stream) bytes() ([]byte, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -30,7 +30,8 @@ type account struct {
 	same bool
 }
 
-// lookup finds the user and the group of the command, nil when it names neither. The texts are those of cmd.run.
+// lookup returns the user and the group of the command, or nil if it sets neither. Its errors have the texts of
+// cmd.run.
 func lookup(ctx context.Context, c modules.Command) (*account, error) {
 	if c.RunAs == "" && c.Group == "" {
 		return nil, nil
@@ -96,7 +97,7 @@ func getent(ctx context.Context, database, key string) string {
 	return line
 }
 
-// ask returns what a small system program prints, or "" if it fails.
+// ask returns the output of a small system program, or "" if it fails.
 func ask(ctx context.Context, program string, args ...string) string {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -130,7 +131,8 @@ type Account struct {
 	UID, GID          uint32
 }
 
-// Lookup finds a user by name, also one that only the name service knows. Salt's text: User 'x' is not available.
+// Lookup returns the account of a user, also of one that only the name service knows. Its error has Salt's text: User
+// 'x' is not available.
 func Lookup(ctx context.Context, name string) (Account, error) {
 	var a account
 	if err := a.find(ctx, name); err != nil {
@@ -139,7 +141,7 @@ func Lookup(ctx context.Context, name string) (Account, error) {
 	return Account{Name: a.name, Home: a.home, Shell: a.shell, UID: a.uid, GID: a.gid}, nil
 }
 
-// LookupID finds a user by number in the host's own list.
+// LookupID returns the account with a user id from the host's own files.
 func LookupID(uid int) (Account, error) {
 	u, err := user.LookupId(strconv.Itoa(uid))
 	if err != nil {
@@ -149,7 +151,7 @@ func LookupID(uid int) (Account, error) {
 	return Account{Name: u.Username, Home: u.HomeDir, UID: uint32(uid), GID: uint32(gid)}, nil
 }
 
-// LookupGroup finds the number of a group.
+// LookupGroup returns the id of a group.
 func LookupGroup(ctx context.Context, name string) (uint32, error) { return groupID(ctx, name) }
 
 // groupsOf returns all groups of a user.
@@ -222,7 +224,7 @@ func loginEnv(ctx context.Context, c modules.Command, a *account) []string {
 	return env
 }
 
-// find searches the PATH that the program itself will have, as execvpe does.
+// find searches for a program in the PATH of the environment it will run in, as execvpe does.
 func find(program string, env []string, dir string) (string, error) {
 	if strings.Contains(program, "/") {
 		return program, nil
@@ -256,8 +258,8 @@ func find(program string, env []string, dir string) (string, error) {
 
 func shellArgs(shell, script string) []string { return []string{shell, "-c", script} }
 
-// apply sets the session, the user and the mask of the new process. The mask of a process is shared by all its threads, so it
-// is a small shell that sets it and then becomes the program.
+// apply sets the session, the user and the umask of the new process. All threads of a process share one umask. So a
+// small shell sets it and then executes the program.
 func apply(cmd *exec.Cmd, c modules.Command, a *account) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if a != nil && !a.same {
@@ -290,14 +292,15 @@ func exitCode(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
-// tree is all that a program started. On Unix nothing needs to be kept: it is found when it is needed.
+// tree would hold all processes that a program started. Unix needs no state: descendants searches for them when
+// needed.
 type tree struct{}
 
 func (*tree) opened(*os.Process) {}
 func (*tree) closed()            {}
 
-// signalTree signals the program and all processes that it started. The program gets the signal with its group,
-// before processes that left the group: a shell whose child dies first may end before its own signal arrives.
+// signalTree signals the program and all its descendants. It signals the program's process group first, then the
+// processes that left the group: a shell whose child dies first may end before its own signal arrives.
 func (p *process) signalTree(sig int) {
 	if syscall.Signal(sig) == syscall.SIGKILL {
 		p.killTree()
@@ -313,7 +316,8 @@ func (p *process) signalTree(sig int) {
 	}
 }
 
-// killTree kills the program and everything it started. All are stopped first, so that nothing is born meanwhile.
+// killTree kills the program and all its descendants. It stops all of them first, so that they start no new processes
+// meanwhile.
 func (p *process) killTree() {
 	pid := p.cmd.Process.Pid
 	_ = syscall.Kill(-pid, syscall.SIGSTOP)

@@ -14,7 +14,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// account exists on Windows only to share code: commands run as the service's user.
+// account exists on Windows so that the code is shared: commands run as the service's user.
 type account struct{ name, home string }
 
 func lookup(_ context.Context, c modules.Command) (*account, error) {
@@ -57,7 +57,7 @@ func shellArgs(shell, script string) []string {
 func apply(cmd *exec.Cmd, c modules.Command, _ *account) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 	if base := strings.ToLower(filepath.Base(c.Shell)); c.Shell != "" && strings.HasPrefix(base, "cmd") {
-		// cmd.exe does not read quoted arguments as other programs do
+		// cmd.exe does not parse quoted arguments as other programs do
 		cmd.SysProcAttr.CmdLine = syscall.EscapeArg(c.Shell) + ` /s /c "` + c.Script + `"`
 	}
 	return nil
@@ -70,7 +70,7 @@ func exitCode(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
-// tree is a job object that holds the program and what it starts.
+// tree is a job object that contains the program and all processes it starts.
 type tree struct{ job windows.Handle }
 
 func (t *tree) opened(p *os.Process) {
@@ -97,7 +97,7 @@ func (t *tree) closed() {
 	}
 }
 
-// signalTree ends the program and everything it started: Windows has no other signals.
+// signalTree kills the program and everything it started: Windows has no other signals.
 func (p *process) signalTree(int) { p.killTree() }
 
 func (p *process) killTree() {

@@ -1,6 +1,7 @@
-// Package runcmd runs programs for execution modules: in a session of their own, as another user if asked, with a limit on
-// time, on the output that is kept and on how many run at once. When a program is stopped, everything that it started is
-// stopped with it, except daemons that took leave properly (a session of their own and no living parent).
+// Package runcmd runs programs for execution modules: each in its own session, as another user if requested, with
+// limits on the run time, on the stored output and on the number of programs that run at once. When it stops a
+// program it also stops all processes that the program started. The exception are proper daemons: those that have
+// their own session and whose parent has ended.
 //
 // It does not interpret commands: no splitting, no quoting, no expansion. Salt's counterpart is
 // salt/utils/timed_subprocess.py and the second half of _run in salt/modules/cmdmod.py.
@@ -27,45 +28,45 @@ import (
 )
 
 const (
-	// DefaultLimit is the number of bytes of each output stream that are stored if the command sets no limit;
-	// fewer if the process may have little memory.
+	// DefaultLimit is the number of bytes of each output stream that are stored if the command sets no limit. It is
+	// lower if the process has a low memory limit.
 	DefaultLimit = 16 << 20
-	// DefaultTotal is how many bytes of output all running programs together may have waiting, so that no number of talkative
-	// jobs fills the memory. What a program may not keep is dropped, as beyond its own limit.
+	// DefaultTotal limits the stored output of all running programs together, so that many jobs with much output
+	// cannot fill the memory. Output beyond it is dropped, like output beyond the program's own limit.
 	DefaultTotal = 64 << 20
-	// limitPart and totalPart limit both further, to one part in 16 and 4 of the memory that the process may
-	// have.
+	// limitPart and totalPart reduce both to one 16th and one quarter of the process's memory limit.
 	limitPart, totalPart = 16, 4
-	// DefaultMax is how many programs run at once before further ones wait; fewer where the process may open few files.
+	// DefaultMax is how many programs run at once before further ones wait. It is lower if the process may open few
+	// files.
 	DefaultMax = 256
-	// MinLimit is the number of bytes that are kept of each output stream, however little memory there is.
+	// MinLimit is the lowest that a memory limit can make those limits.
 	MinLimit = 1 << 20
-	// pipeGrace is how long output is still collected after the program ended but something that it left behind holds the
-	// pipe open.
+	// pipeGrace is how long output is still collected after the program's end if another process holds the pipe open.
 	pipeGrace = 700 * time.Millisecond
 	// killGrace bounds the wait for a killed program.
 	killGrace = 1500 * time.Millisecond
-	// maxDrains is how many left-over pipes are kept open and emptied, so that daemons which kept a job's standard output
-	// do not die of SIGPIPE when they write. The oldest is closed when there are more.
+	// maxDrains is how many left-over pipes are kept open and drained. Daemons that kept a job's standard output would
+	// die of SIGPIPE otherwise. Beyond it, the oldest pipe is closed.
 	maxDrains = 32
 )
 
 // Runner runs programs. The zero value is ready. It is safe for concurrent use.
 //
-// A Runner tracks the programs that it runs. With one Runner for each job ([Runner.Sub]), a job's programs can be
+// A Runner tracks the programs that it runs. With one Runner per job ([Runner.Sub]) a job's programs can be
 // signalled.
 type Runner struct {
-	// Max is how many programs may run at once, 0 is DefaultMax. Detached programs do not count.
+	// Max is how many programs may run at once; 0 means DefaultMax. Detached programs do not count.
 	Max int
-	// Permit returns why a program may not be started, by its absolute path, or nil. nil lets every program be started.
+	// Permit returns an error if the program with an absolute path must not be started. If Permit is nil, any program
+	// may.
 	Permit func(path string) error
-	// Total bounds the output of all running programs together, 0 is DefaultTotal.
+	// Total limits the output of all running programs together; 0 means DefaultTotal.
 	Total int64
 
 	once   sync.Once
 	shared *shared
 
-	starts  sync.RWMutex // held for reading while a program starts, until running has it
+	starts  sync.RWMutex // held for reading while a program starts, until it is in running
 	mu      sync.Mutex
 	running map[int]*process // guarded by mu; by pid
 }
@@ -74,7 +75,7 @@ type Runner struct {
 type shared struct {
 	slots chan struct{}
 	total int64
-	held  atomic.Int64 // bytes of output that running programs have waiting
+	held  atomic.Int64 // bytes of output that are stored for running programs
 
 	mu     sync.Mutex
 	drains []*stream // guarded by mu
@@ -99,14 +100,15 @@ func (r *Runner) init() {
 	})
 }
 
-// share caps a number of bytes at one part in n of the memory that the process may have: a program's output is copied
-// several times on its way to the master.
+// share limits a number of bytes to 1/n of the process's memory limit. A program's output is copied several times on
+// its way to the master.
 func share(bytes, n int64) int64 {
 	// guard: small-memory TestOutputIsAShareOfMemory instead: return bytes
 	return min(bytes, max(memlimit.Limit()/n, MinLimit))
 }
 
-// What the places of programs leave of the descriptors, and what each needs: pipes, files, and those that come and go with them.
+// keptDescriptors are reserved for the rest of the process. placeDescriptors is what one program needs: pipes, files,
+// and descriptors that are open for a short time.
 const (
 	keptDescriptors  = 24
 	placeDescriptors = 8
@@ -120,13 +122,13 @@ func places(wanted, descriptors int) int {
 	return max(min(wanted, (descriptors-keptDescriptors)/placeDescriptors), 1)
 }
 
-// Sub returns a runner with its own list of running programs and the same limits as r: one for each job.
+// Sub returns a Runner with its own list of running programs that shares the limits of r. Each job gets one.
 func (r *Runner) Sub() *Runner {
 	r.init()
 	return &Runner{Max: r.Max, Permit: r.Permit, Total: r.Total, shared: r.shared}
 }
 
-// PIDs returns the process ids of the programs that run now, in ascending order, without their descendants.
+// PIDs returns the process ids of the running programs, sorted, without their descendants.
 func (r *Runner) PIDs() []int {
 	r.init()
 	r.mu.Lock()
@@ -139,9 +141,9 @@ func (r *Runner) PIDs() []int {
 	return pids
 }
 
-// Signal sends a signal to every running program and all its descendants and returns how many programs there were.
+// Signal sends a signal to every running program and all its descendants, and returns the number of programs.
 func (r *Runner) Signal(sig int) int {
-	r.starts.Lock() // what starts now is signalled too
+	r.starts.Lock() // a program that starts now is signalled too
 	pids := r.PIDs()
 	r.starts.Unlock()
 	for _, pid := range pids {
@@ -179,7 +181,8 @@ func (r *Runner) Run(ctx context.Context, c modules.Command) (modules.CommandRes
 	return r.attend(ctx, c, cmd)
 }
 
-// prepare turns the command into one the operating system can start: the program found, user and environment set.
+// prepare turns the command into one that the operating system can start: with the program's path, the user and the
+// environment.
 func (r *Runner) prepare(ctx context.Context, c modules.Command) (*exec.Cmd, error) {
 	// guard: CVE-2020-28243,CVE-2021-31607 TestCVE_2020_28243_NamesAreArguments instead: argv := shellArgs("/bin/sh", strings.Join(c.Args, " "))
 	argv := c.Args
@@ -216,7 +219,7 @@ func (r *Runner) prepare(ctx context.Context, c modules.Command) (*exec.Cmd, err
 	if err := apply(cmd, c, who); err != nil {
 		return nil, err
 	}
-	return cmd, r.permit(cmd) // apply may have put a shell before the program
+	return cmd, r.permit(cmd) // apply may have put a shell before the program; check that too
 }
 
 // permit returns an error if a program must not be started.
@@ -241,9 +244,9 @@ func name(c modules.Command) string {
 	return "a command without a program"
 }
 
-// environment returns the inherited environment (unless CleanEnv), then the defaults, then the login environment
-// of the user to run as, then the settings of the command; later ones win. NOTIFY_SOCKET is systemd's line to the
-// daemon and not passed on.
+// environment returns the inherited environment (unless CleanEnv), then the defaults, then the login environment of
+// the user to run as, then the command's settings; later ones win. NOTIFY_SOCKET is for the daemon only and is not
+// passed on.
 func environment(ctx context.Context, c modules.Command, who *account) []string {
 	var env []string
 	if !c.CleanEnv {
@@ -297,7 +300,7 @@ type process struct {
 	tree tree
 }
 
-// start starts a program and puts it into the list of those that run.
+// start starts a program and adds it to the running ones.
 func (r *Runner) start(cmd *exec.Cmd) (*process, error) {
 	r.starts.RLock()
 	defer r.starts.RUnlock()
@@ -318,12 +321,12 @@ func (r *Runner) forget(p *process) {
 
 func start(cmd *exec.Cmd) (*process, error) {
 	err := cmd.Start()
-	// A program that was written a moment ago may still be open for writing in a child of this process that has been forked but
-	// has not yet become another program.
+	// A program file that was just written may still be open for writing in a forked child of this process that has
+	// not called exec yet.
 	for try := 1; textBusy(err) && try <= busyTries; try++ {
 		time.Sleep(time.Duration(try) * time.Millisecond)
 		*cmd = exec.Cmd{Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Stdin: cmd.Stdin, Stdout: cmd.Stdout, Stderr: cmd.Stderr,
-			ExtraFiles: cmd.ExtraFiles, SysProcAttr: cmd.SysProcAttr} // one is started once only
+			ExtraFiles: cmd.ExtraFiles, SysProcAttr: cmd.SysProcAttr} // an exec.Cmd can be started only once
 		err = cmd.Start()
 	}
 	if err != nil {
@@ -334,12 +337,13 @@ func start(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// busyTries is how often a program is tried again that is open for writing, with growing pauses: a second altogether.
+// busyTries is how often the start of a program that is open for writing is retried. The pauses grow, and add up to a
+// second.
 const busyTries = 45
 
 // StartError reports that a program could not be started.
 type StartError struct {
-	// Program is the first argument; Err is the operating system's reason.
+	// Program is the first argument, Err the operating system's error.
 	Program string
 	Err     error
 }
@@ -362,7 +366,7 @@ func startError(program string, err error) error {
 	return &StartError{Program: program, Err: err}
 }
 
-// detach starts the program and lets it go; it is only reaped.
+// detach starts the program and returns; a goroutine reaps it later.
 func (r *Runner) detach(cmd *exec.Cmd) (modules.CommandResult, error) {
 	p, err := r.start(cmd)
 	if err != nil {
@@ -377,7 +381,7 @@ func (r *Runner) detach(cmd *exec.Cmd) (modules.CommandResult, error) {
 	return modules.CommandResult{PID: pid}, nil
 }
 
-// attend runs the program, collects its output and stops it when its time is over.
+// attend runs the program, collects its output and stops it after its timeout.
 func (r *Runner) attend(ctx context.Context, c modules.Command, cmd *exec.Cmd) (modules.CommandResult, error) {
 	limit := c.Limit
 	if limit <= 0 {
@@ -409,7 +413,7 @@ func (r *Runner) attend(ctx context.Context, c modules.Command, cmd *exec.Cmd) (
 	return res, err
 }
 
-// wait waits for the end of the program, the end of ctx or the timeout, whichever is first.
+// wait waits for the program's end, the end of ctx or the timeout, whichever comes first.
 func (r *Runner) wait(ctx context.Context, c modules.Command, p *process, res *modules.CommandResult) error {
 	done := make(chan error, 1)
 	go func() {
@@ -440,7 +444,7 @@ func (r *Runner) wait(ctx context.Context, c modules.Command, p *process, res *m
 		select {
 		case <-done:
 			res.ExitCode = exitCode(p.cmd.ProcessState)
-			p.killTree() // what it started and did not take along; its session still has them
+			p.killTree() // kill remaining descendants, which still have its session
 			return cause
 		case <-t.C:
 		}
@@ -451,20 +455,20 @@ func (r *Runner) wait(ctx context.Context, c modules.Command, p *process, res *m
 	select {
 	case <-done:
 		res.ExitCode = exitCode(p.cmd.ProcessState)
-	case <-t.C: // in uninterruptible sleep; the goroutine above reaps it when the kernel lets go
+	case <-t.C: // uninterruptible sleep; the goroutine above reaps it later
 		res.ExitCode = -9
 	}
 	return cause
 }
 
-// stdin is the pipe into the program.
+// stdin is the pipe to the program's standard input.
 type stdin struct {
 	r, w *os.File
 	done chan struct{}
 }
 
-// feed connects the program's standard input: the reader through a pipe, or nothing. The minion's own input is
-// never inherited.
+// feed connects the program's standard input to a reader, or to the null device. The program never inherits the
+// minion's own input.
 func feed(cmd *exec.Cmd, from io.Reader) (*stdin, error) {
 	if from == nil {
 		return &stdin{}, nil // os/exec opens the null device
@@ -489,12 +493,12 @@ func (s *stdin) run(from io.Reader) {
 	s.done = make(chan struct{})
 	go func() {
 		defer close(s.done)
-		_, _ = io.Copy(s.w, from) // a program need not read all of it
+		_, _ = io.Copy(s.w, from) // a program need not read all of its input
 		s.w.Close()
 	}()
 }
 
-// close ends the writing, also when a descendant still holds the pipe and does not read.
+// close ends the writing, even if a descendant still holds the pipe and does not read.
 func (s *stdin) close() {
 	if s.w == nil {
 		return
@@ -504,7 +508,7 @@ func (s *stdin) close() {
 	if s.done == nil {
 		return
 	}
-	select { // a reader that blocks is its owner's; the pipe is closed either way
+	select { // from may block; the pipe is closed either way
 	case <-s.done:
 	case <-time.After(100 * time.Millisecond):
 	}

@@ -153,7 +153,7 @@ func TestOutputIsLimited(t *testing.T) {
 
 func TestAllOutputTogetherIsLimited(t *testing.T) {
 	r := &Runner{Total: 100_000}
-	for range 3 { // what finished programs printed counts no longer
+	for range 3 { // output of finished programs no longer counts
 		res, err := r.Sub().Run(t.Context(), sh("head -c 60000 /dev/zero"))
 		if err != nil || len(res.Stdout) != 60000 || res.Truncated {
 			t.Fatalf("%d bytes, truncated %v, %v", len(res.Stdout), res.Truncated, err)
@@ -168,7 +168,7 @@ func TestAllOutputTogetherIsLimited(t *testing.T) {
 	}
 }
 
-// alive reports whether a process runs; zombies do not.
+// alive reports whether a process runs and is not a zombie.
 func alive(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -215,7 +215,7 @@ func readPids(t *testing.T, dir string, names ...string) []int {
 	return pids
 }
 
-// family starts a child, a grandchild and a child with a session of its own, each in a file of its pid.
+// family starts a child, a grandchild and a child in its own session. Each writes its pid to a file.
 const family = `sh -c 'echo $$ > child; sleep 60 & echo $! > grandchild; wait' & setsid sh -c 'echo $$ > apart; trap "" TERM; sleep 60' & ` +
 	`echo started; wait`
 
@@ -279,7 +279,7 @@ func TestSignalReachesTheTree(t *testing.T) {
 	if n := other.Signal(int(syscall.SIGKILL)); n != 0 {
 		t.Errorf("another job's runner signalled %d", n)
 	}
-	if n := r.Signal(0); n != 1 { // it waits for a program that starts, which PIDs does not
+	if n := r.Signal(0); n != 1 { // Signal waits for a program that is starting; PIDs does not
 		t.Errorf("signalled %d", n)
 	}
 	if len(r.PIDs()) != 1 {
@@ -299,7 +299,8 @@ func TestSignalReachesTheTree(t *testing.T) {
 	}
 }
 
-// A daemon that keeps the pipes must neither hold up the return nor die of writing to them.
+// TestDetachedGrandchildDoesNotHoldUpTheReturn: a daemon that keeps the pipes open must not delay the return, and
+// must not die when it writes to them.
 func TestDetachedGrandchildDoesNotHoldUpTheReturn(t *testing.T) {
 	needLinux(t)
 	dir := t.TempDir()
@@ -317,7 +318,7 @@ func TestDetachedGrandchildDoesNotHoldUpTheReturn(t *testing.T) {
 	if !strings.HasPrefix(string(res.Stdout), "done\n") && !strings.HasPrefix(string(res.Stdout), "tick\n") {
 		t.Errorf("got %q", res.Stdout)
 	}
-	time.Sleep(200 * time.Millisecond) // it goes on writing for a while
+	time.Sleep(200 * time.Millisecond) // the daemon continues to write meanwhile
 	if err := os.WriteFile(filepath.Join(dir, "stop"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -400,7 +401,7 @@ func TestRunAs(t *testing.T) {
 
 func TestNothingIsLeft(t *testing.T) {
 	r := &Runner{}
-	if _, err := r.Run(t.Context(), sh("true")); err != nil { // starts the runtime's own helpers
+	if _, err := r.Run(t.Context(), sh("true")); err != nil { // starts helper threads of the Go runtime
 		t.Fatal(err)
 	}
 	before := runtime.NumGoroutine()
@@ -416,7 +417,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// lines gives every line that is written to it away.
+// lines passes on every line that is written to it.
 type lines struct {
 	rest []byte
 	c    chan string
@@ -490,7 +491,7 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// TestProgramJustWritten: a program that is still open for writing elsewhere is tried again.
+// TestProgramJustWritten: the start is retried while another process has the program open for writing.
 func TestProgramJustWritten(t *testing.T) {
 	needLinux(t)
 	path := filepath.Join(t.TempDir(), "program")
@@ -518,7 +519,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// What is kept of a program's output is a share of the memory that the process may have.
+// TestOutputIsAShareOfMemory: the limit for stored output depends on the process's memory limit.
 func TestOutputIsAShareOfMemory(t *testing.T) {
 	was := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(was)
@@ -530,7 +531,8 @@ func TestOutputIsAShareOfMemory(t *testing.T) {
 	}
 }
 
-// A quiet daemon has a low limit for its garbage collector; the share of a program's output is of what the daemon may have.
+// TestOutputOfAQuietDaemon: an idle daemon lowers Go's memory limit to collect garbage; the limit for output must
+// still depend on the configured limit.
 func TestOutputOfAQuietDaemon(t *testing.T) {
 	was := debug.SetMemoryLimit(4 << 20)
 	defer debug.SetMemoryLimit(was)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// descendants appends to known every process that has the session or a parent among root and known, and is not known yet.
+// descendants appends to known the processes that are not in it and whose session or parent is root or in known.
 func descendants(root int, known []int) []int {
 	type proc struct{ pid, ppid, session int }
 	var procs []proc
@@ -26,7 +26,7 @@ func descendants(root int, known []int) []int {
 		if err != nil {
 			continue
 		}
-		// pid (name) state ppid pgrp session …; the name may hold anything, also parentheses
+		// pid (name) state ppid pgrp session …; the name may contain any character, including parentheses
 		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 		if len(fields) < 4 || fields[0][0] == 'Z' {
 			continue

@@ -2,5 +2,5 @@
 
 package runcmd
 
-// descendants returns no new processes where there is no /proc to search: only the process group is signalled there.
+// descendants finds no processes, since there is no /proc: only the process group is signalled.
 func descendants(_ int, known []int) []int { return known }

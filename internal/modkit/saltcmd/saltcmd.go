@@ -1,7 +1,7 @@
 // Package saltcmd runs programs for execution modules as Salt's modules do through cmd.run_all with
-// python_shell=False: with messages in English, output as text without final line ends, the exit status stored as the
-// job's return code, and Salt's text if the program cannot be started. Commands of users are run by the module cmd
-// itself.
+// python_shell=False. Messages are in English, the output is text without line ends at its end, the exit status
+// becomes the job's return code, and the error for a program that cannot be started has Salt's text. Module cmd
+// itself runs the commands of users.
 package saltcmd
 
 import (
@@ -28,21 +28,21 @@ type Command struct {
 	// Env are "name=value" settings; Stdin is the program's input.
 	Env   []string
 	Stdin string
-	// Dir is the working directory, "" the home of the user; RunAs is the user, "" the minion's own.
+	// Dir is the working directory, or "" for the user's home; RunAs is the user, or "" for the minion's own.
 	Dir, RunAs, Password string
 	Umask                *int
-	// IgnoreRetcode keeps the exit status away from the job's return code.
+	// IgnoreRetcode does not store the exit status as the job's return code.
 	IgnoreRetcode bool
-	// Merge puts standard error into standard output, as cmd.run does.
+	// Merge redirects standard error to standard output, as cmd.run does.
 	Merge bool
 	// Raw keeps white space at the end of the output.
 	Raw bool
-	// KeepLocale leaves the language of messages as it is.
+	// KeepLocale does not set the language of messages to English.
 	KeepLocale bool
 	Timeout    time.Duration
 	// Secret keeps the arguments out of errors.
 	Secret bool
-	// Success are exit statuses that count as 0.
+	// Success holds further exit statuses that count as 0.
 	Success []int
 }
 
@@ -55,7 +55,7 @@ type Result struct {
 // Lines returns the lines of standard output.
 func (r Result) Lines() []string { return pytext.SplitLines(r.Stdout, false) }
 
-// Map returns the result as cmd.run_all shows it.
+// Map returns the result in the form of cmd.run_all.
 func (r Result) Map() map[string]any {
 	return map[string]any{"pid": int64(r.PID), "retcode": int64(r.Retcode), "stdout": r.Stdout, "stderr": r.Stderr}
 }
@@ -98,8 +98,8 @@ func Run(ctx context.Context, c *modules.Call, cmd Command) (Result, error) {
 	return res, nil
 }
 
-// Problem returns a CommandExecutionError with info: further data, which the error's text shows in nested form and
-// callers can read.
+// Problem returns a CommandExecutionError with additional data in info. The error's text shows the data in nested
+// form, and callers can read it.
 func Problem(text string, info any) error {
 	if !pytext.Truth(info) {
 		return &modules.ExecError{Msg: text}
@@ -118,8 +118,8 @@ func Problem(text string, info any) error {
 	return &modules.ExecError{Msg: text + "Additional info follows:\n\n" + nested, Info: info, Brief: brief}
 }
 
-// WithoutChanges takes a CommandExecutionError apart: it returns the changes that were made before the error, and the
-// error's text without them. ok is false if err has no changes.
+// WithoutChanges splits a CommandExecutionError into the changes that were made before the error and the error's text
+// without them. ok is false if err has no such data.
 func WithoutChanges(err error) (changes any, text string, ok bool) {
 	var e *modules.ExecError
 	if !errors.As(err, &e) || !pytext.Truth(e.Info) {
@@ -134,7 +134,7 @@ func WithoutChanges(err error) (changes any, text string, ok bool) {
 	return info["changes"], Problem(e.Brief, rest).Error(), true
 }
 
-// Locale returns the settings for English messages, without those that env sets itself.
+// Locale returns the settings for messages in English, except those that env sets.
 func Locale(env []string) []string {
 	var out []string
 	for _, name := range [...]string{
@@ -182,7 +182,8 @@ func text(b []byte, raw bool) string {
 	return pytext.StripRight(s)
 }
 
-// notStarted returns Salt's error for a program that could not be started. It shows the arguments of Python's Popen.
+// notStarted returns Salt's error for a program that could not be started. Its text shows the arguments of Python's
+// Popen.
 func notStarted(ctx context.Context, cmd Command, err error) error {
 	reason, _ := modules.OSErrorText(err)
 	var missing *modules.MissingCommandError
@@ -204,7 +205,7 @@ func notStarted(ctx context.Context, cmd Command, err error) error {
 		cmd.shown(), pytext.Repr(dir), stderr, reason, pytext.Repr(cmd.Args[0]))
 }
 
-// shown returns the command as errors show it, or REDACTED if it is secret.
+// shown returns the command for an error text, or REDACTED if it is secret.
 func (cmd Command) shown() string {
 	if cmd.Secret {
 		return "REDACTED"

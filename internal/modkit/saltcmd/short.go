@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Words returns the words of a command as Salt converts them to text: None is "None", 5 is "5".
+// Words converts the words of a command to text as Salt does: None is "None", 5 is "5".
 func Words(list ...any) []string {
 	out := make([]string, len(list))
 	for i, v := range list {
@@ -17,24 +17,24 @@ func Words(list ...any) []string {
 	return out
 }
 
-// Text implements cmd.run of a list: what the program printed on both streams.
+// Text implements cmd.run with a list: it returns the program's output on both streams.
 func Text(ctx context.Context, c *modules.Call, words ...any) (string, error) {
 	r, err := Run(ctx, c, Command{Args: Words(words...), Merge: true})
 	return r.Stdout, err
 }
 
-// All implements cmd.run_all of a list.
+// All implements cmd.run_all with a list.
 func All(ctx context.Context, c *modules.Call, words ...any) (Result, error) {
 	return Run(ctx, c, Command{Args: Words(words...)})
 }
 
-// Retcode implements cmd.retcode of a list.
+// Retcode implements cmd.retcode with a list.
 func Retcode(ctx context.Context, c *modules.Call, words ...any) (int, error) {
 	r, err := Run(ctx, c, Command{Args: Words(words...), Merge: true})
 	return r.Retcode, err
 }
 
-// Which returns the path of a program that a function needs. The text of the error is that of Salt's modules.
+// Which returns the path of a program that a function needs. The error has the text of Salt's modules.
 func Which(c *modules.Call, program string) (string, error) {
 	if path := c.Which(program); path != "" {
 		return path, nil
@@ -51,7 +51,7 @@ func Needs(c *modules.Call, program string) error {
 	return nil
 }
 
-// Line implements cmd.run_all of a text, which is split into words as a shell does it.
+// Line implements cmd.run_all with a text, which it splits into words as a shell does.
 func Line(ctx context.Context, c *modules.Call, line string) (Result, error) {
 	words, err := split(line)
 	if err != nil {
@@ -60,7 +60,7 @@ func Line(ctx context.Context, c *modules.Call, line string) (Result, error) {
 	return Run(ctx, c, Command{Args: words})
 }
 
-// LineText implements cmd.run of a text, which is split into words as a shell does it.
+// LineText implements cmd.run with a text, which it splits into words as a shell does.
 func LineText(ctx context.Context, c *modules.Call, line string) (string, error) {
 	words, err := split(line)
 	if err != nil {

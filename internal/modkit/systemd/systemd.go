@@ -1,5 +1,5 @@
-// Package systemd answers questions of execution modules about a host's systemd: whether it booted the host, and
-// its version. The answers are cached for the rest of the job. Salt's source: salt/utils/systemd.py.
+// Package systemd reports whether systemd booted the host, its version, and what it can do, for execution modules.
+// Answers of systemctl are cached for the rest of the job. Salt's source: salt/utils/systemd.py.
 package systemd
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Booted reports whether systemd started the host.
+// Booted reports whether systemd booted the host.
 func Booted(e *modules.Env) bool {
 	_, err := os.Stat(e.Path("/run/systemd/system"))
 	return err == nil
 }
 
-// Offline reports whether there is a systemctl but no systemd to talk to.
+// Offline reports whether systemctl is installed but systemd does not run.
 func Offline(e *modules.Env) bool { return !Booted(e) && e.Which("systemctl") != "" }
 
 // Version returns systemd's version, or 0 if it cannot be determined.
@@ -39,7 +39,8 @@ func Version(ctx context.Context, c *modules.Call) int {
 	})
 }
 
-// HasScope reports whether programs can be run in a scope of their own, so that a restart of the minion does not end them.
+// HasScope reports whether programs can run in their own systemd scope, so that a restart of the minion does not end
+// them.
 func HasScope(ctx context.Context, c *modules.Call) bool {
 	return Booted(c.Env) && kept(c, "scope", func() int {
 		if Version(ctx, c) < 205 {
@@ -53,8 +54,8 @@ func HasScope(ctx context.Context, c *modules.Call) bool {
 	}) == 1
 }
 
-// Scope returns the words to put before a command so that it runs in a systemd scope of its own. It returns nil if
-// that is not possible or not wanted.
+// Scope returns the words to put before a command so that it runs in its own systemd scope. It returns nil if scopes
+// are not available or turned off.
 func Scope(ctx context.Context, c *modules.Call) []string {
 	if !HasScope(ctx, c) {
 		return nil
@@ -76,7 +77,7 @@ func kept(c *modules.Call, what string, find func() int) int {
 	return n
 }
 
-// ServiceOf returns the service that a process belongs to, or "" if it belongs to none.
+// ServiceOf returns the service that a process belongs to, or "" if it belongs to no service.
 func ServiceOf(ctx context.Context, c *modules.Call, pid string) string {
 	if n, err := strconv.Atoi(pid); err != nil || n <= 0 {
 		return ""

@@ -1,5 +1,5 @@
-// Package vaultkv speaks with a server of HashiCorp Vault or OpenBao over its HTTP interface, with the configuration that the minion
-// itself has. Salt's source: salt/utils/vault.
+// Package vaultkv is a client for the HTTP interface of HashiCorp Vault and OpenBao. It uses the minion's own
+// configuration. Salt's source: salt/utils/vault.
 package vaultkv
 
 import (
@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	maxBody = 64 << 20         // bytes of an answer
-	longest = 60 * time.Second // for one request; Salt waits for ever
+	maxBody = 64 << 20         // bytes of a response
+	longest = 60 * time.Second // for one request; Salt has no limit
 )
 
-// Error is an exception of Salt's client: its class without the module, and its text.
+// Error is an exception of Salt's client: the class without its module, and the text.
 type Error struct{ Class, Msg string }
 
 func (e *Error) Error() string { return e.Msg }
 
-// Classes of exceptions that callers look for (salt/utils/vault/exceptions.py).
+// Classes of exceptions that callers check for (salt/utils/vault/exceptions.py).
 const (
 	NotFound         = "VaultNotFoundError"
 	PermissionDenied = "VaultPermissionDeniedError"
@@ -44,23 +44,23 @@ func Is(err error, class string) bool {
 	return errors.As(err, &e) && e.Class == class
 }
 
-// Client is a signed-in client. It belongs to one job.
+// Client is a signed-in client for one job.
 type Client struct {
 	http   *http.Client
-	base   string // the address without a slash at its end
+	base   string // the address without a trailing slash
 	config config
 	token  string
-	mounts *pyobj.Dict // answers of the server about mounts, by path
+	mounts *pyobj.Dict // cached responses about mounts, by path
 }
 
-// config is the option vault (parse_config).
+// config holds the values of the option vault (parse_config).
 type config struct {
 	url               string
 	namespace, verify any
 	auth              map[string]any
 }
 
-// Config returns address, namespace and verify as vault.get_server_config does.
+// Config returns the address, namespace and verify in the form of vault.get_server_config.
 func (c *Client) Config() any {
 	return pyobj.NewDict("url", c.config.url, "namespace", c.config.namespace, "verify", c.config.verify)
 }
@@ -69,7 +69,7 @@ func wrongConfig(text string) error {
 	return &Error{invalidConfig, "Invalid vault configuration: " + text}
 }
 
-// parseConfig reads the option vault, in the form of Salt 3007 or 3006.
+// parseConfig parses the option vault in the form of Salt 3007 or 3006.
 func parseConfig(opts map[string]any) (config, error) {
 	all, ok := opts["vault"].(map[string]any)
 	if !ok && opts["vault"] != nil {
@@ -85,7 +85,7 @@ func parseConfig(opts map[string]any) (config, error) {
 	auth, _ := all["auth"].(map[string]any)
 	server, _ := all["server"].(map[string]any)
 	pick := func(name string) any {
-		if v, ok := all[name]; ok { // as Salt 3006 has it
+		if v, ok := all[name]; ok { // the form of Salt 3006
 			return v
 		}
 		return server[name]
@@ -116,10 +116,10 @@ func or(v, other any) any {
 	return v
 }
 
-// contextKey is where the job has its client.
+// contextKey is the key of the client in the job's context.
 const contextKey = "vault"
 
-// Open returns the job's client. The first time it signs in, and checks a token that the configuration has.
+// Open returns the job's client. The first call signs in, or checks the token from the configuration.
 func Open(ctx context.Context, call *modules.Call) (*Client, error) {
 	if v, ok := call.Context().Get(contextKey); ok {
 		if c, ok := v.(*Client); ok && c != nil {
@@ -141,11 +141,12 @@ func Open(ctx context.Context, call *modules.Call) (*Client, error) {
 	return c, nil
 }
 
-// Forget makes the job's next request sign in again.
+// Forget makes the next request of the job sign in again.
 func Forget(call *modules.Call) { call.Context().Set(contextKey, (*Client)(nil)) }
 
-// newHTTP creates a client that checks the server's certificate: by the authorities of the host, by a file or
-// directory of them, or by the certificate itself in verify. It does not check if verify is False.
+// newHTTP creates an HTTP client that checks the server's certificate with the host's authorities. verify may instead
+// be certificates of authorities in PEM, or the path of a file of them. If verify is False, certificates are not
+// checked.
 func newHTTP(call *modules.Call, verify any) (*http.Client, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	switch v := verify.(type) {
@@ -165,13 +166,13 @@ func newHTTP(call *modules.Call, verify any) (*http.Client, error) {
 	default:
 		conf.InsecureSkipVerify = !pytext.Truth(v)
 	}
-	// Redirects are followed as Go does, which sends the token to the same host only.
+	// Go follows redirects, but sends the token only to the same host.
 	return &http.Client{Timeout: longest, Transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf, MaxResponseHeaderBytes: 1 << 20, DisableKeepAlives: true,
 	}}, nil
 }
 
-// signIn gets a token by the role, or checks the one of the configuration.
+// signIn gets a token with the approle, or checks the token from the configuration.
 func (c *Client) signIn(ctx context.Context) error {
 	if or(c.config.auth["method"], "token") == "approle" {
 		body := pyobj.NewDict("role_id", c.config.auth["role_id"])
@@ -180,7 +181,7 @@ func (c *Client) signIn(ctx context.Context) error {
 			return wrongConfig("brine does not unwrap auth:secret_id; it must be text")
 		case nil:
 		default:
-			_ = body.Set("secret_id", secret) // a text can be a key
+			_ = body.Set("secret_id", secret) // text is a valid key
 		}
 		answer, err := c.request(ctx, http.MethodPost, "auth/"+pytext.Str(or(c.config.auth["approle_mount"], "approle"))+"/login", body, "")
 		if err != nil {
@@ -206,7 +207,7 @@ func (c *Client) signIn(ctx context.Context) error {
 	return err
 }
 
-// field follows the keys into the dictionaries of an answer, and returns nil if one is missing.
+// field follows the keys through the dictionaries of a response. It returns nil if one is missing.
 func field(v any, names ...string) any {
 	for _, name := range names {
 		d, ok := v.(*pyobj.Dict)
@@ -218,8 +219,8 @@ func field(v any, names ...string) any {
 	return v
 }
 
-// Request sends a request to an endpoint, without the leading /v1/. The answer is true for an empty response. A
-// refusal is an [*Error], an unreachable server a [*modules.PythonError].
+// Request sends a request to an endpoint, which has no leading /v1/. It returns true for an empty response. The error
+// is an [*Error] if the server refuses the request, and a [*modules.PythonError] if it cannot be reached.
 func (c *Client) Request(ctx context.Context, method, endpoint string, payload any) (any, error) {
 	return c.request(ctx, method, endpoint, payload, "")
 }
@@ -272,7 +273,7 @@ func (c *Client) request(ctx context.Context, method, endpoint string, payload a
 	return answer, nil
 }
 
-// refusal returns the exception for an answer (_raise_status).
+// refusal returns the exception for an unsuccessful response (_raise_status).
 func refusal(resp *http.Response, answer any) error {
 	var said []string
 	if list, ok := field(answer, "errors").(*pyobj.List); ok {
@@ -305,7 +306,8 @@ func refusal(resp *http.Response, answer any) error {
 		Msg: strings.TrimSpace(resp.Status[:3]+" "+kind+" Error: "+http.StatusText(resp.StatusCode)) + " for url: " + resp.Request.URL.String()}
 }
 
-// Do calls f with the job's client. If the server refuses it, f is called once more after signing in again: policies may have changed.
+// Do calls f with the job's client. If the server denies permission, Do signs in again and calls f once more: the
+// policies may have changed.
 func Do(ctx context.Context, call *modules.Call, f func(*Client) (any, error)) (any, error) {
 	c, err := Open(ctx, call)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// mount is where a secret is (salt/utils/vault/kv.py is_v2).
+// mount is the path of a secret and the mount that contains it (salt/utils/vault/kv.py is_v2).
 type mount struct {
 	path string
 	v2   bool
-	base string // of the mount
+	base string // path of the mount
 }
 
-// at returns the path for a kind of request: data, metadata, delete or destroy. Only version 2 has kinds
-// (_v2_the_path).
+// at returns the path for a kind of request: data, metadata, delete or destroy. Version 1 has the same path for all
+// kinds (_v2_the_path).
 func (m mount) at(kind string) string {
 	if !m.v2 {
 		return m.path
@@ -37,8 +37,8 @@ func (m mount) at(kind string) string {
 	return strings.Replace(path, base, together, 1)
 }
 
-// find queries the server for the mount of a secret, unless the answer is cached. An unknown mount counts as version
-// 1.
+// find returns the mount of a secret. It queries the server unless the response is cached. An unknown mount counts as
+// version 1.
 func (c *Client) find(ctx context.Context, call *modules.Call, path string) mount {
 	var info any
 	for key, v := range c.mounts.All() {
@@ -56,7 +56,7 @@ func (c *Client) find(ctx context.Context, call *modules.Call, path string) moun
 		if info = field(answer, "data"); info == nil {
 			return mount{path: path}
 		}
-		_ = c.mounts.Set(path, info) // a text can be a key
+		_ = c.mounts.Set(path, info) // text is a valid key
 	}
 	m := mount{path: path, base: path}
 	m.v2 = or(field(info, "type"), "kv") == "kv" && field(info, "options", "version") == "2"
@@ -66,7 +66,8 @@ func (c *Client) find(ctx context.Context, call *modules.Call, path string) moun
 	return m
 }
 
-// Read returns a secret. With metadata, one of version 2 comes with it. Errors are those of [Client.Request].
+// Read returns a secret. With metadata, the result for a mount of version 2 includes the secret's metadata. Errors
+// are those of [Client.Request].
 func Read(ctx context.Context, call *modules.Call, path string, metadata bool) (any, error) {
 	return Do(ctx, call, func(c *Client) (any, error) { return c.read(ctx, c.find(ctx, call, path), metadata) })
 }
@@ -82,7 +83,7 @@ func (c *Client) read(ctx context.Context, m mount, metadata bool) (any, error) 
 	return field(answer, "data"), nil
 }
 
-// Write replaces a secret and returns what the server answers.
+// Write replaces a secret and returns the server's response.
 func Write(ctx context.Context, call *modules.Call, path string, data any) (any, error) {
 	return Do(ctx, call, func(c *Client) (any, error) { return c.write(ctx, c.find(ctx, call, path), data) })
 }
@@ -94,7 +95,8 @@ func (c *Client) write(ctx context.Context, m mount, data any) (any, error) {
 	return c.Request(ctx, http.MethodPost, m.at("data"), data)
 }
 
-// Patch changes keys of a secret; None removes one. Where the server cannot do that itself, the secret is read and written.
+// Patch changes keys of a secret; the value None removes a key. If the server cannot patch, the secret is read,
+// changed and written back.
 func Patch(ctx context.Context, call *modules.Call, path string, data *pyobj.Dict) (any, error) {
 	return Do(ctx, call, func(c *Client) (any, error) {
 		m := c.find(ctx, call, path)
@@ -140,15 +142,15 @@ func mergePatch(data any, patch *pyobj.Dict) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			_ = into.Set(key, merged) // it is a key of the patch
+			_ = into.Set(key, merged) // it is a key of the patch, so it is valid
 			continue
 		}
-		_ = into.Set(key, v) // it is a key of the patch
+		_ = into.Set(key, v) // it is a key of the patch, so it is valid
 	}
 	return into, nil
 }
 
-// Delete removes a secret, or versions of it if there are any.
+// Delete removes the current version of a secret, or the given versions.
 func Delete(ctx context.Context, call *modules.Call, path string, versions []any) (any, error) {
 	return Do(ctx, call, func(c *Client) (any, error) {
 		numbers, err := toNumbers(versions)
@@ -166,7 +168,7 @@ func Delete(ctx context.Context, call *modules.Call, path string, versions []any
 	})
 }
 
-// Destroy removes versions of a secret for ever.
+// Destroy removes versions of a secret permanently.
 func Destroy(ctx context.Context, call *modules.Call, path string, versions []any) (any, error) {
 	return Do(ctx, call, func(c *Client) (any, error) {
 		numbers, err := toNumbers(versions)
@@ -193,7 +195,7 @@ func toNumbers(versions []any) (*pyobj.List, error) {
 	return list, nil
 }
 
-// List returns the names below a path.
+// List returns the names of the secrets below a path.
 func List(ctx context.Context, call *modules.Call, path string) (any, error) {
 	return Do(ctx, call, func(c *Client) (any, error) {
 		answer, err := c.Request(ctx, "LIST", c.find(ctx, call, path).at("metadata"), nil)

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Element is an XML element as ElementTree has it.
+// Element is an XML element like one of Python's ElementTree.
 type Element struct {
 	name  string
 	text  any // nil if the element has no text
 	items []*Element
 }
 
-// maxDepth bounds the nesting of XML.
+// maxDepth limits the nesting of elements.
 const maxDepth = 200
 
-// Parse returns the root of a document. Names are without their spaces.
+// Parse returns the root element of a document. Names are returned without their namespaces.
 func Parse(text string) (*Element, error) {
 	d := xml.NewDecoder(strings.NewReader(text))
 	var stack []*Element
@@ -49,7 +49,7 @@ func Parse(text string) (*Element, error) {
 			stack = stack[:len(stack)-1]
 		case xml.CharData:
 			if len(stack) > 0 {
-				if top := stack[len(stack)-1]; len(top.items) == 0 { // what follows a child is its tail
+				if top := stack[len(stack)-1]; len(top.items) == 0 { // text after a child is the child's tail
 					s, _ := top.text.(string)
 					top.text = s + string(t)
 				}
@@ -62,7 +62,7 @@ func Parse(text string) (*Element, error) {
 	return root, nil
 }
 
-// Children returns one value for each child.
+// Children returns the data of each child.
 func (e *Element) Children() []any {
 	out := []any{}
 	for _, item := range e.items {
@@ -71,8 +71,8 @@ func (e *Element) Children() []any {
 	return out
 }
 
-// Data converts the element like to_dict: to a dictionary of its children or, if it has none, to one with its own
-// name and text.
+// Data converts the element like to_dict: to a dictionary of its children or, if it has no children, to one that maps
+// its name to its text.
 func (e *Element) Data() map[string]any {
 	if len(e.items) == 0 {
 		return map[string]any{e.name: e.text}

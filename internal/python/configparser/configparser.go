@@ -1,6 +1,6 @@
-// Package configparser reads files of sections and options by the rules of Python's configparser.ConfigParser,
-// without interpolation: option names are in lower case and followed by "=" or ":", values continue in indented
-// lines, and comments are lines that begin with "#" or ";". Sections and options keep their order.
+// Package configparser parses files of sections and options by the rules of Python's configparser.ConfigParser,
+// without interpolation. Option names become lower case and are followed by "=" or ":", values continue in indented
+// lines, and lines that begin with "#" or ";" are comments. Sections and options keep their order.
 package configparser
 
 import (
@@ -14,7 +14,7 @@ import (
 // Option is an option of a section.
 type Option struct{ Name, Value string }
 
-// Section is a section.
+// Section is a section with its options.
 type Section struct {
 	Name    string
 	Options []Option
@@ -30,7 +30,7 @@ func (s *Section) Get(name string) (string, bool) {
 	return "", false
 }
 
-// Set sets an option, at its present place or at the end.
+// Set replaces an option's value in place, or appends the option.
 func (s *Section) Set(name, value string) {
 	for i := range s.Options {
 		if s.Options[i].Name == name {
@@ -61,7 +61,7 @@ func Find(list []*Section, name string) *Section {
 	return nil
 }
 
-// Parse reads a text; the name of the file is for errors. If strict, nothing may be there twice.
+// Parse parses a text. Errors name the file. If strict is set, a duplicate section or option is an error.
 func Parse(text, file string, strict bool) ([]*Section, error) {
 	p := &parser{file: file, strict: strict}
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -82,7 +82,7 @@ type parser struct {
 	strict bool
 	list   []*Section
 	now    *Section
-	option int // index of the last option of the section, -1 for none
+	option int // index of the section's last option, or -1
 	indent int
 }
 

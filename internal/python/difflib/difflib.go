@@ -1,8 +1,9 @@
-// Package difflib compares lists of lines as Python's difflib does: the same matching blocks, hence the same unified diffs,
-// character by character. Salt shows such diffs to its users.
+// Package difflib compares lists of lines as Python's difflib does. It finds the same matching blocks, and so creates
+// exactly the same unified diffs. Salt shows such diffs to its users.
 //
-// Only what diffs need is here: no junk functions, no ratios. Python's heuristic is, though: in texts of 200 lines and more,
-// lines that make up over a hundredth of the text do not begin a match. Python's source: Lib/difflib.py.
+// It contains only what diffs need: no junk functions and no ratios. It includes Python's heuristic for popular
+// lines: in texts of at least 200 lines, a line that makes up more than a hundredth of the text cannot begin a match.
+// Python's source: Lib/difflib.py.
 package difflib
 
 import (
@@ -22,12 +23,13 @@ type opcode struct {
 	i1, i2, j1, j2 int
 }
 
-// matcher compares two lists of lines, which are numbered so that comparing them is cheap.
+// matcher compares two lists of lines. Each distinct line has a number, so that comparisons are cheap.
 type matcher struct {
 	a, b []int
-	// where are the places in b of each line that may begin a match, by its number.
+	// where has, for each line that may begin a match, its positions in b. The index is the line's number.
 	where [][]int
-	// lengths and next hold, for each place in b, how long the match that ends there is, in the line before and in this one.
+	// lengths and next hold the length of the match that ends at each position of b: for the previous line of a and
+	// for the current one.
 	lengths, next []int
 }
 
@@ -62,10 +64,11 @@ func newMatcher(a, b []string) *matcher {
 	return m
 }
 
-// longest finds the longest match within a[alo:ahi] and b[blo:bhi], of several the one that begins earliest in a, then in b.
+// longest returns the longest match within a[alo:ahi] and b[blo:bhi]. Of several it returns the one that begins
+// earliest in a, then in b.
 func (m *matcher) longest(alo, ahi, blo, bhi int) block {
 	best := block{alo, blo, 0}
-	var before, now []int // the places in lengths and next that are set
+	var before, now []int // the positions in lengths and next that are set
 	for i := alo; i < ahi; i++ {
 		now = now[:0]
 		for _, j := range m.where[m.a[i]] {
@@ -75,7 +78,7 @@ func (m *matcher) longest(alo, ahi, blo, bhi int) block {
 			if j >= bhi {
 				break
 			}
-			k := m.lengths[j] + 1 // lengths[j] is that of place j-1
+			k := m.lengths[j] + 1 // lengths[j] belongs to position j-1
 			m.next[j+1] = k
 			now = append(now, j+1)
 			if k > best.size {
@@ -91,7 +94,7 @@ func (m *matcher) longest(alo, ahi, blo, bhi int) block {
 	for _, j := range before {
 		m.lengths[j] = 0
 	}
-	// Popular lines do not begin a match but may lengthen one.
+	// Popular lines cannot begin a match but may extend one.
 	for best.a > alo && best.b > blo && m.a[best.a-1] == m.b[best.b-1] {
 		best.a, best.b, best.size = best.a-1, best.b-1, best.size+1
 	}
@@ -101,7 +104,7 @@ func (m *matcher) longest(alo, ahi, blo, bhi int) block {
 	return best
 }
 
-// blocks returns the matching blocks in ascending order, adjacent ones joined, with an empty one at the end.
+// blocks returns the matching blocks in ascending order, with adjacent blocks joined and an empty block at the end.
 func (m *matcher) blocks() []block {
 	var found []block
 	queue := [][4]int{{0, len(m.a), 0, len(m.b)}}
@@ -152,8 +155,8 @@ func (m *matcher) opcodes() []opcode {
 	return codes
 }
 
-// grouped returns the opcodes in groups that are at least 2n equal lines apart, each with up to n equal lines
-// around it.
+// grouped returns the opcodes in groups that are separated by at least 2n equal lines. Each group has up to n equal
+// lines before and after.
 func (m *matcher) grouped(n int) [][]opcode {
 	codes := m.opcodes()
 	if len(codes) == 0 {
@@ -182,13 +185,14 @@ func (m *matcher) grouped(n int) [][]opcode {
 	return groups
 }
 
-// Unified returns the unified diff of two lists of lines, each with its line end, with three lines of context; ""
-// if they are equal. from and to are the names in its head.
+// Unified returns the unified diff of two lists of lines with three lines of context, or "" if the lists are equal.
+// The lines include their line ends. from and to are the names in the diff's header.
 func Unified(a, b []string, from, to string) string {
 	return strings.Join(UnifiedLines(a, b, from, to), "")
 }
 
-// UnifiedLines returns the lines of the diff. Each head ends with a line feed, the others as the given lines do.
+// UnifiedLines returns the lines of the diff. Header lines end with a line feed; the others end as the given lines
+// do.
 func UnifiedLines(a, b []string, from, to string) []string { return UnifiedContext(a, b, from, to, 3) }
 
 // UnifiedContext is like UnifiedLines with n lines of context.
@@ -226,7 +230,7 @@ func mark(out []string, by string, lines []string) []string {
 	return out
 }
 
-// span returns a range of lines in the form of a hunk's head.
+// span formats a range of lines for a hunk's header.
 func span(start, stop int) string {
 	switch n := stop - start; n {
 	case 1:

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// random is the generator of testdata/sums.py.
+// random is the random number generator of testdata/sums.py.
 type random uint64
 
 func (r *random) next(n int) int {
@@ -44,7 +44,7 @@ func example(seed int) (a, b []string) {
 	return a, b
 }
 
-// TestPython compares with what Python 3.11 makes of the same texts, among them long ones with popular lines.
+// TestPython compares with the diffs of Python 3.11 for the same texts, which include long texts with popular lines.
 func TestPython(t *testing.T) {
 	text, err := os.ReadFile("testdata/sums.txt")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package fnmatch matches names against shell patterns by the rules of Python's fnmatch.fnmatchcase, which are not those of
-// path.Match: "*" also matches slashes, "[!…]" negates, a bracket that is never closed stands for itself, a backslash is
-// nothing special.
+// Package fnmatch matches names against shell patterns by the rules of Python's fnmatch.fnmatchcase. Unlike in
+// path.Match, "*" also matches slashes, "[!…]" negates, a bracket that is not closed matches itself, and a
+// backslash has no special meaning.
 package fnmatch
 
 import (
@@ -10,7 +10,7 @@ import (
 
 // Match reports whether a name matches a pattern. It needs at most len(pattern)×len(name) steps.
 func Match(pattern, name string) bool {
-	// After a failure the last star matches one more character; earlier stars need not be tried again.
+	// After a mismatch, the last star matches one more character. Earlier stars need not be retried.
 	starPattern, starName := "", ""
 	star := false
 	for {
@@ -35,7 +35,7 @@ func Match(pattern, name string) bool {
 	}
 }
 
-// one matches one character, and returns what remains of both. It reports whether it matched.
+// one matches one character, and returns what remains of pattern and name. It reports whether the character matched.
 func one(pattern, name string) (string, string, bool) {
 	if pattern == "" || name == "" {
 		return "", "", false
@@ -56,8 +56,8 @@ func one(pattern, name string) (string, string, bool) {
 	return "", "", false
 }
 
-// closing returns the index of the bracket that closes the class at the beginning of the pattern, -1 if there is
-// none. A bracket that comes first in the class belongs to it.
+// closing returns the index of the bracket that closes the class at the beginning of the pattern, or -1 if it is not
+// closed. A closing bracket that comes first belongs to the class.
 func closing(pattern string) int {
 	i := 1
 	if i < len(pattern) && pattern[i] == '!' {
@@ -103,7 +103,7 @@ func Filter(names []string, pattern string) []string {
 	return out
 }
 
-// Has reports whether a text is a pattern: Salt looks for "*", "?", or something in brackets.
+// Has reports whether a text is a pattern: it contains "*", "?", or brackets with text between them.
 func Has(s string) bool {
 	if strings.ContainsAny(s, "*?") {
 		return true

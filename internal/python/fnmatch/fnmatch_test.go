@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The expectations are what Python 3.11's fnmatch.fnmatchcase answers.
+// TestMatch expects the results of Python 3.11's fnmatch.fnmatchcase.
 func TestMatch(t *testing.T) {
 	cases := []struct {
 		pattern, name string

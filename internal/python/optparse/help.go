@@ -10,25 +10,25 @@ import (
 
 const maxHelpPosition = 24
 
-// formatter lays out help as optparse's IndentedHelpFormatter does.
+// formatter formats help as optparse's IndentedHelpFormatter does.
 type formatter struct {
 	width, position int
 	prog            string
 }
 
-// UsageText returns the text before an error: the usage line and an empty line.
+// UsageText returns the text before an error message: the usage line and an empty line.
 func (p *Parser) UsageText() string {
 	return "Usage: " + p.expand(p.Usage) + "\n\n"
 }
 
-// ErrorText returns the text for standard error if the command line is wrong: usage, program, message.
+// ErrorText returns the text for standard error after an invalid command line: usage, program, message.
 func (p *Parser) ErrorText(msg string) string {
 	return p.UsageText() + p.Prog + ": error: " + msg + "\n"
 }
 
 func (p *Parser) expand(s string) string { return strings.ReplaceAll(s, "%prog", p.Prog) }
 
-// Help returns the whole help text.
+// Help returns the complete help text.
 func (p *Parser) Help() string {
 	width := p.Width
 	if width == 0 {

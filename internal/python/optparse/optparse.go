@@ -1,10 +1,10 @@
-// Package optparse reads command lines by the rules of Python's optparse, and prints help and errors in its format,
-// because scripts around Salt's programs rely on both. Long names may be shortened while they stay unique, an option
-// may have several names, options and arguments may be mixed, and "--" ends the options. The package reads no
-// environment and prints nothing itself.
+// Package optparse parses command lines by the rules of Python's optparse, and formats help and errors as it does,
+// because scripts around Salt's programs rely on both. Long names may be abbreviated while they stay unique, an
+// option may have several names, options and arguments may be mixed, and "--" ends the options. The package reads no
+// environment variables and prints nothing itself.
 //
-// Why not pflag: it has neither several names for one option, nor shortened names, nor optparse's error texts.
-// Python's source: Lib/optparse.py.
+// pflag is not used: it supports neither several names for one option nor abbreviated names, and its error texts
+// differ. Python's source: Lib/optparse.py.
 package optparse
 
 import (
@@ -19,9 +19,9 @@ import (
 type Kind int
 
 const (
-	// String keeps the value as text.
+	// String stores the value as text.
 	String Kind = iota
-	// Int is a decimal number, or one with 0x, 0b or a leading 0 for octal.
+	// Int is a decimal number, or one with the prefix 0x, 0b, or 0 for octal.
 	Int
 	// Float is a decimal fraction.
 	Float
@@ -31,22 +31,23 @@ const (
 	True
 	// False is a flag: false when given; its default is true.
 	False
-	// List keeps the text of each time the option is given, as []string.
+	// List collects the texts of all occurrences, as []string.
 	List
 )
 
-// Option is one option. Values are stored under Dest: string, int64, float64 or bool, or Default when it is not given.
+// Option is a command-line option. Its value is stored under Dest: a string, int64, float64, bool or []string, or
+// Default if it is not given.
 type Option struct {
-	Names   []string // "-t", "--timeout"; the short ones are shown first
-	Dest    string   // empty: the first long name, dashes turned to underscores
+	Names   []string // "-t", "--timeout"; help shows the short ones first
+	Dest    string   // if empty, the first long name with underscores for dashes
 	Kind    Kind
-	Metavar string // empty: Dest in capitals
+	Metavar string // if empty, Dest in capitals
 	Default any
 	Choices []string
 	Help    string // %default is replaced by the default
-	Hidden  bool   // not shown in help
-	// Own is an option that stock Salt does not have: it cannot be abbreviated, so that abbreviations of stock's options stay unique,
-	// and programs do not put it into their configuration.
+	Hidden  bool   // not shown in the help
+	// Own marks an option that stock Salt does not have. It cannot be abbreviated, so that abbreviations of stock's
+	// options stay unique, and programs do not copy it to their configuration.
 	Own bool
 }
 
@@ -56,7 +57,7 @@ type Group struct {
 	Options            []Option
 }
 
-// Parser is a program's command line.
+// Parser describes a program's command line.
 type Parser struct {
 	Prog        string
 	Usage       string // after "Usage: "; %prog stands for Prog
@@ -67,21 +68,21 @@ type Parser struct {
 	Width       int // columns of the terminal; 0 means 80
 }
 
-// Values is a read command line.
+// Values holds a parsed command line.
 type Values struct {
 	Args []string
 	vals map[string]any
 	set  map[string]bool
 }
 
-// Error is a wrong command line. Salt's programs print the usage, this text, and end with 64.
+// Error reports an invalid command line. Salt's programs print the usage and this text, and exit with 64.
 type Error struct{ Msg string }
 
 func (e *Error) Error() string { return e.Msg }
 
 func errorf(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
 
-// takesValue reports whether an option of this kind is followed by a value.
+// takesValue reports whether the option is followed by a value.
 func (o *Option) takesValue() bool { return o.Kind != True && o.Kind != False }
 
 // DestName returns the name under which the option's value is stored.
@@ -97,7 +98,7 @@ func (o *Option) DestName() string {
 	return strings.TrimLeft(o.Names[0], "-")
 }
 
-// defaultValue returns the value of an option that was not given.
+// defaultValue returns the value of an option that is not given.
 func (o *Option) defaultValue() any {
 	switch {
 	case o.Default != nil:
@@ -110,7 +111,7 @@ func (o *Option) defaultValue() any {
 	return nil
 }
 
-// all calls f for every option, those of groups included.
+// all calls f for every option, including those of groups.
 func (p *Parser) all(f func(*Option)) {
 	for i := range p.Options {
 		f(&p.Options[i])
@@ -122,7 +123,7 @@ func (p *Parser) all(f func(*Option)) {
 	}
 }
 
-// Dests lists the names of all values, in the order of the help, each once.
+// Dests returns the names of all values in the order of the help, without duplicates.
 func (p *Parser) Dests() []string {
 	var out []string
 	p.all(func(o *Option) {
@@ -133,7 +134,7 @@ func (p *Parser) Dests() []string {
 	return out
 }
 
-// Own reports whether a value is that of an option that stock Salt does not have.
+// Own reports whether a value belongs to an option that stock Salt does not have.
 func (p *Parser) Own(dest string) bool {
 	own := false
 	p.all(func(o *Option) { own = own || o.Own && o.DestName() == dest })
@@ -151,7 +152,7 @@ func (p *Parser) find(name string) *Option {
 	return found
 }
 
-// long resolves a long name, which may be shortened while unique.
+// long returns the option with a long name, which may be abbreviated while unique.
 func (p *Parser) long(name string) (*Option, string, error) {
 	if o := p.find(name); o != nil {
 		return o, name, nil
@@ -174,7 +175,7 @@ func (p *Parser) long(name string) (*Option, string, error) {
 	return nil, "", errorf("ambiguous option: %s (%s?)", name, strings.Join(names, ", "))
 }
 
-// Parse reads args. The error is an *Error.
+// Parse parses args. Its error is an *Error.
 func (p *Parser) Parse(args []string) (*Values, error) {
 	v := &Values{vals: map[string]any{}, set: map[string]bool{}}
 	p.all(func(o *Option) {
@@ -230,7 +231,7 @@ func (p *Parser) parseLong(v *Values, arg string, rest []string) ([]string, erro
 	return rest, v.store(o, full, value)
 }
 
-// parseShort reads "-abc", "-n3" and "-n 3".
+// parseShort parses "-abc", "-n3" and "-n 3".
 func (p *Parser) parseShort(v *Values, arg string, rest []string) ([]string, error) {
 	for i, r := range arg[1:] {
 		name := "-" + string(r)
@@ -289,7 +290,7 @@ func (v *Values) store(o *Option, name, value string) error {
 	return nil
 }
 
-// parseInt parses the number forms of optparse.
+// parseInt parses a number in the notations of optparse.
 func parseInt(s string) (int64, error) {
 	s = strings.TrimSpace(s)
 	if s == "" {
@@ -307,7 +308,7 @@ func parseInt(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// quote returns Python's repr of plain text, which optparse shows in errors.
+// quote returns Python's repr of a text, which optparse shows in errors.
 func quote(s string) string {
 	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
 		return `"` + s + `"`
@@ -315,22 +316,22 @@ func quote(s string) string {
 	return "'" + strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), "'", `\'`) + "'"
 }
 
-// IsSet reports whether the command line gave the value.
+// IsSet reports whether the command line set the value.
 func (v *Values) IsSet(dest string) bool { return v.set[dest] }
 
 // Get returns a value, or nil.
 func (v *Values) Get(dest string) any { return v.vals[dest] }
 
-// Put replaces a value, as if the command line had given it.
+// Put replaces a value as if the command line had set it.
 func (v *Values) Put(dest string, val any) {
 	v.vals[dest] = val
 	v.set[dest] = true
 }
 
-// Fill replaces a value without claiming that the command line gave it.
+// Fill replaces a value without marking it as set by the command line.
 func (v *Values) Fill(dest string, val any) { v.vals[dest] = val }
 
-// String returns the value of a text option, or "" if it has none.
+// String returns the value of a text option, or "" if it is not set.
 func (v *Values) String(dest string) string {
 	s, _ := v.vals[dest].(string)
 	return s
@@ -342,7 +343,7 @@ func (v *Values) Bool(dest string) bool {
 	return b
 }
 
-// Int returns the value of a number option, or 0 if it has none.
+// Int returns the value of an integer option, or 0 if it is not set.
 func (v *Values) Int(dest string) int64 {
 	switch n := v.vals[dest].(type) {
 	case int64:
@@ -353,7 +354,7 @@ func (v *Values) Int(dest string) int64 {
 	return 0
 }
 
-// Float returns the value of a fraction option, or 0 if it has none.
+// Float returns the value of a float option, or 0 if it is not set.
 func (v *Values) Float(dest string) float64 {
 	switch n := v.vals[dest].(type) {
 	case float64:

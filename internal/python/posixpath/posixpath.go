@@ -22,8 +22,8 @@ func Join(first string, more ...string) string {
 	return path
 }
 
-// Split implements os.path.split: everything before the last slash, without trailing slashes unless it is the
-// root, and what follows.
+// Split implements os.path.split: head is everything before the last slash, without trailing slashes unless it is the
+// root, and tail is the rest.
 func Split(path string) (head, tail string) {
 	i := strings.LastIndexByte(path, '/') + 1
 	head, tail = path[:i], path[i:]
@@ -73,9 +73,9 @@ func Norm(path string) string {
 	return "."
 }
 
-// Real implements os.path.realpath for an absolute path. It follows every link that readlink knows; "" from readlink
-// means that a path is not a link. A path that does not exist stays as it is. A link that leads back to itself ends
-// the search.
+// Real implements os.path.realpath for an absolute path. It follows every link: readlink returns a link's target, or
+// "" for other files. A path that does not exist is returned normalized. It stops at a link that leads back to
+// itself.
 func Real(path string, readlink func(string) string) string {
 	out, _ := realJoin("", path, readlink, map[string]string{})
 	return Norm(out)
@@ -127,7 +127,7 @@ func realJoin(path, rest string, readlink func(string) string, seen map[string]s
 	return path, true
 }
 
-// Rel implements os.path.relpath of two absolute paths.
+// Rel implements os.path.relpath for two absolute paths.
 func Rel(path, start string) string {
 	a, b := parts(Norm(start)), parts(Norm(path))
 	n := 0

@@ -2,7 +2,7 @@ package posixpath
 
 import "testing"
 
-// The expectations are Python's.
+// TestText expects Python's results.
 func TestText(t *testing.T) {
 	norm := map[string]string{"": ".", "/": "/", "//": "//", "///": "/", "a//b/./c": "a/b/c", "a/../..": "..", "/..": "/", "//a/..": "//", "a/b/..": "a", "../a": "../a"}
 	for in, want := range norm {

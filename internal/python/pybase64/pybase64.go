@@ -1,4 +1,4 @@
-// Package pybase64 reads base64 as Python's binascii.a2b_base64 does: characters of no meaning are passed over.
+// Package pybase64 decodes base64 as Python's binascii.a2b_base64 does: it skips characters that are not base64.
 package pybase64
 
 import (
@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// ErrPadding is Python's complaint about an end that is missing.
+// ErrPadding is Python's error for missing padding.
 var ErrPadding = errors.New("Incorrect padding")
 
-// Decode decodes a text. The errors' texts are those of Python's binascii.Error.
+// Decode decodes a text. Its errors have the texts of Python's binascii.Error.
 func Decode(s string) ([]byte, error) {
 	out := make([]byte, 0, len(s)/4*3+3)
 	var left byte
@@ -52,8 +52,8 @@ func Decode(s string) ([]byte, error) {
 	return nil, ErrPadding
 }
 
-// DecodeStrict decodes a text in which nothing is passed over (b64decode with validate). Padding after a text that needs none is
-// allowed, as in Python 3.11.
+// DecodeStrict decodes a text and returns an error for any other character (b64decode with validate). As in Python
+// 3.11, it accepts padding after a text that needs no padding.
 func DecodeStrict(s string) ([]byte, error) {
 	data := strings.TrimRight(s, "=")
 	pads := len(s) - len(data)
@@ -87,7 +87,7 @@ func value(c byte) (byte, bool) {
 	return 0, false
 }
 
-// Encode returns base64 in lines of 76 characters, each with a line end, as base64.encodebytes does.
+// Encode returns base64 in lines of up to 76 characters, each with a line feed, as base64.encodebytes does.
 func Encode(b []byte) string {
 	text := base64.StdEncoding.EncodeToString(b)
 	var out strings.Builder

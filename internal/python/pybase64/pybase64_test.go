@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What Python 3.11 answers.
+// TestDecode expects the results of Python 3.11.
 func TestDecode(t *testing.T) {
 	cases := []struct{ in, out, err string }{
 		{"aGVsbG8=", "hello", ""}, {"aGVs bG8=\n", "hello", ""}, {"aGVsbG8=zzzz", "hello", ""}, {"aGVs", "hel", ""}, {"", "", ""},

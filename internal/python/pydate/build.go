@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// resolve decides which of the numbers are year, month and day; -1 means none.
+// resolve determines which numbers are the year, month and day; -1 means that one is missing.
 func (p *parser) resolve() (year, month, day int) {
 	v := p.ymd
 	year, month, day = -1, -1, -1
@@ -96,7 +96,7 @@ func (p *parser) labelled() (year, month, day int, ok bool) {
 	return year, month, day, true
 }
 
-// build completes the parsed fields with those of now.
+// build fills missing fields from now.
 func (p *parser) build(now time.Time) (time.Time, bool) {
 	if len(p.ymd) == 0 && p.weekday < 0 && p.hour < 0 && p.minute < 0 && p.second < 0 {
 		return time.Time{}, false
@@ -132,7 +132,7 @@ func (p *parser) build(now time.Time) (time.Time, bool) {
 	return t, true
 }
 
-// century completes a year of two digits so that it is within fifty years of now.
+// century converts a two-digit year to the year within fifty years of now.
 func century(year, now int) int {
 	year += now / 100 * 100
 	switch {

@@ -1,8 +1,8 @@
-// Package pydate reads dates and times as Salt's scheduler does, which uses Python's datetime.strptime and the parser of
-// python-dateutil. Times are naive: what a clock on the wall shows, kept in a time.Time in UTC.
+// Package pydate parses dates and times as Salt's scheduler does, which uses Python's datetime.strptime and the
+// parser of python-dateutil. Times are naive: the fields of a local clock, stored in a time.Time in UTC.
 //
-// Of dateutil's parser it has dates and times in words and numbers in every order, but no time zones: Salt compares the result
-// with the local clock, and Python refuses that for a time with a zone.
+// Of dateutil's parser it supports dates and times in words and numbers in any order, but no time zones: Salt
+// compares the result with the local clock, and Python refuses to compare a time with a zone.
 package pydate
 
 import (
@@ -17,16 +17,16 @@ import (
 // ErrInvalid means that a text is neither a date nor a time.
 var ErrInvalid = errors.New("cannot read date")
 
-// Now returns the local time without its zone.
+// Now returns the fields of t's local time as a naive time, in microseconds.
 func Now(t time.Time) time.Time {
 	t = t.Local()
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond()/1000*1000, time.UTC)
 }
 
-// maxText bounds what is looked at.
+// maxText limits the length of a text.
 const maxText = 200
 
-// Parse implements dateutil.parser.parse. Missing fields are taken from the day of now.
+// Parse implements dateutil.parser.parse. Missing fields are those of now's day.
 func Parse(text string, now time.Time) (time.Time, error) {
 	if len(text) > maxText {
 		return time.Time{}, fmt.Errorf("%w: it is too long", ErrInvalid)
@@ -46,13 +46,14 @@ func Parse(text string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// parser follows dateutil's: a list of up to three numbers that are year, month and day in some order, and the parts of a time.
+// parser follows dateutil's parser: it collects up to three numbers that are the year, month and day in some order,
+// and the fields of a time.
 type parser struct {
 	tokens               []string
 	ymd                  []int
 	labels               []byte // 'Y', 'M', 'D' or 0 for each of ymd
-	century              bool   // the year was written in full
-	month                int    // index in ymd of a month's name, -1 if there is none
+	century              bool   // the year had four digits
+	month                int    // index in ymd of a month's name, or -1
 	weekday              int
 	hour, minute, second int
 	micro                int
@@ -73,7 +74,7 @@ func kind(c byte) byte {
 	return c
 }
 
-// split splits a text into words, numbers (with one decimal point) and single other characters.
+// split splits a text into words, numbers (with at most one decimal point) and single other characters.
 func split(text string) []string {
 	var tokens []string
 	for i := 0; i < len(text); {
@@ -101,7 +102,7 @@ func split(text string) []string {
 	return tokens
 }
 
-// number returns a decimal number as one token and splits other words at points.
+// number returns a decimal number as one token, and splits other words at points.
 func number(s string) []string {
 	s = strings.ReplaceAll(s, ",", ".,")
 	plain := strings.ReplaceAll(s, ".,", ".")
@@ -157,7 +158,8 @@ func index(s, names string, short int) int {
 	return -1
 }
 
-// Weekday is the number of a weekday's name or its first three letters, Monday being 0; -1 if it is none.
+// weekday returns the number of a weekday from its name or the first three letters of it. Monday is 0; other words
+// return -1.
 func weekday(s string) int {
 	return index(s, "monday tuesday wednesday thursday friday saturday sunday", 3)
 }
@@ -274,7 +276,7 @@ func (p *parser) add(n int, label byte) bool {
 	return true
 }
 
-// numeric reads what begins with a number.
+// numeric parses tokens that begin with a number.
 func (p *parser) numeric(i int) (int, bool) {
 	s := p.tokens[i]
 	value, err := strconv.ParseFloat(s, 64)
@@ -334,12 +336,12 @@ func (p *parser) numeric(i int) (int, bool) {
 func atoi(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {
-		return -2 // no part of a time or date
+		return -2 // not a part of a date or time
 	}
 	return n
 }
 
-// unitAfter returns the index of the word for hours, minutes or seconds after a number.
+// unitAfter returns the index of the word for hours, minutes or seconds after a number, or 0.
 func (p *parser) unitAfter(i int) int {
 	if unit(p.at(i+1)) >= 0 {
 		return i + 1
@@ -369,7 +371,7 @@ func (p *parser) measure(value float64, text string, u int) bool {
 	return true
 }
 
-// seconds reads seconds with up to six decimals.
+// seconds parses seconds with up to six decimals.
 func (p *parser) seconds(s string) bool {
 	whole, part, _ := strings.Cut(s, ".")
 	n, err := strconv.Atoi(whole)
@@ -387,7 +389,7 @@ func (p *parser) seconds(s string) bool {
 	return true
 }
 
-// clock reads 10:30 and 10:30:15.5.
+// clock parses 10:30 and 10:30:15.5.
 func (p *parser) clock(i, hour int) (int, bool) {
 	p.hour = hour
 	m, err := strconv.ParseFloat(p.at(i+2), 64)
@@ -405,7 +407,7 @@ func (p *parser) clock(i, hour int) (int, bool) {
 	return i + 2, true
 }
 
-// date reads 2026-12-24, 24.12.2026, 24-Dec-2026.
+// date parses 2026-12-24, 24.12.2026 and 24-Dec-2026.
 func (p *parser) date(i int, sep string) (int, bool) {
 	if !p.addText(p.tokens[i]) {
 		return i, false

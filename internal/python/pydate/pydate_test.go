@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The vectors are what Python answers, see testdata/generate.py.
+// TestAsPython compares with Python's results, see testdata/generate.py.
 func TestAsPython(t *testing.T) {
 	text, err := os.ReadFile("testdata/dates.txt")
 	if err != nil {

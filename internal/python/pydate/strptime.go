@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Strptime implements datetime.strptime in the C locale. Fields that the format leaves out are those of 1900-01-01
-// 00:00.
+// Strptime implements datetime.strptime in the C locale. Fields that the format leaves out have their values of
+// 1900-01-01 00:00.
 func Strptime(text, format string) (time.Time, error) {
 	f := fields{year: 1900, month: 1, day: 1, hour12: -1}
 	rest, ok := f.read(text, format, 0)
@@ -36,7 +36,7 @@ type fields struct {
 	micro, pm                    int
 }
 
-// maxNested bounds formats within formats (%c and the like).
+// maxNested limits formats within formats (%c and the like).
 const maxNested = 3
 
 func (f *fields) read(text, format string, depth int) (rest string, ok bool) {
@@ -126,7 +126,7 @@ func (f *fields) directive(text string, c byte, depth int) (string, bool) {
 	case 'b', 'B', 'h':
 		return name(text, c == 'B', "january february march april may june july august september october november december", &f.month)
 	case 'T':
-		return text, false // Python does not know it
+		return text, false // Python does not support it
 	case 'c':
 		return f.read(text, "%a %b %d %H:%M:%S %Y", depth+1)
 	case 'x':
@@ -139,7 +139,7 @@ func (f *fields) directive(text string, c byte, depth int) (string, bool) {
 	return text, false
 }
 
-// name reads one of several words, in full or its first three letters.
+// name parses one of several words, in full or abbreviated to three letters.
 func name(text string, full bool, names string, into *int) (string, bool) {
 	for i, n := range strings.Fields(names) {
 		if !full {

@@ -1,5 +1,5 @@
-// Package pyglob is Python's glob.glob, not recursive: names that begin with a dot only match a pattern that does, and the
-// order is that of the directories.
+// Package pyglob implements Python's glob.glob without recursion. A name that begins with a dot only matches a
+// pattern that does too. The names of a directory are not sorted.
 package pyglob
 
 import (
@@ -13,7 +13,7 @@ import (
 // HasMagic reports whether a text is a pattern.
 func HasMagic(s string) bool { return strings.ContainsAny(s, "*?[") }
 
-// Glob returns the paths that match a pattern. path converts a path of the pattern to one of this machine.
+// Glob returns the paths that match a pattern. path converts a path in the pattern to a local path.
 func Glob(path func(string) string, pattern string) []string {
 	dir, base := posixpath.Split(pattern)
 	if !HasMagic(pattern) {
@@ -53,7 +53,7 @@ func names(dir string) []string {
 		return nil
 	}
 	defer d.Close()
-	list, _ := d.Readdirnames(-1) // what can be read of a directory that cannot be read to its end
+	list, _ := d.Readdirnames(-1) // after an error, use the names that were read
 	return list
 }
 

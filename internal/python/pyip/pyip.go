@@ -1,4 +1,4 @@
-// Package pyip reads and shows addresses and networks as Python's module ipaddress does, with its errors.
+// Package pyip parses and formats IP addresses and networks as Python's module ipaddress does, with its errors.
 package pyip
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/internal/python/pytext"
 )
 
-// Addr reads an address.
+// Addr parses an address.
 func Addr(text string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(text)
 	if err != nil {
@@ -21,7 +21,7 @@ func Addr(text string) (netip.Addr, error) {
 	return a, nil
 }
 
-// Text returns an address in Python's form, which never has dots in IPv6.
+// Text formats an address as Python does, which never uses dotted notation in IPv6.
 func Text(a netip.Addr) string {
 	if a.Is4In6() {
 		b := a.As16()
@@ -30,8 +30,8 @@ func Text(a netip.Addr) string {
 	return a.String()
 }
 
-// Network reads a network: an address with a slash and the number of bits, a mask or, for IPv4, its complement. When strict,
-// the address must be the network's own.
+// Network parses a network: an address, a slash, and the number of bits or a mask or, for IPv4, a mask's complement.
+// If strict is set, the address must not have bits outside of the mask.
 func Network(text string, strict bool) (netip.Prefix, error) {
 	addr, mask, slash := strings.Cut(text, "/")
 	a, err := netip.ParseAddr(addr)
@@ -49,7 +49,7 @@ func Network(text string, strict bool) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// maskBits returns the length of the prefix that a mask stands for.
+// maskBits returns the prefix length of a mask.
 func maskBits(mask string, a netip.Addr) (int, bool) {
 	if mask != "" && strings.Trim(mask, "0123456789") == "" {
 		n, err := strconv.Atoi(mask)
@@ -74,7 +74,7 @@ func maskBits(mask string, a netip.Addr) (int, bool) {
 	return 0, false
 }
 
-// NetworkText returns a network as Python shows it.
+// NetworkText formats a network as Python does.
 func NetworkText(p netip.Prefix) string { return Text(p.Addr()) + "/" + strconv.Itoa(p.Bits()) }
 
 // Netmask returns the mask of a network.
@@ -83,7 +83,7 @@ func Netmask(p netip.Prefix) string { return Text(fill(p, false)) }
 // Broadcast returns the last address of a network.
 func Broadcast(p netip.Prefix) string { return Text(fill(p, true)) }
 
-// Size returns the number of addresses of a network, as a float if it does not fit into an integer.
+// Size returns the number of addresses in a network. It is a float64 if it does not fit into an int64.
 func Size(p netip.Prefix) any {
 	n := new(big.Int).Lsh(big.NewInt(1), uint(p.Addr().BitLen()-p.Bits()))
 	if n.IsInt64() {
@@ -113,12 +113,12 @@ func fill(p netip.Prefix, host bool) netip.Addr {
 	return a
 }
 
-// private are the private networks of ipaddress in Python 3.11.
+// private lists the private networks of ipaddress in Python 3.11.
 const private = "0.0.0.0/8 10.0.0.0/8 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/29 192.0.0.170/31 192.0.2.0/24 " +
 	"192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 255.255.255.255/32 ::1/128 ::/128 " +
 	"::ffff:0:0/96 100::/64 2001::/23 2001:2::/48 2001:db8::/32 2001:10::/28 fc00::/7 fe80::/10"
 
-// IsPrivate reports whether an address is not for the public internet.
+// IsPrivate reports whether an address is in a private network.
 func IsPrivate(a netip.Addr) bool {
 	for _, text := range strings.Fields(private) {
 		if p, err := netip.ParsePrefix(text); err == nil && contains(p, a) {
@@ -140,7 +140,7 @@ func Contains(p netip.Prefix, a netip.Addr) bool {
 	return p.Addr().Is4() == a.Is4() && contains(p, a)
 }
 
-// Reverse returns the DNS name for the reverse lookup of an address.
+// Reverse returns the DNS name for the reverse look-up of an address.
 func Reverse(a netip.Addr) string {
 	var parts []string
 	if a.Is4() {

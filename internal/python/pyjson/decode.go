@@ -12,13 +12,13 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// decoder reads JSON as Python's json module does: it accepts the same input and returns the same errors.
+// decoder parses JSON as Python's json module does: it accepts the same input and returns the same errors.
 type decoder struct {
 	s     string
 	depth int
 }
 
-// wrong returns the error at a byte of the text. The error gives the position in characters.
+// wrong returns the error at a byte offset. Its text gives the position in characters.
 func (d *decoder) wrong(what string, at int) error {
 	at = min(at, len(d.s))
 	before := d.s[:at]
@@ -33,11 +33,11 @@ func (d *decoder) space(i int) int {
 	return i
 }
 
-// is reports whether a character stands at a place.
+// is reports whether a character is at an offset.
 func (d *decoder) is(i int, c byte) bool { return i < len(d.s) && d.s[i] == c }
 
-// ParseObject is like Parse with ordered values: *pyobj.Dict and *pyobj.List, and *big.Int beyond 64 bits. An
-// *Error has Python's text.
+// ParseObject is like [Parse] but returns ordered values: *pyobj.Dict, *pyobj.List, and *big.Int for integers beyond
+// 64 bits. Its error is an *Error with Python's text.
 func ParseObject(b []byte) (any, error) {
 	d := &decoder{s: string(b)}
 	if strings.HasPrefix(d.s, "\ufeff") {
@@ -81,7 +81,7 @@ func (d *decoder) value(i int) (any, int, error) {
 	return d.number(i)
 }
 
-// wrap widens a value's type.
+// wrap converts a value to any.
 func wrap[T any](v T, i int, err error) (any, int, error) {
 	if err != nil {
 		return nil, 0, err
@@ -132,7 +132,7 @@ func (d *decoder) number(start int) (any, int, error) {
 			return pyobj.Int(n), end, nil
 		}
 	}
-	f, _ := strconv.ParseFloat(text, 64) // out of range is infinite, as in Python
+	f, _ := strconv.ParseFloat(text, 64) // a number out of range is infinite, as in Python
 	return f, end, nil
 }
 
@@ -188,7 +188,7 @@ func (d *decoder) array(i int) (*pyobj.List, int, error) {
 	}
 }
 
-// text reads a string from behind its quote.
+// text parses a string after its opening quote.
 func (d *decoder) text(i int) (string, int, error) {
 	begin := i - 1
 	var b strings.Builder
@@ -219,7 +219,7 @@ func (d *decoder) text(i int) (string, int, error) {
 	}
 }
 
-// escape reads what a backslash begins.
+// escape parses an escape sequence.
 func (d *decoder) escape(i, begin int) (rune, int, error) {
 	if i+1 >= len(d.s) {
 		return 0, 0, d.wrong("Unterminated string starting at", begin)
@@ -254,7 +254,7 @@ func (d *decoder) escape(i, begin int) (rune, int, error) {
 	return 0, 0, d.wrong(`Invalid \escape`, i)
 }
 
-// hex reads the four digits of an escape, behind which the string goes on.
+// hex parses the four digits of an escape. At least one more character must follow.
 func (d *decoder) hex(i int) (rune, bool) {
 	if i+4 >= len(d.s) {
 		return 0, false

@@ -16,16 +16,16 @@ import (
 // Options are the arguments of json.dumps.
 type Options struct {
 	Sort bool
-	// Indent is the number of blanks per level, or -1 for one line. IndentText is used in their place if it is not empty.
+	// Indent is the number of blanks per level, or -1 for one line. IndentText replaces the blanks if it is not empty.
 	Indent       int
 	IndentText   string
 	ASCII        bool
-	Comma, Colon string // separators, "" for Python's
+	Comma, Colon string // separators; "" means Python's default
 	SkipKeys     bool
 	RefuseNaN    bool
 	// Default returns a replacement for a value that JSON does not support.
 	Default func(v any) (any, error)
-	// MaxText bounds the output, if it is not 0.
+	// MaxText limits the length of the output if it is not 0.
 	MaxText int
 }
 
@@ -34,7 +34,7 @@ type Error struct{ Type, Msg string }
 
 func (e *Error) Error() string { return e.Msg }
 
-// Format implements Python's json.dumps of an ordered value (package pyobj) or a plain one.
+// Format implements Python's json.dumps for an ordered value (package pyobj) or a plain one.
 func Format(v any, o Options) (string, error) {
 	w := &writer{o: o}
 	if o.IndentText == "" && o.Indent > 0 {
@@ -158,7 +158,7 @@ func (w *writer) list(items []any, level int) error {
 	return nil
 }
 
-// sorted returns keys in Python's order. Keys that Python cannot compare are an error.
+// sorted returns the keys in Python's order, or an error if Python cannot compare them.
 func sorted(keys []any) ([]any, error) {
 	kind := func(k any) string {
 		switch k.(type) {
@@ -180,7 +180,7 @@ func sorted(keys []any) ([]any, error) {
 
 var errSkip = errors.New("no key")
 
-// key returns the text of a key.
+// key returns the JSON text for a key.
 func (w *writer) key(k any) (string, error) {
 	switch k := k.(type) {
 	case string:

@@ -1,4 +1,5 @@
-// Package pyjson reads and writes JSON as Python's json.loads and json.dumps do: integers stay integers, dicts keep their order.
+// Package pyjson parses and formats JSON as Python's json.loads and json.dumps do: integers stay integers, and dicts
+// keep their order.
 package pyjson
 
 import (
@@ -10,13 +11,13 @@ import (
 	"strings"
 )
 
-// maxDepth bounds the nesting; Python's own limit is about a thousand.
+// maxDepth limits the nesting; Python's own limit is about a thousand.
 const maxDepth = 500
 
-// Parse reads one value. Numbers are int64, uint64 where needed, or float64.
+// Parse parses one value. Numbers are int64, uint64 if necessary, or float64.
 func Parse(b []byte) (any, error) { return parse(b, number) }
 
-// ParseSent is like Parse for values that will be sent: integers of more than 64 bits are texts, as Salt sends
+// ParseSent is like [Parse] for values that will be sent: integers of more than 64 bits become texts, as Salt sends
 // them (salt/payload.py, dumps).
 func ParseSent(b []byte) (any, error) {
 	return parse(b, func(s string) any {
@@ -44,7 +45,7 @@ func parse(b []byte, number func(string) any) (any, error) {
 	return plain(v, number), nil
 }
 
-// shallow refuses what is nested too deep before the decoder recurses into it.
+// shallow returns an error for values that are nested too deep, before the decoder recurses into them.
 func shallow(b []byte) error {
 	depth, text := 0, false
 	for i := 0; i < len(b); i++ {
@@ -90,6 +91,6 @@ func number(s string) any {
 			return n
 		}
 	}
-	f, _ := strconv.ParseFloat(s, 64) // out of range is infinite, as in Python
+	f, _ := strconv.ParseFloat(s, 64) // a number out of range is infinite, as in Python
 	return f
 }

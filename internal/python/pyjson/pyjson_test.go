@@ -20,7 +20,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseSent: as salt.payload.loads(salt.payload.dumps(...)) of 3006, 3007 and 3008 gives them.
+// TestParseSent expects the results of salt.payload.loads(salt.payload.dumps(...)) of 3006, 3007 and 3008.
 func TestParseSent(t *testing.T) {
 	got, err := ParseSent([]byte(`{"a": [1000000000000000000000000000000, -10000000000000000000000000, 18446744073709551616, 18446744073709551615, -9223372036854775808,
 		-9223372036854775809, 7, 1.5, 1e30]}`))

@@ -1,6 +1,6 @@
-// Package pyrandom generates the numbers that Python's module random generates from a seed (the Mersenne Twister
-// MT19937). Minions use them to spread their work: a schedule that stock Salt spread must not move. It is not
-// suitable for secrets.
+// Package pyrandom generates the same random numbers as Python's module random from the same seed (the Mersenne
+// Twister MT19937). Minions use them to spread their work: a schedule that stock Salt spread must not move. The
+// numbers are not suitable for secrets.
 package pyrandom
 
 import (
@@ -16,13 +16,13 @@ const (
 	mid  = 397
 )
 
-// Rand is a generator. It is not safe for concurrent use.
+// Rand is a random number generator. It is not safe for concurrent use.
 type Rand struct {
 	state [size]uint32
 	index int
 }
 
-// New returns a generator seeded as by random.seed(v). v is a text, bytes, int, bool or float.
+// New returns a generator seeded like random.seed(v). v is a text, bytes, int, bool or float.
 func New(v any) (*Rand, error) {
 	n, err := seed(v)
 	if err != nil {
@@ -42,7 +42,7 @@ func New(v any) (*Rand, error) {
 	return r, nil
 }
 
-// seed returns the number that a value of random.seed stands for.
+// seed returns the number that random.seed uses for a value.
 func seed(v any) (*big.Int, error) {
 	switch v := v.(type) {
 	case string:
@@ -69,7 +69,7 @@ func textSeed(b []byte) *big.Int {
 	return new(big.Int).SetBytes(append(append([]byte{}, b...), sum[:]...))
 }
 
-// hashFloat implements Python's hash() of a float, for 64-bit systems.
+// hashFloat implements Python's hash() of a float on 64-bit systems.
 func hashFloat(f float64) int64 {
 	const prime = 1<<61 - 1
 	switch {
@@ -157,7 +157,7 @@ func (r *Rand) next() uint32 {
 	return y ^ y>>18
 }
 
-// bits draws k random bits, 1 to 64.
+// bits returns k random bits, 1 to 64.
 func (r *Rand) bits(k int) uint64 {
 	if k <= 32 {
 		return uint64(r.next() >> (32 - k))
@@ -166,7 +166,7 @@ func (r *Rand) bits(k int) uint64 {
 	return low | uint64(r.next()>>(64-k))<<32
 }
 
-// Below draws a number from 0 to n-1; n must not be 0.
+// Below returns a random number from 0 to n-1; n must not be 0.
 func (r *Rand) Below(n uint64) uint64 {
 	k := bits.Len64(n)
 	v := r.bits(k)
@@ -176,7 +176,7 @@ func (r *Rand) Below(n uint64) uint64 {
 	return v
 }
 
-// Sample draws k places of a list of n, in the order drawn, as random.sample does; k must be between 0 and n.
+// Sample returns k random positions in a list of n, in the order of random.sample; k must be between 0 and n.
 func (r *Rand) Sample(n, k int) []int {
 	picked := make([]int, k)
 	setSize := 21

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The numbers are Python 3.11's.
+// TestSeeds expects the numbers of Python 3.11.
 func TestSeeds(t *testing.T) {
 	cases := []struct {
 		seed any

@@ -1,6 +1,6 @@
-// Package pyre is Python's module re for Salt's modules: searching, matching at the beginning, replacing and splitting, in text
-// and in bytes, with Python's flags, replacement templates and texts of errors. The patterns are parsed by package
-// protocol/target: Python's grammar, bounded in size and time.
+// Package pyre implements Python's module re for Salt's modules: search, match, replace and split, in text and in
+// bytes, with Python's flags, replacement templates and error texts. Package protocol/target parses the patterns: it
+// implements Python's grammar, with limits for size and time.
 package pyre
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Search reports whether a pattern matches anywhere in a text, as re.search does. The error is that of
-// Compile, or ErrTimeout.
+// Search reports whether a pattern matches anywhere in a text, as re.search does. Its error is that of [Compile], or
+// [ErrTimeout].
 func Search(pattern, s string) (bool, error) {
 	re, err := Compile(pattern, 0)
 	if err != nil {
@@ -19,8 +19,8 @@ func Search(pattern, s string) (bool, error) {
 	return loc != nil, err
 }
 
-// Expr reports whether a text matches an expression as a shell pattern or, as a whole, as a regular expression. An
-// invalid regular expression does not match (salt/utils/stringutils.py: expr_match).
+// Expr reports whether an expression matches all of a text, as a shell pattern or as a regular expression. An invalid
+// regular expression does not match (salt/utils/stringutils.py: expr_match).
 func Expr(s, expr string) bool {
 	if fnmatch.Match(expr, s) {
 		return true

@@ -13,10 +13,10 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Flags are the flags of re.compile, with Python's values.
+// Flags are the flags of re.compile, with the same values as in Python.
 type Flags = target.RegexFlags
 
-// The flags that Python's module re has under these names.
+// Flags of Python's module re.
 const (
 	IgnoreCase = target.RegexIgnoreCase
 	Multiline  = target.RegexMultiline
@@ -29,7 +29,7 @@ const (
 // guard: endless-searches TestBacktrackingStops instead: const Timeout = 10 * time.Second
 const Timeout = 2 * time.Second
 
-// ErrTimeout means that a search took too long.
+// ErrTimeout means that a search took longer than [Timeout].
 var ErrTimeout = errors.New("the regular expression takes too long on this text")
 
 // Regexp is a compiled pattern. It is safe for concurrent use.
@@ -52,8 +52,8 @@ func Compile(pattern string, flags Flags) (*Regexp, error) {
 	return re, err
 }
 
-// CompileBytes compiles a pattern for bytes: it matches bytes rather than characters, and only ASCII has letters. The texts
-// that it is given, like the pattern, are any bytes.
+// CompileBytes compiles a pattern for bytes: it matches bytes instead of characters, and only ASCII letters are
+// letters. The pattern and the texts may contain any bytes.
 func CompileBytes(pattern string, flags Flags) (*Regexp, error) {
 	t, err := target.TranslateRegex(widen(pattern), flags|ASCII)
 	if err != nil {
@@ -64,13 +64,13 @@ func CompileBytes(pattern string, flags Flags) (*Regexp, error) {
 	return re, err
 }
 
-// Groups returns the number of groups.
+// Groups returns the number of groups in the pattern.
 func (re *Regexp) Groups() int { return re.t.Groups }
 
-// Names returns the numbers of the named groups.
+// Names returns the numbers of the named groups by name.
 func (re *Regexp) Names() map[string]int { return re.t.Names }
 
-// place is where a match may be: what goes before and behind a pattern.
+// place restricts where a pattern may match: the assertions before and behind it.
 type place struct{ before, behind string }
 
 var (
@@ -79,7 +79,7 @@ var (
 	whole     = place{`\A`, `\z`}
 )
 
-// engine is a pattern compiled for one use. Either may be nil.
+// engine is a pattern compiled for one place. Either field may be nil.
 type engine struct {
 	linear *regexp.Regexp
 	back   *regexp2.Regexp
@@ -93,7 +93,7 @@ func (re *Regexp) engine(p place) (*engine, error) {
 	}
 	e := &engine{}
 	if re.t.Linear != "" {
-		e.linear, _ = regexp.Compile(p.before + `(?:` + re.t.Linear + `)` + p.behind) // too many repetitions, for one
+		e.linear, _ = regexp.Compile(p.before + `(?:` + re.t.Linear + `)` + p.behind) // fails for too many repetitions, for example
 	}
 	if re.compiled == nil {
 		re.compiled = map[place]*engine{}
@@ -116,7 +116,7 @@ func compileBack(pattern string) (*regexp2.Regexp, error) {
 	return back, nil
 }
 
-// backtracking returns the pattern, with suffix appended, for the backtracking engine, which supports all of Python's
+// backtracking returns the pattern, followed by suffix, for the backtracking engine, which supports all of Python's
 // syntax.
 func (re *Regexp) backtracking(p place, suffix string) (*regexp2.Regexp, error) {
 	e, err := re.engine(p)
@@ -136,19 +136,19 @@ func (re *Regexp) backtracking(p place, suffix string) (*regexp2.Regexp, error) 
 	return back, err
 }
 
-// regular reports whether the linear engine returns Python's results for a text.
+// regular reports whether the linear engine returns the same results as Python for a text.
 func (re *Regexp) regular(e *engine, s string) bool {
 	return e.linear != nil && !(re.t.ASCIIOnly && !isASCII(s)) && !(re.t.OneLine && strings.Contains(s, "\n")) && !(re.t.NonEmpty && s == "")
 }
 
-// Search finds the first match anywhere. It returns the begin and end of the match and of each group, -1 for groups
-// that took no part, or nil if there is no match.
+// Search returns the first match anywhere: the begin and end of the match and of each group, or nil if there is no
+// match. Groups that took no part have -1.
 func (re *Regexp) Search(s string) ([]int, error) { return re.find(searching, s) }
 
-// Match implements re.match: a match at the beginning.
+// Match implements re.match: it returns a match at the beginning.
 func (re *Regexp) Match(s string) ([]int, error) { return re.find(anchored, s) }
 
-// FullMatch implements re.fullmatch: whether the pattern matches the whole text.
+// FullMatch implements re.fullmatch: it reports whether the pattern matches the whole text.
 func (re *Regexp) FullMatch(s string) (bool, error) {
 	loc, err := re.find(whole, s)
 	return loc != nil, err
@@ -183,7 +183,7 @@ func (re *Regexp) find(p place, s string) ([]int, error) {
 	return loc, nil
 }
 
-// spans returns the begin and end of a match and of its groups in characters, or nil if there is no match.
+// spans returns the begin and end of a match and of its groups, counted in characters, or nil if there is no match.
 func spans(m *regexp2.Match) []int {
 	if m == nil {
 		return nil
@@ -200,7 +200,7 @@ func spans(m *regexp2.Match) []int {
 	return loc
 }
 
-// byteOffsets converts offsets in characters to offsets in bytes.
+// byteOffsets converts character offsets to byte offsets.
 func byteOffsets(s string, loc []int) []int {
 	if loc == nil || isASCII(s) {
 		return loc
@@ -228,8 +228,8 @@ func narrowOffsets(w string, loc []int) []int {
 	return loc
 }
 
-// All finds all matches that do not overlap, at most n if n is above 0, with the rules of Python 3.7 and later for empty ones.
-// The error is ErrTimeout.
+// All returns the matches that do not overlap, at most n if n is positive. Empty matches follow the rules of Python
+// 3.7 and later. Its error is [ErrTimeout].
 func (re *Regexp) All(s string, n int) ([][]int, error) {
 	w := s
 	if re.bytes {
@@ -259,7 +259,7 @@ func (re *Regexp) all(s string, n int) ([][]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	// After an empty match the next one may begin at the same place but must not be empty.
+	// After an empty match, the next match may begin at the same place but must not be empty.
 	onward, err := re.backtracking(searching, `(?!\G)`)
 	if err != nil {
 		return nil, err
@@ -303,15 +303,15 @@ func allByteOffsets(s string, list [][]int) [][]int {
 	return list
 }
 
-// Subn implements re.subn: it replaces the matches, or only the first count of them if count is above 0, by the
-// expanded template. It also returns the number of replacements.
+// Subn implements re.subn: it replaces the matches, or only the first count if count is positive, by the expanded
+// template. It also returns the number of replacements.
 func (re *Regexp) Subn(repl, s string, count int) (string, int, error) {
 	parts, err := re.template(repl)
 	if err != nil {
 		return "", 0, err
 	}
 	if count < 0 {
-		return s, 0, nil // Python takes it for a count that is reached
+		return s, 0, nil // Python regards a negative count as reached
 	}
 	all, err := re.All(s, count)
 	if err != nil || len(all) == 0 {
@@ -334,8 +334,8 @@ func (re *Regexp) Subn(repl, s string, count int) (string, int, error) {
 	return out.String(), len(all), nil
 }
 
-// Split implements re.split without a limit. The pieces include the groups of the pattern, "" for one that took no
-// part in the match.
+// Split implements re.split without a limit. The pieces include the pattern's groups, with "" for a group that took
+// no part in the match.
 func (re *Regexp) Split(s string) ([]string, error) {
 	all, err := re.All(s, 0)
 	if err != nil {
@@ -369,7 +369,7 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// widen returns a text with one character for each byte.
+// widen converts each byte of a text to one character.
 func widen(s string) string {
 	if isASCII(s) {
 		return s

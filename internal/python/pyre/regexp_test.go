@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// TestPython compares with what Python 3.11 answers (testdata/cases.py).
+// TestPython compares with the results of Python 3.11 (testdata/cases.py).
 func TestPython(t *testing.T) {
 	f, err := os.Open("testdata/cases.json")
 	if err != nil {
@@ -93,7 +93,7 @@ func failure(err error) []any {
 	return []any{"error", name, err.Error()}
 }
 
-// latin shows bytes as the script does.
+// latin shows bytes as the script cases.py does.
 func latin(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -141,7 +141,8 @@ func FuzzSubn(f *testing.F) {
 	})
 }
 
-// A pattern that backtracks without end stops after Timeout, which is short: templates and states search many texts.
+// TestBacktrackingStops: a pattern that backtracks exponentially stops after Timeout. Timeout is short because
+// templates and states search many texts.
 func TestBacktrackingStops(t *testing.T) {
 	if Timeout > 2*time.Second {
 		t.Errorf("a search may take %v", Timeout)

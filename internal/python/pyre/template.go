@@ -9,14 +9,14 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// part is a piece of a replacement: text, or the number of a group if that is not negative.
+// part is a piece of a replacement: a text, or a group if its number is not negative.
 type part struct {
 	text  string
 	group int
 }
 
-// IndexError means that a replacement names a group that the pattern does not have. Python raises it under that
-// name.
+// IndexError means that a replacement refers to a group that the pattern does not have. Python raises the exception
+// of the same name.
 type IndexError struct{ Msg string }
 
 func (e *IndexError) Error() string { return e.Msg }
@@ -25,7 +25,7 @@ func wrong(pos int, format string, args ...any) error {
 	return &target.RegexError{Msg: fmt.Sprintf(format, args...), Pos: pos}
 }
 
-// template parses a replacement (re._parser.parse_template). Positions in errors count bytes.
+// template parses a replacement (re._parser.parse_template). Positions in errors are in bytes.
 func (re *Regexp) template(repl string) ([]part, error) {
 	var (
 		parts []part
@@ -115,7 +115,7 @@ func (re *Regexp) template(repl string) ([]part, error) {
 	return parts, nil
 }
 
-// groupName reads <name> at a place of the replacement.
+// groupName parses <name> at an offset of the replacement.
 func (re *Regexp) groupName(repl string, at int) (group, end int, err error) {
 	if at >= len(repl) || repl[at] != '<' {
 		return 0, 0, wrong(at, "missing <")

@@ -1,4 +1,4 @@
-// Package pytemp finds the directory for temporary files by the rules of Python's tempfile.gettempdir.
+// Package pytemp returns the directory for temporary files by the rules of Python's tempfile.gettempdir.
 package pytemp
 
 import (
@@ -8,11 +8,11 @@ import (
 )
 
 // Dir returns the first of TMPDIR, TEMP, TMP, /tmp, /var/tmp, /usr/tmp and the working directory in which a file can
-// be created. If there is none it returns os.TempDir, and the caller gets the error when it writes there.
+// be created. If there is no such directory it returns os.TempDir, and the caller gets an error when it writes there.
 func Dir() string { return DirOf("", os.Getenv) }
 
-// DirOf is like Dir with another environment, and with another root directory if root is not "". The result does not
-// contain the root.
+// DirOf is like [Dir] with another environment. If root is not "", directories are below root; the result does not
+// contain it.
 func DirOf(root string, getenv func(string) string) string {
 	if runtime.GOOS == "windows" {
 		return os.TempDir()
@@ -35,7 +35,7 @@ func DirOf(root string, getenv func(string) string) string {
 	return os.TempDir()
 }
 
-// usable reports whether a file can be made and written in a directory.
+// usable reports whether a file can be created and written in a directory.
 func usable(dir string) bool {
 	f, err := os.CreateTemp(dir, "")
 	if err != nil {

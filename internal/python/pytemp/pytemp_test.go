@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestDir names directories that cannot be used before one that can, and asks Python as well.
+// TestDir sets unusable directories before a usable one, and also compares with Python.
 func TestDir(t *testing.T) {
 	good, file := t.TempDir(), filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -43,7 +43,7 @@ func TestDir(t *testing.T) {
 			t.Errorf("%v: Python says %q %v, we say %s", vars, out, err, got)
 		}
 	}
-	// Where nothing of the first can be used, the next of the usual ones is.
+	// If the variables name no usable directory, the first usable default is returned.
 	root := t.TempDir()
 	if err := os.MkdirAll(root+"/var/tmp", 0o700); err != nil {
 		t.Fatal(err)

@@ -5,17 +5,17 @@ import (
 	"sort"
 )
 
-// SortKeys returns the keys of a mapping in a fixed order, that of Less.
+// SortKeys returns the keys of a mapping in the order of [Less].
 func SortKeys(m map[any]any) []any {
 	keys := make([]any, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
 	}
-	sort.Slice(keys, func(i, j int) bool { return Less(keys[i], keys[j]) }) // smaller than slices.SortFunc of this type
+	sort.Slice(keys, func(i, j int) bool { return Less(keys[i], keys[j]) }) // compiles to less code than slices.SortFunc for this type
 	return keys
 }
 
-// Less orders scalars: numbers by value (False is 0, True is 1), then text, then the rest by their Repr.
+// Less orders scalars: first numbers by value (False is 0, True is 1), then texts, then others by their [Repr].
 func Less(a, b any) bool {
 	ra, na := rank(a)
 	rb, nb := rank(b)

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// prettyWidth is the number of columns that Python's pprint fills.
+// prettyWidth is the width of lines in Python's pprint.
 const prettyWidth = 80
 
-// Pretty implements pprint.pformat of Python: a collection that does not fit into 80 columns takes a line for each
-// element, and long text is broken at blanks. indent is the number of columns per level, 1 by default in Python.
+// Pretty implements Python's pprint.pformat. A collection that does not fit into 80 columns has one line per element,
+// and long text is broken at blanks. indent is the number of columns per level; Python's default is 1.
 func Pretty(v any, indent int) string {
 	p := &printer{perLevel: indent}
 	p.format(v, 0, 0, 0)
@@ -19,7 +19,7 @@ func Pretty(v any, indent int) string {
 }
 
 // PrettyText returns a long str as Pretty shows it in column indent, with allowance characters after it. level is the
-// number of collections around it, and 1 for a str alone.
+// number of collections that enclose it, plus one.
 func PrettyText(s string, indent, allowance, level int) string {
 	p := &printer{perLevel: 1}
 	p.text(s, indent, allowance, level)
@@ -116,7 +116,7 @@ func (p *printer) items(list []any, indent, allowance, level int) {
 	}
 }
 
-// text breaks a long str: first at its line ends, then at blanks.
+// text breaks a long str at its line ends, then at blanks.
 func (p *printer) text(s string, indent, allowance, level int) {
 	if level == 1 {
 		indent++
@@ -170,7 +170,7 @@ func (p *printer) text(s string, indent, allowance, level int) {
 	}
 }
 
-// wordsWithBlanks cuts text into words, each with the blanks after it: \S*\s*.
+// wordsWithBlanks splits a text into words, each with the blanks after it: \S*\s*.
 func wordsWithBlanks(s string) []string {
 	var parts []string
 	start, blank := 0, false
@@ -185,10 +185,10 @@ func wordsWithBlanks(s string) []string {
 	return append(parts, s[start:])
 }
 
-// isSpace implements str.isspace of Python, which also includes the ASCII separators.
+// isSpace implements Python's str.isspace, which includes the ASCII separators.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// bytes breaks long bytes after each group of four that would not fit.
+// bytes breaks long bytes into lines, each with a multiple of four bytes.
 func (p *printer) bytes(b []byte, indent, allowance, level int) {
 	if len(b) <= 4 {
 		p.out.WriteString(Bytes(b))
@@ -229,8 +229,8 @@ func (p *printer) bytes(b []byte, indent, allowance, level int) {
 	}
 }
 
-// SplitLines implements str.splitlines of Python, which knows more line ends than \n; a final line end does not begin
-// another line. With keep, lines contain their ends.
+// SplitLines implements Python's str.splitlines, which has more line ends than \n. A line end at the end of the text
+// does not begin another line. With keep, lines include their ends.
 func SplitLines(s string, keep bool) []string {
 	var lines []string
 	start := 0
@@ -258,13 +258,13 @@ func SplitLines(s string, keep bool) []string {
 	return lines
 }
 
-// Strip implements str.strip of Python.
+// Strip implements Python's str.strip.
 func Strip(s string) string { return strings.TrimFunc(s, isSpace) }
 
-// StripLeft implements Python's lstrip().
+// StripLeft implements Python's str.lstrip.
 func StripLeft(s string) string { return strings.TrimLeftFunc(s, isSpace) }
 
-// StripRight implements str.rstrip of Python.
+// StripRight implements Python's str.rstrip.
 func StripRight(s string) string { return strings.TrimRightFunc(s, isSpace) }
 
 // Round implements Python's round(f, digits), which rounds the exact decimal value.

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The outputters' cases (internal/output) compare Pretty with Python over hundreds of values; these are the corners.
+// TestPretty tests corner cases. The tests of the outputters (internal/output) compare Pretty with Python for
+// hundreds of values.
 func TestPretty(t *testing.T) {
 	for want, v := range map[string]any{
 		"{'a': 1, 'b': [True, None]}":                                           map[string]any{"b": []any{true, nil}, "a": int64(1)},

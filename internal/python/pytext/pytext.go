@@ -1,8 +1,8 @@
 // Package pytext converts values to text as Python does: str(), repr() and truth. Salt's matchers, outputters and
-// error messages show values that way, so every package that prints or compares them needs the same spelling.
+// error messages show values in this form, so all packages that print or compare values use it.
 //
-// It supports the plain values that packages exchange (see package payload for the list) and Go's other integer
-// and float types. It imports only the standard library, so any package may use it.
+// It supports the plain values that packages exchange (package payload lists them) and Go's other integer and float
+// types. It imports only the standard library, so any package may use it.
 package pytext
 
 import (
@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 )
 
-// Str implements Python's str(v): text as it is, everything else as Repr.
+// Str implements Python's str(v): it returns text unchanged, and the Repr of other values.
 func Str(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -27,7 +27,7 @@ func Str(v any) string {
 	return Repr(v)
 }
 
-// Repr implements Python's repr(v). Maps are shown with their keys sorted, since Go's maps have no order.
+// Repr implements Python's repr(v). The keys of maps are sorted, since Go's maps have no order.
 func Repr(v any) string {
 	return string(appendRepr(nil, v))
 }
@@ -60,8 +60,8 @@ func Truth(v any) bool {
 	return true
 }
 
-// IsTrue reads a flag as Salt does: numbers above 0, also as text, "true" in any case, and what Python takes for true unless it
-// is text (salt/utils/data.py is_true).
+// IsTrue converts a flag as Salt does (salt/utils/data.py is_true). Numbers above 0 are true, also in a text, as is
+// the text "true" in any case. Values that are neither numbers nor texts have Python's truth.
 func IsTrue(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -80,8 +80,8 @@ func IsTrue(v any) bool {
 	return Truth(v)
 }
 
-// Float returns Python's repr of a float: the shortest text that reads back as the same number, with a decimal
-// point or an exponent.
+// Float returns Python's repr of a float: the shortest text that parses to the same number, with a decimal point or
+// an exponent.
 func Float(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -182,7 +182,8 @@ func appendList(b []byte, n int, item func([]byte, int) []byte) []byte {
 	return append(b, ']')
 }
 
-// quote picks the quote Python picks: single, unless that would need escaping and double would not.
+// quote returns the quote that Python uses: a single quote, unless that would need escaping and a double quote would
+// not.
 func quote(single, double bool) byte {
 	if single && !double {
 		return '"'
@@ -242,8 +243,8 @@ func appendBytes(b, s []byte) []byte {
 	return append(b, q)
 }
 
-// DateZone is the zone of a time.Time that is a date of Python, without a time of the day. One in time.UTC is a datetime without a zone;
-// any other is a datetime with one.
+// DateZone marks a time.Time as a Python date, without a time of day. A time in time.UTC is a datetime without a
+// zone; any other is a datetime with a zone.
 var DateZone = &dateZone
 
 var dateZone time.Location
@@ -285,7 +286,7 @@ func timeRepr(t time.Time) string {
 	return text + ")"
 }
 
-// Timedelta returns the repr of a datetime.timedelta of whole seconds.
+// Timedelta returns the repr of a datetime.timedelta in whole seconds.
 func Timedelta(seconds int) string {
 	days := seconds / 86400
 	if seconds -= days * 86400; seconds < 0 {

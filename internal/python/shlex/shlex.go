@@ -1,5 +1,5 @@
 // Package shlex splits and quotes command lines like Python's shlex.split and shlex.quote, by the rules of a POSIX
-// shell: it interprets quotes and backslashes, expands nothing, and knows no comments.
+// shell. It interprets quotes and backslashes, but supports neither expansion nor comments.
 package shlex
 
 import (
@@ -13,7 +13,7 @@ var (
 	ErrEscape = errors.New("No escaped character")
 )
 
-// Split cuts a command line into words.
+// Split splits a command line into words.
 func Split(s string) ([]string, error) {
 	var (
 		words  []string
@@ -66,7 +66,7 @@ func Split(s string) ([]string, error) {
 	return words, nil
 }
 
-// Quote writes a text so that a shell reads it as one word.
+// Quote returns a text quoted so that a shell parses it as one word.
 func Quote(s string) string {
 	if s == "" {
 		return "''"
@@ -80,7 +80,7 @@ func Quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'"
 }
 
-// Join quotes words and puts spaces between them.
+// Join quotes words and joins them with spaces.
 func Join(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

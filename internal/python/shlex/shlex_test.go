@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The expectations are what Python 3.11 answers.
+// TestSplit expects the results of Python 3.11.
 func TestSplit(t *testing.T) {
 	cases := map[string]struct {
 		want []string

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Format implements time.strftime. Unknown directives stay as they are.
+// Format implements time.strftime. Unknown directives are copied unchanged.
 func Format(format string, t time.Time) string { return expand(format, t, false) }
 
-// Naive implements strftime of a datetime without a time zone: %z and %Z are empty, %f are microseconds.
+// Naive implements strftime for a datetime without a time zone: %z and %Z are empty, and %f is the microseconds.
 func Naive(format string, t time.Time) string { return expand(format, t, true) }
 
 func expand(format string, t time.Time, naive bool) string {
@@ -36,7 +36,7 @@ func expand(format string, t time.Time, naive bool) string {
 	return b.String()
 }
 
-// bare returns a number without its padding of zeros and blanks.
+// bare removes the padding of zeros and blanks from a number.
 func bare(s string) string {
 	if trimmed := strings.TrimLeft(s, "0 "); trimmed != "" || s == "" {
 		return trimmed

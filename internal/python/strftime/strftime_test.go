@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The expected texts are what Python 3.11 prints.
+// TestFormat expects the texts of Python 3.11.
 func TestFormat(t *testing.T) {
 	at := time.Date(2025, 3, 9, 5, 4, 7, 12000, time.UTC)
 	cases := map[string]string{

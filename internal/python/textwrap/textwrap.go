@@ -1,4 +1,5 @@
-// Package textwrap breaks text into lines where Python's module textwrap does, so that help and banners look like Salt's.
+// Package textwrap breaks text into lines as Python's module textwrap does, so that help and banners look like
+// Salt's.
 package textwrap
 
 import (
@@ -7,20 +8,20 @@ import (
 	"unicode"
 )
 
-// Wrap implements Python's textwrap.wrap(text, width): lines of at most width characters, without the blanks
-// around breaks. Lines end at white space, which becomes blanks, after hyphens that join words, around dashes of
-// several hyphens, and, in words longer than a line, after their last hyphen that fits or anywhere. A width below
-// 1 counts as 1, where Python raises ValueError.
+// Wrap implements Python's textwrap.wrap(text, width): it returns lines of at most width characters, without the
+// blanks around breaks. Lines break at white space, which becomes blanks, after hyphens within words, and around
+// dashes of several hyphens. A word longer than a line is broken after its last hyphen that fits, or anywhere. A
+// width below 1 counts as 1; Python raises ValueError.
 func Wrap(text string, width int) []string { return WrapOptions(text, width, Options{}) }
 
-// Options are those of Python's textwrap.wrap that are not as usual.
+// Options are the options of Python's textwrap.wrap that differ from its defaults.
 type Options struct {
 	KeepLong    bool // break_long_words=False
 	KeepHyphens bool // break_on_hyphens=False
 	KeepBlanks  bool // expand_tabs=False, replace_whitespace=False
 }
 
-// WrapOptions is like Wrap with options.
+// WrapOptions is like [Wrap] with options.
 func WrapOptions(text string, width int, o Options) []string {
 	width = max(width, 1)
 	var lines []string
@@ -40,7 +41,8 @@ func WrapOptions(text string, width int, o Options) []string {
 			chunks = chunks[1:]
 		}
 		if len(chunks) > 0 && len(chunks[0]) > width {
-			// As in Python, a full line gets an empty piece, which then is dropped in place of the blanks before it.
+			// As in Python, a full line gets an empty piece. The step below then removes that instead of the blanks
+			// before it.
 			if !o.KeepLong {
 				end := cutAt(chunks[0], width-size, o.KeepHyphens)
 				line = append(line, chunks[0][:end])
@@ -62,7 +64,7 @@ func WrapOptions(text string, width int, o Options) []string {
 
 func isBlank(r rune) bool { return r == ' ' || r >= '\t' && r <= '\r' }
 
-// blank replaces white space by blanks. A tab reaches to the next multiple of eight characters.
+// blank replaces white space by blanks. A tab extends to the next multiple of eight characters.
 func blank(text string) []rune {
 	var out []rune
 	column := 0
@@ -86,8 +88,8 @@ func blank(text string) []rune {
 	return out
 }
 
-// cutAt returns the length of the first part of a word that is longer than a line. room is the space that is left on
-// the line.
+// cutAt returns the length of the part of a long word that goes on the line. room is the space that remains on the
+// line.
 func cutAt(word []rune, room int, keepHyphens bool) int {
 	for i := room - 1; i > 0 && !keepHyphens; i-- {
 		if word[i] == '-' {
@@ -100,7 +102,7 @@ func cutAt(word []rune, room int, keepHyphens bool) int {
 	return room
 }
 
-// split parts text into runs of blanks, words, pieces of words that end with a hyphen, and dashes.
+// split splits a text into runs of blanks, words, parts of words that end with a hyphen, and dashes.
 func split(text []rune, keepHyphens bool) [][]rune {
 	var chunks [][]rune
 	start := 0
@@ -113,7 +115,7 @@ func split(text []rune, keepHyphens bool) [][]rune {
 	return chunks
 }
 
-// afterHyphen reports whether a word that began at start may be parted before i: after a hyphen that joins words.
+// afterHyphen reports whether a word that begins at start may be broken before i: after a hyphen between letters.
 func afterHyphen(text []rune, start, i int) bool {
 	letter := func(i int) bool {
 		return i >= 0 && i < len(text) && (text[i] == '_' || unicode.IsLetter(text[i]))
@@ -123,7 +125,7 @@ func afterHyphen(text []rune, start, i int) bool {
 		letter(i) && (letter(i+1) || i+1 < len(text) && text[i+1] == '-' && letter(i+2))
 }
 
-// dash reports whether a dash between words, several hyphens, begins or ends at i.
+// dash reports whether a dash of several hyphens between words begins or ends at i.
 func dash(text []rune, i int) bool {
 	from, to := i, i
 	for from > 0 && text[from-1] == '-' {

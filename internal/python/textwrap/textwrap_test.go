@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWrap holds what Python 3.11 answers.
+// TestWrap expects the results of Python 3.11.
 func TestWrap(t *testing.T) {
 	cases := []struct {
 		text  string

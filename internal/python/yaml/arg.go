@@ -6,11 +6,11 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// ParseValue types one command line argument, as salt.utils.args.yamlify_arg does: YAML where it means something other
-// than a comment or a mapping without braces, else the text as it is. It never fails.
+// ParseValue converts a command-line argument to a typed value, as salt.utils.args.yamlify_arg does. It parses the
+// argument as YAML, but comments, and mappings without braces, remain text. It never fails.
 func ParseValue(s string) any { return parseValue(s, forms{}) }
 
-// ParseValueObject is like ParseValue with the values of [ParseObject], whose dicts keep their order.
+// ParseValueObject is like [ParseValue] but returns the values of [ParseObject], whose dicts keep their order.
 func ParseValueObject(s string) any { return parseValue(s, forms{objects: true}) }
 
 func parseValue(s string, f forms) any {
@@ -19,7 +19,7 @@ func parseValue(s string, f forms) any {
 	case trimmed == "" || trimmed == "---" || trimmed == "...":
 		return s
 	case strings.Contains(s, "_") && strings.Trim(trimmed, "0123456789_") == "":
-		// Digits and underscores: YAML would drop the underscores.
+		// Only digits and underscores: YAML would drop the underscores.
 		return s
 	case strings.ContainsAny(s, "\t\r\n"):
 		return s

@@ -10,13 +10,13 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// compose parses the document into nodes and mends the places where the grammar package is not libyaml.
+// compose parses the document into nodes and corrects the grammar package where it differs from libyaml.
 func compose(b []byte, name string) (*yamlv3.Node, error) {
 	src, restore := escapeSlashes(b)
 	root, err := decode(src, name)
 	var e *Error
 	if errors.As(err, &e) && e.Problem == "found incompatible YAML document" {
-		// libyaml accepts 1.2 and reads it as 1.1.
+		// libyaml accepts 1.2 and treats it as 1.1.
 		if i := directive12(src); i >= 0 {
 			src = bytes.Clone(src)
 			src[i+len("%YAML 1.")] = '1'
@@ -37,8 +37,8 @@ func compose(b []byte, name string) (*yamlv3.Node, error) {
 	return root, nil
 }
 
-// earlier returns the error that libyaml finds first. The grammar package looks further ahead for comments, and
-// for anchors only at the end: what stands before its error may have one of its own.
+// earlier returns the error that libyaml reports first. The grammar package looks further ahead for comments, and
+// checks anchors only at the end: the text before its error may contain another error.
 func earlier(b []byte, name string, err error) error {
 	var e, before *Error
 	if !errors.As(err, &e) || e.Line == 0 {
@@ -75,9 +75,9 @@ func directive12(b []byte) int {
 	return -1
 }
 
-// escapeSlashes rewrites every \/ (an escape of double quoted text that the grammar package does not know) as an escape
-// for a private code point. restoreSlashes then finds that code point where the escape was read, and the escape itself
-// everywhere else.
+// escapeSlashes replaces every \/ by an escape for a private code point: the grammar package does not support this
+// escape in double-quoted text. The returned Replacer undoes this: it replaces the code point where the escape was
+// parsed, and the escape elsewhere.
 func escapeSlashes(b []byte) ([]byte, *strings.Replacer) {
 	if !bytes.Contains(b, []byte(`\/`)) {
 		return b, nil
@@ -112,8 +112,8 @@ func restoreSlashes(n *yamlv3.Node, r *strings.Replacer) {
 	}
 }
 
-// markNonSpecific finds scalars with the tag "!", which the grammar package drops: such a scalar is resolved as if it
-// were plain, and is text when it is empty.
+// markNonSpecific finds scalars with the tag "!", which the grammar package drops. Such a scalar is resolved as if it
+// were plain, but an empty one is text.
 func markNonSpecific(n *yamlv3.Node, lines [][]byte) {
 	if n.Kind == yamlv3.ScalarNode && n.Style&yamlv3.TaggedStyle == 0 && n.Line >= 1 && n.Line <= len(lines) {
 		line := string(lines[n.Line-1])
@@ -135,8 +135,8 @@ func markNonSpecific(n *yamlv3.Node, lines [][]byte) {
 	}
 }
 
-// decode runs the grammar package. It panics on some of its own errors. Input from others must never end the
-// process, so every panic becomes an error.
+// decode runs the grammar package, which panics for some of its errors. Hostile input must never end the process, so
+// every panic becomes an error.
 func decode(b []byte, name string) (node *yamlv3.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -13,15 +13,15 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// constructor turns nodes into values: SaltYamlSafeLoader over PyYAML's SafeConstructor.
+// constructor converts nodes to values. It implements SaltYamlSafeLoader on PyYAML's SafeConstructor.
 type constructor struct {
 	name string
 	forms
-	// built are the objects of anchored collections.
+	// built holds the values of anchored collections.
 	built map[*yamlv3.Node]any
-	// entries holds the entries of mappings whose merge keys have been resolved.
+	// entries holds the entries of mappings with resolved merge keys.
 	entries map[*yamlv3.Node][]entry
-	// open marks collections under construction; an alias to one of them is a loop.
+	// open marks collections under construction. An alias to one of them is a loop.
 	open map[*yamlv3.Node]bool
 }
 
@@ -31,16 +31,16 @@ func (c *constructor) fail(n *yamlv3.Node, format string, args ...any) *Error {
 	return &Error{Class: "ConstructorError", Name: c.name, Line: n.Line, Column: n.Column, Problem: fmt.Sprintf(format, args...)}
 }
 
-// failIn is like fail while a mapping is being constructed.
+// failIn is like fail, in the context of the construction of a mapping.
 func (c *constructor) failIn(mapping, n *yamlv3.Node, format string, args ...any) *Error {
 	e := c.fail(n, format, args...)
 	e.Context, e.ContextLine, e.ContextColumn = "while constructing a mapping", mapping.Line, mapping.Column
 	return e
 }
 
-// survey walks the tree once before anything is built: anchors must be unique, nesting limited, and the nodes
-// behind aliases must stay within MaxAliased. An alias to a collection around it is refused, since such a value
-// is infinite.
+// survey checks the tree before values are constructed: anchors must be unique, nesting is limited to MaxDepth, and
+// the nodes behind aliases to MaxAliased. It refuses an alias to an enclosing collection, since such a value would be
+// infinite.
 func (c *constructor) survey(root *yamlv3.Node) error {
 	s := surveyor{constructor: c, anchors: map[string]*yamlv3.Node{}, sizes: map[*yamlv3.Node]int{}}
 	_, err := s.visit(root, 0)
@@ -50,7 +50,7 @@ func (c *constructor) survey(root *yamlv3.Node) error {
 type surveyor struct {
 	*constructor
 	anchors map[string]*yamlv3.Node
-	sizes   map[*yamlv3.Node]int // expanded size of anchored nodes; -1 while under way
+	sizes   map[*yamlv3.Node]int // expanded size of anchored nodes; -1 while being counted
 	aliased int
 }
 
@@ -104,7 +104,7 @@ func target(n *yamlv3.Node) *yamlv3.Node {
 	return n
 }
 
-// tag returns the node's tag: the written one, else by PyYAML's resolvers.
+// tag returns the node's explicit tag, or the tag from PyYAML's resolvers.
 func tag(n *yamlv3.Node) string {
 	switch {
 	case n.Style&yamlv3.TaggedStyle != 0:
@@ -129,7 +129,7 @@ func kindName(n *yamlv3.Node) string {
 	return "scalar"
 }
 
-// object constructs one node. depth counts from the root through aliases, which survey's limit does not.
+// object constructs the value of one node. depth includes the nesting through aliases, which survey does not count.
 func (c *constructor) object(n *yamlv3.Node, depth int) (any, error) {
 	n = target(n)
 	// guard: CVE-2013-4438 @yaml-depth TestCVE_2013_4438_Bombs
@@ -316,7 +316,7 @@ func (c *constructor) mapping(n *yamlv3.Node, depth int) (any, error) {
 	return m, nil
 }
 
-// items constructs the entries of a mapping. Unlike PyYAML, and like Salt, an equal key is an error.
+// items constructs the entries of a mapping. Like Salt, and unlike PyYAML, it returns an error for duplicate keys.
 func (c *constructor) items(n *yamlv3.Node, depth int) (payload.OrderedMap, error) {
 	if n.Kind != yamlv3.MappingNode {
 		return nil, c.fail(n, "expected a mapping node, but found %s", kindName(n))
@@ -355,7 +355,7 @@ func (c *constructor) items(n *yamlv3.Node, depth int) (payload.OrderedMap, erro
 	return items, nil
 }
 
-// key constructs a scalar key. Bytes cannot be the key of a Go map and become text.
+// key constructs a scalar key. Bytes become text, since they cannot be a key of a Go map.
 func (c *constructor) key(n *yamlv3.Node) (any, error) {
 	t := tag(n)
 	if t == tagValue {
@@ -368,8 +368,8 @@ func (c *constructor) key(n *yamlv3.Node) (any, error) {
 	return key, err
 }
 
-// flatten returns the entries of a mapping with its merge keys resolved (flatten_mapping of Salt's loader):
-// merged entries come first, without those whose key the mapping has itself.
+// flatten returns the entries of a mapping with resolved merge keys (flatten_mapping of Salt's loader). Merged
+// entries come first; keys of the mapping itself take precedence.
 func (c *constructor) flatten(n *yamlv3.Node) ([]entry, error) {
 	if done, ok := c.entries[n]; ok {
 		if done == nil {
@@ -498,7 +498,7 @@ func (c *constructor) pairs(n *yamlv3.Node, what string, depth int) (any, error)
 	return c.list(list), nil
 }
 
-// pythonEqual maps keys that are equal in Python (1, 1.0, True) to one value.
+// pythonEqual returns the same value for all keys that are equal in Python (1, 1.0, True).
 func pythonEqual(key any) any {
 	switch k := key.(type) {
 	case bool:
@@ -514,11 +514,10 @@ func pythonEqual(key any) any {
 	return key
 }
 
-// reprBudget bounds the text that an unusable key adds to an error message.
+// reprBudget limits the text of an unusable key in an error.
 const reprBudget = 8 << 10
 
-// reprNodes returns Python's repr of the value of a collection node, which PyYAML prints for a key that is not
-// hashable.
+// reprNodes returns Python's repr of a collection node's value, which PyYAML prints for a key that cannot be hashed.
 func reprNodes(n *yamlv3.Node) string {
 	var b strings.Builder
 	writeNodes(&b, n)

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// bestWidth is the column after which libyaml folds long scalars at the next blank, unless there is another width.
+// bestWidth is libyaml's default width: it folds long scalars at the next blank after this column.
 const bestWidth = 80
 
 // emitter writes nodes by the rules of libyaml's emitter 0.2.5, which PyYAML's C dumper uses.
@@ -19,12 +19,12 @@ type emitter struct {
 	indents    []int
 	indentBy   int
 	flowLevel  int
-	whitespace bool // the last character was a blank or an indicator that needs none after it
+	whitespace bool // the last character was a blank, or an indicator that needs no blank after it
 	indention  bool // only blanks and indicators in this line so far
 	openEnded  bool // the document needs an explicit end
-	ascii      bool // other characters are escaped
+	ascii      bool // escape all non-ASCII characters
 	width      int  // the column after which scalars are folded
-	python     bool // what PyYAML's emitter does, which libyaml's does not
+	python     bool // follow PyYAML's emitter where libyaml's differs
 }
 
 // context describes the position of a node.
@@ -187,7 +187,7 @@ func (e *emitter) blockMapping(n *node) {
 	e.decreaseIndent()
 }
 
-// simpleKey reports whether a node may precede a colon: it is one line of at most 128 bytes.
+// simpleKey reports whether a node may precede a colon: it must be one line of at most 128 bytes.
 func (n *node) simpleKey() bool {
 	if n.kind != reflect.String {
 		return len(n.items) == 0
@@ -205,7 +205,7 @@ type analysis struct{ multiline, flowPlain, blockPlain, single, block bool }
 func isBreak(r rune) bool  { return r == '\n' || r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029 }
 func isBlankZ(r rune) bool { return r == ' ' || r == '\t' || r == 0 || isBreak(r) }
 
-// printable implements libyaml's IS_PRINTABLE, which leaves out everything beyond the basic plane.
+// printable implements libyaml's IS_PRINTABLE, which excludes all characters beyond the basic plane.
 func printable(r rune) bool {
 	return r == '\n' || r >= 0x20 && r <= 0x7e || r >= 0xa0 && r < 0xd800 || r >= 0xe000 && r <= 0xfffd && r != 0xfeff
 }
@@ -258,15 +258,15 @@ func analyze(text string) analysis {
 		single: !breakSpace && !spaceBreak && !special, block: !trailingSpace && !spaceBreak && !special}
 }
 
-// scalar chooses a style (yaml_emitter_select_scalar_style) and writes the text in it.
+// scalar selects a style (yaml_emitter_select_scalar_style) and writes the text in it.
 func (e *emitter) scalar(n *node, at context) {
 	text := strings.ToValidUTF8(n.text, "\ufffd")
 	a := analyze(text)
 	if e.ascii && strings.IndexFunc(text, func(r rune) bool { return r > 0x7e }) >= 0 {
 		a.flowPlain, a.blockPlain, a.single, a.block = false, false, false, false
 	}
-	implicit := resolve(text) == n.tag // as a plain scalar the text means the same
-	quotable := n.tag == tagStr        // in quotes it means text
+	implicit := resolve(text) == n.tag // as a plain scalar the text has the same meaning
+	quotable := n.tag == tagStr        // in quotes it is text
 	style := n.style
 	tagged := !implicit && !quotable
 	if at.simpleKey && a.multiline {
@@ -283,7 +283,7 @@ func (e *emitter) scalar(n *node, at context) {
 	}
 	if tagged {
 		e.indicator(n.tag, true, false, false)
-	} else if style != 0 && !quotable { // a time in flow style, which libyaml tags so
+	} else if style != 0 && !quotable { // a time in flow style, for which libyaml writes this tag
 		e.indicator("!", true, false, false)
 	}
 	breaks := !at.simpleKey
@@ -322,7 +322,7 @@ func (e *emitter) plain(s string, breaks bool) {
 	e.whitespace, e.indention = false, false
 }
 
-// putFolded writes a line break of a quoted scalar: the first one of several needs another one before it.
+// putFolded writes a line break in a quoted scalar: the first of several needs another one before it.
 func (e *emitter) putFolded(r rune, again bool) {
 	if !again && r == '\n' {
 		e.putBreak()

@@ -7,9 +7,10 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// grammarError turns an error of the grammar package into an Error. Its text has only one line number, and not always the right
-// one; its parser knows, like libyaml's, context, problem and both places. They are read by reflection: the fields are not
-// exported. Without them (another version of the package) the text is all there is.
+// grammarError converts an error of the grammar package to an Error. The package's error text only has a line number,
+// which is not always right. Its parser, like libyaml's, has the context, the problem and both positions in
+// unexported fields, which this function reads by reflection. If another version of the package lacks them, it uses
+// the text only.
 func grammarError(err error, dec *yamlv3.Decoder, name string) error {
 	e := &Error{Class: "ParserError", Name: name, Line: 1, Problem: problemText(err)}
 	p := field(reflect.ValueOf(dec).Elem(), "parser")
@@ -47,8 +48,8 @@ func problemText(err error) string {
 	return msg
 }
 
-// field returns a field of a struct, or of the struct that a pointer points to. It returns the zero Value if there is
-// none.
+// field returns a field of a struct or of the struct that a pointer points to, or the zero Value if there is no such
+// field.
 func field(v reflect.Value, name string) reflect.Value {
 	if v.IsValid() && v.Kind() == reflect.Pointer {
 		v = v.Elem()

@@ -16,39 +16,40 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Flow selects the collections that are written on one line, as [a, b] and {a: b}.
+// Flow selects the collections that are written in flow style, as [a, b] and {a: b}.
 type Flow int
 
 // The values of PyYAML's default_flow_style.
 const (
 	FlowNever Flow = iota // False
-	FlowLeafs             // None: collections that hold only plain scalars
+	FlowLeafs             // None: collections that contain only plain scalars
 	FlowAll               // True
 )
 
-// Style is how MarshalStyle writes. The zero value is that of Marshal.
+// Style configures MarshalStyle. The zero value is the style of Marshal.
 type Style struct {
 	Flow Flow
-	// Indent is the number of blanks per level, 2 unless it is between 2 and 9.
+	// Indent is the number of blanks per level. A value that is not between 2 and 9 means 2.
 	Indent int
-	// ASCII writes everything else as escapes (allow_unicode=False).
+	// ASCII escapes all other characters (allow_unicode=False).
 	ASCII bool
-	// Sorted sorts OrderedDicts as well.
+	// Sorted also sorts OrderedDicts.
 	Sorted bool
 	// Unsorted keeps the order of all dicts.
 	Unsorted bool
-	// Width is the column after which scalars are folded: 80 for 0 and what libyaml finds too small, no limit if it is negative.
+	// Width is the column after which scalars are folded. 0 and widths that are too small for libyaml mean 80; a
+	// negative width means no limit.
 	Width int
-	// Start and End write the marks of a document's begin and end.
+	// Start and End write the markers of the document's begin and end.
 	Start, End bool
 }
 
-// Marshal writes a value as salt.utils.yaml.safe_dump(v, default_flow_style=False) does: keys sorted, block style,
-// lines folded after 80 columns, unicode as it is. Values are those of Parse, payload.OrderedMap (whose order is kept), other integers
-// and floats, []string, other slices and maps. What cannot be represented is an error.
+// Marshal formats a value as salt.utils.yaml.safe_dump(v, default_flow_style=False) does: sorted keys, block style,
+// lines folded after 80 columns, and unescaped unicode. It supports the values of Parse, payload.OrderedMap (whose
+// order is kept), other integers and floats, []string, other slices and maps, and returns an error for others.
 func Marshal(v any) (string, error) { return MarshalStyle(v, Style{}) }
 
-// MarshalStyle is like Marshal with a style.
+// MarshalStyle is like [Marshal] with a style.
 func MarshalStyle(v any, s Style) (string, error) {
 	r := representer{flow: s.Flow, sorted: s.Sorted, unsorted: s.Unsorted}
 	root, err := r.represent(v, 0)
@@ -80,27 +81,27 @@ func MarshalStyle(v any, s Style) (string, error) {
 	return e.out.String(), nil
 }
 
-// node is a value on its way to text: PyYAML's nodes after the serializer.
+// node is a value to be written, like PyYAML's nodes after its serializer.
 type node struct {
 	kind  reflect.Kind // String, Slice or Map
 	tag   string       // for scalars, and for collections "" or a tag to write
 	text  string
 	style byte // '|' for literal, 0 for any
 	flow  bool
-	items []*node // of a sequence; keys and values in turn of a mapping
-	// anchor is the name of a node that is written more than once, written that it has been.
+	items []*node // elements of a sequence, or alternating keys and values of a mapping
+	// anchor is the name of a node that is written more than once. written is set after the first time.
 	anchor  string
 	written bool
 }
 
-// representer turns values into nodes. One collection is one node, wherever it occurs.
+// representer converts values to nodes. A collection becomes one node, even if it occurs more than once.
 type representer struct {
 	flow             Flow
 	sorted, unsorted bool
 	seen             map[any]*node
 }
 
-// anchors names the nodes that occur again, in the order in which they do so.
+// anchors names the nodes that occur more than once, in the order of their second occurrence.
 func (n *node) anchors(met map[*node]bool, count *int) {
 	if n.kind == reflect.String {
 		return
@@ -118,7 +119,7 @@ func (n *node) anchors(met map[*node]bool, count *int) {
 	}
 }
 
-// maxDepth bounds recursion; nothing that Salt carries nests so deep.
+// maxDepth limits the recursion. Salt's data never nests that deep.
 const maxDepth = 1000
 
 func scalarNode(tag, text string) *node { return &node{kind: reflect.String, tag: tag, text: text} }
@@ -149,7 +150,7 @@ func (r *representer) represent(v any, depth int) (*node, error) {
 		if n := r.seen[v]; n != nil {
 			return n, nil
 		}
-		n := &node{} // collections that hold themselves find it
+		n := &node{} // a collection that contains itself finds this node
 		if r.seen == nil {
 			r.seen = map[any]*node{}
 		}
@@ -201,8 +202,8 @@ func (r *representer) represent(v any, depth int) (*node, error) {
 	return r.representOther(v, depth)
 }
 
-// representObject is like represent for Python's collections: dicts are sorted if their keys can be compared,
-// OrderedDicts are not.
+// representObject is like represent for Python's collections. It sorts dicts whose keys can be compared, but not
+// OrderedDicts.
 func (r *representer) representObject(v any, depth int) (*node, error) {
 	switch v := v.(type) {
 	case *pyobj.Dict:
@@ -238,11 +239,11 @@ func (r *representer) representObject(v any, depth int) (*node, error) {
 	case *big.Int:
 		return scalarNode(tagInt, v.String()), nil
 	}
-	return scalarNode(tagNull, "NULL"), nil // what Salt writes for types that it does not know, Markup among them
+	return scalarNode(tagNull, "NULL"), nil // Salt writes this for types that it does not support, such as Markup
 }
 
-// sortItems sorts entries by their keys. Like PyYAML it leaves the order if Python cannot compare the keys, as with
-// text and numbers.
+// sortItems sorts entries by key. Like PyYAML it keeps the order if Python cannot compare the keys, such as texts and
+// numbers.
 func sortItems(m payload.OrderedMap, text bool) {
 	if !text {
 		for _, it := range m {
@@ -303,7 +304,7 @@ func (n *node) decide(flow Flow) *node {
 	return n
 }
 
-// floatText implements represent_float of PyYAML.
+// floatText implements PyYAML's represent_float.
 func floatText(f float64) string {
 	switch s := pytext.Float(f); s {
 	case "nan", "inf":
@@ -334,14 +335,14 @@ func encodeBase64(b []byte) string {
 	return out.String()
 }
 
-// DoubleQuoted writes a text as a double quoted scalar on one line.
+// DoubleQuoted formats a text as a double-quoted scalar on one line.
 func DoubleQuoted(s string) string {
 	e := &emitter{indentBy: 2, indent: -1, whitespace: true, indention: true, width: math.MaxInt}
 	e.doubleQuoted(strings.ToValidUTF8(s, "\ufffd"), false)
 	return e.out.String()
 }
 
-// SingleQuoted writes a text as a single quoted scalar.
+// SingleQuoted formats a text as a single-quoted scalar.
 func SingleQuoted(s string) string {
 	e := &emitter{indentBy: 2, indent: -1, whitespace: true, indention: true, width: math.MaxInt, python: true}
 	e.singleQuoted(strings.ToValidUTF8(s, "\ufffd"), false)

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestMarshalStock compares with the texts that Salt makes of the same values; gen/dump.py writes them.
+// TestMarshalStock compares with Salt's texts for the same values, which gen/dump.py writes.
 func TestMarshalStock(t *testing.T) {
 	f, err := os.Open("testdata/dump.jsonl.gz")
 	if err != nil {
@@ -52,7 +52,7 @@ func TestMarshalStock(t *testing.T) {
 	}
 }
 
-// unordered turns every payload.OrderedMap into a Go map.
+// unordered converts every payload.OrderedMap to a Go map.
 func unordered(v any) any {
 	switch v := v.(type) {
 	case payload.OrderedMap:

@@ -151,14 +151,16 @@ func isInt(s string) bool {
 	return ok && rest == ""
 }
 
-// isTimestamp matches PyYAML's dates and times. Salt keeps them as text, except in YAMLEX; Marshal must quote text that looks like one.
+// isTimestamp reports whether a text matches PyYAML's dates and times. Salt keeps them as text, except in YAMLEX, so
+// that Marshal must quote such a text.
 func isTimestamp(s string) bool {
 	n, _ := readTimestamp(s)
 	return len(n) > 3 || len(n) == 3 && len(s) == 10
 }
 
-// readTimestamp returns the numbers of a date or time of YAML: year, month, day, hour, minute, second and the zone's hours and minutes;
-// and the rest behind the seconds. A date with a month or day of one digit needs a tag to be one.
+// readTimestamp returns the numbers of a YAML date or time: year, month, day, hour, minute, second, and the zone's
+// hours and minutes. rest is the text after the seconds. A date whose month or day has one digit needs an explicit
+// tag.
 func readTimestamp(s string) (n []int, rest string) {
 	n, s = readNumbers(nil, s, "4-1-1")
 	if s == "" {
@@ -192,8 +194,8 @@ func readTimestamp(s string) (n []int, rest string) {
 	return nil, ""
 }
 
-// readNumbers appends the numbers at the beginning of s, which looks as the pattern says: 1 stands for a number of one or two digits, 2 and 4
-// for one of so many. It returns nil and no rest if s does not look so, or if n is nil already behind the first number.
+// readNumbers appends the numbers at the beginning of s. In the pattern, 1 is a number of one or two digits, and 2 and 4
+// are numbers of that many digits; other characters match themselves. It returns nil and "" if s does not match.
 func readNumbers(n []int, s, pattern string) ([]int, string) {
 	for i := range len(pattern) {
 		c, digits := pattern[i], 1
@@ -212,7 +214,8 @@ func readNumbers(n []int, s, pattern string) ([]int, string) {
 	return n, s
 }
 
-// parseTimestamp returns a date or time as a time.Time, see package pytext. The text of the Python error is returned if there is one.
+// parseTimestamp returns a date or time as a time.Time (package pytext explains the zones). msg is the text of
+// Python's error, or "".
 func parseTimestamp(s string) (t time.Time, msg string) {
 	n, rest := readTimestamp(s)
 	if n == nil {
@@ -257,14 +260,14 @@ func parseTimestamp(s string) (t time.Time, msg string) {
 	return t, msg
 }
 
-// maxDigits limits the digits of an integer. Python has the limit for decimals, since long ones take quadratic
-// time. Here it applies to all bases.
+// maxDigits limits the digits of an integer. Python has this limit for decimals, since converting long ones takes
+// quadratic time. Here it applies to all bases.
 const maxDigits = 4300
 
 // parseInt returns the value of an integer scalar, like construct_scalar of Salt's loader and construct_yaml_int of
 // PyYAML. The second result is the text of Python's error, or "".
 func parseInt(s string) (any, string) {
-	// Salt reads 0755 as 755: users mean file modes. A sign defeats this, as in Salt.
+	// Salt parses 0755 as 755: users mean file modes. As in Salt, this does not apply after a sign.
 	if s != "0" && strings.HasPrefix(s, "0") && !strings.HasPrefix(s, "0b") && !strings.HasPrefix(s, "0x") {
 		if s = strings.TrimLeft(s, "0"); s == "" {
 			s = "0"
@@ -326,8 +329,8 @@ func parseSexagesimal(s string, negative bool) (any, string) {
 	return fromBig(sum), ""
 }
 
-// fromBig returns an int64 if the number fits, else a uint64 if it fits, else decimal text, as which salt.payload
-// sends such numbers.
+// fromBig returns an int64 or, for larger numbers, a uint64. Numbers beyond that become decimal text, as salt.payload
+// sends them.
 func fromBig(n *big.Int) any {
 	switch {
 	case n.IsInt64():
@@ -338,7 +341,7 @@ func fromBig(n *big.Int) any {
 	return n.String()
 }
 
-// parseFloat implements construct_yaml_float of PyYAML.
+// parseFloat implements PyYAML's construct_yaml_float.
 func parseFloat(s string) (any, string) {
 	s = strings.ToLower(strings.ReplaceAll(s, "_", ""))
 	if s == "" {
@@ -355,7 +358,7 @@ func parseFloat(s string) (any, string) {
 	case u == ".nan":
 		return math.NaN(), ""
 	case strings.Contains(u, ":"):
-		// From the right and with a growing base, to round as PyYAML does.
+		// Add up from the right with a growing base, so that rounding is as in PyYAML.
 		parts := strings.Split(u, ":")
 		value, base := 0.0, 1.0
 		for i := len(parts) - 1; i >= 0; i-- {

@@ -2,5 +2,5 @@
 
 package yaml
 
-// slow is how much slower than usual the tests may be: the race detector costs about this much.
+// slow is how much longer the tests may take: the race detector slows them down about this much.
 const slow = 10

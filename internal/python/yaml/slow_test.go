@@ -2,5 +2,5 @@
 
 package yaml
 
-// slow is how much slower than usual the tests may be.
+// slow is how much longer the tests may take.
 const slow = 1

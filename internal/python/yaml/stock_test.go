@@ -18,7 +18,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// stockCase is one document with the answer of Salt's own loader (testdata/README.md has the format).
+// stockCase is a document with the result of Salt's loader (testdata/README.md describes the format).
 type stockCase struct {
 	ID, Src string
 	Want    json.RawMessage
@@ -53,7 +53,7 @@ func stockCases(t *testing.T, path string) []stockCase {
 	return cases
 }
 
-// wanted are values of the cases as those of ParseOrdered.
+// wanted converts a value of the cases to the types of ParseOrdered.
 func wanted(v any) any {
 	switch v := v.(type) {
 	case *big.Int:
@@ -69,7 +69,7 @@ func wanted(v any) any {
 		for k, x := range v.All() {
 			key := wanted(k)
 			if b, ok := key.([]byte); ok {
-				key = string(b) // bytes are no key in Go
+				key = string(b) // bytes cannot be a key in Go
 			}
 			items = append(items, payload.Pair{Key: key, Value: wanted(x)})
 		}
@@ -86,7 +86,7 @@ func wantedList(items []any) []any {
 	return out
 }
 
-// sameFloats lets NaN equal itself.
+// sameFloats treats NaN as equal to NaN.
 var sameFloats = cmp.Comparer(func(a, b float64) bool {
 	return a == b && math.Signbit(a) == math.Signbit(b) || math.IsNaN(a) && math.IsNaN(b)
 })

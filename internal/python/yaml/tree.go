@@ -8,12 +8,12 @@ import (
 
 // Node is a node of a document with its position, for tools that report positions to their user.
 type Node struct {
-	// Line is where the node begins, from 1.
+	// Line is the line where the node begins, from 1.
 	Line int
-	// Scalar marks a single value, which Text holds as it is written, without its quotes. A value left out is a scalar without text.
+	// Scalar marks a single value. Text is its source text without quotes. A missing value is a scalar without text.
 	Scalar bool
 	Text   string
-	// Items are the elements of a sequence, Pairs the keys and values of a mapping.
+	// Items has the elements of a sequence, Pairs the entries of a mapping.
 	Items []*Node
 	Pairs []Pair
 }
@@ -21,7 +21,7 @@ type Node struct {
 // Pair is an entry of a mapping.
 type Pair struct{ Key, Value *Node }
 
-// Get returns the value of a key, nil if the node has none. Of a key that stands twice it is the last one.
+// Get returns the value of a key, or nil if the node does not have it. For a duplicate key it returns the last value.
 func (n *Node) Get(key string) *Node {
 	if n == nil {
 		return nil
@@ -34,8 +34,8 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Tree reads the nodes of a document and constructs no values: tags are ignored, a key may stand twice, and an alias is an empty
-// scalar. An empty document is nil.
+// Tree parses a document into nodes without constructing values. It ignores tags, allows duplicate keys, and
+// represents an alias as an empty scalar. It returns nil for an empty document.
 func Tree(b []byte, name string) (*Node, error) {
 	if len(b) > MaxInput {
 		return nil, fmt.Errorf("cannot parse %s: %d bytes exceed %d: %w", name, len(b), MaxInput, ErrLimit)

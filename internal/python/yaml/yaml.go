@@ -1,10 +1,10 @@
-// Package yaml reads and writes YAML the way stock Salt does: PyYAML's YAML 1.1 rules with the changes of
-// salt/utils/yamlloader.py (octal integers read as decimal, dates kept as text, duplicate keys refused, its own merge
-// rule) and the look of salt.utils.yaml.safe_dump.
+// Package yaml parses and formats YAML as stock Salt does. It follows PyYAML's rules of YAML 1.1 with the changes of
+// salt/utils/yamlloader.py: octal integers are decimal, dates remain text, duplicate keys are errors, and merge keys
+// have other rules. Its output looks like that of salt.utils.yaml.safe_dump.
 //
-// The grammar (scanner and parser) is that of go.yaml.in/yaml/v3, a port of the libyaml that Salt uses through PyYAML;
-// only its node tree is used. Tags, values and limits are decided here. The package does not template, include or open
-// files.
+// The scanner and parser are those of go.yaml.in/yaml/v3, a port of libyaml, which Salt uses through PyYAML. Only its
+// node tree is used: this package resolves tags, constructs values and applies limits. It does not render templates,
+// include files or open files.
 package yaml
 
 import (
@@ -14,37 +14,38 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of Parse. They bound what a short hostile document can make of itself.
+// Limits of Parse. A short hostile document cannot expand beyond them.
 const (
-	// MaxInput is the longest document in bytes.
+	// MaxInput is the maximum length of a document in bytes.
 	MaxInput = 32 << 20
-	// MaxDepth is how deep sequences and mappings may nest.
+	// MaxDepth is the maximum nesting of sequences and mappings.
 	MaxDepth = 400
-	// MaxAliased limits the nodes behind all aliases of a document together. Nodes that are written out do not
+	// MaxAliased limits the total number of nodes behind all aliases of a document. Nodes in the text itself do not
 	// count.
 	MaxAliased = 100_000
 )
 
-// Error means that a document cannot be read. Its text has the format of PyYAML's: optionally a context with its
-// position, then the problem with its position.
+// Error means that a document is invalid. Its text has PyYAML's format: optionally a context with its position, then
+// the problem with its position.
 type Error struct {
 	// Class is the name of PyYAML's exception: ReaderError, ScannerError, ParserError, ComposerError,
 	// ConstructorError; or ValueError and KeyError, which Python raises for an invalid number or bool.
 	Class string
 	// Name is the document's name in errors, often its path.
 	Name string
-	// Line and Column are where the problem is, from 1; Column is 0 when unknown, both are 0 for a ReaderError.
+	// Line and Column are the position of the problem, from 1. Column is 0 if unknown; both are 0 for a ReaderError.
 	Line, Column int
-	// Context describes what was being read, or is "" if unknown. It began at ContextLine and ContextColumn.
+	// Context describes what was being parsed, or is "" if unknown. ContextLine and ContextColumn are where that
+	// began.
 	Context                    string
 	ContextLine, ContextColumn int
 	// Problem describes the error.
 	Problem string
-	// FirstLine is the line of the first of two equal keys, 0 for other problems. It is not part of the text.
+	// FirstLine is the line of the first of two duplicate keys, and 0 for other problems. It is not part of the text.
 	FirstLine int
 }
 
-// Error returns PyYAML's text of the exception.
+// Error returns the text of PyYAML's exception.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Context != "" {
@@ -65,30 +66,30 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// ErrLimit is wrapped by errors about documents that exceed MaxInput, MaxDepth or MaxAliased.
+// ErrLimit is wrapped by the errors for documents that exceed MaxInput, MaxDepth or MaxAliased.
 var ErrLimit = errors.New("document exceeds a limit")
 
-// Parse reads one document, like salt.utils.yaml.safe_load. name is used in error messages. Values are nil, bool,
-// int64, uint64 (above the largest int64), float64, string, []byte (!!binary), []any, map[string]any, and map[any]any
-// if a key is not text. Integers beyond 64 bits become decimal text, as which Salt sends them. An empty document is
-// nil. Errors are *Error or wrap ErrLimit.
+// Parse parses one document, like salt.utils.yaml.safe_load. name is used in errors. Values are nil, bool, int64,
+// uint64 (for larger integers), float64, string, []byte (!!binary), []any, map[string]any, and map[any]any if a key
+// is not text. Integers beyond 64 bits become decimal text, as Salt sends them. The value of an empty document is
+// nil. An error is an *Error or wraps ErrLimit.
 func Parse(b []byte, name string) (any, error) {
 	return parse(b, name, forms{})
 }
 
-// ParseOrdered is like Parse with every mapping as a payload.OrderedMap.
+// ParseOrdered is like [Parse], but mappings are payload.OrderedMap.
 func ParseOrdered(b []byte, name string) (any, error) {
 	return parse(b, name, forms{maps: true})
 }
 
-// ParseObject is like Parse with ordered values: *pyobj.Dict, *pyobj.List, *pyobj.Set for !!set, and *big.Int beyond
-// 64 bits. All aliases of a node are one object, as in Python. With orderedDict, mappings are marked as OrderedDict,
-// like those of state files.
+// ParseObject is like [Parse] but returns ordered values: *pyobj.Dict, *pyobj.List, *pyobj.Set for !!set, and
+// *big.Int beyond 64 bits. All aliases of a node refer to one object, as in Python. With orderedDict, mappings are
+// marked as OrderedDict, like those of state files.
 func ParseObject(b []byte, name string, orderedDict bool) (any, error) {
 	return parse(b, name, forms{objects: true, orderedDict: orderedDict})
 }
 
-// forms selects the types of collections.
+// forms selects the types of constructed collections.
 type forms struct {
 	maps        bool // payload.OrderedMap
 	objects     bool // pyobj
@@ -110,7 +111,7 @@ func parse(b []byte, name string, f forms) (any, error) {
 	return c.object(node, 0)
 }
 
-// checkInput does the checks of libyaml's reader: the input must be UTF-8 and contain only printable characters.
+// checkInput performs the checks of libyaml's reader: the input must be UTF-8 and contain only printable characters.
 func checkInput(b []byte, name string) error {
 	if len(b) > MaxInput {
 		return fmt.Errorf("cannot parse %s: %d bytes exceed %d: %w", name, len(b), MaxInput, ErrLimit)

@@ -61,7 +61,8 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-// TestHostileDocuments is row T4 of the security table: an error within 50 ms and 16 MB, whatever the document unfolds to.
+// TestHostileDocuments is row T4 of the security table: a document must fail within 50 ms and 16 MB, whatever it
+// expands to.
 func TestHostileDocuments(t *testing.T) {
 	bomb := func(width, levels int) string {
 		var b strings.Builder
@@ -108,7 +109,7 @@ func TestHostileDocuments(t *testing.T) {
 			_, err := Parse([]byte(c.src), "x")
 			runtime.ReadMemStats(&after)
 			took := time.Hour
-			for range 5 { // the best of five: other programs want the processor too
+			for range 5 { // the fastest of five runs: other programs use the processor too
 				start := time.Now()
 				_, _ = Parse([]byte(c.src), "x")
 				took = min(took, time.Since(start))
@@ -155,7 +156,8 @@ func TestMarshalOtherTypes(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that no document panics or takes long, and that what was read is read again after being written.
+// FuzzParse checks that no document causes a panic or takes long, and that a parsed value can be formatted and parsed
+// again.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"a: 1\nb: [x, {y: ~}]\n", "&a [*a]", "a: |+\n  x\n\n", "? [a]\n: b", "- !!int 0_\n", "<<: {a: 1}\n", "\"\\/\\x41\"", "%YAML 1.2\n--- a",
 		"a: !!binary aGk=\n", "1: a\ntrue: b\n", "! 'x'", "a: &x 1\nb: *x\n", "\ufeffa: b", "- - - a\n  - b\n", "{a: 1, 'b': \"c\"}", "0x_: 1"} {
@@ -197,8 +199,8 @@ func TestParseObject(t *testing.T) {
 	}
 }
 
-// TestCVE_2013_4438_Bombs: what grows without bounds and what names objects of Python is an error, at once, wherever YAML is read (also
-// CVE-2025-62348, a module's own reader).
+// TestCVE_2013_4438_Bombs: documents that expand without limit or name Python objects are errors at once, wherever
+// YAML is parsed (also CVE-2025-62348, a module with its own parser).
 func TestCVE_2013_4438_Bombs(t *testing.T) {
 	var bomb strings.Builder
 	bomb.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")

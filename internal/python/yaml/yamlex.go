@@ -12,13 +12,12 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// maxJoined is how many items the values of equal keys may have together.
+// maxJoined limits the total number of items that duplicate keys join.
 const maxJoined = 10_000_000
 
-// ParseAggregate reads one document of Salt's YAMLEX (salt/serializers/yamlex.py) into ordered values: equal keys are allowed, what
-// is tagged !aggregate joins what the key had, and !reset before a key forgets that. Dates and times are time.Time, see package
-// pytext. The collections that were
-// tagged are marked (pyobj.Aggregate).
+// ParseAggregate parses a document of Salt's YAMLEX (salt/serializers/yamlex.py) into ordered values. Duplicate keys
+// are allowed: a value tagged !aggregate is joined with the key's earlier value, and !reset before a key discards
+// that value. Dates and times are time.Time (see package pytext). Tagged collections are marked (pyobj.Aggregate).
 func ParseAggregate(b []byte, name string) (any, error) {
 	if err := checkInput(b, name); err != nil {
 		return nil, err
@@ -41,15 +40,14 @@ func ParseAggregate(b []byte, name string) (any, error) {
 	return v, err
 }
 
-// aggregator constructs values from nodes. As in PyYAML, lists, sets and plain maps are empty at first, and are
-// filled once everything around them exists, unless they are inside a tagged node. An untagged list under a repeated
-// key is therefore still empty when the two values are merged, and stays empty. Salt users know this as lists that
-// disappear.
+// aggregator constructs values from nodes. As in PyYAML, lists, sets and plain maps are empty at first and filled
+// after the values around them exist, unless they are inside a tagged node. So an untagged list under a duplicate key
+// is still empty when the two values are merged, and stays empty. Users of Salt know this as disappearing lists.
 type aggregator struct {
 	*constructor
 	deep   bool
 	later  []func() error
-	done   map[*yamlv3.Node]any // the values of anchored nodes
+	done   map[*yamlv3.Node]any // values of anchored nodes
 	flat   map[*yamlv3.Node]bool
 	joined int
 }
@@ -70,7 +68,7 @@ func (x *aggregator) build(n *yamlv3.Node, deep bool) (any, error) {
 	return v, err
 }
 
-// fill runs the second half of a construction, at once or later.
+// fill runs the second half of a construction, now or later.
 func (x *aggregator) fill(f func() error) error {
 	if x.deep {
 		return f()
@@ -79,8 +77,8 @@ func (x *aggregator) fill(f func() error) error {
 	return nil
 }
 
-// untagged returns the tag that a node would have without its explicit one. deep reports that the node's contents are
-// constructed at once.
+// untagged returns the tag that a node would have without its explicit tag. deep reports whether the node's contents
+// are constructed at once.
 func untagged(n *yamlv3.Node) (t string, deep bool) {
 	switch n.Kind {
 	case yamlv3.SequenceNode:
@@ -132,7 +130,7 @@ func (x *aggregator) value(n *yamlv3.Node, t string) (any, error) {
 		return set, x.fill(func() error {
 			err := x.pyMap(n, d)
 			for _, k := range d.Keys() {
-				_ = set.Add(k) // it is a key already
+				_ = set.Add(k) // the key is already in a dict, so it is valid
 			}
 			return err
 		})
@@ -170,7 +168,7 @@ func (x *aggregator) value(n *yamlv3.Node, t string) (any, error) {
 	return nil, x.fail(n, "expected a scalar node, but found %s", kindName(n))
 }
 
-// aggregated marks a value that was tagged: other values than collections become a list.
+// aggregated marks a value that was tagged. A value that is not a collection becomes a list.
 func aggregated(v any) any {
 	switch v := v.(type) {
 	case nil:
@@ -185,7 +183,7 @@ func aggregated(v any) any {
 	return &pyobj.List{Items: []any{v}, Aggregate: true}
 }
 
-// integer reads a number as decimal, whatever it begins with.
+// integer parses a decimal number, whatever its prefix.
 func (x *aggregator) integer(n *yamlv3.Node) (any, error) {
 	s := n.Value
 	if strings.HasPrefix(s, "0") && !strings.HasPrefix(s, "0b") && !strings.HasPrefix(s, "0x") {
@@ -198,21 +196,21 @@ func (x *aggregator) integer(n *yamlv3.Node) (any, error) {
 		span(digits, isDigit_) != len(digits) {
 		return nil, x.valueError(n, "invalid literal for int() with base 10: "+pytext.Repr(s))
 	}
-	if len(digits) > 4300 { // as Python
+	if len(digits) > 4300 { // Python's limit
 		return nil, fmt.Errorf("cannot parse %s: the number in line %d has more than 4300 digits: %w", x.name, n.Line, ErrLimit)
 	}
 	v, _ := new(big.Int).SetString(strings.TrimPrefix(strings.ReplaceAll(s, "_", ""), "+"), 10)
 	return pyobj.Int(v), nil
 }
 
-// valueError returns a Python exception without a position.
+// valueError returns a Python ValueError without a position.
 func (x *aggregator) valueError(n *yamlv3.Node, msg string) error {
 	e := x.fail(n, "%s", msg)
 	e.Class, e.Line, e.Column = "ValueError", 0, 0
 	return e
 }
 
-// merges moves the entries of merge keys before the mapping's own, as PyYAML does, which keeps equal keys.
+// merges moves the entries of merge keys before the mapping's own entries, as PyYAML does. It keeps duplicate keys.
 func (x *aggregator) merges(n *yamlv3.Node) error {
 	if n.Kind != yamlv3.MappingNode || x.flat[n] {
 		return nil
@@ -268,7 +266,7 @@ func (x *aggregator) keyOf(n *yamlv3.Node) (any, error) {
 	return x.build(n, false)
 }
 
-// omap constructs a mapping and merges the values of equal keys.
+// omap constructs a mapping and merges the values of duplicate keys.
 func (x *aggregator) omap(n *yamlv3.Node) (any, error) {
 	if n.Kind != yamlv3.MappingNode {
 		return nil, x.fail(n, "expected a mapping node, but found %s", kindName(n))
@@ -320,7 +318,7 @@ func length(v any) int {
 	return 1
 }
 
-// pyMap fills the dict of a mapping that is tagged !!map or !!set: of equal keys the last one counts.
+// pyMap fills the dict of a mapping tagged !!map or !!set. The last of duplicate keys is kept.
 func (x *aggregator) pyMap(n *yamlv3.Node, d *pyobj.Dict) error {
 	if n.Kind != yamlv3.MappingNode {
 		return x.fail(n, "expected a mapping node, but found %s", kindName(n))
@@ -345,8 +343,7 @@ func (x *aggregator) pyMap(n *yamlv3.Node, d *pyobj.Dict) error {
 	return nil
 }
 
-// Problem returns the text of Salt's error for a YAMLEX document, and the line, or 0 if the error does not contain
-// it.
+// Problem returns the text of Salt's error for a YAMLEX document, and the line, or 0 if the error has no line.
 func Problem(err error) (msg string, line int) {
 	var e *Error
 	if errors.As(err, &e) && e.Class == "ScannerError" {

@@ -15,7 +15,7 @@ func TestParseAggregate(t *testing.T) {
 		{"a: !aggregate {x: 1}\na: !aggregate {y: 010}", "{'a': {'x': 1, 'y': 10}}"},
 		{"a: !aggregate [1]\n!reset a: !aggregate [3]", "{'a': [3]}"},
 		{"!aggregate a: 1\n!aggregate a: 2", "{'a': [1, 2]}"},
-		{"a: [1]\na: [2]", "{'a': []}"}, // as stock loses it
+		{"a: [1]\na: [2]", "{'a': []}"}, // stock loses the items too
 		{"b: &b {l: !aggregate [1]}\nc:\n  <<: *b\n  l: !aggregate [2]", "{'b': {'l': [1]}, 'c': {'l': [1, 2]}}"},
 		{"", "None"},
 	} {
@@ -30,7 +30,7 @@ func TestParseAggregate(t *testing.T) {
 	}
 }
 
-// plainDicts takes the mark of OrderedDict off.
+// plainDicts removes the OrderedDict mark.
 func plainDicts(v any) any {
 	if d, ok := v.(*pyobj.Dict); ok {
 		out := pyobj.NewDict()

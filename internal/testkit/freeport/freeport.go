@@ -1,6 +1,6 @@
-// Package freeport finds ports for tests whose programs bind them a moment later. A port that the kernel chose and that was closed again may be
-// given to another process meanwhile; those here are below the range from which the kernel chooses (from 32768 on Linux), and random, so that
-// other tests rarely choose the same.
+// Package freeport finds ports for tests whose programs bind them a moment later. The kernel may give a port that it
+// chose, and that was closed, to another process meanwhile. Ports of this package are below the kernel's range (from
+// 32768 on Linux) and random, so that two tests rarely choose the same port.
 package freeport
 
 import (
@@ -22,7 +22,7 @@ var (
 	given = make(map[int]bool) // guarded by mu; by this process
 )
 
-// Find returns a port that is free on all addresses, and that this process was not given before.
+// Find returns a port that is free on all addresses and that it did not return to this process before.
 func Find() (int, error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -44,7 +44,7 @@ func Find() (int, error) {
 	return 0, errors.New("no free port")
 }
 
-// Ports returns n ports as Find does.
+// Ports returns n ports like [Find].
 func Ports(t testing.TB, n int) []int {
 	t.Helper()
 	list := make([]int, n)
@@ -57,7 +57,7 @@ func Ports(t testing.TB, n int) []int {
 	return list
 }
 
-// Port returns one port as Find does.
+// Port returns one port like [Find].
 func Port(t testing.TB) int {
 	t.Helper()
 	return Ports(t, 1)[0]

@@ -11,10 +11,9 @@ import (
 // Build builds static programs from packages and writes them to out, as go build -o does. Package paths are relative
 // to dir; "" is the test's own directory.
 //
-// go test caches the result of such a test, but the test itself imports nothing of the programs, so a change of them
-// would not invalidate the cache. Build therefore opens the directory of each package that the programs consist of:
-// go test records the files that a test opens, and runs it again when one has changed. It does not record files that
-// are opened in TestMain.
+// go test caches test results. A test does not import the programs, so a change to them would not invalidate its
+// cached result. Build therefore opens the directory of each package of the programs: go test records the files that
+// a test opens, and runs it again if one has changed. It does not record files that are opened in TestMain.
 func Build(dir, out string, packages ...string) error {
 	if _, err := run(dir, append([]string{"build", "-o", out}, packages...)...); err != nil {
 		return err
@@ -34,7 +33,7 @@ func Build(dir, out string, packages ...string) error {
 func run(dir string, args ...string) (string, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as everything else that is built
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as in all other builds
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.Output()

@@ -1,5 +1,5 @@
 // Package growth measures how a cost grows with the size of the work, as an exponent: 1 is linear, 2 is quadratic.
-// Tests bound the exponent, which does not depend on the speed of a machine.
+// Tests limit the exponent, which does not depend on the speed of the machine.
 package growth
 
 import (
@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Linear is the bound for costs that may grow as n log n: between 1,000 and 10,000 that is an exponent of 1.13. The
-// rest is for tables that double and for what is measured beside the work.
+// Linear is the limit for costs that may grow as n log n, which is an exponent of 1.13 between 1,000 and 10,000. The
+// rest allows for tables that double their size and for other costs in the measurement.
 const Linear = 1.25
 
 // A Point is the cost, in any unit, of one size of the work.
@@ -19,7 +19,7 @@ type Point struct {
 }
 
 // Exponent returns k of the curve cost = c·size^k that fits the points best (least squares of the logarithms). The
-// points must have two sizes at least, and costs above 0.
+// points must have at least two different sizes, and positive costs.
 func Exponent(points []Point) float64 {
 	var sx, sy, sxx, sxy, n float64
 	for _, p := range points {
@@ -29,7 +29,7 @@ func Exponent(points []Point) float64 {
 	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
 }
 
-// Allocated returns how many bytes and objects f allocates. The process must do nothing else meanwhile.
+// Allocated returns how many bytes and objects f allocates. Nothing else may run in the process meanwhile.
 func Allocated(f func()) (bytes, objects float64) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -39,12 +39,12 @@ func Allocated(f func()) (bytes, objects float64) {
 	return float64(after.TotalAlloc - before.TotalAlloc), float64(after.Mallocs - before.Mallocs)
 }
 
-// Bound fails the test if what run allocates grows faster with the size than bound. run gets a size, prepares the
-// work outside of the measurement, and returns it.
+// Bound fails the test if the allocations of run's work grow with a larger exponent than bound. run prepares the work
+// of size n, which is not measured, and returns it.
 func Bound(t *testing.T, bound float64, sizes []int, run func(n int) func()) {
 	t.Helper()
 	var bytes, objects []Point
-	run(sizes[0])() // what is built once
+	run(sizes[0])() // initialize what is built once
 	for _, n := range sizes {
 		b, o := Allocated(run(n))
 		bytes, objects = append(bytes, Point{n, b}), append(objects, Point{n, o})

@@ -1,4 +1,4 @@
-// Package prereq declares what a test needs of its machine. Only tests import it.
+// Package prereq checks what a test needs from its machine. Only tests import it.
 package prereq
 
 import (
@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Missing ends a test whose machine lacks what it needs: it is skipped on a developer's machine, and fails where the variable
-// CI is set, so that continuous integration never passes by not testing.
+// Missing ends a test that needs something its machine lacks. It skips the test on a developer's machine. If the
+// variable CI is set it fails the test, so that continuous integration cannot pass by skipping tests.
 func Missing(t testing.TB, what string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -16,7 +16,7 @@ func Missing(t testing.TB, what string) {
 	t.Skip("missing on this machine: " + what)
 }
 
-// Root needs the rights of root.
+// Root ends a test that needs root's rights and does not have them.
 func Root(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -22,7 +22,7 @@ import (
 // inside marks the copy of the test that runs in the namespaces.
 const inside = "BRINE_STOCK_IN_HOST"
 
-// layered are the directories that a case may change. The rest of the tree is read only for both sides, except for /tmp.
+// layered are the directories that a case may change. The others are read-only, except for /tmp.
 var layered = []string{
 	"/bin", "/boot", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/opt", "/root", "/run", "/sbin", "/srv",
 	"/usr", "/var",
@@ -31,8 +31,8 @@ var layered = []string{
 // Inside reports whether this process is the copy of a test that runs in its own namespaces.
 func Inside() bool { return os.Getenv(inside) != "" }
 
-// Enter runs the test program again in separate namespaces (mounts, network, processes, host name, message queues)
-// with these arguments, and waits for it. Its test coverage is added to this program's.
+// Enter runs the test program again in new namespaces (mounts, network, processes, host name, message queues) with
+// the given arguments, and waits for it. Its test coverage is added to this program's.
 func Enter(t *testing.T, args ...string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
@@ -55,9 +55,9 @@ func Enter(t *testing.T, args ...string) {
 	}
 }
 
-// Host is the machine as a case finds it: layers over its directories that are fresh for each side of each case.
+// Host is the machine in the namespaces. Each side of each case sees fresh layers over its directories.
 type Host struct {
-	// Keep is a process that outlives the cases: stock Salt's.
+	// Keep is the process id of stock Salt, which is not ended after a case.
 	Keep int
 
 	upper string
@@ -65,7 +65,7 @@ type Host struct {
 	name  string
 }
 
-// New prepares the namespaces, in which this process is the first.
+// New prepares the namespaces. This process must be the first process in them.
 func New(t *testing.T) *Host {
 	t.Helper()
 	h := &Host{upper: t.TempDir()}
@@ -86,7 +86,7 @@ func New(t *testing.T) *Host {
 	return h
 }
 
-// Fresh undoes what a case did and puts new layers over the directories.
+// Fresh undoes the changes of a case and mounts new layers over the directories.
 func (h *Host) Fresh(t *testing.T) {
 	t.Helper()
 	h.Undo(t)
@@ -112,7 +112,7 @@ func (h *Host) Fresh(t *testing.T) {
 	}
 }
 
-// Undo ends the processes that a case left, removes its mounts and resets the rest of the namespaces.
+// Undo kills the remaining processes of a case, removes its mounts and resets the rest of the namespaces.
 func (h *Host) Undo(t *testing.T) {
 	t.Helper()
 	procs, err := os.ReadDir("/proc")
@@ -121,8 +121,8 @@ func (h *Host) Undo(t *testing.T) {
 	}
 	for _, p := range procs {
 		if pid, err := strconv.Atoi(p.Name()); err == nil && pid != os.Getpid() && pid != h.Keep {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // one that ended meanwhile is as good
-			_, _ = syscall.Wait4(pid, nil, 0, nil) // orphans are ours, others are not
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended already
+			_, _ = syscall.Wait4(pid, nil, 0, nil) // only orphans are our children
 		}
 	}
 	now := mounts(t)
@@ -143,7 +143,7 @@ func (h *Host) Undo(t *testing.T) {
 	}
 }
 
-// Layers returns the directories that have a layer now, each with the path of the files that changed in it.
+// Layers returns the directories that have a layer, each with the directory of its changed files.
 func (h *Host) Layers() map[string]string {
 	layers := map[string]string{}
 	for _, dir := range layered {
@@ -154,7 +154,7 @@ func (h *Host) Layers() map[string]string {
 	return layers
 }
 
-// bringUp brings a network interface up, on machines without the program ip as well.
+// bringUp brings a network interface up. It does not need the program ip.
 func bringUp(name string) error {
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -169,7 +169,7 @@ func bringUp(name string) error {
 	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, r)
 }
 
-// mounts lists the mounts as "<id> <directory>", oldest first.
+// mounts returns the mounts as "<id> <directory>", oldest first.
 func mounts(t *testing.T) []string {
 	t.Helper()
 	f, err := os.Open("/proc/self/mountinfo")

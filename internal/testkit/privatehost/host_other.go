@@ -13,13 +13,13 @@ func Enter(t *testing.T, _ ...string) {
 	t.Error("cases that change the host need Linux")
 }
 
-// Host is the machine as a case finds it.
+// Host is the machine that a case runs on.
 type Host struct {
-	// Keep is a process that outlives the cases.
+	// Keep is a process that is not ended after a case.
 	Keep int
 }
 
-// New fails.
+// New fails the test: this system has no namespaces.
 func New(t *testing.T) *Host {
 	t.Helper()
 	t.Fatal("cases that change the host need Linux")

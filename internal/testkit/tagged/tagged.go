@@ -1,5 +1,5 @@
-// Package tagged reads what the scripts beside the tests write of Python's values: JSON, with {"t": kind, "v": value} for what
-// JSON does not have or would not keep. tagged.py has the writer. It is for tests only.
+// Package tagged parses Python values that scripts of tests write: JSON with {"t": kind, "v": value} for values that
+// JSON lacks or would change. tagged.py writes them. It is for tests only.
 package tagged
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// Parse reads a value in JSON; see Value.
+// Parse converts a value in JSON as [Value] does.
 func Parse(t *testing.T, raw json.RawMessage) any {
 	t.Helper()
 	var v any

@@ -1,4 +1,4 @@
-// Package testlog provides a log that tests read while others write it.
+// Package testlog provides a log buffer that tests can read while it is written.
 package testlog
 
 import (
@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A Buffer keeps what is written to it. It is safe for concurrent use.
+// A Buffer stores all data written to it. It is safe for concurrent use.
 type Buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer // guarded by mu

@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// shareVar names the variable that has this run compare a share of the cases and command lines only: "2/3" for the
-// last third.
+// shareVar is the variable that restricts a run to a share of the cases and command lines: "2/3" is the last third.
 const shareVar = "BRINE_SHARE"
 
-// InShare reports whether what has this name belongs to the share of this run. Without the variable everything does.
+// InShare reports whether a name belongs to the share of this run. Without the variable, every name does.
 func InShare(t testing.TB, name string) bool {
 	t.Helper()
 	text := os.Getenv(shareVar)

@@ -1,4 +1,4 @@
-// Package testsalt asks stock Salt, for tests that compare with it: scripts beside a test run in its Python. It is for tests only.
+// Package testsalt runs scripts in stock Salt's Python, for tests that compare with stock Salt. It is for tests only.
 package testsalt
 
 import (
@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Python returns the interpreter of the virtual environment with stock Salt 3007, which the variable BRINE_SALT_3007
-// names.
+// Python returns the interpreter of stock Salt 3007's virtual environment, whose path is in the variable
+// BRINE_SALT_3007.
 func Python(t testing.TB) string {
 	t.Helper()
 	venv := os.Getenv("BRINE_SALT_3007")
@@ -21,7 +21,7 @@ func Python(t testing.TB) string {
 	return filepath.Join(venv, "bin", "python")
 }
 
-// Ask runs a script, which gets a question as JSON and answers in JSON.
+// Ask runs a script that reads a question and writes an answer, both in JSON.
 func Ask(t testing.TB, question, answer any, script string, args ...string) {
 	t.Helper()
 	in, err := json.Marshal(question)

@@ -23,7 +23,7 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
-// dockerScript starts two registries and the daemon as the first process of its namespaces. $1 is the directory.
+// dockerScript starts two registries and the daemon. It is the first process of its namespaces. $1 is the directory.
 const dockerScript = `
 ip link set lo up
 for port in 5000 5001; do
@@ -39,10 +39,11 @@ dockerd --iptables=false --ip6tables=false --bridge=none --storage-driver=vfs --
 wait
 `
 
-// Docker starts a Docker daemon in separate namespaces and returns the path of its socket. Two registries run in the
-// namespaces, at ports 5000 and 5001 of 127.0.0.1; the second accepts only the user ada with the password secret. The
-// daemon has one image, tiny:1, with nothing but busybox, whose containers end at once when they are stopped. When
-// the test ends everything is removed: processes, mounts and interfaces with the namespaces, control groups by name.
+// Docker starts a Docker daemon in separate namespaces and returns the path of its socket. The namespaces also
+// contain two registries at ports 5000 and 5001 of 127.0.0.1; the second accepts only the user ada with the password
+// secret. The daemon has one image, tiny:1, which contains only busybox; its containers end at once when they are
+// stopped. The end of the test removes everything: processes, mounts and interfaces with the namespaces, and control
+// groups by their name.
 func Docker(t testing.TB) (socket string) {
 	t.Helper()
 	prereq.Root(t)
@@ -96,8 +97,8 @@ func ask(ctx context.Context, client *http.Client, method, path string, body io.
 	return err
 }
 
-// tinyImage returns an archive in the form of docker save. Its image contains busybox under the names of the programs
-// that the cases run.
+// tinyImage returns an archive in the format of docker save. Its image contains busybox under the names of the
+// programs that the cases run.
 func tinyImage(busybox string) ([]byte, error) {
 	program, err := os.ReadFile(busybox)
 	if err != nil {
@@ -145,7 +146,7 @@ func packed(files []file) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// removeGroups removes the control groups of an ended daemon, from the bottom up.
+// removeGroups removes the control groups of a daemon that has ended, innermost first.
 func removeGroups(t testing.TB, name string) {
 	roots, _ := filepath.Glob("/sys/fs/cgroup/*/" + name)
 	for _, root := range append(roots, "/sys/fs/cgroup/"+name) {

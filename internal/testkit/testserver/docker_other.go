@@ -4,7 +4,7 @@ package testserver
 
 import "testing"
 
-// Docker ends the test: the daemon of the comparison with stock runs on Linux.
+// Docker fails the test: the daemon for the comparison with stock needs Linux.
 func Docker(t testing.TB) string {
 	t.Helper()
 	t.Fatal("a Docker daemon of its own needs Linux")

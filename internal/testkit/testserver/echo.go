@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// echo returns a web server that answers with the request: method, path, Content-Type, X-Test, Authorization,
+// echo starts a web server that answers with the request: method, path, Content-Type, X-Test, Authorization,
 // User-Agent and body. Some pages have another type or status, or redirect.
 func echo(t testing.TB) (port string) {
 	s := httptest.NewServer(http.HandlerFunc(answerEcho))

@@ -14,14 +14,14 @@ import (
 	"testing"
 )
 
-// etcd starts a server that speaks version 2 of etcd's HTTP interface like etcd 3.4.23, and returns its port. It
-// refuses the user eve. GET /reset deletes all its data.
+// etcd starts a server that implements version 2 of etcd's HTTP interface like etcd 3.4.23, and returns its port. It
+// rejects the user eve. GET /reset deletes all data.
 func etcd(t testing.TB) (port string) {
 	d := &etcdStore{}
 	d.reset()
 	s := httptest.NewServer(d)
 	t.Cleanup(func() {
-		s.CloseClientConnections() // of those who wait for changes
+		s.CloseClientConnections() // connections that wait for changes
 		s.Close()
 	})
 	return s.URL[strings.LastIndexByte(s.URL, ':')+1:]
@@ -102,7 +102,7 @@ func (d *etcdStore) fail(w http.ResponseWriter, status, code int, message, cause
 	d.say(w, status, map[string]any{"errorCode": code, "message": message, "cause": cause, "index": d.index})
 }
 
-// walk reports whether all that is above a key are directories, or nothing yet.
+// walk reports whether all nodes above a key are directories or missing.
 func (d *etcdStore) walk(w http.ResponseWriter, key string) bool {
 	for dir := path.Dir(key); dir != "/"; dir = path.Dir(dir) {
 		if n := d.nodes[dir]; n != nil && !n.Dir {
@@ -121,7 +121,7 @@ func (d *etcdStore) found(w http.ResponseWriter, key string) bool {
 	return true
 }
 
-// show returns a node with its children, or with all nodes below it if deep is set.
+// show returns a node with its children or, if deep is set, with all nodes below it.
 func (d *etcdStore) show(key string, deep bool) *etcdNode {
 	n := *d.nodes[key]
 	for _, k := range slices.Sorted(maps.Keys(d.nodes)) {
@@ -187,8 +187,8 @@ func (d *etcdStore) happened(w http.ResponseWriter, status int, e etcdEvent) {
 	d.say(w, status, e)
 }
 
-// wait answers with the first event from an index on. Nobody waits here for one that is still to come: it sends the beginning of an
-// answer and then nothing until the client has enough.
+// wait responds with the first event since an index. It does not wait for a future event: it then sends the beginning
+// of a response and nothing more until the client disconnects.
 func (d *etcdStore) wait(w http.ResponseWriter, r *http.Request, key string) {
 	from, _ := strconv.Atoi(r.FormValue("waitIndex"))
 	for _, e := range d.events {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// importScript makes an image of programs of this host. $1 is a directory, $2 the socket of the daemon, $3 the tag, $4 the entry point's
-// text, $5 a user, $6 directories with what the programs read, $7 directories for what they write, and the rest are the programs.
+// importScript creates an image from programs of this host. $1 is a directory, $2 the daemon's socket, $3 the tag, $4
+// the text of the entry point, $5 a user, $6 directories that the programs read, $7 directories that they write to;
+// the other arguments are the programs.
 const importScript = `set -eu
 root=$1 socket=$2 tag=$3 entrypoint=$4 user=$5 dirs=$6 writable=$7
 shift 7
@@ -32,18 +33,18 @@ tar -C "$root" -c . | docker --host="unix://$socket" import --change 'ENTRYPOINT
 	--change "ENV PATH=/usr/bin:/bin" - "$tag" >&2
 `
 
-// An Image is made of programs of this host, with the libraries that they need, and busybox.
+// An Image contains programs of this host, the libraries that they need, and busybox.
 type Image struct {
 	Tag      string
-	Programs []string // by name, as Program finds them
-	// Reads are directories that the image has of the host, Writes empty ones that belong to User.
+	Programs []string // names for Program
+	// Reads lists directories that are copied from the host; Writes lists empty ones that belong to User.
 	Reads, Writes string
-	// Entrypoint is the text of the script that the image starts, User the number of the user that runs it; "" is
+	// Entrypoint is the text of the script that the image starts. User is the id of the user who runs it, or "" for
 	// root.
 	Entrypoint, User string
 }
 
-// Import gives an image to the daemon that Docker started.
+// Import imports the image into the daemon started by [Docker].
 func (i Image) Import(t testing.TB, socket string) {
 	t.Helper()
 	Program(t, "busybox")

@@ -1,12 +1,12 @@
 //go:build !linux
 
-// Package testserver starts servers for tests. Those that are not ours start on Linux only.
+// Package testserver starts servers for tests. Servers from packages start only on Linux.
 package testserver
 
 import "net"
 
-// start ends the test.
+// start fails the test.
 func (v *Servers) start(name string) { v.T.Fatalf("%s starts on Linux only", name) }
 
-// isOurs is used on Linux only.
+// isOurs is only used on Linux.
 func isOurs(net.Conn) bool { return true }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isOurs reports whether the client of a connection may be this process: of a socket that is known.
+// isOurs reports whether this process is the client of a connection. It returns true if that is unknown, as on TCP.
 func isOurs(c net.Conn) bool {
 	u, ok := c.(*net.UnixConn)
 	if !ok {

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Terminal opens a pseudo terminal of a width. What is written to the terminal can be read from the screen; both are closed by the test.
+// Terminal opens a pseudo terminal with a width. Data written to terminal can be read from screen. The end of the
+// test closes both.
 func Terminal(t testing.TB, columns uint16) (screen, terminal *os.File) {
 	t.Helper()
 	screen, terminal, err := OpenTerminal(columns)
@@ -19,7 +20,7 @@ func Terminal(t testing.TB, columns uint16) (screen, terminal *os.File) {
 	return screen, terminal
 }
 
-// OpenTerminal is like Terminal for a caller that closes both files.
+// OpenTerminal is like [Terminal], but the caller must close both files.
 func OpenTerminal(columns uint16) (screen, terminal *os.File, err error) {
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {

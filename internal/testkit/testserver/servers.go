@@ -13,28 +13,29 @@ import (
 	"testing"
 )
 
-// Servers are servers that differential cases may ask for: in their texts, @HTTP@, @HTTPS@, @ETCD@ (version 2 of its interface),
-// @ETCD3@, @INFLUXDB@, @S3@, @ECHO@ (see echo.go), @VAULT@ (recorded, see vault.go), @REDIS@, @MYSQL@ and @POSTGRES@ stand for ports of 127.0.0.1,
-// @MYSQLSOCKET@ for a socket. Each starts when the first case asks for it. Both sides of a case use the same server, so its setup
-// makes the fixture and leaves nothing of the case before.
+// Servers starts the servers that differential cases use. In their texts, @HTTP@, @HTTPS@, @ETCD@ (version 2 of its
+// interface), @ETCD3@, @INFLUXDB@, @S3@, @ECHO@ (see echo.go), @VAULT@ (recorded, see vault.go), @REDIS@, @MYSQL@ and
+// @POSTGRES@ are replaced by ports of 127.0.0.1, and @MYSQLSOCKET@ by a socket. A server starts when the first case
+// uses it. Both sides of a case use the same server, so the case's setup must create its data and remove the data of
+// earlier cases.
 type Servers struct {
-	// T is the test with which the servers end.
+	// T is the test. Its end stops the servers.
 	T testing.TB
-	// Replay says that stock's kept answers are compared, with the servers for which [Replayable] holds: those that are ours start,
-	// others have tapes (see tape.go), and PostgreSQL has a port where no server is.
+	// Replay compares with stock's recorded results, for cases for which [Replayable] returns true. Our own servers
+	// start; others are replaced by tapes (see tape.go). PostgreSQL gets a port without a server.
 	Replay bool
 
 	values map[string]string
 	tapes  map[string]*tape
 }
 
-// taped are the servers in front of which is a tape, with their networks.
+// taped lists the servers that have a tape in front of them, with their networks.
 var taped = map[string]string{"@ETCD3@": "tcp", "@INFLUXDB@": "tcp", "@REDIS@": "tcp", "@MYSQLSOCKET@": "unix"}
 
-// asked finds the servers that a text asks for.
+// asked matches the names of servers in a text.
 var asked = regexp.MustCompile(`@(HTTPS?|ECHO|ETCD3?|INFLUXDB|S3|VAULT|REDIS|MYSQL(SOCKET)?|POSTGRES)@`)
 
-// Replayable reports whether a replay has all servers that a text names: our own, and those with recorded
+// Replayable reports whether all servers in a text are available in a replay: our own, and those with recorded
 // conversations. PostgreSQL needs no server in a replay, since functions use it through the program psql.
 func Replayable(text string) bool {
 	return !slices.ContainsFunc(asked.FindAllString(text, -1), func(name string) bool {
@@ -55,7 +56,7 @@ func (v *Servers) get(name string) string {
 		case name == "@HTTP@":
 			v.values[name] = web(v.T, httptest.NewServer)
 		case name == "@HTTPS@":
-			v.values[name] = web(v.T, httptest.NewTLSServer) // its certificate is not trusted
+			v.values[name] = web(v.T, httptest.NewTLSServer) // with a certificate that is not trusted
 		case name == "@ECHO@":
 			v.values[name] = echo(v.T)
 		case name == "@ETCD@":
@@ -76,7 +77,7 @@ func (v *Servers) get(name string) string {
 	return v.values[name]
 }
 
-// putTape puts a tape in front of a server, or in its place.
+// putTape puts a tape in front of a server, or in place of it if server is "".
 func (v *Servers) putTape(name, network, server string) {
 	if v.tapes == nil {
 		v.tapes = map[string]*tape{}
@@ -88,8 +89,9 @@ func (v *Servers) putTape(name, network, server string) {
 	v.values[name] = v.tapes[name].address
 }
 
-// Lend puts a tape in front of a server that the test started, or in its place if this is a replay, and returns the address
-// where clients connect: a port of 127.0.0.1, or with network "unix" the path of a socket. The conversations bear the name.
+// Lend puts a tape in front of a server that the test started or, in a replay, in place of it. It returns the address
+// for clients: a port of 127.0.0.1 or, with network "unix", the path of a socket. Its conversations are stored under
+// the name.
 func (v *Servers) Lend(name, network, server string) (address string) {
 	if v.Replay {
 		server = ""
@@ -107,7 +109,7 @@ func (v *Servers) Rewind() {
 	}
 }
 
-// Conversations returns what this process recorded of its conversations with servers that have tapes.
+// Conversations returns the recorded conversations of this process with servers that have tapes.
 func (v *Servers) Conversations() (said []Conversation) {
 	for _, name := range slices.Sorted(maps.Keys(v.tapes)) {
 		p := v.tapes[name]
@@ -120,7 +122,7 @@ func (v *Servers) Conversations() (said []Conversation) {
 	return said
 }
 
-// Give loads the conversations of a replay into the tapes, and fails the test if other requests were made.
+// Give loads conversations into the tapes for a replay. The test fails if its requests differ from them.
 func (v *Servers) Give(t testing.TB, said []Conversation) {
 	v.Rewind()
 	for _, c := range said {
@@ -142,7 +144,7 @@ func (v *Servers) Give(t testing.TB, said []Conversation) {
 }
 
 // web starts a web server and returns its port. Each page contains its own path; /status/404 has that status,
-// /reason/404/words also the reason "words", and pages below /etag have an entity tag. It serves OpenPGP keys, too.
+// /reason/404/words also the reason "words", and pages below /etag have an entity tag. It also serves OpenPGP keys.
 func web(t testing.TB, start func(http.Handler) *httptest.Server) (port string) {
 	s := start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Date"] = nil
@@ -170,7 +172,7 @@ func web(t testing.TB, start func(http.Handler) *httptest.Server) (port string) 
 	return s.URL[strings.LastIndexByte(s.URL, ':')+1:]
 }
 
-// reason answers with a custom status line.
+// reason responds with a custom status line.
 func reason(w http.ResponseWriter, status string) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -180,7 +182,7 @@ func reason(w http.ResponseWriter, status string) {
 	_ = conn.Close()
 }
 
-// keyserver is a server of OpenPGP keys that has one key: Eve's.
+// keyserver implements a server of OpenPGP keys with one key: Eve's.
 func keyserver(w http.ResponseWriter, q url.Values) {
 	const fingerprint = "24EFB1FAAABEC769FEAEAA343971EF2D452902E9"
 	id := strings.TrimPrefix(q.Get("search"), "0x")
@@ -203,15 +205,15 @@ KgCNp0lgrClbMYGeses2XWIqTP17wcCDUkvyqUsK
 	}
 }
 
-// Text replaces the names of servers in a text.
+// Text replaces the names of servers in a text by their ports or sockets.
 func (v *Servers) Text(s string) string { return asked.ReplaceAllStringFunc(s, v.get) }
 
-// Names returns, for each server in use, the text that stands for it followed by its name in cases.
+// Names returns, for each server in use, its port or socket followed by its name in cases.
 func (v *Servers) Names() []string {
 	return v.pairs(func(name, text string) []string { return []string{text, name} })
 }
 
-// Texts returns, for each server in use, its name in cases followed by the text that stands for it.
+// Texts returns, for each server in use, its name in cases followed by its port or socket.
 func (v *Servers) Texts() []string {
 	return v.pairs(func(name, text string) []string { return []string{name, text} })
 }

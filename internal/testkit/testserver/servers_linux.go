@@ -5,7 +5,7 @@ import (
 	"os/exec"
 )
 
-// start starts a server that is not ours.
+// start starts a server from the host's packages.
 func (v *Servers) start(name string) {
 	switch name {
 	case "@ETCD3@":

@@ -18,7 +18,7 @@ import (
 type Conversation struct {
 	Server string `json:"server"` // its name in cases
 	Parts  []Part `json:"parts"`
-	Ends   bool   `json:"ends,omitempty"` // the server hung up first
+	Ends   bool   `json:"ends,omitempty"` // the server closed the connection first
 }
 
 // Part is the data that one side sent before the other side sent any.
@@ -27,27 +27,27 @@ type Part struct {
 	Server string `json:"server,omitempty"`
 }
 
-// tape is in front of a server and notes what is said on its connections; without a server it says what the server said.
+// A tape in front of a server records the data on its connections. A tape without a server replays the server's data.
 //
-//	client ──▶ tape ──▶ server       a recording: the parts are noted
-//	client ──▶ tape                  a replay: the client must say what it said then
+//	client ──▶ tape ──▶ server       recording: the tape records the parts
+//	client ──▶ tape                  replay: the client must send the recorded data
 type tape struct {
 	t       testing.TB
-	address string // where clients connect: a port of 127.0.0.1, or the path of a socket
-	server  string // the server's, "" in a replay
+	address string // address for clients: a port of 127.0.0.1, or the path of a socket
+	server  string // address of the server, or "" in a replay
 
 	mu    sync.Mutex
 	said  []*Conversation // in the order of the connections
-	lacks []string        // what went wrong in a replay
+	lacks []string        // differences in a replay
 }
 
-// newTape listens in front of a server, or alone.
+// newTape listens in front of a server, or in place of it if server is "".
 func newTape(t testing.TB, network, server string) *tape {
 	t.Helper()
 	p := &tape{t: t, server: server}
 	at := "127.0.0.1:0"
 	if network == "unix" {
-		dir, err := os.MkdirTemp("/tmp", "tape") // the path of a socket is short
+		dir, err := os.MkdirTemp("/tmp", "tape") // the path of a socket must be short
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,12 +155,13 @@ func (c *Conversation) add(server bool, text string) {
 
 func closeWrite(c net.Conn) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite() // the other side may have closed
+		_ = half.CloseWrite() // the other side may have closed the connection
 	}
 }
 
-// withoutAttributes takes out of the greeting of a MySQL server that it wants attributes of its client, among which is the
-// number of the process: CLIENT_CONNECT_ATTRS, bit 20 of the capabilities. Ours sends none then; other clients send them even so.
+// withoutAttributes removes CLIENT_CONNECT_ATTRS, bit 20 of the capabilities, from the greeting of a MySQL server:
+// such attributes include the client's process id. brine's client then sends none; other clients send them
+// nevertheless.
 func withoutAttributes(greeting []byte) {
 	if len(greeting) < 5 || greeting[4] != 10 {
 		return
@@ -171,7 +172,7 @@ func withoutAttributes(greeting []byte) {
 	}
 }
 
-// play stands in for the server, with the first conversation that begins like the client's.
+// play replaces the server: it plays the first conversation that begins like the client's.
 func (p *tape) play(client net.Conn) {
 	defer client.Close()
 	c, begin, err := p.choose(client)
@@ -190,24 +191,25 @@ func (p *tape) play(client net.Conn) {
 		n := copy(got, begin)
 		begin = begin[n:]
 		if m, err := io.ReadFull(client, got[n:]); err != nil || masked(string(got)) != masked(part.Client) {
-			if n+m > 0 { // or it hung up before
+			if n+m > 0 { // it may have closed the connection instead
 				p.lack("a client said " + string(got[:n+m]) + " and not " + part.Client)
 			}
 			return
 		}
 	}
 	if !c.Ends {
-		_, _ = io.Copy(io.Discard, client) // until it hangs up
+		_, _ = io.Copy(io.Discard, client) // until it closes the connection
 	}
 }
 
-// randomName is how the state docker_network names temporary networks, which is another name each time.
+// randomName matches the random names that the state docker_network gives to temporary networks.
 var randomName = regexp.MustCompile(`("|/networks/)[a-z]{20}\b`)
 
-// masked returns what a client says with all random names equal.
+// masked returns the client's data with equal text for all random names.
 func masked(said string) string { return randomName.ReplaceAllString(said, "$1 random") }
 
-// choose takes one of the remaining conversations. If the client sends first, begin is what it has sent.
+// choose removes and returns one of the remaining conversations. If the client sends first, begin is what it has
+// sent.
 func (p *tape) choose(client net.Conn) (c *Conversation, begin []byte, err error) {
 	p.mu.Lock()
 	waits := len(p.said) > 0 && len(p.said[0].Parts) > 0 && p.said[0].Parts[0].Server != ""

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// greeter is a server that greets its clients, answers each line, and hangs up after the line "bye".
+// greeter starts a server that greets its clients, answers each line, and closes the connection after the line "bye".
 func greeter(t *testing.T) (port string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -44,7 +44,7 @@ func greeter(t *testing.T) (port string) {
 	return port
 }
 
-// talk says lines to a server and returns what it answers.
+// talk sends lines to a server and returns the answers.
 func talk(t *testing.T, port string, lines ...string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", port))
@@ -70,7 +70,7 @@ func talk(t *testing.T, port string, lines ...string) string {
 	return said
 }
 
-// TestTape: what was said to a server is said again without it, and a client that says something else is found out.
+// TestTape: a recorded conversation is replayed without the server, and a client that sends other data is detected.
 func TestTape(t *testing.T) {
 	record := &Servers{T: t}
 	record.tapes = map[string]*tape{"@REDIS@": newTape(t, "tcp", greeter(t))}
@@ -124,7 +124,7 @@ func TestTape(t *testing.T) {
 	})
 }
 
-// TestWithoutAttributes: a greeting of a MySQL server wants no attributes of its client, and all else is as it was.
+// TestWithoutAttributes: only the flag for attributes changes in the greeting of a MySQL server.
 func TestWithoutAttributes(t *testing.T) {
 	greeting := []byte("\x4a\x00\x00\x00\x0a8.0\x00\x01\x02\x03\x04saltsalt\x00\xff\xff\x2d\x02\x00\xff\xc7\x15more")
 	want := []byte("\x4a\x00\x00\x00\x0a8.0\x00\x01\x02\x03\x04saltsalt\x00\xff\xff\x2d\x02\x00\xef\xc7\x15more")

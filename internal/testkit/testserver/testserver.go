@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package testserver starts servers for tests: real ones, from the distribution's packages, on loopback and with their data in a
-// temporary directory. They end with the test. Only tests import it.
+// Package testserver starts servers for tests: real servers from the distribution's packages, on loopback, with their
+// data in a temporary directory. The end of the test stops them. Only tests import this package.
 package testserver
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
-// Program finds a program, also in the directories of Debian's PostgreSQL.
+// Program returns the path of a program. It also searches the directories of Debian's PostgreSQL.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
@@ -42,7 +42,8 @@ func Port(t testing.TB) string {
 	return strconv.Itoa(freeport.Port(t))
 }
 
-// Dir returns a temporary directory with a short name, for sockets. It belongs to owner; "" is this process's user.
+// Dir returns a temporary directory with a short name, for sockets. It belongs to owner, or to this process's user if
+// owner is "". cred runs programs as that user.
 func Dir(t testing.TB, owner string) (dir string, cred *syscall.Credential) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "brine")
@@ -70,7 +71,7 @@ func Dir(t testing.TB, owner string) (dir string, cred *syscall.Credential) {
 	return dir, &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// Run runs a program as a user.
+// Run runs a program as a user. The test fails if the program does.
 func Run(t testing.TB, cred *syscall.Credential, args ...string) {
 	t.Helper()
 	cmd := exec.Command(args[0], args[1:]...)
@@ -81,9 +82,9 @@ func Run(t testing.TB, cred *syscall.Credential, args ...string) {
 	}
 }
 
-// Server is a server that can be started again.
+// Server is a running server. It can be restarted.
 type Server struct {
-	// Port is where it listens on 127.0.0.1, Socket its socket if it has one.
+	// Port is its port on 127.0.0.1, Socket the path of its socket if it has one.
 	Port, Socket string
 
 	t    testing.TB
@@ -94,10 +95,10 @@ type Server struct {
 	log  *bytes.Buffer
 }
 
-// PID returns the process id of the server. Processes that the server started are its children.
+// PID returns the process id of the server.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// Start starts a server and ends it with the test by a signal.
+// Start starts a server. The end of the test stops it with a signal.
 func Start(t testing.TB, cred *syscall.Credential, sig os.Signal, args ...string) *Server {
 	t.Helper()
 	s := &Server{t: t, cred: cred, sig: sig, args: args}
@@ -135,14 +136,14 @@ func (s *Server) last(n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// Restart ends the server as its operator would, connections and all, and starts it again.
+// Restart stops the server, which closes its connections, and starts it again.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.end()
 	s.begin()
 }
 
-// Until tries something until it works.
+// Until retries try until it succeeds. The test fails after two minutes.
 func Until(t testing.TB, what string, try func(ctx context.Context) error) {
 	t.Helper()
 	var err error
@@ -157,14 +158,15 @@ func Until(t testing.TB, what string, try func(ctx context.Context) error) {
 	t.Fatalf("%s: %v", what, err)
 }
 
-// MariaDB starts MariaDB: root without a password on the socket, and on a port of 127.0.0.1. Wait for it with Until.
+// MariaDB starts MariaDB on a socket and on a port of 127.0.0.1, with the user root without a password. Wait for it
+// with [Until].
 func MariaDB(t testing.TB) (socket, port string) {
 	t.Helper()
 	s := MariaDBServer(t)
 	return s.Socket, s.Port
 }
 
-// MariaDBServer is like MariaDB for a test that restarts it, or gives it further options.
+// MariaDBServer is like [MariaDB] for a test that restarts it or sets further options.
 func MariaDBServer(t testing.TB, options ...string) *Server {
 	t.Helper()
 	server, install := Program(t, "mariadbd"), Program(t, "mariadb-install-db")
@@ -179,13 +181,14 @@ func MariaDBServer(t testing.TB, options ...string) *Server {
 	return s
 }
 
-// Postgres starts PostgreSQL: the user postgres without a password on a port of 127.0.0.1. Wait for it with Until.
+// Postgres starts PostgreSQL on a port of 127.0.0.1, with the user postgres without a password. Wait for it with
+// [Until].
 func Postgres(t testing.TB) (port string) {
 	t.Helper()
 	return PostgresServer(t).Port
 }
 
-// PostgresServer is like PostgreSQL, for a test that restarts it.
+// PostgresServer is like [Postgres] for a test that restarts it.
 func PostgresServer(t testing.TB) *Server {
 	t.Helper()
 	initdb, server := Program(t, "initdb"), Program(t, "postgres")
@@ -198,7 +201,7 @@ func PostgresServer(t testing.TB) *Server {
 	return s
 }
 
-// Redis starts a Redis server on a port of 127.0.0.1 and waits for it. Further arguments are settings.
+// Redis starts a Redis server on a port of 127.0.0.1 and waits for it. settings are further arguments.
 func Redis(t testing.TB, settings ...string) (port string) {
 	t.Helper()
 	server := Program(t, "redis-server")
@@ -209,7 +212,7 @@ func Redis(t testing.TB, settings ...string) (port string) {
 	return port
 }
 
-// Etcd starts a real etcd, which speaks version 3 of its interface only, and returns its port.
+// Etcd starts a real etcd, which implements only version 3 of the interface, and returns its port.
 func Etcd(t testing.TB) (port string) {
 	t.Helper()
 	server := Program(t, "etcd")
@@ -223,7 +226,7 @@ func Etcd(t testing.TB) (port string) {
 	return port
 }
 
-// Influxdb starts an InfluxDB 1 without authentication and returns its port.
+// Influxdb starts InfluxDB 1 without authentication and returns its port.
 func Influxdb(t testing.TB) (port string) {
 	t.Helper()
 	server := Program(t, "influxd")
@@ -239,7 +242,8 @@ func Influxdb(t testing.TB) (port string) {
 	return port
 }
 
-// S3 starts moto, a server that speaks the interface of S3 and takes any key, and returns its port. BRINE_MOTO names the program.
+// S3 starts moto, a server that implements the interface of S3 and accepts any key, and returns its port. BRINE_MOTO
+// is the path of the program.
 func S3(t testing.TB) (port string) {
 	t.Helper()
 	server := os.Getenv("BRINE_MOTO")
@@ -252,7 +256,7 @@ func S3(t testing.TB) (port string) {
 	return port
 }
 
-// Reach connects to a port of loopback and leaves.
+// Reach connects to a port of loopback and disconnects.
 func Reach(ctx context.Context, port string) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", "127.0.0.1:"+port)

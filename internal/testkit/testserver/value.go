@@ -2,7 +2,8 @@ package testserver
 
 import "strconv"
 
-// Value puts the servers into the texts of a value; @HTTP@, @ETCD@, @ETCD3@ and @INFLUXDB@ by themselves are numbers. Collections are changed in place.
+// Value replaces the names of servers in the texts of a value. A text that is only @HTTP@, @HTTPS@, @ETCD@, @ETCD3@
+// or @INFLUXDB@ becomes a number. Collections are changed in place.
 func (v *Servers) Value(x any) any {
 	switch x := x.(type) {
 	case string:

@@ -17,21 +17,23 @@ import (
 	"testing"
 )
 
-// A server of Vault takes minutes to compile and is in no package of Debian. So what one answered was recorded, and cases have these
-// answers. A case begins with POST /tape/NAME, the name of its conversation. Its requests must be among those that were recorded,
-// with the same bodies and tokens, and in their order; some may be left out, and what was read may be read again.
+// A server of Vault takes minutes to compile and is not packaged in Debian. So its responses were recorded, and cases
+// receive these. A case begins with POST /tape/NAME, the name of its conversation. Its requests must be among the
+// recorded ones, with the same bodies and tokens and in the same order. It may leave some out, and repeat requests
+// that only read.
 //
-// To record, BRINE_VAULT names a program that serves Vault on loopback and prints its address and root token in one line, and
-// BRINE_VAULT_TAPE the file. Of a conversation that is held more than once the first is kept. What is recorded was said by Vault 1.14.0:
-// its packages vault and http, with secrets engine kv and authentication by approle, in memory.
+// To record, BRINE_VAULT is a program that serves Vault on loopback and prints its address and root token on one
+// line, and BRINE_VAULT_TAPE is the file. If a conversation occurs more than once, the first is kept. The current
+// recording is from Vault 1.14.0: its packages vault and http, with the secrets engine kv and authentication by
+// approle, in memory.
 
 //go:embed testdata/vault.jsonl
 var vaultTape []byte
 
-// rootToken stands for the root token in requests.
+// rootToken replaces the root token in requests.
 const rootToken = "root"
 
-// said is a request with its answer.
+// said is a request with its response.
 type said struct {
 	Tape, Method, Path string
 	Token              string `json:",omitempty"`
@@ -40,12 +42,12 @@ type said struct {
 	Answer             json.RawMessage `json:",omitempty"`
 }
 
-// same reports whether a request is the recorded one.
+// same reports whether a request equals the recorded one.
 func (s said) same(q said) bool {
 	return s.Method == q.Method && s.Path == q.Path && s.Token == q.Token && bytes.Equal(s.body(), q.body())
 }
 
-// body returns the body of a request. Python's client sends {} for an empty body, which counts as null.
+// body returns the body of a request. Python's client sends {} for an empty body, which is treated as null.
 func (s said) body() []byte {
 	b, _ := json.Marshal(s.Body) // it was read as JSON
 	if string(b) == "{}" {
@@ -54,18 +56,18 @@ func (s said) body() []byte {
 	return b
 }
 
-// vaultServer is the server, which plays or records. Requests come one after the other.
+// vaultServer plays or records. It handles one request at a time.
 type vaultServer struct {
 	mu    sync.Mutex
-	tapes map[string][]said // by name; those that were played or recorded
+	tapes map[string][]said // by name: those played or recorded so far
 	name  string
-	at    int // of the next request
+	at    int // index of the next request
 
-	address, token string   // of the real server, "" without one
-	record         *os.File // nil plays
+	address, token string   // of the real server; "" in a replay
+	record         *os.File // nil in a replay
 }
 
-// Vault starts a server with recorded answers of Vault, and returns its port.
+// Vault starts a server with Vault's recorded responses, and returns its port.
 func Vault(t testing.TB) (port string) {
 	t.Helper()
 	s := &vaultServer{tapes: map[string][]said{}}
@@ -99,7 +101,7 @@ func (s *vaultServer) startReal(t testing.TB, program string) {
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // reports that it was killed
 	})
 	if _, err := fmt.Fscan(out, &s.address, &s.token); err != nil {
 		t.Fatal(err)
@@ -119,7 +121,7 @@ func (s *vaultServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if s.name, s.at = name, 0; s.record != nil {
 			s.tapes[name] = nil
 			if again {
-				s.name = "" // it is on the tape
+				s.name = "" // it is recorded already
 			}
 		}
 		return
@@ -138,14 +140,15 @@ func (s *vaultServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		q.Status, q.Answer = 599, nil
-		q.Answer, _ = json.Marshal(map[string]any{"errors": []string{err.Error()}}) // of text
+		q.Answer, _ = json.Marshal(map[string]any{"errors": []string{err.Error()}}) // cannot fail for text
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(q.Status)
 	_, _ = w.Write(q.Answer) // the client may have gone
 }
 
-// play finds the answer to a request on the tape: the next one, or the last one before for a request that only reads.
+// play returns the recorded response to a request: the next one or, for a request that only reads, the last one
+// before.
 func (s *vaultServer) play(q *said) error {
 	tape := s.tapes[s.name]
 	for i := s.at; i < len(tape); i++ {
@@ -163,7 +166,7 @@ func (s *vaultServer) play(q *said) error {
 	return fmt.Errorf("tape %q has no %s %s %v after request %d", s.name, q.Method, q.Path, q.Body, s.at)
 }
 
-// ask asks the real server.
+// ask forwards a request to the real server.
 func (s *vaultServer) ask(r *http.Request, body []byte, q *said) error {
 	req, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+path.Join(s.address, r.URL.EscapedPath()), bytes.NewReader(body))
 	if err != nil {
