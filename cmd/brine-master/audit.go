@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/master/audit"
 )
 
-// runAudit checks the chain of an audit log: the files of one log, oldest first.
+// runAudit verifies the chain of an audit log. files are the files of one log, oldest first.
 func runAudit(c *saltcli.Console, files []string) int {
 	if len(files) == 0 {
 		fmt.Fprint(c.Err, usage)

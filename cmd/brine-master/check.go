@@ -20,8 +20,8 @@ import (
 	"github.com/brine-salt/brine/minion/program"
 )
 
-// runCheck reports the settings of a master's configuration that will not work. It returns 0 if it found none, 1 if
-// it found some, and 2 if the check was not possible.
+// runCheck reports the settings of a master's configuration that will not work. It returns 0 if there are none, 1 if
+// there are some, and 2 if the check was not possible.
 func runCheck(ctx context.Context, c *saltcli.Console, args []string) int {
 	parser := &optparse.Parser{Prog: "brine-master check", Usage: "%prog [options] [CONFIG_DIR]",
 		Width: c.Width(),
@@ -94,7 +94,7 @@ func runCheck(ctx context.Context, c *saltcli.Console, args []string) int {
 	return 0
 }
 
-// reactorFiles returns the files that the option reactor names, each once.
+// reactorFiles returns the files in the option reactor, without duplicates.
 func reactorFiles(config *conf.Config) []string {
 	var files []string
 	list, _ := config.Opts["reactor"].([]any)

@@ -36,7 +36,7 @@ func openDatabase(c *conf.Config) (store.Shared, error) {
 	case filepath.IsAbs(dsn):
 		s, err = sqlite.Open(dsn)
 	default:
-		// It may have a password in it, so it is not shown.
+		// Do not show the value: it may contain a password.
 		return nil, errors.New("shared_database must be postgres://…, " +
 			"mysql:user:password@tcp(host:port)/name or the path of a file")
 	}
@@ -52,7 +52,8 @@ func openDatabase(c *conf.Config) (store.Shared, error) {
 	return db, nil
 }
 
-// sharedOptions reads how masters over one database are one (shared_key_file, shared_former_key_files, shared_name).
+// sharedOptions returns how masters with a shared database act as one master (shared_key_file,
+// shared_former_key_files, shared_name).
 func sharedOptions(c *conf.Config) (*master.Shared, error) {
 	o := &master.Shared{KeyFile: c.String("shared_key_file"), Name: c.String("shared_name")}
 	if o.KeyFile == "" {
@@ -68,8 +69,8 @@ func sharedOptions(c *conf.Config) (*master.Shared, error) {
 	return o, nil
 }
 
-// openKeys opens the minions' keys where a master with this configuration has them, for a program that is not the
-// master. The closer ends what was opened.
+// openKeys opens the minions' keys of a master with this configuration, for another program than the master. closer
+// closes what was opened.
 func openKeys(c *conf.Config, program string) (k *keys.Store, db store.Shared, closer func() error,
 	err error) {
 	if db, err = openDatabase(c); err != nil {
@@ -89,11 +90,11 @@ func openKeys(c *conf.Config, program string) (k *keys.Store, db store.Shared, c
 	return k, db, func() error { return errors.Join(k.Close(), db.Close()) }, nil
 }
 
-// sharedMinions gives access to the minions in a database that masters share, for a program that is not one of these
-// masters. It opens the database on first use.
+// sharedMinions provides the minions in a database that masters share, to a program that is not one of these masters.
+// It opens the database on first use.
 type sharedMinions struct {
 	open func() (*sharedKnown, error)
-	// opened is the database that Close closes. It is nil if the database was never used, or if its owner closes it.
+	// opened is the database that Close closes. It is nil if the database was not used, or belongs to the caller.
 	opened *sharedKnown
 }
 
@@ -119,7 +120,7 @@ func newSharedMinions(c *conf.Config) *sharedMinions {
 	return s
 }
 
-// openedMinions returns those of a database that is open, and that its owner closes.
+// openedMinions returns the minions of an open database, which the caller closes.
 func openedMinions(k *keys.Store, c *cache.Cache) *sharedMinions {
 	return &sharedMinions{open: func() (*sharedKnown, error) {
 		return &sharedKnown{keys: k, cache: c}, nil

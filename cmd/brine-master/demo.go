@@ -28,19 +28,19 @@ import (
 // demoTimeout ends a demonstration that hangs.
 const demoTimeout = 3 * time.Minute
 
-// demoIDs returns the minions of the demonstration.
+// demoIDs returns the ids of the demonstration's minions.
 func demoIDs() []string { return []string{"web1", "web2", "db1"} }
 
-// demo is a master and three minions in this process, in a temporary directory and on loopback.
+// demo is a master and three minions in this process, on loopback, with their files in a temporary directory.
 type demo struct {
 	*saltcli.Console
 	dir    string
 	log    *slog.Logger
 	master *master.Master
-	seen   *events.Subscription // everything that happens, for the listing at the end
-	news   *events.Subscription // the same, read by who waits for something
+	seen   *events.Subscription // all events, for the listing at the end
+	news   *events.Subscription // all events, for functions that wait for one
 	wg     sync.WaitGroup
-	failed chan error // of the master and the minions
+	failed chan error // errors of the master and the minions
 }
 
 func demoParser(c *saltcli.Console) *optparse.Parser {
@@ -82,7 +82,7 @@ func runDemo(ctx context.Context, c *saltcli.Console, args []string) int {
 	return 0
 }
 
-// showMinions runs the demonstration and leaves nothing behind.
+// showMinions runs the demonstration and removes its files.
 func showMinions(ctx context.Context, c *saltcli.Console, level string, stay bool) (err error) {
 	kept := &bytes.Buffer{} // saltlog writes one line at a time
 	o := saltlog.Options{Console: c.Err, ConsoleLevel: level, Name: "demo"}
@@ -99,7 +99,7 @@ func showMinions(ctx context.Context, c *saltcli.Console, level string, stay boo
 			_, _ = kept.WriteTo(c.Err)
 		}
 	}()
-	parent := "" // the system's choice, but sockets need short names
+	parent := "" // the system's default; on macOS it is too long for sockets
 	if runtime.GOOS == "darwin" {
 		parent = "/tmp"
 	}
@@ -156,7 +156,7 @@ func (d *demo) start(ctx context.Context) error {
 	return nil
 }
 
-// startMaster embeds a master as any program could, and opens the sockets that command line tools use besides.
+// startMaster embeds a master as any program can. It also opens the sockets of the command-line tools.
 func (d *demo) startMaster(ctx context.Context) error {
 	files, pillar := filepath.Join(d.dir, "srv"), filepath.Join(d.dir, "pillar")
 	if err := writeTrees(files, pillar); err != nil {
@@ -187,7 +187,7 @@ func (d *demo) startMaster(ctx context.Context) error {
 	if err := m.AwaitReady(ctx); err != nil {
 		return err
 	}
-	// The same configuration file as a stand-alone master's, for the command line tools.
+	// The configuration file for the command-line tools is the same as a stand-alone master's.
 	return writeConfig(filepath.Join(d.dir, "master"), [][2]string{
 		{"interface", "127.0.0.1"}, {"publish_port", portOf(m.PublishAddr())},
 		{"ret_port", portOf(m.RequestAddr())}, {"user", name},
@@ -198,7 +198,7 @@ func (d *demo) startMaster(ctx context.Context) error {
 	})
 }
 
-// show runs the commands of the demonstration in order.
+// show runs the commands of the demonstration.
 func (d *demo) show(ctx context.Context) error {
 	fmt.Fprintf(d.Out, "A master and %d minions are starting on 127.0.0.1; their files are in %s.\n", len(demoIDs()), d.dir)
 	if err := d.awaitEvent(ctx, "salt/auth", func(e events.Event) string {
@@ -253,8 +253,8 @@ func (d *demo) show(ctx context.Context) error {
 	return nil
 }
 
-// run prints a command, runs it and prints its output. It runs the real program, with the directory of the
-// demonstration.
+// run prints a command, runs it and prints its output. It runs the real program with the demonstration's
+// configuration.
 func (d *demo) run(ctx context.Context, why, program string, args ...string) error {
 	fmt.Fprintf(d.Out, "\n%s\n$ %s\n", why, shellLine(program, args))
 	args = append([]string{"-c", d.dir}, args...)
@@ -273,7 +273,7 @@ func (d *demo) run(ctx context.Context, why, program string, args ...string) err
 	return nil
 }
 
-// shellLine quotes what a shell would take for something else.
+// shellLine returns a command line. It quotes words that contain special characters of shells.
 func shellLine(program string, args []string) string {
 	line := []string{program}
 	for _, a := range args {
@@ -294,8 +294,8 @@ func (d *demo) cat(path string) error {
 	return nil
 }
 
-// awaitEvent reads the news until every minion was named by an event: from the beginning, since a minion may be quicker
-// than the step before.
+// awaitEvent waits until an event has named each minion. It reads the events from the beginning, since a minion may
+// be faster than the previous step.
 func (d *demo) awaitEvent(ctx context.Context, what string, id func(events.Event) string) error {
 	missing := map[string]bool{}
 	for _, id := range demoIDs() {
@@ -317,7 +317,7 @@ func (d *demo) awaitEvent(ctx context.Context, what string, id func(events.Event
 	return nil
 }
 
-// events shows one event of each kind that has happened, as salt-run state.event does.
+// events prints one event of each kind so far, in the form of salt-run state.event.
 func (d *demo) events(ctx context.Context) error {
 	fmt.Fprintln(d.Out, "\nThe master's event bus had all of this. One event of each kind:")
 	one, shown := -1, map[string]bool{}
@@ -335,7 +335,7 @@ func (d *demo) events(ctx context.Context) error {
 		}
 		shown[kind] = true
 		data := maps.Clone(e.Data)
-		delete(data, "_stamp") // on every event, and long
+		delete(data, "_stamp") // every event has this long field
 		delete(data, "pub")
 		text, err := output.Render("json", data, output.Options{Indent: &one})
 		if err != nil {
@@ -354,7 +354,7 @@ func shorten(s string, n int) string {
 	return s
 }
 
-// whatNext prints what a new user can do next.
+// whatNext prints suggestions for a new user.
 func (d *demo) whatNext() {
 	fmt.Fprint(d.Out, `
 What next:
@@ -367,7 +367,7 @@ What next:
 // inviteUser prints commands to try from another terminal.
 func (d *demo) inviteUser() {
 	self, err := os.Executable()
-	// go run's temporary program
+	// the temporary program of go run
 	if err != nil || slices.Contains(strings.Split(filepath.ToSlash(self), "/"), "exe") {
 		self = "go run ./cmd/brine-master"
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/brine-salt/brine/states/render"
 )
 
-// startMinion starts one minion in this process.
+// startMinion starts a minion in this process.
 func (d *demo) startMinion(ctx context.Context, id string) error {
 	home := filepath.Join(d.dir, id)
 	if err := os.Mkdir(home, 0o755); err != nil {
@@ -51,8 +51,7 @@ func (d *demo) startMinion(ctx context.Context, id string) error {
 	return nil
 }
 
-// newMinion creates a minion from a configuration file, as brine-minion does, but with the default transport
-// only.
+// newMinion creates a minion from a configuration file, as brine-minion does, but only with the default transport.
 func newMinion(path string, log *slog.Logger) (*minion.Minion, error) {
 	c, err := conf.LoadMinion(path, nil)
 	if err != nil {
@@ -74,7 +73,8 @@ func newMinion(path string, log *slog.Logger) (*minion.Minion, error) {
 	})
 }
 
-// writeConfig writes a configuration file. Numbers stay numbers, all else is quoted as YAML needs it.
+// writeConfig writes a configuration file. Numbers are written as numbers, all other values as text that is quoted if
+// necessary.
 func writeConfig(path string, options [][2]string) error {
 	var b strings.Builder
 	for _, o := range options {
@@ -94,7 +94,7 @@ func writeConfig(path string, options [][2]string) error {
 	return nil
 }
 
-// portOf returns the number in an address.
+// portOf returns the port in an address.
 func portOf(a net.Addr) string {
 	_, p, _ := net.SplitHostPort(a.String())
 	return p
@@ -104,7 +104,7 @@ func portOf(a net.Addr) string {
 func userName() (string, error) {
 	u, err := user.Current()
 	if err != nil {
-		return "root", fmt.Errorf("cannot find the path of this program: %w", err)
+		return "root", fmt.Errorf("cannot look up the user that runs this program: %w", err)
 	}
 	return u.Username, nil
 }

@@ -1,7 +1,7 @@
 package main
 
-// What the demonstration's minions can do. A build with the tag "custom" has these and what orchestration is made of, so
-// that the demonstration works in the smallest brine-master, too.
+// The modules of the demonstration's minions. A build with the tag "custom" includes these and what orchestration
+// needs, so that the demonstration also works in the smallest brine-master.
 import (
 	_ "github.com/brine-salt/brine/modules/apkpkg"
 	_ "github.com/brine-salt/brine/modules/aptpkg"

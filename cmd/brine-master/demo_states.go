@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// siteStates are the states of the demonstration. They write only below each minion's own directory and need no
-// rights: the package is one that is installed already, and the service one that runs or, on a host without any, one
-// that does not.
+// siteStates are the states of the demonstration. They write only below the minion's own directory and need no
+// privileges: they use an installed package, and a running service or, on a host without one, a service that does not
+// run.
 const siteStates = `{% set site = opts['root_dir'] ~ '/site' %}
 site directory:
   file.directory:
@@ -47,7 +47,7 @@ const siteTemplate = `<title>{{ title }}</title>
 <p>{{ grains['id'] }} runs {{ grains['kernel'] }}.</p>
 `
 
-// The pillar is a template too: each minion has a title of its own.
+// sitePillar is a template too: each minion has its own title.
 const sitePillar = `site:
   title: {{ grains['id'] | capitalize }}
 `

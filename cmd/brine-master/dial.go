@@ -25,7 +25,8 @@ func newClient(p *saltcli.Program) (*client.Client, error) {
 	return newClientOf(p, minions)
 }
 
-// newClientOf is like newClient, but reads the known minions from minions; nil means the master's directories.
+// newClientOf is like newClient, but reads the known minions from minions. If minions is nil, it reads the master's
+// directories.
 func newClientOf(p *saltcli.Program, minions client.Minions) (*client.Client, error) {
 	dialer, options, err := dialerFor(p.Conf)
 	if err != nil {
@@ -62,12 +63,12 @@ func dialerFor(c *conf.Config) (transport.Dialer, transport.ClientOptions, error
 	return nil, o, fmt.Errorf("transport %q is unknown", name)
 }
 
-// groupError is a node group that the configuration does not have.
+// groupError means that the configuration does not have a node group.
 type groupError struct{ msg string }
 
 func (e *groupError) Error() string { return e.msg }
 
-// resolve replaces node groups by their definitions, since minions do not know node groups.
+// resolve replaces node groups by their definitions, since minions have no node groups.
 func (s *saltCmd) resolve() error {
 	groups := s.Conf.Map("nodegroups")
 	tgt, ok := s.cmd.Tgt.(string)
@@ -91,7 +92,7 @@ func (s *saltCmd) resolve() error {
 			}
 		}
 		if _, known := groups[name]; known {
-			// Stock logs that the group is illegal, and sends the job to an expression that no minion matches.
+			// Stock logs that the group is illegal, and sends the job to a target that no minion matches.
 			s.Log.Error(fmt.Sprintf("Failed nodegroup expansion: illegal nested nodegroup \"%s\"",
 				name))
 			s.cmd.Tgt, s.cmd.TgtType = "", target.TypeGlob

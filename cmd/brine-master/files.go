@@ -10,8 +10,8 @@ import (
 	"github.com/brine-salt/brine/master/fileserver/gitfs"
 )
 
-// fileBackends returns the file server backends in the order of the option fileserver_backend. The second result
-// is the backend for git repositories, or nil. changed is called when a repository has new files; it may be nil.
+// fileBackends returns the file server backends in the order of the option fileserver_backend, and the backend for
+// git repositories or nil. changed is called after a repository has new files; it may be nil.
 func fileBackends(c *conf.Config, log *slog.Logger, changed func()) ([]fileserver.Backend,
 	*gitfs.FS, error) {
 	var list []fileserver.Backend
@@ -42,7 +42,7 @@ func fileBackends(c *conf.Config, log *slog.Logger, changed func()) ([]fileserve
 	return list, repos, nil
 }
 
-// listCache returns the option fileserver_list_cache_time, or a negative duration if lists are not to be cached.
+// listCache returns the option fileserver_list_cache_time, or a negative duration if lists must not be cached.
 func listCache(c *conf.Config) time.Duration {
 	if d := c.Duration("fileserver_list_cache_time", time.Second); d > 0 {
 		return d

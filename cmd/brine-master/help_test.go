@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The golden files are what stock Salt 3007 prints. The options that it does not have follow in a group of their own.
+// TestHelpLooksLikeStock compares with the output of stock Salt 3007 in golden files. Options that stock does not
+// have follow in their own group.
 func TestHelpLooksLikeStock(t *testing.T) {
 	c := &saltcli.Console{Env: func(string) string { return "" }}
 	for name, p := range map[string]*optparse.Parser{
@@ -32,7 +33,7 @@ func TestHelpLooksLikeStock(t *testing.T) {
 	}
 }
 
-// withoutOwn checks that the help ends with brine's options, and removes them.
+// withoutOwn checks that the help ends with brine's own options, and removes them.
 func withoutOwn(t *testing.T, p *optparse.Parser) {
 	t.Helper()
 	last := p.Groups[len(p.Groups)-1]

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// maxKeyFile bounds what is read as a key; 32768 bit RSA is below 32 KiB.
+// maxKeyFile limits the size of a key file. A key of 32768 bit RSA is smaller than 32 KiB.
 const maxKeyFile = 64 << 10
 
 func isFile(path string) bool {
@@ -16,7 +16,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// readKeyFile reads a key, and refuses what is too large to be one.
+// readKeyFile returns the content of a key file, or an error if it is too large to be one.
 func readKeyFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -32,7 +32,7 @@ func readKeyFile(path string) ([]byte, error) {
 	return b, nil
 }
 
-// writeNew creates a file that must not exist yet, with its mode from the start.
+// writeNew creates a file with a mode. It fails if the file exists.
 func writeNew(path string, data []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -48,8 +48,9 @@ func writeNew(path string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
-// signPublicKey writes the signature of a public key, base64 with a final newline, as masters send it to minions
-// (salt/crypt.py: gen_signature). An existing signature is kept; the result reports whether a new one was written.
+// signPublicKey writes the signature of a public key to a file, as base64 with a final newline, in the form that
+// masters send to minions (salt/crypt.py: gen_signature). It keeps an existing signature, and reports whether it
+// wrote a new one.
 func signPublicKey(priv, pub, path string) (bool, error) {
 	text, err := readKeyFile(pub)
 	if err != nil {

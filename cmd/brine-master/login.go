@@ -11,8 +11,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// tokenOrLogin returns the fields of a request of a user who logs in (--auth, --username, --password). nil means
-// that the command line has none.
+// tokenOrLogin returns the fields of a user's log-in for a request (--auth, --username, --password), or nil if the
+// command line sets no --auth.
 func tokenOrLogin(p *saltcli.Program) (map[string]any, error) {
 	v := p.Values
 	auth := v.String("eauth")
@@ -26,7 +26,7 @@ func tokenOrLogin(p *saltcli.Program) (map[string]any, error) {
 		"password": v.String("password")}, nil
 }
 
-// login returns credentials after --make-token: the token that the master gave for them.
+// login returns the credentials of the command line. With --make-token it exchanges them for a token from the master.
 func login(ctx context.Context, p *saltcli.Program, cl *client.Client) (map[string]any, error) {
 	creds, err := tokenOrLogin(p)
 	if err != nil || creds == nil || !p.Values.Bool("mktoken") {
@@ -36,18 +36,18 @@ func login(ctx context.Context, p *saltcli.Program, cl *client.Client) (map[stri
 	return map[string]any{"token": token}, err
 }
 
-// loginFailed is the message for a log-in that the master refused.
+// loginFailed is the message if the master refuses a log-in.
 const loginFailed = "the master refused the log-in: name, password or token are wrong, or " +
 	"external_auth of the master has no such method " +
 	"or user, or does not allow the function"
 
-// refusedLogin reports whether the master answered, and refused.
+// refusedLogin reports whether an error is a refusal by the master.
 func refusedLogin(err error) bool {
 	var said *client.PublishError
 	return errors.As(err, &said) || errors.Is(err, client.ErrAuthentication)
 }
 
-// remoteKeys are a master's keys as its wheel functions return them to a user who logged in.
+// remoteKeys manages a master's keys through its wheel functions, as a user who logged in.
 type remoteKeys struct {
 	ctx    context.Context
 	client *client.Client
@@ -126,7 +126,7 @@ func (r remoteKeys) Reject(id string, accepted, denied bool) error {
 		map[string]any{"include_accepted": accepted, "include_denied": denied})
 }
 
-// DeleteState implements keyStore. The master also removes its cached data of the minion.
+// DeleteState implements keyStore. The master also deletes its cached data about the minion.
 func (r remoteKeys) DeleteState(id string, st keys.State) error {
 	return r.change("key.delete_dict", id, st, map[string]any{})
 }

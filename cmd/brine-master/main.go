@@ -1,7 +1,7 @@
-// Command brine-master is the Salt master and its command line. It runs as salt-master, salt, salt-key, salt-run
-// or salt-cp, depending on the name it is called by. As brine-master it takes the program as its first argument:
-// "brine-master salt '*' test.ping". "brine-master demo" shows a master with three minions at work, and
-// "brine-master audit" checks an audit log of calls.
+// Command brine-master is the Salt master and its command line. It runs as salt-master, salt, salt-key, salt-run or
+// salt-cp, depending on the name it is called by. Called as brine-master, its first argument is the program:
+// "brine-master salt '*' test.ping". "brine-master demo" shows a master with three minions, and "brine-master audit"
+// verifies an audit log of calls.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	os.Exit(run(context.Background(), saltcli.OSConsole(), os.Args))
 }
 
-// run picks the program.
+// run selects and runs the program.
 func run(ctx context.Context, c *saltcli.Console, args []string) int {
 	called := strings.TrimSuffix(args[0], ".exe")
 	name := filepath.Base(called)

@@ -23,7 +23,7 @@ import (
 	"github.com/brine-salt/brine/states/render/pillar"
 )
 
-// masterOptions translates Salt's master configuration. Options that this master does not have are named in the log.
+// masterOptions converts Salt's master configuration. It logs the names of options that this master does not support.
 func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 	blacklist := &conf.Config{Opts: c.Map("publisher_acl_blacklist")}
 	o := master.Options{
@@ -86,7 +86,7 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 			NoJobCache: !c.Bool("job_cache")},
 	}
 	if o.Security.FIPS && o.Security.SigningAlgorithm == crypt.PKCS1v15SHA1 {
-		o.Security.SigningAlgorithm = "" // Salt's default gives way
+		o.Security.SigningAlgorithm = "" // Salt's default does not apply
 	}
 	if c.Int("autosign_timeout") <= 0 {
 		o.Keys.Policy.AutosignTimeout = -1
@@ -112,8 +112,8 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 	return o, listenWith(c, &o)
 }
 
-// keepJobs reads keep_jobs_seconds, below 0 for ever. Where it has its default, keep_jobs counts, its older name, in
-// hours (salt/utils/job.py of 3006 and 3007: get_keep_jobs_seconds).
+// keepJobs returns keep_jobs_seconds, or a negative duration to keep jobs forever. If it has its default, its older
+// name keep_jobs applies, in hours (salt/utils/job.py of 3006 and 3007: get_keep_jobs_seconds).
 func keepJobs(c *conf.Config) time.Duration {
 	const day = 24 * time.Hour
 	keep := c.Duration("keep_jobs_seconds", time.Second)
@@ -126,7 +126,7 @@ func keepJobs(c *conf.Config) time.Duration {
 	return keep
 }
 
-// pillarCache reads pillar_cache, pillar_cache_ttl and pillar_cache_backend. ttl is 0 if pillar_cache is off.
+// pillarCache returns pillar_cache, pillar_cache_ttl and pillar_cache_backend. ttl is 0 if pillar_cache is off.
 func pillarCache(c *conf.Config) (ttl time.Duration, inMemory bool, err error) {
 	if !c.Bool("pillar_cache") {
 		return 0, false, nil
@@ -141,7 +141,7 @@ func pillarCache(c *conf.Config) (ttl time.Duration, inMemory bool, err error) {
 	return c.Duration("pillar_cache_ttl", time.Second), inMemory, nil
 }
 
-// minimumVersion reads minimum_auth_version. Dialects before 2 know no nonce, and are not spoken.
+// minimumVersion returns minimum_auth_version. Versions before 2 have no nonce, and are not supported.
 func minimumVersion(c *conf.Config, log *slog.Logger) int {
 	n := c.Int("minimum_auth_version")
 	if n < 2 {
@@ -150,7 +150,7 @@ func minimumVersion(c *conf.Config, log *slog.Logger) int {
 	return min(max(n, 2), protocol.Version)
 }
 
-// listenWith chooses the transport.
+// listenWith sets the transport.
 func listenWith(c *conf.Config, o *master.Options) error {
 	switch name := c.String("transport"); name {
 	case "", "zeromq":
@@ -175,7 +175,7 @@ func listenWith(c *conf.Config, o *master.Options) error {
 	return nil
 }
 
-// roots reads an option like file_roots: environments and their directories.
+// roots returns an option like file_roots: a map from environments to directories.
 func roots(c *conf.Config, name string) map[string][]string {
 	out := map[string][]string{}
 	for env, v := range c.Map(name) {
@@ -184,8 +184,8 @@ func roots(c *conf.Config, name string) map[string][]string {
 	return out
 }
 
-// ruleLists reads an option like peer_run: patterns of minions and lists of patterns of functions. Absent it is nil,
-// which is not the same as empty for mine_get.
+// ruleLists returns an option like peer_run: a map from patterns of minions to patterns of functions. It returns nil
+// if the option is not set or empty. mine_get distinguishes nil from an empty map.
 func ruleLists(c *conf.Config, name string) map[string][]string {
 	if len(c.Map(name)) == 0 {
 		return nil
@@ -193,8 +193,8 @@ func ruleLists(c *conf.Config, name string) map[string][]string {
 	return roots(c, name)
 }
 
-// peerRules reads the option peer: patterns of minions and the functions that they may publish. Values that are
-// not lists are ignored, as in stock.
+// peerRules returns the option peer: a map from patterns of minions to the functions that they may publish. As in
+// stock, values that are not lists are ignored.
 func peerRules(c *conf.Config) map[string][]any {
 	out := map[string][]any{}
 	for id, v := range c.Map("peer") {
@@ -205,7 +205,7 @@ func peerRules(c *conf.Config) map[string][]any {
 	return out
 }
 
-// publisherACL reads publisher_acl: users, or patterns of them, and what they may do.
+// publisherACL returns publisher_acl: a map from users, or patterns of them, to what they may do.
 func publisherACL(c *conf.Config) map[string][]any {
 	out := map[string][]any{}
 	for name, v := range c.Map("publisher_acl") {
@@ -218,8 +218,8 @@ func publisherACL(c *conf.Config) map[string][]any {
 	return out
 }
 
-// unboundedInt reads a size in MiB that has a default. 0 and below mean no limit, which master.Options writes as
-// -1.
+// unboundedInt returns a size in bytes from an option in MiB. It returns -1 for no limit, which is 0 or less in the
+// option, and 0 for the default of master.Options if the option has no value.
 func unboundedInt(c *conf.Config, name string) int64 {
 	if c.Opts[name] == nil && conf.Default("master", name) == nil {
 		return 0
@@ -230,7 +230,7 @@ func unboundedInt(c *conf.Config, name string) int64 {
 	return -1
 }
 
-// minionVisible returns the master's options that minions may request (_master_opts).
+// minionVisible returns the master's options that a minion may request (_master_opts).
 func minionVisible(c *conf.Config) map[string]any {
 	out := map[string]any{}
 	for _, name := range []string{"renderer", "failhard", "state_top", "state_top_saltenv",
@@ -245,13 +245,13 @@ func minionVisible(c *conf.Config) map[string]any {
 	return out
 }
 
-// namedAtStart are options without effect that an operator would miss. Of ext_job_cache only a part is missing: the
-// master reads no jobs from there.
+// namedAtStart are options without effect that an operator should know about. ext_job_cache has an effect, but the
+// master does not read jobs from there.
 var namedAtStart = [...]string{"engines", "order_masters", "syndic_master", "cluster_id",
 	"ext_job_cache", "event_return", "token_driver", "schedule",
 	"minionfs_whitelist", "signing_key_pass", "key_cache", "ext_processes"}
 
-// unsupportedOptions names the options that were set to something this master cannot do.
+// unsupportedOptions returns the names of options with a value that this master does not support.
 func unsupportedOptions(c *conf.Config) []string {
 	var out []string
 	for _, name := range namedAtStart {

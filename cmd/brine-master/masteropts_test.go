@@ -32,7 +32,8 @@ func load(t *testing.T, text string) *conf.Config {
 	return c
 }
 
-// TestEventAccessOption: without the option there is no rule, an empty one allows nothing, and a bad pattern is an error.
+// TestEventAccessOption: without the option there are no rules, an empty option allows nothing, and an invalid
+// pattern is an error.
 func TestEventAccessOption(t *testing.T) {
 	for text, want := range map[string]string{
 		"id: x": "any", "event_access: {}": "none", "event_access:\n  'web*': ['app/{id}/*']": "web1", "event_access:\n  '*': 'app/*'": "both",
@@ -108,8 +109,7 @@ fileserver_backend: [roots, s3fs]
 	}
 }
 
-// TestEachMasterOption sets options one by one: each reaches the field of the embedded master that honours it, which the
-// default does not set so.
+// TestEachMasterOption sets options one at a time. Each must change the field of master.Options that implements it.
 func TestEachMasterOption(t *testing.T) {
 	for text, field := range map[string]func(master.Options) any{
 		"allow_minion_key_revoke: False":   func(o master.Options) any { return o.Minions.NoKeyRevoke },
@@ -148,7 +148,7 @@ func TestEachMasterOption(t *testing.T) {
 			t.Errorf("%s: the field is %v, by default %v", text, has, had)
 		}
 	}
-	// What this master does not do it names.
+	// The master logs the names of options that it does not support.
 	for _, text := range []string{"order_masters: True", "syndic_master: a", "event_return: mysql", "minionfs_whitelist: [a]", "signing_key_pass: x",
 		"key_cache: sched", "cluster_id: c\ncluster_peers: [127.0.0.1]\ncluster_pki_dir: /tmp"} {
 		var log bytes.Buffer
@@ -162,7 +162,8 @@ func TestEachMasterOption(t *testing.T) {
 	}
 }
 
-// TestNamedOptionsHaveNoEffect: what the master names at its start is without effect in the table of options as well.
+// TestNamedOptionsHaveNoEffect: the options that the master names at its start also have no effect in the table of
+// options.
 func TestNamedOptionsHaveNoEffect(t *testing.T) {
 	for _, name := range namedAtStart {
 		c := &conf.Config{Opts: map[string]any{"__role": "master", name: "x"}, Given: map[string]bool{name: true}}
@@ -182,7 +183,8 @@ func TestMasterOptionsOfDefaultsWarnOfNothing(t *testing.T) {
 	}
 }
 
-// TestDefaultsOfTheMaster: options that a file does not set count as in stock, also those that stock's table of defaults lacks.
+// TestDefaultsOfTheMaster: options that a file does not set have stock's defaults, including those that stock's table
+// of defaults lacks.
 func TestDefaultsOfTheMaster(t *testing.T) {
 	for _, tt := range []struct {
 		text           string
@@ -208,8 +210,8 @@ func TestDefaultsOfTheMaster(t *testing.T) {
 	}
 }
 
-// TestSampleOfTheMaster: a master starts with the sample file, and with every option in it switched on but event_access, which
-// must have rules once it is named; neither changes what it is started with, nor is anything complained about.
+// TestSampleOfTheMaster: a master starts with the sample file, and with every option in it uncommented except
+// event_access, which needs rules. Neither changes the master's options, and neither causes warnings.
 func TestSampleOfTheMaster(t *testing.T) {
 	sample, err := os.ReadFile("../../pkg/etc/master")
 	if err != nil {
@@ -239,7 +241,7 @@ func TestUnknownTransport(t *testing.T) {
 	}
 }
 
-// TestTenants: what cannot be understood leaves nobody in place of everybody seeing everything.
+// TestTenants: an invalid option must not have the effect that everybody sees everything.
 func TestTenants(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", ""}, {"rest_cherrypy: {port: 1}", ""}, {"rest_cherrypy: {port: 1, tenants: {'b*': blue}}", "blue"},
@@ -262,7 +264,8 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// TestLocksThatAreNotHonoured: an option that locks something in stock and nothing here refuses the start; one that is off does not.
+// TestLocksThatAreNotHonoured: an option that restricts access in stock but is not implemented here prevents the
+// start, unless it is off.
 func TestLocksThatAreNotHonoured(t *testing.T) {
 	for name, on := range map[string]string{
 		"require_minion_sign_messages": "True", "drop_messages_signature_fail": "yes", "eauth_acl_module": "file", "cluster_pub_fingerprint": "aa:bb",
@@ -277,7 +280,8 @@ func TestLocksThatAreNotHonoured(t *testing.T) {
 	}
 }
 
-// TestListCacheOption reads fileserver_list_cache_time, 20 seconds in stock (salt/fileserver/__init__.py).
+// TestListCacheOption tests fileserver_list_cache_time, whose default is 20 seconds in stock
+// (salt/fileserver/__init__.py).
 func TestListCacheOption(t *testing.T) {
 	for _, tt := range []struct {
 		opts map[string]any

@@ -20,19 +20,19 @@ import (
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/minion/grains"
 	"github.com/brine-salt/brine/modules"
-	_ "github.com/brine-salt/brine/modules/all" // what salt.cmd, reactions, orchestration and pillars may call
+	_ "github.com/brine-salt/brine/modules/all" // for salt.cmd, reactions, orchestration and pillars
 	"github.com/brine-salt/brine/modules/pyobj"
-	_ "github.com/brine-salt/brine/modules/saltutil" // what orchestration is made of
+	_ "github.com/brine-salt/brine/modules/saltutil" // for orchestration
 	_ "github.com/brine-salt/brine/modules/state"
 	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/states"
-	_ "github.com/brine-salt/brine/states/all" // what orchestration may use
+	_ "github.com/brine-salt/brine/states/all" // for orchestration
 	"github.com/brine-salt/brine/states/render"
 	_ "github.com/brine-salt/brine/states/saltmod"
 )
 
-// masterMinion runs execution functions on the master's host, as stock's MasterMinion does for runners: with the
+// masterMinion runs execution functions on the master's host, as stock's MasterMinion does for runners. It has the
 // master's options, the grains of this host, no pillar, and the files of file_roots.
 type masterMinion struct {
 	conf *conf.Config
@@ -45,8 +45,7 @@ type masterMinion struct {
 	grains   func() map[string]any
 }
 
-// newMasterMinion adds the functions that orchestration needs to a host. They are set up by the first call of one
-// of them.
+// newMasterMinion adds the functions for orchestration to a host. The first call of one of them sets them up.
 func newMasterMinion(h *host.Host, c *conf.Config, pillars *pillar.Roots,
 	log *slog.Logger) *masterMinion {
 	m := &masterMinion{conf: c, log: log, host: h, pillars: pillars}
@@ -57,7 +56,7 @@ func newMasterMinion(h *host.Host, c *conf.Config, pillars *pillar.Roots,
 	})
 	m.registry = modules.Default
 	h.Exec = m.exec
-	if h.Listen != nil { // the master is in this process
+	if h.Listen != nil { // the master runs in this process
 		return m
 	}
 	h.Listen = func(ctx context.Context, node, sockDir string) (modules.EventStream, error) {
@@ -86,18 +85,18 @@ func (m *masterMinion) options(grains map[string]any) map[string]any {
 	return opts
 }
 
-// exec runs one function. A failure is the error that it raised.
+// exec runs a function. If the function fails it returns the function's error.
 func (m *masterMinion) exec(ctx context.Context, q modules.Request) (any, error) {
 	res := m.registry().Run(ctx, m.env(), q)
 	return res.Return, res.Err
 }
 
-// renderTemplate renders a file that belongs to the master, not to a minion.
+// renderTemplate renders a file of the master itself.
 func (m *masterMinion) renderTemplate(ctx context.Context, t modules.Template) (any, error) {
 	return m.registry().NewCall(m.env(), "template", "", nil).Template(ctx, t)
 }
 
-// env returns the environment of one call.
+// env returns the environment for one call.
 func (m *masterMinion) env() *modules.Env {
 	data := m.grains()
 	opts := m.options(data)
@@ -122,7 +121,7 @@ func (m *masterMinion) env() *modules.Env {
 	return env
 }
 
-// overrideOf returns the pillar from the command line in the form of a pillar request, or nil if it is missing.
+// overrideOf returns the pillar from the command line in the form of a pillar request, or nil if there is none.
 func overrideOf(d *pyobj.Dict) map[string]any {
 	if d == nil {
 		return nil
@@ -138,7 +137,7 @@ func stateFunctions(kind string) []*modules.Module {
 	return nil
 }
 
-// stream is the bus of a master as functions follow it.
+// stream provides a master's event bus to functions.
 type stream struct{ client *ipc.Client }
 
 func (s stream) Next(ctx context.Context) (string, map[string]any, error) {
@@ -148,8 +147,8 @@ func (s stream) Next(ctx context.Context) (string, map[string]any, error) {
 
 func (s stream) Close() error { return s.client.Close() }
 
-// masterAgent takes the place of a running minion for functions on the master: it has no jobs, the master's bus, and
-// a pillar once states have requested one.
+// masterAgent replaces the running minion for functions on the master. It has no jobs, the master's event bus, and an
+// empty pillar until states request one.
 type masterAgent struct {
 	host    *host.Host
 	compile func(ctx context.Context) (*pyobj.Dict, error)

@@ -14,7 +14,7 @@ func cpParser(c *saltcli.Console) *optparse.Parser {
 				"Default: %default."},
 		saltcli.HardCrashOption())
 	targets := targetGroup()
-	targets.Options = targets.Options[:7] // without those that `salt` alone has
+	targets.Options = targets.Options[:7] // without the options that only `salt` has
 	return &optparse.Parser{
 		Prog:  "salt-cp",
 		Usage: "%prog [options] '<target>' SOURCE DEST",

@@ -74,7 +74,7 @@ func saltRunOptions() []optparse.Option {
 			Help: "Turn on command verbosity, display jid and active job queries."},
 		{Names: []string{"--hide-timeout"}, Dest: "show_timeout", Kind: optparse.False,
 			Help: "Hide minions that timeout."},
-		// The opposite, and the default; accepted because older releases had it.
+		// The opposite flag, which is also the default. It is accepted because older releases have it.
 		{Names: []string{"--show-timeout"}, Dest: "show_timeout", Kind: optparse.True,
 			Default: true, Hidden: true},
 		{Names: []string{"--show-jid"}, Kind: optparse.True,
@@ -135,7 +135,7 @@ func delimiterGroup() optparse.Group {
 				"Default: '%default'."}}}
 }
 
-// targetGroup returns the group "Target Options"; the flags exclude each other.
+// targetGroup returns the group "Target Options", whose flags exclude each other.
 func targetGroup() optparse.Group {
 	const instead = "Instead of using shell globs to evaluate the target "
 	flag := func(short, long, help string) optparse.Option {

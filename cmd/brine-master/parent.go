@@ -16,26 +16,26 @@ import (
 	"github.com/brine-salt/brine/master"
 )
 
-// With --with-parent the master belongs to the process that started it: it ends when its standard input does, which is
-// when every process that has the other end of the pipe closed it or ended. It starts only if no other master runs with
-// the same cachedir.
+// With --with-parent the master belongs to the process that started it. It ends at the end of its standard input,
+// which is a pipe: when every process with the other end has closed it or ended. It starts only if no other master
+// with the same cachedir runs.
 
-// exitRunning is how a master with --with-parent ends when another one runs already (EX_TEMPFAIL of sysexits).
+// exitRunning is the exit code of a master with --with-parent if another master runs (EX_TEMPFAIL of sysexits).
 const exitRunning = 75
 
-// Time limits for awaited results once the parent has ended, and for the whole shutdown.
+// Time limits after the parent has ended: for awaited results, and for the whole shutdown.
 const (
 	drainTime = 5 * time.Second
 	endTime   = 30 * time.Second
 )
 
-// parentOption returns an option of masterParser that stock does not have; the help hides it.
+// parentOption returns the option --with-parent, which stock does not have. The help does not show it.
 func parentOption() optparse.Option {
 	return optparse.Option{Names: []string{"--with-parent"}, Kind: optparse.True, Hidden: true,
 		Help: "End when standard input closes: it is a pipe that the parent process holds open."}
 }
 
-// parentInput checks that standard input is something that a parent holds open.
+// parentInput returns an error if standard input is not something that a parent process holds open.
 func parentInput(in io.Reader) error {
 	f, ok := in.(*os.File)
 	if !ok {
@@ -53,8 +53,8 @@ func parentInput(in io.Reader) error {
 	return nil
 }
 
-// takeLock makes sure that only one master uses the cachedir. Without --with-parent a second master fails as
-// stock's does, when it opens its ports.
+// takeLock ensures that only one master uses the cachedir. Without --with-parent a second master only logs the
+// problem, and then fails like stock's when it opens its ports.
 func takeLock(p *saltcli.Program) (release func(), err error) {
 	release, err = runlock.Take(filepath.Join(p.Conf.String("cachedir"), "master.lock"))
 	if err == nil {
@@ -71,14 +71,13 @@ func takeLock(p *saltcli.Program) (release func(), err error) {
 	return func() {}, nil
 }
 
-// follow returns a context that ends some time after ctx or the parent's end of standard input: when the master has
-// handed over its orders, and the results that are awaited have come or drainTime is over. stop ends it at once and
-// waits until nothing of it runs any more.
+// follow returns a context that ends after ctx or the parent's end of standard input: once the master has handed over
+// its orders and received the awaited results, or after drainTime. stop ends it at once and waits for its goroutine.
 func follow(ctx context.Context, m *master.Master, in io.Reader,
 	log *slog.Logger) (drained context.Context, stop context.CancelFunc) {
 	drained, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	gone := make(chan struct{})
-	go func() { // ends with the process: a read from standard input cannot be interrupted
+	go func() { // ends with the process, since a read of standard input cannot be interrupted
 		defer close(gone)
 		_, _ = io.Copy(io.Discard, in)
 	}()
@@ -87,7 +86,7 @@ func follow(ctx context.Context, m *master.Master, in io.Reader,
 		defer close(ended)
 		defer cancel()
 		select {
-		case <-drained.Done(): // the master ended by itself
+		case <-drained.Done(): // the master has ended
 			return
 		case <-ctx.Done():
 		case <-gone:

@@ -12,7 +12,7 @@ import (
 )
 
 // pillarFiles returns the pillars of pillar_roots and ext_pillar. As with stock's master, templates may call all
-// execution modules; they run on this host, as the user of this program.
+// execution modules, which run on this host as this program's user.
 func pillarFiles(c *conf.Config, log *slog.Logger) *pillar.Roots {
 	return pillar.NewRoots(pillar.RootsOptions{Opts: shownOptions(c), Version: version.Salt,
 		Log: log, Env: modules.Env{
@@ -20,7 +20,7 @@ func pillarFiles(c *conf.Config, log *slog.Logger) *pillar.Roots {
 		}})
 }
 
-// localFiles returns a file client on the master's own file_roots.
+// localFiles returns a file client for the master's own file_roots.
 func localFiles(c *conf.Config, log *slog.Logger) modules.Files {
 	return fileclient.New(fileclient.Options{Roots: roots(c, "file_roots"),
 		CacheDir: c.String("cachedir"), HashType: c.String("hash_type"), Log: log})

@@ -2,5 +2,5 @@
 
 package main
 
-// portHolder returns "": which process listens at a port is known on Linux only.
+// portHolder returns "": only Linux shows which process listens on a port.
 func portHolder(int) string { return "" }

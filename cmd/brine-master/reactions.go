@@ -7,8 +7,8 @@ import (
 	"github.com/brine-salt/brine/master/reactor"
 )
 
-// startReactor runs the reactions of the option reactor to events of the master until ctx ends. Templates may
-// call execution modules, which run on this host, as the user of this program.
+// startReactor runs the reactions in the option reactor to the master's events until ctx ends. Templates may call
+// execution modules, which run on this host as this program's user.
 func (s *services) startReactor(ctx context.Context) error {
 	c, log := s.p.Conf, s.p.Log
 	o := reactor.Options{Master: s.master, ID: c.String("id"),

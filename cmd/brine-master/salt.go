@@ -21,16 +21,16 @@ import (
 	"github.com/brine-salt/brine/master/client"
 )
 
-// exitNothing is the exit code when no minion answered.
+// exitNothing is the exit code if no minion answered.
 const exitNothing = 2
 
-// saltCmd is the program salt: a command line, the job it means, and what came back (salt/cli/salt.py: SaltCMD).
+// saltCmd is the program salt: its command line, the job and the returns (salt/cli/salt.py: SaltCMD).
 type saltCmd struct {
 	*saltcli.Program
 	client *client.Client
 	cmd    client.Command
 	print  *saltcli.Printer
-	jid    string // of the job whose returns are awaited
+	jid    string // of the job whose returns it awaits
 	views  saltcli.StateViews
 	meter  *saltcli.Meter
 }
@@ -58,7 +58,7 @@ func runSalt(ctx context.Context, c *saltcli.Console, args []string) int {
 	return p.Exit(err)
 }
 
-// interrupted prints how to look a job up later.
+// interrupted prints how to look up the job later.
 func (s *saltCmd) interrupted() {
 	text := "\nExiting gracefully on Ctrl-c\n"
 	if s.jid != "" {
@@ -105,7 +105,7 @@ func (s *saltCmd) run(ctx context.Context) error {
 			// stock ends with an exception
 			return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: text + "\n"}
 		}
-		// there stock ends with an exception
+		// stock ends with an exception in these modes
 		if v.Bool("static") || v.Bool("async") || fmt.Sprint(v.Get("batch")) != "" {
 			return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: text + "\n"}
 		}
@@ -147,7 +147,7 @@ func (s *saltCmd) readCommand() error {
 	return s.kwargs()
 }
 
-// kwargs sets the further fields that stock sends along.
+// kwargs sets the further fields that stock sends.
 func (s *saltCmd) kwargs() error {
 	v := s.Values
 	s.cmd.Kwargs = map[string]any{"delimiter": v.String("delimiter"),
@@ -162,12 +162,12 @@ func (s *saltCmd) kwargs() error {
 			s.cmd.Kwargs[field] = yaml.ParseValue(text)
 		}
 	}
-	_, err := tokenOrLogin(s.Program) // errors of the log-in come before any request
+	_, err := tokenOrLogin(s.Program) // check the log-in before any request
 	return err
 }
 
-// explainError returns the text that stock prints for an error of the master, as if it were a result. The exit code
-// is then 0, as stock's, unless the job is a batch, static or asynchronous.
+// explainError returns the text that stock prints for an error of the master, as if it were a result. As in stock,
+// the exit code is 0 then, unless the job is a batch, static or asynchronous.
 func (s *saltCmd) explainError(err error) (string, bool) {
 	var refused *client.PublishError
 	var group *groupError
@@ -201,7 +201,7 @@ func (s *saltCmd) explainError(err error) (string, bool) {
 	return "", false
 }
 
-// work runs the command line.
+// work runs the command.
 func (s *saltCmd) work(ctx context.Context) error {
 	v := s.Values
 	delim := v.String("delimiter")
@@ -254,13 +254,13 @@ func (s *saltCmd) noMatch() {
 	fmt.Fprintln(s.Out, "No minions matched the target. No command was sent, no jid was assigned.")
 }
 
-// noMinions returns the error that ends the program when no minion answered.
+// noMinions returns the error that ends the program if no minion answered.
 func noMinions() error {
 	return &saltcli.ExitError{Code: exitNothing, Text: "ERROR: No return received\n"}
 }
 
-// runOptions sets how long to wait. Stock waits another gather_job_timeout (10 s) for silent minions. Here only
-// connected minions get that time, unless the option was changed or -g given.
+// runOptions returns how long to wait. Stock waits gather_job_timeout (10 s) longer for silent minions. Here, only
+// connected minions get that time, unless the option is changed or -g is set.
 func (s *saltCmd) runOptions() client.RunOptions {
 	o := client.RunOptions{Timeout: s.Conf.Duration("timeout", time.Second)}
 	if o.Timeout <= 0 {
@@ -273,7 +273,7 @@ func (s *saltCmd) runOptions() client.RunOptions {
 	return o
 }
 
-// wait publishes the job and shows returns as they come.
+// wait publishes the job and prints returns as they arrive.
 func (s *saltCmd) wait(ctx context.Context) error {
 	v := s.Values
 	if v.Int("subset") > 0 {
@@ -332,7 +332,7 @@ func (s *saltCmd) wait(ctx context.Context) error {
 	return nil
 }
 
-// printReturn shows one minion's return.
+// printReturn prints one minion's return.
 func (s *saltCmd) printReturn(ret client.Return, sum *summary) error {
 	if ret.Status != client.Returned && s.isHidden(ret) {
 		return nil
@@ -355,7 +355,7 @@ func (s *saltCmd) printReturn(ret client.Return, sum *summary) error {
 	return s.print.Print(map[string]any{ret.ID: text}, out, code)
 }
 
-// shownValue returns a minion's return in the form that its outputter needs.
+// shownValue returns a minion's return in the form for its outputter.
 func (s *saltCmd) shownValue(ret client.Return) any {
 	if s.print.InOrder(ret.Out) {
 		return ret.Ordered
@@ -363,7 +363,8 @@ func (s *saltCmd) shownValue(ret client.Return) any {
 	return ret.Value
 }
 
-// isHidden reports whether a lost minion is not shown: with --hide-timeout but not --verbose, and if it is a syndic.
+// isHidden reports whether a lost minion is not printed: a syndic, or a known minion with --hide-timeout and without
+// --verbose.
 func (s *saltCmd) isHidden(ret client.Return) bool {
 	if isFile(filepath.Join(s.Conf.String("syndic_dir"), ret.ID)) {
 		return true
@@ -371,7 +372,7 @@ func (s *saltCmd) isHidden(ret client.Return) bool {
 	return !ret.Unknown && !s.Values.Bool("show_timeout") && !s.Values.Bool("verbose")
 }
 
-// lostText returns the text to print for a minion that did not return.
+// lostText returns the text for a minion that did not return.
 func lostText(ret client.Return) string {
 	if ret.Status == client.NotConnected {
 		return "Minion did not return. [Not connected]"
@@ -379,7 +380,7 @@ func lostText(ret client.Return) string {
 	return client.LostText(ret.JID)
 }
 
-// showDocs shows the documentation that any minion has, once for each function.
+// showDocs prints the documentation from all minions, once for each function.
 func (s *saltCmd) showDocs(ctx context.Context, r *client.Run) error {
 	docs := map[string]any{}
 	answered := false
@@ -412,13 +413,13 @@ func (s *saltCmd) showDocs(ctx context.Context, r *client.Run) error {
 	return nil
 }
 
-// subset replaces the target by some minions that have the function.
+// subset replaces the target by n minions that have the function.
 func (s *saltCmd) subset(ctx context.Context, n int) error {
 	r, err := s.client.Run(ctx,
 		client.Command{Fun: "sys.list_functions", Tgt: s.cmd.Tgt, TgtType: s.cmd.TgtType,
 			Kwargs: s.cmd.Kwargs}, s.runOptions())
 	if errors.Is(err, client.ErrNoMatch) {
-		return nil // the job itself will find none either
+		return nil // the job will not match a minion either
 	}
 	if err != nil {
 		return err
@@ -438,7 +439,7 @@ func (s *saltCmd) subset(ctx context.Context, n int) error {
 	return r.Err()
 }
 
-// show prints a result that is not a minion's; an empty one ends the program with 2.
+// show prints a value that is not a minion's return. An empty value ends the program with exit code 2.
 func (s *saltCmd) show(v any, out string, code int) error {
 	if err := s.print.Print(v, out, code); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// targetFlags lists the exclusive target options as the command line has them, and Salt's tgt_type of each.
+// targetFlags returns the target options, which exclude each other: their names, flags and Salt's tgt_type.
 func targetFlags() [][3]string {
 	return [][3]string{{"list_hosts", "--hosts", "list_hosts"}, {"pcre", "--pcre", "pcre"},
 		{"list", "--list", "list"},
@@ -20,7 +20,7 @@ func targetFlags() [][3]string {
 		{"pillar_pcre", "--pillar-pcre", "pillar_pcre"}, {"ipcidr", "--ipcidr", "ipcidr"}}
 }
 
-// targetType returns the tgt_type that the flags choose.
+// targetType returns the tgt_type that the command line selects.
 func targetType(p *saltcli.Program) (string, error) {
 	tgtType := "glob"
 	var given []string
@@ -37,7 +37,7 @@ func targetType(p *saltcli.Program) (string, error) {
 	return tgtType, nil
 }
 
-// commandWords completes the arguments of the command line: --doc and --preview-target replace the function.
+// commandWords returns the target, function and arguments: --doc and --preview-target replace the function.
 func commandWords(p *saltcli.Program) ([]string, error) {
 	v, args := p.Values, slices.Clone(p.Values.Args)
 	if v.Bool("preview_target") {
@@ -65,7 +65,7 @@ func commandWords(p *saltcli.Program) ([]string, error) {
 	return args, nil
 }
 
-// splitList splits the target of -L at commas, or at blanks if it has no comma.
+// splitList splits the target of -L at commas, or at blanks if it contains no comma.
 func splitList(tgt string) []string {
 	if strings.Contains(tgt, ",") {
 		return strings.Split(strings.ReplaceAll(tgt, " ", ""), ",")
@@ -73,8 +73,8 @@ func splitList(tgt string) []string {
 	return strings.Fields(tgt)
 }
 
-// parseCommand reads function and arguments: one function, or several with commas between and their arguments behind
-// separators (salt/utils/parsers.py: SaltCMDOptionParser).
+// parseCommand parses the function and its arguments. Several functions are separated by commas, and their arguments
+// by separators (salt/utils/parsers.py: SaltCMDOptionParser).
 func parseCommand(p *saltcli.Program, words []string) (fun any, arg []any, err error) {
 	raw := cliargs.NoParse(p.Values.String("no_parse"))
 	if !strings.Contains(words[0], ",") {
@@ -96,8 +96,8 @@ func parseCommand(p *saltcli.Program, words []string) (fun any, arg []any, err e
 	return funs, arg, nil
 }
 
-// splitCompound splits arguments at the separators that stand alone when there are as many as needed, else at every
-// separator.
+// splitCompound splits arguments at those that equal the separator if their number fits the number of functions, and
+// otherwise at every separator, also within arguments.
 func splitCompound(args []string, sep string, funs int) [][]string {
 	alone := 0
 	for _, a := range args {
@@ -128,7 +128,8 @@ func splitCompound(args []string, sep string, funs int) [][]string {
 	return lists
 }
 
-// parseInput types arguments as Salt's command line does; keyword arguments are one last map.
+// parseInput converts arguments to typed values as Salt's command line does. Keyword arguments become one map at the
+// end.
 func parseInput(words, raw []string) []any {
 	args, kwargs := cliargs.ParseOrdered(words, raw)
 	if args == nil {

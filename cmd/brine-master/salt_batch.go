@@ -16,8 +16,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// runBatch runs the job on batches of minions and shows each return with its job id and return code, as stock
-// does in this mode (salt/cli/batch.py).
+// runBatch runs the job on batches of minions. As stock does in this mode, it prints each return with its job id and
+// return code (salt/cli/batch.py).
 func (s *saltCmd) runBatch(ctx context.Context, size string) error {
 	highest := 0
 	var fail error
@@ -37,7 +37,7 @@ func (s *saltCmd) runBatch(ctx context.Context, size string) error {
 			return
 		}
 		highest = max(highest, ret.Code())
-		var data payload.OrderedMap // in the order that stock's json has
+		var data payload.OrderedMap // in the order of stock's json
 		if ret.HasRetcode {
 			data = append(data, payload.Pair{Key: "retcode", Value: int64(ret.Code())})
 		}
@@ -73,7 +73,7 @@ func (s *saltCmd) batchOptions(size string) client.BatchOptions {
 	return o
 }
 
-// batchError words what kept a batch from running.
+// batchError handles an error that ended a batch.
 func (s *saltCmd) batchError(err error) error {
 	var size *client.SizeError
 	switch {
@@ -90,11 +90,11 @@ func (s *saltCmd) batchError(err error) error {
 	return err
 }
 
-// runStatic collects all returns and shows them at the end in one piece. Stock silently omits minions that did not
-// return. Here they are listed on standard error, in the words of a batch, and the program fails.
+// runStatic collects all returns and prints them together at the end. Stock silently omits minions that did not
+// return. Here, standard error lists them in the words of a batch, and the program fails.
 //
-// Stock runs it as a batch of all minions, which first looks for the connected ones with a separate job. Without -b
-// and --failhard, the job itself finds them, in half the time.
+// Stock implements it as a batch of all minions, which first looks for connected minions with a separate job. Without
+// -b and --failhard, the job itself detects them here, in half the time.
 func (s *saltCmd) runStatic(ctx context.Context, size string) error {
 	all := map[string]any{}
 	var lost []string // lines
@@ -137,7 +137,7 @@ func (s *saltCmd) runStatic(ctx context.Context, size string) error {
 	return err
 }
 
-// runAll runs the job on all its minions at once.
+// runAll runs the job on all minions at once.
 func (s *saltCmd) runAll(ctx context.Context, each func(client.Return)) error {
 	r, err := s.client.Run(ctx, s.cmd, s.runOptions())
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/brine-salt/brine/master/client"
 )
 
-// showProgress lets the meter follow the states of a job. A stock minion's events do not name the function of a state.
+// showProgress makes the meter show the states of a job. The events of stock minions do not contain the function of a
+// state.
 func (s *saltCmd) showProgress(o *client.RunOptions) {
 	if s.meter == nil {
 		return
@@ -23,7 +24,7 @@ func (s *saltCmd) showProgress(o *client.RunOptions) {
 	}
 }
 
-// endViews prints --plan or --recap, and ends the program with its exit code.
+// endViews prints the view of --plan or --recap and returns its exit code as an error.
 func (s *saltCmd) endViews(sum *summary) error {
 	code := 0
 	if sum.failed {

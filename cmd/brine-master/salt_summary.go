@@ -14,7 +14,7 @@ type summary struct {
 	verbose                           bool
 	returned, lost                    int
 	notConnected, silent, failedNames []string
-	failed                            bool // some return code is not 0
+	failed                            bool // a return code is not 0
 }
 
 func (s *summary) add(ret client.Return, code int) {
@@ -34,7 +34,7 @@ func (s *summary) add(ret client.Return, code int) {
 	s.lost++
 }
 
-// text returns what --summary shows.
+// text returns the text for --summary.
 func (s *summary) text() string {
 	var b strings.Builder
 	line := strings.Repeat("-", 43)
@@ -58,7 +58,7 @@ func (s *summary) text() string {
 	return b.String()
 }
 
-// progress shows a bar in place of returns.
+// progress shows a progress bar instead of returns.
 func (s *saltCmd) progress(ctx context.Context, r *client.Run, sum *summary) {
 	total := len(r.Minions)
 	start := time.Now()
@@ -81,7 +81,7 @@ func (s *saltCmd) progress(ctx context.Context, r *client.Run, sum *summary) {
 	fmt.Fprintln(s.Err)
 }
 
-// bar draws the bar in the look of Python's progressbar.
+// bar draws the progress bar in the style of Python's progressbar.
 func (s *saltCmd) bar(n, total int, start time.Time) {
 	percent := 100
 	if total > 0 {

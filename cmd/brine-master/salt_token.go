@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/master/client"
 )
 
-// tokenFile returns where a token is kept for later commands (option token_file).
+// tokenFile returns the file that stores a token for later commands (option token_file).
 func tokenFile(p *saltcli.Program) string {
 	if f := p.Conf.String("token_file"); f != "" {
 		return f
@@ -32,7 +32,7 @@ func tokenFile(p *saltcli.Program) string {
 	return filepath.Join(home, "salt_token")
 }
 
-// storedToken returns the token of an earlier command, for users without a key file of their own.
+// storedToken returns the token of an earlier command, for a user who cannot read a key file of the master.
 func storedToken(p *saltcli.Program) string {
 	_, keyUser := localmaster.UserNames(p.Conf, p.Env)
 	if f, err := os.Open(p.Conf.String("cachedir") + "/." + keyUser + "_key"); err == nil {
@@ -46,7 +46,7 @@ func storedToken(p *saltcli.Program) string {
 	return strings.TrimSpace(string(b))
 }
 
-// makeToken gets a token for a name and a password from the master, and keeps it for later commands (-T).
+// makeToken exchanges a name and password for a token from the master, and stores it for later commands (-T).
 func makeToken(ctx context.Context, p *saltcli.Program, cl *client.Client,
 	creds map[string]any) (string, error) {
 	load := maps.Clone(creds)

@@ -20,17 +20,17 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// api is the HTTP interface that rest_cherrypy configures. Stock Salt has a separate process for it (salt-api);
-// this master serves it itself.
+// api is the HTTP interface that rest_cherrypy configures. In stock Salt it is a separate process (salt-api); here
+// the master serves it.
 type api struct {
 	name     string // of the option
 	listener net.Listener
 	server   *http.Server
-	stop     func() // ends what lasts longer than a request
+	stop     func() // ends requests without a time limit
 	log      *slog.Logger
 }
 
-// openAPIs prepares all listeners for HTTP that the configuration has.
+// openAPIs opens all HTTP listeners of the configuration.
 func openAPIs(s *services) ([]*api, error) {
 	var list []*api
 	for _, open := range []func(*services) (*api, error){openAPI, openVendordata} {
@@ -49,7 +49,7 @@ func openAPIs(s *services) ([]*api, error) {
 	return list, nil
 }
 
-// openAPI prepares the HTTP interface. It returns nil if rest_cherrypy is not configured.
+// openAPI opens the HTTP interface. It returns nil if rest_cherrypy is not configured.
 func openAPI(s *services) (*api, error) {
 	p, c := s.p, s.p.Conf
 	o := &conf.Config{Opts: c.Map("rest_cherrypy")}
@@ -58,7 +58,7 @@ func openAPI(s *services) (*api, error) {
 	}
 	clients := c.Strings("netapi_enable_clients")
 	if clients == nil {
-		clients = []string{} // as stock: none, unless configured
+		clients = []string{} // as in stock, no client unless configured
 	}
 	for _, name := range []string{"enable_sessions", "log_access_file", "log_error_file",
 		"root_prefix", "ssl_chain", "webhook_url"} {
@@ -92,7 +92,7 @@ func openAPI(s *services) (*api, error) {
 	return a, nil
 }
 
-// allowedAddresses reads the addresses from which clients may log in, for all users and for each user.
+// allowedAddresses returns the addresses from which clients may log in: for all users, and for each user.
 func allowedAddresses(o *conf.Config) restapi.Addresses {
 	a := restapi.Addresses{Authorized: o.Strings("authorized_ips")}
 	if acl := o.Map("api_acl"); len(acl) > 0 {
@@ -106,22 +106,22 @@ func allowedAddresses(o *conf.Config) restapi.Addresses {
 }
 
 const (
-	// maxConnections is how many connections to the HTTP interface there may be at once, and to that of vendordata;
-	// descriptorPart is the part of the process's descriptors that each may take at most, which the ports of the
-	// minions leave to them. One address may have one addressPart of the connections.
+	// maxConnections limits the connections to the HTTP interface, and to that of vendordata. Each may use at most one
+	// descriptorPart of the process's file descriptors, which the minions' ports leave free. One address may use at
+	// most one addressPart of the connections.
 	maxConnections, descriptorPart, addressPart = 4096, 16, 4
 )
 
-// limitListener bounds the connections of a listener for HTTP.
+// limitListener limits the connections of an HTTP listener.
 func limitListener(ln net.Listener) net.Listener {
 	n := max(addressPart, min(maxConnections, descriptors.Limit()/descriptorPart))
 	return restapi.Limit(ln, n, n/addressPart)
 }
 
-// listenAPI opens the port or the socket.
+// listenAPI listens on the port or the socket.
 func listenAPI(o *conf.Config) (net.Listener, error) {
 	if path := o.String("socket"); path != "" {
-		// What a master that was killed has left; nothing else is removed.
+		// Only remove a socket, which a killed master may have left.
 		if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
 			return nil, fmt.Errorf("rest_cherrypy: socket: %s exists and is not a socket", path)
 		}
@@ -144,7 +144,7 @@ func listenAPI(o *conf.Config) (net.Listener, error) {
 	return listenTCP("rest_cherrypy", o)
 }
 
-// listenTCP opens the port of an option like rest_cherrypy, with TLS unless the option turns it off.
+// listenTCP listens on the port of an option like rest_cherrypy, with TLS unless the option turns it off.
 func listenTCP(name string, o *conf.Config) (net.Listener, error) {
 	cert, key := o.String("ssl_crt"), o.String("ssl_key")
 	plain := o.Bool("disable_ssl") || o.Bool("debug")
@@ -176,7 +176,7 @@ func listenTCP(name string, o *conf.Config) (net.Listener, error) {
 	return ln, nil
 }
 
-// serve serves until ctx ends, then gives pending requests a moment to finish.
+// serve serves until ctx ends. It then waits up to five seconds for pending requests.
 func (a *api) serve(ctx context.Context) error {
 	a.log.Info("The HTTP interface listens", "option", a.name, "addr", a.listener.Addr().String())
 	stopped := make(chan struct{})

@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/internal/conf"
 )
 
-// TestSocketOfTheAPI: its mode; that it takes the place of one that was left, and of nothing else.
+// TestSocketOfTheAPI tests the mode of the socket, and that it replaces a left-over socket but no other file.
 func TestSocketOfTheAPI(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "api.sock")
 	o := &conf.Config{Opts: map[string]any{"socket": path}}

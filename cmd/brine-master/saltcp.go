@@ -24,13 +24,13 @@ import (
 	"github.com/brine-salt/brine/master/client"
 )
 
-// exitNoSource is how stock ends when a file to copy is not there.
+// exitNoSource is stock's exit code if a file to copy does not exist.
 const exitNoSource = 42
 
-// maxPlainFile bounds a file that is sent whole.
+// maxPlainFile limits the size of a file that is sent in one piece.
 const maxPlainFile = 64 << 20
 
-// saltCp is the program salt-cp: it sends files of this host to minions, inside of jobs (salt/cli/cp.py).
+// saltCp is the program salt-cp: it sends files of this host to minions as arguments of jobs (salt/cli/cp.py).
 type saltCp struct {
 	saltCmd
 	src  []string
@@ -98,7 +98,7 @@ func (s *saltCp) run(ctx context.Context) error {
 	return s.print.Print(ret, "", 0)
 }
 
-// realPath implements Python's os.path.realpath: a path that does not exist stays as it is.
+// realPath implements Python's os.path.realpath. A path that does not exist is only made absolute.
 func realPath(name string) string {
 	if abs, err := filepath.Abs(name); err == nil {
 		name = abs
@@ -109,8 +109,8 @@ func realPath(name string) string {
 	return name
 }
 
-// runJob runs a function on the target and returns the value of each minion, false for those that did not answer.
-// none reports that no minion matches the target.
+// runJob runs a function on the target and returns each minion's value, or false for minions that did not answer.
+// none is true if no minion matches the target.
 func (s *saltCp) runJob(ctx context.Context, fun string, arg ...any) (ret map[string]any, none bool,
 	err error) {
 	s.cmd.Fun, s.cmd.Arg = fun, arg
@@ -142,7 +142,7 @@ func (s *saltCp) copyPlain(ctx context.Context) (map[string]any, error) {
 		info, err := os.Stat(name)
 		switch {
 		case err != nil:
-			continue // as stock, which then sends nothing
+			continue // stock sends nothing then
 		case info.IsDir():
 			fmt.Fprintf(s.Out, "%s is a directory, only files are supported in non-chunked mode. "+
 				"Use \"--chunked\" command line argument.\n", name)
@@ -166,13 +166,13 @@ func (s *saltCp) copyPlain(ctx context.Context) (map[string]any, error) {
 	return ret, err
 }
 
-// tree lists what to copy: files with their modes, and empty directories.
+// tree holds what to copy: files with their modes, and empty directories.
 type tree struct {
 	files map[string]fs.FileMode
 	empty []string
 }
 
-// add adds a file or everything below a directory.
+// add adds a file, or everything below a directory.
 func (t *tree) add(name string, depth int) error {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -205,7 +205,7 @@ func (t *tree) add(name string, depth int) error {
 	return nil
 }
 
-// remotePath returns where a file or an empty directory goes.
+// remotePath returns the path on the minion for a file or an empty directory.
 func (s *saltCp) remotePath(name string, intoDir bool) string {
 	if slices.Contains(s.src, name) {
 		if !intoDir {
@@ -221,7 +221,7 @@ func (s *saltCp) remotePath(name string, intoDir bool) string {
 	return s.dest
 }
 
-// joinRemote implements os.path.join for a path on the minion: it does not clean the result.
+// joinRemote implements os.path.join for a path on the minion. It does not clean dir.
 func joinRemote(dir string, names ...string) string {
 	if !strings.HasSuffix(dir, "/") && dir != "" {
 		dir += "/"
@@ -229,7 +229,7 @@ func joinRemote(dir string, names ...string) string {
 	return dir + path.Join(names...)
 }
 
-// copyChunked sends files piece by piece, a job for each (cp.recv_chunked).
+// copyChunked sends files in pieces, with one job for each piece (cp.recv_chunked).
 func (s *saltCp) copyChunked(ctx context.Context) (map[string]any, error) {
 	t := &tree{files: map[string]fs.FileMode{}}
 	for _, name := range s.src {
@@ -266,7 +266,7 @@ func (s *saltCp) copyChunked(ctx context.Context) (map[string]any, error) {
 	return ret, nil
 }
 
-// sendFile sends one file and notes the first answer of each minion that is not true.
+// sendFile sends one file and passes to note the first answer of each minion that is not true.
 func (s *saltCp) sendFile(ctx context.Context, name, to string, mode fs.FileMode,
 	note func(id, file string, v any)) error {
 	f, err := os.Open(name)
@@ -288,7 +288,7 @@ func (s *saltCp) sendFile(ctx context.Context, name, to string, mode fs.FileMode
 			return fmt.Errorf("cannot copy %s: %w", name, err)
 		}
 		if n == 0 && !zip {
-			return nil // stock sends nothing of an empty file then
+			return nil // stock sends nothing for an empty file then
 		}
 		piece, err := packPiece(buf[:n], zip)
 		if err != nil {
@@ -311,7 +311,7 @@ func (s *saltCp) sendFile(ctx context.Context, name, to string, mode fs.FileMode
 	}
 }
 
-// packPiece returns a piece of a file as it travels.
+// packPiece encodes a piece of a file for a job.
 func packPiece(b []byte, zip bool) (string, error) {
 	if zip {
 		var out bytes.Buffer
@@ -331,7 +331,7 @@ func packPiece(b []byte, zip bool) (string, error) {
 	return base64.StdEncoding.EncodeToString(b), nil
 }
 
-// pythonMode returns a mode as the last four octal digits of st_mode show it.
+// pythonMode returns the last four octal digits of st_mode.
 func pythonMode(m fs.FileMode) fs.FileMode {
 	out := m.Perm()
 	for _, bit := range []struct{ is, has fs.FileMode }{{fs.ModeSetuid, 0o4000},

@@ -26,17 +26,17 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// saltKey is the program salt-key. It works on the key files themselves, whether a master runs or not, and
-// notifies a running master by an event (salt/key.py: KeyCLI).
+// saltKey is the program salt-key. It changes the key files directly, even if no master runs, and sends an event to a
+// running master (salt/key.py: KeyCLI).
 type saltKey struct {
 	*saltcli.Program
 	store  keyStore
 	dir    string       // pki_dir
-	remote bool         // the store is a running master's, which does what belongs to a change by itself
-	db     store.Shared // of masters that share it, else nil
+	remote bool         // the store is that of a running master, which handles the consequences of a change
+	db     store.Shared // the database that masters share, or nil
 }
 
-// keyStore is the store of the keys: the key files, or the master for a user who logs in.
+// keyStore is a store of keys: the key files or, for a user who logs in, the master.
 type keyStore interface {
 	List(st keys.State) ([]string, error)
 	Get(id string, st keys.State) (keys.Key, error)
@@ -62,16 +62,16 @@ func runKey(ctx context.Context, c *saltcli.Console, args []string) int {
 		k.Log.Error(loginFailed)
 	}
 	if err != nil && !errors.As(err, &exit) {
-		// Stock catches everything here and still exits with 0 (salt/scripts.py: salt_key). A script needs to see
-		// the failure.
+		// Stock catches all exceptions here and still exits with 0 (salt/scripts.py: salt_key). A script must be able
+		// to detect the failure.
 		fmt.Fprintf(c.Err, "Error: %v\n", err)
 		return saltcli.ExitGeneric
 	}
 	return p.Exit(err)
 }
 
-// keyCommands returns the actions in the order in which the first one given counts; list_all is also what no
-// action means.
+// keyCommands returns the actions. The first one on the command line in this order is used; without an action it is
+// list_all.
 func keyCommands() []string {
 	return []string{"gen_keys", "gen_signature", "list", "list_all", "print", "print_all", "accept",
 		"accept_all", "reject",
@@ -93,7 +93,7 @@ func (k *saltKey) run(ctx context.Context) error {
 	}
 	cmd := "list_all"
 	for _, name := range keyCommands() {
-		// An id may be a word such as "none" or "off".
+		// An id may look like a false value, such as "none" or "off".
 		if text, ok := v.Get(name).(string); text != "" || !ok && conf.Truth(v.Get(name)) {
 			cmd = name
 			break
@@ -129,7 +129,7 @@ func (k *saltKey) run(ctx context.Context) error {
 	return k.changeKeys(ctx, cmd, match)
 }
 
-// open opens the keys' store: with --eauth the master's wheel functions.
+// open opens the store of keys. With --eauth it uses the master's wheel functions.
 func (k *saltKey) open(ctx context.Context) (closer func() error, err error) {
 	if k.Values.String("eauth") == "" {
 		list, db, closer, err := openKeys(k.Conf, "salt-key")
@@ -151,7 +151,7 @@ func (k *saltKey) open(ctx context.Context) (closer func() error, err error) {
 	return cl.Close, nil
 }
 
-// checkOptions refuses values that stock refuses.
+// checkOptions returns an error for values that stock refuses.
 func (k *saltKey) checkOptions() error {
 	v := k.Values
 	if l := v.String("list"); l != "" &&
@@ -167,7 +167,7 @@ func (k *saltKey) checkOptions() error {
 	return nil
 }
 
-// ids lists the keys of one state in Salt's order: without regard to case.
+// ids returns the ids with a key in one state, sorted without regard to case as in Salt.
 func (k *saltKey) ids(st keys.State) ([]string, error) {
 	ids, err := k.store.List(st)
 	if err != nil {
@@ -178,7 +178,7 @@ func (k *saltKey) ids(st keys.State) ([]string, error) {
 	return ids, nil
 }
 
-// local lists the key files of the master itself.
+// local returns the names of the master's own key files.
 func (k *saltKey) local() ([]string, error) {
 	entries, err := os.ReadDir(k.dir)
 	if err != nil {
@@ -193,7 +193,7 @@ func (k *saltKey) local() ([]string, error) {
 	return names, nil
 }
 
-// list shows the ids of the states that match asks for.
+// list prints the ids of the states that match selects.
 func (k *saltKey) list(match string) error {
 	states := map[string][]keys.State{"acc": {keys.Accepted}, "pre": {keys.Pending},
 		"un":  {keys.Pending},
@@ -214,7 +214,8 @@ func (k *saltKey) list(match string) error {
 	return k.show(ret)
 }
 
-// matches finds keys by a shell pattern, or several with commas between. States without a match are left out.
+// matches returns the keys that match a shell pattern, or several separated by commas. States without a match are
+// left out.
 func (k *saltKey) matches(pattern string) (map[keys.State][]string, error) {
 	patterns := strings.Split(pattern, ",")
 	ret := map[keys.State][]string{}
@@ -232,7 +233,7 @@ func (k *saltKey) matches(pattern string) (map[keys.State][]string, error) {
 	return ret, nil
 }
 
-// eachKey calls f for the keys that match and returns its results by id.
+// eachKey calls f for each matching key, and returns the results by id.
 func (k *saltKey) eachKey(match string, f func(keys.Key) (string, error)) (map[string]any, error) {
 	found, err := k.matches(match)
 	if err != nil {
@@ -257,7 +258,7 @@ func (k *saltKey) eachKey(match string, f func(keys.Key) (string, error)) (map[s
 	return ret, nil
 }
 
-// print shows keys as they are stored: Salt keeps cleaned ones, without final newline.
+// print prints keys as they are stored. Salt stores them cleaned, without a final newline.
 func (k *saltKey) print(match string) error {
 	ret, err := k.eachKey(match, func(key keys.Key) (string, error) { return key.Text, nil })
 	if err != nil {
@@ -299,7 +300,7 @@ func (k *saltKey) finger(match string) error {
 	return k.show(ret)
 }
 
-// includedStates returns the states besides pending that an action applies to.
+// includedStates returns the states that an action applies to: pending and those that the options add.
 func (k *saltKey) includedStates(cmd string) []keys.State {
 	v := k.Values
 	states := []keys.State{keys.Pending}
@@ -322,7 +323,7 @@ type invalidKeyError struct{ id string }
 
 func (e *invalidKeyError) Error() string { return "Unable to accept invalid key for " + e.id + "." }
 
-// changeKeys accepts, rejects or deletes keys after asking.
+// changeKeys accepts, rejects or deletes keys after confirmation.
 func (k *saltKey) changeKeys(ctx context.Context, cmd, match string) error {
 	found, err := k.matches(match)
 	if err != nil {
@@ -358,7 +359,7 @@ func (k *saltKey) changeKeys(ctx context.Context, cmd, match string) error {
 		for _, id := range found[st] {
 			if err := k.changeKey(cmd, id, st); err != nil {
 				fmt.Fprintf(k.Err, "%v\n", err)
-				// Stock does not count it as a failure.
+				// Stock does not count this as a failure.
 				if invalid := (*invalidKeyError)(nil); !errors.As(err, &invalid) {
 					failed++
 				}
@@ -390,7 +391,7 @@ func (k *saltKey) changeKeys(ctx context.Context, cmd, match string) error {
 	return nil
 }
 
-// changeKey changes a single key.
+// changeKey changes one key.
 func (k *saltKey) changeKey(cmd, id string, st keys.State) error {
 	switch cmd {
 	case "accept":
@@ -429,7 +430,8 @@ func (k *saltKey) noMatch(cmd, match string) {
 	fmt.Fprintf(k.Out, "The key glob '%s' does not match any %s keys.\n", match, text)
 }
 
-// confirm asks the user, unless --yes is given. An empty answer means no for a deletion and yes otherwise.
+// confirm asks the user for confirmation, unless --yes is set. An empty answer means no for a deletion and yes
+// otherwise.
 func (k *saltKey) confirm(cmd string) (bool, error) {
 	if k.Values.Bool("yes") {
 		return true, nil
@@ -450,7 +452,7 @@ func (k *saltKey) confirm(cmd string) (bool, error) {
 	return strings.HasPrefix(answer, "y"), nil
 }
 
-// fireEvent notifies a running master. It is not an error if no master runs.
+// fireEvent sends an event to the master. It only logs an error, since no master may be running.
 func (k *saltKey) fireEvent(ctx context.Context, act, id string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -461,7 +463,7 @@ func (k *saltKey) fireEvent(ctx context.Context, act, id string) {
 	}
 }
 
-// cleanCache forgets what the master knows about minions that have no key any more, but for the spared ones.
+// cleanCache deletes the master's cached data about minions that have no key, except the spared ones.
 func (k *saltKey) cleanCache(ctx context.Context, spared []string) error {
 	if k.Conf.Bool("preserve_minion_cache") {
 		return nil
@@ -485,7 +487,7 @@ func (k *saltKey) cleanCache(ctx context.Context, spared []string) error {
 	return client.CleanMinionCache(k.Conf.String("cachedir"), keep)
 }
 
-// cleanDatabase is like cleanCache for masters that share a database.
+// cleanDatabase is like cleanCache for masters with a shared database.
 func (k *saltKey) cleanDatabase(ctx context.Context, keep map[string]bool) error {
 	known := cache.OpenShared(k.db)
 	ids, err := known.IDs()
@@ -513,7 +515,7 @@ func (k *saltKey) cleanDatabase(ctx context.Context, keep map[string]bool) error
 	return nil
 }
 
-// rotate makes the master create a new shared key, unless the option rotate_aes_key is off.
+// rotate makes the master create a new shared key, unless --rotate-aes-key is false.
 func (k *saltKey) rotate() error {
 	if !conf.Truth(k.Values.Get("rotate_aes_key")) {
 		return nil
@@ -541,8 +543,8 @@ func (k *saltKey) genKeys() error {
 	return k.show(map[string]any{"return": finger})
 }
 
-// writePair creates a key pair NAME.pem (0400) and NAME.pub (0644) unless NAME.pem exists, and returns the public
-// half.
+// writePair creates a key pair NAME.pem (0400) and NAME.pub (0644), unless NAME.pem exists. It returns the public
+// key.
 func (k *saltKey) writePair(dir, name string) ([]byte, error) {
 	priv, pub := filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".pub")
 	if isFile(priv) {
@@ -563,7 +565,7 @@ func (k *saltKey) writePair(dir, name string) ([]byte, error) {
 	return text, writeNew(pub, text, 0o644)
 }
 
-// genSignature signs the master's public key with the signing key, for minions that verify it.
+// genSignature signs the master's public key with the signing key, for minions that verify the signature.
 func (k *saltKey) genSignature() error {
 	v := k.Values
 	pub, priv := v.String("pub"), v.String("priv")
@@ -605,7 +607,7 @@ func (k *saltKey) genSignature() error {
 	return show(wrote)
 }
 
-// show prints keys in the look of salt-key, with states and ids in the order that stock's json has.
+// show prints keys in the format of salt-key, with states and ids in the order of stock's json.
 func (k *saltKey) show(ret map[string]any) error {
 	p := &saltcli.Printer{Out: k.Out, Opts: k.Conf.Opts, Terminal: k.Terminal, Log: k.Log}
 	if p.Outputter("key") == "yaml" {

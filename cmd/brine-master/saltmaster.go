@@ -19,7 +19,7 @@ import (
 	"github.com/brine-salt/brine/master/store/sqlite"
 )
 
-// exitPorts is how stock ends when its ports are taken.
+// exitPorts is stock's exit code if its ports are in use.
 const exitPorts = 4
 
 // runMaster runs salt-master and returns its exit code.
@@ -63,9 +63,9 @@ func runMaster(ctx context.Context, c *saltcli.Console, args []string) int {
 	return failed(p, serveMaster(ctx, p, c.In))
 }
 
-// becomeMasterUser gives up root for the option user in a command that works on the master's own files, so that what it
-// writes there belongs to the master's user (salt/cli/key.py, salt/cli/run.py). A user other than root keeps its
-// identity, where stock does nothing and exits with 0.
+// becomeMasterUser switches from root to the user in the option user, in a command that writes files of the master,
+// so that they belong to that user (salt/cli/key.py, salt/cli/run.py). Another user keeps its identity; stock does
+// nothing then and exits with 0.
 func becomeMasterUser(p *saltcli.Program) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -104,8 +104,8 @@ func failed(p *saltcli.Program, err error) int {
 	return saltcli.ExitGeneric
 }
 
-// makeDirs creates the directories that the master writes to, as the user it is going to be (salt/utils/verify.py:
-// verify_env).
+// makeDirs creates the directories that the master writes to, for the user that it will switch to
+// (salt/utils/verify.py: verify_env).
 func makeDirs(p *saltcli.Program) error {
 	c := p.Conf
 	pki := c.String("pki_dir")
@@ -116,7 +116,7 @@ func makeDirs(p *saltcli.Program) error {
 		{pki, 0o700}, {c.String("cachedir"), 0o755},
 		{filepath.Join(c.String("cachedir"), "jobs"), 0o755},
 		{c.String("sock_dir"), 0o755}, {filepath.Dir(c.String("pidfile")), 0o755},
-		// brine keeps nothing in these directories. Python programs on this host expect them.
+		// brine stores nothing in these directories. Python programs on this host expect them.
 		{c.String("token_dir"), 0o700}, {c.String("sqlite_queue_dir"), 0o755},
 		{c.String("syndic_dir"), 0o755},
 	}
@@ -138,7 +138,7 @@ func makeDirs(p *saltcli.Program) error {
 	return nil
 }
 
-// serveMaster runs the master until a signal ends it, or with --with-parent the end of standard input.
+// serveMaster runs the master until a signal ends it or, with --with-parent, until the end of standard input.
 func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 	options, err := masterOptions(p.Conf, p.Log)
 	if err != nil {
@@ -193,7 +193,7 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 		Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Master",
 		Detached: p.Values.Bool("daemon"),
 		Dump:     func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
-		// Keys, files and pillar are read on each use; other settings need a restart.
+		// Keys, files and pillar are read on each use. Other settings need a restart.
 		Reload: func() {
 			c, err := p.Load()
 			if err != nil {

@@ -30,8 +30,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// saltRun is the program salt-run: it runs a function in its own process, over the directories of the master on this
-// host, and commands minions through that master (salt/cli/run.py).
+// saltRun is the program salt-run. It runs a function in its own process, with the directories of the master on this
+// host, and sends commands to minions through that master (salt/cli/run.py).
 type saltRun struct {
 	*saltcli.Program
 	print *saltcli.Printer
@@ -150,19 +150,19 @@ func (s *saltRun) refusedRun(err error) error {
 	return err
 }
 
-// asyncText is before the tag of a run that goes on in the background.
+// asyncText precedes the tag of a run in the background.
 const asyncText = "Running in asynchronous mode. Results of this execution may be collected by " +
 	"attaching to the master event bus or by " +
 	"examining the master job cache, if configured. This execution is running under tag "
 
-// show prints the result of a call, and returns the exit code.
+// show prints the result of a call and returns the exit code.
 func (s *saltRun) show(c *runner.Client, res runner.Result, fun string) (int, error) {
 	value, out := res.Return, ""
 	if s.print.InOrder("") {
 		value = res.Ordered
 	}
 	if res.Missing {
-		if docs := c.Docs(fun); len(docs) > 0 { // the name of a runner without a function
+		if docs := c.Docs(fun); len(docs) > 0 { // the name of a runner, without a function
 			all := make(map[string]any, len(docs))
 			for k, d := range docs {
 				all[k] = d
@@ -186,7 +186,7 @@ func (s *saltRun) show(c *runner.Client, res runner.Result, fun string) (int, er
 	if res.Retcode != 0 {
 		return res.Retcode, nil
 	}
-	// A function's own return code counts as well (state.orchestrate).
+	// The return code in a function's result counts too (state.orchestrate).
 	if m, ok := res.Return.(map[string]any); ok {
 		for _, at := range []any{m, m["data"]} {
 			if in, ok := at.(map[string]any); ok {
@@ -199,7 +199,7 @@ func (s *saltRun) show(c *runner.Client, res runner.Result, fun string) (int, er
 	return 0, nil
 }
 
-// progress prints what a function reports before it ends.
+// progress prints what a function reports while it runs.
 func (s *saltRun) progress(item map[string]any) {
 	if s.Values.Bool("quiet") {
 		return
@@ -211,7 +211,7 @@ func (s *saltRun) progress(item map[string]any) {
 	}
 }
 
-// docs prints documentation as stock does: a line with the name, then the text.
+// docs prints documentation as stock does: a line with the name, and the text.
 func (s *saltRun) docs(c *runner.Client) {
 	name := ""
 	if len(s.Values.Args) > 0 {
@@ -242,7 +242,7 @@ func (s *saltRun) runAsync(q runner.Request) error {
 	return nil
 }
 
-// runnerHost is the master on this host as runners see it.
+// runnerHost provides the master on this host to runners.
 type runnerHost struct {
 	host.Host
 	client  *client.Client
@@ -252,11 +252,11 @@ type runnerHost struct {
 
 func (h *runnerHost) close() {
 	for _, f := range slices.Backward(h.closers) {
-		_ = f() // nothing was written through them
+		_ = f() // they were only read
 	}
 }
 
-// host opens the directories of the master that the configuration describes.
+// host opens the directories of the master with this configuration.
 func (s *saltRun) host() (*runnerHost, error) {
 	c := s.Conf
 	h := &runnerHost{out: s.Out}
@@ -293,8 +293,8 @@ func (s *saltRun) host() (*runnerHost, error) {
 	return h, nil
 }
 
-// openMinions opens the keys and the data about minions and jobs, in directories or in the masters' shared database.
-// It returns the source of minions for a client, or nil with directories.
+// openMinions opens the keys and the data about minions and jobs: in directories, or in a database that masters
+// share. It returns the source of minions for a client, or nil for directories.
 func (s *saltRun) openMinions(h *runnerHost) (client.Minions, error) {
 	h.CacheDir = s.Conf.String("cachedir")
 	k, db, closer, err := openKeys(s.Conf, "salt-run")
@@ -347,7 +347,7 @@ func (s *saltRun) open(h *runnerHost) (err error) {
 	return nil
 }
 
-// openDirs opens what a master alone has in directories.
+// openDirs opens what a master without a shared database stores in directories.
 func (s *saltRun) openDirs(h *runnerHost) error {
 	var err error
 	if h.Cache, err = cache.Open(h.CacheDir); err != nil {
@@ -363,7 +363,7 @@ func (s *saltRun) openDirs(h *runnerHost) error {
 	return nil
 }
 
-// run publishes a job through the master and gathers its returns.
+// run publishes a job through the master and collects its returns.
 func (h *runnerHost) run(ctx context.Context, j host.Job) (map[string]host.Answer, error) {
 	cmd := client.Command{Fun: j.Fun, Arg: slices.Clone(j.Args), Tgt: j.Tgt, TgtType: j.TgtType,
 		Ret: j.Ret, JID: j.JID, Kwargs: j.Extra}

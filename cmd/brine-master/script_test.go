@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// testMinion is a minion as a program: test-minion CONFIGFILE.
+// testMinion runs a minion as a program: test-minion CONFIGFILE.
 func testMinion() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -52,13 +52,13 @@ func testMinion() {
 	}
 }
 
-// TestScripts runs the programs as programs. A script's directory is its root_dir; $PUB, $RET, $PUB2, $RET2 and $API are free
-// ports.
+// TestScripts runs the real programs. The script's directory is the root_dir; $PUB, $RET, $PUB2, $RET2 and $API are
+// free ports.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
-			dir, err := os.MkdirTemp("", "bs") // sockets need short names
+			dir, err := os.MkdirTemp("", "bs") // sockets need short paths
 			if err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// expandConfigs replaces the variables in configuration files that a script brings along.
+// expandConfigs replaces the variables in a script's configuration files.
 func expandConfigs(e *testscript.Env) error {
 	for _, pattern := range []string{"*/master", "*/minion", "*/plan.sls"} {
 		files, err := filepath.Glob(filepath.Join(e.WorkDir, pattern))
@@ -124,8 +124,8 @@ func exitCodeCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// terminalCmd runs a program whose standard error is a terminal, compares its exit code, and writes what the terminal showed to the file
-// screen: terminal N program args...
+// terminalCmd runs a program whose standard error is a terminal, compares its exit code, and writes the terminal's
+// output to the file screen: terminal N program args...
 func terminalCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: terminal N program args...")
@@ -141,7 +141,7 @@ func terminalCmd(ts *testscript.TestScript, neg bool, args []string) {
 	err = cmd.Start()
 	term.Close()
 	ts.Check(err)
-	shown, _ := io.ReadAll(screen) // ends with EIO when the terminal is closed
+	shown, _ := io.ReadAll(screen) // ends with EIO after the terminal is closed
 	if err = cmd.Wait(); cmd.ProcessState.ExitCode() < 0 {
 		ts.Check(err)
 	}
@@ -151,7 +151,7 @@ func terminalCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// awaitOutCmd runs a program until it prints what is wanted: awaitout REGEXP program args...
+// awaitOutCmd runs a program repeatedly until its output matches: awaitout REGEXP program args...
 func awaitOutCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: awaitout REGEXP program args...")
@@ -165,8 +165,8 @@ func awaitOutCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// awaitCmd waits until a file exists, or with "!" until it does not; or until a program succeeds: await [!] FILE, await -- program
-// args...
+// awaitCmd waits until a file exists or, with "!", until it does not exist, or until a program succeeds: await [!]
+// FILE, await -- program args...
 func awaitCmd(ts *testscript.TestScript, neg bool, args []string) {
 	done := func() bool {
 		if args[0] == "--" {
@@ -182,7 +182,7 @@ func awaitCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// httpCmd posts a file, or nothing, to the path of a server, and compares the status: http STATUS URL TOKEN [FILE].
+// httpCmd posts a file, or an empty body, to a URL and compares the status: http STATUS URL TOKEN [FILE].
 func httpCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: http STATUS URL TOKEN [FILE]")
@@ -206,8 +206,7 @@ func httpCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// modeCmd compares a file's permissions: mode 600 FILE.
-// chownCmd gives a directory and all below it to a user: chown USER DIRECTORY.
+// chownCmd changes the owner of a directory and everything below it: chown USER DIRECTORY.
 func chownCmd(ts *testscript.TestScript, neg bool, args []string) {
 	uid := uidOf(ts, args[0])
 	ts.Check(filepath.WalkDir(ts.MkAbs(args[1]), func(path string, _ fs.DirEntry, err error) error {
@@ -215,7 +214,7 @@ func chownCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 }
 
-// ownedCmd demands that a directory and all below it belong to a user: owned USER DIRECTORY.
+// ownedCmd checks that a directory and everything below it belong to a user: owned USER DIRECTORY.
 func ownedCmd(ts *testscript.TestScript, neg bool, args []string) {
 	uid := uidOf(ts, args[0])
 	ts.Check(filepath.WalkDir(ts.MkAbs(args[1]), func(path string, e fs.DirEntry, err error) error {
@@ -238,6 +237,7 @@ func uidOf(ts *testscript.TestScript, name string) int {
 	return uid
 }
 
+// modeCmd compares a file's permissions: mode 600 FILE.
 func modeCmd(ts *testscript.TestScript, neg bool, args []string) {
 	info, err := os.Stat(ts.MkAbs(args[1]))
 	ts.Check(err)

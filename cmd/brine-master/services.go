@@ -19,8 +19,8 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// services are the parts of a stand-alone master besides the master itself: external authentication, and runners and
-// wheel functions for tools on this host, for permitted minions (peer_run), and for the HTTP interface.
+// services are the parts of a stand-alone master in addition to the master itself: external authentication, and
+// runners and wheel functions for tools on this host, for permitted minions (peer_run), and for the HTTP interface.
 type services struct {
 	p             *saltcli.Program
 	auth          *eauth.Auth
@@ -29,16 +29,16 @@ type services struct {
 	runner, wheel *runner.Client // set by join
 	minion        *masterMinion  // set by join
 
-	runs  context.Context // of functions that no client waits for
+	runs  context.Context // for functions that no client waits for
 	stop  context.CancelFunc
 	wg    sync.WaitGroup
 	slots chan struct{}
 }
 
-// maxRuns bounds the functions that run at once without anybody waiting for them.
+// maxRuns limits the concurrent functions that no client waits for.
 const maxRuns = 256
 
-// newServices reads the configuration. The master is added later by join.
+// newServices creates the services of a configuration. join sets their master later.
 func newServices(p *saltcli.Program) (*services, error) {
 	c := p.Conf
 	s := &services{p: p, pillars: pillarFiles(p.Conf, p.Log), slots: make(chan struct{}, maxRuns)}
@@ -55,7 +55,7 @@ func newServices(p *saltcli.Program) (*services, error) {
 	}
 	rules := maps.Clone(c.Map("external_auth"))
 	for name := range rules {
-		// As in stock when a module lacks a library or a setting: its log-ins fail.
+		// As in stock if a module lacks a library or a setting: log-ins with it fail.
 		if systems[name] == nil {
 			p.Log.Error("external_auth: log-ins with this system fail, since this master "+
 				"does not have it", "eauth", name)
@@ -77,8 +77,8 @@ func newServices(p *saltcli.Program) (*services, error) {
 	return s, nil
 }
 
-// tenantFinder returns what finds the tenant of a log-in, from the option tenants below rest_cherrypy. Without
-// that option no user belongs to a tenant.
+// tenantFinder returns a function that finds the tenant of a log-in, from the option tenants in rest_cherrypy.
+// Without that option no user has a tenant.
 func tenantFinder(c *conf.Config) (func(eauth.Token) (string, error), error) {
 	o := &conf.Config{Opts: c.Map("rest_cherrypy")}
 	if _, set := o.Opts["tenants"]; !set {
@@ -95,7 +95,7 @@ func tenantFinder(c *conf.Config) (func(eauth.Token) (string, error), error) {
 	return whose, nil
 }
 
-// options sets the fields of o that belong to the services.
+// options sets the fields of o that concern the services.
 func (s *services) options(o *master.Options) {
 	o.Local.Auth, o.Local.Call = s.auth, s.call
 	o.Pillar.Files = s.pillars
@@ -119,8 +119,8 @@ func (s *services) join(m *master.Master) {
 	s.master, s.runner, s.wheel = m, runner.NewClient(host), runner.NewWheel(host)
 }
 
-// filesChanged is called when a fetch of git repositories brought changes, which happens after join only. With
-// fileserver_events it fires an event. Stock also fires one for fetches without changes.
+// filesChanged is called after a fetch of git repositories found changes, and only after join. With fileserver_events
+// it sends an event. Stock also sends one after a fetch without changes.
 func (s *services) filesChanged() {
 	if s.p.Conf.Bool("fileserver_events") {
 		s.master.Events().Publish("salt/fileserver/gitfs/update",
@@ -129,7 +129,7 @@ func (s *services) filesChanged() {
 	s.master.Files().Forget()
 }
 
-// shownOptions returns the options that functions and templates may show: without secrets.
+// shownOptions returns the options that functions and templates may show, without secrets.
 func shownOptions(c *conf.Config) map[string]any {
 	shown := maps.Clone(c.Opts)
 	for _, secret := range []string{"sharedsecret", "signing_key_pass", "key_pass",
@@ -139,13 +139,14 @@ func shownOptions(c *conf.Config) map[string]any {
 	return shown
 }
 
-// close ends what still runs.
+// close stops the functions that are still running and waits for them.
 func (s *services) close() {
 	s.stop()
 	s.wg.Wait()
 }
 
-// call runs a function for a tool. A runner goes on by itself: its result is an event.
+// call runs a function for a tool. Unless the tool waits, the function continues in the background and its result is
+// sent as an event.
 func (s *services) call(ctx context.Context, c master.MasterCall) (master.MasterResult, error) {
 	q := runner.Request{Fun: c.Fun, Args: c.Args, Kwargs: c.Kwargs, Named: c.Named,
 		Saltenv: c.Saltenv, User: c.User, JID: string(protocol.NewJID(time.Now()))}

@@ -14,11 +14,11 @@ import (
 	"github.com/brine-salt/brine/modules/pyobj"
 )
 
-// topsTime is how long the program of ext_nodes may take.
+// topsTime is the time limit for the program in ext_nodes.
 const topsTime = time.Minute
 
-// masterTops implements the option master_tops with ext_nodes: a program that prints, as YAML, the states of a
-// minion (salt/tops/ext_nodes.py). It returns nil if the option is not set.
+// masterTops implements the option master_tops with ext_nodes, a program that prints a minion's states as YAML
+// (salt/tops/ext_nodes.py). It returns nil if the option is not set.
 func masterTops(c *conf.Config,
 	log *slog.Logger) (func(ctx context.Context, id string, opts map[string]any) (map[string]any,
 	error), error) {
@@ -49,7 +49,7 @@ func masterTops(c *conf.Config,
 	}, nil
 }
 
-// nodeTops returns a node's states for one environment. The node's classes are a list, or the keys of a dict.
+// nodeTops returns a node's states for one environment. Its classes are a list or the keys of a dict.
 func nodeTops(v any, id string, log *slog.Logger) map[string]any {
 	node, _ := v.(*pyobj.Dict)
 	if node == nil {

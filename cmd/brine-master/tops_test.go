@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMasterTops: a program says which states a minion has, and what it says wrong is an error or nothing.
+// TestMasterTops: a program prints the states of a minion, and invalid output is an error or no states.
 func TestMasterTops(t *testing.T) {
 	dir := t.TempDir()
 	script := "#!/bin/sh\ncat '" + dir + "/'\"$1-$2\"\n"

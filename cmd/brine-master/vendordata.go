@@ -10,11 +10,10 @@ import (
 	"github.com/brine-salt/brine/master/vendordata"
 )
 
-// rememberTokens is how long a good service token is not checked again.
+// rememberTokens is how long a valid service token is not checked again.
 const rememberTokens = time.Minute
 
-// openVendordata prepares the listener for Nova when the configuration has one (the option vendordata), else it returns
-// nil.
+// openVendordata opens the listener for Nova. It returns nil if the option vendordata is not set.
 func openVendordata(s *services) (*api, error) {
 	c := s.p.Conf
 	if c.Opts["vendordata"] == nil {
@@ -58,7 +57,7 @@ func openVendordata(s *services) (*api, error) {
 		log: s.p.Log}, nil
 }
 
-// vendordataCheck returns the check of service tokens: a program, or a system of external_auth.
+// vendordataCheck returns the check for service tokens: a program, or a system of external_auth.
 func vendordataCheck(s *services, o *conf.Config) (vendordata.Check, error) {
 	command, system := o.Strings("command"), o.String("eauth")
 	switch {

@@ -23,8 +23,8 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/freeport"
 )
 
-// TestTLSListener: the listener speaks TLS with the certificate of the options, and nothing else; a pair that cannot be read is an error that names
-// the option.
+// TestTLSListener: the listener accepts only TLS, with the certificate in the options. The error for an invalid pair
+// names the option.
 func TestTLSListener(t *testing.T) {
 	dir := t.TempDir()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

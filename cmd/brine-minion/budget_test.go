@@ -24,27 +24,27 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// Budgets of the program. They are raised only with a reason. The goals are what the design asks for; where a budget is above its
-// goal, the test says by how much.
+// Budgets of the program. They are raised only for a reason. The goals come from the design. If a budget is above its
+// goal, the test logs by how much.
 const (
-	maxFull, goalFull       = 21 << 20, 20 << 20 // as released, all modules and states
+	maxFull, goalFull       = 21 << 20, 20 << 20 // as released, with all modules and states
 	maxCore, goalCore       = 9376 << 10, 7 << 20
 	maxTiny, goalTiny       = 8112 << 10, 7680 << 10 // examples/tiny-agent
-	maxMaster, goalMaster   = 30272 << 10, 26 << 20  // brine-master, with what a master may call on its own host
+	maxMaster, goalMaster   = 30272 << 10, 26 << 20  // brine-master, with all modules that a master may call on its own host
 	maxSmall                = 24192 << 10            // brine-master, built with the tag custom
 	maxIdle, goalIdle       = 7680 << 10, 6 << 20
-	maxWakeups              = 30 // a minute, of a connected minion without work
+	maxWakeups              = 30 // per minute, for a connected minion without work
 	maxStart, goalConnected = 5 * time.Second, 100 * time.Millisecond
 )
 
-// coreTags is the smallest minion: sys, test and saltutil; no HTTP, no TLS, no viper.
+// coreTags build the smallest minion: sys, test and saltutil; no HTTP, no TLS, no viper.
 const coreTags = "custom,modules.sys,modules.test,modules.saltutil"
 
-// smallTags is the smallest brine-master: it serves minions, and orchestrates. Of the functions that it may call on its
-// own host it has those of the demonstration's minions.
+// smallTags build the smallest brine-master. It serves minions and orchestrates; on its own host it can call only the
+// functions of the demonstration's minions.
 const smallTags = "custom"
 
-// build makes a stripped static program, or one with its symbols.
+// build builds a static program, with or without its symbols.
 func build(t *testing.T, dir, pkg, tags string, symbols bool) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "program")
@@ -95,9 +95,9 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestSmallMaster: the demonstration names what it needs, so that it works in the smallest brine-master, too.
+// TestSmallMaster: the demonstration imports what it needs, so that it also works in the smallest brine-master.
 func TestSmallMaster(t *testing.T) {
-	dir, err := os.MkdirTemp("", "") // sockets need short names
+	dir, err := os.MkdirTemp("", "") // sockets need short paths
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestSmallMaster(t *testing.T) {
 	}
 }
 
-// TestUnlistedCode looks for code that nobody asked for in the smallest program.
+// TestUnlistedCode checks that the smallest program contains no code that its tags do not select.
 func TestUnlistedCode(t *testing.T) {
 	symbols := func(tags string) string {
 		out, err := exec.CommandContext(t.Context(), "go", "tool", "nm", build(t, ".", ".", tags, true)).Output()
@@ -143,12 +143,12 @@ func TestUnlistedCode(t *testing.T) {
 		}
 	}
 	list := moduleRooms(core)
-	if list != "pyobj returners saltutil sysmod test" { // pyobj has the values of calls; returners are the register of others, and empty
+	if list != "pyobj returners saltutil sysmod test" { // pyobj has the values of calls; returners is the registry, which is empty
 		t.Errorf("modules in the core: %s", list)
 	}
 }
 
-// moduleRooms are the packages of modules that the symbols name.
+// moduleRooms returns the packages below modules in the symbols.
 func moduleRooms(symbols string) string {
 	seen := map[string]bool{}
 	var list []string
@@ -167,7 +167,7 @@ func moduleRooms(symbols string) string {
 	return strings.Join(slices.Sorted(slices.Values(list)), " ")
 }
 
-// TestIdle measures a connected minion that has done a job and has nothing to do.
+// TestIdle measures a connected minion that is idle after a job.
 func TestIdle(t *testing.T) {
 	m, err := master.New(master.Options{Network: master.Loopback(),
 		Keys: master.KeyOptions{AutoAccept: true},
@@ -191,15 +191,16 @@ func TestIdle(t *testing.T) {
 	}
 	first := connect(t, m, program, dir)
 	first.end(t)
-	p := connect(t, m, program, dir) // now with keys
+	p := connect(t, m, program, dir) // now the keys exist
 	judge(t, "start to connected", float64(p.took.Milliseconds()), float64(maxStart.Milliseconds()), float64(goalConnected.Milliseconds()), "ms")
 	for _, job := range []master.Job{{Fun: "test.ping", Tgt: "*"}, {Fun: "sys.list_functions", Tgt: "*"}} {
 		if _, err := m.Run(ctx, job); err != nil {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(10 * time.Second) // it gives memory back some seconds after a job
-	// The quietest of up to three windows: on a loaded machine grains come late, and the minion is not idle before.
+	time.Sleep(10 * time.Second) // it returns memory to the system some seconds after a job
+	// Use the quietest of up to three intervals: on a loaded machine the grains are late, and the minion is not idle
+	// before.
 	const watch = 30 * time.Second
 	fewest := math.Inf(1)
 	for window := 0; window < 3 && fewest > maxWakeups; window++ {
@@ -221,7 +222,7 @@ type minionProcess struct {
 	took time.Duration
 }
 
-// connect starts a minion, through a command if one is given, and waits until it is signed in.
+// connect starts a minion, with a command before it if through is set, and waits until it has signed in.
 func connect(t *testing.T, m *master.Master, program, dir string, through ...string) *minionProcess {
 	t.Helper()
 	sub := m.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/minion/budget/start"})
@@ -249,7 +250,7 @@ func (p *minionProcess) end(t *testing.T) {
 	_ = p.cmd.Wait()
 }
 
-// wakeups are how often its threads have gone to sleep by themselves, and so were woken up again.
+// wakeups returns how often the minion's threads have gone to sleep voluntarily, and so were woken up.
 func (p *minionProcess) wakeups(t *testing.T) (n int) {
 	t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.cmd.Process.Pid))
@@ -262,14 +263,14 @@ func (p *minionProcess) wakeups(t *testing.T) (n int) {
 	return n
 }
 
-// memory are the bytes in memory, and those among them that are its own.
+// memory returns the process's bytes in memory, and how many of them are private.
 func (p *minionProcess) memory(t *testing.T) (rss, anon float64) {
 	t.Helper()
 	file := fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)
 	return 1024 * field(t, file, "VmRSS:"), 1024 * field(t, file, "RssAnon:")
 }
 
-// field is a number in a file of /proc.
+// field returns a number in a file of /proc.
 func field(t *testing.T, file, name string) float64 {
 	t.Helper()
 	b, err := os.ReadFile(file)

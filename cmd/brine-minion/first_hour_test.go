@@ -16,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/minion/program"
 )
 
-// stateTree is a host without a master that has some state files.
+// stateTree creates a host without a master and with some state files.
 func stateTree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	srv := t.TempDir()
@@ -28,7 +28,7 @@ func stateTree(t *testing.T, files map[string]string) string {
 	return minionTree(t, "file_client: local\nfile_roots: {base: ["+srv+"]}\n")
 }
 
-// TestCallProgress: salt-call shows on a terminal which state runs, and nowhere else.
+// TestCallProgress: salt-call shows the running state on a terminal only.
 func TestCallProgress(t *testing.T) {
 	dir := stateTree(t, map[string]string{"slow": "'true': {cmd.run: []}\nsleep 2: {cmd.run: []}\necho end: {cmd.run: []}\n"})
 	for name, c := range map[string]struct {
@@ -64,14 +64,14 @@ func TestCallProgress(t *testing.T) {
 	}
 }
 
-// TestCallPlan: salt-call --plan and --recap.
+// TestCallPlan tests salt-call with --plan and --recap.
 func TestCallPlan(t *testing.T) {
 	dir := stateTree(t, map[string]string{"new": "DIR/made: {file.managed: [{contents: x}]}\n", "idle": "x: {test.nop: []}\n",
 		"fails": "'true': {cmd.run: []}\n'false': {cmd.run: []}\n"})
 	for _, c := range []struct {
 		args string
 		code int
-		out  string // a pattern
+		out  string // a regular expression
 	}{
 		{"--plan state.apply new", 2, `^file\.managed .*/made\n    on 1 minion: local\n    The file .*/made is set to be changed\n(?s:.*)\n1 state would change, on 1 of 1 minion\.\n$`},
 		{"--plan state.apply idle", 0, `^Nothing would change on 1 minion\.\n$`},
@@ -90,7 +90,8 @@ func TestCallPlan(t *testing.T) {
 	}
 }
 
-// TestDebugSaysWhatWasRead: -l debug names the files, the options that each sets, and how long the stages took.
+// TestDebugSaysWhatWasRead: with -l debug the log contains the configuration files, the options that each sets, and
+// the duration of each stage.
 func TestDebugSaysWhatWasRead(t *testing.T) {
 	dir := minionTree(t, "file_client: local\n")
 	if err := os.Mkdir(filepath.Join(dir, "minion.d"), 0o755); err != nil {
@@ -119,7 +120,7 @@ func TestDebugSaysWhatWasRead(t *testing.T) {
 	}
 }
 
-// examined is what the doctor says of a host, as JSON.
+// examined returns the doctor's lines about a host, which it prints as JSON.
 func examined(t *testing.T, code int, args ...string) map[string]doctor.Line {
 	t.Helper()
 	r := start(t, nil, args...)
@@ -139,8 +140,8 @@ func examined(t *testing.T, code int, args ...string) map[string]doctor.Line {
 	return lines
 }
 
-// TestDoctor has the faults of a real host: a closed port, a name that does not exist, a server that is no master, a configuration that cannot
-// be read, a certificate that is missing. Both ways to call it say the same.
+// TestDoctor has the faults of a real host: a closed port, a name that does not exist, a server that is not a master,
+// an unreadable configuration, a missing certificate. Both ways to call the doctor print the same.
 func TestDoctor(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

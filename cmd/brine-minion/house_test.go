@@ -7,7 +7,7 @@ import (
 	"github.com/brine-salt/brine/modules/modulestest"
 )
 
-// TestHouseRules holds for every module of the program.
+// TestHouseRules tests every module of the program.
 func TestHouseRules(t *testing.T) {
 	n := 0
 	for _, m := range modules.Default().All() {

@@ -1,8 +1,8 @@
-// Command brine-minion is the Salt minion. It runs as salt-minion or salt-call, depending on the name it is
-// called by. As brine-minion it takes the program as its first argument: "brine-minion call test.ping",
-// "brine-minion minion -d".
+// Command brine-minion is the Salt minion. It runs as salt-minion or salt-call, depending on the name it is called
+// by. Called as brine-minion, its first argument is the program: "brine-minion call test.ping", "brine-minion minion
+// -d".
 //
-// To build an agent of your own, copy this file and change its imports of modules.
+// To build your own agent, copy this file and change the modules it imports.
 package main
 
 import (
@@ -26,10 +26,10 @@ const usage = `usage: brine-minion minion [options]                          the
 Called as salt-minion or salt-call it is that program.
 `
 
-// exitUsage is the exit code of a wrong command line.
+// exitUsage is the exit code for an invalid command line.
 const exitUsage = 64
 
-// run picks the program.
+// run selects and runs the program.
 func run(ctx context.Context, c *program.Console, args []string) int {
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	args = args[1:]

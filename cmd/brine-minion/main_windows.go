@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/minion/program"
 )
 
-// service is the name of the service and of its source in the event log, as stock's.
+// service is the name of the service and of its source in the event log; it is stock's name.
 const service = "salt-minion"
 
 func main() {

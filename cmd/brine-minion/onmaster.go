@@ -18,7 +18,7 @@ import (
 	"github.com/brine-salt/brine/protocol/events/ipc"
 )
 
-// masterHere is the master on this host: the one of which the configuration lies beside the minion's.
+// masterHere is the master on this host, whose configuration is in the same directory as the minion's.
 type masterHere struct {
 	confFile string // the minion's
 	env      func(string) string
@@ -34,7 +34,7 @@ var _ modules.MasterHost = masterHere{}
 // functionLimit is the time limit of a wheel function. Runners may take as long as their job.
 const functionLimit = 5 * time.Minute
 
-// loadConfig reads the master's configuration again, since it may have changed.
+// loadConfig reads the master's configuration, which may have changed since the last call.
 func (h masterHere) loadConfig() (*conf.Config, error) {
 	c, err := conf.LoadMasterWith(filepath.Join(filepath.Dir(h.confFile), "master"),
 		conf.Options{Tool: true, Getenv: h.env})
@@ -54,7 +54,7 @@ func (h masterHere) Fire(ctx context.Context, tag string, data map[string]any) e
 		ordered.ToWire(data).(map[string]any))
 }
 
-// connectMaster creates a client of the master that waits for an answer up to timeout; 0 is the usual time.
+// connectMaster creates a client of the master that waits up to timeout for an answer; 0 means the default.
 func (h masterHere) connectMaster(timeout time.Duration) (*client.Client, *conf.Config, error) {
 	c, err := h.loadConfig()
 	if err != nil {
@@ -113,7 +113,7 @@ func (h masterHere) Run(ctx context.Context, q modules.MasterJob,
 	return h.explainFailure(ctx, r.Err())
 }
 
-// explainFailure turns a client's error into one for modules.
+// explainFailure converts a client's error to one for modules.
 func (h masterHere) explainFailure(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.Is(err, client.ErrNoMatch):

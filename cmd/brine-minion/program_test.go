@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/minion/program"
 )
 
-// minionTree writes a configuration directory whose paths all stay below it; extra is added to the main file.
+// minionTree creates a configuration directory whose paths are all below it. extra is appended to the main file.
 func minionTree(t *testing.T, extra string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,7 +26,7 @@ func minionTree(t *testing.T, extra string) string {
 	return dir
 }
 
-// result is what a program printed and its exit code.
+// result is the output and the exit code of a program.
 type result struct {
 	code     int
 	out, err string
@@ -40,7 +40,7 @@ func start(t *testing.T, env map[string]string, args ...string) result {
 	return result{code, out.String(), errs.String()}
 }
 
-// TestSaltCall has the exit codes and texts of stock's salt-call.
+// TestSaltCall compares with the exit codes and texts of stock's salt-call.
 func TestSaltCall(t *testing.T) {
 	dir := minionTree(t, "")
 	broken := minionTree(t, "x: [\n")
@@ -57,7 +57,7 @@ func TestSaltCall(t *testing.T) {
 		args string
 		code int
 		out  string
-		err  string // a part
+		err  string // a part of it
 	}{
 		"ping": {"--local test.ping", 0, "local:\n    True\n", ""},
 		"json": {"--local --out=json --out-indent=-1 test.echo [1,{a:1}]", 0, "{\"local\": [1, {\"a:1\": null}]}\n", ""},
@@ -95,7 +95,7 @@ func TestSaltCall(t *testing.T) {
 	}
 }
 
-// TestOwnName is the program under its own name, without the name of one of Salt's.
+// TestOwnName calls the program by its own name.
 func TestOwnName(t *testing.T) {
 	for args, want := range map[string]struct {
 		code     int
@@ -180,8 +180,8 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-// TestMinionIsReadyWithoutMaster starts the daemon with a master that is away: it must say that it is ready once it has its
-// keys, and end with 0 and without its pid file when told to stop.
+// TestMinionIsReadyWithoutMaster starts the daemon while its master is away. The daemon must report that it is ready
+// once it has its keys. When it is stopped it must exit with 0 and remove its pid file.
 func TestMinionIsReadyWithoutMaster(t *testing.T) {
 	away, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -229,7 +229,7 @@ func TestMinionIsReadyWithoutMaster(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "etc/salt/pki/minion/minion.pem")); err != nil {
 		t.Errorf("ready without a key: %v", err)
 	}
-	// A second one is refused and leaves the pid file.
+	// A second daemon fails and does not change the pid file.
 	r := start(t, nil, "salt-minion", "-c", dir, "--pid-file", pidfile, "-l", "error")
 	if r.code != 1 || !strings.Contains(r.err, "another minion is running with the same pki_dir") {
 		t.Errorf("the second one ended with %d: %s", r.code, r.err)
@@ -246,7 +246,7 @@ func TestMinionIsReadyWithoutMaster(t *testing.T) {
 			t.Errorf("the log lacks %q:\n%s", want, b)
 		}
 	}
-	// The configuration is read again, and what changed is named.
+	// The configuration is reloaded, and the changes are logged.
 	appendTo(t, conf, "retry_dns: 7\nlog_levl: debug\n")
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
@@ -284,7 +284,7 @@ func TestMinionIsReadyWithoutMaster(t *testing.T) {
 	}
 }
 
-// TestCheck has the exit codes of a check: of a tree, of a host with its highstate, and of none.
+// TestCheck has the exit codes of a check: for a tree, for a host with its highstate, and for a missing tree.
 func TestCheck(t *testing.T) {
 	tree := t.TempDir()
 	write := func(path, text string) {

@@ -16,14 +16,14 @@ import (
 	"github.com/brine-salt/brine/master"
 )
 
-// The small hosts of the tests below.
+// Limits of the small hosts in the tests below.
 const (
 	smallMemory      = 32 << 20
 	smallDescriptors = 64
 	largeOutput      = 10 << 20
 )
 
-// smallHost starts a minion through a shell command that makes its host small and ends in exec "$@".
+// smallHost starts a minion through a shell script that sets limits and ends with exec "$@".
 func smallHost(t *testing.T, script string) *master.Master {
 	t.Helper()
 	m, err := master.New(master.Options{Network: master.Loopback(),
@@ -50,7 +50,7 @@ func smallHost(t *testing.T, script string) *master.Master {
 	return m
 }
 
-// memoryGroup makes a control group with little memory and returns the file that takes its processes.
+// memoryGroup creates a control group with little memory, and returns the file to which processes are added.
 func memoryGroup(t *testing.T) string {
 	t.Helper()
 	for _, kind := range []struct{ base, limit, swap string }{
@@ -61,7 +61,7 @@ func memoryGroup(t *testing.T) string {
 			continue
 		}
 		t.Cleanup(func() {
-			for range 100 { // the kernel takes a while after the last process
+			for range 100 { // the kernel takes a while after the last process has ended
 				if os.Remove(dir) == nil {
 					return
 				}
@@ -72,14 +72,14 @@ func memoryGroup(t *testing.T) string {
 		if os.WriteFile(filepath.Join(dir, kind.limit), fmt.Append(nil, smallMemory), 0o644) != nil {
 			continue
 		}
-		_ = os.WriteFile(filepath.Join(dir, kind.swap), []byte("0"), 0o644) // not every kernel counts swap
+		_ = os.WriteFile(filepath.Join(dir, kind.swap), []byte("0"), 0o644) // not all kernels count swap
 		return filepath.Join(dir, "cgroup.procs")
 	}
 	t.Skip("this user may not make control groups of memory here")
 	return ""
 }
 
-// A minion in 32 MB lives through a program that prints 10 MB, and through one that prints 50 MB.
+// TestSmallMemory: a minion in 32 MB survives a program that prints 10 MB, and one that prints 50 MB.
 func TestSmallMemory(t *testing.T) {
 	procs := memoryGroup(t)
 	m := smallHost(t, `echo $$ > `+procs+` && exec "$@"`)
@@ -105,7 +105,8 @@ func TestSmallMemory(t *testing.T) {
 	}
 }
 
-// Of 60 jobs at once, a minion with 64 descriptors runs as many as it can and then the others.
+// TestFewDescriptors: a minion with 64 descriptors gets 60 jobs at once. It runs as many as it can, and then the
+// others.
 func TestFewDescriptors(t *testing.T) {
 	m := smallHost(t, fmt.Sprintf(`ulimit -n %d && exec "$@"`, smallDescriptors))
 	const jobs = 60

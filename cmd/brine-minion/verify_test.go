@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestVerifyCommand checks a file that minisign signed against the pinned key, and one with a flipped byte.
+// TestVerifyCommand verifies a file that minisign signed with the pinned key, and one with a changed byte.
 func TestVerifyCommand(t *testing.T) {
 	const data = "../../internal/signed/testdata/"
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func TestVerifyCommand(t *testing.T) {
 	for name, c := range map[string]struct {
 		args     []string
 		code     int
-		out, err string // parts
+		out, err string // parts of them
 	}{
 		"good":        {[]string{"-c", dir, good}, 0, "file.txt: good, signed with the key B4F5E62D33077008 (timestamp:1700000000 file:file.txt hashed)", ""},
 		"flipped":     {[]string{"-c", dir, bad}, 1, "", "cannot verify " + bad + ": it is not the file that " + bad + ".minisig was made for"},

@@ -93,7 +93,7 @@ func keys(files []string) error {
 	return nil
 }
 
-// programList returns the programs of the command line by platform: those that it names, and those of a directory.
+// programList returns the programs by platform: those on the command line and those in a directory.
 func programList(named []string, dir string) (map[string]string, error) {
 	list := map[string]string{}
 	for _, arg := range named {

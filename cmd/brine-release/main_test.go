@@ -13,14 +13,14 @@ import (
 	"github.com/brine-salt/brine/cmd/internal/update/layout"
 )
 
-// release runs the program, and returns its exit code and what it says on standard error.
+// release runs the program, and returns its exit code and standard error.
 func release(args ...string) (int, string) {
 	var out, errs bytes.Buffer
 	code := run(args, &out, &errs)
 	return code, errs.String()
 }
 
-// tree are the contents of the files below a directory.
+// tree returns the contents of the files below a directory.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -38,7 +38,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestRefusals is what the program does not put into a repository. After each the repository is as it was.
+// TestRefusals tests what the program refuses to add to a repository. A refusal does not change the repository.
 func TestRefusals(t *testing.T) {
 	dir := t.TempDir()
 	keys, repo := filepath.Join(dir, "keys"), filepath.Join(dir, "repo")
@@ -117,7 +117,7 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 	}
-	must(add("-version", "v1.1.0", "linux-arm="+most)...) // the largest that hosts take
+	must(add("-version", "v1.1.0", "linux-arm="+most)...) // the largest that hosts accept
 	if d := cmp.Diff(true, strings.Contains(tree(t, repo)[filepath.Join(repo, "metadata/2.stable-linux-arm.json")], "stable/linux-arm/1.1.0/brine-minion")); d != "" {
 		t.Error("the largest program is not in the repository")
 	}

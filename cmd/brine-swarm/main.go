@@ -1,5 +1,5 @@
-// Command brine-swarm is thousands of minions in one process, to load a master: ours or a stock one. It writes its
-// counters as a line of JSON for every line that it reads, and ends with its input.
+// Command brine-swarm runs thousands of minions in one process to load a master, brine's or a stock one. For every
+// line that it reads it writes its counters as a line of JSON. It ends at the end of its input.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// swarmGC lets the heap grow fivefold: the processors are for the master under test, and there is enough memory.
+// swarmGC lets the heap grow fivefold: memory is plentiful, and the processors are for the master under test.
 const swarmGC = 400
 
 func main() {

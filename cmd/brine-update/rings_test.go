@@ -24,10 +24,10 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// ringHosts are the hosts of the test: a canary, and those of the rings of 40 and 100 %.
+// ringHosts are the hosts of the test: a canary, and the hosts of the rings of 40 and 100 %.
 var ringHosts = []string{"canary1", "web0", "web1", "web2", "web3"}
 
-// more makes one more host beside the fleet's own: a fleet that has the same master and repository.
+// more adds a host: a fleet with the same master and repository.
 func (f *fleet) more(id, source string) *fleet {
 	f.t.Helper()
 	h := &fleet{t: f.t, dir: filepath.Join(f.dir, id), master: f.master, repo: f.repo, build: f.build}
@@ -42,7 +42,7 @@ func (f *fleet) more(id, source string) *fleet {
 	return h
 }
 
-// status is what "brine-update status" says of a host.
+// status returns the output of "brine-update status" on a host.
 func (f *fleet) status() (s update.Status) {
 	f.t.Helper()
 	out, err := exec.Command(filepath.Join(f.dir, "..", "bin/brine-update"), "-c", f.dir, "status", "--json").Output()
@@ -51,8 +51,8 @@ func (f *fleet) status() (s update.Status) {
 	return s
 }
 
-// TestRealRings updates five real minions under one master in rings, and stops at the canary with a version that does not
-// sign in.
+// TestRealRings updates five real minions of one master in rings. With a version that does not sign in, it stops
+// after the canary.
 func TestRealRings(t *testing.T) {
 	f := newFleet(t)
 	web := httptest.NewServer(http.FileServer(http.Dir(f.repo.Dir)))
@@ -111,7 +111,7 @@ func TestRealRings(t *testing.T) {
 		}
 	}
 
-	// A version that does not sign in reaches the canary alone, which goes back.
+	// A version that does not sign in reaches only the canary, which is rolled back.
 	f.addBroken()
 	got, retcode = run(map[string]any{"canary": "canary*", "rings": []any{int64(40), int64(100)}, "settle": int64(120), "fail_percent": int64(20)})
 	list, _ := got["rings"].([]any)

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/buildflags"
 )
 
-// maxSize is the budget of the program, as it is released.
+// maxSize is the size limit of the released program.
 const maxSize = 12 << 20
 
 func TestSize(t *testing.T) {

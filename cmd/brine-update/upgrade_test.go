@@ -26,17 +26,18 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// The versions of the test. All good programs are one build, in which the version is replaced by another of its length.
+// Versions in the test. All working programs are the same build, with its version replaced by another of the same
+// length.
 const (
 	first  = "1.0.0-test"
 	second = "1.1.0-test"
 	third  = "1.3.0-test"
 	fourth = "1.4.0-test"
 	fifth  = "1.5.0-test"
-	broken = "1.2.0-test" // starts, and does not sign in
+	broken = "1.2.0-test" // starts but does not sign in
 )
 
-// brokenMinion is a program that never signs in.
+// brokenMinion is a minion that never signs in.
 const brokenMinion = `package main
 
 import ("fmt"; "os"; "time")
@@ -51,7 +52,7 @@ func main() {
 }
 `
 
-// restartScript is the service manager of the test: it ends the minion and starts the program that is there now.
+// restartScript is the test's service manager: it stops the minion and starts the installed program.
 const restartScript = `#!/bin/sh
 if pid=$(cat %[1]s/minion.pid 2>/dev/null); then
 	kill "$pid" 2>/dev/null
@@ -91,7 +92,7 @@ func newFleet(t *testing.T) *fleet {
 	if os.Getuid() != 0 {
 		t.Skip("update.yaml is a file of root")
 	}
-	dir, err := os.MkdirTemp("", "u") // sockets need short names
+	dir, err := os.MkdirTemp("", "u") // sockets need short paths
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-// prepare puts the program and the configuration of a minion below the directory, and a script that restarts it.
+// prepare installs a minion's program and configuration below the directory, and a script that restarts it.
 func (f *fleet) prepare(id string) {
 	f.t.Helper()
 	f.must(os.WriteFile(f.dir+"/bin/brine-minion", f.build, 0o755))
@@ -174,7 +175,7 @@ func (f *fleet) addBroken() {
 	f.add(broken, program)
 }
 
-// good is the build as another version.
+// good returns the build with another version.
 func (f *fleet) good(version string) []byte {
 	return bytes.ReplaceAll(f.build, []byte(first), []byte(version))
 }
@@ -187,7 +188,7 @@ func (f *fleet) configure(source string, enabled bool) {
 		enabled, source, f.dir), 0o644))
 }
 
-// starts waits for the minion's event when it signed in, of those since the subscription.
+// starts waits for the event of the minion's next sign-in since the subscription.
 func (f *fleet) starts(sub *events.Subscription) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
@@ -215,7 +216,7 @@ func (f *fleet) call(fun string, args ...any) master.Result {
 	return r
 }
 
-// settled waits until no trial is left, and returns the status.
+// settled waits until no trial of a version is running, and returns the status.
 func (f *fleet) settled() update.Status {
 	f.t.Helper()
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
@@ -231,8 +232,8 @@ func (f *fleet) settled() update.Status {
 	panic("unreachable")
 }
 
-// TestUpgrade updates a real minion by orders of its master: from a web server and from the master's files, to a program that
-// does not sign in and back, with the switch off, by the host's own command, and by schedules.
+// TestUpgrade updates a real minion on its master's orders: from a web server and from the master's files, to a
+// program that does not sign in and back, with updates switched off, with the host's own command, and by schedules.
 func TestUpgrade(t *testing.T) {
 	f := newFleet(t)
 	web := httptest.NewServer(http.FileServer(http.Dir(f.repo.Dir)))
@@ -244,7 +245,7 @@ func TestUpgrade(t *testing.T) {
 	f.must(exec.Command(f.dir + "/restart").Run())
 	f.starts(sub)
 
-	// A job that runs meanwhile is reported as stopped, and not run again.
+	// A job that runs during the update is reported as stopped, and does not run again.
 	long, err := f.master.Submit(t.Context(), master.Job{Fun: "test.sleep", Tgt: "host", Args: []any{600}})
 	f.must(err)
 	r := f.call("agent.update")
@@ -263,7 +264,7 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("the job that ran meanwhile: %+v %v", res, err)
 	}
 
-	// A version that does not sign in: the old one comes back by itself.
+	// A version that does not sign in is rolled back.
 	f.addBroken()
 	if r := f.call("saltutil.update", broken); !r.Success || !strings.Contains(fmt.Sprint(r.Return), "version "+broken+" is in place") {
 		t.Fatalf("saltutil.update: %+v", r)
@@ -286,7 +287,7 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("a version that failed: %+v", r)
 	}
 
-	// The switch is the host owner's.
+	// The host's administrator can switch updates off.
 	f.configure(web.URL, false)
 	off := "updates are switched off on this host: update_enabled is not true in " + f.dir + "/update.yaml"
 	if r := f.call("agent.update", second); r.Success || !strings.Contains(fmt.Sprint(r.Return), off) {
@@ -296,7 +297,7 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("the log has %q (%v)", log, err)
 	}
 
-	// From the files of the master.
+	// from the files of the master
 	f.add(third, f.good(third))
 	f.configure("salt://updates", true)
 	if r := f.call("agent.update"); !r.Success || !strings.Contains(fmt.Sprint(r.Return), "version "+third+" is in place") {
@@ -310,7 +311,7 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("brine-update now: %s %v", out, err)
 	}
 
-	// By schedules: one of the master, and one of the host's own configuration.
+	// by schedules: one of the master, and one in the host's own configuration
 	f.add(fourth, f.good(fourth))
 	got, err := f.master.Run(t.Context(), master.Job{Fun: "schedule.add", Tgt: "host", Args: []any{"update"},
 		Kwargs: map[string]any{"function": "agent.update", "seconds": 2, "persist": false}})

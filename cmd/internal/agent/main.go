@@ -1,14 +1,15 @@
-// Agent builds an agent from a list of modules, and prints what it and each of them weigh.
+// Agent builds an agent from a list of modules, and prints its size and the size of each module.
 //
 //	brine-agent -name web-minion sys test cmd openstack/trove
 //	   ──▶ a main.go that imports modules/sysmod, modules/test, modules/cmdmod and openstack/trove
 //	   ──▶ bin/web-minion
 //
-// A word is the name of an execution module, as it is called by; all packages that are that module are taken (pkg has one for
-// each package manager). A word with a slash is the folder of a package: states/file, modules/returners/syslog, openstack/trove.
+// A word without a slash is the name of an execution module; it selects all packages that implement that module (pkg
+// has one for each package manager). A word with a slash is the directory of a package: states/file,
+// modules/returners/syslog, openstack/trove.
 //
-// The main.go is not written to the tree: `go build -overlay` has it in a folder that is not there. -print shows it, for an agent
-// that is to have a home of its own.
+// The main.go is not written to the tree: `go build -overlay` provides it in a directory that does not exist. -print
+// prints it, for an agent that needs its own directory.
 package main
 
 import (
@@ -30,7 +31,7 @@ import (
 
 const (
 	ours = "github.com/brine-salt/brine"
-	// inOpenStack is where packages are that are of the Go module openstack.
+	// inOpenStack is the directory of the Go module openstack.
 	inOpenStack = "openstack/"
 )
 
@@ -113,7 +114,7 @@ func (a *agent) run(list []string) error {
 
 func mib(n int64) float64 { return float64(n) / (1 << 20) }
 
-// packages returns the import paths that a word of the command line stands for.
+// packages returns the import paths for a word of the command line.
 func (a *agent) packages(word string) ([]string, error) {
 	if strings.Contains(word, "/") {
 		dir := path.Clean(strings.TrimPrefix(word, ours+"/"))
@@ -167,7 +168,7 @@ func mainGo(name string, modules []module) string {
 	return b.String()
 }
 
-// size builds an agent with these modules and returns the size of the program in bytes.
+// size builds an agent with these modules in a temporary directory, and returns the program's size in bytes.
 func (a *agent) size(modules []module) (int64, error) {
 	dir, err := os.MkdirTemp("", "agent-")
 	if err != nil {
@@ -177,7 +178,7 @@ func (a *agent) size(modules []module) (int64, error) {
 	return a.build(filepath.Join(dir, a.name), modules)
 }
 
-// build builds an agent as releases are built, and returns its size.
+// build builds an agent as releases are built, and returns its size in bytes.
 func (a *agent) build(program string, modules []module) (int64, error) {
 	dir, err := os.MkdirTemp("", "agent-")
 	if err != nil {
@@ -194,7 +195,7 @@ func (a *agent) build(program string, modules []module) (int64, error) {
 	if slices.ContainsFunc(modules, func(m module) bool {
 		return slices.ContainsFunc(m.packages, func(p string) bool { return strings.HasPrefix(p, ours+"/"+inOpenStack) })
 	}) {
-		root = filepath.Join(root, "openstack") // whose packages have requirements of their own
+		root = filepath.Join(root, "openstack") // its packages have their own requirements
 	}
 	source, overlay := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json")
 	place := filepath.Join("cmd", "agent-"+a.name)

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBuild builds an agent of four modules, which has these and no others.
+// TestBuild builds an agent with four modules, which contains these modules only.
 func TestBuild(t *testing.T) {
 	dir := t.TempDir()
 	var out strings.Builder
@@ -44,7 +44,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestTroveMinion holds that the list of docs/build-your-own.md is the main.go of trove-minion.
+// TestTroveMinion: the list in docs/build-your-own.md results in the main.go of trove-minion.
 func TestTroveMinion(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/build-your-own.md")
 	if err != nil {
@@ -63,7 +63,7 @@ func TestTroveMinion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What follows the comment is the same, character for character.
+	// The text after the comment is exactly the same.
 	after := func(text string) string { return text[strings.Index(text, "package main"):] }
 	if d := cmp.Diff(after(string(want)), after(out.String())); d != "" {
 		t.Error(d)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// remark is a line of the comment on compatibility that stands in each module's source:
+// remark is a line of the comment on compatibility in a module's source:
 //
 //	// cmd.tty differs: only names of terminals are taken.
 //	// saltutil.runner, saltutil.wheel are absent: they are Python code of a master on the same host.
@@ -20,7 +20,8 @@ type remark struct {
 	text  string
 }
 
-// remarksIn collects those of the modules in a directory. A remark goes on in the lines below it, up to the next.
+// remarksIn returns the remarks in the modules of a directory. A remark continues on the following lines until the
+// next one.
 func remarksIn(dir string) ([]remark, error) {
 	files, err := filepath.Glob(dir + "/*/*.go")
 	if err != nil {
@@ -57,7 +58,7 @@ func remarksIn(dir string) ([]remark, error) {
 	return list, nil
 }
 
-// noteText returns the text of a remark, including what limits it to a platform or release.
+// noteText returns the text of a remark, with the platform that it is limited to.
 func noteText(m []string) string {
 	if at := strings.Index(m[0], " on Windows "); at > 0 {
 		return "Windows: " + m[2]
@@ -65,7 +66,7 @@ func noteText(m []string) string {
 	return m[2]
 }
 
-// addRemarks adds remarks on single functions to the notes and returns those on several functions.
+// addRemarks adds remarks about single functions to the notes, and returns those about several functions.
 func addRemarks(notes *map[string]string, list []remark) (general []string) {
 	if *notes == nil {
 		*notes = map[string]string{}
@@ -86,7 +87,7 @@ func addRemarks(notes *map[string]string, list []remark) (general []string) {
 	return general
 }
 
-// many writes the remarks on many functions at once.
+// many writes the remarks about several functions.
 func (c *compat) many(w io.Writer) {
 	if len(c.general) == 0 {
 		return

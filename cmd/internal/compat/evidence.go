@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A source is a test, or a file of cases, whose text shows what it uses.
+// A source is a test, or a file with cases. Its text shows what it uses.
 type source struct{ name, text string }
 
 // evidence finds the tests that prove a row of the table. Its sources are sorted by name, so that the result is
@@ -17,7 +17,7 @@ type source struct{ name, text string }
 type evidence struct {
 	programs []source          // tests and scripts that run the programs
 	tests    []source          // all tests
-	found    map[string]string // answers given, by question
+	found    map[string]string // earlier results, by question
 }
 
 // readEvidence reads the tests of the repository.
@@ -32,7 +32,7 @@ func readEvidence() (*evidence, error) {
 			script := strings.HasSuffix(path, ".txtar")
 			if !script && !strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, tools) ||
 				strings.HasPrefix(path, "internal/conf/") {
-				return nil // those of package conf name every option there is
+				return nil // tests of package conf contain the names of all options
 			}
 			b, err := os.ReadFile(path)
 			if err != nil {
@@ -60,12 +60,13 @@ func in(path string, dirs ...string) bool {
 		func(d string) bool { return strings.HasPrefix(path, d+string(filepath.Separator)) })
 }
 
-// testHead is the first line of a function of a test file.
+// testHead matches the first line of a declaration in a test file.
 var testHead = regexp.MustCompile(`(?m)^(?:func(?: \([^)]*\))? |var |const )`)
 
 var testName = regexp.MustCompile(`^func (Test\w+)\(`)
 
-// testsOf splits a test file: what stands outside of tests counts for the next test above it, or the first of the file.
+// testsOf splits a test file into tests. Other declarations belong to the nearest test above them or, if there is
+// none, to the first test.
 func testsOf(path, text string) []source {
 	var out []source
 	head, name := "", ""
@@ -90,7 +91,7 @@ func testsOf(path, text string) []source {
 	return out
 }
 
-// program is how tests call each program: by its name, or by a helper of the harness.
+// program matches the call of each program in a test: its name, or a helper of the test harness.
 var program = map[string]*regexp.Regexp{
 	"salt-minion": regexp.MustCompile(`salt-minion|startMinion|ourMinion|brine-minion`),
 	"salt-call":   regexp.MustCompile(`salt-call|[oO]urCall|saltCall|callRaw`),
@@ -101,18 +102,18 @@ var program = map[string]*regexp.Regexp{
 	"salt-run": regexp.MustCompile(`salt-run|saltRun`),
 }
 
-// flagEvidence returns the first test that passes an option to a program on the command line, or "" if there is
-// none.
+// flagEvidence returns the first test that passes an option to a program on the command line, or "" if there is no
+// such test.
 func (e *evidence) flagEvidence(prog, flag string) string {
 	use := regexp.MustCompile("(?:^|[\"` ',(])" + regexp.QuoteMeta(flag) + "(?:[\"` ',=)\n]|$)")
 	return e.firstSource("flag "+prog+" "+flag, e.programs, func(s source) bool {
-		// the quickest first
+		// the fastest condition first
 		return strings.Contains(s.text, flag) && use.MatchString(s.text) &&
 			program[prog].MatchString(s.text)
 	})
 }
 
-// optionEvidence returns the first test that sets an option, or passes it to the code that reads it.
+// optionEvidence returns the first test that sets an option, or passes it to code that reads it.
 func (e *evidence) optionEvidence(name string) string {
 	q := regexp.QuoteMeta(name)
 	use := regexp.MustCompile("(?m)(?:^|[\"`{]|\\\\n|, )" + q + ": ?|\"" + q + "\"")

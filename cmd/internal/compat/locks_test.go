@@ -15,12 +15,13 @@ import (
 	"github.com/brine-salt/brine/internal/conf"
 )
 
-// lockWords are what the names of options have that lock something.
+// lockWords returns parts of the names of options that restrict something.
 func lockWords() []string {
 	return []string{"whitelist", "blacklist", "blocklist", "allow", "deny", "disable_", "_acl", "peer", "external_auth", "sign_", "_sign", "signing", "signature", "verify", "ssl", "minionfs_", "auto_accept", "autosign_", "open_mode", "permissive", "finger", "minimum_auth", "fips", "insecure", "symlinks", "must_succeed", "safe", "enable_clients", "lock_saltenv", "autoreject_", "disabled_", "file_ignore_", "file_recv", "max_minions", "mine_get", "on_demand_", "user_override", "mask_output", "encryption_algorithm", "publish_session", "request_server_", "rotate_aes_key", "token_expire", "sudo_user", "http_max_body", "autoload_"}
 }
 
-// TestLocksTable: every option of stock that is a lock by its name stands in docs/locks.md, and is what the table says.
+// TestLocksTable: docs/locks.md contains every option of stock whose name is that of a lock, and describes it
+// correctly.
 func TestLocksTable(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/locks.md")
 	if err != nil {
@@ -40,7 +41,7 @@ func TestLocksTable(t *testing.T) {
 		table[row[1]], tests[row[1]] = row[2], strings.TrimSpace(row[3])
 	}
 	stock := map[string]bool{}
-	for _, name := range []string{ // read by single modules of stock, or known to brine only
+	for _, name := range []string{ // read by single modules of stock, or known only to brine
 		"cmd_blacklist_glob", "cmd_whitelist_glob", "disable_states", "minion_allow_functions", "minion_deny_functions", "netapi_enable_clients",
 	} {
 		stock[name] = true
@@ -93,7 +94,7 @@ func TestLocksTable(t *testing.T) {
 		if refused != (here == "refuses the start") {
 			t.Errorf("%s: the table says %q, a master that has it refuses to start: %v", name, here, refused)
 		}
-		param, gitfs := strings.CutPrefix(name, "gitfs_") // read by their prefix
+		param, gitfs := strings.CutPrefix(name, "gitfs_") // read by prefix
 		if here == "honoured" && !named[name] && !(gitfs && named[param]) {
 			t.Errorf("%s: the table says %q, no source names it", name, here)
 		}
@@ -104,7 +105,7 @@ func TestLocksTable(t *testing.T) {
 	}
 }
 
-// checkTest fails unless the cell of a lock names a test that there is.
+// checkTest fails if the cell of a lock does not name an existing test.
 func checkTest(t *testing.T, lock, cell string) {
 	t.Helper()
 	m := regexp.MustCompile("^`(Test[A-Za-z0-9_]+)` \\(([a-z0-9_/]+)\\)$").FindStringSubmatch(cell)

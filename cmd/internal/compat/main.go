@@ -1,6 +1,7 @@
-// Command compat writes docs/compatibility.md and the pages below docs/compatibility: what stock Salt has, and which of
-// it brine does. The left side is read from stock's own sources (inventory.py), the right side from our programs, so
-// the table cannot be more optimistic than the code. What works names the case that shows it, taken from the tests.
+// Command compat writes docs/compatibility.md and the pages below docs/compatibility: the features of stock Salt, and
+// which of them brine supports. Stock's features are read from its own sources (inventory.py) and brine's from its
+// programs, so that the table cannot be more optimistic than the code. A supported feature names the test case that
+// proves it.
 //
 // Run it with "make compat" from the root of the repository, after "make build".
 package main
@@ -29,16 +30,16 @@ import (
 	_ "github.com/brine-salt/brine/states/all"
 )
 
-// home is the folder of this program's data, from the root of the repository.
+// home is the directory of this program's data, relative to the repository.
 const home = "cmd/internal/compat"
 
-// tools is where the repository's own programs are, which no user runs.
+// tools is the directory of the repository's own programs, which users do not run.
 const tools = "cmd/internal/"
 
-// lines are the release lines of stock Salt, the newest first.
+// lines are the release lines of stock Salt, newest first.
 var lines = [...]string{"3008", "3007", "3006"}
 
-// inventory lists the contents of one stock release.
+// inventory lists the features of one stock release.
 type inventory struct {
 	Version       string              `json:"version"`
 	Functions     map[string][]string `json:"functions"`
@@ -46,8 +47,8 @@ type inventory struct {
 	MinionOptions map[string]any      `json:"minion_options"` // the defaults
 	MasterOptions map[string]any      `json:"master_options"`
 	OptionTypes   map[string]string   `json:"option_types"`
-	// ReadOptions are read by stock's core and have no default; FurtherOptions are those of our table that have none
-	// and that any source of stock names.
+	// ReadOptions are read by stock's core and have no default. FurtherOptions are options of our table without a
+	// default that occur in any source of stock.
 	ReadOptions    []string            `json:"read_options"`
 	FurtherOptions []string            `json:"further_options"`
 	Flags          map[string][]string `json:"flags"`
@@ -55,7 +56,7 @@ type inventory struct {
 	ClearRequests  []string            `json:"clear_requests"`
 }
 
-// notes are the hand-written remarks.
+// notes are hand-written remarks.
 type notes struct {
 	Functions map[string]string `yaml:"functions"`
 	States    map[string]string `yaml:"states"`
@@ -68,7 +69,7 @@ type compat struct {
 	general []string            // remarks on many functions
 	ours    map[string][]string // functions by module
 	cases   map[string]string   // the first file with a differential case, by function
-	// ourStates and stateCases are the same of states.
+	// ourStates and stateCases are the same for states.
 	ourStates  map[string][]string
 	stateCases map[string]string
 	evidence   *evidence
@@ -116,13 +117,13 @@ func newCompat() (*compat, error) {
 	return c, c.load()
 }
 
-// commandLine is the page that needs the programs.
+// commandLine is the page whose generation needs the programs.
 const commandLine = "docs/compatibility/command-line.md"
 
 // ranges are the first letters of the modules on each page of functions.
 var ranges = [...]string{"a-c", "d-f", "g-l", "m-o", "p-r", "s", "t-z"}
 
-// pageOf returns the page of a module's functions.
+// pageOf returns the page for a module's functions.
 func pageOf(mod string) string {
 	for _, r := range ranges {
 		if mod[0] >= r[0] && mod[0] <= r[len(r)-1] {
@@ -132,7 +133,7 @@ func pageOf(mod string) string {
 	return "functions-a-c.md"
 }
 
-// buildPages returns all pages except that of the command line, by path.
+// buildPages returns all pages by path, except the one about the command line.
 func (c *compat) buildPages() map[string]string {
 	fun := c.writeTable(executionFunctions, c.ours, c.cases, c.notes.Functions)
 	get := func(i inventory) map[string][]string { return i.States }
