@@ -38,7 +38,7 @@ func Call(ctx context.Context, args []string, o Options) int {
 	p, err := saltcli.Setup(c, callParser(c), saltcli.Caller, args)
 	if done := new(saltcli.ExitError); p.Values != nil && p.Values.Bool("doctor") &&
 		!errors.As(err, &done) {
-		return examine(ctx, c, p.Values) // a configuration that cannot be read is one of the doctor's lines
+		return examine(ctx, c, p.Values) // an invalid configuration is one of its lines
 	}
 	if err == nil {
 		err = checkCall(p)
