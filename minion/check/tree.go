@@ -30,7 +30,7 @@ type tree struct {
 
 	sources  []*source
 	byName   map[string]*source // the state files by environment and name: "base:web.nginx"
-	custom   map[string]string  // "function x.y" and the like, from _modules and _states, with the file
+	custom   map[string]string  // "function x.y" in _modules or _states, with the file
 	asked    map[string]bool    // functions that renderings called
 	complete bool               // every state file in use was rendered
 }
