@@ -196,7 +196,7 @@ func (c *compat) buildPages() map[string]string {
 	return pages
 }
 
-// writeIndex names modules in running text, with links to their tables.
+// writeIndex writes the names of modules as running text, with links to their tables.
 func writeIndex(w io.Writer, list []moduleRows, page func(mod string) string) {
 	for i, m := range list {
 		switch {
@@ -261,8 +261,8 @@ func (c *compat) load() error {
 	return err
 }
 
-// findCases finds the calls that the interop tests compare with stock, by function: those of the cases, those of whole
-// trees of states, and the states of orchestrations.
+// findCases finds the calls that the interop tests compare with stock, by function: those in cases, those of whole
+// state trees, and the states of orchestrations.
 func (c *compat) findCases() error {
 	call := regexp.MustCompile(`\bfun: ([a-z_0-9]+\.[A-Za-z_0-9]+)`)
 	stateCall := regexp.MustCompile(`\bstate: ([a-z_0-9]+\.[A-Za-z_0-9]+)`)
@@ -271,7 +271,7 @@ func (c *compat) findCases() error {
 	inQuotes := regexp.MustCompile(`"([a-z_0-9]+\.[a-z_0-9]+)"`)
 	// with the function in the list
 	short := regexp.MustCompile(`\b([a-z_0-9]+): \[([a-z_0-9]+),`)
-	// Functions that no state file names: what the state system calls them for.
+	// Functions that no state file names, with what makes the state system call them.
 	hooks := map[string]*regexp.Regexp{
 		"mod_watch": regexp.MustCompile(`\b([a-z_0-9]+)\.[a-z_0-9]+:` +
 			`(?: \[.*\{|\n(?: +- .*\n)* +- )watch: `),
@@ -317,7 +317,7 @@ func (c *compat) findCases() error {
 				for tree := range strings.SplitSeq(text, "\n=====\n") {
 					head, _, _ := strings.Cut(tree, "\n-- ")
 					if !strings.Contains(head, "calls:") {
-						// what such a tree is for
+						// what a tree without calls is for
 						head = "state.show_top state.show_highstate state.show_lowstate " +
 							"state.highstate"
 					}
@@ -341,7 +341,7 @@ func (c *compat) findCases() error {
 			}
 		}
 	}
-	for name, file := range c.cases { // cases of a provider are cases of what it stands for
+	for name, file := range c.cases { // a case of a provider is a case of its virtual module
 		if fun, is := strings.CutPrefix(name, "openrc."); is && c.cases["service."+fun] == "" {
 			c.cases["service."+fun] = file
 		}
@@ -349,7 +349,7 @@ func (c *compat) findCases() error {
 	return nil
 }
 
-// literalsIn collects the texts in Go sources: an option that no source names is not honoured.
+// literalsIn returns the texts in Go sources. An option that is in no source is not supported.
 func literalsIn(dirs ...string) (map[string]bool, error) {
 	found := map[string]bool{}
 	for _, dir := range dirs {
@@ -361,7 +361,7 @@ func literalsIn(dirs ...string) (map[string]bool, error) {
 			if strings.Contains(path, "internal/conf/defaults_") ||
 				strings.HasSuffix(path, "internal/conf/types.go") ||
 				strings.HasSuffix(path, "internal/conf/known.go") || strings.HasPrefix(path, home) {
-				return nil // these name every option there is
+				return nil // these contain the names of all options
 			}
 			src, err := os.ReadFile(path)
 			if err != nil {
@@ -411,7 +411,7 @@ found in their sources. Ours is what our programs have.
 `)
 }
 
-// unionOf lists the names that any line has.
+// unionOf returns the names that exist in any release line.
 func (c *compat) unionOf(names func(inventory) []string) []string {
 	set := map[string]bool{}
 	for _, line := range lines {
@@ -422,7 +422,7 @@ func (c *compat) unionOf(names func(inventory) []string) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// in returns the lines of Salt that have a name, or "" if all have it.
+// in returns the release lines that have a name, or "" if all have it.
 func (c *compat) in(name string, names func(inventory) []string) string {
 	var list []string
 	for _, line := range lines {
@@ -443,7 +443,7 @@ func moduleNames(get func(inventory) map[string][]string) func(inventory) []stri
 
 func executionFunctions(i inventory) map[string][]string { return i.Functions }
 
-// moduleRows is the table of one module.
+// moduleRows holds the rows of one module's table.
 type moduleRows struct {
 	name string
 	rows []string
@@ -454,14 +454,14 @@ func (m moduleRows) write(w io.Writer) {
 		m.name, strings.Join(m.rows, ""))
 }
 
-// tables are those of all modules of a kind.
+// tables holds the tables of all modules of a kind.
 type tables struct {
 	modules             []moduleRows
 	have, proven, total int
-	absent              []string // modules that we have not
+	absent              []string // modules that brine lacks
 }
 
-// writeTable writes the rows of all modules of one kind that brine has, and lists the modules that it lacks.
+// writeTable returns the tables of all modules of a kind that brine has, and the names of the modules that it lacks.
 func (c *compat) writeTable(get func(inventory) map[string][]string, ours map[string][]string,
 	cases map[string]string, notes map[string]string) tables {
 	var t tables
@@ -495,7 +495,7 @@ func (c *compat) writeTable(get func(inventory) map[string][]string, ours map[st
 	return t
 }
 
-// writeList names modules in running text, with the number of their functions.
+// writeList writes the names of modules as running text, with the number of their functions.
 func (c *compat) writeList(w io.Writer, names []string, get func(inventory) map[string][]string) {
 	for i, mod := range names {
 		if i > 0 {
@@ -510,7 +510,7 @@ func (c *compat) writeList(w io.Writer, names []string, get func(inventory) map[
 	fmt.Fprint(w, "\n\n")
 }
 
-// flagTable returns the page of the command line.
+// flagTable returns the page about the command line.
 func (c *compat) flagTable() (string, error) {
 	var b strings.Builder
 	fmt.Fprint(&b, "# Command line\n\nGenerated by `make compat`; do not edit. [What the words "+
@@ -542,7 +542,7 @@ func (c *compat) flagTable() (string, error) {
 	return b.String(), nil
 }
 
-// helpOf returns what a program of "make build" prints for --help.
+// helpOf returns the output of a program of "make build" for --help.
 func helpOf(program string) (string, error) {
 	dir, err := os.MkdirTemp("", "compat")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // optionPage is a page of options: those of a role whose names begin with some letters.
 type optionPage struct{ role, letters string }
 
-// optionPages are all of them. No page has more than 250 lines.
+// optionPages are all pages of options. No page has more than 250 lines.
 var optionPages = [...]optionPage{
 	{minion, "a-f"}, {minion, "g-o"}, {minion, "p-z"},
 	{master, "a-f"}, {master, "g-o"}, {master, "p-z"},
@@ -24,7 +24,7 @@ func (p optionPage) name() string { return "options-" + p.role + "-" + p.letters
 
 func (p optionPage) title() string { return "Options of the " + p.role + ": " + p.letters }
 
-// has reports whether the page has the option.
+// has reports whether the page contains an option.
 func (p optionPage) has(name string) bool {
 	return name[0] >= p.letters[0] && name[0] <= p.letters[len(p.letters)-1]
 }
@@ -68,7 +68,7 @@ func (c *compat) writeOptions(w io.Writer, p optionPage) {
 	}
 }
 
-// typeText names the types of an option in words: those that stock checks for, else that of the default.
+// typeText returns the types of an option in words: those that stock checks, or that of the default.
 func (o *option) typeText(role string) string {
 	words := map[string]string{"str": "text", "bool": "true or false", "int": "number", "float": "number",
 		"list": "list", "tuple": "list", "dict": "map", "NoneType": ""}
@@ -93,10 +93,10 @@ func (o *option) value(role string) any {
 	return o.unset
 }
 
-// widest is how long a default may be that a table shows whole.
+// widest is the length of the longest default that a table shows completely.
 const widest = 70
 
-// defaultText returns the default of an option, with the lines of Salt that have another one.
+// defaultText returns the default of an option, and the release lines with another default.
 func (c *compat) defaultText(o *option, role string) string {
 	text := func(v any) string {
 		if v == nil {
@@ -124,7 +124,7 @@ func flow(v any) string {
 	case float64:
 		return floatText(v)
 	case string:
-		b, _ := json.Marshal(v) // a text always has JSON
+		b, _ := json.Marshal(v) // a text always has a JSON form
 		if s := string(b); v == "" || s != `"`+v+`"` {
 			return s
 		}
@@ -145,7 +145,7 @@ func flow(v any) string {
 	return fmt.Sprint(v)
 }
 
-// onlyIn names the lines of Salt that have an option, nothing if all do.
+// onlyIn returns the release lines that have an option, or "" if all have it.
 func (o *option) onlyIn() string {
 	if len(o.lines) == len(lines) {
 		return ""
@@ -153,7 +153,7 @@ func (o *option) onlyIn() string {
 	return strings.Join(o.lines, ", ")
 }
 
-// defaults returns stock's default options of a role.
+// defaults returns stock's defaults for a role.
 func (i inventory) defaults(role string) map[string]any {
 	if role == master {
 		return i.MasterOptions
@@ -161,8 +161,8 @@ func (i inventory) defaults(role string) map[string]any {
 	return i.MinionOptions
 }
 
-// unmarked converts a value of an inventory to the form of the options table: JSON's numbers are integers there, and
-// floats are marked.
+// unmarked converts a value of an inventory to the form in the options table. In an inventory, JSON's numbers are
+// integers, and floats are marked.
 func unmarked(v any) any {
 	switch v := v.(type) {
 	case float64:

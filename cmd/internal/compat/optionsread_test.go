@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// withDefault are the methods of the minion's settings that fall back to the default of the table.
+// withDefault are the methods of the minion's settings that use the table's default.
 var withDefault = []string{"text", "truth", "number", "integer", "span"}
 
-// reader is how sources of some folders read options.
+// reader describes how sources in some directories read options.
 type reader struct {
-	dirs    []string // or patterns of files
+	dirs    []string // directories, or patterns of files
 	getters []string // functions and methods whose first argument is the name of an option
-	config  bool     // the methods of conf.Config too
+	config  bool     // also the methods of conf.Config
 	maps    []string // maps of options
 }
 
@@ -37,13 +37,13 @@ var readers = []reader{
 	{dirs: []string{"master/fileserver/gitfs"}, maps: []string{"opts"}},
 }
 
-// configGetters are the methods of conf.Config, and configs what a configuration is called in the sources.
+// configGetters are the methods of conf.Config. configs are the names of configurations in the sources.
 var (
 	configGetters = []string{"String", "Strings", "Bool", "Int", "Float", "Duration", "List", "Map"}
 	configs       = []string{"c", "l", "config", "conf", "Conf", "Config"}
 )
 
-// noOptions are keys that look like options where they are read, with what they are.
+// noOptions maps keys that only look like options to what they are.
 var noOptions = map[string]string{
 	"clean_cache": "an argument of an event", "notify": "an argument of an event",
 	"enabled": "a key of schedule and beacons", "jid_include": "a key of a scheduled job",
@@ -54,7 +54,7 @@ var noOptions = map[string]string{
 	"minion_id": "set for sources of pillar", "salt": "a program", "salt-key": "a program", "salt-run": "a program",
 }
 
-// optionReads finds the names of options that sources read, with the places of each.
+// optionReads returns the names of options that sources read, with the places of each.
 func optionReads(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -88,7 +88,7 @@ func optionReads(t *testing.T) map[string][]string {
 	return found
 }
 
-// sourcesIn are the Go files without tests in folders and those below them, or that a pattern matches.
+// sourcesIn returns the Go files without tests in directories and below them, or those that match a pattern.
 func sourcesIn(t *testing.T, dirs ...string) []string {
 	t.Helper()
 	var list []string
@@ -114,7 +114,7 @@ func sourcesIn(t *testing.T, dirs ...string) []string {
 	return slices.DeleteFunc(list, func(path string) bool { return strings.HasSuffix(path, "_test.go") })
 }
 
-// textConstants are the constants of a package that are texts.
+// textConstants returns the text constants of a package.
 func textConstants(files []*ast.File) map[string]string {
 	constants := map[string]string{}
 	for _, f := range files {
@@ -149,7 +149,7 @@ func literalText(e ast.Expr, constants map[string]string) string {
 	return ""
 }
 
-// lastName is the last part of a name with dots.
+// lastName returns the last part of a dotted name.
 func lastName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -162,7 +162,7 @@ func lastName(e ast.Expr) string {
 	return ""
 }
 
-// optionRead is the name of the option that an expression reads, "" if it reads none.
+// optionRead returns the name of the option that an expression reads, or "".
 func (r reader) optionRead(n ast.Node, texts map[string]string) string {
 	switch n := n.(type) {
 	case *ast.IndexExpr:
@@ -184,7 +184,7 @@ func (r reader) optionRead(n ast.Node, texts map[string]string) string {
 			if slices.Contains(configGetters, f.Sel.Name) && slices.Contains(configs, lastName(f.X)) {
 				return literalText(n.Args[0], texts)
 			}
-		case *ast.Ident: // a function of a configuration and a name
+		case *ast.Ident: // a function with a configuration and a name
 			if len(n.Args) > 1 && slices.Contains(configs, lastName(n.Args[0])) {
 				return literalText(n.Args[1], texts)
 			}
@@ -193,7 +193,7 @@ func (r reader) optionRead(n ast.Node, texts map[string]string) string {
 	return ""
 }
 
-// TestReadOptionsAreInTheTable: what the sources read is an option of the table, of the role that reads it.
+// TestReadOptionsAreInTheTable: every option that sources read is in the table, for the role that reads it.
 func TestReadOptionsAreInTheTable(t *testing.T) {
 	table := loadTable(t).options
 	found := optionReads(t)
@@ -223,7 +223,7 @@ func TestReadOptionsAreInTheTable(t *testing.T) {
 	}
 }
 
-// TestDefaultsAreThere: what the minion reads with the default of the table has one there.
+// TestDefaultsAreThere: an option that the minion reads with the table's default has a default there.
 func TestDefaultsAreThere(t *testing.T) {
 	table := loadTable(t).options
 	set := token.NewFileSet()
@@ -249,8 +249,8 @@ func TestDefaultsAreThere(t *testing.T) {
 	}
 }
 
-// TestReadersAgreeWithTheTable: where a reader passes a default all the same, in packages that know no table, it is that
-// of the table.
+// TestReadersAgreeWithTheTable: a default in the sources of packages that do not use the table is the table's
+// default.
 func TestReadersAgreeWithTheTable(t *testing.T) {
 	table := loadTable(t).options
 	set := token.NewFileSet()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPagesAreCurrent: the pages of the table are those that "make compat" would write, but for the command line, for which the programs
-// are needed; no other page is beside them.
+// TestPagesAreCurrent: the pages are those that "make compat" would write, except the one about the command line,
+// which needs the programs. There are no other pages.
 func TestPagesAreCurrent(t *testing.T) {
 	t.Chdir("../../..")
 	c, err := newCompat()
@@ -32,7 +32,7 @@ func TestPagesAreCurrent(t *testing.T) {
 			t.Errorf("%s is no page of the table", path)
 		}
 	}
-	// What works names a test that is there.
+	// A supported feature names an existing test.
 	all := append(slices.Clone(c.evidence.tests), c.evidence.programs...)
 	command, err := os.ReadFile(commandLine)
 	if err != nil {
@@ -55,7 +55,8 @@ func TestPagesAreCurrent(t *testing.T) {
 	}
 }
 
-// TestEvidence: a test counts for the program that it runs, with what its file declares before it or after it.
+// TestEvidence: a test, with the declarations before and after it in its file, is evidence for the program that it
+// runs.
 func TestEvidence(t *testing.T) {
 	list := testsOf("cmd/x/x_test.go", `package x
 

@@ -13,7 +13,7 @@ import (
 // samplePath returns the path of a role's commented configuration file, which the packages install.
 func samplePath(role string) string { return "pkg/etc/" + role }
 
-// files returns all files that are generated from the table, except pages, by path.
+// files returns all files that are generated from the table, except the pages, by path.
 func (t *optionTable) files() (map[string]string, error) {
 	files, err := t.goTables()
 	if err != nil {
@@ -29,11 +29,11 @@ func (t *optionTable) files() (map[string]string, error) {
 	return files, nil
 }
 
-// notInSamples are an option that the command line sets, and the old name of one.
+// notInSamples are an option that the command line sets, and an old name of an option.
 var notInSamples = []string{"conf_file", "environment"}
 
-// sample returns the configuration file of a role: every option that has an effect, by theme, as a comment with
-// its default.
+// sample returns the configuration file of a role: all options with an effect, by theme, as comments with their
+// defaults.
 func (t *optionTable) sample(role string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Configuration of the Salt %s. Options that are comments show their defaults; remove "#" to change
@@ -69,7 +69,7 @@ func (t *optionTable) sample(role string) (string, error) {
 	return b.String(), nil
 }
 
-// blockText returns an option with its value on lines of YAML.
+// blockText formats an option and its value as YAML in block style.
 func blockText(name string, v any) (string, error) {
 	if v == nil {
 		return name + ":\n", nil
@@ -86,10 +86,10 @@ func blockText(name string, v any) (string, error) {
 	return b.String(), e.Close()
 }
 
-// commentWidth is how long a line of a comment may be.
+// commentWidth is the maximum length of a comment's line.
 const commentWidth = 100
 
-// writeComment writes words as lines that begin with "# ", without the marks of Markdown for code.
+// writeComment writes words as lines that begin with "# ". It removes Markdown's marks for code.
 func writeComment(b *strings.Builder, text string) {
 	line := "#"
 	for word := range strings.FieldsSeq(strings.ReplaceAll(text, "`", "")) {

@@ -10,10 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// tablePath is the table of options; its comment explains the fields.
+// tablePath is the table of options. The comment in the file explains the fields.
 const tablePath = "internal/conf/options.yaml"
 
-// The roles that have options.
+// Roles that have options.
 const (
 	minion = "minion"
 	master = "master"
@@ -23,19 +23,19 @@ const (
 type option struct {
 	name, theme string
 	types       []string
-	// defaults has a value for each role in whose table of stock the option is.
+	// defaults has a value for each role whose defaults in stock contain the option.
 	defaults map[string]any
-	of       []string // the roles that have it
-	// unset is the value that applies while no file sets an option without a default, or nil.
+	of       []string // roles that have the option
+	// unset is the value that applies if no file sets an option without a default. It may be nil.
 	unset   any
-	lines   []string // of Salt, or "brine"
+	lines   []string // release lines of Salt, or "brine"
 	refused string
 	idle    map[string]string // by role
 	note    string
 	doc     string
 }
 
-// hasEffect reports whether the programs of a role honour the option.
+// hasEffect reports whether the programs of a role support the option.
 func (o *option) hasEffect(role string) bool {
 	return slices.Contains(o.of, role) && o.idle[role] == "" && o.refused == ""
 }
@@ -43,7 +43,7 @@ func (o *option) hasEffect(role string) bool {
 // optionTable is the table of options.
 type optionTable struct {
 	options []*option // in the order of the file
-	// known are further names that a file may have without a doubt.
+	// known are further names that a file may contain without a warning.
 	known []string
 }
 
@@ -64,7 +64,7 @@ func (t *optionTable) ofRole(role string) []*option {
 	return list
 }
 
-// readTable reads the table of options. It names the line of an entry that it cannot use.
+// readTable reads the table of options. Errors about an entry contain its line.
 func readTable() (*optionTable, error) {
 	text, err := os.ReadFile(tablePath)
 	if err != nil {
@@ -114,7 +114,7 @@ func parseTable(text []byte) (*optionTable, error) {
 	return t, nil
 }
 
-// parseOption reads one entry.
+// parseOption parses one entry.
 func parseOption(name string, n *yaml.Node) (*option, error) {
 	o := &option{name: name, defaults: map[string]any{}, idle: map[string]string{},
 		lines: []string{"3006", "3007", "3008"}}
@@ -156,7 +156,7 @@ func parseOption(name string, n *yaml.Node) (*option, error) {
 	return o, o.check()
 }
 
-// check reports an entry that is incomplete or contradicts itself.
+// check returns an error for an entry that is incomplete or contradictory.
 func (o *option) check() error {
 	switch {
 	case len(o.of) == 0:
@@ -181,10 +181,10 @@ func (o *option) check() error {
 	return nil
 }
 
-// sentence begins with a capital letter or a name and ends with a full stop.
+// sentence matches a text that begins with a capital letter or a name in backquotes and ends with a full stop.
 var sentence = regexp.MustCompile("^[A-Z`].*[^.]\\.$")
 
-// plainValue returns a value of the table: map[string]any, []any, string, int64, float64, bool or nil.
+// plainValue converts a value of the table to map[string]any, []any, string, int64, float64, bool or nil.
 func plainValue(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -13,10 +13,10 @@ import (
 	"github.com/brine-salt/brine/internal/conf"
 )
 
-// stockLines are the lines of Salt in the order in which their values count.
+// stockLines are the release lines in the order in which their values take precedence.
 var stockLines = []string{"3007", "3008", "3006"}
 
-// loadTable is the table and stock's inventories, with the repository as the working directory.
+// loadTable reads the table and stock's inventories. It makes the repository the working directory.
 func loadTable(t *testing.T) *compat {
 	t.Helper()
 	t.Chdir("../../..")
@@ -27,7 +27,7 @@ func loadTable(t *testing.T) *compat {
 	return c
 }
 
-// TestTableIsStocks: names, defaults, types and lines of the table are those of stock's sources.
+// TestTableIsStocks: the names, defaults, types and release lines in the table are those in stock's sources.
 func TestTableIsStocks(t *testing.T) {
 	c := loadTable(t)
 	types, of := map[string]string{}, map[string]map[string]bool{}
@@ -88,7 +88,8 @@ func TestTableIsStocks(t *testing.T) {
 	}
 }
 
-// TestEffectsAreTrue: no source reads an option without effect, and sources of the role name each that has one.
+// TestEffectsAreTrue: no source reads an option without effect, and a source of the role contains the name of each
+// other option.
 func TestEffectsAreTrue(t *testing.T) {
 	c := loadTable(t)
 	read := optionReads(t)
@@ -103,7 +104,7 @@ func TestEffectsAreTrue(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, o := range c.options.ofRole(role) {
-			param, git := strings.CutPrefix(o.name, "gitfs_") // read by their prefix
+			param, git := strings.CutPrefix(o.name, "gitfs_") // read by prefix
 			if o.hasEffect(role) && o.note == "" && !named[o.name] && !(git && named[param]) {
 				t.Errorf("%s: the table says that it has an effect on the %s, whose sources do not name it", o.name, role)
 			}
@@ -117,7 +118,7 @@ func TestEffectsAreTrue(t *testing.T) {
 	}
 }
 
-// looksOnly are options without effect that sources read, with what for.
+// looksOnly maps options without effect that sources read to the purpose.
 var looksOnly = map[string]string{
 	"cluster_id":        "for stock's warnings",
 	"cluster_peers":     "for stock's warnings",
@@ -131,7 +132,7 @@ var looksOnly = map[string]string{
 	"worker_threads":    "for stock's warning",
 }
 
-// TestTableIsRefused: an entry that says too little or contradicts itself names its line.
+// TestTableIsRefused: the error for an incomplete or contradictory entry contains its line.
 func TestTableIsRefused(t *testing.T) {
 	for _, tt := range []struct{ entry, want string }{
 		{"{doc: An option.}", "no role has it"},
@@ -166,8 +167,8 @@ func TestFilesFollowFromTheTable(t *testing.T) {
 	}
 }
 
-// TestSamples: a sample file changes no option, neither as it is nor with each option in it switched on, and nothing in it
-// is doubted.
+// TestSamples: a sample file changes no option, neither unchanged nor with each option uncommented, and causes no
+// warnings.
 func TestSamples(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the defaults of the samples are those of Linux")
@@ -206,7 +207,7 @@ func TestSamples(t *testing.T) {
 			if o.hasEffect(role) != on.Given[o.name] && !slices.Contains(append(notInSamples, "include", "default_include"), o.name) {
 				t.Errorf("%s: %s is in the sample: %v, it has an effect: %v", role, o.name, on.Given[o.name], o.hasEffect(role))
 			}
-			if _, has := want[o.name]; !has { // not an option until a file sets it
+			if _, has := want[o.name]; !has { // not set until a file sets it
 				if d := cmp.Diff(o.unset, on.Opts[o.name]); d != "" && on.Given[o.name] {
 					t.Errorf("%s: %s: %s", role, o.name, d)
 				}
@@ -219,7 +220,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// switchedOn is a sample whose options are no comments.
+// switchedOn returns a sample with its options uncommented.
 func switchedOn(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -14,7 +14,7 @@ import (
 // repository is the prefix of package names in coverage profiles.
 const repository = "github.com/brine-salt/brine/"
 
-// counted are the blocks of statements of profiles by file and place, as file.go:10.2,12.3.
+// counted holds the blocks of statements in profiles, by file and position: file.go:10.2,12.3.
 type counted map[string]block
 
 type block struct {
@@ -22,7 +22,7 @@ type block struct {
 	covered    bool
 }
 
-// add counts a profile as go test writes it. A block that several tests cover counts once.
+// add adds a profile in the format of go test. A block that several tests cover counts once.
 func (c counted) add(profile string) error {
 	for line := range strings.Lines(profile) {
 		if strings.HasPrefix(line, "mode:") {
@@ -43,7 +43,7 @@ func (c counted) add(profile string) error {
 	return nil
 }
 
-// share is how many of statements are covered.
+// share is the number of covered statements out of all.
 type share struct{ covered, all int }
 
 func (s share) percent() float64 { return 100 * float64(s.covered) / float64(max(1, s.all)) }
@@ -55,7 +55,7 @@ func (s *share) add(b block) {
 	}
 }
 
-// packages returns the shares of the packages, and of all of them together.
+// packages returns the share of each package, and of all packages together.
 func (c counted) packages() (each map[string]*share, all share) {
 	each = map[string]*share{}
 	for place, b := range c {
@@ -70,8 +70,8 @@ func (c counted) packages() (each map[string]*share, all share) {
 	return each, all
 }
 
-// report prints the packages, those with most uncovered statements first. It fails if a share is too low, or if one
-// that may be low is not.
+// report prints the packages, those with the most uncovered statements first. It returns an error if a share is too
+// low, or if a package in lower does not need its exception.
 func (c counted) report(w io.Writer, least, floor float64, lower map[string]string) error {
 	each, all := c.packages()
 	names := slices.SortedFunc(maps.Keys(each), func(a, b string) int {
@@ -102,7 +102,7 @@ func (c counted) report(w io.Writer, least, floor float64, lower map[string]stri
 	return errors.Join(wrong...)
 }
 
-// printMissing prints the blocks of a package that are not covered, the largest first.
+// printMissing prints the uncovered blocks of a package, largest first.
 func (c counted) printMissing(w io.Writer, name string) error {
 	var places []string
 	for place, b := range c {

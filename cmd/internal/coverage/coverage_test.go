@@ -35,7 +35,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestReport: what is too low fails, and so does a reason that is needed no more.
+// TestReport: a share that is too low is an error, and so is an exception that is no longer needed.
 func TestReport(t *testing.T) {
 	c := counted{}
 	if err := c.add(profile); err != nil {
@@ -66,7 +66,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestWithoutPython: the PATH of the tests has all programs but Python and Salt.
+// TestWithoutPython: the tests' PATH contains all programs except Python and Salt.
 func TestWithoutPython(t *testing.T) {
 	from := t.TempDir()
 	for _, name := range []string{"git", "python3.11", "salt-call"} {

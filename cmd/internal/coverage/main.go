@@ -1,17 +1,17 @@
-// Coverage counts the statements of modules/... and states/... that tests cover with Go alone, and prints them by
+// Coverage counts the statements of modules/... and states/... that tests cover without Python, and prints them by
 // package.
 //
-// Every package is covered by its own tests, and by those that replay stock's answers to the cases of many of them
-// (TestReplay in modules, modules/returners, states, states/render and states/render/pillar):
+// Every package is covered by its own tests, and by those that replay stock's recorded results for the cases of many
+// packages (TestReplay in modules, modules/returners, states, states/render and states/render/pillar):
 //
 //	go test -coverpkg=./modules/...,./states/... ./modules ./states … ──┐
 //	                                                                     ├─▶ a statement counts once
 //	go test -cover ./modules/... ./states/... (the others) ─────────────┘
 //
-// The tests find no Python in PATH, and no stock Salt.
+// For these tests, PATH contains neither Python nor stock Salt.
 //
-// The program fails if a test fails, if all packages together are below -least percent, or one of them is below -floor
-// and not in the list of those that may be.
+// The program fails if a test fails, if all packages together are below -least percent, or if a package is below
+// -floor and not in the list of exceptions.
 //
 // Usage, from the root of the repository:
 //

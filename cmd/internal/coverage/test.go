@@ -12,7 +12,7 @@ import (
 // counting are the packages whose statements are counted.
 var counting = []string{"./modules/...", "./states/..."}
 
-// replaying are the packages whose tests replay the cases of all.
+// replaying are the packages whose tests replay the cases of many packages.
 var replaying = []string{"./modules", "./modules/returners",
 	"./states", "./states/render", "./states/render/pillar"}
 
@@ -47,8 +47,8 @@ func goTest(env []string, args ...string) error {
 	return nil
 }
 
-// withoutPython returns an environment without Python and stock Salt: PATH is one directory below dir that links
-// every other program of the present PATH, and the variables that name installations of stock Salt are gone.
+// withoutPython returns an environment without Python and stock Salt. PATH is a directory below dir with links to all
+// other programs in the current PATH, and the variables with installations of stock Salt are not set.
 func withoutPython(dir string) ([]string, error) {
 	programs, err := filepath.Abs(filepath.Join(dir, "programs"))
 	if err != nil {
@@ -63,26 +63,26 @@ func withoutPython(dir string) ([]string, error) {
 	for _, from := range filepath.SplitList(os.Getenv("PATH")) {
 		entries, err := os.ReadDir(from)
 		if err != nil {
-			continue // PATH may name directories that are missing
+			continue // PATH may contain missing directories
 		}
 		for _, e := range entries {
 			if isPython(e.Name()) {
 				continue
 			}
 			err := os.Symlink(filepath.Join(from, e.Name()), filepath.Join(programs, e.Name()))
-			if err != nil && !os.IsExist(err) { // the first directory of PATH wins
+			if err != nil && !os.IsExist(err) { // the first directory in PATH has precedence
 				return nil, err
 			}
 		}
 	}
 	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
 		return strings.HasPrefix(s, "BRINE_") || strings.HasPrefix(s, "PATH=") ||
-			strings.HasPrefix(s, "CI=") // tests that need Python are skipped, on purpose
+			strings.HasPrefix(s, "CI=") // tests that need Python are skipped on purpose
 	})
 	return append(env, "PATH="+programs), nil
 }
 
-// isPython reports whether a program is Python, or Salt.
+// isPython reports whether a program belongs to Python or Salt.
 func isPython(name string) bool {
 	for _, begin := range [...]string{"python", "pypy", "pip", "salt", "pyenv"} {
 		if strings.HasPrefix(name, begin) {
@@ -92,7 +92,7 @@ func isPython(name string) bool {
 	return false
 }
 
-// mayBeLower are packages that may be covered less than the floor, with the reasons.
+// mayBeLower are packages that may be below the floor, with the reasons.
 var mayBeLower = map[string]string{
 	"modules/execplugin":                 "it runs modules in Python, which this run lacks",
 	"modules/execplugin/conformance/cmd": "a main function; its package has the tests",

@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// writeOverlay writes the sources without their guards to dir, and the overlay file for `go build -overlay`,
-// whose name it returns. Guards that can be switched off at run time share one overlay: the test run selects the
-// one to remove.
+// writeOverlay writes the sources without their guards to dir, and the overlay file for `go build -overlay`, whose
+// name it returns. Guards that can be switched off at run time share one overlay; each test run selects the guard to
+// remove.
 func writeOverlay(root, dir string, guards []guard) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
@@ -64,8 +64,7 @@ func writeOverlay(root, dir string, guards []guard) (string, error) {
 	return name, os.WriteFile(name, b, 0o600)
 }
 
-// applyEdits applies the edits. Edits at one place keep their order, except that ends come before anything that
-// begins there.
+// applyEdits applies the edits. Edits at the same position keep their order, except that ends come before beginnings.
 func applyEdits(src []byte, edits []edit) []byte {
 	sorted := slices.Clone(edits)
 	slices.SortStableFunc(sorted, func(a, b edit) int { return a.start - b.start })
@@ -79,7 +78,7 @@ func applyEdits(src []byte, edits []edit) []byte {
 	return append(out, src[at:]...)
 }
 
-// buildProgram builds the test program of a package. The error holds the output of the compiler.
+// buildProgram builds the test program of a package. Its error contains the compiler's output.
 func buildProgram(ctx context.Context, root, overlay, dir, program string) error {
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-o", program, "./"+
 		dir)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// listedNames returns the flaws of the page: the first cell of each row of its tables.
+// listedNames returns the flaws on the page: the first cell of each row of its tables.
 func listedNames(page string) []string {
 	var flaws []string
 	for _, line := range strings.Split(page, "\n") {
@@ -18,7 +18,7 @@ func listedNames(page string) []string {
 	return flaws
 }
 
-// cellsOf returns the cells of a table row, or nil for a table's head and for lines outside of tables.
+// cellsOf returns the cells of a table row, or nil for a table's header and for lines outside of tables.
 func cellsOf(line string) []string {
 	if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| flaw |") {
 		return nil
@@ -30,7 +30,7 @@ func cellsOf(line string) []string {
 	return cells
 }
 
-// withTests returns the page with the tests of the marks in its last column.
+// withTests returns the page with the tests from the marks in the last column.
 func withTests(page string, guards []guard) string {
 	tests := map[string][]testName{}
 	for _, g := range guards {

@@ -16,7 +16,8 @@ import (
 // repository is the root of the module.
 const repository = "../../.."
 
-// TestFlaws: each flaw of the page has a guard, each guard is against flaws of the page, and the page names the guards' tests.
+// TestFlaws: each flaw on the page has a guard, the flaws of each guard are on the page, and the page contains the
+// guards' tests.
 func TestFlaws(t *testing.T) {
 	guards, err := findGuards(repository)
 	if err != nil {
@@ -52,7 +53,8 @@ func TestFlaws(t *testing.T) {
 	}
 }
 
-// TestTestsAreThere: each test that a mark names is a function of its package, so that a renamed test is noticed before anybody runs them.
+// TestTestsAreThere: each test in a mark is a function of its package, so that a renamed test is detected before the
+// guards are run.
 func TestTestsAreThere(t *testing.T) {
 	guards, err := findGuards(repository)
 	if err != nil {
@@ -72,8 +74,8 @@ func TestTestsAreThere(t *testing.T) {
 	}
 }
 
-// TestMarksAreCode: what a mark puts in a guard's place is code there. A mark that was wrapped, or one that has an "if" where the
-// condition belongs, is noticed before anybody removes guards.
+// TestMarksAreCode: the code after "instead:" in a mark is valid at the guard's place. This detects a wrapped mark,
+// or one with an "if" where a condition belongs, before the guards are run.
 func TestMarksAreCode(t *testing.T) {
 	guards, err := findGuards(repository)
 	if err != nil {
@@ -163,8 +165,8 @@ func TestCount(t *testing.T) {
 }
 `
 
-// TestRemovals: guards of all kinds are removed, one by one, without a change of the sources; a test that passes without its guard is
-// told from one that fails, and from one that hangs.
+// TestRemovals: guards of all kinds are removed one at a time, without changing the sources. A test that passes
+// without its guard is distinguished from one that fails and from one that hangs.
 func TestRemovals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")
@@ -183,7 +185,7 @@ func TestRemovals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			// A negative number is refused a second time by size; only without the first guard it gets there.
+			// size refuses a negative number a second time, so that it gets there only without the first guard.
 			source := strings.Replace(sample, "return n < 0", "return n < 0 || n == 0", 1)
 			write(t, dir, map[string]string{"go.mod": "module m\n\ngo 1.26\n", "p/p.go": source, "p/p_test.go": sampleTests + "\nvar q = 0\n" + c.negative + "\n",
 				"q/q_test.go": "package q\n\nimport (\n\t\"testing\"\n\n\t\"m/p\"\n)\n\nfunc TestOther(t *testing.T) {\n\tif p.Allowed(12, \"x\") {\n\t\tt.Error()\n\t}\n}\n"})
@@ -214,7 +216,7 @@ func TestRemovals(t *testing.T) {
 	}
 }
 
-// TestMarks: a mark that cannot be followed is an error with its place.
+// TestMarks: an invalid mark is an error with its position.
 func TestMarks(t *testing.T) {
 	for name, c := range map[string]struct{ code, want string }{
 		"no test":            {"// guard: a\nvar x = 1", "f.go:3:1: a mark is"},
@@ -233,7 +235,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestChanged: what changed decides which guards are removed.
+// TestChanged: the changed files determine which guards are removed.
 func TestChanged(t *testing.T) {
 	g := guard{file: "protocol/ids.go", tests: []testName{{"master", "TestX"}}}
 	for file, want := range map[string]bool{"protocol/ids.go": true, "protocol/other.go": false, "master/x_test.go": true, "master/x.go": false, "docs/x.md": false} {

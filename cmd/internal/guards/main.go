@@ -1,30 +1,29 @@
-// Command guards proves that the tests of security would notice if a guard were gone. A guard is a piece of code that
-// refuses something, and is marked by a comment above it:
+// Command guards proves that the security tests detect a missing guard. A guard is code that refuses something,
+// marked by a comment above it:
 //
 //	// guard: CVE-2016-1866 TestCVE_2016_1866_ClearPublish
 //	if enc != "aes" {
 //		return ErrBadLoad
 //	}
 //
-// The mark names the flaws that the guard is against, which are listed in docs/security-flaws.md, and the tests that
-// fail without it, separated by commas; a test of another package has the package's folder in front
-// (master/restapi:TestRun). Removing the guard makes the condition of an if, or of a case of a switch without a tag,
-// false, and leaves other statements out. What else would remove it, the mark says at its end:
+// The mark contains the flaws that the guard prevents, which are listed in docs/security-flaws.md, and the tests that
+// fail without it, separated by commas. A test of another package is prefixed with the package's directory
+// (master/restapi:TestRun). Removing a guard makes the condition of an if, or of a case in a switch without a tag,
+// false; other statements are left out. If the guard must be removed in another way, the mark ends with that:
 //
 //	// guard: half-messages TestHalfMessagesMemory instead: const unfinishedTotal = 1 << 40
 //	const unfinishedTotal = 32 << 20
 //
-// For an if or a case, the code after "instead:" takes the place of the condition, otherwise of the statement or
-// declaration.
+// For an if or a case, the code after "instead:" replaces the condition, otherwise the statement or declaration.
 //
-// Where several guards refuse the same thing, one after the other, no test can tell whether one of them is gone. Such
+// If several guards refuse the same thing, one after the other, no test can detect that one of them is missing. Such
 // guards have a common name with an @ between flaws and tests, and are removed together.
 //
-// Each guard is removed by itself, without a change of the tree (go build -overlay), and each of its tests runs alone.
-// A test that passes without the guard, hangs, or does not pass with the guard ends the command with status 1.
+// Each guard is removed separately, without a change to the tree (go build -overlay), and each of its tests runs
+// alone. The exit status is 1 if a test passes or hangs without the guard, or does not pass with it.
 //
-// "make guards" runs it. With -since, only those guards are removed whose file, or whose tests' files, changed since a
-// commit. With -write it only writes the tests' names into docs/security-flaws.md.
+// "make guards" runs the command. With -since, it removes only guards whose file, or whose tests' files, have changed
+// since a commit. With -write it only writes the names of the tests to docs/security-flaws.md.
 package main
 
 import (
@@ -45,7 +44,7 @@ import (
 	"time"
 )
 
-// flawsPage is the list of flaws, from the root of the module.
+// flawsPage is the list of flaws, relative to the module's root.
 const flawsPage = "docs/security-flaws.md"
 
 func main() {
@@ -99,7 +98,7 @@ func start(ctx context.Context, r remover, since, only string, write bool) error
 	return r.run(ctx, all, guards)
 }
 
-// changedSince returns the files that differ from a commit, from the root of the repository.
+// changedSince returns the files that differ from a commit, relative to root.
 func changedSince(ctx context.Context, root, commit string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "git", "diff", "--name-only", "--relative", commit, "--")
 	cmd.Dir, cmd.Stderr = root, os.Stderr
@@ -126,7 +125,7 @@ type remover struct {
 	out      io.Writer
 }
 
-// trial is one test without one guard.
+// trial is the run of one test without one guard.
 type trial struct {
 	guard   guard
 	test    testName
@@ -135,7 +134,7 @@ type trial struct {
 	limit   time.Duration
 }
 
-// run removes each guard and returns an error unless all of their tests fail then. all are the guards of the module.
+// run removes each guard, and returns an error unless all its tests fail. all are the guards of the module.
 func (r remover) run(ctx context.Context, all, guards []guard) error {
 	begin := time.Now()
 	tmp, err := os.MkdirTemp("", "guards")
@@ -181,7 +180,7 @@ func (r remover) run(ctx context.Context, all, guards []guard) error {
 	return nil
 }
 
-// printing serialises what tests that run side by side write.
+// printing serializes the output of concurrent tests.
 var printing sync.Mutex
 
 func (r remover) report(f func()) error {
@@ -191,7 +190,7 @@ func (r remover) report(f func()) error {
 	return nil
 }
 
-// eachOf calls do for 0 to n-1, r.parallel at the same time, and returns the first error.
+// eachOf calls do for 0 to n-1, at most r.parallel at the same time, and returns the first error.
 func (r remover) eachOf(n int, do func(int) error) error {
 	var wg sync.WaitGroup
 	errs := make([]error, n)
@@ -212,8 +211,8 @@ func (r remover) eachOf(n int, do func(int) error) error {
 	return nil
 }
 
-// prepareTrials builds the test programs: one for each package with all guards that can be asked, and one for each of
-// the others and its packages.
+// prepareTrials builds the test programs: one per package with all guards that can be switched off at run time, and
+// separate ones for each other guard.
 func (r remover) prepareTrials(ctx context.Context, tmp string, all, guards []guard) ([]trial,
 	error) {
 	together := slices.DeleteFunc(slices.Clone(all), func(g guard) bool { return g.apart })
@@ -234,7 +233,7 @@ func (r remover) prepareTrials(ctx context.Context, tmp string, all, guards []gu
 		}
 		for _, t := range g.tests {
 			if tried[g.removal()+" "+t.String()] {
-				continue // with another guard of its layer
+				continue // with another guard of the same layer
 			}
 			tried[g.removal()+" "+t.String()] = true
 			program := filepath.Join(dir, strings.ReplaceAll(t.dir, "/", "-")+".test")
@@ -250,8 +249,8 @@ func (r remover) prepareTrials(ctx context.Context, tmp string, all, guards []gu
 	return trials, nil
 }
 
-// allPass runs each test with all guards in place, from which it sets the time that the trials get. It returns the
-// trials of those that pass, and the number of the others: what does not pass proves nothing.
+// allPass runs each test with all guards in place, and sets the trials' time limits from that. It returns the trials
+// of the tests that pass, and the number of the others, which prove nothing.
 func (r remover) allPass(ctx context.Context, trials []trial) (passing []trial, bad int,
 	err error) {
 	clean, err := os.MkdirTemp("", "guards")

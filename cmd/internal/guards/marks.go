@@ -13,31 +13,30 @@ import (
 	"strings"
 )
 
-// testName is a test and the folder of its package, from the root of the module.
+// testName is a test and the directory of its package, relative to the module's root.
 type testName struct{ dir, name string }
 
 func (t testName) String() string { return t.dir + ":" + t.name }
 
-// guard is a marked place of the code.
+// guard is a marked place in the code.
 type guard struct {
-	file  string // from the root, with slashes
-	line  int    // of what is removed
+	file  string // relative to the root, with slashes
+	line  int    // of the removed code
 	flaws []string
-	// layer, if there is one, is the name of guards that refuse the same thing in several places: they are removed
-	// together.
+	// layer is the name of guards that refuse the same thing in several places and are removed together, or "".
 	layer string
 	tests []testName
-	// instead is the code that takes the guard's place; "" means the condition is false, or the statement is left out.
+	// instead is the code that replaces the guard. If it is "", the condition is false or the statement is left out.
 	instead string
 	edits   []edit
-	// apart means that the guard is in code that cannot check at run time whether it is removed (a constant, a
-	// field). It needs a separate build.
+	// apart means that the guard needs a separate build: its code cannot check at run time whether it is removed (a
+	// constant, a field).
 	apart bool
 }
 
 func (g guard) String() string { return fmt.Sprintf("%s:%d", g.file, g.line) }
 
-// removal names what is removed at the same time.
+// removal identifies what is removed together.
 func (g guard) removal() string {
 	if g.layer != "" {
 		return "@" + g.layer
@@ -53,12 +52,13 @@ type edit struct {
 
 const (
 	prefix = "// guard: "
-	// switchName is the variable that the mutated packages get; switchEnv the variable of the environment that sets it.
+	// switchName is the variable that is added to the changed packages. switchEnv is the environment variable that
+	// sets it.
 	switchName = "guardRemoved"
 	switchEnv  = "BRINE_GUARD_REMOVED"
 )
 
-// findGuards returns the marked guards of the module in root, by file and line.
+// findGuards returns the guards in the module at root, sorted by file and line.
 func findGuards(root string) ([]guard, error) {
 	var found []guard
 	err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
@@ -93,7 +93,7 @@ func findGuards(root string) ([]guard, error) {
 	return found, err
 }
 
-// guardsOf returns the guards that are marked in a file.
+// guardsOf returns the guards in a file.
 func guardsOf(file string, src []byte) ([]guard, error) {
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, file, src, parser.ParseComments)
@@ -128,7 +128,7 @@ func guardsOf(file string, src []byte) ([]guard, error) {
 	return found, nil
 }
 
-// parseMark reads "flaw,flaw Test,folder:Test instead: code".
+// parseMark parses "flaw,flaw Test,folder:Test instead: code".
 func (g *guard) parseMark(text string) error {
 	text, g.instead, _ = strings.Cut(text, " instead: ")
 	fields := strings.Fields(text)
@@ -154,7 +154,7 @@ func (g *guard) parseMark(text string) error {
 	return nil
 }
 
-// nodeAt returns the outermost node that a mark can mean and that begins on the line, and the node that it is in.
+// nodeAt returns the outermost node on a line that can be a guard, and its parent.
 func nodeAt(fset *token.FileSet, f *ast.File, line int) (node, in ast.Node) {
 	var stack []ast.Node
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -189,7 +189,7 @@ func nodeAt(fset *token.FileSet, f *ast.File, line int) (node, in ast.Node) {
 	return node, in
 }
 
-// cutOut sets the edits that remove the guard n, which is part of in.
+// cutOut sets the edits that remove the guard n, whose parent is in.
 func (g *guard) cutOut(n, in ast.Node, offset func(token.Pos) int, src []byte) error {
 	removed := fmt.Sprintf("%s == %q", switchName, g.removal())
 	condition := func(e ast.Expr) {
@@ -226,7 +226,7 @@ func (g *guard) cutOut(n, in ast.Node, offset func(token.Pos) int, src []byte) e
 		if d, ok := n.(*ast.GenDecl); ok {
 			start = offset(d.TokPos)
 		}
-		// Line numbers stay as they are.
+		// Keep the line numbers.
 		text := g.instead + strings.Repeat("\n", strings.Count(string(src[start:end]), "\n"))
 		g.edits = append(g.edits, edit{start, end, text})
 	case *ast.ReturnStmt:
@@ -240,7 +240,7 @@ func (g *guard) cutOut(n, in ast.Node, offset func(token.Pos) int, src []byte) e
 	return nil
 }
 
-// statementEdit removes a whole statement.
+// statementEdit sets the edits that remove a statement.
 func (g *guard) statementEdit(start, end int, removed string) {
 	g.edits = append(g.edits,
 		edit{start, start, "if " + removed + " { " + g.instead + " } else { "},

@@ -17,14 +17,14 @@ import (
 type verdict string
 
 const (
-	passes   verdict = "passes"  // for a removed guard: it survived
-	fails    verdict = "fails"   // the guard's absence is noticed
-	hangs    verdict = "hangs"   // it did not end in its time
-	skipped  verdict = "skipped" // it says nothing
+	passes   verdict = "passes"  // for a removed guard: nothing detects it
+	fails    verdict = "fails"   // the missing guard is detected
+	hangs    verdict = "hangs"   // it did not end within its time limit
+	skipped  verdict = "skipped" // it proves nothing
 	notThere verdict = "no such test"
 )
 
-// outcome is a verdict, how long it took and what the test printed.
+// outcome is a verdict, with the test's duration and output.
 type outcome struct {
 	verdict verdict
 	took    time.Duration
@@ -34,7 +34,7 @@ type outcome struct {
 // runTest runs one test of a test program. removed is the guard to switch off, or "".
 func runTest(ctx context.Context, root string, t testName, program, overlay, removed string,
 	limit time.Duration) (outcome, error) {
-	// The test program ends itself and reports where it hung; it is killed if it does not.
+	// The test program ends itself after its limit and reports where it hangs. It is killed if it does not.
 	ctx, cancel := context.WithTimeout(ctx, limit+5*time.Second)
 	defer cancel()
 	parts := strings.Split(t.name, "/")
@@ -44,7 +44,7 @@ func runTest(ctx context.Context, root string, t testName, program, overlay, rem
 	cmd := exec.CommandContext(ctx, program, "-test.run", strings.Join(parts, "/"), "-test.v",
 		"-test.timeout", limit.String())
 	cmd.Dir = filepath.Join(root, filepath.FromSlash(t.dir))
-	// Programs that a test builds have the guard removed, too.
+	// The guard is also removed from programs that the test builds.
 	cmd.Env = append(os.Environ(), switchEnv+"="+removed, "GOFLAGS="+
 		strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
 	var out bytes.Buffer

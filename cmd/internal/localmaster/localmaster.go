@@ -1,5 +1,5 @@
-// Package localmaster connects a program to the Salt master on its host, brine's or stock's: at the address of
-// the master's configuration, with the key file that the master leaves for local users.
+// Package localmaster connects a program to the Salt master on its host, brine's or stock's. It uses the address in
+// the master's configuration and the key file that the master writes for local users.
 package localmaster
 
 import (
@@ -16,8 +16,9 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// Way is how connections are made: the transport of the master's configuration, and how long an answer may take, 0 for
-// the usual time. Minions is where masters that share a database have what they know, nil for a master alone.
+// Way describes how to connect: Dialer and Options are the transport of the master's configuration, and Timeout
+// limits the wait for an answer; 0 means the default. Minions is the source of minions for masters that share a
+// database; nil means the master's directories.
 type Way struct {
 	Dialer  transport.Dialer
 	Options transport.ClientOptions
@@ -25,7 +26,7 @@ type Way struct {
 	Minions client.Minions
 }
 
-// Connect creates a client of the master whose configuration is c.
+// Connect creates a client of the master with configuration c.
 func Connect(c *conf.Config, w Way, env func(string) string, log *slog.Logger) (*client.Client,
 	error) {
 	name, keyUser := UserNames(c, env)
@@ -40,8 +41,8 @@ func Connect(c *conf.Config, w Way, env func(string) string, log *slog.Logger) (
 	})
 }
 
-// Gather returns the option gather_job_timeout if it was changed, and 0 otherwise: by default brine waits for silent
-// minions for a shorter time than stock.
+// Gather returns the option gather_job_timeout, or 0 if it has its default: brine then waits for silent minions for a
+// shorter time than stock.
 func Gather(d time.Duration) time.Duration {
 	standard, _ := conf.Default("master", "gather_job_timeout").(int64)
 	if d == time.Duration(standard)*time.Second {
@@ -63,8 +64,8 @@ func EventSockets(c *conf.Config, dir string) ipc.Sockets {
 	return ipc.Master(dir)
 }
 
-// publishPort returns the port whose connections show which minions are connected, or 0 if the master does not record
-// them.
+// publishPort returns the port whose connections show which minions are connected, or 0 if the master does not cache
+// the minions' addresses.
 func publishPort(c *conf.Config) int {
 	if !c.Bool("minion_data_cache") {
 		return 0
@@ -72,7 +73,7 @@ func publishPort(c *conf.Config) int {
 	return c.Int("publish_port")
 }
 
-// reachable turns the address that a master listens on into one that can be connected to.
+// reachable converts the address that a master listens on to one that clients can connect to.
 func reachable(addr string) string {
 	switch strings.Trim(addr, "[]") {
 	case "", "0.0.0.0":
@@ -91,7 +92,7 @@ func User(c *conf.Config) string {
 	return "root"
 }
 
-// UserNames returns the name under which jobs are recorded, and the user whose key file proves it
+// UserNames returns the name under which jobs are recorded, and the user whose key file authenticates it
 // (salt/utils/user.py: get_specific_user, salt/client/__init__.py).
 func UserNames(c *conf.Config, env func(string) string) (name, key string) {
 	name = "root"

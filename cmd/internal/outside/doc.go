@@ -1,3 +1,3 @@
-// Package outside tests the messages of the programs about failures outside of them: a full disk, a lost
-// database, a wrong key, a refused log-in. It has only tests.
+// Package outside tests the programs' messages about failures that they do not cause: a full disk, a lost database, a
+// wrong key, a refused log-in. It contains only tests.
 package outside

@@ -23,10 +23,10 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// patience is how long something may take that should take seconds.
+// patience is the time limit for things that take seconds.
 const patience = 90 * time.Second
 
-// bin has all programs under stock's names.
+// bin is the directory of all programs, under stock's names.
 var bin string
 
 func build(t *testing.T, dir string) {
@@ -43,7 +43,7 @@ func build(t *testing.T, dir string) {
 	}
 }
 
-// keyPair makes RSA keys once for all rows.
+// keyPair generates RSA keys once for all rows.
 var keyPair = func() func(i int) *crypt.PrivateKey {
 	var mu sync.Mutex
 	made := map[int]*crypt.PrivateKey{}
@@ -61,19 +61,19 @@ var keyPair = func() func(i int) *crypt.PrivateKey {
 	}
 }()
 
-// site is a directory with the configuration of a master and a minion, and what the row did to it.
+// site is a directory with the configuration of a master and a minion, and the changes that a row made to it.
 type site struct {
 	t        *testing.T
 	dir, bin string
 	pub, ret int
 	http     int
 	env      []string
-	as       *syscall.Credential // of programs that start from now on; nil is the test's user
+	as       *syscall.Credential // of programs started from now on; nil is the test's user
 	master   *exec.Cmd
 	log      *output
 }
 
-// output is what a program prints, for waiting.
+// output collects the output of a program, for tests that wait for a text.
 type output struct {
 	mu sync.Mutex // guards b
 	b  bytes.Buffer
@@ -93,7 +93,7 @@ func (o *output) String() string {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "o") // short, for sockets
+	dir, err := os.MkdirTemp("", "o") // sockets need short paths
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func (s *site) option(role, line string) {
 	s.write("conf/"+role, strings.Join(lines, "\n")+line+"\n")
 }
 
-// file puts a file where a directory is expected.
+// file creates a file where a directory is expected.
 func (s *site) file(name string) {
 	s.t.Helper()
 	if err := os.RemoveAll(s.path(name)); err != nil {
@@ -153,7 +153,7 @@ func (s *site) file(name string) {
 	s.write(name, "")
 }
 
-// fill mounts a small file system and fills it. Rows that use it are for root.
+// fill mounts a small file system and fills it. Rows that use it need root.
 func (s *site) fill(name string) {
 	s.t.Helper()
 	s.small(name)
@@ -172,7 +172,7 @@ func (s *site) fill(name string) {
 	}
 }
 
-// small mounts a small file system over a directory, whose content it keeps.
+// small mounts a small file system over a directory, and copies its content.
 func (s *site) small(name string) {
 	s.t.Helper()
 	if os.Geteuid() != 0 {
@@ -197,7 +197,8 @@ func (s *site) small(name string) {
 	}
 }
 
-// nobody gives the site to the user "nobody", as whom the programs are started from now on. The named files stay root's, with a mode.
+// nobody changes the site's owner to the user "nobody", who runs the programs from now on. The named files remain
+// root's, with a mode.
 func (s *site) nobody(mode os.FileMode, names ...string) {
 	s.t.Helper()
 	prereq.Root(s.t)
@@ -214,7 +215,7 @@ func (s *site) nobody(mode os.FileMode, names ...string) {
 	s.as = &syscall.Credential{Uid: id, Gid: id}
 }
 
-// tls has the peers speak over tcp with TLS, with the certificates of a directory.
+// tls makes the peers use TLS over tcp, with the certificates in a directory.
 func (s *site) tls(dir string) {
 	s.t.Helper()
 	for _, side := range [][2]string{{"master", "server"}, {"minion", "client"}} {
@@ -223,7 +224,7 @@ func (s *site) tls(dir string) {
 	}
 }
 
-// listen takes a port of loopback, and answers each connection with a text.
+// listen listens on a port of loopback, and answers each connection with a text.
 func (s *site) listen(port int, answer string) {
 	s.t.Helper()
 	ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -254,7 +255,7 @@ func (s *site) command(ctx context.Context, program string, args ...string) *exe
 	return cmd
 }
 
-// serve starts our master and waits until it serves.
+// serve starts brine's master and waits until it serves.
 func (s *site) serve() {
 	s.t.Helper()
 	s.log = &output{}
@@ -279,7 +280,7 @@ func (s *site) await(o *output, text string) {
 	}
 }
 
-// run runs a program to its end, and returns its exit code and all that it printed.
+// run runs a program and returns its exit code and output.
 func (s *site) run(program string, args ...string) (code int, out string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)

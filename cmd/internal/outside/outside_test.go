@@ -14,35 +14,35 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/transporttest/certs"
 )
 
-// misleading must never be printed for a cause outside of the command.
+// misleading texts must never be printed if the cause is outside of the command.
 var misleading = []string{"No minions matched", "panic:", "goroutine ", "Executed command with job ID: 0", "runtime error", "<nil>", "%!"}
 
-// cause is what is wrong, and how a site gets that way.
+// cause is a failure, and how to create it in a site.
 type cause struct {
 	name string
 	make func(s *site)
 }
 
-// row is a program that is run with a cause.
+// row is the run of a program with a cause.
 type row struct {
 	cause
 	program string
 	args    []string
 	code    int
-	texts   []string // in its output or log
-	stays   bool     // a daemon that goes on: the text is in its log, and SIGTERM ends it with code 0
-	match   bool     // that no minion matched is true here
-	stock   int      // how stock 3006 ends with this cause, where it ends otherwise; docs/migrate.md has the reasons
+	texts   []string // expected in its output or log
+	stays   bool     // a daemon that keeps running: the texts are in its log, and SIGTERM ends it with exit code 0
+	match   bool     // here it is true that no minion matches
+	stock   int      // the exit code of stock 3006 for this cause, if it differs; docs/migrate.md has the reasons
 }
 
-// unlike says how stock ends.
+// unlike sets stock's exit code.
 func (r row) unlike(stock int) row {
 	r.stock = stock
 	return r
 }
 
 func TestOutsideCauses(t *testing.T) {
-	bin = filepath.Join(t.TempDir(), "bin") // readable for the user "nobody" too
+	bin = filepath.Join(t.TempDir(), "bin") // the user "nobody" must be able to read it
 	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(bin)), 0o755), os.Mkdir(bin, 0o755)); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestOutsideCauses(t *testing.T) {
 	}
 }
 
-// stay runs a daemon until it says the row's texts.
+// stay runs a daemon until it has logged the row's texts.
 func (s *site) stay(r row) (int, string) {
 	s.t.Helper()
 	out := &output{}
@@ -117,7 +117,7 @@ func (s *site) stay(r row) (int, string) {
 	return cmd.ProcessState.ExitCode(), out.String()
 }
 
-// withServers returns rows that need servers; make interop has them.
+// withServers adds rows that need servers, in make interop.
 var withServers func(add func(name string, make func(s *site), rows ...row), run func(line string, code int, texts string) row,
 	web func(func(s *site)) func(s *site))
 
@@ -128,7 +128,7 @@ func rows() (all []row) {
 			all = append(all, r)
 		}
 	}
-	// run is a row: a command line, its exit code, and texts between bars.
+	// run returns a row for a command line, its exit code, and texts separated by bars.
 	run := func(line string, code int, texts string) row {
 		words := strings.Fields(line)
 		return row{program: words[0], args: words[1:], code: code, texts: strings.Split(texts, "|")}
@@ -301,7 +301,7 @@ func rows() (all []row) {
 	},
 		run("salt-master", 1, bad+"|conf/more.conf|line 2").unlike(0), run("salt-minion", 1, bad+"|conf/more.conf|line 2"),
 		run("salt-call --local test.ping", 0, bad+"|conf/more.conf|True"))
-	// pids moves the pid files away from sock_dir.
+	// pids moves the pid files out of sock_dir.
 	pids := func(s *site) {
 		s.option("master", "pidfile: "+s.path("log/master.pid"))
 		s.option("minion", "pidfile: "+s.path("log/minion.pid"))
@@ -390,7 +390,7 @@ func rows() (all []row) {
 	return all
 }
 
-// post asks the HTTP interface and returns the status and the body.
+// post sends a form to the HTTP interface and returns the status and the body.
 func (s *site) post(path, form string) (int, string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d%s", s.http, path), strings.NewReader(form))

@@ -46,7 +46,7 @@ func init() {
 			run("salt m test.ping", 1, cannot).unlike(0), run("salt --async m test.ping", 1, cannot), run("salt --static m test.ping", 1, cannot),
 			run("salt-key -L", 1, cannot), run("salt-key -y -d m", 1, cannot), run("salt-run jobs.list_jobs", 1, cannot),
 			run("salt-run manage.up", 1, cannot), run("salt-call test.ping", 1, "Is master at 127.0.0.1 responding?"))
-		// Who asks over HTTP does not learn where the database is. The master's log has the cause.
+		// A client of the HTTP interface does not get the database's address. The master's log has the cause.
 		add("HTTP: database is lost", web(lost),
 			run("http /run client=local&tgt=m&fun=test.ping&eauth=file&username=ann&password=right", 503,
 				"the database server cannot be reached"),

@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// compressAPK compresses the files of a package with libdeflate-gzip(1), a tenth smaller than nfpm does: apk-tools 2 reads
-// nothing but gzip. The package is two gzip streams, of which the first, the control data, has the sum of the other one.
+// compressAPK compresses the files of a package with libdeflate-gzip(1), which results in a tenth less than nfpm's
+// gzip; apk-tools 2 supports only gzip. The package consists of two gzip streams. The first, the control data,
+// contains the checksum of the other.
 func compressAPK(name string) error {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -40,7 +41,7 @@ func compressAPK(name string) error {
 	if err != nil {
 		return fmt.Errorf("cannot run libdeflate-gzip (Debian: libdeflate-tools): %w", err)
 	}
-	// Both sums have the same length, so that no header of the archive changes.
+	// Both checksums have the same length, so that no header of the archive changes.
 	control := bytes.Replace(contents[0], []byte("datahash = "+sums[1]+"\n"), []byte("datahash = "+hexSum(files)+"\n"), 1)
 	if bytes.Equal(control, contents[0]) {
 		return fmt.Errorf("its control data has no sum of its files")
@@ -63,12 +64,12 @@ func compressAPK(name string) error {
 	return os.WriteFile(name, out.Bytes(), 0o644)
 }
 
-// withoutTimes returns control data whose files are of 1970. nfpm gives the package's scripts the times of their sources,
-// which are those of a checkout, so that no two releases were equal.
+// withoutTimes sets the time of all files in control data to 1970. nfpm gives the package's scripts the times of
+// their sources, which differ between checkouts, so that no two builds would be equal.
 func withoutTimes(control []byte) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
-	// Control data has no end of an archive, since the files follow.
+	// Control data has no end-of-archive marker, since the files follow.
 	r := tar.NewReader(io.MultiReader(bytes.NewReader(control), bytes.NewReader(make([]byte, 1024))))
 	for {
 		h, err := r.Next()
@@ -91,10 +92,10 @@ func withoutTimes(control []byte) ([]byte, error) {
 	}
 }
 
-// gunzip returns the content of the stream that b begins with, and how many bytes of b it has.
+// gunzip returns the content of the first gzip stream in b, and its length in b.
 func gunzip(b []byte) (content []byte, size int, err error) {
 	all := bytes.NewReader(b)
-	r := bufio.NewReader(all) // as a byte reader: gzip then reads no byte too many
+	r := bufio.NewReader(all) // a byte reader, so that gzip does not read ahead
 	z, err := gzip.NewReader(r)
 	if err != nil {
 		return nil, 0, err

@@ -12,11 +12,11 @@ import (
 	"github.com/brine-salt/brine/internal/python/textwrap"
 )
 
-// packager is the author named in the packages' changelogs.
+// packager is the author in the packages' changelogs.
 const packager = "The brine authors <brine-salt@users.noreply.github.com>"
 
-// commitTime returns the time of the last commit. Files and changelogs of the packages carry it, so that the same
-// sources make the same packages.
+// commitTime returns the time of the last commit. It is the time of files and changelogs in packages, so that the
+// same sources result in the same packages.
 func commitTime() (int64, error) {
 	out, err := exec.Command("git", "log", "-1", "--format=%ct").Output()
 	if err != nil {
@@ -25,8 +25,8 @@ func commitTime() (int64, error) {
 	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
 }
 
-// changesOf returns the section of a version in CHANGELOG.md, or the section "Unreleased" if the version has
-// none.
+// changesOf returns the section of a version in CHANGELOG.md, or the section "Unreleased" if the version has no
+// section.
 func changesOf(text, version string) ([]string, error) {
 	notes := sectionLines(text, "## "+version)
 	if notes == nil {
@@ -38,8 +38,8 @@ func changesOf(text, version string) ([]string, error) {
 	return notes, nil
 }
 
-// rpmChangelog returns the changelog in the format of nfpm. It is used for rpm only: from Debian's changelog nfpm
-// makes lines that are too long.
+// rpmChangelog returns the changelog in nfpm's format. It is used only for rpm: the lines that nfpm writes for
+// Debian's changelog are too long.
 func rpmChangelog(notes []string, version string, epoch int64) (string, error) {
 	type note struct {
 		Note string `yaml:"note"`
@@ -54,8 +54,8 @@ func rpmChangelog(notes []string, version string, epoch int64) (string, error) {
 	return string(out), err
 }
 
-// debChangelog returns Debian's changelog of a package (deb-changelog(5)). A version that precedes a release has
-// "~" in it, as nfpm writes it.
+// debChangelog returns the Debian changelog of a package (deb-changelog(5)). As nfpm writes it, a pre-release version
+// has "~".
 func debChangelog(notes []string, name, version string, epoch int64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s-1) stable; urgency=medium\n\n", name, strings.Replace(version, "-", "~", 1))
@@ -66,8 +66,8 @@ func debChangelog(notes []string, name, version string, epoch int64) string {
 	return b.String()
 }
 
-// sectionLines returns the list below a heading, one line for each entry; headings within the section are left out.
-// It returns nil if the heading is missing.
+// sectionLines returns the list entries below a heading, one per line, without headings within the section. It
+// returns nil if the heading is missing.
 func sectionLines(text, heading string) []string {
 	var list []string
 	inside := false

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// functionsOf returns the command that lists the words that may come first after the options. It is empty if
-// there is no such list.
+// functionsOf returns the command that prints the possible first words after the options, or "".
 func functionsOf(program string) string {
 	if program == "salt-call" {
 		return "salt-call --local --out=newline_values_only sys.list_functions"
@@ -15,7 +14,7 @@ func functionsOf(program string) string {
 	return ""
 }
 
-// shellName returns a program's name as part of the name of a shell's function.
+// shellName returns a program's name in the form for names of shell functions.
 func shellName(program string) string { return "_brine_" + strings.ReplaceAll(program, "-", "_") }
 
 // bash returns the completion for bash.

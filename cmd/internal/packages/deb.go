@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// compressDeb compresses the files of a package with xz(1), a fifth smaller than nfpm's own xz and in a fraction of its
-// time. Debian's packages must not have zstd.
+// compressDeb compresses the files of a package with xz(1). The result is a fifth smaller than with nfpm's own xz,
+// and takes a fraction of the time. Debian's packages must not use zstd.
 func compressDeb(name string) error {
 	b, err := os.ReadFile(name)
 	if err != nil {

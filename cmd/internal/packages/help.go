@@ -27,7 +27,7 @@ type option struct {
 	help    string
 }
 
-// wide is the width at which the help is printed: no text is wrapped.
+// wide sets a width at which no text of the help is wrapped.
 const wide = "COLUMNS=20000"
 
 // programHelp runs a program with --help and parses the output.
@@ -92,7 +92,7 @@ func parseHelp(text string) (*help, error) {
 	return h, nil
 }
 
-// parseOption reads "-c DIR, --config-dir=DIR  What it is for".
+// parseOption parses "-c DIR, --config-dir=DIR What it is for".
 func parseOption(s string) (option, error) {
 	var o option
 	names, text, _ := strings.Cut(s, "  ")
@@ -126,7 +126,7 @@ var (
 	quoted = regexp.MustCompile(`'([^']+)'`)
 )
 
-// choiceList returns the values that the help of an option lists.
+// choiceList returns the values that an option's help lists.
 func (o option) choiceList() []string {
 	m := oneOf.FindStringSubmatch(o.help)
 	if m == nil {
@@ -139,7 +139,7 @@ func (o option) choiceList() []string {
 	return list
 }
 
-// kind returns what the value of an option is: "dir", "file", or "" for any text.
+// kind returns the kind of an option's value: "dir", "file", or "" for any text.
 func (o option) kind() string {
 	name := strings.TrimLeft(o.names[len(o.names)-1], "-")
 	switch {

@@ -1,10 +1,10 @@
-// Command packages builds the deb, rpm and apk packages of brine with nfpm, which runs as a tool: it is no dependency
-// of the module.
+// Command packages builds brine's deb, rpm and apk packages with nfpm. nfpm runs as a tool, so that it is not a
+// dependency of the module.
 //
-// The programs are built by the Makefile, for each architecture in a directory of its own. This command generates what
-// else the packages contain: manual pages and completions from the programs' help, the licences of all linked modules,
-// and the changelog. The descriptions of the packages are pkg/*/nfpm.yaml; their configuration files are pkg/etc, which
-// "make compat" writes.
+// The Makefile builds the programs, in one directory per architecture. This command generates the other contents of
+// the packages: manual pages and completions from the programs' help, the licences of all linked modules, and the
+// changelog. pkg/*/nfpm.yaml describes the packages; pkg/etc has their configuration files, which "make compat"
+// writes.
 //
 //	packages -version 1.2.3 -programs bin/packages -out bin/packages/out
 package main
@@ -29,16 +29,16 @@ import (
 	"github.com/brine-salt/brine/internal/version"
 )
 
-// nfpm is the tool that writes the packages. It is pinned here, and nowhere else.
+// nfpm is the tool that writes the packages. Its version is set only here.
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0"
 
-// An arch is an architecture under the names that nfpm, Go and the Makefile have for it.
+// An arch is an architecture, with nfpm's, Go's and the Makefile's names for it.
 type arch struct{ name, goarch, dir string }
 
 var arches = []arch{{"amd64", "amd64", "linux-amd64"}, {"arm64", "arm64", "linux-arm64"},
 	{"arm7", "arm", "linux-armv7"}, {"riscv64", "riscv64", "linux-riscv64"}}
 
-// chosenArches returns the architectures in a list of the Makefile's names.
+// chosenArches returns the architectures for a list of the Makefile's names.
 func chosenArches(list string) ([]arch, error) {
 	var chosen []arch
 	for name := range strings.FieldsSeq(list) {
@@ -54,16 +54,16 @@ func chosenArches(list string) ([]arch, error) {
 	return chosen, nil
 }
 
-// A pack is a package, or one for each architecture.
+// A pack is a package, or one package per architecture.
 type pack struct {
-	name   string            // the directory below pkg with what it alone contains
+	name   string            // the directory below pkg with its own contents
 	base   string            // the directory below pkg with its description
-	common bool              // it is the same for all architectures
-	deb    bool              // there is no rpm or apk of it
-	vars   map[string]string // what the description leaves open
+	common bool              // the same package for all architectures
+	deb    bool              // only a deb, no rpm or apk
+	vars   map[string]string // variables in the description
 }
 
-// packaged are the packages. One more with a minion in it, for another service than Heat, is one more line, and a
+// packaged are the packages. Another package with a minion, for another service than Heat, needs another entry and a
 // directory below pkg with its contents.yaml.
 var packaged = []pack{
 	{name: "minion", base: "minion", vars: map[string]string{"NAME": "brine-minion",
@@ -159,12 +159,12 @@ func run(release, programs, out, list string, formats []string) error {
 					vars["ARCH"] = "all"
 				}
 				if format == "deb" {
-					vars["LICENSE"] = "" // Debian's packages have no such field
+					vars["LICENSE"] = "" // not a field of Debian's packages
 				}
 				tasks.Go(func() error { return writePackage(tool, p, out, format, vars) })
 			}
 		}
-		if !slices.Contains(formats, "deb") || wheelPlatforms[a.name] == "" { // there is no wheel tag for riscv64
+		if !slices.Contains(formats, "deb") || wheelPlatforms[a.name] == "" { // riscv64 has no wheel tag
 			continue
 		}
 		tasks.Go(func() error {
@@ -174,8 +174,8 @@ func run(release, programs, out, list string, formats []string) error {
 	return tasks.Wait()
 }
 
-// hostPrograms returns a directory with programs that run on this host, since manual pages and completions are
-// generated from their help. It uses the programs of the packages if those are for this platform.
+// hostPrograms returns a directory with programs that run on this host, whose help is the source of manual pages and
+// completions. It uses the packages' programs if they are for this platform.
 func hostPrograms(work, programs string) (string, error) {
 	dir := filepath.Join(programs, "linux-"+runtime.GOARCH)
 	if _, err := os.Stat(dir + "/brine-update"); err == nil && runtime.GOOS == "linux" {
@@ -189,7 +189,7 @@ func hostPrograms(work, programs string) (string, error) {
 		"./cmd/brine-master", "./cmd/brine-update")
 }
 
-// buildNFPM builds the tool once, for this host.
+// buildNFPM builds the tool for this host.
 func buildNFPM(work string) (string, error) {
 	dir, err := filepath.Abs(filepath.Join(work, "tool"))
 	if err != nil {
@@ -198,8 +198,7 @@ func buildNFPM(work string) (string, error) {
 	return filepath.Join(dir, "nfpm"), runCommand([]string{"GOBIN=" + dir}, "go", "install", nfpm)
 }
 
-// description returns the package's nfpm configuration: that of its base, with the contents that only this package
-// has.
+// description returns the package's nfpm configuration: that of its base, with the package's own contents.
 func (p pack) description(format string) (string, error) {
 	text, err := os.ReadFile("pkg/" + p.base + "/nfpm.yaml")
 	if err != nil {
@@ -218,7 +217,7 @@ func (p pack) description(format string) (string, error) {
 			"/usr/lib/python3/dist-packages/brine_openstack", "")
 	}
 	if format != "rpm" {
-		// nfpm leaves what is marked so out of the packages of other formats.
+		// nfpm leaves files with this type out of packages of other formats.
 		text = bytes.ReplaceAll(text, []byte("type: doc, "), nil)
 	}
 	if format == "deb" {
@@ -229,7 +228,7 @@ func (p pack) description(format string) (string, error) {
 	return string(text), err
 }
 
-// appendFiles adds the files below a directory to the contents of a package: nfpm expands no patterns where a file is
+// appendFiles adds the files below a directory to a package's contents. nfpm does not expand patterns for
 // documentation.
 func appendFiles(text []byte, dir, suffix, dst, kind string) ([]byte, error) {
 	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
@@ -242,7 +241,7 @@ func appendFiles(text []byte, dir, suffix, dst, kind string) ([]byte, error) {
 	return text, err
 }
 
-// writePackage runs nfpm on the description of a package, in which the variables are replaced.
+// writePackage runs nfpm on the description of a package, after replacing its variables.
 func writePackage(tool string, p pack, out, format string, vars map[string]string) error {
 	description, err := p.description(format)
 	if err != nil {
@@ -301,11 +300,11 @@ func writeText(text string, path ...string) error {
 	return os.WriteFile(name, []byte(text), 0o644)
 }
 
-// A program is one command line of brine-minion or brine-master.
+// A program is a command line of brine-minion or brine-master.
 type program struct {
-	name string   // the name that it is called by
-	args []string // how the program that has it is called for its help
-	also []string // further manual pages to see
+	name string   // the name it is called by
+	args []string // how to call it for its help
+	also []string // related manual pages
 }
 
 // programs are the command lines by package.
@@ -331,7 +330,7 @@ var programs = map[string][]program{
 	},
 }
 
-// linked are the programs of the packages, by the name that the package has here: from the directory of a module.
+// linked are the programs in packages by the package's name here: the module's directory, and the path in the module.
 var linked = map[string]struct{ dir, path string }{
 	"minion":       {".", "./cmd/brine-minion"},
 	"heat-minion":  {"openstack", "./cmd/heat-minion"},
@@ -340,7 +339,7 @@ var linked = map[string]struct{ dir, path string }{
 	"update":       {".", "./cmd/brine-update"},
 }
 
-// generatePackages writes what the packages contain besides the programs and the files of pkg/.
+// generatePackages writes the contents of packages except the programs and the files in pkg/.
 func generatePackages(work, host, release string, epoch int64) error {
 	for _, side := range []string{"minion", "master", "update"} {
 		for _, p := range programs[side] {
@@ -356,14 +355,14 @@ func generatePackages(work, host, release string, epoch int64) error {
 				{h.fish(p.name), "fish/" + p.name + ".fish"},
 			} {
 				if p.name == "brine-minion-check" && !strings.HasPrefix(f.path, "man/") {
-					continue // it is the first word of brine-minion, no command
+					continue // it is the first word of brine-minion, not a command
 				}
 				if err := writeText(f.text, work, side, f.path); err != nil {
 					return err
 				}
 			}
 		}
-		if side != "update" { // it is one program
+		if side != "update" { // brine-update is a single program
 			if err := writeText(overviewPage(side, release, epoch), work, side, "man", "brine-"+side+
 				".1"); err != nil {
 				return err

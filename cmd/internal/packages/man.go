@@ -12,7 +12,7 @@ import (
 	"github.com/brine-salt/brine/internal/version"
 )
 
-// roffText quotes a text for a manual page.
+// roffText escapes a text for a manual page.
 func roffText(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
@@ -108,7 +108,7 @@ func overviewPage(side, ofBrine string, epoch int64) string {
 	return b.String()
 }
 
-// compressAll writes compressed copies of files, with the same bytes each time.
+// compressAll writes compressed copies of files. The same files result in the same bytes.
 func compressAll(pattern string) error {
 	names, err := filepath.Glob(pattern)
 	if err != nil {

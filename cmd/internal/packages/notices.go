@@ -14,9 +14,8 @@ import (
 	"strings"
 )
 
-// licenseNotices returns the licences of brine, of Go and of every module that is linked into a program, whole,
-// with the notices that come with them. A module without a licence is an error. The program is a package of the
-// module in dir.
+// licenseNotices returns the complete licences and notices of brine, of Go and of every module that is linked into a
+// program. A module without a licence is an error. The program is a package of the module in dir.
 func licenseNotices(dir, program string) (string, error) {
 	modules := map[string]string{} // directories by path and version
 	for _, a := range arches {
@@ -75,7 +74,7 @@ func licenseNotices(dir, program string) (string, error) {
 	return b.String(), nil
 }
 
-// licenceFiles returns the files of a module's directory with its licence and its notices.
+// licenceFiles returns the files in a module's directory that contain its licence and notices.
 func licenceFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -100,7 +99,7 @@ func licenceFiles(dir string) ([]string, error) {
 	return files, nil
 }
 
-// copyright is the text about licences in Debian's packages. NOTICES has the licences of all linked modules.
+// copyright is the text about licences in Debian's packages. NOTICES contains the licences of all linked modules.
 const copyright = `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: brine
 Source: https://github.com/brine-salt/brine

@@ -25,7 +25,7 @@ import (
 	"github.com/brine-salt/brine/internal/testkit/prereq"
 )
 
-// TestHelp prints a table of options and reads it back.
+// TestHelp prints a table of options and parses it.
 func TestHelp(t *testing.T) {
 	p := &optparse.Parser{Prog: "salt-x", Usage: "%prog [options] <function>", Description: "Does x. And y.", Epilog: "The end.", Width: 20000,
 		Options: []optparse.Option{
@@ -70,7 +70,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestSources: what the packages take from the repository is there.
+// TestSources: the files of the repository that packages contain exist.
 func TestSources(t *testing.T) {
 	t.Chdir("../../..")
 	taken := regexp.MustCompile(`(?:src: |: )(pkg/[^,}\s]+)`)
@@ -117,7 +117,7 @@ func TestChangelog(t *testing.T) {
 	}
 }
 
-// TestWheel reads a wheel as pip does: every file has its hash in RECORD, and the program may be run.
+// TestWheel reads a wheel as pip does: RECORD has the hash of every file, and the program is executable.
 func TestWheel(t *testing.T) {
 	t.Chdir("../../..")
 	dir := t.TempDir()
@@ -180,7 +180,7 @@ func TestWheel(t *testing.T) {
 	}
 }
 
-// TestNotices holds that every module that is linked in has a licence, and that the texts are there.
+// TestNotices: every linked module has a licence, and its text is included.
 func TestNotices(t *testing.T) {
 	t.Chdir("../../..")
 	for side, program := range linked {
@@ -200,7 +200,7 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// TestCompressDeb compares what dpkg finds in a package before and after.
+// TestCompressDeb compares a package's contents, as dpkg reads them, before and after.
 func TestCompressDeb(t *testing.T) {
 	for _, tool := range []string{"dpkg-deb", "xz"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -232,7 +232,7 @@ func TestCompressDeb(t *testing.T) {
 	if d := cmp.Diff(before, look()); d != "" {
 		t.Error(d)
 	}
-	if fi, err := os.Stat(name); err != nil || fi.Size() > 12_000 { // of 50 KB; its control data stays as it is
+	if fi, err := os.Stat(name); err != nil || fi.Size() > 12_000 { // of 50 KB; the control data does not change
 		t.Errorf("the package has %d bytes %v", fi.Size(), err)
 	}
 	for _, text := range []string{"", "no archive", "!<arch>\nshort", "!<arch>\n" + strings.Repeat("9", 60)} {
@@ -245,8 +245,8 @@ func TestCompressDeb(t *testing.T) {
 	}
 }
 
-// TestCompressAPK reads what apk reads of a package, before and after: the files, and their sum in the control data. Packages
-// of two checkouts, whose scripts have other times, are equal.
+// TestCompressAPK compares a package's contents before and after, as apk reads them: the files, and their checksum in
+// the control data. Packages of two checkouts, whose scripts have different times, are equal.
 func TestCompressAPK(t *testing.T) {
 	if _, err := exec.LookPath("libdeflate-gzip"); err != nil {
 		prereq.Missing(t, "libdeflate-gzip")

@@ -24,7 +24,8 @@ func pkgFile(t *testing.T, name string) string {
 	return string(b)
 }
 
-// TestServiceFiles: the scripts are valid for a shell, the property list is well-formed, and all start the minion.
+// TestServiceFiles: the scripts are valid shell scripts, the property list is well-formed, and all of them start the
+// minion.
 func TestServiceFiles(t *testing.T) {
 	for _, name := range []string{"freebsd/salt_minion", "init/salt-minion.sysv", "init/salt-master.sysv", "init/salt-minion.openrc", "init/salt-master.openrc"} {
 		if out, err := exec.CommandContext(t.Context(), "sh", "-n", filepath.Join("../../../pkg", name)).CombinedOutput(); err != nil {
@@ -57,7 +58,7 @@ func TestServiceFiles(t *testing.T) {
 	}
 }
 
-// TestCompose checks the syntax of the compose file as far as it is used: known keys, and names that exist.
+// TestCompose checks the compose file: it uses known keys, and names that exist.
 func TestCompose(t *testing.T) {
 	v, err := yaml.Parse([]byte(pkgFile(t, "container/compose.yaml")), "compose.yaml")
 	if err != nil {

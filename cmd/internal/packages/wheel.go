@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// wheelPlatforms are the platforms of a wheel by our names of architectures. The program in it is static, so that it
-// runs with every C library.
+// wheelPlatforms are the platforms of wheels by our names of architectures. The program in a wheel is static, so that
+// it runs with every C library.
 var wheelPlatforms = map[string]string{"amd64": "x86_64", "arm64": "aarch64", "arm7": "armv7l"}
 
-// pythonVersion returns a version in the form of Python's packages (PEP 440): 1.2.3-rc.1 becomes 1.2.3rc1. A
-// prerelease that PEP 440 has no word for becomes a development release.
+// pythonVersion converts a version to the form of Python's packages (PEP 440): 1.2.3-rc.1 becomes 1.2.3rc1. A
+// pre-release that PEP 440 does not support becomes a development release.
 func pythonVersion(release string) string {
 	version, pre, ok := strings.Cut(release, "-")
 	if !ok {
@@ -35,15 +35,15 @@ func pythonVersion(release string) string {
 	return version + ".dev" + number
 }
 
-// pythonMetadata returns the file METADATA of the package brine-openstack.
+// pythonMetadata returns the file METADATA of the Python package brine-openstack.
 func pythonMetadata(release string) string {
 	return "Metadata-Version: 2.1\nName: brine-openstack\nVersion: " + pythonVersion(release) +
 		"\nSummary: OpenStack services as Salt masters: the sidecar, its client, and plugins for Heat, Trove and Sahara\n" +
 		"Home-page: https://github.com/brine-salt/brine\nLicense: Apache-2.0\nRequires-Python: >=3.9\n"
 }
 
-// pythonEntryPoints returns the file entry_points.txt of that package, by which Sahara finds its driver. The entries
-// are those of pyproject.toml.
+// pythonEntryPoints returns the file entry_points.txt of that package, through which Sahara finds its driver. The
+// entries come from pyproject.toml.
 func pythonEntryPoints() (string, error) {
 	const project = "openstack/python/pyproject.toml"
 	b, err := os.ReadFile(project)
@@ -69,8 +69,8 @@ func pythonEntryPoints() (string, error) {
 	return out.String(), nil
 }
 
-// writeWheel writes the Python package brine-openstack with the sidecar's program (PEP 427). The same files make the
-// same wheel.
+// writeWheel writes the wheel of the Python package brine-openstack, which contains the sidecar's program (PEP 427).
+// The same files result in the same wheel.
 func writeWheel(out, program, work string, a arch, release string, epoch int64) error {
 	version := pythonVersion(release)
 	info := "brine_openstack-" + version + ".dist-info/"

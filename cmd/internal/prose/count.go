@@ -17,34 +17,34 @@ import (
 	"unicode/utf8"
 )
 
-// The columns that a line may have. A tab counts as four, as most editors and reviews show it.
+// Limits of a line in columns. A tab counts as four, as in most editors and reviews.
 const (
 	codeColumns    = 100
 	commentColumns = 120
 	tabColumns     = 4
 )
 
-// A room is a package without its tests, as counted.
+// A room holds the counts of a package without its tests.
 type room struct {
 	dir            string
 	code, comments int // lines; a line with code and a comment is code
-	// unexported functions and methods, and those of them with a one-word name
+	// unexported functions and methods, and how many of them have a one-word name
 	functions, oneWord     int
-	longCode, longComments int // lines over codeColumns and commentColumns
+	longCode, longComments int // lines beyond codeColumns and commentColumns
 	texts                  []text
-	long                   []string // the lines over a limit, as file:line: n columns
+	long                   []string // lines beyond a limit, as file:line: n columns
 }
 
-// A text is one comment with the declaration that it belongs to.
+// A text is a comment and the declaration that it belongs to.
 type text struct {
 	position string // file:line
-	// stable across edits: directory, declaration, and the comment's number inside it
+	// stable across edits: directory, declaration, and the comment's number in it
 	declaration string
 	body        string
 }
 
-// expandPatterns returns the directories that hold Go files. A pattern that ends in "/..." includes all
-// directories below.
+// expandPatterns returns the directories with Go files. A pattern that ends in "/..." includes all directories below
+// it.
 func expandPatterns(patterns []string) ([]string, error) {
 	var dirs []string
 	for _, pattern := range patterns {
@@ -73,8 +73,7 @@ func expandPatterns(patterns []string) ([]string, error) {
 	return slices.Compact(dirs), nil
 }
 
-// readRoom counts the Go files of one directory. Files for other platforms count too, since people have to read
-// them.
+// readRoom counts the Go files in a directory. Files for other platforms count too, since people have to read them.
 func readRoom(dir string) (room, error) {
 	r := room{dir: filepath.ToSlash(dir)}
 	entries, err := os.ReadDir(dir)
@@ -97,7 +96,7 @@ func readRoom(dir string) (room, error) {
 	return r, nil
 }
 
-// addFile counts one file. Files that programs write are left out: their authors read no style guide.
+// addFile counts one file. It skips generated files.
 func (r *room) addFile(name string, src []byte) error {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, src, parser.ParseComments)
@@ -112,7 +111,7 @@ func (r *room) addFile(name string, src []byte) error {
 	}
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
-		// The language names init and main; a blank function has no name at all.
+		// The language defines the names init and main, and a blank function has no name.
 		if !ok || f.Name.IsExported() ||
 			slices.Contains([]string{"init", "main", "_"}, f.Name.Name) {
 			continue
@@ -126,13 +125,13 @@ func (r *room) addFile(name string, src []byte) error {
 	return nil
 }
 
-// oneWord reports whether a name has no capital after its first letter: "open", not "openSession".
+// oneWord reports whether a name has no capital after its first letter, like "open" and unlike "openSession".
 func oneWord(name string) bool {
 	_, n := utf8.DecodeRuneInString(name)
 	return !strings.ContainsFunc(name[n:], unicode.IsUpper)
 }
 
-// addLines sorts the lines of a file into code and comments. Blank lines, and directives such as //go:build, are
+// addLines counts the lines of a file with code and with comments. Blank lines and directives such as //go:build are
 // neither.
 func (r *room) addLines(name string, src []byte) error {
 	lines := bytes.Split(src, []byte("\n"))
@@ -148,7 +147,7 @@ func (r *room) addLines(name string, src []byte) error {
 			break
 		}
 		if tok == token.SEMICOLON && lit == "\n" {
-			continue // inserted by the scanner, at the end of a line that is counted already
+			continue // inserted by the scanner at the end of a counted line
 		}
 		marked := isCode
 		if tok == token.COMMENT {
@@ -190,13 +189,13 @@ func (r *room) addLines(name string, src []byte) error {
 	return nil
 }
 
-// isDirective reports whether a comment speaks to a program and not to a reader: //go:build, //nolint, // guard: lines.
+// isDirective reports whether a comment is for a program and not for a reader: //go:build, //nolint, // guard: lines.
 func isDirective(comment string) bool {
 	return strings.HasPrefix(comment, "//go:") || strings.HasPrefix(comment, "//lint:") ||
 		strings.HasPrefix(comment, "//nolint") || strings.HasPrefix(comment, "// guard: ")
 }
 
-// addTexts collects the comments of a file, each with the declaration that it documents or belongs to.
+// addTexts adds the comments of a file, each with the declaration that it belongs to.
 func (r *room) addTexts(fset *token.FileSet, file *ast.File) {
 	seen := map[string]int{}
 	for _, group := range file.Comments {
@@ -215,7 +214,7 @@ func (r *room) addTexts(fset *token.FileSet, file *ast.File) {
 	}
 }
 
-// declarationAt names the declaration that a comment documents or stands in: "Type.method", "name", or "package".
+// declarationAt returns the name of the declaration that a comment belongs to: "Type.method", "name", or "package".
 func declarationAt(file *ast.File, group *ast.CommentGroup) string {
 	for _, d := range file.Decls {
 		switch d := d.(type) {
@@ -248,12 +247,12 @@ func declarationAt(file *ast.File, group *ast.CommentGroup) string {
 	return "package"
 }
 
-// covers reports whether a comment is a declaration's doc comment, stands inside it, or follows it on its last line.
+// covers reports whether a comment is a declaration's doc comment, is inside it, or follows it on its last line.
 func covers(d ast.Node, doc, group *ast.CommentGroup) bool {
 	return doc == group || d.Pos() <= group.Pos() && group.Pos() <= d.End()+1
 }
 
-// receiverName returns the type of a method's receiver without its pointer and its type parameters.
+// receiverName returns the name of a method's receiver type, without the pointer and type parameters.
 func receiverName(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.StarExpr:

@@ -1,12 +1,12 @@
-// Prose counts how the packages of this repository are written: how many lines of comments explain how many lines of
-// code, how many unexported functions are named by one bare word, and how many lines are too long to read in two
-// columns. It reads syntax only, so it builds and runs nothing, and it skips tests, generated files and testdata.
+// Prose reports how the packages of this repository are written: the lines of comments and of code, the unexported
+// functions with a one-word name, and the lines that are too long for two columns. It only parses files; it skips
+// tests, generated files and testdata.
 //
-// With -sample it prints comments instead, drawn by a fixed seed. The draw depends on the declaration that a comment
-// belongs to and not on its line, so the same seed shows the same declarations before and after a rewrite.
+// With -sample it prints comments drawn with a fixed seed instead. The draw depends on a comment's declaration and
+// not on its line, so that the same seed selects the same declarations before and after a rewrite.
 //
-// With -long it prints the lines over the limits instead, and exits with status 1 if there are any: so a package that
-// reached the limits keeps them (see the Makefile's lint).
+// With -long it prints the lines beyond the limits instead, and exits with status 1 if there are any. In this way the
+// packages that comply continue to do so (see the Makefile's lint).
 //
 // Usage:
 //
@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// run prints the table of the packages that the patterns name, their long lines, or a sample of their comments.
+// run prints the table of the packages that match the patterns, their long lines, or a sample of their comments.
 func run(w io.Writer, patterns []string, long bool, sample int, seed uint64) error {
 	dirs, err := expandPatterns(patterns)
 	if err != nil {

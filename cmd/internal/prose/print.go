@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// printTable prints one row for each package and one for all.
+// printTable prints a row for each package, and one for all.
 func printTable(w io.Writer, rooms []room) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "package\tcode\tcomments\tdensity\tunexported\tone word\tcode > %d\tcomments "+
@@ -32,7 +32,7 @@ func printRow(w io.Writer, r room) {
 		r.functions, percent(r.oneWord, r.functions), r.longCode, r.longComments)
 }
 
-// printLong prints the lines over a limit, and returns an error if there are any.
+// printLong prints the lines beyond a limit. It returns an error if there are any.
 func printLong(w io.Writer, rooms []room) error {
 	found := 0
 	for _, r := range rooms {
@@ -50,7 +50,7 @@ func printLong(w io.Writer, rooms []room) error {
 	return nil
 }
 
-// percent returns the share n of all; "-" where there is nothing to share.
+// percent returns n as a share of all, or "-" if all is 0.
 func percent(n, all int) string {
 	if all == 0 {
 		return "-"
@@ -58,8 +58,8 @@ func percent(n, all int) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(all))
 }
 
-// printSample prints n comments. Each gets the hash of the seed and its declaration, and those with the lowest are
-// drawn: a comment that is added elsewhere or moved to another line thus changes nothing, which a draw by index would.
+// printSample prints n comments: those with the lowest hashes of the seed and their declaration. Unlike a draw by
+// index, this does not change when comments are added elsewhere or moved to another line.
 func printSample(w io.Writer, rooms []room, n int, seed uint64) error {
 	type drawn struct {
 		text

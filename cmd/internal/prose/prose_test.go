@@ -48,8 +48,8 @@ func writeFile(t *testing.T, name, text string) {
 	}
 }
 
-// TestCounts: raw strings are code, directives and guards are neither, and tests, testdata and generated files are left
-// out.
+// TestCounts: raw strings are code, directives and guards are neither code nor comments, and tests, testdata and
+// generated files are skipped.
 func TestCounts(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "p", "p.go"), counted)
@@ -88,7 +88,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestLongLinesFail: a package with a line over a limit causes an error that names the line; other packages cause no error.
+// TestLongLinesFail: a line beyond a limit is an error that contains the line.
 func TestLongLinesFail(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "p.go"), counted)
@@ -104,7 +104,7 @@ func TestLongLinesFail(t *testing.T) {
 	}
 }
 
-// TestSampleIsStable: a comment keeps its place in the draw when lines and comments are added around it.
+// TestSampleIsStable: the draw does not change if lines and comments are added around a comment.
 func TestSampleIsStable(t *testing.T) {
 	dir := t.TempDir()
 	draw := func(src string) string {
@@ -139,8 +139,7 @@ func TestSampleIsStable(t *testing.T) {
 	}
 }
 
-// TestRunPrints: the program's table names each package and sums them, and a file that is no Go is an error with its
-// name.
+// TestRunPrints: the table contains each package and their sum, and a file that is not Go is an error with its name.
 func TestRunPrints(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "a", "a.go"), "// Package a is one.\npackage a\n\nvar x = 1\n")

@@ -1,10 +1,10 @@
 // Command release collects the files of a release in one directory and signs them: archives of the programs for every
-// platform, the packages that "make packages" built, lists of what the programs are made of (CycloneDX, by
-// cyclonedx-gomod, which runs as a tool), the licences, the changes, and the SHA-256 sums of all of them. Each file gets
-// a signature beside it in minisign's format.
+// platform, the packages from "make packages", lists of the programs' components (in CycloneDX, by the tool
+// cyclonedx-gomod), the licences, the changes, and the SHA-256 checksums of all files. Each file gets a signature
+// file in minisign's format.
 //
-// The same commit makes the same bytes, wherever it is built. The private key is in a file of minisign, or in an agent
-// of ssh, which has no need to give it away.
+// The same commit results in the same bytes, wherever it is built. The private key is in a minisign file, or in an
+// ssh agent, which does not reveal it.
 //
 //	release -version 1.2.3 -programs bin/release/programs -packages bin/release/packages -out bin/release/1.2.3 -key FILE
 package main
@@ -30,10 +30,10 @@ import (
 	"time"
 )
 
-// cyclonedx is the tool that lists what a program is made of. It is pinned here, and nowhere else.
+// cyclonedx is the tool that lists a program's components. Its version is set only here.
 const cyclonedx = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0"
 
-// mains are the programs that have a list, by the directory of their module.
+// mains are the programs for which components are listed, with the directory of their module.
 var mains = []struct{ name, module string }{{"brine-minion", "."}, {"brine-master", "."}, {"heat-minion", "openstack"},
 	{"trove-minion", "openstack"},
 	{"brine-update", "."}}
@@ -44,7 +44,7 @@ var semver = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 type release struct {
 	version, programs, packages, out string
 	epoch                            int64
-	tagged                           bool // the commit has the version's tag
+	tagged                           bool // the commit is tagged with the version
 }
 
 func main() {
@@ -69,7 +69,7 @@ func main() {
 	fmt.Printf("%s is signed with the key %s\n", r.out, s.id())
 }
 
-// make writes the release. What it began is removed if it fails.
+// make writes the release. If it fails it removes what it has written.
 func (r *release) make(s *signer) (err error) {
 	switch {
 	case !semver.MatchString(r.version):
@@ -112,7 +112,7 @@ func (r *release) make(s *signer) (err error) {
 	return r.sign(s)
 }
 
-// notices joins the licences of all programs.
+// notices writes the licences of all programs to one file.
 func (r *release) notices() error {
 	var all []byte
 	for _, p := range []string{"minion", "master", "update", "heat-minion", "trove-minion"} {
@@ -125,8 +125,8 @@ func (r *release) notices() error {
 	return os.WriteFile(filepath.Join(r.out, "NOTICES"), all, 0o644)
 }
 
-// changes writes the section of the version in CHANGELOG.md. A release of a commit without a tag, for trying out, may have
-// what is unreleased.
+// changes writes the version's section in CHANGELOG.md. A test release of a commit without a tag may use the section
+// "Unreleased".
 func (r *release) changes() error {
 	text, err := os.ReadFile("CHANGELOG.md")
 	if err != nil {
@@ -168,7 +168,7 @@ var services = map[string][]member{
 	"darwin":  {{from: "pkg/macos/io.github.brine-salt.minion.plist", mode: 0o644}},
 }
 
-// archives packs the programs of each platform: tar.gz, and zip for Windows.
+// archives packs the programs of each platform: as tar.gz, or as zip for Windows.
 func (r *release) archives() error {
 	dirs, err := filepath.Glob(filepath.Join(r.programs, "*-*"))
 	if err != nil {
@@ -314,8 +314,8 @@ func (r *release) components() error {
 	return nil
 }
 
-// withoutOwnHash returns a list of components without a hash of brine itself: the tool makes one of all files that the
-// directory happens to hold, .git and bin among them. SHA256SUMS has the hashes of what is released.
+// withoutOwnHash removes brine's own hash from a list of components. The tool computes it over all files in the
+// directory, including .git and bin. SHA256SUMS has the hashes of the released files.
 func withoutOwnHash(list []byte) ([]byte, error) {
 	var bom map[string]any
 	if err := json.Unmarshal(list, &bom); err != nil {
@@ -334,7 +334,7 @@ func withoutOwnHash(list []byte) ([]byte, error) {
 	return append(list, '\n'), err
 }
 
-// sign writes the sums and a signature beside every file.
+// sign writes the checksums, and a signature file for every file.
 func (r *release) sign(s *signer) error {
 	list, err := os.ReadDir(r.out)
 	if err != nil {

@@ -30,7 +30,7 @@ func write(t *testing.T, name, text string) string {
 	return name
 }
 
-// fileKey is a key in a file without a password.
+// fileKey returns a signer with a key in a file without a password.
 func fileKey(t *testing.T) (*signer, minisign.PrivateKey) {
 	t.Helper()
 	_, priv, err := minisign.GenerateKey(rand.Reader)
@@ -48,7 +48,7 @@ func fileKey(t *testing.T) (*signer, minisign.PrivateKey) {
 	return s, priv
 }
 
-// agentKey is a key in an agent of ssh.
+// agentKey returns a signer with a key in an ssh agent.
 func agentKey(t *testing.T) *signer {
 	t.Helper()
 	pub, raw, err := ed25519.GenerateKey(rand.Reader)
@@ -86,7 +86,8 @@ func agentKey(t *testing.T) *signer {
 	return s
 }
 
-// TestPassword opens a key with its password. Minisign's derivation takes a GiB of memory, and seconds: make release-test runs it.
+// TestPassword opens a key with its password. Minisign's key derivation takes a GiB of memory and several seconds;
+// make release-test runs this test.
 func TestPassword(t *testing.T) {
 	if os.Getenv("BRINE_RELEASE") != "full" {
 		t.Skip("make release-test runs it")
@@ -116,7 +117,7 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
-// TestSign signs with each kind of key what the minion verifies, twice with the same bytes.
+// TestSign: the minion verifies the signatures of each kind of key, and signing twice results in the same bytes.
 func TestSign(t *testing.T) {
 	file, _ := fileKey(t)
 	for kind, s := range map[string]*signer{"file": file, "agent": agentKey(t)} {
@@ -147,7 +148,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// TestArchives packs the same programs in two directories to the same bytes.
+// TestArchives: archives of the same programs in two directories are equal.
 func TestArchives(t *testing.T) {
 	t.Chdir("../../..")
 	programs, packages := t.TempDir(), t.TempDir()
@@ -207,8 +208,7 @@ func TestSection(t *testing.T) {
 	}
 }
 
-// TestNothingToPack: an empty directory is an error that names it.
-// TestOwnHash: the hash of brine as a component, which differs in every directory, is left out; others stay.
+// TestOwnHash: the hash of brine as a component, which differs in every directory, is removed; other hashes remain.
 func TestOwnHash(t *testing.T) {
 	list := `{"bomFormat": "CycloneDX", "components": [
 		{"name": "github.com/brine-salt/brine", "version": "v1", "hashes": [{"content": "00"}]},
@@ -230,6 +230,7 @@ func TestOwnHash(t *testing.T) {
 	}
 }
 
+// TestNothingToPack: an empty directory is an error that names it.
 func TestNothingToPack(t *testing.T) {
 	dir := t.TempDir()
 	r := release{version: "1.2.3", programs: dir, packages: dir, out: dir}
@@ -243,7 +244,7 @@ func TestNothingToPack(t *testing.T) {
 	}
 }
 
-// TestRefused leaves nothing behind.
+// TestRefused: a refused release leaves no files.
 func TestRefused(t *testing.T) {
 	t.Chdir("../../..")
 	s, _ := fileKey(t)

@@ -24,13 +24,13 @@ import (
 // A signer creates signatures in minisign's format.
 type signer struct {
 	public minisign.PublicKey
-	// signHash signs the hash of a file, with the comments.
+	// signHash signs the hash of a file and the comments.
 	signHash func(file *minisign.Reader, hash []byte, trusted, untrusted string) ([]byte, error)
 }
 
 func (s *signer) id() string { return fmt.Sprintf("%016X", s.public.ID()) }
 
-// openSigner opens the private key of a file, or that of an agent.
+// openSigner opens a private key in a file, or in an agent.
 func openSigner(file, passwordFile, agentKey string) (*signer, error) {
 	switch {
 	case (file == "") == (agentKey == ""):
@@ -63,7 +63,7 @@ func openSigner(file, passwordFile, agentKey string) (*signer, error) {
 	}}, nil
 }
 
-// openAgent finds the private key of a public one in an agent.
+// openAgent finds the private key for a public key in an agent.
 func openAgent(publicFile, socket string) (*signer, error) {
 	text, err := os.ReadFile(publicFile)
 	if err != nil {
@@ -93,7 +93,7 @@ func openAgent(publicFile, socket string) (*signer, error) {
 		}
 		return sig.Blob, nil
 	}
-	// The number of a key made by minisign is random. This one follows from the key.
+	// The number of a key made by minisign is random; this one is derived from the key.
 	id := blake2b.Sum256(raw)
 	public := publicKey(binary.LittleEndian.Uint64(id[:8]), raw)
 	return &signer{public: public, signHash: func(_ *minisign.Reader, hash []byte, trusted, untrusted string) ([]byte, error) {
@@ -112,7 +112,7 @@ func openAgent(publicFile, socket string) (*signer, error) {
 	}}, nil
 }
 
-// publicKey returns minisign's form of a key.
+// publicKey converts a key to minisign's form.
 func publicKey(id uint64, raw ed25519.PublicKey) minisign.PublicKey {
 	b := binary.LittleEndian.AppendUint16(nil, minisign.EdDSA)
 	b = binary.LittleEndian.AppendUint64(b, id)
@@ -123,8 +123,8 @@ func publicKey(id uint64, raw ed25519.PublicKey) minisign.PublicKey {
 	return k
 }
 
-// signFile writes the signature of a file beside it. The signed comment contains the time of the commit, so that
-// the same files have the same signatures.
+// signFile writes the signature file of a file. The signed comment contains the time of the commit, so that the same
+// files have the same signatures.
 func (s *signer) signFile(name string, epoch int64) error {
 	f, err := os.Open(name)
 	if err != nil {

@@ -1,11 +1,12 @@
-// Package repository makes and signs repositories of updates in the format of The Update Framework: "brine-release".
-// docs/update.md describes the roles. Any static web server, or the file server of a master, then serves the directory.
+// Package repository creates and signs repositories of updates in the format of The Update Framework, for
+// "brine-release". docs/update.md describes the roles. Any static web server, or a master's file server, can serve
+// the directory.
 //
 //	metadata/1.root.json … timestamp.json, 1.snapshot.json, 1.targets.json, 1.stable.json, 1.stable-linux-amd64.json
 //	targets/stable/linux-amd64/1.2.3/<sha256>.brine-minion
 //
-// Each command writes new files first and timestamp.json last, so that a client sees the old state or the new one. While
-// Rotate writes, a client may refuse the old timestamp under the new root; it asks again later.
+// Each command writes new files first and timestamp.json last, so that a client sees either the old or the new state.
+// While Rotate writes, a client may refuse the old timestamp under the new root; it retries later.
 package repository
 
 import (
@@ -34,23 +35,24 @@ import (
 	"github.com/brine-salt/brine/internal/atomicfile"
 )
 
-// The delegated roles: one for each channel, below it one for each of its platforms.
+// The delegated roles: one per channel and, below it, one per platform of the channel.
 var (
 	channels  = layout.Channels
 	platforms = []string{"linux-amd64", "linux-arm64", "linux-arm", "linux-riscv64", "freebsd-amd64",
 		"darwin-arm64", "windows-amd64"}
 )
 
-// Lifetimes are how long metadata is valid after it was signed.
+// Lifetimes are how long signed metadata is valid.
 type Lifetimes struct{ Root, Targets, Snapshot, Timestamp time.Duration }
 
 const day = 24 * time.Hour
 
-// DefaultLifetimes are a year for keys and programs, and a week within which the timestamp must be renewed.
+// DefaultLifetimes are a year for keys and programs, and a week for the snapshot and the timestamp, which must be
+// renewed within it.
 var DefaultLifetimes = Lifetimes{Root: 365 * day, Targets: 365 * day, Snapshot: 7 * day, Timestamp: 7 * day}
 
-// A Repository is a directory. Keys is a directory of private keys in PEM (PKCS #8, ed25519), named after the roles that
-// they sign for: root.1.pem, root.2.pem, targets.pem, snapshot.pem, timestamp.pem, stable.pem, edge.pem.
+// A Repository is a directory. Keys is a directory of private keys in PEM (PKCS #8, ed25519), named after the roles
+// that they sign for: root.1.pem, root.2.pem, targets.pem, snapshot.pem, timestamp.pem, stable.pem, edge.pem.
 type Repository struct {
 	Dir, Keys string
 	Threshold int // of the root, for Init and Rotate
@@ -58,7 +60,7 @@ type Repository struct {
 	Now       func() time.Time
 }
 
-// NewKey writes a new private key to a file that does not exist.
+// NewKey writes a new private key to a file. The file must not exist.
 func NewKey(path string) error {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -71,7 +73,7 @@ func NewKey(path string) error {
 	return atomicfile.Create(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600)
 }
 
-// signers returns the keys of a role, by the names of their files.
+// signers returns the keys of a role, sorted by file name.
 func (r *Repository) signers(role string) ([]signature.Signer, error) {
 	names, err := filepath.Glob(filepath.Join(r.Keys, role+".*pem"))
 	if err != nil {
@@ -114,7 +116,7 @@ func parseKey(text []byte) (signature.Signer, error) {
 	return signature.LoadSigner(private, crypto.Hash(0))
 }
 
-// Init creates a repository without programs. It fails if the directory already has one.
+// Init creates a repository without programs. It returns an error if the directory contains a repository.
 func (r *Repository) Init() error {
 	if _, err := os.Stat(r.metadata("timestamp.json")); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot create a repository: %s contains one", r.Dir)
@@ -143,7 +145,7 @@ func (r *Repository) Init() error {
 	return r.publish(snapshot, 1)
 }
 
-// signTargets writes all targets roles with the keys of the directory. The programs stay.
+// signTargets writes all targets roles with the current keys. It does not change the programs.
 func (r *Repository) signTargets(snapshot *metadata.Metadata[metadata.SnapshotType]) error {
 	targets := metadata.Targets(r.until(r.Life.Targets))
 	if err := r.delegate(targets, channels, func(c string) (role, keyRole, paths string) {
@@ -182,7 +184,7 @@ func (r *Repository) signTargets(snapshot *metadata.Metadata[metadata.SnapshotTy
 	return nil
 }
 
-// newRoot returns a root with the keys of the directory.
+// newRoot returns root metadata with the current keys.
 func (r *Repository) newRoot(version int64) (*metadata.Metadata[metadata.RootType], error) {
 	root := metadata.Root(r.until(r.Life.Root))
 	root.Signed.Version = version
@@ -224,7 +226,7 @@ func (r *Repository) publicKeys(role string) ([]*metadata.Key, error) {
 	return keys, nil
 }
 
-// delegate adds a role for each part, with the keys of keyRole.
+// delegate adds a delegated role for each part, with the keys of keyRole.
 func (r *Repository) delegate(t *metadata.Metadata[metadata.TargetsType], parts []string,
 	name func(part string) (role, keyRole, paths string)) error {
 	t.Signed.Delegations = &metadata.Delegations{Keys: map[string]*metadata.Key{}}
@@ -248,7 +250,7 @@ func (r *Repository) delegate(t *metadata.Metadata[metadata.TargetsType], parts 
 	return nil
 }
 
-// writeRoot signs a root and writes it. It fails unless enough of the root's own keys signed.
+// writeRoot signs and writes root metadata. It returns an error if too few of the root's own keys have signed.
 func (r *Repository) writeRoot(root *metadata.Metadata[metadata.RootType], signers []signature.Signer) error {
 	if err := signWith(root, signers); err != nil {
 		return err
@@ -288,7 +290,7 @@ func signWith(m signed, signers []signature.Signer) error {
 	return nil
 }
 
-// writeRole writes a targets role with the version after the last one, and notes it in the snapshot.
+// writeRole signs and writes the next version of a targets role, and records it in the snapshot.
 func writeRole(r *Repository, role, keyRole string, t *metadata.Metadata[metadata.TargetsType],
 	snapshot *metadata.Metadata[metadata.SnapshotType]) error {
 	file := role + ".json"
@@ -318,7 +320,7 @@ func metaFile(version int64, text []byte) *metadata.MetaFiles {
 	return &metadata.MetaFiles{Version: version, Length: int64(len(text)), Hashes: metadata.Hashes{"sha256": sum[:]}}
 }
 
-// publish signs the snapshot with its next version, and the timestamp.
+// publish signs the next version of the snapshot, and the timestamp.
 func (r *Repository) publish(snapshot *metadata.Metadata[metadata.SnapshotType], timestampVersion int64) error {
 	snapshot.Signed.Version++
 	snapshot.Signed.Expires = r.until(r.Life.Snapshot)
@@ -353,7 +355,7 @@ func (r *Repository) publish(snapshot *metadata.Metadata[metadata.SnapshotType],
 	return atomicfile.WriteFile(r.metadata("timestamp.json"), text, 0o644)
 }
 
-// current reads the timestamp and the snapshot.
+// current reads the current snapshot, and returns it with the timestamp's version.
 func (r *Repository) current() (*metadata.Metadata[metadata.SnapshotType], int64, error) {
 	t, err := metadata.Timestamp().FromFile(r.metadata("timestamp.json"))
 	if err != nil {
@@ -379,8 +381,8 @@ func (r *Repository) readRole(role string, s *metadata.Metadata[metadata.Snapsho
 	return t, nil
 }
 
-// Add adds the programs of a version to a channel; programs holds the file for each platform. It needs the keys
-// of the channel, of the snapshot and of the timestamp.
+// Add adds the programs of a version to a channel. programs has the file for each platform. It needs the keys of the
+// channel, of the snapshot and of the timestamp.
 func (r *Repository) Add(channel, version string, programs map[string]string) error {
 	switch {
 	case !slices.Contains(channels, channel):
@@ -391,7 +393,7 @@ func (r *Repository) Add(channel, version string, programs map[string]string) er
 		return errors.New("cannot add a version without programs")
 	}
 	names := slices.Sorted(maps.Keys(programs))
-	for _, platform := range names { // before anything is written
+	for _, platform := range names { // check before writing
 		if !slices.Contains(platforms, platform) {
 			return fmt.Errorf("cannot add programs for %q: platforms are %s", platform, strings.Join(platforms, ", "))
 		}
@@ -439,8 +441,8 @@ func (r *Repository) Add(channel, version string, programs map[string]string) er
 	return r.publish(snapshot, stamp+1)
 }
 
-// Remove removes a version from a channel, for all platforms. Hosts that have it keep it; no other host installs
-// it.
+// Remove removes a version from a channel, for all platforms. Hosts that have the version keep it; no other host
+// installs it.
 func (r *Repository) Remove(channel, version string) error {
 	snapshot, stamp, err := r.current()
 	if err != nil {
@@ -469,7 +471,7 @@ func (r *Repository) Remove(channel, version string) error {
 	return r.publish(snapshot, stamp+1)
 }
 
-// Refresh signs the snapshot and the timestamp again, before they expire. The programs stay as they are.
+// Refresh signs the snapshot and the timestamp again, before they expire. It does not change the programs.
 func (r *Repository) Refresh() error {
 	snapshot, stamp, err := r.current()
 	if err != nil {
@@ -478,8 +480,8 @@ func (r *Repository) Refresh() error {
 	return r.publish(snapshot, stamp+1)
 }
 
-// Rotate creates the next root from the present Keys: keys that were removed from Keys are revoked. old is the
-// directory with enough of the previous root keys. Everything that a role signed is signed again.
+// Rotate creates the next root from the current Keys: keys that are no longer in Keys are revoked. old is a directory
+// with enough keys of the previous root. All roles are signed again.
 func (r *Repository) Rotate(old string) error {
 	last := int64(1)
 	for {

@@ -1,6 +1,6 @@
-// Scalemodel prints the table of sizes of docs/scale.md: what masters and their database need for 1,000 to 1,000,000
-// minions. It multiplies what "make scale" measured for one minion, one sign-in, one job and one return; model.go has
-// these figures. A test compares the page with what it prints.
+// Scalemodel prints the table of sizes in docs/scale.md: what masters and their database need for 1,000 to 1,000,000
+// minions. It multiplies the costs of one minion, sign-in, job and return that "make scale" measured; model.go
+// contains these numbers. A test compares the page with the output.
 //
 // Usage, from the root of the repository:
 //

@@ -6,43 +6,44 @@ import (
 	"time"
 )
 
-// What "make scale N=10000" measured over zeromq and PostgreSQL, on two processors that masters, minions, the database and
-// other work shared. Processor time is the kernel's, so it depends little on that.
+// Results of "make scale N=10000" with zeromq and PostgreSQL, on two processors shared by masters, minions, the
+// database and other work. Processor time comes from the kernel, so it depends little on that.
 const (
-	// largest is how many minions were measured. The rest is an extrapolation.
+	// largest is the largest number of minions that was measured. Larger rows are extrapolated.
 	largest = 10_000
-	// perMaster is how many minions a master has at most in "make scale". The descriptors of the packages' unit suffice for
-	// five times as many.
+	// perMaster is the maximum number of minions per master in "make scale". The packages' unit allows enough
+	// descriptors for five times as many.
 	perMaster = 9000
-	// mostMasters is how many masters over one database "make scale" starts at most.
+	// mostMasters is the maximum number of masters with one database in "make scale".
 	mostMasters = 12
 	// emptyMaster is the memory of a master without minions, minionMemory that of a connected minion, in bytes.
 	emptyMaster, minionMemory = 9 << 20, 18739
 	// minionRows and returnRows are the sizes of a minion and of a test.ping's return in the database, in bytes,
 	// including indexes.
 	minionRows, returnRows = 1178, 575
-	// traffic is what the masters read and write for a return, in bytes: of the minion, the database and the caller.
+	// traffic is the number of bytes that the masters read and write for one return, with the minion, the database and
+	// the caller.
 	traffic = 3325
 )
 
-// cost is processor time of the masters and of the database.
+// cost is the processor time of the masters and of the database.
 type cost struct{ master, database time.Duration }
 
 var (
-	signIn   = cost{4905 * time.Microsecond, 1609 * time.Microsecond} // with session and pillar
+	signIn   = cost{4905 * time.Microsecond, 1609 * time.Microsecond} // including session and pillar
 	returned = cost{259 * time.Microsecond, 97 * time.Microsecond}    // of a job that a command waits for
-	ordered  = cost{1173 * time.Microsecond, 686 * time.Microsecond}  // a delivery of an order, with its return
+	ordered  = cost{1173 * time.Microsecond, 686 * time.Microsecond}  // delivery of an order, with its return
 )
 
-// What the table assumes.
+// Assumptions of the table.
 const (
-	// processors is how many each master has, and databaseProcessors each database.
+	// processors is the number of processors per master, databaseProcessors that per database.
 	processors, databaseProcessors = 2, 4
-	// jobsKept is how many jobs to all the database keeps: one an hour, for a day.
+	// jobsKept is how many jobs to all minions the database stores: one per hour for a day.
 	jobsKept = 24
 )
 
-// sizes are the rows of the table.
+// sizes are the numbers of minions in the rows of the table.
 var sizes = []int{1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000}
 
 // need holds the resources for a number of minions.
@@ -54,13 +55,13 @@ type need struct {
 	network                     int64         // of all masters for a job, in bytes
 }
 
-// needOf computes what n minions need. Each database has two masters at least, so that one may end.
+// needOf returns what n minions need. Each database has at least two masters, so that one may fail.
 func needOf(n int) need {
 	x := need{minions: n}
 	x.databases = ceil(n, mostMasters*perMaster)
 	x.masters = max(ceil(n, perMaster), 2*x.databases)
 	x.memory = int64(x.masters)*emptyMaster + int64(n)*minionMemory
-	// The slower of masters and databases decides.
+	// The slower of masters and databases determines the time.
 	all := func(c cost) time.Duration {
 		return max(time.Duration(n)*c.master/time.Duration(x.masters*processors),
 			time.Duration(n)*c.database/time.Duration(x.databases*databaseProcessors))
@@ -90,7 +91,7 @@ func table() string {
 	return b.String()
 }
 
-// thousands writes a number with commas.
+// thousands formats a number with commas.
 func thousands(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -99,7 +100,7 @@ func thousands(n int) string {
 	return s
 }
 
-// size writes bytes with two digits at least.
+// size formats a number of bytes with at least two digits.
 func size(n int64) string {
 	switch {
 	case n < 10<<30:
@@ -109,7 +110,7 @@ func size(n int64) string {
 	}
 }
 
-// span writes a time in seconds.
+// span formats a duration in seconds.
 func span(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())

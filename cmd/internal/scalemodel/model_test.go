@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPage: the table of docs/scale.md is what this program prints.
+// TestPage: the table in docs/scale.md is the program's output.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/scale.md")
 	if err != nil {
@@ -17,7 +17,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestNeedOf: more minions need more of everything, and no master or database more than was tried.
+// TestNeedOf: more minions need more resources, and no master or database has more load than was measured.
 func TestNeedOf(t *testing.T) {
 	last := need{}
 	for _, n := range sizes {

@@ -17,11 +17,11 @@ import (
 	_ "github.com/brine-salt/brine/states/all"
 )
 
-// getters are the methods of a call that give an argument by its name.
+// getters are the methods of a call that return an argument by name.
 var getters = []string{"Value", "Given", "Str", "Bool", "Int", "Float", "Seconds", "Strings", "Map"}
 
-// TestArgumentsAreDeclared checks that every argument a package asks for is declared by one of its functions. An
-// undeclared one is always nil, without an error: its name is misspelt, or a parameter was forgotten.
+// TestArgumentsAreDeclared: every argument that a package reads is declared by one of its functions. An undeclared
+// argument is always nil without an error: its name is misspelled, or a parameter is missing.
 func TestArgumentsAreDeclared(t *testing.T) {
 	declared := map[string][]string{} // arguments by the name of Salt's file
 	for _, m := range modules.Default().All() {
@@ -65,7 +65,8 @@ func TestArgumentsAreDeclared(t *testing.T) {
 	}
 }
 
-// askedIn complains of names that the sources of a package ask calls for and that are not known, and counts those that are.
+// askedIn reports argument names that a package's sources read but that are not in known, and returns the number of
+// the others.
 func askedIn(t *testing.T, dir string, known []string) (asked int) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))

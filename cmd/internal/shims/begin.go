@@ -34,8 +34,8 @@ type declaration struct {
 	}
 }
 
-// beginModule writes the first files of a module that stock has and ours does not: each function as stock declares it,
-// with a body that answers an error, and one case. Its tests are red until the functions are written.
+// beginModule writes the first files of a module that stock has and brine lacks: each function as stock declares it,
+// with a body that returns an error, and one case. Its tests fail until the functions are written.
 func beginModule(root, at, salt string) error {
 	wing, name := filepath.Split(filepath.Clean(at))
 	if wing = strings.TrimSuffix(wing, "/"); wing != "modules" && wing != "states" || !isName(name) {
@@ -75,7 +75,7 @@ func beginModule(root, at, salt string) error {
 	return nil
 }
 
-// readDeclaration parses a file with Python's own parser.
+// readDeclaration parses a file with Python's parser.
 func readDeclaration(path string) (*declaration, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("cannot find the module in Salt's source: %w", err)
@@ -96,7 +96,7 @@ func readDeclaration(path string) (*declaration, error) {
 	return d, nil
 }
 
-// source returns the Go source of the package, not yet formatted.
+// source returns the Go source of the package, not formatted yet.
 func (d *declaration) source(wing, name string) string {
 	var b bytes.Buffer
 	kind, virtual, imports := "execution", "", `"github.com/brine-salt/brine/modules"`
@@ -163,7 +163,7 @@ var Module = &%[4]s.Module{Name: %[1]q, %[6]sDoc: "", Funcs: []%[4]s.Def{
 	return b.String()
 }
 
-// cases returns one call of each function, with a value for each argument that it needs.
+// cases returns a call of each function, with a value for each required argument.
 func (d *declaration) cases(wing, name string) string {
 	called := name
 	if d.Called != "" {
@@ -186,7 +186,7 @@ func (d *declaration) cases(wing, name string) string {
 	return b.String()
 }
 
-// testOf returns the test that every module has to pass.
+// testOf returns the test that every module must have.
 func testOf(wing, name string) string {
 	suite, call := "modules/modulestest", "modulestest.Run(t, Module)\n\tmodulestest.House(t, Module)"
 	if wing == "states" {
@@ -196,7 +196,7 @@ func testOf(wing, name string) string {
 		name, module+suite, call)
 }
 
-// literal returns a plain value of Python in Go.
+// literal returns the Go code of a plain Python value.
 func literal(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -224,7 +224,7 @@ func literal(v any) string {
 	return "nil"
 }
 
-// goName returns the name of the Go function of a function of Salt's.
+// goName returns the name of the Go function for a function of Salt.
 func goName(name string) string {
 	parts := strings.Split(strings.Trim(name, "_"), "_")
 	for i, p := range parts {
@@ -233,13 +233,13 @@ func goName(name string) string {
 		}
 	}
 	out := strings.Join(parts, "")
-	if len(parts) == 1 { // words of Go's own, and names of one bare word
+	if len(parts) == 1 { // avoid Go's keywords, and names of one word
 		out = "run" + strings.ToUpper(out[:1]) + out[1:]
 	}
 	return out
 }
 
-// isName reports whether a text can name a package and Salt's file of a module.
+// isName reports whether a text can be the name of a package and of a module's file in Salt.
 func isName(s string) bool {
 	for i, c := range s {
 		if !('a' <= c && c <= 'z') && (i == 0 || c != '_' && !('0' <= c && c <= '9')) {

@@ -1,11 +1,11 @@
 // Shims writes the files of modules/all, states/all and modules/returners/all: one for each package that registers
-// modules. It holds nothing but the import of the package, under a build constraint that asks for it by tags.
+// modules. Each file only imports the package, under a build constraint that selects it by tags.
 //
 //	modules/apkpkg registers {Name: "apkpkg", Virtual: "pkg"}
 //	   ──▶ modules/all/apkpkg.go    //go:build !custom || modules || modules.apkpkg || modules.pkg
 //
-// The names are read from the declarations, so shims are not written by hand, and a test fails when one is missing. A
-// package all of whose files are for unix gets that constraint as well.
+// The names come from the declarations, so shims are not written by hand, and a test fails if one is missing. If all
+// files of a package are for unix, its shim has that constraint as well.
 //
 // With -new it begins a module that stock has: its functions as stock declares them, their cases and the shim.
 //
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// run begins a module, if there is one to begin, and writes all shims below root.
+// run begins a module if begin is set, and writes all shims below root.
 func run(root, begin, salt string) error {
 	if flag.NArg() > 0 {
 		return fmt.Errorf("cannot use %q: the program takes flags only", flag.Args())
@@ -53,7 +53,7 @@ func run(root, begin, salt string) error {
 	return nil
 }
 
-// writeFolder writes files to a folder and removes all others, except all.go, which documents the package.
+// writeFolder writes files to a directory and removes all others, except all.go, which documents the package.
 func writeFolder(dir string, files map[string]string) error {
 	for name, text := range files {
 		path := filepath.Join(dir, name)

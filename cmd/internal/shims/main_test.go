@@ -15,7 +15,7 @@ import (
 
 const root = "../../.."
 
-// TestShims: the folders hold what the generator writes. "make shims" writes them again.
+// TestShims: the directories contain what the generator writes. "make shims" updates them.
 func TestShims(t *testing.T) {
 	for _, w := range wings {
 		want, err := w.shims(root)
@@ -65,7 +65,7 @@ def _hidden():
     pass
 `
 
-// TestBegin: a module begins with what stock declares, and compiles.
+// TestBegin: a new module contains stock's declarations, and compiles.
 func TestBegin(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		prereq.Missing(t, "python3")
@@ -141,7 +141,7 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestBadBeginnings: nothing is written for what cannot be begun.
+// TestBadBeginnings: no files are written for a module that cannot be begun.
 func TestBadBeginnings(t *testing.T) {
 	for at, want := range map[string]string{
 		"modules/Thing":   "must be modules/NAME or states/NAME",

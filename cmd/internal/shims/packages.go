@@ -18,13 +18,13 @@ import (
 // module is the path of this Go module.
 const module = "github.com/brine-salt/brine/"
 
-// A wing is a folder of packages that register modules of one kind.
+// A wing is a directory of packages that register modules of one kind.
 type wing struct {
-	dir  string // the packages' folder
-	all  string // that of the shims
-	tag  string // asks for all of them, and begins the tag of each
+	dir  string // directory of the packages
+	all  string // directory of the shims
+	tag  string // selects all of them, and is the prefix of each package's tag
 	kind string // for the comment
-	// heavy are packages with rarely needed libraries: only their own build tag includes them.
+	// heavy are packages with large, rarely needed libraries. Only their own build tag includes them.
 	heavy []string
 }
 
@@ -34,7 +34,7 @@ var wings = []wing{
 	{"modules/returners", "modules/returners/all", "returners", "returner", []string{"kafka", "mysql", "postgres", "sqlite3"}},
 }
 
-// shims returns the files of a wing's shims by name.
+// shims returns the shims of a wing by file name.
 func (w wing) shims(root string) (map[string]string, error) {
 	list, err := os.ReadDir(filepath.Join(root, w.dir))
 	if err != nil {
@@ -64,11 +64,11 @@ func (w wing) shims(root string) (map[string]string, error) {
 	return files, nil
 }
 
-// shim returns the text of one shim.
+// shim returns the text of a shim.
 func (w wing) shim(folder string, p *registering) string {
 	names := slices.Concat(p.files, p.called)
 	if len(p.files) > 1 {
-		names = append([]string{folder}, names...) // for all that are in it
+		names = append([]string{folder}, names...) // for all modules in the package
 	}
 	var tags []string
 	for _, name := range names {
@@ -97,12 +97,12 @@ func (w wing) shim(folder string, p *registering) string {
 
 // registering is a package that registers modules.
 type registering struct {
-	files  []string // the modules' names in Salt's source
-	called []string // the names that they are called by
-	unix   bool     // it has no files for other systems
+	files  []string // names in Salt's source
+	called []string // names that they are called by
+	unix   bool     // all its files are for unix
 }
 
-// readPackage reads what a package registers; nil if it registers nothing.
+// readPackage returns what a package registers, or nil if it registers nothing.
 func readPackage(dir string) (*registering, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -153,7 +153,7 @@ func readPackage(dir string) (*registering, error) {
 	return p, nil
 }
 
-// registers names the function of the register that a call is of, Register or RegisterSource.
+// registers returns the registering function that is called, Register or RegisterSource, or "".
 func registers(call *ast.CallExpr) string {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -165,10 +165,10 @@ func registers(call *ast.CallExpr) string {
 	return f.Sel.Name
 }
 
-// readDecl collects what variables hold, what functions return, and the texts of constants.
+// readDecl collects the values of variables, the results of functions, and the texts of constants.
 func readDecl(d ast.Decl, declared map[string]ast.Expr, texts map[string]string) {
 	switch d := d.(type) {
-	case *ast.FuncDecl: // a module that is built when it is asked for
+	case *ast.FuncDecl: // a module that is built on request
 		if d.Body == nil || d.Recv != nil || len(d.Body.List) == 0 {
 			return
 		}
@@ -191,9 +191,9 @@ func readDecl(d ast.Decl, declared map[string]ast.Expr, texts map[string]string)
 	}
 }
 
-// namesOf returns the name of Salt's file of a module that is registered, and the name that it is called by.
+// namesOf returns the name of Salt's file for a registered module, and the name that it is called by.
 func namesOf(e ast.Expr, declared map[string]ast.Expr, texts map[string]string) (file, called string, err error) {
-	for range 10 { // a variable, a function, what that calls
+	for range 10 { // a variable, a function, and what that calls
 		switch x := e.(type) {
 		case *ast.UnaryExpr:
 			e = x.X
@@ -221,7 +221,7 @@ func namesOf(e ast.Expr, declared map[string]ast.Expr, texts map[string]string) 
 	return "", "", errors.New("cannot find the declaration of the module that is registered")
 }
 
-// bothNames completes the two names of a module.
+// bothNames returns the two names of a module: without a second name, both are the same.
 func bothNames(file, called string) (string, string, error) {
 	if file == "" {
 		return "", "", errors.New("cannot read the name of the module: it must be a text or a constant")
@@ -232,7 +232,7 @@ func bothNames(file, called string) (string, string, error) {
 	return file, called, nil
 }
 
-// textOf returns the string that a literal or a constant stands for, and "" for any other expression.
+// textOf returns the text of a literal or constant, or "" for any other expression.
 func textOf(e ast.Expr, texts map[string]string) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -244,7 +244,7 @@ func textOf(e ast.Expr, texts map[string]string) string {
 	return ""
 }
 
-// forWindows reports whether a file's build constraint lets it be built for Windows.
+// forWindows reports whether a file's build constraint includes Windows.
 func forWindows(f *ast.File) bool {
 	for _, group := range f.Comments {
 		if group.Pos() > f.Package {

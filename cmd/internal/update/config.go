@@ -17,28 +17,30 @@ import (
 	"github.com/brine-salt/brine/minion/policy"
 )
 
-// The files of the host's owner, beside the minion's configuration file. No function of brine writes them.
+// Files of the host's administrator, in the directory of the minion's configuration. No function of brine writes
+// them.
 const (
 	ConfigFile = "update.yaml"
 	RootFile   = "update-root.json"
 )
 
-// Config is the file update.yaml: what the owner of the host decided about updates.
+// Config holds the settings in update.yaml: the administrator's decisions about updates.
 type Config struct {
-	// Dir is the directory of the file; that of the minion's configuration and of the seal.
+	// Dir is the directory of the file, of the minion's configuration and of the seal.
 	Dir string
-	// Enabled is update_enabled. Without a file it is false.
+	// Enabled is update_enabled. It is false without a file.
 	Enabled bool
-	// Sources are where the repository is, in the order in which they are asked: an address of a web server, or salt://.
+	// Sources are the URLs of the repository, tried in this order: a web server's, or salt://.
 	Sources []string
 	Channel string
-	// Root is the file with the first root metadata that is trusted: the pinned keys.
+	// Root is the file with the first trusted root metadata: the pinned keys.
 	Root string
-	// Program is replaced by a link into one of the slots, which are in StateDir.
+	// Program is the minion's program. It is replaced by a link to one of the slots in StateDir.
 	Program, StateDir string
-	// Restart starts the minion again; its first word is a program by absolute path.
+	// Restart restarts the minion. Its first word is the absolute path of a program.
 	Restart []string
-	// Health is how long a new program may take to sign in and to be answered. Download is for all that is fetched.
+	// Health is the time limit for a new program to sign in and get an answer. Download is the time limit for all
+	// downloads of a check.
 	Health, Download time.Duration
 }
 
@@ -60,8 +62,8 @@ const (
 	defaultChannel       = "stable"
 )
 
-// LoadConfig reads update.yaml of a configuration directory. Without the file updates are off. A file that others than
-// root may write is an error, as are such pinned keys, and any key that is not known.
+// LoadConfig reads update.yaml in a configuration directory. Without the file, updates are off. It returns an error
+// if others than root may write to the file or to the pinned keys, or if a key is unknown.
 func LoadConfig(dir string) (*Config, error) {
 	path := filepath.Join(dir, ConfigFile)
 	c := &Config{Dir: dir, Channel: defaultChannel, Root: filepath.Join(dir, RootFile),
@@ -195,7 +197,7 @@ func seconds(v *yaml.Node, least, most time.Duration) (time.Duration, error) {
 	return d, nil
 }
 
-// checkSource returns what is wrong with the address of a repository.
+// checkSource returns an error if the URL of a repository is invalid.
 func checkSource(s string) error {
 	u, err := url.Parse(s)
 	if err != nil {

@@ -49,7 +49,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestConfigIsRoots: a file that another user could have written is refused; without a file updates are off.
+// TestConfigIsRoots: a file that another user could have written is refused. Without a file, updates are off.
 func TestConfigIsRoots(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("it needs root to give files away")
@@ -98,7 +98,7 @@ func TestConfigIsRoots(t *testing.T) {
 	}
 }
 
-// TestSample: the package's sample file is one, and switches updates off.
+// TestSample: the package's sample file is valid, and switches updates off.
 func TestSample(t *testing.T) {
 	text, err := os.ReadFile("../../../pkg/update/update.yaml")
 	if err != nil {
@@ -120,7 +120,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestCommands has what the commands print, and their exit codes.
+// TestCommands tests the output and exit codes of the commands.
 func TestCommands(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("update.yaml is a file of root")
@@ -152,7 +152,7 @@ func TestCommands(t *testing.T) {
 		{"enable", 0, "updates are not disabled here\n", ""},
 		{"now --to 2.0.0", 1, "", "target stable/linux-amd64/2.0.0/brine-minion not found"},
 		{"now --to ../x", 1, "", `cannot update to version "../x": it must be like 1.2.3`},
-		// No minion runs here, and none did before: that the new one does not answer is an error all the same.
+		// No minion runs here, and none did before. It is still an error that the new one does not answer.
 		{"now --to 1.1.0 --json", 1, `"comment":"went back from 1.1.0 to 1.0.0: after 5s it does not answer: `, ""},
 		{"status --json", 0, `"failed":["1.1.0"]`, ""},
 	} {

@@ -16,20 +16,21 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 )
 
-// maxRedirects limits the redirects of a web server. They need no other check: a file is trusted by its signature,
-// not by where it came from.
+// maxRedirects limits the redirects of a web server. Redirects need no other check: files are trusted because of
+// their signatures, not because of their origin.
 const maxRedirects = 3
 
-// fetcher downloads files of a repository. ctx ends all downloads of one check, however slow each answer is.
+// fetcher downloads files of a repository. ctx ends all downloads of a check, however slow each response is.
 type fetcher struct {
 	ctx context.Context
-	// salt runs salt-call, for sources of a master.
+	// salt runs salt-call, for sources on a master.
 	salt []string
-	// dir is a directory for what salt-call fetches. It is removed after the check.
+	// dir is a directory for files that salt-call fetches. It is removed after the check.
 	dir string
 }
 
-// DownloadFile implements go-tuf's Fetcher. More than maxLength bytes are an error, and are not read.
+// DownloadFile implements go-tuf's Fetcher. It returns an error for files of more than maxLength bytes, without
+// reading more.
 func (f fetcher) DownloadFile(address string, maxLength int64, _ time.Duration) ([]byte, error) {
 	if strings.HasPrefix(address, "salt://") {
 		return f.downloadSalt(address, maxLength)
@@ -58,7 +59,7 @@ func (f fetcher) DownloadFile(address string, maxLength int64, _ time.Duration) 
 	return readLimited(answer.Body, address, maxLength)
 }
 
-// readLimited reads all of r, which may not have more bytes than the limit.
+// readLimited reads all of r. It returns an error if r has more bytes than limit.
 func readLimited(r io.Reader, address string, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(data)) > limit {
@@ -74,13 +75,14 @@ func tooLong(address string, limit int64) error {
 	return &metadata.ErrDownloadLengthMismatch{Msg: fmt.Sprintf("%s has more than %d bytes", address, limit)}
 }
 
-// noFile is the answer of cp.get_url if the master has no such file.
+// noFile is the result of cp.get_url if the master does not have the file.
 const noFile = "False"
 
-// fileBlock is the unit of the shell's limit of a file's size.
+// fileBlock is the unit of the shell's limit for the size of files.
 const fileBlock = 512
 
-// downloadSalt fetches a file from the master with salt-call. The shell's limit (ulimit) bounds its size on disk.
+// downloadSalt fetches a file from the master with salt-call. A limit of the shell (ulimit) restricts its size on
+// disk.
 func (f fetcher) downloadSalt(address string, maxLength int64) ([]byte, error) {
 	path, err := url.PathUnescape(address) // salt:// has no escapes
 	if err != nil {

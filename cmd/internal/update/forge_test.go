@@ -15,9 +15,9 @@ import (
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 )
 
-// What a thief of some keys, or the owner of a web server, could put into a repository.
+// These changes to a repository are possible for a thief of some keys, or for the operator of a web server.
 
-// signWith signs metadata with the keys of files.
+// signWith signs metadata with the keys in files.
 func (l *lab) signWith(m interface {
 	Sign(signature.Signer) (*metadata.Signature, error)
 	ToBytes(bool) ([]byte, error)
@@ -42,7 +42,7 @@ func (l *lab) signWith(m interface {
 
 func (l *lab) path(name string) string { return filepath.Join(l.repo.Dir, "metadata", name) }
 
-// snapshot is the current one.
+// snapshot returns the current snapshot.
 func (l *lab) snapshot() *metadata.Metadata[metadata.SnapshotType] {
 	l.t.Helper()
 	stamp, err := metadata.Timestamp().FromFile(l.path("timestamp.json"))
@@ -66,7 +66,7 @@ func (l *lab) stamp(version, snapshot int64, text []byte) {
 	l.signWith(t, "timestamp.json", "timestamp")
 }
 
-// publish signs a changed snapshot under its next version, and the timestamp with the same version.
+// publish signs a changed snapshot as the next version, and a timestamp of the same version.
 func (l *lab) publish(s *metadata.Metadata[metadata.SnapshotType]) {
 	l.t.Helper()
 	s.Signed.Version++
@@ -88,7 +88,7 @@ func (l *lab) change(role, key string, change func(*metadata.TargetsType)) {
 	l.publish(s)
 }
 
-// rollBack signs a snapshot with the version of a role before.
+// rollBack signs a snapshot with the previous version of a role.
 func (l *lab) rollBack(role string) {
 	l.t.Helper()
 	s := l.snapshot()
@@ -97,7 +97,7 @@ func (l *lab) rollBack(role string) {
 	l.publish(s)
 }
 
-// unhashed signs a snapshot without lengths and hashes, which the format allows.
+// unhashed signs a snapshot without lengths and hashes, which the format permits.
 func (l *lab) unhashed() {
 	l.t.Helper()
 	s := l.snapshot()
@@ -107,7 +107,7 @@ func (l *lab) unhashed() {
 	l.publish(s)
 }
 
-// forgeRoot writes the next root with one key of two.
+// forgeRoot writes the next root with one of the two required keys.
 func (l *lab) forgeRoot() {
 	l.t.Helper()
 	root, err := metadata.Root().FromFile(l.path("1.root.json"))

@@ -15,8 +15,8 @@ import (
 	"github.com/brine-salt/brine/cmd/internal/repository"
 )
 
-// FuzzMetadata gives the client what a web server without the keys may put in the place of each file of a repository: it is refused, or it
-// says what the owner of the keys has signed.
+// FuzzMetadata replaces files of a repository by data that a web server without the keys can send. The client must
+// refuse it, or accept only what the owner of the keys has signed.
 func FuzzMetadata(f *testing.F) {
 	must := func(err error) {
 		f.Helper()
@@ -36,7 +36,7 @@ func FuzzMetadata(f *testing.F) {
 	must(repo.Add("stable", "1.2.3", map[string]string{testPlatform: program}))
 
 	const role, channel = "stable", "stable-" + testPlatform
-	// The newest version of each role's file.
+	// the newest version of each role's file
 	files := map[string][]byte{}
 	for _, name := range []string{metadata.ROOT, metadata.TIMESTAMP, metadata.SNAPSHOT, metadata.TARGETS, role, channel} {
 		names, err := filepath.Glob(filepath.Join(repo.Dir, "metadata", "*"+name+".json"))
@@ -80,7 +80,7 @@ func FuzzMetadata(f *testing.F) {
 			return signed(t.UpdateDelegatedTargets(data, channel, role))
 		}},
 	}
-	// What a client trusts before each step.
+	// what a client trusts before each step
 	before := make([]trust, len(steps))
 	first, err := trustedmetadata.New(files[metadata.ROOT])
 	must(err)
@@ -120,7 +120,7 @@ func FuzzMetadata(f *testing.F) {
 	})
 }
 
-// signed returns the part of metadata that is signed.
+// signed returns the signed part of metadata.
 func signed[T metadata.Roles](m *metadata.Metadata[T], err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func signed[T metadata.Roles](m *metadata.Metadata[T], err error) (any, error) {
 	return m.Signed, nil
 }
 
-// signedPart returns that part of a file, with its keys in order.
+// signedPart returns the signed part of a file, with sorted keys.
 func signedPart(t *testing.T, text []byte) string {
 	t.Helper()
 	var m map[string]any

@@ -12,31 +12,31 @@ import (
 	"github.com/brine-salt/brine/protocol/events/ipc"
 )
 
-// Health is how a running minion is.
+// Health describes the state of a running minion.
 type Health struct {
-	Exe       string // the file of its program
+	Exe       string // path of its program
 	Connected bool
-	// Answered is when a master answered it last, Pinged when it last answered a test.ping of a master: in seconds since
-	// 1970, 0 for never.
+	// Answered is when a master last answered it, Pinged when it last answered a master's test.ping. Both are in
+	// seconds since 1970, or 0 for never.
 	Answered, Pinged int64
 }
 
-// askTime is how long the daemon may take to answer on its event bus.
+// askTime is the time limit for the daemon's answer on its event bus.
 const askTime = 2 * time.Second
 
-// loadMinion reads the configuration of the minion.
+// loadMinion reads the minion's configuration.
 func loadMinion(dir string, env func(string) string) (*conf.Config, error) {
 	return conf.LoadMinionWith(filepath.Join(dir, "minion"),
 		conf.Options{Tool: true, ReadOnly: true, CLI: "salt-minion", Getenv: env})
 }
 
-// running is the minion of this host that runs, whichever program it is of.
+// running is the running minion of this host, whatever its program.
 type running struct {
 	dir string
 	env func(string) string
 }
 
-// bus returns where its event bus is, and the minion's id.
+// bus returns the minion's id and the addresses of its event bus.
 func (r running) bus() (id string, s ipc.Sockets, err error) {
 	c, err := loadMinion(r.dir, r.env)
 	if err != nil {
@@ -72,8 +72,8 @@ func (r running) health(ctx context.Context) (h Health, err error) {
 	return h, nil
 }
 
-// askPing makes the daemon request a test.ping from its masters. A brine master sends one, and so does a stock master
-// with a reactor for the event. The daemon's health shows the outcome.
+// askPing makes the daemon request a test.ping from its masters. A brine master sends one; a stock master needs a
+// reactor for the event. The daemon's health shows the result.
 func (r running) askPing(ctx context.Context) error {
 	id, sockets, err := r.bus()
 	if err != nil {

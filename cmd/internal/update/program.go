@@ -23,8 +23,8 @@ import (
 // Exit codes of the program.
 const (
 	exitDone    = 0
-	exitFailed  = 1 // nothing was updated, or the old version is back
-	exitRefused = 2 // the host owner's settings forbid it
+	exitFailed  = 1 // no update, or the old version was restored
+	exitRefused = 2 // the administrator's settings do not allow it
 )
 
 const description = "Updates the minion of this host from a repository of signed versions. " +
@@ -43,7 +43,7 @@ func parser(c *saltcli.Console) *optparse.Parser {
 				Help: "With order, which the minion calls: the job. The minion is restarted when it has returned."})}
 }
 
-// Main runs brine-update with its arguments, without the name, and returns the exit code.
+// Main runs brine-update and returns the exit code. args do not include the program's name.
 func Main(ctx context.Context, args []string, c *saltcli.Console) int {
 	p := parser(c)
 	v, err := p.Parse(args)
@@ -84,7 +84,7 @@ func Main(ctx context.Context, args []string, c *saltcli.Console) int {
 	return u.change(c, command, v.Args[1:])
 }
 
-// checkCommand returns the command of a command line.
+// checkCommand returns the command in the arguments, or an error.
 func checkCommand(args []string) (string, error) {
 	if len(args) == 0 {
 		return "", errors.New("a command is missing: status, now, pin, unpin, disable, enable or run")
@@ -118,7 +118,7 @@ func newUpdater(conf *Config, c *saltcli.Console) *Updater {
 	return u
 }
 
-// logLine adds a line to the log of the state directory, which keeps the last maxLog bytes or more.
+// logLine appends a line to the log in the state directory. The log keeps at least the last maxLog bytes.
 func (u *Updater) logLine(line string) {
 	path := u.path(logFile)
 	if info, err := os.Stat(path); err == nil && info.Size() > maxLog {
@@ -126,13 +126,13 @@ func (u *Updater) logLine(line string) {
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return // it was printed as well
+		return // it was printed, too
 	}
 	defer f.Close()
 	fmt.Fprintln(f, u.Now().UTC().Format(time.RFC3339), line)
 }
 
-// report prints the outcome of a run, and returns the exit code.
+// report returns a function that prints the outcome of a run and returns the exit code.
 func (u *Updater) report(c *saltcli.Console, asJSON bool) func(Outcome, error) int {
 	return func(out Outcome, err error) int {
 		if err != nil {
@@ -154,8 +154,8 @@ func (u *Updater) report(c *saltcli.Console, asJSON bool) func(Outcome, error) i
 	}
 }
 
-// order runs an update for the minion's functions: it installs the update, prints the result, and leaves the rest
-// to a separate process, which waits until the job has returned.
+// order runs an update for the minion's functions. It stages the update, prints the result, and starts a separate
+// process for the rest, which waits until the job has returned.
 func (u *Updater) order(ctx context.Context, c *saltcli.Console, version, jid string) int {
 	release, err := u.lock()
 	if err != nil {
@@ -172,15 +172,15 @@ func (u *Updater) order(ctx context.Context, c *saltcli.Console, version, jid st
 	return u.report(c, true)(out, err)
 }
 
-// How long the process that finishes an order waits for the job that ordered it, and then for its return.
+// Time limits of the process that finishes an order: for the job that ordered it, and for the job's return.
 const (
 	jobTime    = time.Minute
 	returnTime = 10 * time.Second
 	jobPause   = 100 * time.Millisecond
 )
 
-// waitForJob returns when the job of a trial has ended and its return was taken by a master, or after a time: a return that
-// is spooled is delivered after the restart.
+// waitForJob waits until the job of a trial has ended and a master has accepted its return, or a time limit is
+// reached. A return in the spool is delivered after the restart.
 func (u *Updater) waitForJob(ctx context.Context, env func(string) string) {
 	s, err := u.readState()
 	if err != nil || s.Trial == nil || s.Trial.JID == "" {
@@ -237,7 +237,7 @@ func (u *Updater) change(c *saltcli.Console, command string, args []string) int 
 // Status is the output of "brine-update status".
 type Status struct {
 	Enabled   bool              `json:"enabled"`
-	Why       string            `json:"why,omitempty"` // not enabled
+	Why       string            `json:"why,omitempty"` // why it is not enabled
 	Version   string            `json:"version"`
 	Slot      string            `json:"slot,omitempty"`
 	Slots     map[string]string `json:"slots"`

@@ -26,7 +26,7 @@ import (
 	"github.com/brine-salt/brine/cmd/internal/repository"
 )
 
-// fakeProgram is the header of a program for a processor, and a text.
+// fakeProgram returns the header of a program for a processor, followed by a text.
 func fakeProgram(machine elf.Machine, text string) []byte {
 	h := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(machine), Version: 1, Ehsize: 64}
 	copy(h.Ident[:], "\x7fELF\x02\x01\x01")
@@ -44,9 +44,9 @@ type lab struct {
 	server *httptest.Server
 	client *Repository
 	now    time.Time
-	// answer, if set, stands before the server's files; false leaves the answer to them.
+	// answer, if set, may respond instead of the server; it returns false to let the server respond with its file.
 	answer   func(w http.ResponseWriter, r *http.Request) bool
-	restored atomic.Bool // the server has its files only; a request that was given up may still read answer
+	restored atomic.Bool // the server only serves its files; an abandoned request may still read answer
 }
 
 const testPlatform = "linux-amd64"
@@ -93,7 +93,7 @@ func (l *lab) read(name string) []byte {
 	return b
 }
 
-// add puts a program for this platform into the channel stable.
+// add adds a program for this platform to the channel stable.
 func (l *lab) add(version string, data []byte) {
 	l.t.Helper()
 	file := filepath.Join(l.t.TempDir(), "program")
@@ -105,7 +105,7 @@ func (l *lab) fetch(version, have string) (string, *Program, error) {
 	return l.client.Fetch(l.t.Context(), l.server.URL, version, func(v string) bool { return v != have })
 }
 
-// files are the contents below the state directory.
+// files returns the contents below the state directory.
 func (l *lab) files() map[string]string {
 	l.t.Helper()
 	all := map[string]string{}
@@ -125,7 +125,7 @@ func (l *lab) files() map[string]string {
 	return all
 }
 
-// versions are the versions of the metadata that the host trusts.
+// versions returns the versions of the metadata that the host trusts.
 func versions(t *testing.T, files map[string]string) map[string]int64 {
 	t.Helper()
 	var had trusted
@@ -174,7 +174,7 @@ func TestFetch(t *testing.T) {
 	if d := cmp.Diff([]string{trustedFile}, slices.Sorted(maps.Keys(files))); d != "" {
 		t.Errorf("the state directory has other files:\n%s", d)
 	}
-	// Rotation: new keys for all roles; hosts follow from the root that they trust.
+	// Rotation: new keys for all roles. Hosts follow from the root that they trust.
 	fresh := t.TempDir()
 	for _, name := range []string{"root.1", "root.2", "targets", "snapshot", "timestamp", "stable", "edge"} {
 		l.key(fresh, name)
@@ -188,7 +188,7 @@ func TestFetch(t *testing.T) {
 	if got := versions(t, l.files())["root"]; got != 2 {
 		t.Errorf("the host trusts root %d", got)
 	}
-	// A version that is taken back is no longer there.
+	// A removed version is not found.
 	l.must(l.repo.Remove("stable", "2.0.0"))
 	if v, _, err := l.fetch("", ""); err != nil || v != "1.10.0" {
 		t.Errorf("after a removal: %s %v", v, err)
@@ -198,13 +198,13 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestRefusals is the table of what an updater refuses. After each nothing is on the disk that was not there before, but for
-// metadata that was verified (keeps); no program, no temporary file.
+// TestRefusals tests what an updater refuses. A refusal leaves nothing new on the disk except verified metadata
+// (keeps): no program and no temporary file.
 func TestRefusals(t *testing.T) {
 	program := fakeProgram(elf.EM_X86_64, "program")
 	sum := sha256.Sum256(program)
 	targetFile := "targets/stable/linux-amd64/1.1.0/" + hex.EncodeToString(sum[:]) + ".brine-minion"
-	// serve gives one file with other bytes.
+	// serve replaces the content of one file.
 	serve := func(l *lab, name string, data []byte) {
 		l.answer = func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasSuffix(r.URL.Path, name) {
@@ -216,8 +216,8 @@ func TestRefusals(t *testing.T) {
 	}
 	type table struct {
 		name  string
-		want  string           // in the error
-		keeps map[string]int64 // the versions of verified metadata, where they differ from those before
+		want  string           // part of the error
+		keeps map[string]int64 // versions of verified metadata that differ from those before
 		run   func(l *lab)
 	}
 	for _, c := range []table{
@@ -333,7 +333,7 @@ func TestRefusals(t *testing.T) {
 			l.key(fresh, "timestamp")
 			l.repo.Keys = fresh
 			l.must(l.repo.Rotate(l.keys))
-			l.repo.Keys = l.keys // the thief of the old key goes on
+			l.repo.Keys = l.keys // the thief of the old key continues
 			l.must(l.repo.Refresh())
 		}},
 		{"a channel's key for the other channel", "Verifying stable-linux-amd64 failed", nil, func(l *lab) {
@@ -403,7 +403,7 @@ func TestRefusals(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // most of it waits for fsync
+			t.Parallel() // the test mostly waits for fsync
 			l := newLab(t)
 			c.run(l)
 			before := versions(t, l.files())
@@ -419,12 +419,12 @@ func TestRefusals(t *testing.T) {
 			if strings.Contains(files[trustedFile], "program") {
 				t.Error("the program is on the disk")
 			}
-			// What is kept is verified: the client opens with it.
+			// Stored metadata is verified: the client can open with it.
 			l.restored.Store(true)
 			after := versions(t, files)
 			want := maps.Clone(before)
 			if want == nil {
-				want = after // the first check: verified below
+				want = after // the first check; verified below
 			}
 			maps.Copy(want, c.keeps)
 			if d := cmp.Diff(want, after); d != "" {
@@ -434,7 +434,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// endless answers for a file without an end.
+// endless responds to requests for a file without end.
 func endless(name string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, name) {

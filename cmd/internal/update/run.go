@@ -26,7 +26,7 @@ func (u *Updater) Run(ctx context.Context, q Request) (Outcome, error) {
 	return u.Finish(ctx)
 }
 
-// lock locks the state directory for this process, and removes leftovers of an interrupted run.
+// lock locks the state directory for this process, and removes the remains of an interrupted run.
 func (u *Updater) lock() (release func(), err error) {
 	if err := os.MkdirAll(u.StateDir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot update: %w", err)
@@ -43,7 +43,7 @@ func (u *Updater) lock() (release func(), err error) {
 	return release, nil
 }
 
-// set changes the state.
+// set locks the state directory and changes the state.
 func (u *Updater) set(change func(*State)) error {
 	release, err := u.lock()
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/brine-salt/brine/internal/atomicfile"
 )
 
-// The two slots, each a directory with a program, and the file with what is known of them. The marker is the link that
-// stands in place of the minion's program: it leads to the slot that is used.
+// The two slots are directories with a program each. The minion's program is a link to the slot in use.
 var slotNames = [...]string{"a", "b"}
 
 const (
@@ -23,7 +22,7 @@ const (
 	lockFile  = "lock"
 	logFile   = "log"
 	maxState  = 64 << 10
-	maxFailed = 16 // versions that are remembered as failed
+	maxFailed = 16 // failed versions that are remembered
 	maxLog    = 256 << 10
 )
 
@@ -31,42 +30,43 @@ const (
 type State struct {
 	// Slots are the versions in the slots.
 	Slots map[string]string `json:"slots"`
-	// Pinned is the only version that may be installed, "" for any.
+	// Pinned is the only version that may be installed, or "" for any version.
 	Pinned string `json:"pinned,omitempty"`
 	// Disabled is set by "brine-update disable".
 	Disabled bool `json:"disabled,omitempty"`
-	// Trial is the update under way, or nil.
+	// Trial is the current update, or nil.
 	Trial *Trial `json:"trial,omitempty"`
-	// Failed are the versions that were rolled back. They are not tried again unless they are asked for.
+	// Failed are the versions that were rolled back. They are only tried again on request.
 	Failed []string `json:"failed,omitempty"`
-	// Checked is when a repository was last queried, Latest the newest version it had, Result the outcome.
+	// Checked is when a repository was last queried, Latest its newest version, and Result the outcome.
 	Checked int64  `json:"checked,omitempty"`
 	Latest  string `json:"latest,omitempty"`
 	Result  string `json:"result,omitempty"`
 }
 
-// The phases of a trial. Each is on the disk before what it names is done, and may be done again.
+// The phases of a trial. Each is stored before its actions begin. The actions may be repeated.
 const (
-	phaseSwitch = "switch" // the link leads to the new program, and the minion is restarted
-	phaseWatch  = "watch"  // the new program has to sign in
-	phaseBack   = "back"   // the link leads back, and the minion is restarted
+	phaseSwitch = "switch" // point the link to the new program and restart the minion
+	phaseWatch  = "watch"  // wait for the new program to sign in
+	phaseBack   = "back"   // point the link back and restart the minion
 )
 
-// Trial is an update from the moment at which its program is in its slot.
+// Trial is an update whose program is in its slot.
 type Trial struct {
 	Slot  string `json:"slot"`
-	Back  string `json:"back"` // the slot of the program before
+	Back  string `json:"back"` // slot of the previous program
 	To    string `json:"to"`
 	From  string `json:"from"`
 	Phase string `json:"phase"`
-	JID   string `json:"jid,omitempty"` // the job that ordered it
-	// Connected is set if the program before was signed in. If it was not, the new one need not be either.
+	JID   string `json:"jid,omitempty"` // job that ordered it
+	// Connected is set if the previous program was signed in. Otherwise the new one need not sign in either.
 	Connected bool `json:"connected"`
-	// Pinged is set if the program before answered a ping that its master was asked for. Then the new one must, too.
+	// Pinged is set if the previous program answered a requested ping of its master. Then the new program must do so,
+	// too.
 	Pinged bool `json:"pinged"`
-	// Restarted is when the new program was started, in seconds.
+	// Restarted is when the new program was started, in seconds since 1970.
 	Restarted int64 `json:"restarted,omitempty"`
-	// Watched counts how often the watch began: it is interrupted by a power loss at most maxWatches times.
+	// Watched counts how often the watch began. A power loss may interrupt it at most maxWatches times.
 	Watched int `json:"watched,omitempty"`
 }
 
@@ -76,10 +76,10 @@ func (u *Updater) path(parts ...string) string {
 	return filepath.Join(append([]string{u.StateDir}, parts...)...)
 }
 
-// slotProgram returns the program in a slot.
+// slotProgram returns the path of the program in a slot.
 func (u *Updater) slotProgram(slot string) string { return u.path(slotsDir, slot, layout.Program) }
 
-// readState reads the state; a new host has an empty one.
+// readState reads the state. It is empty on a new host.
 func (u *Updater) readState() (*State, error) {
 	s := &State{Slots: map[string]string{}}
 	text, err := readLimit(u.path(stateFile), maxState)
@@ -109,8 +109,8 @@ func (u *Updater) writeState(s *State) error {
 	return atomicfile.WriteFile(u.path(stateFile), append(text, '\n'), 0o600)
 }
 
-// linked returns the slot that the link to the minion's program points to. It returns "" if the program is a
-// regular file, as a package installs it.
+// linked returns the slot that the minion's program is a link to. It returns "" if the program is a regular file, as
+// installed by a package.
 func (u *Updater) linked() (string, error) {
 	to, err := os.Readlink(u.Program)
 	if err != nil {
@@ -127,7 +127,8 @@ func (u *Updater) linked() (string, error) {
 	return "", fmt.Errorf("cannot update %s: it is a link to %s, which is not of brine-update", u.Program, to)
 }
 
-// link lets the minion's program lead to a slot. Others see the old program or the new one.
+// link makes the minion's program a link to a slot. The change is atomic: others see either the old or the new
+// program.
 func (u *Updater) link(slot string) error {
 	to := u.slotProgram(slot)
 	if now, err := os.Readlink(u.Program); err == nil && now == to {
@@ -147,7 +148,8 @@ func (u *Updater) link(slot string) error {
 	return atomicfile.SyncDir(filepath.Dir(u.Program))
 }
 
-// keep copies a program that is not in a slot into the first one, so that there is a way back, and returns that slot.
+// keep copies a program that is not in a slot to the first slot, so that the update can be rolled back. It returns
+// that slot.
 func (u *Updater) keep(s *State, version string) (string, error) {
 	data, err := readLimit(u.Program, layout.MaxProgram)
 	if err != nil {
@@ -160,7 +162,7 @@ func (u *Updater) keep(s *State, version string) (string, error) {
 	return slot, nil
 }
 
-// fill writes a program into an unused slot.
+// fill writes a program to an unused slot.
 func (u *Updater) fill(s *State, slot, version string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(u.slotProgram(slot)), 0o755); err != nil {
 		return fmt.Errorf("cannot fill slot %s: %w", slot, err)
@@ -181,7 +183,7 @@ func (u *Updater) fill(s *State, slot, version string, data []byte) error {
 	return u.writeState(s)
 }
 
-// sweep removes what a power loss left over of writing: temporary files of links and slots, directories of checks.
+// sweep removes files that a power loss left behind: temporary files of links and slots, and directories of checks.
 func (u *Updater) sweep() {
 	_ = os.Remove(u.Program + ".brine-update")
 	if dirs, err := filepath.Glob(u.path("check-*")); err == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/brine-salt/brine/cmd/internal/update/layout"
 )
 
-// helperVar makes the test program an updater that kills itself at the step of this number.
+// helperVar makes the test program an updater that kills itself at the step with this number.
 const helperVar = "BRINE_UPDATE_KILL_AT"
 
 func TestMain(m *testing.M) {
@@ -43,7 +43,7 @@ func main() {
 }
 `
 
-// buildTiny returns a maker of programs of any version.
+// buildTiny returns a function that creates programs of any version.
 func buildTiny(t *testing.T) func(version string) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,10 +64,11 @@ func buildTiny(t *testing.T) func(version string) []byte {
 	return func(version string) []byte { return fmt.Appendf(slices.Clone(program), "|%s", version) }
 }
 
-// bad is a version that does not sign in, deaf one that signs in and answers no ping.
+// bad is a version that does not sign in. deaf is a version that signs in but does not answer pings.
 const bad, deaf = "6.6.6", "6.6.7"
 
-// host is a host below a directory: bin/brine-minion, a state directory, and a service manager that notes what it started.
+// host creates a host below a directory: bin/brine-minion, a state directory, and a service manager that records what
+// it starts.
 func (l *lab) host(dir string, program []byte) *Config {
 	l.t.Helper()
 	c := &Config{Dir: dir, Enabled: true, Sources: []string{l.server.URL}, Channel: "stable", Root: l.client.Root,
@@ -83,7 +84,7 @@ func (l *lab) host(dir string, program []byte) *Config {
 	return c
 }
 
-// updaterOf runs on such a host.
+// updaterOf returns an updater for such a host.
 func updaterOf(c *Config) *Updater {
 	return &Updater{Config: c, Platform: testPlatform, Now: time.Now, Log: func(string, ...any) {},
 		Health: func(context.Context) (Health, error) {
@@ -102,7 +103,7 @@ func updaterOf(c *Config) *Updater {
 		Ping: func(context.Context) error { return nil }}
 }
 
-// helper is the updater of the test program: the values of its host are in its arguments.
+// helper runs the test program as an updater. Its arguments describe the host.
 func helper(at string) int {
 	n, err := strconv.Atoi(at)
 	if err != nil {
@@ -136,7 +137,7 @@ func (l *lab) version(program string) string {
 	return v
 }
 
-// left are the files of a host that no updater needs.
+// left returns the files of a host that no updater needs.
 func (l *lab) left(c *Config) []string {
 	l.t.Helper()
 	var names []string
@@ -151,8 +152,9 @@ func (l *lab) left(c *Config) []string {
 	return names
 }
 
-// TestKills kills an updater at each step, of an update that is good and of one that does not sign in, from a program of a
-// package and from one in a slot. After each kill a program starts, and the next run of the updater reaches the same end.
+// TestKills kills an updater at each step: of an update to a good version and to one that does not sign in, from a
+// packaged program and from one in a slot. After each kill the program must start, and the updater's next run must
+// have the same result.
 func TestKills(t *testing.T) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("the programs are for linux-amd64")
@@ -185,7 +187,7 @@ func TestKills(t *testing.T) {
 			for at := 1; ; at++ {
 				c := l.host(t.TempDir(), program("1.0.0"))
 				before := "1.0.0"
-				if f.slot { // the host got its version by an update before
+				if f.slot { // an earlier update installed this version
 					before = "1.1.0"
 					if f.to == bad {
 						before = "1.2.0"
@@ -242,7 +244,7 @@ func (l *lab) real(path string) string {
 	return p
 }
 
-// TestLeftOver: a power loss in the middle of writing leaves files of random names, which the next run removes.
+// TestLeftOver: a power loss during writing leaves files with random names, which the next run removes.
 func TestLeftOver(t *testing.T) {
 	l := newLab(t)
 	c := l.host(t.TempDir(), nil)
@@ -262,7 +264,7 @@ func TestLeftOver(t *testing.T) {
 	}
 }
 
-// linuxLab is a host with version 1.0.0 and a repository with 1.1.0, 1.2.0.
+// linuxLab creates a host with version 1.0.0 and a repository with 1.1.0 and 1.2.0.
 func linuxLab(t *testing.T) (*lab, *Updater) {
 	t.Helper()
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
@@ -294,7 +296,7 @@ func TestOffSwitch(t *testing.T) {
 	}
 }
 
-// TestOffInBetween: an owner who switches updates off before the link was switched keeps the old program, and no version
+// TestOffInBetween: if updates are switched off before the link is changed, the old program remains and no version
 // counts as failed.
 func TestOffInBetween(t *testing.T) {
 	l, u := linuxLab(t)
@@ -312,7 +314,7 @@ func TestOffInBetween(t *testing.T) {
 	}
 }
 
-// TestSealSwitch: the seal's update switch is for masters; the host's owner updates a sealed host.
+// TestSealSwitch: the seal's switch for updates applies to masters; an administrator can update a sealed host.
 func TestSealSwitch(t *testing.T) {
 	l, u := linuxLab(t)
 	if os.Getuid() != 0 {
@@ -336,8 +338,8 @@ func TestSealSwitch(t *testing.T) {
 	}
 }
 
-// TestPingMissing: a version that signs in, and does not answer the ping of its master, goes back; if the master pings no
-// program, signing in is enough.
+// TestPingMissing: a version that signs in but does not answer its master's ping is rolled back. If the master sends
+// no pings, the sign-in is enough.
 func TestPingMissing(t *testing.T) {
 	l, u := linuxLab(t)
 	l.add(deaf, buildTiny(t)(deaf))
@@ -385,7 +387,7 @@ func TestDowngrade(t *testing.T) {
 		err.Error() != "cannot update to version 1.1.0: it is older than 1.2.0; the owner of the host may pin it" {
 		t.Errorf("an older version: %v", err)
 	}
-	// The channel takes 1.2.0 back: hosts that have it stay.
+	// The version is removed from the channel; hosts that have it keep it.
 	l.must(l.repo.Remove("stable", "1.2.0"))
 	if out, err := u.Run(t.Context(), Request{}); err != nil || out.Comment != "version 1.2.0 is installed already" {
 		t.Errorf("a version that was taken back: %+v %v", out, err)
@@ -396,8 +398,8 @@ func TestDowngrade(t *testing.T) {
 	}
 }
 
-// TestNothingFetched: no program is downloaded of a version that the host has, that its channel took back, that failed
-// here, or that its owner did not pin; one is, of the version that it takes.
+// TestNothingFetched: a program is only downloaded if the host will install it. It is not if the host has the
+// version, if the version was removed from its channel or failed here, or if another version is pinned.
 func TestNothingFetched(t *testing.T) {
 	l, u := linuxLab(t)
 	var asked []string
@@ -432,7 +434,8 @@ func TestNothingFetched(t *testing.T) {
 	check("one beside the pinned one", "version 1.1.0 is installed already", Request{})
 }
 
-// TestPackageAgain: a package manager that puts a file in place of the link has the last word, and the next update begins with it.
+// TestPackageAgain: if a package manager replaces the link by a file, that file is used, and the next update starts
+// from it.
 func TestPackageAgain(t *testing.T) {
 	l, u := linuxLab(t)
 	if _, err := u.Run(t.Context(), Request{Version: "1.1.0"}); err != nil {
@@ -451,7 +454,7 @@ func TestPackageAgain(t *testing.T) {
 	}
 }
 
-// TestBrokenProgram: a program that does not start is updated as well.
+// TestBrokenProgram: a program that does not start can be updated.
 func TestBrokenProgram(t *testing.T) {
 	l, u := linuxLab(t)
 	l.must(os.WriteFile(u.Program, []byte("#!/bin/sh\nexit 1\n"), 0o755))

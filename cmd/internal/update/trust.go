@@ -23,38 +23,39 @@ import (
 	"github.com/brine-salt/brine/internal/atomicfile"
 )
 
-// Limits of a repository. They hold before anything is allocated.
+// Limits of a repository. They are checked before memory is allocated.
 const (
 	maxRoot      = 64 << 10
 	maxTimestamp = 16 << 10
 	maxSnapshot  = 128 << 10
 	maxTargets   = 1 << 20
-	maxRotations = 64 // of the root, in one check
-	maxRoles     = 8  // on the way to a program
-	// maxTrusted is for the file with the metadata that was verified.
+	maxRotations = 64 // of the root, per check
+	maxRoles     = 8  // delegations to a program
+	// maxTrusted is for the file with verified metadata.
 	maxTrusted = 4 << 20
 )
 
-// trustedFile holds the metadata that was verified last, in the state directory.
+// trustedFile is the file in the state directory with the last verified metadata.
 const trustedFile = "trusted.json"
 
-// trusted is the verified metadata that the host has stored of a repository, by role. It is stored even if later
-// metadata is refused: a revoked key stays revoked, and no older version is accepted later.
+// trusted holds the verified metadata of a repository by role. It is stored even if later metadata is refused: a
+// revoked key stays revoked, and older versions are not accepted later.
 type trusted struct {
-	// Pinned is the SHA-256 of the root file that the owner gave. With a different file nothing counts as seen.
+	// Pinned is the SHA-256 of the pinned root file. With a different file, the stored metadata is ignored.
 	Pinned string            `json:"pinned"`
 	Roles  map[string]string `json:"roles"`
-	// Seen is the latest time of a check, in seconds. A clock that was set back makes no expired metadata fresh.
+	// Seen is the latest time of a check, in seconds since 1970. Setting the clock back does not make expired metadata
+	// valid.
 	Seen int64 `json:"seen"`
 }
 
-// A Program is one of a repository that was verified.
+// A Program is a program from a verified repository.
 type Program struct {
 	Version string
 	Data    []byte
 }
 
-// A Repository looks for programs in a repository, with the keys that the host's owner pinned.
+// A Repository fetches programs from a repository, which it verifies with the host's pinned keys.
 type Repository struct {
 	Root     string // the file with the pinned root metadata
 	StateDir string
@@ -65,9 +66,9 @@ type Repository struct {
 	Now      func() time.Time
 }
 
-// Fetch looks for a version in the repository at a source, or with "" for the newest version, and returns its
-// program. If the host does not take the version, Fetch downloads no program and returns nil. If a repository is
-// refused, only metadata that was verified before stays on disk.
+// Fetch looks for a version, or the newest one for "", in the repository at source, and returns its program. If takes
+// returns false for the version, Fetch downloads no program and returns nil. If it refuses a repository, only
+// metadata that was verified before that is stored.
 func (r *Repository) Fetch(ctx context.Context, source, version string, takes func(version string) bool) (found string, p *Program, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Download)
 	defer cancel()
@@ -100,7 +101,7 @@ func (r *Repository) Fetch(ctx context.Context, source, version string, takes fu
 	return found, p, nil
 }
 
-// open prepares go-tuf's client on a directory with what is trusted.
+// open creates go-tuf's client for a directory, which it fills with the trusted metadata.
 func (r *Repository) open(ctx context.Context, dir, source string, pinned []byte, t *trusted) (*updater.Updater, error) {
 	root := pinned
 	for role, text := range t.Roles {
@@ -132,10 +133,10 @@ func (r *Repository) open(ctx context.Context, dir, source string, pinned []byte
 	return u, u.Refresh()
 }
 
-// choose picks a version of the channel and downloads its program.
+// choose selects a version of the channel and downloads its program.
 func (r *Repository) choose(u *updater.Updater, version string, takes func(string) bool) (string, *Program, error) {
 	prefix := r.Channel + "/" + r.Platform + "/"
-	// Looking up a name that no role has loads all roles on the way.
+	// Looking up an unknown name loads all roles that could delegate it.
 	if _, err := u.GetTargetInfo(prefix + "none/" + layout.Program); err != nil && !strings.HasSuffix(err.Error(), "not found") {
 		return "", nil, err
 	}
@@ -180,8 +181,8 @@ func (r *Repository) choose(u *updater.Updater, version string, takes func(strin
 	return version, &Program{Version: version, Data: data}, nil
 }
 
-// checkTarget refuses a name that is not that of a program of the role's own channel and platform. A link cannot be named: a
-// target is a name and the hash of bytes, and what is written is always a file of ours.
+// checkTarget refuses a target unless it is a program of the role's own channel and platform. Targets cannot be
+// links: a target is only a name and the hash of its content, and the updater itself writes the file.
 func (r *Repository) checkTarget(role, name string, file *metadata.TargetFiles) error {
 	parts := strings.Split(name, "/")
 	// guard: update TestRefusals
@@ -201,8 +202,8 @@ func (r *Repository) checkTarget(role, name string, file *metadata.TargetFiles) 
 
 func shorten(s string) string { return s[:min(len(s), 100)] }
 
-// load reads what was trusted before, which is nothing if the owner pinned other keys since. A file that is damaged is an
-// error: forgetting it would undo what it keeps out.
+// load reads the trusted metadata. It returns no metadata if the administrator has pinned other keys since. A damaged
+// file is an error: without it, older metadata would be accepted.
 func (r *Repository) load(pinned []byte) (*trusted, error) {
 	sum := sha256.Sum256(pinned)
 	now := &trusted{Pinned: hex.EncodeToString(sum[:]), Roles: map[string]string{}}
@@ -235,7 +236,7 @@ var roleNames = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
 func roleName(s string) bool { return roleNames.MatchString(s) }
 
-// save keeps the metadata that the client wrote after it was verified.
+// save stores the metadata that the client wrote after verifying it.
 func (r *Repository) save(dir string, t *trusted) error {
 	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {

@@ -1,13 +1,14 @@
-// Package update is the program brine-update: it takes new versions of the minion from a repository that is signed by roles
-// (The Update Framework), puts them into one of two slots, and brings the old one back if the new one does not sign in.
-// docs/update.md describes it for users. It is beside the minion and needs nothing of it, so that it can update a minion
+// Package update implements brine-update. It installs new versions of the minion from a repository with signed roles
+// (The Update Framework) into one of two slots, and restores the old version if the new one does not sign in.
+// docs/update.md describes it for users. It needs no part of the installed minion, so that it can update a minion
 // that does not start.
 //
-//	fetch, verify → fill the free slot → note the trial → switch the link → restart → watch
-//	                                                                                   │ signed in, answers a ping: settled
-//	                                                                                   └ not within 60 s: link back, restart
+//	fetch, verify → fill the free slot → store the trial → switch the link → restart → watch
+//	                                                                                    │ signed in, answers a ping: settled
+//	                                                                                    └ not within 60 s: link back, restart
 //
-// Each arrow is a state on the disk, which [Updater.Finish] goes on from. The link always leads to a whole program.
+// Each arrow is a state on the disk, from which [Updater.Finish] can continue. The link always points to a complete
+// program.
 package update
 
 import (
@@ -27,18 +28,18 @@ import (
 	"github.com/brine-salt/brine/minion/policy"
 )
 
-// Updater is one run of the program.
+// Updater is one run of brine-update.
 type Updater struct {
 	*Config
 	Platform string
 	Now      func() time.Time
-	// Health returns how the running minion is.
+	// Health returns the state of the running minion.
 	Health func(ctx context.Context) (Health, error)
 	// Ping makes the running minion request a test.ping from its master.
 	Ping func(ctx context.Context) error
-	// Log receives what an administrator should know.
+	// Log receives messages for the administrator.
 	Log func(format string, args ...any)
-	// Step is called at each state between which a power loss must be survived; tests replace it.
+	// Step is called at each step at which a power loss must be survived. Tests set it.
 	Step func(name string)
 }
 
@@ -48,11 +49,10 @@ func (u *Updater) step(name string) {
 	}
 }
 
-// ErrOff is the error of an update on a host whose owner switched updates off.
+// ErrOff means that updates are switched off on this host.
 var ErrOff = errors.New("updates are switched off on this host")
 
-// Allowed returns why the owner of the host forbids an update, or nil if it is allowed. ordered means that a master
-// requested it.
+// Allowed returns an error if the host's administrator forbids an update. ordered means that a master requested it.
 func (u *Updater) Allowed(s *State, ordered bool) error {
 	file := filepath.Join(u.Dir, ConfigFile)
 	// guard: update TestOffSwitch
@@ -77,15 +77,15 @@ func (u *Updater) Allowed(s *State, ordered bool) error {
 	return nil
 }
 
-// Request is which update is wanted.
+// Request describes the requested update.
 type Request struct {
-	// Version is "" for the newest of the channel.
+	// Version is the version to install, or "" for the channel's newest.
 	Version string
-	// JID is the job that orders it, "" if the host's owner or the timer does.
+	// JID is the job that ordered the update, or "" if the administrator or the timer did.
 	JID string
-	// Ordered is set if a master asks.
+	// Ordered is set if a master requests it.
 	Ordered bool
-	// Again tries a version that failed before.
+	// Again also tries a version that failed before.
 	Again bool
 }
 
@@ -94,12 +94,12 @@ type Outcome struct {
 	From   string `json:"from"`
 	To     string `json:"to,omitempty"`
 	Result bool   `json:"result"`
-	// Comment describes what happened, or why nothing happened.
+	// Comment describes what was done, or why nothing was done.
 	Comment string `json:"comment"`
 	staged  bool
 }
 
-// Stage looks for an update and writes it to the free slot. It records a trial for [Updater.Finish].
+// Stage looks for an update and writes it to the free slot. It stores a trial for [Updater.Finish].
 func (u *Updater) Stage(ctx context.Context, q Request) (Outcome, error) {
 	s, err := u.readState()
 	if err != nil {
@@ -117,13 +117,13 @@ func (u *Updater) Stage(ctx context.Context, q Request) (Outcome, error) {
 	}
 	have, err := versionOf(ctx, u.Program)
 	if err != nil {
-		u.Log("%v", err) // a program that does not start is a reason to go on
+		u.Log("%v", err) // continue: the update may repair a program that does not start
 	}
 	out := Outcome{From: have, To: have, Result: true}
 	if err := u.mayTake(s, &q, have); err != nil {
 		return out, err
 	}
-	// older: the channel took the version back that this host has. failed: it did not sign in. Neither is fetched again.
+	// older: this host's version was removed from the channel. failed: it did not sign in. Neither is fetched again.
 	older := func(v string) bool { return q.Version == "" && have != "" && CompareVersions(v, have) < 0 }
 	failed := func(v string) bool { return v != have && !q.Again && slices.Contains(s.Failed, v) }
 	version, p, err := u.fetch(ctx, q.Version, func(v string) bool { return v != have && !older(v) && !failed(v) })
@@ -151,7 +151,7 @@ func (u *Updater) Stage(ctx context.Context, q Request) (Outcome, error) {
 	return out, nil
 }
 
-// mayTake applies the pinned version, and refuses a master's request for an older one.
+// mayTake applies the pinned version, and refuses a master's request for an older version.
 func (u *Updater) mayTake(s *State, q *Request, have string) error {
 	switch {
 	case q.Version != "" && !layout.ValidVersion(q.Version):
@@ -168,7 +168,7 @@ func (u *Updater) mayTake(s *State, q *Request, have string) error {
 	return nil
 }
 
-// fetch tries the sources in order, and returns the first program that one of them delivers.
+// fetch tries the sources in order, and returns the first result without an error.
 func (u *Updater) fetch(ctx context.Context, version string, takes func(string) bool) (string, *Program, error) {
 	r := &Repository{Root: u.Root, StateDir: u.StateDir, Channel: u.Channel, Platform: u.Platform,
 		Salt: []string{u.Program, "call", "-c", u.Dir}, Download: u.Download, Now: u.Now}
@@ -183,7 +183,7 @@ func (u *Updater) fetch(ctx context.Context, version string, takes func(string) 
 	return "", nil, errors.Join(errs...)
 }
 
-// place fills the free slot and notes the trial.
+// place fills the free slot and stores the trial.
 func (u *Updater) place(ctx context.Context, s *State, q Request, p *Program, current, have string) error {
 	if current == "" {
 		var err error
@@ -215,8 +215,7 @@ func (u *Updater) place(ctx context.Context, s *State, q Request, p *Program, cu
 	return nil
 }
 
-// Finish completes a trial, wherever it was interrupted. The outcome is that of the trial, empty if there was
-// none.
+// Finish completes an interrupted trial at any phase. It returns an empty outcome if there is no trial.
 func (u *Updater) Finish(ctx context.Context) (Outcome, error) {
 	s, err := u.readState()
 	if err != nil || s.Trial == nil {
@@ -245,7 +244,7 @@ func (u *Updater) Finish(ctx context.Context) (Outcome, error) {
 			err = u.watch(ctx, t)
 		}
 		if ctx.Err() != nil {
-			return Outcome{}, ctx.Err() // goes on at the next run
+			return Outcome{}, ctx.Err() // the next run continues
 		}
 		if err == nil {
 			return u.settle(s)
@@ -255,7 +254,7 @@ func (u *Updater) Finish(ctx context.Context) (Outcome, error) {
 	return u.goBack(ctx, s, nil)
 }
 
-// switchTo lets the new program run.
+// switchTo points the link to the new program and restarts the minion.
 func (u *Updater) switchTo(ctx context.Context, s *State) error {
 	t := s.Trial
 	if err := u.link(t.Slot); err != nil {
@@ -275,7 +274,7 @@ func (u *Updater) switchTo(ctx context.Context, s *State) error {
 	return nil
 }
 
-// settle ends a trial whose program is good.
+// settle ends a successful trial.
 func (u *Updater) settle(s *State) (Outcome, error) {
 	t := s.Trial
 	s.Trial = nil
@@ -291,7 +290,7 @@ func (u *Updater) settle(s *State) (Outcome, error) {
 	return out, nil
 }
 
-// goBack restores the previous program. why is nil if an earlier run recorded the reason.
+// goBack restores the previous program. why is nil if an earlier run stored the reason.
 func (u *Updater) goBack(ctx context.Context, s *State, why error) (Outcome, error) {
 	t := s.Trial
 	if t.Phase != phaseBack {
@@ -323,14 +322,14 @@ func (u *Updater) goBack(ctx context.Context, s *State, why error) (Outcome, err
 	return Outcome{From: t.From, To: t.To, Comment: s.Result}, nil
 }
 
-// healthPause is how often the minion is asked whether it is signed in.
+// healthPause is the pause between queries of the minion's health.
 const healthPause = 250 * time.Millisecond
 
-// pingPause is how long a master has to ping a minion before it is asked again.
+// pingPause is how long to wait for a master's ping before requesting another.
 const pingPause = 3 * time.Second
 
-// before returns how the program was before a trial: whether it was signed in, and whether its master pings it when it
-// is asked to. A stock master does not; what it would not do for the old program, the new one need not have.
+// before returns the state before a trial: whether the program is signed in, and whether its master pings it on
+// request. Stock masters do not. The new program need not pass a check that the old one fails.
 func (u *Updater) before(ctx context.Context) (connected, pinged bool) {
 	h, _ := u.Health(ctx)
 	if !h.Connected {
@@ -357,8 +356,8 @@ func (u *Updater) before(ctx context.Context) (connected, pinged bool) {
 
 func (u *Updater) healthPause() time.Duration { return min(healthPause, u.Config.Health/10) }
 
-// watch returns nil once the new program runs, a master answers it, and it answers a ping of the master, within the time
-// for that.
+// watch returns nil when the new program runs, a master answers it and, if required, it has answered a master's ping.
+// It returns an error if that does not happen in time.
 func (u *Updater) watch(ctx context.Context, t *Trial) error {
 	until := time.Now().Add(u.Config.Health)
 	var why error
@@ -399,7 +398,7 @@ func (u *Updater) watch(ctx context.Context, t *Trial) error {
 	}
 }
 
-// restartTime bounds the program that restarts the minion.
+// restartTime is the time limit for the program that restarts the minion.
 const restartTime = 90 * time.Second
 
 func (u *Updater) restart(ctx context.Context) error {
@@ -413,7 +412,7 @@ func (u *Updater) restart(ctx context.Context) error {
 	return nil
 }
 
-// versionTime bounds a program that is asked for its version.
+// versionTime is the time limit for a program to print its version.
 const versionTime = 20 * time.Second
 
 var printed = regexp.MustCompile(`\bv((?:0|[1-9][0-9]*)\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)`)

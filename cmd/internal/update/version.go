@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// CompareVersions orders semantic versions: 1.2.3-rc.1 is before 1.2.3.
+// CompareVersions compares semantic versions: 1.2.3-rc.1 is less than 1.2.3.
 func CompareVersions(a, b string) int {
 	an, ap, _ := strings.Cut(a, "-")
 	bn, bp, _ := strings.Cut(b, "-")
@@ -37,7 +37,7 @@ func CompareVersions(a, b string) int {
 	return cmp.Compare(len(as), len(bs))
 }
 
-// compareParts orders numbers before texts, as semver.org says.
+// compareParts compares parts of versions; as in semver, numbers are less than texts.
 func compareParts(a, b string) int {
 	x, xerr := strconv.ParseUint(a, 10, 64)
 	y, yerr := strconv.ParseUint(b, 10, 64)
@@ -52,7 +52,7 @@ func compareParts(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// machines are the processors of the programs of Linux that are released.
+// machines are the processors of the released programs for Linux.
 var machines = []struct {
 	platform string
 	machine  elf.Machine
@@ -63,7 +63,7 @@ var machines = []struct {
 	{"linux-386", elf.EM_386, elf.ELFDATA2LSB},
 }
 
-// checkProgram refuses a file that is not a program of the platform, whatever name it was signed under.
+// checkProgram returns an error if a file is not a program for the platform, whatever its signed name.
 func checkProgram(data []byte, platform string) error {
 	for _, m := range machines {
 		if m.platform != platform {

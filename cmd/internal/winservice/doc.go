@@ -1,3 +1,3 @@
-// Package winservice runs a program as a service of Windows: the service manager starts and stops it, and the event log has
-// when it started, stopped and failed. On other platforms it is empty.
+// Package winservice runs a program as a Windows service. The service manager starts and stops the program, and
+// starts, stops and failures are recorded in the event log. On other platforms the package is empty.
 package winservice

@@ -9,35 +9,35 @@ import (
 	"golang.org/x/sys/windows/svc/eventlog"
 )
 
-// Events of the service in the event log. pkg/windows/install.ps1 registers its source.
+// Event ids of the service in the event log. pkg/windows/install.ps1 registers the source.
 const (
 	eventStarted = 1
 	eventStopped = 2
 	eventFailed  = 3
 )
 
-// exitFailed is the exit code of a service that the service manager cannot start.
+// exitFailed is the exit code if the service manager cannot start the service.
 const exitFailed = 1
 
-// A journal takes what an administrator should find in the event log.
+// A journal records events for the administrator in the event log.
 type journal interface {
 	Info(id uint32, text string) error
 	Error(id uint32, text string) error
 }
 
-// noJournal is in place of an event log that cannot be opened.
+// noJournal replaces an event log that cannot be opened.
 type noJournal struct{}
 
 func (noJournal) Info(uint32, string) error  { return nil }
 func (noJournal) Error(uint32, string) error { return nil }
 
-// handler is a program as the service manager sees it.
+// handler runs a program for the service manager.
 type handler struct {
 	work func(ctx context.Context) int
 	log  journal
 }
 
-// Serve runs a program as a service until the service manager stops it, or it ends. It returns the exit code.
+// Serve runs a program as a service until it ends or the service manager stops it. It returns the exit code.
 func Serve(name string, work func(ctx context.Context) int) int {
 	h := &handler{work, noJournal{}}
 	if log, err := eventlog.Open(name); err == nil {
@@ -51,11 +51,11 @@ func Serve(name string, work func(ctx context.Context) int) int {
 	return 0
 }
 
-// stopHint is the time that a stop may take, as reported to the service manager.
+// stopHint is how long a stop may take, as reported to the service manager.
 const stopHint = 30 * time.Second
 
-// Execute implements svc.Handler. An exit code other than 0 is the service's own, so that the service manager applies its
-// recovery.
+// Execute implements svc.Handler. A non-zero exit code is reported as service-specific, so that the service manager
+// applies its recovery actions.
 func (h *handler) Execute(_ []string, requests <-chan svc.ChangeRequest, status chan<- svc.Status) (specific bool, code uint32) {
 	const accepted = svc.AcceptStop | svc.AcceptShutdown
 	status <- svc.Status{State: svc.StartPending}

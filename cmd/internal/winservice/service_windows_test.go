@@ -19,8 +19,8 @@ func (e *events) Info(id uint32, text string) error {
 
 func (e *events) Error(id uint32, text string) error { return e.Info(id, text) }
 
-// TestService: the service manager starts the program, asks for its state, and stops it; one that ends by itself is
-// reported with its exit code.
+// TestService: the service manager starts the program, queries its state, and stops it. The exit code of a program
+// that ends is reported.
 func TestService(t *testing.T) {
 	var log events
 	requests, status := make(chan svc.ChangeRequest), make(chan svc.Status)

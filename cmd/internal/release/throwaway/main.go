@@ -1,4 +1,4 @@
-// Command throwaway writes a pair of keys for a test of releases into a directory: key and release.pub.
+// Command throwaway writes a key pair for tests of releases to a directory: key and release.pub.
 package main
 
 import (
